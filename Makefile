@@ -1,0 +1,41 @@
+# Every target says what it is for: `make` lists them.
+.DEFAULT_GOAL := help
+SEEDS ?= ../shared/seeds
+export SEEDS
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+build: ## the static binary, ./streamassay
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o streamassay ./cmd/streamassay
+
+test: ## the tests
+	go test ./...
+
+race: ## the tests, under the race detector
+	go test -race ./...
+
+check: ## formatting, vet, linter, generated files
+	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "these files are not formatted: run gofmt -w" ; exit 1 ; }
+	go vet ./...
+	go tool -modfile=tools/go.mod staticcheck ./...
+	go mod tidy -diff
+	go run ./cmd/streamassay docs --check docs
+
+docs: ## write the documents that are made from the code
+	go run ./cmd/streamassay docs --write docs
+
+run: ## the main job: every dialect against the embedded reference
+	go run ./cmd/streamassay run
+
+real: build ## run against released servers (installs them; needs Python 3.11)
+	./scripts/real.sh
+
+bench: build ## the figures of speed and size
+	./scripts/bench.sh
+
+fuzz: ## a minute of fuzzing for each reader of foreign bytes
+	go test -run XXX -fuzz FuzzDecoder -fuzztime 60s ./internal/sse
+	go test -run XXX -fuzz FuzzParse -fuzztime 60s ./internal/transcript
+
+.PHONY: help build test race check docs run real bench fuzz

@@ -1,0 +1,139 @@
+package streamassay_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+const module = "github.com/streamassay/streamassay"
+
+// Who may import whom, our own and others', and why not more. Everything points at
+// spec; spec and its rules point at nothing but the standard library.
+var may = map[string]struct {
+	imports []string
+	because string
+}{
+	"spec":                {nil, "the vocabulary is shared by all, so it may depend on none"},
+	"spec/rules":          {[]string{"spec"}, "a rule that could ask for the dialect would be tuned to it"},
+	"spec/dialect":        {[]string{"spec", "internal/sse", "github.com/santhosh-tekuri/jsonschema", "github.com/goccy/go-yaml", "golang.org/x/text"}, "it reads documents; it neither judges nor talks"},
+	"internal/sse":        {nil, "bytes and frames; what they say is not its business"},
+	"internal/transcript": {[]string{"spec", "golang.org/x/tools"}, "a recording names its dialect, it does not read it"},
+	"internal/wire":       {[]string{"spec", "internal/sse", "golang.org/x/net"}, "a client that knew the protocol would forgive"},
+	"reference":           {[]string{"spec", "spec/dialect"}, "a server that could see the rules would be written to pass them"},
+	"reports":             {[]string{"spec", "golang.org/x/term"}, "a report shows what was concluded"},
+	"suites":              {[]string{"spec", "spec/dialect", "spec/rules", "internal/wire", "github.com/onsi/ginkgo"}, "stimulus; the only package that sees ginkgo"},
+	"cmd/streamassay": {[]string{"spec", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/transcript", "internal/wire",
+		"github.com/onsi/ginkgo", "github.com/spf13/cobra", "github.com/goccy/go-yaml", "golang.org/x/term"}, "it wires the others together"},
+}
+
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}} {{join .Imports " "}}`, module+"/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := 0
+	for line := range strings.Lines(string(out)) {
+		f := strings.Fields(line)
+		pkg := strings.TrimPrefix(strings.TrimPrefix(f[0], module), "/")
+		if pkg == "" {
+			continue
+		}
+		packages++
+		rule, known := may[pkg]
+		if !known {
+			t.Errorf("%s is not in the table: say what it may import, and why", pkg)
+			continue
+		}
+		for _, imp := range f[1:] {
+			if dep, standard := dependency(imp); !standard && !slices.Contains(rule.imports, dep) {
+				t.Errorf("%s may not import %s: %s", pkg, dep, rule.because)
+			}
+		}
+	}
+	if packages < 8 {
+		t.Errorf("only %d packages were looked at", packages)
+	}
+}
+
+// dependency is the name by which the table knows an import.
+func dependency(path string) (name string, standard bool) {
+	if ours, ok := strings.CutPrefix(path, module+"/"); ok {
+		return ours, false
+	}
+	parts := strings.Split(path, "/")
+	if !strings.Contains(parts[0], ".") {
+		return path, true
+	}
+	return strings.Join(parts[:min(3, len(parts))], "/"), false
+}
+
+// No code decides by the name of a dialect: what differs between dialects stands
+// in their documents.
+func TestNobodyAsksForTheDialect(t *testing.T) {
+	names := map[string]bool{}
+	for _, name := range dialect.Names() {
+		family, _, _ := strings.Cut(name, "@")
+		names[name], names[family] = true, true
+	}
+	files := 0
+	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files++
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := decides(n, names); ok {
+				t.Errorf("%s decides by the dialect %s: the document should carry the difference", set.Position(n.Pos()), literal)
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || files < 20 {
+		t.Errorf("%d files were looked at: %v", files, err)
+	}
+}
+
+// decides says whether a comparison, a case or a map key names a dialect.
+func decides(n ast.Node, names map[string]bool) (string, bool) {
+	var exprs []ast.Expr
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		if n.Op == token.EQL || n.Op == token.NEQ {
+			exprs = []ast.Expr{n.X, n.Y}
+		}
+	case *ast.CaseClause:
+		exprs = n.List
+	case *ast.KeyValueExpr:
+		exprs = []ast.Expr{n.Key}
+	case *ast.IndexExpr:
+		exprs = []ast.Expr{n.Index}
+	case *ast.CallExpr:
+		if sel, ok := n.Fun.(*ast.SelectorExpr); ok && strings.Contains(" HasPrefix HasSuffix Contains EqualFold ", " "+sel.Sel.Name+" ") {
+			exprs = n.Args
+		}
+	}
+	for _, e := range exprs {
+		if lit, ok := e.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			if text, err := strconv.Unquote(lit.Value); err == nil && names[text] {
+				return text, true
+			}
+		}
+	}
+	return "", false
+}

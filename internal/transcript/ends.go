@@ -1,0 +1,62 @@
+package transcript
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// ends are the directions that end a body badly.
+var ends = []struct {
+	word string
+	err  error
+}{
+	{"cut", spec.ErrCut},
+	{"reset", spec.ErrReset},
+	{"left", spec.ErrLeft},
+	{"idle", spec.ErrIdle},
+	{"endless", spec.ErrEndless},
+	{"not-http", spec.ErrNotHTTP},
+}
+
+// endWord is the direction for how a body ended, and the reason if the error gives
+// more of one than the word does. An error that is none of spec's is a cut.
+func endWord(err error) (word, why string) {
+	if err == nil {
+		return "end", ""
+	}
+	for _, e := range ends {
+		if errors.Is(err, e.err) {
+			why, _ = strings.CutPrefix(err.Error(), e.err.Error())
+			return e.word, oneLine(strings.TrimPrefix(why, ": "))
+		}
+	}
+	return "cut", oneLine(err.Error())
+}
+
+// endErr is what a direction says about the body's end; ok is whether the word is
+// one for ends at all.
+func endErr(word, why string) (err error, ok bool) {
+	for _, e := range ends {
+		switch {
+		case e.word != word:
+		case why == "":
+			return e.err, true
+		default:
+			return fmt.Errorf("%w: %s", e.err, why), true
+		}
+	}
+	return nil, word == "end"
+}
+
+// oneLine is a text in which nothing could be mistaken for the end of a line.
+func oneLine(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if !isClear(r) {
+			return ' '
+		}
+		return r
+	}, s))
+}

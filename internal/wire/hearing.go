@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"io"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// maxReads bounds what is remembered of when a body arrived. Beyond it, the older
+// arrivals are merged in pairs.
+const maxReads = 1 << 20
+
+// A hearing is an answer while it is being recorded.
+type hearing struct {
+	resp    *spec.Response
+	watch   *watch
+	limit   Limit
+	frames  *counter // nil: they do not matter
+	maxBody int
+}
+
+// listen records a body until it ends and returns how: nil is a whole body.
+// arrived tells when the bytes that were read last came; body yields the body
+// without its framing, and io.EOF only where the framing says that it ends.
+func (h *hearing) listen(body io.Reader, arrived func() time.Time) error {
+	if err := h.ask(); err != nil {
+		return err
+	}
+	piece := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(piece)
+		if n > 0 {
+			if end := h.take(piece[:n], arrived().Sub(h.watch.asked)); end != nil {
+				return end
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return h.watch.ending(err)
+		}
+	}
+}
+
+// take records one piece of the body. An error is why the client stops listening.
+func (h *hearing) take(piece []byte, at time.Duration) error {
+	room := h.maxBody - len(h.resp.Body)
+	over := len(piece) > room
+	if over {
+		piece = piece[:room]
+	}
+	if len(piece) > 0 {
+		h.resp.Body = append(h.resp.Body, piece...)
+		h.resp.Reads = append(thinned(h.resp.Reads, maxReads), spec.Read{End: len(h.resp.Body), At: at})
+	}
+	if h.frames != nil {
+		// The decoder may hold on to what it is fed, and piece is used again.
+		if end, ok := h.frames.feed(h.resp.Body[len(h.resp.Body)-len(piece):]); ok {
+			h.cut(end)
+			return spec.ErrLeft
+		}
+	}
+	if over {
+		return overLimit("a body of more than %d bytes", h.maxBody)
+	}
+	return h.ask()
+}
+
+// ask gives the caller the chance to leave.
+func (h *hearing) ask() error {
+	if h.limit.Until != nil && h.limit.Until(*h.resp) {
+		return spec.ErrLeft
+	}
+	return nil
+}
+
+// cut forgets what came after the end of the frame with which the client left: a
+// client that loses the connection there has not heard it.
+func (h *hearing) cut(end int) {
+	// The decoder has no need to wait for the second half of a CRLF; if it has
+	// come, it belongs to the blank line.
+	if rest := h.resp.Body[end:]; len(rest) > 0 && rest[0] == '\n' && h.resp.Body[end-1] == '\r' {
+		end++
+	}
+	h.resp.Body = h.resp.Body[:end:end]
+	for i, r := range h.resp.Reads {
+		if r.End >= end {
+			h.resp.Reads[i].End = end
+			h.resp.Reads = h.resp.Reads[:i+1]
+			return
+		}
+	}
+}
+
+// thinned is reads with room for one more below most: if there is none, every
+// second arrival is told of as part of the next, which is true of its bytes too.
+func thinned(reads []spec.Read, most int) []spec.Read {
+	if len(reads) < most {
+		return reads
+	}
+	half := reads[:0]
+	for i := 1; i < len(reads); i += 2 {
+		half = append(half, reads[i])
+	}
+	if len(reads)%2 == 1 {
+		half = append(half, reads[len(reads)-1])
+	}
+	return half
+}

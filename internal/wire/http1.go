@@ -1,0 +1,204 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// maxHead bounds what may come before a body, interim answers included, and
+// separately what may come after it, in bytes.
+const maxHead = 256 << 10
+
+// A tap reads a connection, remembers when its last bytes came, and keeps the
+// watch awake.
+type tap struct {
+	conn  net.Conn
+	watch *watch
+	at    time.Time
+}
+
+func (t *tap) Read(p []byte) (int, error) {
+	n, err := t.conn.Read(p)
+	if n > 0 {
+		t.at = time.Now()
+		t.watch.stir()
+	}
+	return n, err
+}
+
+func (t *tap) arrived() time.Time { return t.at }
+
+// A stirring reader keeps the watch awake while it is read.
+type stirring struct {
+	io.Reader
+	watch *watch
+}
+
+func (s stirring) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	s.watch.stir()
+	return n, err
+}
+
+// askHTTP1 sends a message and records the answer; it returns how the answer
+// ended. The request is written while the answer is read, for a server may refuse
+// a request of which it has not read the end.
+func askHTTP1(conn net.Conn, m *message, h *hearing) error {
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		// If this fails, what the server said before it hung up still counts.
+		_, _ = io.Copy(conn, stirring{bytes.NewReader(append(m.head(), m.body...)), h.watch})
+	}()
+	defer func() {
+		conn.Close()
+		<-written
+	}()
+	in := &tap{conn: conn, watch: h.watch, at: h.watch.asked}
+	br := bufio.NewReaderSize(in, 32<<10)
+	if err := hearHead(br, h.resp); err != nil {
+		return h.watch.ending(err)
+	}
+	body, err := unframe(br, m.method, h.resp)
+	if err != nil {
+		return err
+	}
+	return h.listen(body, in.arrived)
+}
+
+// hearHead reads up to the end of the final answer's head. What there is of that
+// head is recorded even if its end never comes.
+func hearHead(br *bufio.Reader, resp *spec.Response) error {
+	if err := looksLikeHTTP(br); err != nil {
+		return err
+	}
+	budget := &allowance{maxHead, "a head"}
+	for {
+		line, err := readLine(br, budget)
+		if err != nil {
+			return err
+		}
+		proto, status, reason, ok := parseStatusLine(line)
+		if !ok {
+			return notHTTP("the status line is %s", quote([]byte(line)))
+		}
+		fields, err := readFields(br, budget)
+		if status < 200 && status != 101 {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		resp.Proto, resp.Status, resp.Reason, resp.Header = proto, status, reason, fields
+		return err
+	}
+}
+
+// looksLikeHTTP tells as soon as the first bytes are there: a server that speaks
+// something else may never send the end of a line.
+func looksLikeHTTP(br *bufio.Reader) error {
+	const want = "HTTP/"
+	for n := 1; n <= len(want); n++ {
+		got, err := br.Peek(n)
+		if err != nil {
+			return endInMessage(err)
+		}
+		if string(got) == want[:n] {
+			continue
+		}
+		all, _ := br.Peek(br.Buffered())
+		if len(all) > 1 && all[0] == 0x15 && all[1] == 3 { // a TLS alert
+			return errSpeaksTLS
+		}
+		return notHTTP("it begins with %s", quote(all))
+	}
+	return nil
+}
+
+// parseStatusLine takes apart a line like "HTTP/1.1 200 OK".
+func parseStatusLine(line string) (proto string, status int, reason string, ok bool) {
+	proto, rest, _ := strings.Cut(line, " ")
+	code, reason, _ := strings.Cut(rest, " ")
+	if len(proto) != len("HTTP/1.1") || !strings.HasPrefix(proto, "HTTP/1.") || proto[7] < '0' || proto[7] > '9' {
+		return "", 0, "", false
+	}
+	n, err := strconv.ParseUint(code, 10, 16)
+	if err != nil || len(code) != 3 || n < 100 {
+		return "", 0, "", false
+	}
+	return proto, int(n), reason, true
+}
+
+// readFields reads field lines up to the empty one. With an error come the fields
+// before it.
+func readFields(br *bufio.Reader, budget *allowance) (spec.Header, error) {
+	var fields spec.Header
+	for {
+		line, err := readLine(br, budget)
+		if err != nil || line == "" {
+			return fields, err
+		}
+		if line[0] == ' ' || line[0] == '\t' { // an obsolete folded line, RFC 9112 section 5.2
+			if len(fields) == 0 {
+				return fields, notHTTP("the first header field is %s", quote([]byte(line)))
+			}
+			fields[len(fields)-1].Value += " " + strings.Trim(line, " \t")
+			continue
+		}
+		name, value, ok := strings.Cut(line, ":")
+		if !ok || name == "" || strings.ContainsAny(name, " \t") {
+			return fields, notHTTP("a header field is %s", quote([]byte(line)))
+		}
+		fields = append(fields, spec.Field{Name: name, Value: strings.Trim(value, " \t")})
+	}
+}
+
+// An allowance is how many bytes some part of a message may still take.
+type allowance struct {
+	left int
+	part string
+}
+
+// readLine reads a line, without its end, and takes its length off the budget.
+func readLine(br *bufio.Reader, budget *allowance) (string, error) {
+	var line []byte
+	for {
+		part, err := br.ReadSlice('\n')
+		if budget.left -= len(part); budget.left < 0 {
+			return "", overLimit("%s is too long", budget.part)
+		}
+		line = append(line, part...)
+		switch {
+		case err == nil:
+			line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
+			return string(line), nil
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return "", endInMessage(err)
+		}
+	}
+}
+
+// endInMessage is the error for a connection that ends inside a message.
+func endInMessage(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func notHTTP(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", spec.ErrNotHTTP, fmt.Sprintf(format, args...))
+}
+
+func overLimit(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", spec.ErrEndless, fmt.Sprintf(format, args...))
+}

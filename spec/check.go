@@ -1,0 +1,123 @@
+package spec
+
+import (
+	"fmt"
+	"iter"
+	"strings"
+)
+
+// A Check is one rule, written once for all dialects. Suite, linter and proxy all
+// run this value. How much it matters, and where that is written, is not its
+// business: see [Requirement].
+type Check struct {
+	ID  string // stable and greppable: "message.nests"
+	Doc string // a title, a blank line, then the reason
+
+	// Needs are the kinds the rule is about. A catalogue that names the rule for a
+	// dialect without these words is wrong.
+	Needs []Kind
+
+	// Watch starts one application of the rule. The function it returns sees every
+	// event of one conversation in order; Closed comes last in each exchange, and
+	// an event of kind "" comes once at the very end of the conversation.
+	Watch func(*Pass) func(Event)
+}
+
+// Title is the first line of Doc.
+func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
+
+// A Pass is one application of one check to one conversation.
+type Pass struct {
+	judged   map[string]int // per requirement that the evidence names, "" for none
+	findings []Finding
+	dropped  int
+	found    func(Finding)
+}
+
+// A Finding is one broken judgement and its evidence.
+type Finding struct {
+	Event   Event
+	Message string
+}
+
+// MostFindings bounds what one check keeps of one conversation: whoever sends a
+// million broken frames gets the first of them, and the number.
+const MostFindings = 100
+
+// Judge records that the rule had something to say about e, and whether it holds.
+// A rule that never judges has not passed: it is [Silent]. The message says what
+// was seen, in the dialect's terms.
+func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
+	p.judged[e.Law]++
+	switch {
+	case ok:
+	case len(p.findings) >= MostFindings:
+		p.dropped++
+	default:
+		f := Finding{e, fmt.Sprintf(format, args...)}
+		p.findings = append(p.findings, f)
+		if p.found != nil {
+			p.found(f)
+		}
+	}
+}
+
+// Run holds one conversation to its duties. Suite, linter and proxy differ only in
+// where the events come from; this is the only loop. If found is not nil it hears
+// of each finding the moment it is made.
+func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Hearing {
+	passes := make([]Pass, len(duties.List))
+	watch := make([]func(Event), len(duties.List))
+	for i, d := range duties.List {
+		passes[i] = Pass{judged: map[string]int{}}
+		if found != nil {
+			passes[i].found = func(f Finding) { found(d, f) }
+		}
+		watch[i] = d.Check.Watch(&passes[i])
+	}
+	talk := speech{opens: duties.Opens, ends: duties.Ends}
+	for e := range events {
+		talk.hear(e)
+		for _, w := range watch {
+			w(e)
+		}
+	}
+	for _, w := range watch {
+		w(Event{Nth: -1})
+	}
+	h := Hearing{Whole: talk.whole}
+	for i, d := range duties.List {
+		h.Results = append(h.Results, conclude(d, passes[i]))
+	}
+	return h
+}
+
+// A speech notices the first exchange that was whole: a stream that opened a run,
+// said something and ended it, every frame well-formed.
+type speech struct {
+	opens, ends          bool // the dialect has words for it
+	whole                bool
+	streams, said, wrong bool
+	opened, ended        bool
+}
+
+func (s *speech) hear(e Event) {
+	switch {
+	case e.Kind == Asked:
+		*s = speech{whole: s.whole, opens: s.opens, ends: s.ends}
+	case e.Kind == Answered:
+		s.streams = e.HTTP == 200 && e.Streams()
+	case e.Kind == Closed:
+		s.whole = s.whole || s.streams && s.said && !s.wrong &&
+			(s.opened || !s.opens) && (s.ended || !s.ends) && (e.Err == nil || e.Err == ErrLeft)
+	case e.Kind == Comment || e.Kind == Rest || e.Kind == Other:
+	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Unknown || e.Kind == RunRefused:
+		s.wrong = true
+	case e.Kind == RunStart:
+		s.opened = true
+	case e.Kind == RunEnd || e.Kind == RunError:
+		s.ended = true
+	case e.Kind != Done && e.Kind != RunProgress && e.Kind.Thing() != "step":
+		s.said = true
+	}
+}

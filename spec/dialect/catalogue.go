@@ -1,0 +1,54 @@
+package dialect
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A catalogue that extends another: those of the other, without some, with others
+// added or replaced by id.
+type extension struct {
+	Extends      string             `yaml:"extends"`
+	Without      []string           `yaml:"without"`
+	Requirements []spec.Requirement `yaml:"requirements"`
+}
+
+func readCatalogue(files fs.FS, family, version string) ([]spec.Requirement, error) {
+	name := family + "/" + version + ".requirements.yaml"
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return nil, err
+	}
+	var list []spec.Requirement
+	if yaml.UnmarshalWithOptions(data, &list, yaml.Strict()) == nil {
+		return list, nil
+	}
+	var ext extension
+	if err := yaml.UnmarshalWithOptions(data, &ext, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if ext.Extends != "" {
+		if list, err = readCatalogue(files, family, ext.Extends); err != nil {
+			return nil, fmt.Errorf("%s extends %s: %w", name, ext.Extends, err)
+		}
+	}
+	for _, id := range ext.Without {
+		if !slices.ContainsFunc(list, func(r spec.Requirement) bool { return r.ID == id }) {
+			return nil, fmt.Errorf("%s: without %s, which %s does not have", name, id, ext.Extends)
+		}
+		list = slices.DeleteFunc(list, func(r spec.Requirement) bool { return r.ID == id })
+	}
+	for _, r := range ext.Requirements {
+		if i := slices.IndexFunc(list, func(o spec.Requirement) bool { return o.ID == r.ID }); i >= 0 {
+			list[i] = r
+		} else {
+			list = append(list, r)
+		}
+	}
+	return list, nil
+}

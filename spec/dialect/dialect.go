@@ -1,0 +1,202 @@
+package dialect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A Dialect is one version of one protocol: one way of spelling what package spec
+// has kinds for. It is safe for concurrent use.
+type Dialect struct {
+	Name         string             // "runs@2026-04"
+	Family       string             // "runs"
+	Version      string             // "2026-04"
+	Title        string             // the document's
+	Base         string             // what every path begins with: "/api/v1/agent", or ""
+	Requirements []spec.Requirement // its catalogue
+
+	source     *source
+	operations []*Operation
+}
+
+// A shelf is the dialects of a set of documents, opened when they are asked for.
+type shelf struct {
+	files    fs.FS
+	names    []string                 // FAMILY@VERSION, by family, newest last
+	defaults func() map[string]string // family → version
+
+	mu   sync.Mutex
+	open map[string]*Dialect
+}
+
+var embedded = sync.OnceValue(func() *shelf { return newShelf(spec.Documents) })
+
+func newShelf(files fs.FS) *shelf {
+	s := &shelf{files: files, open: map[string]*Dialect{}}
+	found, _ := fs.Glob(files, "*/*.yaml")
+	for _, name := range found {
+		family, file := path.Split(name)
+		if version := strings.TrimSuffix(file, ".yaml"); !strings.HasSuffix(version, ".requirements") {
+			s.names = append(s.names, strings.TrimSuffix(family, "/")+"@"+version)
+		}
+	}
+	slices.Sort(s.names)
+	s.defaults = sync.OnceValue(s.findDefaults)
+	return s
+}
+
+// findDefaults finds the versions that a bare family name means, by the line
+// "x-default: true" of their documents.
+func (s *shelf) findDefaults() map[string]string {
+	defaults := map[string]string{}
+	for _, name := range s.names {
+		family, version, _ := strings.Cut(name, "@")
+		data, _ := fs.ReadFile(s.files, family+"/"+version+".yaml")
+		for line := range strings.Lines(string(data)) {
+			if strings.HasPrefix(line, "x-default: true") {
+				defaults[family] = version
+			}
+		}
+	}
+	return defaults
+}
+
+// Names lists every dialect, "FAMILY@VERSION".
+func Names() []string { return slices.Clone(embedded().names) }
+
+// IsDefault says that a dialect is what its family's bare name means.
+func IsDefault(name string) bool {
+	family, version, _ := strings.Cut(name, "@")
+	return embedded().defaults()[family] == version
+}
+
+// Named opens one dialect: "runs@2026-04", or "runs" for the default version.
+func Named(name string) (*Dialect, error) { return embedded().named(name) }
+
+// All opens every dialect, by name.
+func All() ([]*Dialect, error) {
+	names := Names()
+	all := make([]*Dialect, len(names))
+	errs := make([]error, len(names))
+	var wait sync.WaitGroup
+	for i, name := range names {
+		wait.Go(func() { all[i], errs[i] = Named(name) })
+	}
+	wait.Wait()
+	return all, cmp.Or(errs...)
+}
+
+func (s *shelf) named(name string) (*Dialect, error) {
+	family, version, versioned := strings.Cut(name, "@")
+	if !versioned {
+		version = s.defaults()[family]
+	}
+	full := family + "@" + version
+	if !slices.Contains(s.names, full) {
+		return nil, fmt.Errorf("no dialect %q: there are %s", name, strings.Join(s.names, ", "))
+	}
+	s.mu.Lock()
+	d := s.open[full]
+	s.mu.Unlock()
+	if d != nil {
+		return d, nil
+	}
+	d, err := load(s.files, family, version)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open[full] == nil {
+		s.open[full] = d
+	}
+	return s.open[full], nil
+}
+
+func load(files fs.FS, family, version string) (*Dialect, error) {
+	d := &Dialect{Name: family + "@" + version, Family: family, Version: version}
+	var err error
+	if d.Requirements, err = readCatalogue(files, family, version); err != nil {
+		return nil, err
+	}
+	if d.source, err = readSource(files, family, version); err != nil {
+		return nil, err
+	}
+	root := node{d.source, "", d.source.tree}
+	d.Title = root.get("info").get("title").text()
+	for _, server := range root.get("servers").items() {
+		d.Base = strings.TrimSuffix(server.get("url").text(), "/")
+		break
+	}
+	paths, items := root.get("paths").members()
+	for i, p := range paths {
+		if err := d.addPath(p, items[i]); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", d.Name, p, err)
+		}
+	}
+	return d, nil
+}
+
+// Document is the OpenAPI document, as JSON or YAML would be read: whole, with
+// what it extends merged in.
+func (d *Dialect) Document() ([]byte, error) {
+	text, err := json.Marshal(d.source.tree)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML(text)
+}
+
+// Operations lists what can be asked for, by name.
+func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) }
+
+// Kinds lists what the dialect has words for, and what its words can carry.
+func (d *Dialect) Kinds() []spec.Kind {
+	set := map[spec.Kind]bool{}
+	var note func(words []*word)
+	note = func(words []*word) {
+		for _, w := range words {
+			set[w.kind] = true
+			for _, site := range w.slots {
+				set[spec.Kind("slot."+site.slot)] = true
+			}
+			for _, part := range w.parts {
+				note(part.words)
+			}
+		}
+	}
+	for _, o := range d.operations {
+		note(o.frames)
+		for _, r := range o.replies {
+			note(r.words)
+		}
+		note(o.asks)
+		for _, p := range o.parameters {
+			if p.slot != "" {
+				set[spec.Kind("slot."+p.slot)] = true
+			}
+		}
+		if o.sentinel != "" {
+			set[spec.Done] = true
+		}
+	}
+	delete(set, "")
+	return slices.Sorted(maps.Keys(set))
+}
+
+// Duties are the checks that the dialect's catalogue names, with their
+// requirements.
+func (d *Dialect) Duties(checks []*spec.Check) spec.Duties {
+	return spec.Bind(checks, d.Requirements, d.Kinds())
+}

@@ -1,0 +1,338 @@
+package dialect
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"pgregory.net/rapid"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// each runs a test for every embedded dialect.
+func each(t *testing.T, f func(t *testing.T, d *Dialect)) {
+	t.Helper()
+	if len(Names()) == 0 {
+		t.Fatal("no dialects are embedded")
+	}
+	for _, name := range Names() {
+		t.Run(name, func(t *testing.T) {
+			d, err := Named(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f(t, d)
+		})
+	}
+}
+
+// Every document is OpenAPI, by another reader than ours.
+func TestDocumentsAreOpenAPI(t *testing.T) {
+	each(t, func(t *testing.T, d *Dialect) {
+		text, err := d.Document()
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := openapi3.NewLoader().LoadFromData(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// An example that holds {{slots}} is no example of a uuid: those are filled in
+		// and validated below.
+		if err := doc.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(doc.OpenAPI, "3.2") {
+			t.Errorf("openapi: %s", doc.OpenAPI)
+		}
+	})
+}
+
+// sample fills every slot.
+var sample = spec.Event{
+	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
+	Text: "hello", Cursor: "1-0", Limit: "3",
+}
+
+// Every request that a client can say is one that the document allows, and is
+// heard as what was said.
+func TestPhrases(t *testing.T) {
+	each(t, func(t *testing.T, d *Dialect) {
+		for _, phrase := range d.Phrases() {
+			r, err := d.Say(phrase, sample)
+			if err != nil {
+				t.Errorf("%s: %v", phrase, err)
+				continue
+			}
+			o, _ := d.Phrase(phrase)
+			if heard := d.Operation(r); heard != o {
+				t.Errorf("%s: %s %s is heard as another operation", phrase, r.Method, r.Target)
+			}
+			for _, b := range d.Judge(r) {
+				t.Errorf("%s: %v in %s", phrase, b, r.Body)
+			}
+			e := d.Hear(r)
+			if phrase == "prompt" && (e.Text != sample.Text || e.Thread != sample.Thread) {
+				t.Errorf("prompt: heard %q in thread %q", e.Text, e.Thread)
+			}
+			if part, ok := e.Last(spec.AskTool); phrase == "tool-result" && (!ok || part.Call != sample.Call || part.Text != sample.Text) {
+				t.Errorf("tool-result: heard call %q, result %q", part.Call, part.Text)
+			}
+			if part, ok := e.Last(spec.AskToolSpec); phrase == "tool-offer" && (!ok || part.Name != sample.Name) {
+				t.Errorf("tool-offer: heard tool %q", part.Name)
+			}
+			if part, ok := e.Last(spec.AskResume); phrase == "resume" && (!ok || part.ID != sample.ID || !strings.Contains(part.Text, sample.Text)) {
+				t.Errorf("resume: heard interrupt %q, payload %q", part.ID, part.Text)
+			}
+		}
+	})
+}
+
+// Every worked example is an example of what it stands with: values of schemas and
+// replies, and whole streams.
+func TestExamples(t *testing.T) {
+	each(t, func(t *testing.T, d *Dialect) {
+		n := 0
+		valid := func(schema node, examples ...node) {
+			compiled, err := d.source.compile(schema.at)
+			if err != nil {
+				t.Errorf("%s: %v", schema.at, err)
+				return
+			}
+			for _, e := range examples {
+				if e.exists() {
+					n++
+					if err := compiled.Validate(e.v); err != nil {
+						t.Errorf("%s: %v", e.at, err)
+					}
+				}
+			}
+		}
+		_, schemas := d.source.lookup("/components/schemas").members()
+		for _, s := range schemas {
+			valid(s, append(s.get("examples").items(), s.get("example"))...)
+		}
+		for _, o := range d.operations {
+			_, responses := o.node.get("responses").members()
+			for _, r := range responses {
+				medias, contents := r.get("content").members()
+				for i, c := range contents {
+					examples := []node{c.get("example")}
+					_, named := c.get("examples").members()
+					for _, e := range named {
+						examples = append(examples, e.get("value"))
+					}
+					if medias[i] != spec.EventStream {
+						valid(c.get("schema"), examples...)
+						continue
+					}
+					for _, e := range examples {
+						if e.exists() {
+							n += d.exampleStream(t, o, e)
+						}
+					}
+				}
+			}
+		}
+		if n < 10 {
+			t.Errorf("%d examples in all: a document explains itself by examples", n)
+		}
+	})
+}
+
+// exampleStream reads a stream that the document shows.
+func (d *Dialect) exampleStream(t *testing.T, o *Operation, e node) (frames int) {
+	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: []byte(e.text())}}
+	x.Request, _ = d.Say(o.Phrases()[0], sample)
+	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+		if e.Frame() {
+			frames++
+			broken := slices.DeleteFunc(e.Broken, func(b spec.Broken) bool { return d.level(b.Law) != spec.Must })
+			if e.Err != nil || len(broken) > 0 {
+				t.Errorf("%s: the example %s: %v %v", o.Name, e.Raw, e.Err, broken)
+			}
+		}
+	}
+	return frames
+}
+
+// level is that of a requirement; what nobody names is a MUST.
+func (d *Dialect) level(id string) spec.Level {
+	for _, r := range d.Requirements {
+		if r.ID == id {
+			return r.Level
+		}
+	}
+	return spec.Must
+}
+
+// A frame with another constant is another word, or broken: never the same word.
+func TestConstantsTellWordsApart(t *testing.T) {
+	each(t, func(t *testing.T, d *Dialect) {
+		for _, o := range d.operations {
+			for _, w := range o.frames {
+				for _, m := range w.marks {
+					v := w.spell(spec.Event{})
+					setAt(v, m.path, "something else")
+					if got := choose(o.frames, v); got == w {
+						t.Errorf("%s: %s with another %s is still %s", o.Name, w.name, pointer(m.path), w.kind)
+					}
+				}
+			}
+		}
+	})
+}
+
+func setAt(v map[string]any, path []string, to any) {
+	for _, key := range path[:len(path)-1] {
+		inner, ok := v[key].(map[string]any)
+		if !ok {
+			inner = map[string]any{}
+			v[key] = inner
+		}
+		v = inner
+	}
+	v[path[len(path)-1]] = to
+}
+
+// What a dialect writes, it reads back: every kind of every stream, with any
+// values that its slots can carry.
+func TestFramesRoundTrip(t *testing.T) {
+	each(t, func(t *testing.T, d *Dialect) {
+		kinds := 0
+		for _, o := range d.operations {
+			for _, w := range o.frames {
+				if w.kind == "" || w.kind == spec.Other {
+					continue
+				}
+				kinds++
+				t.Run(w.name, rapid.MakeCheck(func(t *rapid.T) { roundTrip(t, d, o, w) }))
+			}
+		}
+		if kinds < 5 {
+			t.Errorf("only %d words", kinds)
+		}
+	})
+}
+
+func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *word) {
+	said := spec.Event{Kind: w.kind}
+	fillSlots(t, w, &said)
+	written := wordFor(o.frames, said)
+	if written != w { // another word of the kind is the one to write
+		said = spec.Event{Kind: w.kind}
+		written = wordFor(o.frames, said)
+		fillSlots(t, written, &said)
+	}
+	// A message of type heartbeat is no message, one of type call no result: values
+	// that contradict each other, or the word, say nothing.
+	value := any(written.spell(said))
+	if meant := choose(o.frames, value); meant.kind != w.kind || written.compiled.Validate(value) != nil {
+		t.Skip("these values contradict each other")
+	}
+	frame, err := o.Append(nil, said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: frame}}
+	x.Request, _ = d.Say(o.Phrases()[0], sample)
+	var heard []spec.Event
+	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+		if e.Frame() {
+			heard = append(heard, e)
+		}
+	}
+	if len(heard) != 1 || heard[0].Kind != said.Kind || heard[0].Err != nil || len(heard[0].Broken) > 0 {
+		t.Fatalf("wrote %s as %s, read %v", said.Kind, frame, heard)
+	}
+	for _, site := range written.slots {
+		if strings.Contains(strings.Join(site.path, "/"), "*") {
+			continue
+		}
+		want, got := *slotOf(&said, site.slot), *slotOf(&heard[0], site.slot)
+		if want != "" && want != got && !(site.slot == "text" && sameText(want, got)) {
+			t.Fatalf("wrote %s %q in %s, read %q", site.slot, want, frame, got)
+		}
+	}
+}
+
+func sameText(a, b string) bool {
+	x, err := decode([]byte(a))
+	y, err2 := decode([]byte(b))
+	return err == nil && err2 == nil && compact(x) == compact(y)
+}
+
+// fillSlots gives the slots of a word values that fit their schemas.
+func fillSlots(t *rapid.T, w *word, e *spec.Event) {
+	for _, site := range w.slots {
+		if m := fieldAt(w.form, site.path); m != nil {
+			*slotOf(e, site.slot) = drawValue(t, site.slot, m)
+		}
+	}
+	for _, site := range w.parts {
+		for _, word := range site.words {
+			if word.kind != "" && len(word.parts) == 0 {
+				part := spec.Event{Kind: word.kind}
+				fillSlots(t, word, &part)
+				e.Parts = append(e.Parts, part)
+			}
+		}
+	}
+}
+
+// fieldAt is the member at a path, nil if there is none.
+func fieldAt(f *form, path []string) *field {
+	for _, m := range f.fields {
+		switch {
+		case m.name != path[0]:
+		case len(path) == 1:
+			return m
+		case m.inner != nil:
+			return fieldAt(m.inner, path[1:])
+		}
+	}
+	return nil
+}
+
+// enumOf is the shortest list of what may stand there.
+func enumOf(m *field) (shortest []string) {
+	for _, s := range m.schemas {
+		if enum := s.get("enum").strings(); len(enum) > 0 && (shortest == nil || len(enum) < len(shortest)) {
+			shortest = enum
+		}
+	}
+	return shortest
+}
+
+func drawValue(t *rapid.T, slot string, m *field) string {
+	has := func(name string) bool { return slices.Contains(m.types, name) }
+	switch enum := enumOf(m); {
+	case len(enum) > 0:
+		return rapid.SampledFrom(enum).Draw(t, slot)
+	case has("string") && m.first("format").text() == "date-time":
+		return "2026-03-15T10:00:00Z"
+	case has("string") && m.first("pattern").exists():
+		return "1"
+	case has("string") && slot == "text":
+		return rapid.String().Draw(t, slot)
+	case has("string"):
+		return rapid.StringN(1, 20, 80).Draw(t, slot)
+	case has("integer"), has("number"):
+		low, _ := integer(m.first("minimum"))
+		high, ok := integer(m.first("maximum"))
+		if !ok {
+			high = low + 1<<40
+		}
+		return compact(rapid.IntRange(low, high).Draw(t, slot))
+	case has("boolean"):
+		return rapid.SampledFrom([]string{"true", "false"}).Draw(t, slot)
+	case len(m.types) == 0 && slot != "text":
+		return "x"
+	case len(m.types) == 0 || has("object"):
+		return rapid.SampledFrom([]string{`{}`, `{"a":[1,"x",null]}`}).Draw(t, slot)
+	}
+	return ""
+}

@@ -1,0 +1,184 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// Judge says where r breaks the document, and how the document wants it refused.
+// A request for something that the document does not have is broken without
+// demands.
+func (d *Dialect) Judge(r spec.Request) []spec.Broken {
+	_, broken := d.judge(r)
+	return broken
+}
+
+// judge is Judge, and the decoded body where there was one to decode.
+func (d *Dialect) judge(r spec.Request) (value any, broken []spec.Broken) {
+	o, path := d.find(r)
+	if o == nil {
+		b := spec.Broken{Where: r.Method + " " + r.Target, Why: "the document has no such operation"}
+		if item, ok := d.beside(r); ok {
+			b.Where, b.Why = "method "+r.Method, "the path does not have it"
+			if r.Method != "OPTIONS" && r.Method != "HEAD" { // a preflight, or what HTTP itself allows
+				b.Demands = d.source.demands(breach{places: []place{{item.at, 0}}, keyword: "method"})
+			}
+		}
+		return nil, []spec.Broken{b}
+	}
+	for _, p := range o.parameters {
+		broken = append(broken, d.judgeParameter(o, p, r, path)...)
+	}
+	value, more := d.judgeBody(o, r)
+	return value, append(broken, more...)
+}
+
+func (d *Dialect) judgeParameter(o *Operation, p parameter, r spec.Request, path map[string]string) (broken []spec.Broken) {
+	where := p.in + " " + p.name
+	v, ok := p.get(r, path)
+	outer := []place{{p.node.at, 0}, {o.node.at, -1}}
+	switch {
+	case ok:
+		for _, b := range d.source.breaches(p.compiled.Validate(p.typed(v)), outer) {
+			broken = append(broken, d.because(where, b))
+		}
+	case p.required:
+		broken = append(broken, d.because(where, breach{places: outer, keyword: "required", why: "is missing"}))
+	}
+	return broken
+}
+
+// because is what a breach of a request means, with what the document demands.
+func (d *Dialect) because(where string, b breach) spec.Broken {
+	broken := b.broken(where)
+	broken.Demands = d.source.demands(b)
+	for _, demand := range broken.Demands {
+		if broken.Law == "" {
+			broken.Law = demand.Law
+		}
+	}
+	return broken
+}
+
+func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
+	request := o.node.get("requestBody")
+	if len(o.bodies) == 0 {
+		return nil, nil
+	}
+	if len(r.Body) == 0 && !o.needsBody {
+		return nil, nil
+	}
+	outer := []place{{o.node.at, -1}}
+	b := o.bodies[0]
+	if content := r.Header.Get("Content-Type"); content != "" {
+		media, _, err := mime.ParseMediaType(content)
+		i := slices.IndexFunc(o.bodies, func(b body) bool { return sameMedia(b.media, media) })
+		if err != nil || i < 0 {
+			return nil, []spec.Broken{d.because("header Content-Type", breach{
+				places: append([]place{{request.deref().at, 0}}, outer...), keyword: "content-type", why: "is " + content,
+			})}
+		}
+		b = o.bodies[i]
+	}
+	if b.media != jsonMedia || b.compiled == nil {
+		return nil, nil
+	}
+	inside := append([]place{{b.node.at, 0}}, outer...)
+	if b.maximum.broken(r.Body) {
+		at := append([]place{{b.node.at + "/x-max-bytes", 0}}, inside...)
+		return nil, []spec.Broken{d.because("body", breach{
+			places: at, keyword: "x-max-bytes", why: fmt.Sprintf("has %d bytes, at most %d are allowed", len(r.Body), b.maximum.limit),
+		})}
+	}
+	v, err := decode(r.Body)
+	if err != nil {
+		return nil, []spec.Broken{d.because("body", breach{places: inside, keyword: "json", why: err.Error()})}
+	}
+	var broken []spec.Broken
+	for _, br := range d.source.breaches(b.compiled.Validate(v), inside) {
+		broken = append(broken, d.because("body", br))
+	}
+	return v, broken
+}
+
+// sameMedia takes every +json type for JSON, as servers do.
+func sameMedia(documented, got string) bool {
+	return documented == got || documented == jsonMedia && strings.HasSuffix(got, "+json")
+}
+
+// laws are the requirements of the parameter and its schema.
+func (p parameter) laws() (ids []string) {
+	for _, at := range slices.Compact([]string{p.node.at, p.schema.at, p.schema.deref().at}) {
+		ids = append(ids, idsIn(p.node.s.laws[at])...)
+	}
+	return ids
+}
+
+// typed is a parameter's value as its schema would see it.
+func (p parameter) typed(v string) any {
+	types := p.schema.get("type").strings()
+	switch {
+	case slices.Contains(types, "string") || len(types) == 0:
+		return v
+	case slices.Contains(types, "boolean") && (v == "true" || v == "false"):
+		return v == "true"
+	case json.Valid([]byte(v)):
+		return json.Number(v)
+	}
+	return v
+}
+
+// Hear says what r means: the request as an event, with what the document
+// promises it (HTTP and Media).
+func (d *Dialect) Hear(r spec.Request) spec.Event {
+	e := spec.Event{Kind: spec.Asked, Nth: -1, Line: 1, Raw: r.Body, Header: r.Header}
+	if r.Method == "" { // nobody wrote down what was asked: the first that streams
+		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.Streams }); i >= 0 {
+			o := d.operations[i]
+			e.Op, e.HTTP, e.Media = o.Name, o.status, o.answer
+		}
+		return e
+	}
+	o, path := d.find(r)
+	var v any
+	v, e.Broken = d.judge(r)
+	if o == nil {
+		return e
+	}
+	e.Op, e.HTTP, e.Media, e.Name, e.Law = o.Name, o.status, o.answer, o.says, o.law
+	if v != nil {
+		for _, w := range o.asks {
+			if w.marksOf(v) {
+				inner := spec.Event{}
+				w.hear(d.source, &inner, v)
+				inner.Kind, inner.Nth, inner.Line, inner.Raw = e.Kind, e.Nth, e.Line, e.Raw
+				inner.Op, inner.HTTP, inner.Media, inner.Header, inner.Broken, inner.Law = e.Op, e.HTTP, e.Media, e.Header, e.Broken, e.Law
+				e = inner
+				break
+			}
+		}
+	}
+	for _, p := range o.parameters {
+		v, ok := p.get(r, path)
+		if ok && p.slot != "" {
+			*slotOf(&e, p.slot) = v
+		}
+		if ok {
+			e.Upheld = append(e.Upheld, p.laws()...)
+		}
+	}
+	if !e.Whole() {
+		e.Upheld = nil
+	} else if o.law != "" && !slices.Contains(e.Upheld, o.law) {
+		e.Upheld = append(e.Upheld, o.law)
+	}
+	if text, ok := e.Prompt(); ok {
+		e.Text = text
+	}
+	return e
+}

@@ -1,0 +1,280 @@
+package dialect
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// An Operation is one thing a client can ask for.
+type Operation struct {
+	Name    string // "POST /runs"
+	Summary string
+	Streams bool // its answer is a stream
+	Asks    bool // it takes a prompt, and so opens a run
+
+	method, path string
+	node         node
+	law          string // x-requirement of the operation
+	parameters   []parameter
+	needsBody    bool
+	bodies       []body
+	asks         []*word        // what its JSON body may be
+	phrases      map[string]any // what a client can say with it, by name
+	says         string         // the phrase of an operation without a body
+
+	frames   []*word
+	sentinel string
+	tells    telling
+	replies  map[string]reply // by documented status, or class of it
+	status   int              // what the document promises a request without fault
+	answer   string           // likewise, the media type
+}
+
+// A telling is how a server of ours writes the frames of a stream, beyond data.
+type telling struct {
+	sentinel bool   // it closes with the sentinel
+	event    string // the member that becomes the SSE event field
+	id       bool   // the cursor becomes the SSE id
+}
+
+// A body is one media type that a request may have.
+type body struct {
+	media    string
+	node     node
+	compiled *jsonschema.Schema
+	maximum  maximum
+}
+
+// A reply is what may come back with one status.
+type reply struct {
+	media string
+	words []*word
+}
+
+type parameter struct {
+	name, in string
+	slot     string
+	required bool
+	node     node
+	schema   node
+	compiled *jsonschema.Schema
+}
+
+var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+
+func (d *Dialect) addPath(path string, item node) error {
+	for _, method := range methods {
+		op := item.get(method)
+		if !op.exists() {
+			continue
+		}
+		o := &Operation{
+			Name: strings.ToUpper(method) + " " + path, Summary: op.get("summary").text(),
+			method: strings.ToUpper(method), path: path, node: op,
+			phrases: map[string]any{}, replies: map[string]reply{},
+		}
+		o.law, _ = d.source.lawAt(op)
+		o.says = op.get("x-says").text()
+		if err := o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items())); err != nil {
+			return err
+		}
+		if err := o.addBodies(op.get("requestBody")); err != nil {
+			return err
+		}
+		if err := o.addReplies(op); err != nil {
+			return err
+		}
+		d.operations = append(d.operations, o)
+	}
+	return nil
+}
+
+func (o *Operation) addParameters(list []node) (err error) {
+	for _, n := range list {
+		p := parameter{
+			name: n.get("name").text(), in: n.get("in").text(), slot: n.get("x-slot").text(),
+			node: n.deref(), schema: n.get("schema"),
+		}
+		p.required, _ = n.get("required").v.(bool)
+		if p.slot != "" && knownSlot(p.slot) != nil {
+			return knownSlot(p.slot)
+		}
+		if p.compiled, err = n.s.compile(p.schema.at); err != nil {
+			return err
+		}
+		o.parameters = append(o.parameters, p)
+	}
+	return nil
+}
+
+const jsonMedia = "application/json"
+
+func (o *Operation) addBodies(request node) (err error) {
+	o.needsBody, _ = request.get("required").v.(bool)
+	medias, contents := request.get("content").members()
+	for i, media := range medias {
+		b := body{media: media, node: contents[i], maximum: maximumOf(contents[i])}
+		if schema := contents[i].get("schema"); schema.exists() {
+			if b.compiled, err = request.s.compile(schema.at); err != nil {
+				return err
+			}
+			if media == jsonMedia {
+				if o.asks, err = request.s.words(schema, ""); err != nil {
+					return err
+				}
+			}
+		}
+		o.bodies = append(o.bodies, b)
+		names, examples := contents[i].get("examples").members()
+		for j, name := range names {
+			o.phrases[name] = examples[j].get("value").v
+		}
+	}
+	_, o.Asks = o.phrases["prompt"]
+	return nil
+}
+
+func (o *Operation) addReplies(op node) error {
+	if stream := op.get("x-stream"); stream.exists() {
+		o.Streams = true
+		o.sentinel = stream.get("sentinel").text()
+		o.tells = telling{sentinel: stream.get("sends").v != false, event: stream.get("event").text(), id: stream.get("id").v == true}
+	}
+	statuses, responses := op.get("responses").members()
+	for i, status := range statuses {
+		r := reply{}
+		code, _ := strconv.Atoi(status)
+		medias, contents := responses[i].get("content").members()
+		for j, media := range medias {
+			schema := contents[j].get("schema")
+			if item := contents[j].get("itemSchema"); item.exists() {
+				schema = item
+			}
+			words, err := op.s.words(schema, "")
+			if err != nil {
+				return fmt.Errorf("%s: %w", status, err)
+			}
+			if media == spec.EventStream {
+				o.frames = words
+			}
+			if r.media == "" || media == spec.EventStream {
+				r.media, r.words = media, words
+			}
+		}
+		if code >= 200 && code < 300 && o.status == 0 {
+			o.status, o.answer = code, r.media
+		}
+		o.replies[status] = r
+	}
+	return nil
+}
+
+// reply is what the document says of a status, or of its class.
+func (o *Operation) reply(status int) (reply, bool) {
+	r, ok := o.replies[strconv.Itoa(status)]
+	if !ok {
+		r, ok = o.replies[fmt.Sprintf("%dXX", status/100)]
+	}
+	if !ok {
+		r, ok = o.replies["default"]
+	}
+	return r, ok
+}
+
+// Operation finds what r asks for, or nil.
+func (d *Dialect) Operation(r spec.Request) *Operation {
+	o, _ := d.find(r)
+	return o
+}
+
+// find is the operation that r asks for and the values that its path carries.
+func (d *Dialect) find(r spec.Request) (*Operation, map[string]string) {
+	path, _, _ := strings.Cut(r.Target, "?")
+	for _, o := range d.operations {
+		if values, ok := match(o.path, path); ok && o.method == r.Method {
+			return o, values
+		}
+	}
+	return nil, nil
+}
+
+// beside is the path item of r's target, where the document has one and only the
+// method is not in it.
+func (d *Dialect) beside(r spec.Request) (node, bool) {
+	path, _, _ := strings.Cut(r.Target, "?")
+	for _, o := range d.operations {
+		if _, ok := match(o.path, path); ok {
+			return d.source.lookup("/paths/" + escape(o.path)), true
+		}
+	}
+	return node{}, false
+}
+
+func match(template, path string) (map[string]string, bool) {
+	values := map[string]string{}
+	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return nil, false
+	}
+	for i := range want {
+		if name, ok := strings.CutPrefix(want[i], "{"); ok {
+			v, err := url.PathUnescape(got[i])
+			if err != nil || v == "" {
+				return nil, false
+			}
+			values[strings.TrimSuffix(name, "}")] = v
+		} else if want[i] != got[i] {
+			return nil, false
+		}
+	}
+	return values, true
+}
+
+// set gives the parameter a value, or takes it out of r.
+func (p parameter) set(r spec.Request, v *string) spec.Request {
+	path, query, _ := strings.Cut(r.Target, "?")
+	switch p.in {
+	case "header":
+		r.Header = r.Header.Without(p.name)
+		if v != nil {
+			r.Header = r.Header.With(p.name, *v)
+		}
+	case "query":
+		values, _ := url.ParseQuery(query)
+		if values.Del(p.name); v != nil {
+			values.Set(p.name, *v)
+		}
+		if r.Target = path; len(values) > 0 {
+			r.Target += "?" + values.Encode()
+		}
+	case "path":
+		if v != nil {
+			r.Target = strings.ReplaceAll(r.Target, "{"+p.name+"}", url.PathEscape(*v))
+		}
+	}
+	return r
+}
+
+// get is the parameter's value in r. An empty header counts as none.
+func (p parameter) get(r spec.Request, path map[string]string) (string, bool) {
+	switch p.in {
+	case "header":
+		v := r.Header.Get(p.name)
+		return v, v != ""
+	case "query":
+		_, query, _ := strings.Cut(r.Target, "?")
+		values, _ := url.ParseQuery(query)
+		return values.Get(p.name), values.Has(p.name)
+	case "path":
+		v, ok := path[p.name]
+		return v, ok
+	}
+	return "", false
+}

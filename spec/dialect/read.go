@@ -1,0 +1,120 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// decode reads one JSON value and nothing after it. A leading byte order mark is
+// let pass (RFC 8259 section 8.1), numbers keep their digits.
+func decode(data []byte) (any, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !utf8.Valid(data) {
+		return nil, errors.New("not valid UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
+			return nil, errors.New("it ends too early to be JSON")
+		}
+		return nil, fmt.Errorf("not JSON: %w", err)
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil, errors.New("something stands after the JSON value")
+	}
+	return v, nil
+}
+
+// hear fills e with what v means, and says where v breaks the word's schema.
+func (w *word) hear(s *source, e *spec.Event, v any) {
+	e.Kind = w.kind
+	if e.Kind == "" {
+		e.Kind = spec.Other
+	}
+	for _, site := range w.slots {
+		for _, found := range all(v, site.path) {
+			if !fits(site.types, found) {
+				continue
+			}
+			to := slotOf(e, site.slot)
+			switch text := site.carry(found); {
+			case slices.Contains(site.path, "*"):
+				*to += text
+			case text != "":
+				*to = text
+			}
+		}
+	}
+	e.Parts = append(e.Parts, w.hearParts(s, v)...)
+	for _, b := range s.breaches(w.compiled.Validate(v), nil) {
+		broken := b.broken("")
+		if broken.Law = s.law(b); broken.Law == "" {
+			broken.Law = w.law
+		}
+		e.Broken = append(e.Broken, broken)
+	}
+	e.Upheld = append(e.Upheld, w.upheld(v, e.Broken)...)
+	for _, part := range e.Parts {
+		for _, id := range part.Upheld {
+			if !slices.Contains(e.Upheld, id) && !slices.ContainsFunc(e.Broken, func(b spec.Broken) bool { return b.Law == id }) {
+				e.Upheld = append(e.Upheld, id)
+			}
+		}
+	}
+}
+
+func (w *word) hearParts(s *source, v any) (parts []spec.Event) {
+	for _, site := range w.parts {
+		for _, found := range all(v, site.path) {
+			list, ok := found.([]any)
+			if !ok && found != nil {
+				list = []any{found}
+			}
+			for _, item := range list {
+				if word := choose(site.words, item); word != nil {
+					part := spec.Event{Nth: -1}
+					word.hear(s, &part, item)
+					part.Broken = nil // the whole was validated, with its parts in it
+					parts = append(parts, part)
+				}
+			}
+		}
+	}
+	return parts
+}
+
+// upheld are the requirements that v exercises and does not break.
+func (w *word) upheld(v any, broken []spec.Broken) (ids []string) {
+	for _, law := range w.laws {
+		if slices.Contains(ids, law.id) || slices.ContainsFunc(broken, func(b spec.Broken) bool { return b.Law == law.id }) {
+			continue
+		}
+		if law.exercised(v) {
+			ids = append(ids, law.id)
+		}
+	}
+	return ids
+}
+
+func (l lawSite) exercised(v any) bool {
+	if l.form != nil {
+		return slices.ContainsFunc(all(v, l.path), func(v any) bool { return l.form.Validate(v) == nil })
+	}
+	if len(l.path) == 0 {
+		return true
+	}
+	if l.required {
+		v := at(v, l.path[:len(l.path)-1])
+		return v != nil
+	}
+	return slices.ContainsFunc(all(v, l.path), func(v any) bool { return v != nil })
+}

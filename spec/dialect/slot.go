@@ -1,0 +1,129 @@
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// slots are the fields of an event that a document can name with x-slot.
+var slots = map[string]func(*spec.Event) *string{
+	"thread":    func(e *spec.Event) *string { return &e.Thread },
+	"run":       func(e *spec.Event) *string { return &e.Run },
+	"message":   func(e *spec.Event) *string { return &e.Message },
+	"call":      func(e *spec.Event) *string { return &e.Call },
+	"id":        func(e *spec.Event) *string { return &e.ID },
+	"name":      func(e *spec.Event) *string { return &e.Name },
+	"role":      func(e *spec.Event) *string { return &e.Role },
+	"type":      func(e *spec.Event) *string { return &e.Type },
+	"status":    func(e *spec.Event) *string { return &e.Status },
+	"index":     func(e *spec.Event) *string { return &e.Index },
+	"text":      func(e *spec.Event) *string { return &e.Text },
+	"seq":       func(e *spec.Event) *string { return &e.Seq },
+	"cursor":    func(e *spec.Event) *string { return &e.Cursor },
+	"code":      func(e *spec.Event) *string { return &e.Code },
+	"created":   func(e *spec.Event) *string { return &e.Created },
+	"completed": func(e *spec.Event) *string { return &e.Completed },
+	"limit":     func(e *spec.Event) *string { return &e.Limit },
+}
+
+func knownSlot(name string) error {
+	if slots[name] == nil {
+		return fmt.Errorf("x-slot %q: no such slot", name)
+	}
+	return nil
+}
+
+// slotOf is the field of e that a slot's name stands for.
+func slotOf(e *spec.Event, name string) *string { return slots[name](e) }
+
+// kindOf is the JSON Schema type of a decoded value.
+func kindOf(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "boolean"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case map[string]any:
+		return "object"
+	case json.Number:
+		if isInteger(v) {
+			return "integer"
+		}
+	}
+	return "number"
+}
+
+func isInteger(n json.Number) bool {
+	return !strings.ContainsAny(string(n), ".eE") || canonical(n) != string(n) && !strings.ContainsAny(canonical(n), ".e")
+}
+
+// fits says whether a value may stand where the schema allows types.
+func fits(types []string, v any) bool {
+	kind := kindOf(v)
+	return len(types) == 0 || slices.Contains(types, kind) || kind == "integer" && slices.Contains(types, "number")
+}
+
+// carry is a decoded value as a slot holds it: text as it is, numbers in canonical
+// form, what is larger as compact JSON.
+func carry(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return ""
+	case string:
+		return v
+	case json.Number:
+		return canonical(v)
+	}
+	return compact(v)
+}
+
+// carry is the value of a place as its slot holds it. Where the document lets
+// anything stand, a text is carried as JSON too: nothing else tells it from what it
+// spells.
+func (s slotSite) carry(v any) string {
+	if s.slot == "text" && len(s.types) == 0 && v != nil {
+		return compact(v)
+	}
+	return carry(v)
+}
+
+// canonical spells a number one way: 1.0 and 1e0 are 1.
+func canonical(n json.Number) string {
+	text := string(n)
+	if !strings.ContainsAny(text, ".eE") || len(text) > 64 {
+		return text
+	}
+	if e := strings.IndexAny(text, "eE"); e >= 0 && len(text)-e > 4 {
+		return text // an exponent that no time stamp or number of an event has
+	}
+	r, ok := new(big.Rat).SetString(text)
+	switch {
+	case !ok:
+		return text
+	case r.IsInt():
+		return r.Num().String()
+	}
+	f, _ := r.Float64()
+	return fmt.Sprint(f)
+}
+
+// compact spells a value as JSON without spaces, members by name.
+func compact(v any) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(v) != nil {
+		return ""
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

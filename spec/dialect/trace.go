@@ -1,0 +1,269 @@
+package dialect
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// MaxEvent is how large one event of a stream may be before reading it is given
+// up, in bytes, unless a Reader says otherwise.
+const MaxEvent = sse.DefaultLimit
+
+// Events tells a conversation, from the first request to the last end.
+func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
+	return d.Tell(t.All(), Scripted(t.Scripted), MaxEvent)
+}
+
+// Tell is Events for exchanges that arrive one by one. scripted marks requests as
+// asked of a target that understands the prompts; limit is the most bytes that one
+// event of a stream may have.
+func (d *Dialect) Tell(exchanges iter.Seq[spec.Exchange], scripted Scripted, limit int) iter.Seq[spec.Event] {
+	return func(yield func(spec.Event) bool) {
+		n := 0
+		for x := range exchanges {
+			ask := d.Hear(x.Request)
+			ask.Scripted = bool(scripted)
+			teller := teller{d: d, x: &x, ask: ask, op: d.asked(x), limit: limit, blocks: map[string]string{}}
+			for e := range teller.tell() {
+				e.Exchange, e.Op = n, ask.Op
+				e.At = x.At + teller.arrival(e)
+				if !yield(e) {
+					return
+				}
+			}
+			n++
+		}
+	}
+}
+
+// Scripted says that a target can be held to the content of its answers.
+type Scripted bool
+
+// asked is the operation of an exchange; of one whose request nobody wrote down,
+// the first that streams.
+func (d *Dialect) asked(x spec.Exchange) *Operation {
+	if x.Request.Method != "" {
+		return d.Operation(x.Request)
+	}
+	for _, o := range d.operations {
+		if o.Streams {
+			return o
+		}
+	}
+	return nil
+}
+
+// A teller tells one exchange.
+type teller struct {
+	d      *Dialect
+	x      *spec.Exchange
+	ask    spec.Event
+	op     *Operation
+	limit  int
+	blocks map[string]string // message id → the thing that it was opened as, where not "message"
+	nth    int
+	reads  int // the arrival that the last event was found in
+}
+
+func (t *teller) tell() iter.Seq[spec.Event] {
+	return func(yield func(spec.Event) bool) {
+		r := t.x.Response
+		head := spec.Event{Kind: spec.Answered, Nth: -1, HTTP: r.Status, Media: r.Header.MediaType(), Header: r.Header}
+		if r.Status == 0 {
+			head.Err = r.End
+		}
+		if !yield(t.ask) || !yield(head) {
+			return
+		}
+		end := spec.Event{Kind: spec.Closed, Nth: -1, Offset: len(r.Body), Err: r.End}
+		switch {
+		case head.Streams() && r.Status/100 == 2:
+			for e := range t.frames() {
+				end.Line = e.Line
+				if !yield(e) {
+					return
+				}
+			}
+		case len(r.Body) > 0:
+			if !yield(t.reply()) {
+				return
+			}
+		}
+		yield(end)
+	}
+}
+
+// frames are the events of a stream.
+func (t *teller) frames() iter.Seq[spec.Event] {
+	return func(yield func(spec.Event) bool) {
+		dec := sse.NewDecoder(t.limit)
+		for item := range dec.Feed(t.x.Response.Body) {
+			if item.Kind == sse.Block { // fields, but nothing that the standard dispatches
+				continue
+			}
+			if !yield(t.frame(item)) {
+				return
+			}
+		}
+		if err := dec.Err(); err != nil {
+			yield(spec.Event{Kind: spec.Unknown, Nth: t.nth, Err: err, Flaws: []spec.Flaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}}})
+			return
+		}
+		if rest, ok := dec.Close(); ok {
+			// A client that left has cut this off itself.
+			if errors.Is(t.x.Response.End, spec.ErrLeft) {
+				return
+			}
+			yield(spec.Event{
+				Kind: spec.Rest, Nth: t.nth, Line: rest.Line, Offset: rest.Offset, Raw: rest.Raw, Fields: rest.Fields,
+				Flaws: []spec.Flaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
+			})
+		}
+	}
+}
+
+func (t *teller) frame(item sse.Item) spec.Event {
+	e := spec.Event{Nth: t.nth, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
+	if item.InvalidUTF8 {
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+	}
+	if item.Kind == sse.Comment {
+		e.Kind, e.Text = spec.Comment, item.Text
+		return e
+	}
+	t.nth++
+	e.Cursor = item.ID
+	if t.op == nil {
+		e.Kind = spec.Unknown
+		e.Err = errors.New("nobody asked for this stream")
+		return e
+	}
+	if t.op.sentinel != "" && strings.TrimSpace(string(item.Data)) == t.op.sentinel {
+		e.Kind = spec.Done
+		return e
+	}
+	t.d.readFrame(t.op, &e, item.Data)
+	t.rename(&e)
+	return e
+}
+
+// readFrame says what the data of a frame means.
+func (d *Dialect) readFrame(o *Operation, e *spec.Event, data []byte) {
+	if len(e.Flaws) > 0 { // not UTF-8, and so not JSON
+		e.Kind, e.Err = spec.Unknown, errors.New(e.Flaws[0].Detail)
+		return
+	}
+	v, err := decode(data)
+	if err != nil {
+		e.Kind, e.Err = spec.Unknown, err
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		return
+	}
+	if kind := kindOf(v); kind != "object" {
+		e.Kind, e.Err = spec.Unknown, fmt.Errorf("the data is of type %s, not a JSON object", kind)
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
+		return
+	}
+	w := choose(o.frames, v)
+	if w == nil {
+		e.Kind, e.Err = spec.Unknown, fmt.Errorf("%s has no word for this", d.Name)
+		return
+	}
+	cursor := e.Cursor
+	w.hear(d.source, e, v)
+	if cursor != "" {
+		e.Cursor = cursor
+	}
+}
+
+// rename gives the frames of a block the name that the block was opened with: a
+// delta of a message of reasoning is a delta of reasoning.
+func (t *teller) rename(e *spec.Event) {
+	thing, phase := e.Kind.Thing(), e.Kind.Phase()
+	switch {
+	case thing != "message" && thing != "reasoning" || e.Message == "":
+	case phase == "start" || phase == "progress":
+		if thing == "reasoning" {
+			t.blocks[e.Message] = thing
+		}
+	case t.blocks[e.Message] != "":
+		e.Kind = spec.Kind(t.blocks[e.Message] + "." + phase)
+	}
+}
+
+// reply says what a body that is no stream means.
+func (t *teller) reply() spec.Event {
+	r := t.x.Response
+	e := spec.Event{Kind: spec.Unknown, Nth: -1, Line: 1, Raw: r.Body, HTTP: r.Status, Media: r.Header.MediaType()}
+	if r.Header.Has("Content-Encoding") {
+		e.Kind = spec.Other
+		return e
+	}
+	if !utf8.Valid(r.Body) && isText(e.Media) {
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+	}
+	if t.op == nil {
+		e.Kind = spec.Other
+		return e
+	}
+	doc, documented := t.op.reply(r.Status)
+	if !documented || !isJSON(e.Media) || !isJSON(doc.media) {
+		e.Kind = spec.Other
+		return e
+	}
+	v, err := decode(r.Body)
+	if err != nil {
+		e.Err = err
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		return e
+	}
+	if w := choose(doc.words, v); w != nil {
+		w.hear(t.d.source, &e, v)
+	} else {
+		e.Kind = spec.Other
+	}
+	return e
+}
+
+func isJSON(media string) bool { return media == jsonMedia || strings.HasSuffix(media, "+json") }
+
+func isText(media string) bool { return isJSON(media) || strings.HasPrefix(media, "text/") }
+
+// arrival is when the last byte of e was there, since the request.
+func (t *teller) arrival(e spec.Event) time.Duration {
+	reads := t.x.Response.Reads
+	if len(reads) == 0 || e.Kind == spec.Asked || e.Kind == spec.Answered {
+		return 0
+	}
+	end := e.Offset + len(e.Raw)
+	if e.Kind == spec.Closed {
+		return reads[len(reads)-1].At
+	}
+	for t.reads < len(reads)-1 && reads[t.reads].End < end {
+		t.reads++
+	}
+	return reads[t.reads].At
+}
+
+// Phrases lists what a client can say in this dialect.
+func (d *Dialect) Phrases() []string {
+	set := map[string]bool{}
+	for _, o := range d.operations {
+		for name := range o.phrases {
+			set[name] = true
+		}
+		if o.says != "" {
+			set[o.says] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}

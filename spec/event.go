@@ -1,0 +1,211 @@
+// Package spec holds the words every part of this project speaks: what goes over
+// the wire ([Trace]), what happens there ([Event]), what must hold ([Check]), who
+// demands it ([Requirement]) and how they meet ([Run]). It knows no dialect, no
+// HTTP client and no test framework.
+package spec
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Kind names what happened, in the words of no dialect: "message.delta".
+type Kind string
+
+// Thing is the part before the dot: "message".
+func (k Kind) Thing() string { t, _, _ := strings.Cut(string(k), "."); return t }
+
+// Phase is the part after the dot: "delta".
+func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p }
+
+// The kinds. A dialect's document says with x-kind which of its schemas means
+// which of these.
+const (
+	Asked    Kind = "http.request"  // the client asked for something
+	Answered Kind = "http.response" // status line and headers arrived
+	Closed   Kind = "http.close"    // the body ended; Err says how
+	Comment  Kind = "comment"       // a comment line of a stream; Text is what follows the colon
+	Rest     Kind = "rest"          // what stands after the last blank line of a stream: an unfinished frame
+	Unknown  Kind = "?"             // a frame or body that cannot be read; Err says why
+	Other    Kind = "other"         // a frame that can be read and means nothing to us
+
+	RunAccepted Kind = "run.accepted" // a reply: the run will be told elsewhere
+	RunStart    Kind = "run.start"
+	RunProgress Kind = "run.progress" // the run goes on; may be repeated
+	RunEnd      Kind = "run.end"      // it ended well
+	RunError    Kind = "run.error"    // it failed, was canceled or rejected
+	RunRefused  Kind = "run.refused"  // a frame instead of a run: the request was turned down
+
+	StepStart Kind = "step.start"
+	StepEnd   Kind = "step.end"
+
+	MessageStart    Kind = "message.start"
+	MessageProgress Kind = "message.progress" // announces a message, or says again that it is open
+	MessageDelta    Kind = "message.delta"    // Text is to be appended
+	MessageEnd      Kind = "message.end"      // Parts: its contents, where the frame repeats them
+	ReasoningStart  Kind = "reasoning.start"  // as message.*, for what is not the answer
+	ReasoningDelta  Kind = "reasoning.delta"
+	ReasoningEnd    Kind = "reasoning.end"
+	ContentPart     Kind = "content.part" // a content of a message, or its state so far: replaces what was there
+	ContentEnd      Kind = "content.end"  // a content of a message, whole
+
+	ToolStart  Kind = "tool.start"
+	ToolDelta  Kind = "tool.delta" // Text is a piece of the arguments
+	ToolEnd    Kind = "tool.end"
+	ToolCall   Kind = "tool.call"   // a call in one piece; Text is the arguments so far, Status says whether whole
+	ToolResult Kind = "tool.result" // Text is the result
+
+	Interrupt Kind = "interrupt" // Text is the payload as compact JSON
+	Done      Kind = "done"      // an in-band terminator such as [DONE]
+
+	Problem        Kind = "problem"         // a reply: why a request was refused
+	CancelAccepted Kind = "cancel.accepted" // a reply
+	Health         Kind = "health"          // a reply
+	Reply          Kind = "reply"           // any other documented reply
+
+	// Parts of requests.
+	AskSystem    Kind = "ask.system"
+	AskUser      Kind = "ask.user"      // Text is what the user says
+	AskAssistant Kind = "ask.assistant" // repeated history
+	AskTool      Kind = "ask.tool"      // a client tool's result: Call, Text
+	AskResume    Kind = "ask.resume"    // an answer to an interrupt: ID, Text
+	AskToolSpec  Kind = "ask.tool-spec" // a tool that the client offers: Name
+
+	// Not events, but words all the same: what events and requests can carry.
+	SlotSeq     Kind = "slot.seq"     // events carry sequence numbers
+	SlotIndex   Kind = "slot.index"   // contents carry their place in the message
+	SlotCursor  Kind = "slot.cursor"  // a stream can be asked for from a cursor on
+	SlotMessage Kind = "slot.message" // deltas name their message
+	SlotRun     Kind = "slot.run"     // events name their run
+	SlotThread  Kind = "slot.thread"  // events name their thread
+	SlotStatus  Kind = "slot.status"  // events carry a status
+)
+
+// EventStream is the media type of a stream.
+const EventStream = "text/event-stream"
+
+// An Event is one thing that happened, with the bytes that prove it. The slots
+// are strings as JSON spells the value (numbers in canonical form); "" is absent
+// or null.
+type Event struct {
+	Kind     Kind
+	Exchange int    // which exchange of the conversation, from 0
+	Op       string // the operation asked for; rules compare it, they never read it
+
+	Thread    string // which conversation
+	Run       string // whose run
+	Message   string // which message it is, or belongs to
+	Call      string // which tool call it is, or belongs to
+	ID        string // what else has an id: a task, an interrupt
+	Name      string // of a tool, a step; of a request without a body, the phrase it says
+	Role      string // of a message
+	Type      string // of a message or content
+	Status    string // of a run, message or content
+	Index     string // place in the message
+	Text      string // prompt, delta, content, arguments, result, payload, error message
+	Seq       string // sequence number
+	Cursor    string // where the stream can be, or is to be, taken up again
+	Code      string // why a request was refused or a run failed
+	Created   string // a time stamp: when it began
+	Completed string // likewise: when it ended
+	Limit     string // how many silent polls a stream may have before it is ended
+
+	Parts []Event // what stands inside: contents of a message, messages of a request
+
+	HTTP   int    // Answered: the status code. Asked: the one the document promises
+	Media  string // likewise, the media type
+	Header Header // Asked, Answered
+
+	Scripted bool     // Asked: the target can be held to the content of its answer
+	Broken   []Broken // where it breaks the document
+	Upheld   []string // the requirements that the document sees exercised and kept in it
+	Law      string   // the requirement that this is evidence for, if it is known
+	Flaws    []Flaw   // what is wrong with the bytes themselves
+	Fields   []string // of a frame: the names of its SSE fields, in order
+
+	At     time.Duration // since the conversation began
+	Nth    int           // which frame of its exchange, from 0; -1: no frame
+	Line   int           // where in the body it began, from 1
+	Offset int           // likewise in bytes, from 0
+	Raw    []byte        // exactly what arrived; nil for what has no body
+	Err    error         // Unknown: why it cannot be read. Closed: how the body ended
+}
+
+// Streams says that a response is, or is promised to be, a stream.
+func (e Event) Streams() bool { return e.Media == EventStream }
+
+// Frame says that the event came as a frame of a stream.
+func (e Event) Frame() bool { return e.Nth >= 0 && e.Kind != Comment && e.Kind != Rest }
+
+// Whole says that a request has no fault that the document knows.
+func (e Event) Whole() bool { return len(e.Broken) == 0 }
+
+// Last is the last part of a kind, and whether there is one.
+func (e Event) Last(k Kind) (part Event, ok bool) {
+	for _, p := range e.Parts {
+		if p.Kind == k {
+			part, ok = p, true
+		}
+	}
+	return part, ok
+}
+
+// Prompt is the text of the last user message of a request, unless something
+// after it (a tool's result, a resume) is what is to be answered.
+func (e Event) Prompt() (text string, ok bool) {
+	for _, p := range e.Parts {
+		switch p.Kind {
+		case AskUser:
+			text, ok = p.Text, true
+		case AskTool, AskResume:
+			text, ok = "", false
+		}
+	}
+	return text, ok
+}
+
+// A Broken is one constraint of the document that a request, frame or reply
+// breaks.
+type Broken struct {
+	Where   string   // "body /runId", "query runId"
+	Pointer string   // into the body, where it is about the body
+	Why     string   // what was found there, and what would be right
+	Law     string   // the requirement behind it, if the document names one
+	Demands []Demand // of a request: how it is to be refused; none: the document does not say
+}
+
+func (b Broken) String() string { return strings.TrimSpace(b.Where + ": " + b.Why) }
+
+// A Demand is one thing that the document wants of a refusal. Each demand is a
+// judgement of its own, for its own requirement.
+type Demand struct {
+	Law     string   // the requirement behind it
+	Status  []string // any of these fits: "422", "4XX"; none: any status from 400 on
+	Code    []string // any of these, none: any
+	Text    string   // the body must contain this, "": need not
+	InBand  bool     // a stream of one [RunRefused] frame fits as well
+	Comment string   // why, for the reader of a finding
+}
+
+// A Flaw is something wrong with the bytes of a frame or body themselves.
+type Flaw struct {
+	Kind   FlawKind
+	Detail string
+}
+
+// A FlawKind says what sort of flaw it is.
+type FlawKind string
+
+// The flaws.
+const (
+	FlawUTF8         FlawKind = "utf-8"         // not valid UTF-8
+	FlawUnterminated FlawKind = "unterminated"  // a stream's last frame has no blank line after it
+	FlawDuplicate    FlawKind = "duplicate-key" // a JSON object names a member twice
+	FlawJSON         FlawKind = "json"          // not JSON
+	FlawTooLarge     FlawKind = "too-large"     // more than the reader was willing to hold
+)
+
+func (f Flaw) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%s: %s", f.Kind, f.Detail))
+}

@@ -1,0 +1,214 @@
+package rules
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var refusals = []*spec.Check{RefusesAsDocumented, AcceptsAsDocumented}
+
+// A dealing is one request and how it was answered.
+type dealing struct {
+	ask    spec.Event
+	status int
+	code   string
+	body   []byte
+	inBand bool // by a frame that refuses
+	opened bool // a stream that tells of a run
+}
+
+func (x dealing) accepted() bool { return x.status/100 == 2 && !x.inBand }
+
+func (x dealing) String() string {
+	switch {
+	case x.inBand:
+		return fmt.Sprintf("%d with a frame that refuses", x.status)
+	case x.status == 0:
+		return "nothing"
+	}
+	return strings.TrimSpace(fmt.Sprint(x.status, " ", x.code))
+}
+
+// meets says whether an answer is the refusal that is demanded.
+func (x dealing) meets(d spec.Demand) bool {
+	if x.inBand {
+		return d.InBand
+	}
+	if len(d.Status) > 0 && !slices.ContainsFunc(d.Status, func(want string) bool { return fitsStatus(want, x.status) }) {
+		return false
+	}
+	if x.status < 400 {
+		return false
+	}
+	return (len(d.Code) == 0 || slices.Contains(d.Code, x.code)) && (d.Text == "" || bytes.Contains(x.body, []byte(d.Text)))
+}
+
+func fitsStatus(want string, status int) bool {
+	if class, ok := strings.CutSuffix(strings.ToUpper(want), "XX"); ok {
+		return class == strconv.Itoa(status/100)
+	}
+	return want == strconv.Itoa(status)
+}
+
+func demanded(d spec.Demand) string {
+	want := []string{}
+	if len(d.Status) > 0 {
+		want = append(want, strings.Join(d.Status, " or "))
+	}
+	if len(d.Code) > 0 {
+		want = append(want, "code "+strings.Join(d.Code, " or "))
+	}
+	if d.Text != "" {
+		want = append(want, fmt.Sprintf("the text %q", d.Text))
+	}
+	if len(want) == 0 {
+		want = append(want, "a refusal")
+	}
+	if d.InBand {
+		want = append(want, "or a frame that refuses")
+	}
+	return strings.Join(want, " ")
+}
+
+// dealings lets a rule see each request with its answer, and the end of the
+// conversation.
+func dealings(w func(p *spec.Pass) (dealt func(dealing), over func())) watch {
+	return func(p *spec.Pass) func(spec.Event) {
+		dealt, over := w(p)
+		var x dealing
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				x = dealing{ask: e}
+			case e.Kind == spec.Answered:
+				x.status = e.HTTP
+			case e.Kind == spec.RunRefused:
+				x.inBand = true
+			case e.Kind == spec.Closed:
+				dealt(x)
+			case e.Kind == "":
+				over()
+			case e.Frame():
+				x.opened = true
+			default:
+				x.code, x.body = e.Code, e.Raw
+			}
+		}
+	}
+}
+
+// RefusesAsDocumented judges the answers to requests that break the document.
+var RefusesAsDocumented = &spec.Check{
+	ID: "refuse.as-documented",
+	Doc: `a request that breaks the document is refused as the document says; its twin without the fault is not
+
+A server that refuses everything refuses correctly by accident: until a request
+without fault was accepted by the same operation, no refusal counts for it. The twin
+is the last request without fault before the faulty one.`,
+	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
+		operations := map[string]*desk{}
+		deal := func(x dealing) {
+			if x.ask.Op == "" && x.ask.Whole() {
+				return
+			}
+			d := operations[x.ask.Op]
+			if d == nil {
+				d = &desk{}
+				operations[x.ask.Op] = d
+			}
+			d.deal(p, x)
+		}
+		return deal, func() {}
+	}),
+}
+
+// A desk is where one operation's requests are dealt with.
+type desk struct {
+	accepted bool
+	twin     *dealing
+	waiting  []func() // refusals that are right, if a request without fault is accepted
+}
+
+func (d *desk) deal(p *spec.Pass, x dealing) {
+	if x.ask.Whole() {
+		d.twin = &x
+		if x.accepted() && !d.accepted {
+			d.accepted = true
+			for _, judge := range d.waiting {
+				judge()
+			}
+			d.waiting = nil
+		}
+		return
+	}
+	if len(x.ask.Broken) > 1 { // which of them the answer is about nobody can tell
+		return
+	}
+	why := x.ask.Broken[0]
+	for _, demand := range why.Demands {
+		evidence := x.ask
+		evidence.Law = demand.Law
+		if d.refusedTwin(x) {
+			twin := d.twin.ask
+			twin.Law = demand.Law
+			p.Judge(twin, false, "this request has no fault, and the answer is %v (its twin breaks: %v)", *d.twin, why)
+			return
+		}
+		if x.meets(demand) && !d.accepted {
+			d.waiting = append(d.waiting, func() { p.Judge(evidence, true, "") })
+			continue
+		}
+		p.Judge(evidence, x.meets(demand), "%v; the answer is %v, the document wants %s", why, x, demanded(demand))
+	}
+}
+
+// refusedTwin says that the request without fault that goes with x was refused.
+func (d *desk) refusedTwin(x dealing) bool {
+	return d.accepted && d.twin != nil && !d.twin.accepted() && !stateful(d.twin.status) && d.twin.status >= 400 && x.ask.Op == d.twin.ask.Op
+}
+
+// AcceptsAsDocumented judges the answers to requests that the document allows.
+var AcceptsAsDocumented = &spec.Check{
+	ID: "accept.as-documented",
+	Doc: `a request that the document allows is accepted
+
+What a request carries belongs to requirements; a request that is refused counts
+against those of them that no accepted request carries.`,
+	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
+		carried := map[string]bool{}
+		var refused []dealing
+		deal := func(x dealing) {
+			switch {
+			case !x.ask.Whole() || x.ask.Op == "" || x.ask.Header == nil:
+			case x.accepted():
+				for _, law := range x.ask.Upheld {
+					carried[law] = true
+					e := x.ask
+					e.Law = law
+					p.Judge(e, true, "")
+				}
+			case !stateful(x.status):
+				refused = append(refused, x)
+			}
+		}
+		over := func() {
+			for _, x := range refused {
+				blamed := slices.DeleteFunc(slices.Clone(x.ask.Upheld), func(law string) bool { return carried[law] })
+				if len(blamed) == 0 && x.ask.Law != "" {
+					blamed = []string{x.ask.Law}
+				}
+				for _, law := range blamed {
+					e := x.ask
+					e.Law = law
+					p.Judge(e, false, "nothing is wrong with this request, and the answer is %v", x)
+				}
+			}
+		}
+		return deal, over
+	}),
+}

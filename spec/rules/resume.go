@@ -1,0 +1,247 @@
+package rules
+
+import (
+	"errors"
+	"hash/maphash"
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var resumption = []*spec.Check{StartsAfterCursor, ExcludesCursor, LosesNothing, TellsTheSame, ResumedEnds, CancelEndsRun}
+
+// A telling is one stream of a run, from its start or from a cursor on.
+type telling struct {
+	ask   spec.Event
+	heard []heard
+	end   error // how the body ended
+	close spec.Event
+	ended bool // it told the end of the run
+	index map[string]int
+}
+
+// heard is what a rule about several streams keeps of an event: enough to compare
+// it and to show it.
+type heard struct {
+	cursor                      string
+	sum                         uint64
+	exchange, nth, line, offset int
+	raw                         []byte
+	kind                        spec.Kind
+}
+
+func (h heard) event() spec.Event {
+	return spec.Event{Kind: h.kind, Exchange: h.exchange, Nth: h.nth, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor}
+}
+
+// place is where in the telling the cursor stands, -1 if it does not.
+func (t *telling) place(cursor string) int {
+	if t.index == nil {
+		t.index = map[string]int{}
+		for i, h := range slices.Backward(t.heard) {
+			t.index[h.cursor] = i
+		}
+	}
+	if i, ok := t.index[cursor]; ok {
+		return i
+	}
+	return -1
+}
+
+// resumes lets a rule compare, at the end of a conversation, each telling of a run
+// with the fullest one that is known.
+func resumes(judge func(p *spec.Pass, full, t *telling)) watch {
+	return func(p *spec.Pass) func(spec.Event) {
+		runs := map[string][]*telling{}
+		var order []string
+		var now *telling
+		seed := maphash.MakeSeed()
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				now = nil
+				if e.Streams() && e.Whole() && e.Run != "" {
+					now = &telling{ask: e}
+				}
+			case e.Kind == spec.Answered && now != nil && e.Streams() && e.HTTP == 200:
+				key := run(now.ask)
+				if runs[key] == nil {
+					order = append(order, key)
+				}
+				runs[key] = append(runs[key], now)
+			case now != nil && e.Frame() && e.Cursor != "":
+				now.heard = append(now.heard, heard{e.Cursor, maphash.Bytes(seed, e.Raw), e.Exchange, e.Nth, e.Line, e.Offset, e.Raw, e.Kind})
+				now.ended = now.ended || terminal(e)
+			case now != nil && e.Kind == spec.Closed:
+				now.end, now.close = e.Err, e
+			case e.Kind == "":
+				for _, key := range order {
+					full := fullest(runs[key])
+					for _, t := range runs[key] {
+						if full != nil && t != full {
+							judge(p, full, t)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// fullest is the longest telling from the start, a complete one before any other.
+func fullest(tellings []*telling) (full *telling) {
+	for _, t := range tellings {
+		if t.ask.Cursor != "" {
+			continue
+		}
+		if full == nil || t.ended && !full.ended || t.ended == full.ended && len(t.heard) > len(full.heard) {
+			full = t
+		}
+	}
+	return full
+}
+
+// after is where in full the telling has to begin, -1 if nobody can tell.
+func (t *telling) after(full *telling) int {
+	if t.ask.Cursor == "" {
+		return 0
+	}
+	if i := full.place(t.ask.Cursor); i >= 0 {
+		return i + 1
+	}
+	return -1
+}
+
+// StartsAfterCursor judges where a resumed stream begins.
+var StartsAfterCursor = &spec.Check{
+	ID:    "resume.starts-after-cursor",
+	Doc:   "a stream taken up at a cursor tells nothing from before the cursor",
+	Needs: []spec.Kind{spec.SlotCursor},
+	Watch: resumes(func(p *spec.Pass, full, t *telling) {
+		from := t.after(full)
+		if t.ask.Cursor == "" || from < 0 {
+			return
+		}
+		for _, h := range t.heard {
+			i := full.place(h.cursor)
+			p.Judge(h.event(), i < 0 || i >= from-1, "taken up at %q, it tells %q from before", t.ask.Cursor, h.cursor)
+		}
+	}),
+}
+
+// ExcludesCursor judges whether the cursor's own event is told again.
+var ExcludesCursor = &spec.Check{
+	ID:    "resume.excludes-cursor",
+	Doc:   "a stream taken up at a cursor does not tell the event of the cursor again",
+	Needs: []spec.Kind{spec.SlotCursor},
+	Watch: resumes(func(p *spec.Pass, full, t *telling) {
+		if t.ask.Cursor == "" || t.after(full) < 0 || len(t.heard) == 0 {
+			return
+		}
+		i := t.place(t.ask.Cursor)
+		first := t.heard[max(0, i)].event()
+		p.Judge(first, i < 0, "taken up at %q, it tells that event again", t.ask.Cursor)
+	}),
+}
+
+// LosesNothing judges that a resumed stream is the rest of the whole.
+var LosesNothing = &spec.Check{
+	ID: "resume.loses-nothing",
+	Doc: `a stream taken up at a cursor tells everything after it, in order
+
+Whoever lost the connection has heard everything up to the cursor and nothing after
+it.`,
+	Needs: []spec.Kind{spec.SlotCursor},
+	Watch: resumes(func(p *spec.Pass, full, t *telling) {
+		next := t.after(full)
+		if next < 0 {
+			return
+		}
+		for _, h := range t.heard {
+			i := full.place(h.cursor)
+			switch {
+			case i >= 0 && i < next: // told again: another rule's business
+			case i < 0 && full.ended:
+				p.Judge(h.event(), false, "%q was not told in the whole stream", h.cursor)
+			case next < len(full.heard):
+				p.Judge(h.event(), i == next, "%q comes where %q was next", h.cursor, full.heard[next].cursor)
+				next = max(next, i) + 1
+			}
+		}
+		if t.end == nil && full.ended && t.ask.Limit == "" {
+			p.Judge(t.close, next >= len(full.heard), "the stream taken up at %q ended, and %d events were still to come", t.ask.Cursor, len(full.heard)-next)
+		}
+	}),
+}
+
+// TellsTheSame judges that an event is the same whenever it is told.
+var TellsTheSame = &spec.Check{
+	ID:    "resume.tells-the-same",
+	Doc:   "an event has the same id and the same data whenever it is told",
+	Needs: []spec.Kind{spec.SlotCursor},
+	Watch: resumes(func(p *spec.Pass, full, t *telling) {
+		for _, h := range t.heard {
+			if i := full.place(h.cursor); i >= 0 {
+				p.Judge(h.event(), full.heard[i].sum == h.sum || sameFrame(full.heard[i].raw, h.raw), "%q was told differently: %s", h.cursor, full.heard[i].raw)
+			}
+		}
+	}),
+}
+
+// ResumedEnds judges that a resumed stream ends like any other.
+var ResumedEnds = &spec.Check{
+	ID:    "resume.ends",
+	Doc:   "a stream taken up at a cursor tells the end of the run before it ends itself",
+	Needs: []spec.Kind{spec.SlotCursor, spec.RunEnd},
+	Watch: resumes(func(p *spec.Pass, full, t *telling) {
+		from := t.after(full)
+		if t.ask.Cursor == "" || from < 0 || from >= len(full.heard) || errors.Is(t.end, spec.ErrLeft) || t.ask.Limit != "" || !full.ended {
+			return
+		}
+		p.Judge(t.close, t.ended, "the stream taken up at %q ended (%v) without the end of the run", t.ask.Cursor, t.end)
+	}),
+}
+
+// CancelEndsRun judges what becomes of a canceled run.
+var CancelEndsRun = &spec.Check{
+	ID:    "cancel.run-ends",
+	Doc:   "after a cancel that was accepted the stream still tells one end of the run",
+	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		type fate struct {
+			canceled bool
+			ends     int
+			closed   spec.Event
+		}
+		fates := map[string]*fate{}
+		var order []string
+		var ask spec.Event
+		of := func(e spec.Event) *fate {
+			if fates[run(e)] == nil {
+				fates[run(e)] = &fate{}
+				order = append(order, run(e))
+			}
+			return fates[run(e)]
+		}
+		ends := 0
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				ask, ends = e, 0
+			case e.Kind == spec.CancelAccepted:
+				of(ask).canceled = true
+			case terminal(e):
+				ends++
+			case e.Kind == spec.Closed && ask.Streams() && ask.Whole() && ask.Run != "" && ask.Cursor == "" && !errors.Is(e.Err, spec.ErrLeft):
+				f := of(ask)
+				f.ends, f.closed = ends, e
+			case e.Kind == "":
+				for _, key := range order {
+					if f := fates[key]; f.canceled && f.closed.Kind != "" {
+						p.Judge(f.closed, f.ends == 1, "the run was canceled, and its stream told %d ends", f.ends)
+					}
+				}
+			}
+		}
+	},
+}

@@ -1,0 +1,285 @@
+package rules
+
+import (
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// What a scripted target says is told by its prompts. Their words are the same in
+// every dialect, so these rules read them in the requests.
+var scripts = []*spec.Check{
+	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool, ScriptTools,
+	ScriptClientTool, ScriptInterrupt, ScriptRecall, ScriptIsolated, ScriptSlow, ScriptMany, ScriptLarge,
+	ScriptIdle, ScriptError, ScriptErrorMid,
+}
+
+// script is a rule about the answer to one prompt. judge gets the words after the
+// prompt's name.
+func script(name, doc string, judge func(p *spec.Pass, a *answer, words string)) *spec.Check {
+	return &spec.Check{
+		ID: "script." + name, Doc: doc,
+		Watch: answers(func(p *spec.Pass, a *answer) {
+			prompt, ok := a.ask.Prompt()
+			asked, words, _ := strings.Cut(prompt, " ")
+			if ok && asked == "conformance:"+name {
+				judge(p, a, words)
+			}
+		}),
+	}
+}
+
+// says judges the text of an answer.
+func (a *answer) says(p *spec.Pass, want string) {
+	p.Judge(a.closed, a.text() == want && a.good(), "asked to say %q, it said %q%s", want, a.text(), a.fate())
+}
+
+func (a *answer) good() bool { return a.failure.Kind == "" && a.closed.Err == nil }
+
+// fate says how an answer that did not end well ended.
+func (a *answer) fate() string {
+	switch {
+	case a.failure.Kind != "":
+		return " and failed: " + a.failure.Text
+	case a.closed.Err != nil:
+		return " and " + a.closed.Err.Error()
+	}
+	return ""
+}
+
+// The rules of single prompts.
+var (
+	ScriptText = script("text", "a target asked for certain words says just these, in one message",
+		func(p *spec.Pass, a *answer, words string) {
+			a.says(p, words)
+			p.Judge(a.closed, !a.named() || len(a.texts()) <= 1, "asked for one message, it sent %d", len(a.texts()))
+		})
+
+	ScriptEmpty = script("empty", "a target asked for nothing says nothing, and ends its run",
+		func(p *spec.Pass, a *answer, _ string) { a.says(p, "") })
+
+	ScriptMessages = script("messages", `a target asked for two messages sends one and two
+
+Where messages have no names their texts are joined.`,
+		func(p *spec.Pass, a *answer, _ string) {
+			if !a.named() {
+				a.says(p, "onetwo")
+				return
+			}
+			got := a.texts()
+			p.Judge(a.closed, len(got) == 2 && got[0] == "one" && got[1] == "two" && a.good(), "asked for the messages one and two, it sent %q%s", got, a.fate())
+		})
+
+	ScriptContents = script("contents", "a target asked for a text and an image sends both",
+		func(p *spec.Pass, a *answer, _ string) {
+			others := 0
+			for _, s := range a.said {
+				others += len(s.others)
+			}
+			p.Judge(a.closed, a.text() == "see" && others > 0 && a.good(), "asked for the text see and an image, it said %q and %d other contents%s", a.text(), others, a.fate())
+		})
+
+	ScriptReasoning = script("reasoning", `a target asked to reason answers
+
+In dialects that have no words for reasoning it is part of the text, or left out.`,
+		func(p *spec.Pass, a *answer, words string) {
+			_, apart := a.reasoning()
+			right := a.text() == words || !apart && a.text() == "thinking"+words
+			p.Judge(a.closed, right && a.good(), "asked to say %q after thinking, it said %q%s", words, a.text(), a.fate())
+		})
+
+	ScriptReasoningApart = &spec.Check{
+		ID: "script.reasoning-apart", Doc: "a target asked to reason says so apart from its answer",
+		Needs: []spec.Kind{spec.ReasoningStart},
+		Watch: script("reasoning", "", func(p *spec.Pass, a *answer, _ string) {
+			thought, _ := a.reasoning()
+			p.Judge(a.closed, thought == "thinking", "asked to reason \"thinking\", it reasoned %q", thought)
+		}).Watch,
+	}
+
+	ScriptTool = script("tool", "a target asked to call its tool calls it with the arguments, has its result, and goes on",
+		func(p *spec.Pass, a *answer, words string) { a.uses(p, 1, words) })
+
+	ScriptTools = script("tools", "a target asked for two calls makes both, has both results, and goes on",
+		func(p *spec.Pass, a *answer, _ string) { a.uses(p, 2, "") })
+
+	ScriptSlow  = script("slow", "a target asked for deltas some time apart sends a message", spoken)
+	ScriptMany  = script("many", "a target asked for many deltas sends a message", spoken)
+	ScriptLarge = script("large", "a target asked for a large delta sends as much text", func(p *spec.Pass, a *answer, words string) {
+		want, err := strconv.Atoi(words)
+		if err == nil {
+			p.Judge(a.closed, len(a.text()) >= want && a.good(), "asked for %d bytes of text, it sent %d%s", want, len(a.text()), a.fate())
+		}
+	})
+
+	ScriptIdle = script("idle", "a target asked to be silent for a while says done afterwards",
+		func(p *spec.Pass, a *answer, _ string) { a.says(p, "done") })
+
+	ScriptError = script("error", "a target asked to fail fails before any content, and says why",
+		func(p *spec.Pass, a *answer, words string) {
+			if a.failure.Kind != "" { // a failure without words is another rule's business
+				p.Judge(a.failure, a.text() == "" && strings.Contains(a.failure.Text, words), "asked to fail with %q, it said %q and failed with %q", words, a.text(), a.failure.Text)
+			}
+		})
+
+	ScriptErrorMid = script("error-mid", "a target asked to fail in the middle says something, and then why it failed",
+		func(p *spec.Pass, a *answer, words string) {
+			p.Judge(a.closed, a.text() != "", "asked to fail in the middle, it had said nothing")
+			if a.failure.Kind != "" {
+				p.Judge(a.failure, strings.Contains(a.failure.Text, words), "asked to fail with %q, it failed with %q", words, a.failure.Text)
+			}
+		})
+)
+
+func spoken(p *spec.Pass, a *answer, _ string) {
+	p.Judge(a.closed, a.text() != "" && a.good(), "asked for a message, it said nothing%s", a.fate())
+}
+
+// uses judges calls of the server's own tool.
+func (a *answer) uses(p *spec.Pass, n int, args string) {
+	p.Judge(a.closed, len(a.calls) == n, "asked for %d calls, it made %d%s", n, len(a.calls), a.fate())
+	for _, u := range a.calls {
+		if args != "" {
+			p.Judge(u.at, u.name == "lookup" && sameJSON(u.args, args), "asked for lookup with %s, it called %s with %s", args, u.name, u.args)
+		}
+		p.Judge(u.at, u.answered, "the call %q of %s has no result", u.id, u.name)
+	}
+	p.Judge(a.closed, a.text() != "" && a.good(), "asked for a message after the tool, it said nothing%s", a.fate())
+}
+
+// ScriptClientTool judges both halves of a call of the client's tool.
+var ScriptClientTool = &spec.Check{
+	ID:    "script.client-tool",
+	Doc:   "a target asked to call the client's tool calls it, and uses what the client answers",
+	Needs: []spec.Kind{spec.AskToolSpec, spec.AskTool},
+	Watch: answers(func(p *spec.Pass, a *answer) {
+		var results []string
+		for _, part := range a.ask.Parts {
+			if part.Kind == spec.AskTool {
+				results = append(results, part.Text)
+			}
+		}
+		prompt, asked := a.ask.Prompt()
+		_, before := strings.CutPrefix(a.before, "conformance:client-tool")
+		args, now := strings.CutPrefix(prompt, "conformance:client-tool")
+		switch {
+		case asked && now:
+			tool := spec.Event{}
+			for _, part := range a.ask.Parts {
+				if part.Kind == spec.AskToolSpec && tool.Name == "" {
+					tool = part
+				}
+			}
+			p.Judge(a.closed, len(a.calls) == 1 && a.good(), "asked for one call of %s, it made %d%s", tool.Name, len(a.calls), a.fate())
+			for _, u := range a.calls {
+				p.Judge(u.at, u.name == tool.Name && sameJSON(u.args, args), "asked for %s with%s, it called %s with %s", tool.Name, args, u.name, u.args)
+			}
+		case !asked && before && len(results) > 0:
+			a.says(p, "tool said: "+strings.Join(results, "\n"))
+		}
+	}),
+}
+
+// ScriptInterrupt judges both halves of an interrupt.
+var ScriptInterrupt = &spec.Check{
+	ID:    "script.interrupt",
+	Doc:   "a target asked to interrupt itself does, and goes on with what the client answers",
+	Needs: []spec.Kind{spec.Interrupt, spec.AskResume},
+	Watch: answers(func(p *spec.Pass, a *answer) {
+		prompt, _ := a.ask.Prompt()
+		payload, now := strings.CutPrefix(prompt, "conformance:interrupt ")
+		resume, resumes := a.ask.Last(spec.AskResume)
+		switch {
+		case now:
+			got := ""
+			if len(a.interrupt) > 0 {
+				got = a.interrupt[0].Text
+			}
+			p.Judge(a.closed, len(a.interrupt) == 1 && (sameJSON(got, payload) || quoted(got) == payload), "asked for one interrupt with %s, it made %d with %s", payload, len(a.interrupt), got)
+		case resumes && strings.HasPrefix(a.before, "conformance:interrupt "):
+			said, ok := strings.CutPrefix(a.text(), "resumed with: ")
+			right := ok && (sameJSON(said, resume.Text) || sameJSON(said, quoted(resume.Text)))
+			p.Judge(a.closed, right && a.good(), "resumed with %s, it said %q%s", resume.Text, a.text(), a.fate())
+		}
+	}),
+}
+
+func quoted(s string) string {
+	text, _ := json.Marshal(s)
+	return string(text)
+}
+
+// ScriptRecall judges memory.
+var ScriptRecall = &spec.Check{
+	ID: "script.recall",
+	Doc: `a target asked what was said before repeats it
+
+The client sends the increment only, where the dialect has names for conversations:
+the history lives on the server.`,
+	Watch: answers(func(p *spec.Pass, a *answer) {
+		if prompt, ok := a.ask.Prompt(); ok && prompt == "conformance:recall" && a.preceded {
+			a.says(p, a.before)
+		}
+	}),
+}
+
+// ScriptIsolated judges that conversations do not mix.
+var ScriptIsolated = &spec.Check{
+	ID:    "script.isolated",
+	Doc:   "a target asked what was said before in a new conversation says nothing",
+	Needs: []spec.Kind{spec.SlotThread},
+	Watch: answers(func(p *spec.Pass, a *answer) {
+		prompt, ok := a.ask.Prompt()
+		if ok && prompt == "conformance:recall" && !a.preceded && a.others && a.ask.Thread != "" {
+			a.says(p, "nothing")
+		}
+	}),
+}
+
+var failures = []*spec.Check{ErrorVisible, NoStackTrace}
+
+// ErrorVisible judges whether a failure can be told from a success.
+var ErrorVisible = &spec.Check{
+	ID: "error.visible",
+	Doc: `a run that fails is not closed like one that ended well
+
+By an event that says so, or by a transfer that is broken off.`,
+	Watch: answers(func(p *spec.Pass, a *answer) {
+		prompt, _ := a.ask.Prompt()
+		if strings.HasPrefix(prompt, "conformance:error") {
+			visible := a.failure.Kind != "" || errors.Is(a.closed.Err, spec.ErrCut) || errors.Is(a.closed.Err, spec.ErrReset)
+			p.Judge(a.closed, visible, "the run was to fail, and its stream ended like a success")
+		}
+	}),
+}
+
+// traces are how stack traces begin, in the languages that servers are written in.
+var traces = []string{"Traceback (most recent call last)", "\n\tat ", "\\n\\tat ", "goroutine 1 [", "\n    at "}
+
+// NoStackTrace judges what error bodies give away.
+var NoStackTrace = &spec.Check{
+	ID:  "error.no-stack-trace",
+	Doc: "no error shows a stack trace",
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		status := 0
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				status = 0
+			case e.Kind == spec.Answered:
+				status = e.HTTP
+			case len(e.Raw) > 0 && (status >= 400 || e.Kind == spec.RunError || e.Kind == spec.RunRefused):
+				shown := ""
+				for _, t := range traces {
+					if strings.Contains(string(e.Raw), t) {
+						shown = strings.TrimSpace(t)
+					}
+				}
+				p.Judge(e, shown == "", "the error shows a stack trace (%q)", shown)
+			}
+		}
+	},
+}

@@ -1,0 +1,304 @@
+package rules
+
+import (
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+var wire = []*spec.Check{
+	OpensStream, FramesAreJSON, FramesArePlain, UTF8, LastFrameIsTerminated, BodyIsWhole,
+	MatchesSchema, ReplyAsPromised, Flushes, KeepsAlive, KeepAliveText, HealthAnswers,
+}
+
+// OpensStream judges the answer to a request for a stream.
+var OpensStream = &spec.Check{
+	ID: "wire.opens-stream",
+	Doc: `a request for a stream that has no fault is answered 200 with text/event-stream
+
+A client opens an event source on nothing else. Statuses that speak of who asks or
+of the state of things (401, 403, 404, 409, 410, 429, 503) are not judged here.`,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		var ask spec.Event
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				ask = e
+			case e.Kind != spec.Answered || !ask.Streams() || !ask.Whole() || stateful(e.HTTP):
+			case ask.Header == nil && e.HTTP != 200: // nobody wrote down what was asked
+			case e.HTTP/100 == 4 && len(ask.Upheld) > 0: // the business of accept.as-documented
+			case e.HTTP == 0:
+				p.Judge(e, false, "no answer came: %v", e.Err)
+			default:
+				p.Judge(e, e.HTTP == 200 && e.Streams(), "the answer is %d with content type %q", e.HTTP, e.Header.Get("Content-Type"))
+			}
+		}
+	},
+}
+
+// FramesAreJSON judges every frame's data.
+var FramesAreJSON = &spec.Check{
+	ID: "wire.frames-are-json",
+	Doc: `every frame's data is one JSON object, or the sentinel
+
+A client parses each event on its own; one that does not parse is lost, or ends the
+client.`,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		return func(e spec.Event) {
+			if e.Frame() && e.Kind != spec.Done && !flawed(e, spec.FlawUTF8) {
+				p.Judge(e, e.Kind != spec.Unknown, "the frame cannot be read: %v", e.Err)
+			}
+		}
+	},
+}
+
+func flawed(e spec.Event, k spec.FlawKind) bool {
+	for _, f := range e.Flaws {
+		if f.Kind == k {
+			return true
+		}
+	}
+	return false
+}
+
+// FramesArePlain judges which SSE fields frames have.
+var FramesArePlain = &spec.Check{
+	ID: "wire.frames-are-plain",
+	Doc: `frames carry data and no other SSE field
+
+Clients that read lines by hand, as most of this protocol do, know no other.`,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		return func(e spec.Event) {
+			if !e.Frame() {
+				return
+			}
+			odd := ""
+			for _, f := range e.Fields {
+				if f != "data" {
+					odd = f
+				}
+			}
+			p.Judge(e, odd == "", "the frame has the field %q", odd)
+		}
+	},
+}
+
+// UTF8 judges the bytes of everything that is text.
+var UTF8 = &spec.Check{
+	ID: "wire.utf-8",
+	Doc: `what is sent is valid UTF-8
+
+Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 section 8.1.`,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		return func(e spec.Event) {
+			if e.Kind != spec.Asked && len(e.Raw) > 0 {
+				p.Judge(e, !flawed(e, spec.FlawUTF8), "it is not valid UTF-8")
+			}
+		}
+	},
+}
+
+// LastFrameIsTerminated judges how a stream stops.
+var LastFrameIsTerminated = &spec.Check{
+	ID: "wire.last-frame-is-terminated",
+	Doc: `the last frame of a stream is followed by its blank line
+
+The standard discards an event that the end of the stream cuts off (HTML section 9.2.6).`,
+	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		var last, rest spec.Event
+		return func(e spec.Event) {
+			switch {
+			case e.Frame():
+				last = e
+			case e.Kind == spec.Rest:
+				last, rest = e, e
+			case whole(e) && last.Raw != nil:
+				p.Judge(last, rest.Raw == nil, "no blank line follows the last %d bytes", len(rest.Raw))
+			}
+		}
+	}),
+}
+
+// BodyIsWhole judges how bodies end.
+var BodyIsWhole = &spec.Check{
+	ID: "wire.body-is-whole",
+	Doc: `a body ends the way it was announced to end
+
+A reply that is cut off cannot be trusted; a stream that has told its end and is then
+broken off looks like a failure to every HTTP library.`,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		var ask, answer spec.Event
+		ended := false
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				ask, ended = e, false
+			case e.Kind == spec.Answered:
+				answer = e
+			case e.Kind == spec.RunEnd || e.Kind == spec.Done:
+				ended = true
+			case e.Kind != spec.Closed || answer.HTTP == 0 || errors.Is(e.Err, spec.ErrLeft):
+			case ended || !answer.Streams() && ask.Op != "":
+				p.Judge(e, e.Err == nil, "the body did not end properly: %v", e.Err)
+			}
+		}
+	},
+}
+
+// MatchesSchema judges everything that a server says against the document.
+var MatchesSchema = &spec.Check{
+	ID: "wire.matches-schema",
+	Doc: `every frame and reply matches its schema
+
+The document says which members there are, of which types, and which requirement each
+of them is; a finding names the requirement.`,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		return func(e spec.Event) {
+			if e.Kind == spec.Asked {
+				return
+			}
+			for _, b := range e.Broken {
+				at := e
+				at.Law, at.Broken = b.Law, []spec.Broken{b}
+				p.Judge(at, false, "%v", b)
+			}
+			for _, law := range e.Upheld {
+				at := e
+				at.Law = law
+				p.Judge(at, true, "")
+			}
+		}
+	},
+}
+
+// ReplyAsPromised judges the answers to requests that ask for no stream.
+var ReplyAsPromised = &spec.Check{
+	ID: "reply.as-promised",
+	Doc: `a request without fault is answered with the documented status and media type
+
+Statuses that speak of who asks or of the state of things are not judged here.`,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		var ask spec.Event
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				ask = e
+			case e.Kind != spec.Answered || ask.Op == "" || ask.Streams() || !ask.Whole() || stateful(e.HTTP):
+			default:
+				e.Law = ask.Law
+				right := e.HTTP == ask.HTTP && (ask.Media == "" || e.Media == ask.Media)
+				p.Judge(e, right, "the answer is %d with content type %q, the document promises %d %s",
+					e.HTTP, e.Header.Get("Content-Type"), ask.HTTP, ask.Media)
+			}
+		}
+	},
+}
+
+// HealthAnswers judges the health operation.
+var HealthAnswers = &spec.Check{
+	ID:  "health.answers",
+	Doc: "the health operation answers with its documented status",
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		var ask spec.Event
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				ask = e
+			case e.Kind == spec.Answered && ask.Name == "health" && ask.Whole():
+				p.Judge(e, e.HTTP == ask.HTTP, "the answer is %d, the document promises %d", e.HTTP, ask.HTTP)
+			}
+		}
+	},
+}
+
+// Flushes judges when deltas arrive.
+var Flushes = &spec.Check{
+	ID: "wire.flushes",
+	Doc: `deltas arrive while they are produced
+
+A stream that is delivered at once at its end is no stream. Judged where a scripted
+target was asked for deltas some time apart: half of that time must lie between the
+first and the last.`,
+	Needs: []spec.Kind{spec.MessageDelta},
+	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+		var first, last spec.Event
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.MessageDelta:
+				if last = e; first.Raw == nil {
+					first = e
+				}
+			case e.Kind == spec.Closed && e.At > ask.At && first.Raw != nil: // it was timed
+				if least, ok := slowness(ask); ok {
+					took := last.At - first.At
+					p.Judge(last, took >= least/2, "deltas produced over %v arrived within %v", least, took.Round(time.Millisecond))
+				}
+			}
+		}
+	}),
+}
+
+// slowness is how long a scripted target was asked to take from the first delta to
+// the last.
+func slowness(ask spec.Event) (time.Duration, bool) {
+	words, ok := strings.CutPrefix(ask.Text, "conformance:slow ")
+	count, apart, _ := strings.Cut(words, " ")
+	n, err := strconv.Atoi(count)
+	ms, err2 := strconv.Atoi(apart)
+	took := time.Duration((n-1)*ms) * time.Millisecond
+	return took, ok && ask.Scripted && err == nil && err2 == nil && n > 1 && took >= 100*time.Millisecond
+}
+
+// KeepsAlive judges silence.
+var KeepsAlive = &spec.Check{
+	ID: "wire.keeps-alive",
+	Doc: `a silent stream carries comments in the meantime
+
+Proxies close connections on which nothing moves. How often is not stated, so a
+silence counts against a server only where the server itself found it long enough to
+end the stream.`,
+	Needs: []spec.Kind{"slot.limit"},
+	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+		ended, alive := false, false
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Comment:
+				if !alive {
+					p.Judge(e, true, "")
+				}
+				alive = true
+			case terminal(e):
+				ended = true
+			case whole(e) && !ended && !alive && ask.Limit != "":
+				p.Judge(e, false, "the stream was ended for its silence, and no comment had been sent")
+			}
+		}
+	}),
+}
+
+// KeepAliveText judges what is said in silence.
+var KeepAliveText = &spec.Check{
+	ID:    "wire.keep-alive-text",
+	Doc:   "the comment that keeps a connection alive says keep-alive",
+	Needs: []spec.Kind{"slot.limit"},
+	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		var other spec.Event
+		said := false
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Comment && e.Text == " keep-alive":
+				if !said {
+					p.Judge(e, true, "")
+				}
+				said = true
+			case e.Kind == spec.Comment:
+				other = e
+			case e.Kind == spec.Closed && other.Raw != nil && !said:
+				p.Judge(other, false, "the comments say %q, and never \" keep-alive\"", other.Text)
+			}
+		}
+	}),
+}

@@ -1,0 +1,199 @@
+package spec
+
+import "slices"
+
+// A Level says how much a requirement matters, in the words of RFC 2119.
+type Level string
+
+// The levels.
+const (
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+	May    Level = "MAY"
+)
+
+// Cost is the verdict on a target that breaks a requirement of this level.
+func (l Level) Cost() Verdict {
+	switch l {
+	case Must:
+		return Failed
+	case Should:
+		return Warned
+	}
+	return Passed // what is only permitted cannot be broken
+}
+
+// A Requirement is one obligation of one dialect, and the checks that judge it,
+// or the reason why none can.
+type Requirement struct {
+	ID       string     `yaml:"id"`
+	Level    Level      `yaml:"level"`
+	Quote    string     `yaml:"quote"`  // verbatim and short, or a paraphrase where Source is an observation
+	Source   string     `yaml:"source"` // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
+	Checks   []string   `yaml:"checks"`
+	Excluded *Exclusion `yaml:"excluded"`
+}
+
+// An Exclusion is the reason why no check judges a requirement.
+type Exclusion struct {
+	Kind   string `yaml:"kind" json:"kind"` // "capability", "unobservable", "contradiction", "client"
+	Reason string `yaml:"reason" json:"reason"`
+}
+
+// A Duty is a check with the requirements that oblige a target to it.
+type Duty struct {
+	Check *Check
+	Laws  []Requirement // never empty
+}
+
+// Duties are all the checks that a dialect's catalogue names.
+type Duties struct {
+	List  []Duty
+	Opens bool // the dialect has a word for the start of a run
+	Ends  bool // likewise for its end
+}
+
+// Bind keeps the checks that a catalogue names, each with all requirements that
+// name it. A check nobody demands of a dialect is not applied to it. The kinds are
+// what the dialect has words for.
+func Bind(checks []*Check, catalogue []Requirement, kinds []Kind) Duties {
+	d := Duties{Opens: slices.Contains(kinds, RunStart), Ends: slices.Contains(kinds, RunEnd)}
+	for _, c := range checks {
+		duty := Duty{Check: c}
+		for _, r := range catalogue {
+			if slices.Contains(r.Checks, c.ID) {
+				duty.Laws = append(duty.Laws, r)
+			}
+		}
+		if len(duty.Laws) > 0 {
+			d.List = append(d.List, duty)
+		}
+	}
+	return d
+}
+
+// Law is the requirement a finding breaks: the one its evidence names, or else
+// the strictest of the duty.
+func (d Duty) Law(f Finding) Requirement {
+	strictest := d.Laws[0]
+	for _, r := range d.Laws {
+		if r.ID == f.Event.Law {
+			return r
+		}
+		if r.Level.Cost() > strictest.Level.Cost() {
+			strictest = r
+		}
+	}
+	return strictest
+}
+
+// Level is the strictest level at which the check is demanded.
+func (d Duty) Level() Level {
+	strictest := d.Laws[0].Level
+	for _, r := range d.Laws {
+		if r.Level.Cost() > strictest.Cost() {
+			strictest = r.Level
+		}
+	}
+	return strictest
+}
+
+// A Verdict is what a check concluded. Verdicts only ever get worse.
+type Verdict int
+
+// The verdicts, worst last.
+const (
+	Silent  Verdict = iota // nothing in the exchange exercised the check
+	Skipped                // the target's configuration says that it lacks the capability
+	Passed
+	Warned // a SHOULD is broken
+	Failed // a MUST is broken, or a promised scenario left the check silent
+	Error  // could not tell
+)
+
+var verdicts = [...]string{"silent", "skipped", "passed", "warned", "failed", "error"}
+
+func (v Verdict) String() string { return verdicts[v] }
+
+// MarshalText spells a verdict in reports.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// A Result is one check's conclusion about one conversation.
+type Result struct {
+	Duty     Duty
+	Verdict  Verdict
+	Judged   int
+	Findings []Finding
+	Dropped  int    // findings beyond [MostFindings]
+	Note     string // why, where no finding says it: what was promised, what went wrong
+	judged   map[string]int
+}
+
+func conclude(d Duty, p Pass) Result {
+	r := Result{Duty: d, Findings: p.findings, Dropped: p.dropped, judged: p.judged}
+	for _, n := range p.judged {
+		r.Judged += n
+	}
+	if r.Judged > 0 {
+		r.Verdict = Passed
+	}
+	for _, f := range p.findings {
+		r.Verdict = max(r.Verdict, d.Law(f).Level.Cost())
+	}
+	return r
+}
+
+// On is what the result says about one requirement of its duty. Evidence that
+// names another requirement counts neither for nor against this one; evidence that
+// names none is about all of them, for them only if there is no other.
+func (r Result) On(law Requirement) Verdict {
+	switch r.Verdict {
+	case Skipped, Error:
+		return r.Verdict
+	case Failed:
+		if len(r.Findings) == 0 { // promised, and silent
+			return law.Level.Cost()
+		}
+	}
+	v := Silent
+	if r.judged[law.ID] > 0 || r.Judged > 0 && r.judged[""] == r.Judged {
+		v = Passed
+	}
+	for _, f := range r.Findings {
+		if f.Event.Law == law.ID || f.Event.Law == "" {
+			v = max(v, law.Level.Cost())
+		}
+	}
+	return v
+}
+
+// Overrule gives the result another verdict than the evidence did: a promise that
+// was not kept, a capability that the target lacks, a harness that could not tell.
+func (r *Result) Overrule(v Verdict, why string) {
+	r.Verdict, r.Note = v, why
+}
+
+// A Hearing is one conversation held to its duties.
+type Hearing struct {
+	Results []Result
+	Whole   bool // one exchange at least was whole
+}
+
+// SpeakFirst takes every pass back unless the target completed one exchange: a
+// server that answers everything alike proves nothing by it. What is wrong stays
+// wrong.
+func SpeakFirst(heard []Hearing) []Hearing {
+	if slices.ContainsFunc(heard, func(h Hearing) bool { return h.Whole }) {
+		return heard
+	}
+	for _, h := range heard {
+		for i := range h.Results {
+			r := &h.Results[i]
+			if r.Verdict == Passed {
+				r.Verdict, r.Judged = Silent, 0
+			}
+			r.judged = nil
+		}
+	}
+	return heard
+}

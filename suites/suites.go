@@ -1,0 +1,296 @@
+// Package suites makes a server talk and lets the rules listen. It is the only
+// package that knows ginkgo. It does not judge, and it does not know what a report
+// looks like.
+package suites
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// Prompts says in which words a target is asked.
+type Prompts string
+
+// The ways to ask.
+const (
+	Conformance Prompts = "conformance" // the prompts that scripted targets understand
+	Natural     Prompts = "natural"     // plain words; what is said is not judged
+)
+
+// A Target is a server and how it is to be held to its dialect. The zero value of
+// everything but Dialect and Base is a sensible default.
+type Target struct {
+	Dialect *dialect.Dialect
+	Base    *url.URL    // the prefix of the document's paths, whole
+	Header  spec.Header // sent with every request; secret
+
+	Prompts Prompts
+	Prompt  map[string]string // scenario → the words to ask for it with
+	Claims  []string          // capabilities that are promised; "all" is every one
+	Lacks   []string          // capabilities that it does not have
+	Only    []string          // globs of check, requirement or scenario ids
+	Skip    []string
+
+	Timeout  time.Duration // how long an exchange may be silent
+	Parallel int           // how many scenarios are played at once
+	Seed     uint64
+	CA       *x509.CertPool
+	Insecure bool
+	MaxEvent int // bytes of one event
+
+	scripted bool
+}
+
+// A Part is one scenario as a target played it.
+type Part struct {
+	Scenario Scenario
+	Dialect  *dialect.Dialect
+	Trace    spec.Trace
+	Hearing  spec.Hearing
+	Err      error // why it could not be played: nobody's verdict
+}
+
+// Progress hears of each scenario when it has been played.
+type Progress func(scenario string, played, of int)
+
+// Hear plays every scenario that applies, each once, and judges afterwards. The
+// error says that the configuration is wrong; what goes wrong with the target is
+// in the parts.
+func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
+	if err := t.check(); err != nil {
+		return nil, err
+	}
+	list := slices.DeleteFunc(slices.Clone(Scenarios), func(s Scenario) bool { return !s.Applies(t.Dialect) || !t.wanted(s) })
+	t.scripted = t.probe(ctx)
+	parts := make([]Part, len(list))
+	limit := make(chan struct{}, max(1, t.Parallel))
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	played := 0
+	for i, s := range list {
+		wait.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			parts[i] = t.play(ctx, s, t.Seed+uint64(i)+1)
+			mu.Lock()
+			defer mu.Unlock()
+			if played++; progress != nil {
+				progress(s.Name, played, len(list))
+			}
+		})
+	}
+	wait.Wait()
+	return t.judge(parts), nil
+}
+
+// check finds what is wrong with a target before anything is sent.
+func (t *Target) check() error {
+	if t.Parallel == 0 {
+		t.Parallel = 16
+	}
+	known := Capabilities()
+	for _, name := range slices.Concat(t.Claims, t.Lacks) {
+		if !slices.Contains(known, name) && name != "all" {
+			return fmt.Errorf("no capability %q: there are %s", name, strings.Join(known, ", "))
+		}
+		if slices.Contains(t.Claims, name) && slices.Contains(t.Lacks, name) {
+			return fmt.Errorf("capability %q is both claimed and lacked", name)
+		}
+	}
+	for name := range t.Prompt {
+		if !slices.ContainsFunc(Scenarios, func(s Scenario) bool { return s.Name == name }) {
+			return fmt.Errorf("no scenario %q to ask for with a prompt: there are %s", name, strings.Join(Names(), ", "))
+		}
+	}
+	for _, glob := range slices.Concat(t.Only, t.Skip) {
+		if _, err := path.Match(glob, ""); err != nil {
+			return fmt.Errorf("%q is not a glob: %w", glob, err)
+		}
+	}
+	_, err := wire.Dial(t.wire())
+	return err
+}
+
+// Names lists the scenarios.
+func Names() (all []string) {
+	for _, s := range Scenarios {
+		all = append(all, s.Name)
+	}
+	return all
+}
+
+// Capabilities lists what a target can claim or lack.
+func Capabilities() []string {
+	all := []string{"scripted", "history", "attachments", "transcribe", "second-user"}
+	for _, s := range Scenarios {
+		all = append(all, s.capability())
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func (t *Target) wire() wire.Config {
+	return wire.Config{Base: t.Base, Header: t.Header, Timeout: t.Timeout, CA: t.CA, Insecure: t.Insecure, MaxEvent: t.MaxEvent}
+}
+
+func (t *Target) lacks(capability string) bool { return slices.Contains(t.Lacks, capability) }
+
+// promises says whether silence breaks a promise.
+func (t *Target) promises(s Scenario) bool {
+	return s.Name == "text" || s.Expected || slices.Contains(t.Claims, s.capability()) || slices.Contains(t.Claims, "all")
+}
+
+// matches says whether an id fits one of the globs.
+func matches(globs []string, id string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
+}
+
+// wanted says whether anything of a scenario can be in the selection: the scenario
+// itself, or a check or requirement of the dialect.
+func (t *Target) wanted(s Scenario) bool {
+	if matches(t.Skip, s.Name) {
+		return false
+	}
+	return len(t.Only) == 0 || matches(t.Only, s.Name) || len(t.duties(s).List) > 0
+}
+
+// duties are those of the dialect that are selected for a scenario.
+func (t *Target) duties(s Scenario) spec.Duties {
+	all := t.Dialect.Duties(rules.All)
+	all.List = slices.DeleteFunc(all.List, func(d spec.Duty) bool {
+		return t.dropped(d) || len(t.Only) > 0 && !matches(t.Only, s.Name) && !t.picked(d)
+	})
+	return all
+}
+
+func (t *Target) picked(d spec.Duty) bool {
+	return matches(t.Only, d.Check.ID) || slices.ContainsFunc(d.Laws, func(r spec.Requirement) bool { return matches(t.Only, r.ID) })
+}
+
+func (t *Target) dropped(d spec.Duty) bool {
+	return matches(t.Skip, d.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(d.Laws, func(r spec.Requirement) bool { return !matches(t.Skip, r.ID) })
+}
+
+func (t *Target) prompt(scenario, words string) string {
+	if own, ok := t.Prompt[scenario]; ok {
+		return own
+	}
+	if t.Prompts == Natural {
+		return natural[scenario]
+	}
+	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
+}
+
+// talk begins a conversation.
+func (t *Target) talk(ctx context.Context, scenario string, seed uint64) (*Talk, error) {
+	client, err := wire.Dial(t.wire())
+	talk := &Talk{ctx: ctx, target: t, dialect: t.Dialect, client: client, scenario: scenario, ids: rand.New(rand.NewPCG(seed, 0))}
+	talk.Thread = talk.id()
+	return talk, err
+}
+
+// play leads the target through one scenario and records what goes over the wire.
+// The same seed gives the same requests to a target that answers the same.
+func (t *Target) play(ctx context.Context, s Scenario, seed uint64) Part {
+	part := Part{Scenario: s, Dialect: t.Dialect}
+	if t.lacks(s.capability()) {
+		return part
+	}
+	talk, err := t.talk(ctx, s.Name, seed)
+	if err != nil {
+		part.Err = err
+		return part
+	}
+	s.Lead(talk)
+	part.Trace, part.Err = talk.recorded(), talk.err
+	return part
+}
+
+// probe finds out whether the target understands the prompts: it is asked for a
+// random word, and says exactly that.
+func (t *Target) probe(ctx context.Context) bool {
+	switch {
+	case t.Prompts == Natural || t.lacks("scripted"):
+		return false
+	case slices.Contains(t.Claims, "scripted") || slices.Contains(t.Claims, "all"):
+		return true
+	}
+	talk, err := t.talk(ctx, "text", t.Seed)
+	if err != nil {
+		return false
+	}
+	talk.Say("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", talk.ids.Uint32())})
+	trace := talk.recorded()
+	trace.Scripted = true
+	duty := spec.Duties{List: []spec.Duty{{Check: rules.ScriptText, Laws: []spec.Requirement{{Level: spec.Must}}}}}
+	return spec.Run(duty, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
+}
+
+// judge holds what was recorded to the duties, one scenario after the other, and
+// then to what was promised.
+func (t *Target) judge(parts []Part) []Part {
+	heard := make([]spec.Hearing, len(parts))
+	for i, p := range parts {
+		events := t.Dialect.Tell(p.Trace.All(), dialect.Scripted(p.Trace.Scripted), t.maxEvent())
+		heard[i] = spec.Run(t.duties(p.Scenario), events, nil)
+	}
+	for i, h := range spec.SpeakFirst(heard) {
+		parts[i].Hearing = h
+		for j := range h.Results {
+			t.overrule(parts[i], &h.Results[j])
+		}
+	}
+	return parts
+}
+
+func (t *Target) maxEvent() int {
+	if t.MaxEvent > 0 {
+		return t.MaxEvent
+	}
+	return dialect.MaxEvent
+}
+
+// overrule says what the evidence alone does not.
+func (t *Target) overrule(p Part, r *spec.Result) {
+	id := r.Duty.Check.ID
+	proves := slices.Contains(p.Scenario.Proves, id)
+	switch {
+	case t.lacks(p.Scenario.capability()):
+		if proves || id == "script."+p.Scenario.Name {
+			r.Overrule(spec.Skipped, "the target lacks "+p.Scenario.capability())
+		}
+	case t.lacks("scripted") && strings.HasPrefix(id, "script."):
+		r.Overrule(spec.Skipped, "the target lacks scripted")
+	case p.Err != nil && len(r.Findings) == 0:
+		r.Overrule(spec.Error, "could not tell: "+p.Err.Error())
+	case r.Verdict == spec.Silent && proves && t.promises(p.Scenario) && (t.scripted || !strings.HasPrefix(id, "script.")):
+		r.Overrule(r.Duty.Level().Cost(), "the target never gave this check anything to judge in "+p.Scenario.Name+", which it "+t.why(p.Scenario))
+	}
+}
+
+func (t *Target) why(s Scenario) string {
+	switch {
+	case s.Name == "text":
+		return "is expected to play like every target"
+	case s.Expected:
+		return "has not said that it lacks"
+	}
+	return "claims"
+}
+
+// ErrUnreachable says that no scenario could be played at all.
+var ErrUnreachable = errors.New("nothing could be measured")

@@ -1,0 +1,191 @@
+package suites
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A Talk is a conversation under way: what a scenario leads. After the first error
+// its methods do nothing.
+type Talk struct {
+	Thread string // the conversation's id
+	Run    string // the id of the run asked for last
+
+	ctx      context.Context
+	target   *Target
+	dialect  *dialect.Dialect
+	client   *wire.Client
+	scenario string
+	ids      *rand.Rand
+
+	mu    sync.Mutex // several exchanges may be under way
+	trace spec.Trace
+	err   error
+}
+
+// Prompt asks for a scenario: the conformance prompt, the target's own words for
+// it, or plain words.
+func (t *Talk) Prompt(scenario, words string) spec.Event {
+	return spec.Event{Text: t.target.prompt(scenario, words)}
+}
+
+// Open asks, and hears out what the server says to that. It says whether the
+// request was accepted.
+func (t *Talk) Open(phrase string, e spec.Event) bool {
+	t.Run = t.id()
+	return t.send(t.Request(phrase, e), wire.Limit{})
+}
+
+// Listen hears the run asked for last, from a cursor on ("" is its start), and
+// hangs up after so many events; 0 is never.
+func (t *Talk) Listen(cursor string, events int) {
+	t.send(t.Request("listen", spec.Event{Cursor: cursor}), wire.Limit{Frames: events})
+}
+
+// Say asks and hears the answer, in as many requests as the dialect takes.
+func (t *Talk) Say(phrase string, e spec.Event) {
+	if t.Open(phrase, e) && !t.streams(phrase) {
+		t.Listen("", 0)
+	}
+}
+
+// streams says whether the answer to a phrase is itself the stream.
+func (t *Talk) streams(phrase string) bool {
+	o, ok := t.dialect.Phrase(phrase)
+	return ok && o.Streams
+}
+
+// Request is a request of this conversation that is not sent yet.
+func (t *Talk) Request(phrase string, e spec.Event) spec.Request {
+	if e.Thread == "" {
+		e.Thread = t.Thread
+	}
+	e.Run = t.Run
+	r, err := t.dialect.Say(phrase, e)
+	if err != nil {
+		t.fail(err)
+	}
+	return r
+}
+
+func (t *Talk) fail(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+// Heard is the last event of a kind in the last exchange, or a zero one.
+func (t *Talk) Heard(k spec.Kind) (last spec.Event) {
+	for e := range t.last() {
+		for _, part := range append(slices.Clone(e.Parts), e) {
+			if part.Kind == k && e.Kind != spec.Asked {
+				last = part
+			}
+		}
+	}
+	return last
+}
+
+// Cursors are those of the last exchange's answer, one to an event.
+func (t *Talk) Cursors() (all []string) {
+	for e := range t.last() {
+		if e.Frame() && e.Cursor != "" {
+			all = append(all, e.Cursor)
+		}
+	}
+	return all
+}
+
+func (t *Talk) last() iter.Seq[spec.Event] {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(t.trace.Exchanges)
+	return t.dialect.Events(spec.Trace{Exchanges: t.trace.Exchanges[max(0, n-1):]})
+}
+
+// send asks, records, and says whether the answer was a success.
+func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
+	t.mu.Lock()
+	i, failed := len(t.trace.Exchanges), t.err != nil
+	if !failed {
+		t.trace.Exchanges = append(t.trace.Exchanges, spec.Exchange{Request: r})
+	}
+	t.mu.Unlock()
+	if failed {
+		return false
+	}
+	x, err := t.client.Do(t.ctx, r, limit)
+	if err != nil {
+		t.fail(err)
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.trace.Exchanges[i] = x
+	return x.Response.Status/100 == 2
+}
+
+// recorded is what was recorded, without exchanges that never were.
+func (t *Talk) recorded() spec.Trace {
+	t.trace.Exchanges = slices.DeleteFunc(t.trace.Exchanges, func(x spec.Exchange) bool {
+		return x.Response.Status == 0 && x.Response.End == nil
+	})
+	t.trace.Scripted = t.target.scripted
+	return t.trace
+}
+
+// While sends a request during the stream of the run asked for last, once some of
+// it was heard, and hears the stream out.
+func (t *Talk) While(frames int, request func()) {
+	started := make(chan struct{})
+	var once sync.Once
+	start := func() { once.Do(func() { close(started) }) }
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer start()
+		t.send(t.Request("listen", spec.Event{}), wire.Limit{Until: func(r spec.Response) bool {
+			if bytes.Count(r.Body, []byte("data:")) >= frames {
+				start()
+			}
+			return false
+		}})
+	}()
+	<-started
+	request()
+	<-over
+}
+
+// fresh gives a request ids that were not used before, so that it can be asked
+// again.
+func (t *Talk) fresh(r spec.Request) spec.Request {
+	for _, old := range []string{t.Thread, t.Run} {
+		if old == "" {
+			continue
+		}
+		id := t.id()
+		r.Body = bytes.ReplaceAll(r.Body, []byte(old), []byte(id))
+		r.Target = strings.ReplaceAll(r.Target, old, id)
+	}
+	return r
+}
+
+// id is a fresh uuid (version 4).
+func (t *Talk) id() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a, b := t.ids.Uint64(), t.ids.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-%x%03x-%012x", a>>32, a>>16&0xffff, a&0xfff, 8+b>>62, b>>48&0xfff, b&0xffffffffffff)
+}
