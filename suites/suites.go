@@ -71,7 +71,7 @@ type Progress func(scenario string, played, of int)
 // error says that the configuration is wrong; what goes wrong with the target is
 // in the parts.
 func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
-	if err := t.check(); err != nil {
+	if err := t.Check(); err != nil {
 		return nil, err
 	}
 	list := slices.DeleteFunc(slices.Clone(Scenarios), func(s Scenario) bool { return !s.Applies(t.Dialect) || !t.wanted(s) })
@@ -97,8 +97,8 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 	return t.judge(parts), nil
 }
 
-// check finds what is wrong with a target before anything is sent.
-func (t *Target) check() error {
+// Check finds what is wrong with a target before anything is sent.
+func (t *Target) Check() error {
 	if t.Parallel == 0 {
 		t.Parallel = 16
 	}

@@ -66,9 +66,14 @@ func plainLine(line []byte) bool {
 		unclear(line) == 0
 }
 
-// writeLines writes a piece of a body. It reports whether the last line it wrote
-// is a plain one, and whether a newline had to be added to that.
-func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (plain, added bool) {
+// A tail is what a body's last line turned out to be on paper.
+type tail struct {
+	plain bool // it stands as it is, neither raw nor in base64
+	added bool // and the newline after it is not the body's
+}
+
+// writeLines writes a piece of a body.
+func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last tail) {
 	newline := "\n"
 	if crlf {
 		newline = "\r\n"
@@ -80,15 +85,16 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (plain, added bool) {
 		}
 		piece = piece[len(line):]
 		text, whole := bytes.CutSuffix(line, []byte(newline))
-		if plain = plainLine(text); plain {
-			b.Write(text)
-			b.WriteByte('\n')
-			added = !whole
+		if !plainLine(text) {
+			writeEncoded(b, line)
+			last = tail{}
 			continue
 		}
-		writeEncoded(b, line)
+		b.Write(text)
+		b.WriteByte('\n')
+		last = tail{plain: true, added: !whole}
 	}
-	return plain, plain && added
+	return last
 }
 
 // writeEncoded writes bytes that text cannot hold: as a Go string while that can

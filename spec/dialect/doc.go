@@ -42,6 +42,8 @@
 // x-within, on a word that stands in messages: the type and role of the message
 // that a server of ours puts it in.
 //
+// x-times, on a word: how often a server of ours says it, each time the same.
+//
 // x-stream, on an operation: its 200 answer is a stream. "sentinel" is the in-band
 // terminator ("[DONE]"), which is read as the kind "done"; "sends" (default true)
 // says whether a server of ours writes it. "event": "type" writes an SSE event

@@ -54,8 +54,9 @@ type body struct {
 
 // A reply is what may come back with one status.
 type reply struct {
-	media string
-	words []*word
+	media   string
+	words   []*word
+	example string // of a text
 }
 
 type parameter struct {
@@ -165,7 +166,7 @@ func (o *Operation) addReplies(op node) error {
 				o.frames = words
 			}
 			if r.media == "" || media == spec.EventStream {
-				r.media, r.words = media, words
+				r.media, r.words, r.example = media, words, contents[j].get("example").text()
 			}
 		}
 		if code >= 200 && code < 300 && o.status == 0 {

@@ -86,6 +86,7 @@ func (t *teller) tell() iter.Seq[spec.Event] {
 		}
 		end := spec.Event{Kind: spec.Closed, Nth: -1, Offset: len(r.Body), Err: r.End}
 		switch {
+		case t.op == nil: // another protocol's business
 		case head.Streams() && r.Status/100 == 2:
 			for e := range t.frames() {
 				end.Line = e.Line
@@ -142,11 +143,6 @@ func (t *teller) frame(item sse.Item) spec.Event {
 	}
 	t.nth++
 	e.Cursor = item.ID
-	if t.op == nil {
-		e.Kind = spec.Unknown
-		e.Err = errors.New("nobody asked for this stream")
-		return e
-	}
 	if t.op.sentinel != "" && strings.TrimSpace(string(item.Data)) == t.op.sentinel {
 		e.Kind = spec.Done
 		return e
@@ -210,10 +206,6 @@ func (t *teller) reply() spec.Event {
 	}
 	if !utf8.Valid(r.Body) && isText(e.Media) {
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
-	}
-	if t.op == nil {
-		e.Kind = spec.Other
-		return e
 	}
 	doc, documented := t.op.reply(r.Status)
 	if !documented || !isJSON(e.Media) || !isJSON(doc.media) {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -84,7 +85,8 @@ type Answer struct {
 }
 
 // Answer spells the event that answers a whole request; e.HTTP says which of the
-// operation's replies it is, 0 the success.
+// operation's replies it is, 0 the success. A text that e does not say is the one
+// that the document gives as its example.
 func (o *Operation) Answer(e spec.Event) Answer {
 	if e.HTTP == 0 {
 		e.HTTP = o.status
@@ -92,6 +94,9 @@ func (o *Operation) Answer(e spec.Event) Answer {
 	r, ok := o.reply(e.HTTP)
 	if !ok || len(r.words) == 0 {
 		return Answer{Status: e.HTTP}
+	}
+	if e.Text == "" && !isJSON(r.media) {
+		e.Text = r.example
 	}
 	if !isJSON(r.media) {
 		return Answer{e.HTTP, r.media, []byte(e.Text)}
@@ -121,7 +126,7 @@ func (w *word) spell(e spec.Event) map[string]any {
 // value is spell for words that may be no object.
 func (w *word) value(e spec.Event) any {
 	if slices.Contains(w.node.get("type").strings(), "string") {
-		return e.Text
+		return cmp.Or(e.Text, w.node.get("x-write").text())
 	}
 	return w.spell(e)
 }
@@ -130,10 +135,29 @@ func (w *word) value(e spec.Event) any {
 // put everything into messages: its type and role. ok is false where contents of
 // the kind stand alone.
 func (o *Operation) Around(k spec.Kind) (kind, role string, ok bool) {
-	i := slices.IndexFunc(o.frames, func(w *word) bool { return w.kind == k })
-	if i < 0 {
+	w := anywhere(o.frames, k, 0)
+	if w == nil {
 		return "", "", false
 	}
-	within, ok := o.frames[i].node.extension("x-within")
+	within, ok := w.node.extension("x-within")
 	return within.get("type").text(), within.get("role").text(), ok
+}
+
+// anywhere is the first word of a kind, in frames or in what stands inside them.
+func anywhere(words []*word, k spec.Kind, depth int) *word {
+	for _, w := range words {
+		if w.kind == k {
+			return w
+		}
+	}
+	for _, w := range words {
+		for _, site := range w.parts {
+			if depth < deepest {
+				if inner := anywhere(site.words, k, depth+1); inner != nil {
+					return inner
+				}
+			}
+		}
+	}
+	return nil
 }

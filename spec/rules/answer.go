@@ -128,6 +128,7 @@ func (a *answer) content(s *speech, e spec.Event) {
 func (a *answer) end(e spec.Event) {
 	var s *speech
 	for _, part := range e.Parts {
+		part.Message = e.Message
 		switch {
 		case part.Kind == spec.ToolCall || part.Kind == spec.ToolResult:
 			a.tool(part)

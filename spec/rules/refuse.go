@@ -192,7 +192,7 @@ against those of them that no accepted request carries.`,
 					e.Law = law
 					p.Judge(e, true, "")
 				}
-			case !stateful(x.status):
+			case x.inBand || x.status/100 == 4 && !stateful(x.status): // a failure (5xx) is no refusal
 				refused = append(refused, x)
 			}
 		}

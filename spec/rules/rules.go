@@ -76,6 +76,9 @@ func run(e spec.Event) string { return e.Thread + "\x00" + e.Run }
 func inside(e spec.Event, f func(spec.Event)) {
 	f(e)
 	for _, part := range e.Parts {
+		if part.Message == "" {
+			part.Message = e.Message
+		}
 		part.Exchange, part.Nth, part.Line, part.Offset, part.Raw, part.At = e.Exchange, e.Nth, e.Line, e.Offset, e.Raw, e.At
 		inside(part, f)
 	}

@@ -161,10 +161,10 @@ var ResultAfterCall = &spec.Check{
 			inside(e, func(part spec.Event) {
 				switch {
 				case part.Kind == spec.ToolCall || part.Kind == spec.ToolEnd:
-					made[part.Call] = true
+					made[part.Call] = true // a call may have no id
 				case part.Kind == spec.ToolResult && part.Call != "" && !judged[part.Call]:
 					judged[part.Call] = true
-					p.Judge(part, made[part.Call], "a result of call %q, which was not made before it", part.Call)
+					p.Judge(part, made[part.Call] || made[""], "a result of call %q, which was not made before it", part.Call)
 				}
 			})
 		}

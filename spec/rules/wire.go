@@ -163,7 +163,7 @@ of them is; a finding names the requirement.`,
 			for _, b := range e.Broken {
 				at := e
 				at.Law, at.Broken = b.Law, []spec.Broken{b}
-				p.Judge(at, false, "%v", b)
+				p.Judge(at, false, "it does not match its schema: %v", b)
 			}
 			for _, law := range e.Upheld {
 				at := e

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// docsCommand makes the documents that are lists of what the code has: nobody
+// writes them by hand.
+func docsCommand(sh shell) *cobra.Command {
+	var to, check string
+	cmd := &cobra.Command{
+		Use: "docs", Hidden: true, Short: "Write, or check, the documents that are made from the code", Args: noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			if (to == "") == (check == "") {
+				return usage("docs takes --write DIR or --check DIR")
+			}
+			dialects, err := dialectsNamed(nil)
+			if err != nil {
+				return err
+			}
+			for name, text := range documents(dialects) {
+				if to != "" {
+					if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
+						return usage("%v", err)
+					}
+					continue
+				}
+				old, err := os.ReadFile(filepath.Join(check, name))
+				if err != nil || !bytes.Equal(old, text) {
+					return exitError{exitBroken, filepath.Join(check, name) + " is not what the code says: make docs"}
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write them to")
+	cmd.Flags().StringVar(&check, "check", "", "`DIR` where they stand")
+	return cmd
+}
+
+func documents(dialects []*dialect.Dialect) map[string][]byte {
+	return map[string][]byte{"checks.md": checksDocument(dialects), "requirements.md": requirementsDocument(dialects)}
+}
+
+func checksDocument(dialects []*dialect.Dialect) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Checks\n\nMade from the code by `make docs`. %d checks; each is written once for all dialects.\n", len(rules.All))
+	area := ""
+	for _, c := range rules.All {
+		if of, _, _ := strings.Cut(c.ID, "."); of != area {
+			area = of
+			fmt.Fprintf(&b, "\n## %s\n", area)
+		}
+		title, reason, _ := strings.Cut(c.Doc, "\n")
+		fmt.Fprintf(&b, "\n### %s\n\n%s.\n", c.ID, strings.ToUpper(title[:1])+title[1:])
+		if reason = strings.TrimSpace(reason); reason != "" {
+			fmt.Fprintf(&b, "\n%s\n", reason)
+		}
+		fmt.Fprintf(&b, "\nDemanded by: %s.\n", strings.Join(demandedBy(c, dialects), ", "))
+	}
+	return b.Bytes()
+}
+
+func demandedBy(c *spec.Check, dialects []*dialect.Dialect) (all []string) {
+	for _, d := range dialects {
+		if slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) }) {
+			all = append(all, d.Name)
+		}
+	}
+	return all
+}
+
+func requirementsDocument(dialects []*dialect.Dialect) []byte {
+	var b bytes.Buffer
+	fmt.Fprint(&b, "# Requirements\n\nMade from the catalogues by `make docs`. Sources name the protocol document and its lines.\n")
+	for _, d := range dialects {
+		fmt.Fprintf(&b, "\n## %s\n\n%s. %d requirements.\n\n| level | requirement | quote | source | judged by |\n|---|---|---|---|---|\n", d.Name, d.Title, len(d.Requirements))
+		for _, r := range d.Requirements {
+			judged := strings.Join(r.Checks, ", ")
+			if r.Excluded != nil {
+				judged = "none (" + r.Excluded.Kind + "): " + r.Excluded.Reason
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Level, r.ID, cell(r.Quote), cell(r.Source), cell(judged))
+		}
+	}
+	return b.Bytes()
+}
+
+// cell keeps a text within a table.
+func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+	"github.com/streamassay/streamassay/suites"
+)
+
+func explainCommand(sh shell) *cobra.Command {
+	var names []string
+	cmd := &cobra.Command{
+		Use:     "explain ID",
+		Short:   "Say what a check, requirement or scenario is about, why, and where from",
+		Example: "  streamassay explain run.ends-once\n  streamassay explain runs.create.thread-uuid",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("explain takes one id: streamassay list checks, requirements and scenarios name them")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			dialects, err := dialectsNamed(names)
+			if err != nil {
+				return err
+			}
+			if explain(sh.out, args[0], dialects) {
+				return nil
+			}
+			return usage("no check, requirement or scenario has the id %q: streamassay list checks, requirements and scenarios name them", args[0])
+		},
+	}
+	addDialectFlag(cmd, &names)
+	return cmd
+}
+
+// explain prints everything that has the id.
+func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
+	found := false
+	if c, ok := rules.ByID(id); ok {
+		found = true
+		explainCheck(w, c, dialects)
+	}
+	for _, d := range dialects {
+		for _, r := range d.Requirements {
+			if r.ID == id {
+				found = true
+				explainRequirement(w, d, r)
+			}
+		}
+	}
+	for _, s := range suites.Scenarios {
+		if s.Name == id {
+			found = true
+			fmt.Fprintf(w, "%s (scenario)\n  %s\n  phrases: %s\n", s.Name, s.Doc, strings.Join(s.Says, ", "))
+			if len(s.Proves) > 0 {
+				fmt.Fprintf(w, "  a target that promises it is held to: %s\n", strings.Join(s.Proves, ", "))
+			}
+		}
+	}
+	return found
+}
+
+func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
+	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
+	for line := range strings.Lines(c.Doc) {
+		fmt.Fprint(w, "  ", line)
+	}
+	fmt.Fprintln(w)
+	var provoked []string
+	for _, s := range suites.Scenarios {
+		if slices.Contains(s.Proves, c.ID) {
+			provoked = append(provoked, s.Name)
+		}
+	}
+	if len(provoked) > 0 {
+		fmt.Fprintf(w, "\n  provoked by the scenarios: %s\n", strings.Join(provoked, ", "))
+	}
+	fmt.Fprintf(w, "\n  demanded by:\n")
+	for _, d := range dialects {
+		for _, r := range d.Requirements {
+			if slices.Contains(r.Checks, c.ID) {
+				fmt.Fprintf(w, "    %-7s %s  %s\n            “%s” (%s)\n", r.Level, d.Name, r.ID, oneLine(r.Quote), r.Source)
+			}
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
+	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  “%s”\n  source: %s\n", r.ID, d.Name, r.Level, oneLine(r.Quote), r.Source)
+	if r.Excluded != nil {
+		fmt.Fprintf(w, "  no check judges it: %s (%s)\n\n", r.Excluded.Reason, r.Excluded.Kind)
+		return
+	}
+	fmt.Fprintln(w, "  judged by:")
+	for _, id := range r.Checks {
+		if c, ok := rules.ByID(id); ok {
+			fmt.Fprintf(w, "    %s: %s\n", id, c.Title())
+		}
+	}
+	fmt.Fprintln(w)
+}

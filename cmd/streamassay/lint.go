@@ -1,0 +1,134 @@
+package main
+
+import (
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// A linting is what lint was asked.
+type linting struct {
+	dialect  string
+	claim    []string
+	strict   bool
+	reports  []string
+	maxEvent int
+}
+
+func lintCommand(sh shell) *cobra.Command {
+	var l linting
+	cmd := &cobra.Command{
+		Use:   "lint FILE…",
+		Short: "Judge recorded exchanges, with the checks of run",
+		Long: `Judge recorded exchanges: transcripts (.txtar), the output of curl -i (.http, with the
+request in NAME.request.json beside it if there is one; NAME.1.http, NAME.2.http … are
+one conversation), bare streams (.sse) and HTTP archives (.har). The files are taken for
+recordings of one target.`,
+		Example: `  curl -sN -i http://127.0.0.1:8080/process -d @request.json > answer.http
+  streamassay lint answer.http --dialect agentscope`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("lint what? name one or more files (.txtar, .http, .sse, .har)")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error { return l.run(sh, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&l.dialect, "dialect", "", "the dialect, where a file does not say it: NAME or NAME@VERSION")
+	f.StringSliceVar(&l.claim, "claim", nil, "scripted: the target understood the prompts of docs/prompts.md")
+	f.BoolVar(&l.strict, "strict", false, "a broken SHOULD fails too")
+	f.StringArrayVar(&l.reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable)")
+	f.IntVar(&l.maxEvent, "max-event", dialect.MaxEvent, "the most `bytes` that one event may have")
+	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (l linting) run(sh shell, files []string) error {
+	started := time.Now()
+	outs, err := outputs(l.reports)
+	if err != nil {
+		return err
+	}
+	for _, c := range l.claim {
+		if c != "scripted" {
+			return usage("--claim %s: of a recording only scripted can be claimed", c)
+		}
+	}
+	if l.maxEvent < 1 {
+		return usage("--max-event %d: it is a number of bytes", l.maxEvent)
+	}
+	// A recording is held in memory once; a collector that waits for it to double
+	// would need twice that.
+	defer debug.SetGCPercent(debug.SetGCPercent(25))
+	list, err := transcript.OpenAll(files)
+	if err != nil {
+		return usage("%v", err)
+	}
+	dialects, parts, err := l.hear(list)
+	if err != nil {
+		return err
+	}
+	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: strings.Join(files, " ")}
+	for _, d := range dialects {
+		file := func(p suites.Part) string { return p.Scenario.Doc }
+		report.Dialects = append(report.Dialects, dialectReport(parts[d.Name], d.Requirements, d.Name, "$BASE", file))
+	}
+	report.DurationMS = time.Since(started).Milliseconds()
+	report.Conclude(reports.Options{Strict: l.strict})
+	if err := write(report, outs, sh, styleOf(sh)); err != nil {
+		return err
+	}
+	if report.Exit != exitOK {
+		return exitError{code: report.Exit}
+	}
+	return nil
+}
+
+// hear judges each recording, and then what all of them together prove, by
+// dialect.
+func (l linting) hear(list []*transcript.Transcript) (dialects []*dialect.Dialect, parts map[string][]suites.Part, err error) {
+	parts = map[string][]suites.Part{}
+	for _, t := range list {
+		name := t.Dialect
+		if l.dialect != "" {
+			name = l.dialect
+		}
+		if name == "" {
+			return nil, nil, usage("%s does not say its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
+		}
+		d, err := dialect.Named(name)
+		if err != nil {
+			return nil, nil, usage("%s: %v", t.Name, err)
+		}
+		t.Strip(d.Base)
+		scripted := t.Trace.Scripted || len(l.claim) > 0
+		events := d.Tell(t.Trace.All(), dialect.Scripted(scripted), l.maxEvent)
+		p := suites.Part{Dialect: d, Trace: t.Trace, Hearing: spec.Run(d.Duties(rules.All), events, nil)}
+		p.Scenario = suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
+		if parts[d.Name] == nil {
+			dialects = append(dialects, d)
+		}
+		parts[d.Name] = append(parts[d.Name], p)
+	}
+	for _, of := range parts {
+		hearings := make([]spec.Hearing, len(of))
+		for i := range of {
+			hearings[i] = of[i].Hearing
+		}
+		for i, h := range spec.SpeakFirst(hearings) {
+			of[i].Hearing = h
+		}
+	}
+	return dialects, parts, nil
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// A lister lists one kind of thing: as rows of text, and as what becomes JSON.
+type lister func(dialects []*dialect.Dialect) (rows [][]string, all any)
+
+// lists is what there is to list. To add one: a function, and a line here.
+var lists = map[string]lister{
+	"dialects": listDialects, "requirements": listRequirements, "checks": listChecks, "scenarios": listScenarios,
+}
+
+func listCommand(sh shell) *cobra.Command {
+	var names []string
+	var asJSON bool
+	kinds := []string{"dialects", "requirements", "checks", "scenarios"}
+	cmd := &cobra.Command{
+		Use:       "list " + strings.Join(kinds, "|"),
+		Short:     "List dialects, requirements, checks or scenarios",
+		Example:   "  streamassay list requirements --dialect runs --json",
+		ValidArgs: kinds,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || lists[args[0]] == nil {
+				return usage("list what? one of %s", strings.Join(kinds, ", "))
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			dialects, err := dialectsNamed(names)
+			if err != nil {
+				return err
+			}
+			rows, all := lists[args[0]](dialects)
+			if asJSON {
+				enc := json.NewEncoder(sh.out)
+				enc.SetIndent("", " ")
+				enc.SetEscapeHTML(false)
+				return enc.Encode(all)
+			}
+			w := tabwriter.NewWriter(sh.out, 0, 4, 2, ' ', 0)
+			for _, row := range rows {
+				fmt.Fprintln(w, strings.Join(row, "\t"))
+			}
+			return w.Flush()
+		},
+	}
+	addDialectFlag(cmd, &names)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	return cmd
+}
+
+func addDialectFlag(cmd *cobra.Command, names *[]string) {
+	cmd.Flags().StringSliceVar(names, "dialect", nil, "the dialects, NAME or NAME@VERSION (default: all)")
+	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+// dialectsNamed opens the dialects of a list; all of them if it is empty.
+func dialectsNamed(names []string) ([]*dialect.Dialect, error) {
+	if len(names) == 0 {
+		all, err := dialect.All()
+		if err != nil {
+			return nil, exitError{exitInternal, err.Error()}
+		}
+		return all, nil
+	}
+	var list []*dialect.Dialect
+	for _, name := range names {
+		d, err := dialect.Named(name)
+		if err != nil {
+			return nil, usage("%v", err)
+		}
+		if !slices.Contains(list, d) {
+			list = append(list, d)
+		}
+	}
+	return list, nil
+}
+
+func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
+	type entry struct {
+		Dialect      string `json:"dialect"`
+		Title        string `json:"title"`
+		Default      bool   `json:"default"`
+		Base         string `json:"base"`
+		Requirements int    `json:"requirements"`
+	}
+	list := []entry{}
+	for _, d := range dialects {
+		e := entry{d.Name, d.Title, dialect.IsDefault(d.Name), d.Base, len(d.Requirements)}
+		list = append(list, e)
+		mark := ""
+		if e.Default {
+			mark = "default"
+		}
+		rows = append(rows, []string{e.Dialect, mark, fmt.Sprint(e.Requirements, " requirements"), e.Title})
+	}
+	return rows, list
+}
+
+func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
+	list := []reports.Requirement{}
+	for _, d := range dialects {
+		for _, r := range reports.Requirements(d.Requirements, nil) {
+			r.Dialect = d.Name
+			list = append(list, r)
+			judged := strings.Join(r.Checks, " ")
+			if r.Excluded != nil {
+				judged = "excluded: " + r.Excluded.Kind
+			}
+			rows = append(rows, []string{d.Name, string(r.Level), r.ID, judged})
+		}
+	}
+	return rows, list
+}
+
+func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
+	type entry struct {
+		ID       string   `json:"id"`
+		Title    string   `json:"title"`
+		Doc      string   `json:"doc"`
+		Dialects []string `json:"dialects"`
+	}
+	list := []entry{}
+	for _, c := range rules.All {
+		e := entry{ID: c.ID, Title: c.Title(), Doc: c.Doc}
+		for _, d := range dialects {
+			for _, duty := range d.Duties(rules.All).List {
+				if duty.Check == c {
+					e.Dialects = append(e.Dialects, d.Name)
+				}
+			}
+		}
+		if len(e.Dialects) > 0 {
+			list = append(list, e)
+			rows = append(rows, []string{e.ID, e.Title})
+		}
+	}
+	return rows, list
+}
+
+func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
+	type entry struct {
+		Name     string   `json:"name"`
+		Doc      string   `json:"doc"`
+		Proves   []string `json:"proves"`
+		Dialects []string `json:"dialects"`
+	}
+	list := []entry{}
+	for _, s := range suites.Scenarios {
+		e := entry{Name: s.Name, Doc: s.Doc, Proves: s.Proves}
+		for _, d := range dialects {
+			if s.Applies(d) {
+				e.Dialects = append(e.Dialects, d.Name)
+			}
+		}
+		if len(e.Dialects) > 0 {
+			list = append(list, e)
+			rows = append(rows, []string{e.Name, e.Doc})
+		}
+	}
+	return rows, list
+}

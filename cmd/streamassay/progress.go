@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"golang.org/x/term"
+
+	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// A progress is the line that says how far recording has come. It is shown on a
+// terminal only.
+type progress struct {
+	mu     sync.Mutex
+	sh     shell
+	shown  bool
+	played []int
+	of     []int
+}
+
+func newProgress(sh shell, dialects int) *progress {
+	return &progress{sh: sh, shown: isTerminal(sh.err), played: make([]int, dialects), of: make([]int, dialects)}
+}
+
+// step is told of each scenario of one dialect when it has been played.
+func (p *progress) step(i int, name string) suites.Progress {
+	return func(scenario string, played, of int) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.played[i], p.of[i] = played, of
+		if !p.shown {
+			return
+		}
+		done, all := 0, 0
+		for k := range p.played {
+			done, all = done+p.played[k], all+p.of[k]
+		}
+		fmt.Fprintf(p.sh.err, "\r\033[Krecording %d/%d  %s %s", done, all, name, scenario)
+	}
+}
+
+func (p *progress) clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.shown {
+		fmt.Fprint(p.sh.err, "\r\033[K")
+	}
+}
+
+func isTerminal(w any) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// styleOf is how the report for people looks on this output.
+func styleOf(sh shell) reports.Style {
+	f, _ := sh.out.(*os.File)
+	return reports.DetectStyle(f, sh.env)
+}

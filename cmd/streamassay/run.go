@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+func runCommand(sh shell) *cobra.Command {
+	var t target
+	var config string
+	cmd := &cobra.Command{
+		Use:   "run [TARGET]",
+		Short: "Hold a server to its protocol; without TARGET the embedded reference, in every dialect",
+		Long: `Hold a server to its protocol. TARGET is the base URL of a running server; without one
+the embedded reference is held to every dialect.
+
+Exit codes: 0 every MUST that was judged holds, 1 a MUST is broken (with --strict also
+a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
+		Example: `  streamassay run
+  streamassay run http://127.0.0.1:8080 --dialect agkit
+  streamassay run http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T' --report json=r.json --report junit=r.xml
+  streamassay run --config targets.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("run takes one TARGET, not %q too", args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				t.URL = args[0]
+			}
+			jobs, err := plan(t, config)
+			if err != nil {
+				return err
+			}
+			return runAll(cmd.Context(), sh, jobs)
+		},
+	}
+	t.addFlags(cmd)
+	cmd.Flags().StringVar(&config, "config", "", "YAML `FILE` of one or more targets, each with what the flags say")
+	return cmd
+}
+
+// A job is one target with everything that was asked about it, checked.
+type job struct {
+	target
+	name     string // what the report calls it
+	outputs  []output
+	suites   []suites.Target
+	embedded bool
+}
+
+// plan checks everything before anything is sent or written.
+func plan(flags target, config string) ([]job, error) {
+	targets := []target{flags}
+	if config != "" {
+		if flags.URL != "" {
+			return nil, usage("a TARGET and --config together: say it in one place")
+		}
+		var err error
+		if targets, err = readConfig(config, flags); err != nil {
+			return nil, err
+		}
+	}
+	var jobs []job
+	for i, t := range targets {
+		j, err := planOne(t)
+		if err != nil {
+			return nil, err
+		}
+		for k := range j.outputs {
+			j.outputs[k].path = numbered(j.outputs[k].path, i, len(targets))
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// numbered is a report's path where several targets write it.
+func numbered(path string, i, of int) string {
+	if of == 1 || path == "-" || i == 0 {
+		return path
+	}
+	ext := filepath.Ext(path)
+	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
+}
+
+func planOne(t target) (j job, err error) {
+	j = job{target: t, embedded: t.URL == "", name: "the embedded reference"}
+	if !j.embedded && len(t.Dialects) == 0 {
+		return j, usage("--dialect is missing: which protocol does %s speak? one of %s", t.URL, strings.Join(dialect.Names(), ", "))
+	}
+	dialects, err := dialectsNamed(t.Dialects)
+	if err != nil {
+		return j, err
+	}
+	if j.outputs, err = outputs(t.Reports); err != nil {
+		return j, err
+	}
+	if err := t.checkGlobs(dialects); err != nil {
+		return j, err
+	}
+	if info, err := os.Stat(t.Transcripts); t.Transcripts != "" && err == nil && !info.IsDir() {
+		return j, usage("--transcripts %s: it is a file, not a folder", t.Transcripts)
+	}
+	for _, d := range dialects {
+		text := t.URL
+		if j.embedded {
+			text = "http://127.0.0.1/"
+		}
+		base, err := baseURL(text, d)
+		if err != nil {
+			return j, err
+		}
+		if !j.embedded {
+			j.name = shown(base)
+		}
+		s, err := t.suite(d, base)
+		if err != nil {
+			return j, err
+		}
+		if err := s.Check(); err != nil {
+			return j, usage("%v", err)
+		}
+		j.suites = append(j.suites, s)
+	}
+	return j, nil
+}
+
+// runAll runs every job; the worst of their exit codes is the program's.
+func runAll(ctx context.Context, sh shell, jobs []job) error {
+	worst := exitOK
+	var heard []suites.Part
+	for _, j := range jobs {
+		report, parts, err := j.run(ctx, sh)
+		if err != nil {
+			return err
+		}
+		if err := write(report, j.outputs, sh, styleOf(sh)); err != nil {
+			return err
+		}
+		worst = worse(worst, report.Exit)
+		heard = append(heard, parts...)
+	}
+	if !suites.Drive(heard) {
+		return exitError{exitInternal, "the verdicts of the ginkgo suite are not the report's"}
+	}
+	if worst != exitOK {
+		return exitError{code: worst}
+	}
+	return nil
+}
+
+// worse orders exit codes: the harness's own failure, then findings, then nothing
+// measured.
+func worse(a, b int) int {
+	order := map[int]int{exitOK: 0, exitNothing: 1, exitBroken: 2, exitInternal: 3}
+	if order[b] > order[a] {
+		return b
+	}
+	return a
+}
+
+func (j job) run(ctx context.Context, sh shell) (*reports.Report, []suites.Part, error) {
+	started := time.Now()
+	if j.embedded {
+		stop, err := j.embed()
+		if err != nil {
+			return nil, nil, err
+		}
+		defer stop()
+	}
+	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: j.name}
+	bar := newProgress(sh, len(j.suites))
+	var all []suites.Part
+	type heard struct {
+		parts []suites.Part
+		err   error
+	}
+	results := make([]chan heard, len(j.suites))
+	for i, s := range j.suites { // a target's dialects are told one by one, the reference's at once
+		results[i] = make(chan heard, 1)
+		hear := func() {
+			parts, err := suites.Hear(ctx, s, bar.step(i, s.Dialect.Name))
+			results[i] <- heard{parts, err}
+		}
+		if j.embedded {
+			go hear()
+		} else {
+			hear()
+		}
+	}
+	for i, s := range j.suites {
+		h := <-results[i]
+		if h.err != nil {
+			bar.clear()
+			return nil, nil, usage("%v", h.err)
+		}
+		file, err := j.keep(h.parts)
+		if err != nil {
+			bar.clear()
+			return nil, nil, err
+		}
+		report.Dialects = append(report.Dialects, dialectReport(h.parts, s.Dialect.Requirements, s.Dialect.Name, shown(s.Base), file))
+		all = append(all, h.parts...)
+	}
+	bar.clear()
+	report.DurationMS = time.Since(started).Milliseconds()
+	report.Redact(j.secrets())
+	report.Conclude(reports.Options{Strict: j.Strict})
+	return report, all, nil
+}
+
+// embed starts the reference on a free loopback port and points the suites at it.
+func (j *job) embed() (stop func(), err error) {
+	var dialects []*dialect.Dialect
+	for _, s := range j.suites {
+		dialects = append(dialects, s.Dialect)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, exitError{exitInternal, err.Error()}
+	}
+	house := newHouse(dialects, false, reference.Config{Poll: 200 * time.Millisecond})
+	srv := &http.Server{Handler: house, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = srv.Serve(ln) }()
+	bases := house.bases("http://" + ln.Addr().String())
+	for i := range j.suites {
+		base, err := url.Parse(bases[j.suites[i].Dialect.Name])
+		if err != nil {
+			return nil, exitError{exitInternal, err.Error()}
+		}
+		s := &j.suites[i]
+		s.Base, s.Claims = base, append([]string{"all"}, s.Claims...)
+	}
+	return func() { _ = srv.Close() }, nil
+}
+
+// keep writes the conversations down, if anybody wants them, and names their
+// files.
+func (j job) keep(parts []suites.Part) (file func(suites.Part) string, err error) {
+	if j.Transcripts == "" {
+		return func(suites.Part) string { return "" }, nil
+	}
+	file = func(p suites.Part) string {
+		return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
+	}
+	for _, p := range parts {
+		if len(p.Trace.Exchanges) == 0 {
+			continue
+		}
+		t := &transcript.Transcript{
+			Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: j.name,
+			Recorded: time.Now().UTC().Truncate(time.Second), Trace: p.Trace, Secrets: j.secrets(),
+		}
+		path := file(p)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, usage("--transcripts %s: %v", j.Transcripts, plainError(err))
+		}
+		if err := replaceFile(path, transcript.Format(t)); err != nil {
+			return nil, usage("--transcripts %s: %v", j.Transcripts, plainError(err))
+		}
+	}
+	return file, nil
+}

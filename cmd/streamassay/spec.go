@@ -1,0 +1,33 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+func specCommand(sh shell) *cobra.Command {
+	return &cobra.Command{
+		Use:               "spec DIALECT",
+		Short:             "Print a dialect's OpenAPI document",
+		Example:           "  streamassay spec agkit > agkit.yaml",
+		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("spec takes one dialect: streamassay list dialects names them")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			d, err := dialect.Named(args[0])
+			if err != nil {
+				return usage("%v", err)
+			}
+			text, err := d.Document()
+			if err == nil {
+				_, err = sh.out.Write(text)
+			}
+			return err
+		},
+	}
+}

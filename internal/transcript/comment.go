@@ -1,0 +1,157 @@
+package transcript
+
+import (
+	"bytes"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A setting is a line of the comment that is not only for the reader.
+type setting struct {
+	key   string
+	many  bool // it may be given more than once
+	takes string
+	read  func(t *Transcript, value string) bool
+	write func(t *Transcript) []string
+}
+
+// settings are all there are, in the order in which they are written.
+var settings = []setting{
+	text("dialect", "a protocol, like runs@2026-04", func(t *Transcript) *string { return &t.Dialect }),
+	text("target", "a base URL", func(t *Transcript) *string { return &t.Target }),
+	text("scenario", "a name", func(t *Transcript) *string { return &t.Scenario }),
+	{
+		key: "recorded", takes: "a time like 2026-01-31T12:00:00Z",
+		read: func(t *Transcript, value string) (ok bool) {
+			at, err := time.Parse(time.RFC3339Nano, value)
+			t.Recorded = at
+			return err == nil
+		},
+		write: func(t *Transcript) []string {
+			if t.Recorded.IsZero() {
+				return nil
+			}
+			return []string{t.Recorded.Format(time.RFC3339Nano)}
+		},
+	},
+	{
+		key: "scripted", takes: "yes or no",
+		read: func(t *Transcript, value string) bool {
+			t.Trace.Scripted = value == "yes"
+			return value == "yes" || value == "no"
+		},
+		write: func(t *Transcript) []string {
+			if !t.Trace.Scripted {
+				return nil
+			}
+			return []string{"yes"}
+		},
+	},
+	{
+		key: "want", takes: "the ID of a check", many: true,
+		read:  func(t *Transcript, value string) bool { t.Want = append(t.Want, value); return value != "" },
+		write: func(t *Transcript) []string { return t.Want },
+	},
+}
+
+// text is a setting that is kept as it is.
+func text(key, takes string, field func(*Transcript) *string) setting {
+	return setting{
+		key: key, takes: takes,
+		read:  func(t *Transcript, value string) bool { *field(t) = value; return value != "" },
+		write: func(t *Transcript) []string { return slices.DeleteFunc([]string{*field(t)}, isEmpty) },
+	}
+}
+
+func isEmpty(s string) bool { return s == "" }
+
+func keys() string {
+	var all []string
+	for _, s := range settings {
+		all = append(all, s.key)
+	}
+	return strings.Join(all, ", ")
+}
+
+var (
+	// settingLine is what makes a line of the comment a setting.
+	settingLine = regexp.MustCompile(`^([a-z][a-z-]*):(?:[ \t]+(.*))?$`)
+	// almostSetting is a setting that somebody took for a heading.
+	almostSetting = regexp.MustCompile(`^(?i)(dialect|want|scripted): *\S+$`)
+)
+
+// parseComment reads the settings; the rest is prose.
+func (t *Transcript) parseComment(comment string) error {
+	var prose []string
+	seen := map[string]bool{}
+	at := place{t.Name, 0}
+	for line := range strings.Lines(comment) {
+		at.line++
+		line = strings.TrimRight(line, " \t\r\n")
+		m := settingLine.FindStringSubmatch(line)
+		if m == nil {
+			if almost := almostSetting.FindStringSubmatch(line); almost != nil {
+				return at.errorf("%s: a setting is written in lower case (%s:), and a line of prose that looks like one is indented", almost[1], strings.ToLower(almost[1]))
+			}
+			prose = append(prose, line)
+			continue
+		}
+		key, value := m[1], strings.TrimSpace(m[2])
+		i := slices.IndexFunc(settings, func(s setting) bool { return s.key == key })
+		switch {
+		case i < 0:
+			return at.errorf("%s: there is no such setting: there are %s (a line of prose that begins with a word and a colon is indented)", key, keys())
+		case seen[key] && !settings[i].many:
+			return at.errorf("%s: it is given twice", key)
+		case !settings[i].read(t, value):
+			return at.errorf("%s: %q: it takes %s", key, value, settings[i].takes)
+		}
+		seen[key] = true
+	}
+	t.Comment = strings.Trim(strings.Join(prose, "\n"), "\n")
+	return nil
+}
+
+// writeComment writes prose and settings.
+func writeComment(b *bytes.Buffer, t *Transcript, hide redactor) {
+	var prose []string
+	for line := range strings.Lines(hide.text(t.Comment)) {
+		prose = append(prose, proseLine(line))
+	}
+	if text := strings.Trim(strings.Join(prose, "\n"), "\n"); text != "" {
+		b.WriteString(text + "\n\n")
+	}
+	for _, s := range settings {
+		for _, value := range s.write(t) {
+			if s.key == "target" {
+				value = withoutUser(value)
+			}
+			b.WriteString(s.key + ": " + oneLine(hide.text(value)) + "\n")
+		}
+	}
+}
+
+// proseLine is a line of prose, indented as it was, or so that nothing mistakes it
+// for a setting or a section.
+func proseLine(line string) string {
+	text := strings.TrimLeft(line, " ")
+	line = strings.TrimRight(line[:len(line)-len(text)]+oneLine(text), " ")
+	marker := strings.HasPrefix(line, markerBegins) && strings.HasSuffix(line, markerEnds)
+	if marker || settingLine.MatchString(line) || almostSetting.MatchString(line) {
+		line = " " + line
+	}
+	return line
+}
+
+// withoutUser is a URL without the user and the password in it.
+func withoutUser(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return s
+	}
+	u.User = url.User(redacted)
+	return u.String()
+}

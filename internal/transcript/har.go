@@ -1,0 +1,287 @@
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A harEntry is one exchange of an HTTP archive, version 1.2: what is used of it.
+type harEntry struct {
+	Started string       `json:"startedDateTime"`
+	Request *harRequest  `json:"request"`
+	Answer  *harResponse `json:"response"`
+}
+
+type harRequest struct {
+	Method  string     `json:"method"`
+	URL     string     `json:"url"`
+	Headers []harField `json:"headers"`
+	Posted  *struct {
+		MimeType string     `json:"mimeType"`
+		Text     *string    `json:"text"`
+		Params   []harField `json:"params"`
+		Encoding string     `json:"encoding"` // not in HAR 1.2, but written by some tools
+	} `json:"postData"`
+}
+
+type harResponse struct {
+	Status  int        `json:"status"`
+	Reason  string     `json:"statusText"`
+	Version string     `json:"httpVersion"`
+	Headers []harField `json:"headers"`
+	Content struct {
+		Size     float64 `json:"size"`
+		MimeType string  `json:"mimeType"`
+		Text     *string `json:"text"`
+		Encoding string  `json:"encoding"`
+	} `json:"content"`
+	Error string `json:"_error"` // Chromium's reason for status 0
+}
+
+type harField struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// parseHAR reads an HTTP archive as one conversation, in the order in which the
+// requests started. Each Target is a whole path and query; see [Transcript.Strip].
+// Bodies are not timed, for an archive does not say when their parts arrived.
+// Entries that hold no answer are left out, with a note.
+func parseHAR(name string, data []byte) (*Transcript, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !utf8.Valid(data) {
+		return nil, notUTF8(name, data)
+	}
+	var archive struct {
+		Log *struct {
+			Entries []json.RawMessage `json:"entries"`
+		} `json:"log"`
+	}
+	if err := json.Unmarshal(data, &archive); err != nil {
+		return nil, jsonError(name, data, err)
+	}
+	if archive.Log == nil || len(archive.Log.Entries) == 0 {
+		return nil, fmt.Errorf("%s: log.entries: there is none: an HTTP archive has its exchanges there", name)
+	}
+	t := &Transcript{Name: name}
+	var begun []harExchange
+	for i, raw := range archive.Log.Entries {
+		h, why, err := parseEntry(raw)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("%s: log.entries[%d]%w", name, i, err)
+		case why != "":
+			t.Notes = append(t.Notes, fmt.Sprintf("log.entries[%d] is left out: %s", i, why))
+			continue
+		case h.note != "":
+			t.Notes = append(t.Notes, fmt.Sprintf("log.entries[%d]: %s", i, h.note))
+		}
+		begun = append(begun, h)
+		archive.Log.Entries[i] = nil // it may be large
+	}
+	if len(begun) == 0 {
+		return nil, fmt.Errorf("%s: no entry holds an answer: %s", name, t.Notes[0])
+	}
+	slices.SortStableFunc(begun, func(a, b harExchange) int { return a.started.Compare(b.started) })
+	t.Target, t.Recorded = sameOrigin(begun), begun[0].started
+	for _, h := range begun {
+		h.At = h.started.Sub(begun[0].started)
+		t.Trace.Exchanges = append(t.Trace.Exchanges, h.Exchange)
+		t.Cues = append(t.Cues, cuesOf(h.Response))
+	}
+	return t, nil
+}
+
+// A harExchange is an entry that can be judged.
+type harExchange struct {
+	spec.Exchange
+	started time.Time
+	origin  string
+	note    string
+}
+
+func sameOrigin(all []harExchange) string {
+	for _, h := range all {
+		if h.origin != all[0].origin {
+			return ""
+		}
+	}
+	return all[0].origin
+}
+
+// parseEntry reads one entry; why says what is missing from one that is well-formed
+// but cannot be judged. An error begins with the path below the entry.
+func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
+	var e harEntry
+	if err := json.Unmarshal(raw, &e); err != nil {
+		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+			return h, "", fmt.Errorf(".%s", wrongKind(kind))
+		}
+		return h, "", fmt.Errorf(": %w", err)
+	}
+	if e.Request == nil || e.Answer == nil {
+		return h, "", errors.New(": it needs a request and a response")
+	}
+	if h.started, err = time.Parse(time.RFC3339Nano, e.Started); err != nil {
+		return h, "", fmt.Errorf(".startedDateTime: %q: it is a time like 2026-01-31T12:00:00.000Z", e.Started)
+	}
+	var target string
+	if h.origin, target, err = splitURL(e.Request.URL); err != nil {
+		return h, "", fmt.Errorf(".request.url: %w", err)
+	}
+	if h.origin == "" {
+		return h, fmt.Sprintf("%.40s is not HTTP", e.Request.URL), nil
+	}
+	if !isToken(e.Request.Method) {
+		return h, "", fmt.Errorf(".request.method: %q: it is a method like POST", e.Request.Method)
+	}
+	h.Request = spec.Request{Method: e.Request.Method, Target: target, Header: fieldsOf(e.Request.Headers)}
+	if h.Request.Body, h.note, err = e.Request.body(); err != nil {
+		return h, "", fmt.Errorf(".request.postData%w", err)
+	}
+	what := fmt.Sprintf("%s %s: ", h.Request.Method, target)
+	if why := e.Answer.missing(); why != "" {
+		return h, what + why, nil
+	}
+	note, err := h.answer(*e.Answer)
+	if err != nil {
+		return h, "", fmt.Errorf(".response%w", err)
+	}
+	if h.note = cmp.Or(h.note, note); h.note != "" {
+		h.note = what + h.note
+	}
+	return h, "", nil
+}
+
+// splitURL takes a URL apart without respelling it. The origin of what is not HTTP
+// is "".
+func splitURL(s string) (origin, target string, err error) {
+	scheme, rest, ok := strings.Cut(s, ":")
+	if !ok || scheme == "" {
+		return "", "", fmt.Errorf("%q: it is a URL like https://host/path", s)
+	}
+	scheme = strings.ToLower(scheme)
+	rest, ok = strings.CutPrefix(rest, "//")
+	if !ok || scheme != "http" && scheme != "https" {
+		return "", "", nil
+	}
+	rest, _, _ = strings.Cut(rest, "#")
+	n := strings.IndexAny(rest, "/?")
+	if n < 0 {
+		n = len(rest)
+	}
+	if target = rest[n:]; !strings.HasPrefix(target, "/") {
+		target = "/" + target
+	}
+	host := rest[:n]
+	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:], target, nil
+}
+
+// fieldsOf leaves out HTTP/2's pseudo-fields, which browsers list among the others.
+func fieldsOf(fields []harField) (h spec.Header) {
+	for _, f := range fields {
+		if !strings.HasPrefix(f.Name, ":") {
+			h = append(h, spec.Field(f))
+		}
+	}
+	return h
+}
+
+func (r harRequest) body() (body []byte, note string, err error) {
+	p := r.Posted
+	switch {
+	case p == nil:
+		return nil, "", nil
+	case p.Text != nil && (*p.Text != "" || len(p.Params) == 0):
+		body, err = decodeText(*p.Text, p.Encoding)
+		return body, "", err
+	case len(p.Params) == 0:
+		return nil, "", nil
+	case strings.HasPrefix(p.MimeType, "application/x-www-form-urlencoded"):
+		var pairs []string
+		for _, f := range p.Params {
+			pairs = append(pairs, url.QueryEscape(f.Name)+"="+url.QueryEscape(f.Value))
+		}
+		return []byte(strings.Join(pairs, "&")), "the request's body is put together from its params", nil
+	}
+	return nil, "the request's body is unknown: the archive holds its params, but not its text", nil
+}
+
+// decodeText reads a body as an archive holds it. An error begins with the path.
+func decodeText(text, encoding string) ([]byte, error) {
+	switch strings.ToLower(encoding) {
+	case "":
+		return []byte(text), nil
+	case "base64":
+		body, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf(".text: it is not base64, as its encoding says: %w", err)
+		}
+		return body, nil
+	}
+	return nil, fmt.Errorf(".encoding: %q: it is base64, or left out", encoding)
+}
+
+// missing says why a response is no answer.
+func (r harResponse) missing() string {
+	media, _, _ := strings.Cut(cmp.Or(fieldsOf(r.Headers).Get("Content-Type"), r.Content.MimeType), ";")
+	switch {
+	case r.Status == 0 && r.Error != "":
+		return "no answer: " + oneLine(r.Error)
+	case r.Status == 0:
+		return "no answer"
+	case r.Content.Text == nil && r.Content.Size > 0:
+		return fmt.Sprintf("the archive does not hold the body of %.0f bytes: save it with content", r.Content.Size)
+	case r.Content.Text == nil && strings.EqualFold(strings.TrimSpace(media), eventStream) && r.Status != 204:
+		return "the archive does not hold the event stream: browsers leave out what an EventSource reads"
+	}
+	return ""
+}
+
+// answer fills the response in. An error begins with the path.
+func (h *harExchange) answer(r harResponse) (note string, err error) {
+	if r.Status < 100 || r.Status > 999 {
+		return "", fmt.Errorf(".status: %d: it is a number of three digits, or 0", r.Status)
+	}
+	h.Response = spec.Response{Proto: harProto(r.Version), Status: r.Status, Header: fieldsOf(r.Headers)}
+	if strings.HasPrefix(h.Response.Proto, "HTTP/1.") {
+		h.Response.Reason = r.Reason
+	}
+	if r.Content.Text != nil {
+		if h.Response.Body, err = decodeText(*r.Content.Text, r.Content.Encoding); err != nil {
+			return "", fmt.Errorf(".content%w", err)
+		}
+	}
+	h.Response.Framing = framingOf(h.Request.Method, h.Response)
+	if coding := h.Response.Header.Get("Content-Encoding"); coding != "" && len(h.Response.Body) > 0 {
+		h.Response.Header = h.Response.Header.Without("Content-Encoding")
+		note = fmt.Sprintf("Content-Encoding: %s is left out, for archives hold bodies decoded", coding)
+	}
+	return note, nil
+}
+
+// harProto spells a protocol as the rest of the program does; "" if the archive
+// does not know it.
+func harProto(s string) string {
+	switch s = strings.ToUpper(s); s {
+	case "H2", "H2C":
+		return "HTTP/2.0"
+	case "H3":
+		return "HTTP/3.0"
+	}
+	if httpVersion.MatchString(s) && s != "HTTP/?" {
+		return canonicalProto(s)
+	}
+	return ""
+}

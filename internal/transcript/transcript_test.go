@@ -1,0 +1,202 @@
+package transcript
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+func open(t *testing.T, path string) *Transcript {
+	t.Helper()
+	tr, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// The file says all that a transcript can say; what it means is spelled out here.
+func TestEveryDirection(t *testing.T) {
+	path := filepath.Join("testdata", "every-direction.txtar")
+	got := open(t, path)
+	crlf := "a\r\nb\nc\r\n"
+	body := ": hello\n\ndata: {\"a\":\"b\"}\n\ndata: c"
+	want := spec.Trace{Scripted: true, Exchanges: []spec.Exchange{
+		{
+			At: 120 * time.Millisecond,
+			Request: spec.Request{
+				Method: "POST",
+				Header: spec.Header{
+					{Name: "Content-Type", Value: "application/json"}, {Name: "Authorization", Value: "REDACTED"},
+					{Name: "X-Twice", Value: "a"}, {Name: "x-twice", Value: "b"}, {Name: "X-Empty"}, {Name: "X-Name", Value: "caf\xe9"},
+				},
+				Body: []byte(`{"a":1}`),
+			},
+			Response: spec.Response{
+				Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose,
+				Header: spec.Header{{Name: "Content-Type", Value: "text/event-stream"}},
+				Body:   []byte(body),
+				Reads: []spec.Read{
+					{End: 20, At: 50 * time.Millisecond}, {End: 26, At: 50 * time.Millisecond}, {End: 35, At: 1550 * time.Millisecond},
+				},
+				End: spec.ErrIdle,
+			},
+		},
+		{
+			Request: spec.Request{Method: "GET", Target: "/files/1"},
+			Response: spec.Response{
+				Proto: "HTTP/2.0", Status: 200, Framing: spec.FramingHTTP2,
+				Header: spec.Header{{Name: "Content-Type", Value: "application/octet-stream"}},
+				Body:   []byte("\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09\n:@ cut\n-- 1.response --\nno final newline"),
+			},
+		},
+		{
+			Request: spec.Request{Method: "GET", Target: "/runs"},
+			Response: spec.Response{
+				Status: 404, Reason: "Not Found", Framing: spec.FramingChunked,
+				Header:  spec.Header{{Name: "Transfer-Encoding", Value: "chunked"}},
+				Body:    []byte(crlf),
+				Trailer: spec.Header{{Name: "X-Sum", Value: "1"}},
+			},
+		},
+		{Request: spec.Request{Target: "/somewhere"}, Response: spec.Response{End: spec.ErrReset}},
+		{Response: spec.Response{Proto: "HTTP/1.1", Status: 204, Reason: "No Content", Framing: spec.FramingNone}},
+	}}
+	if d := differ(want, got.Trace); d != "" {
+		t.Error(d)
+	}
+	if end := got.Trace.Exchanges[0].Response.End; end.Error() != spec.ErrIdle.Error()+": silent for 30s" {
+		t.Errorf("the reason is lost: %v", end)
+	}
+	got.Trace, got.Cues = spec.Trace{Scripted: got.Trace.Scripted}, nil
+	settings := &Transcript{
+		Name: path, Dialect: "agui@1.0", Target: "http://127.0.0.1:8000/agent", Scenario: "text",
+		Recorded: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Want: []string{"http.stream-ends", "sse.utf8"},
+		Comment: "Every direction there is, and what text cannot hold.\n" +
+			"Note: this is prose, for it begins with a capital.\n dialect: this is prose too, for it is indented",
+		Trace: spec.Trace{Scripted: true},
+	}
+	if !reflect.DeepEqual(got, settings) {
+		t.Errorf("%#v, not %#v", got, settings)
+	}
+}
+
+// A file in the form that Format writes comes back as it was.
+func TestFormatGivesTheFileBack(t *testing.T) {
+	path := filepath.Join("testdata", "every-direction.txtar")
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(Format(open(t, path))); got != string(want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestCues(t *testing.T) {
+	tr, err := Parse("x", []byte("-- 1.request --\nGET / HTTP/1.1\n-- 1.response --\nHTTP/1.1 200 OK\nContent-Type: text/event-stream\n\n"+
+		"data: 1\n\ndata: 2\n\n:@ wait 20ms\ndata: 3\n:@ wait 1s mid-line\n:@ cut (why)\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := [][]Cue{{
+		{Say: []byte("data: 1\n\ndata: 2\n\n")}, {Do: "wait", Arg: "20ms"}, {Say: []byte("data: 3")},
+		{Do: "wait", Arg: "1s"}, {Do: "cut", Arg: "why"},
+	}}
+	if !reflect.DeepEqual(tr.Cues, want) {
+		t.Errorf("%q", tr.Cues)
+	}
+	reads := []spec.Read{{End: 18}, {End: 25, At: 20 * time.Millisecond}}
+	if r := tr.Trace.Exchanges[0].Response; !reflect.DeepEqual(r.Reads, reads) || !errors.Is(r.End, spec.ErrCut) {
+		t.Errorf("%v, %v", r.Reads, r.End)
+	}
+}
+
+// Whose the last newline is depends on the media type, unless the file says it.
+func TestLastNewline(t *testing.T) {
+	const json, stream = "Content-Type: application/json\n\n", "Content-Type: text/event-stream; charset=utf-8\n\n"
+	for in, want := range map[string]string{
+		json:                          "",
+		json + "{}\n":                 "{}",
+		json + "{}\n:@ end\n":         "{}\n",
+		json + "{}\n:@ cut\n":         "{}\n",
+		json + "{}\n:@ cut mid-line":  "{}",
+		json + "{}\n\n":               "{}\n",
+		json + ":@ raw \"{}\\n\"\n":   "{}\n",
+		stream:                        "",
+		stream + "a\n":                "a\n",
+		stream + "a":                  "a\n",
+		stream + "a\n:@ end":          "a\n",
+		stream + "a\n:@ end mid-line": "a",
+		stream + "\n":                 "\n",
+	} {
+		tr, err := Parse("x", []byte("-- 1.request --\n-- 1.response --\nHTTP/1.1 200 OK\n"+in))
+		if err != nil {
+			t.Errorf("%q: %v", in, err)
+			continue
+		}
+		if got := string(tr.Trace.Exchanges[0].Response.Body); got != want {
+			t.Errorf("%q: body %q, not %q", in, got, want)
+		}
+	}
+}
+
+func TestStrip(t *testing.T) {
+	for _, c := range []struct{ base, target, want string }{
+		{"/api", "/api/runs?x=1", "/runs?x=1"},
+		{"http://h:1/api/", "/api/runs", "/runs"},
+		{"/api", "/api", ""},
+		{"/api", "/api?x", "?x"},
+		{"/api", "/apis/x", "/apis/x"},
+		{"http://h:1", "/runs", "/runs"},
+		{"", "/runs", "/runs"},
+	} {
+		tr := &Transcript{Trace: spec.Trace{Exchanges: []spec.Exchange{{Request: spec.Request{Target: c.target}}}}}
+		tr.Strip(c.base)
+		if got := tr.Trace.Exchanges[0].Request.Target; got != c.want {
+			t.Errorf("%s without %s: %q, not %q", c.target, c.base, got, c.want)
+		}
+	}
+}
+
+func TestRedaction(t *testing.T) {
+	tr := &Transcript{
+		Target: "http://user:hunter2@127.0.0.1/", Redact: []string{"x-tenant"}, Secrets: []string{`p"s<s`, ""},
+		Trace: spec.Trace{Exchanges: []spec.Exchange{{
+			Request: spec.Request{
+				Method: "GET", Target: "/x?key=p%22s%3Cs",
+				Header: spec.Header{{Name: "authorization", Value: "Bearer abc"}, {Name: "X-API-Key", Value: "abc"}, {Name: "X-Tenant", Value: "abc"}, {Name: "X-Other", Value: "kept"}},
+				Body:   []byte(`{"plain":"p\"s<s","html":"p\"s\u003cs"}`),
+			},
+			Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Set-Cookie", Value: "id=abc"}}, Trailer: spec.Header{{Name: "Cookie", Value: "abc"}}},
+		}}},
+	}
+	want := `target: http://REDACTED@127.0.0.1/
+-- 1.request --
+GET /x?key=REDACTED HTTP/1.1
+authorization: REDACTED
+X-API-Key: REDACTED
+X-Tenant: REDACTED
+X-Other: kept
+
+{"plain":"REDACTED","html":"REDACTED"}
+-- 1.response --
+HTTP/? 200
+Set-Cookie: REDACTED
+
+:@ end
+:@ trailer Cookie: REDACTED
+`
+	if got := string(Format(tr)); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if tr.Trace.Exchanges[0].Request.Header[0].Value != "Bearer abc" {
+		t.Error("Format changed what it wrote down")
+	}
+}

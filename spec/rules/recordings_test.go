@@ -1,0 +1,157 @@
+package rules_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+var update = flag.Bool("update", false, "write the expected files anew")
+
+// servers are the recorded servers, and what they are judged as. What they say is not
+// judged: the agents behind them did not follow the prompts to the letter.
+var servers = map[string]string{
+	"agentscope/1.1.5":                                           "agentscope@1.1",
+	"agentscope/1.1.5-text":                                      "agentscope@1.1",
+	"agentscope/0.1.6":                                           "agentscope@0.1",
+	"agentscope-java/1.0.0":                                      "agentscope-java@1.0",
+	"agentscope-java/1.0.0-unpaced":                              "agentscope-java@1.0",
+	"agentscope-java/0.1.1-classes":                              "agentscope-java@0.1",
+	"agkit/cloudbase-agent-server-0.1.1":                         "agkit@0.0.10",
+	"agkit/cloudbase-agent-server-0.1.1+langgraph-adapter-0.1.1": "agkit@0.0.10",
+}
+
+// What is found in the recordings of released servers is what testdata/recordings.tsv
+// says, and for each of it somebody has decided who is wrong: testdata/decisions.tsv.
+func TestRecordings(t *testing.T) {
+	var rows []string
+	for _, folder := range slices.Sorted(func(yield func(string) bool) {
+		for f := range servers {
+			if !yield(f) {
+				return
+			}
+		}
+	}) {
+		rows = append(rows, recorded(t, folder)...)
+	}
+	got := "server\trecording\trequirement\tlevel\tcheck\tfindings\tfirst\n" + strings.Join(rows, "\n") + "\n"
+	const table = "testdata/recordings.tsv"
+	if *update {
+		if err := os.WriteFile(table, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != got {
+		t.Errorf("what is found is not what %s says (go test ./spec/rules -run Recordings -update, and decide):\n%s", table, difference(string(want), got))
+	}
+	decided(t, rows)
+}
+
+// recorded lints every recording of one server.
+func recorded(t *testing.T, folder string) (rows []string) {
+	d, err := dialect.Named(servers[folder])
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, _ := filepath.Glob(filepath.Join("testdata/recordings", folder, "*.http"))
+	if len(files) == 0 {
+		t.Fatalf("no recordings of %s", folder)
+	}
+	list, err := transcript.OpenAll(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range list {
+		h := spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
+		type key struct{ law, check string }
+		count, first := map[key]int{}, map[key]string{}
+		for _, r := range h.Results {
+			for _, f := range r.Findings {
+				k := key{r.Duty.Law(f).ID, r.Duty.Check.ID}
+				if count[k]++; count[k] == 1 {
+					first[k] = f.Message
+				}
+			}
+		}
+		name := strings.TrimSuffix(filepath.Base(tr.Name), ".http")
+		for k, n := range count {
+			level := spec.Level("")
+			for _, r := range d.Requirements {
+				if r.ID == k.law {
+					level = r.Level
+				}
+			}
+			message := strings.Join(strings.Fields(first[k]), " ")
+			if len(message) > 160 {
+				message = strings.ToValidUTF8(message[:160], "") + "…"
+			}
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%d\t%s", folder, name, k.law, level, k.check, n, message))
+		}
+	}
+	sort.Strings(rows)
+	return rows
+}
+
+// decided holds every finding against the decisions, and the decisions against the
+// findings.
+func decided(t *testing.T, rows []string) {
+	data, err := os.ReadFile("testdata/decisions.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	decisions := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
+		if len(f) == 4 && f[0] != "server" {
+			if f[2] != "server" && f[2] != "recording" || f[3] == "" {
+				t.Errorf("decisions.tsv: %q: who is wrong is `server`, or the `recording` (a wrong document or check is mended, not listed), with a reason", line)
+			}
+			decisions[f[0]+"\t"+f[1]] = f[3]
+		}
+	}
+	for _, row := range rows {
+		f := strings.Split(row, "\t")
+		key := f[0] + "\t" + f[2]
+		if f[3] == string(spec.May) {
+			continue
+		}
+		if decisions[key] == "" {
+			t.Errorf("%s: nobody has decided who is wrong: %s", key, row)
+		}
+		used[key] = true
+	}
+	for key := range decisions {
+		if !used[key] {
+			t.Errorf("decisions.tsv: %s: nothing of the kind is found any more", key)
+		}
+	}
+}
+
+// difference is the lines that only one of two texts has.
+func difference(want, got string) string {
+	var b strings.Builder
+	for _, side := range []struct{ sign, of, not string }{{"-", want, got}, {"+", got, want}} {
+		lines := strings.Split(side.not, "\n")
+		for line := range strings.Lines(side.of) {
+			if line = strings.TrimRight(line, "\n"); !slices.Contains(lines, line) {
+				fmt.Fprintf(&b, "%s %s\n", side.sign, line)
+			}
+		}
+	}
+	return b.String()
+}

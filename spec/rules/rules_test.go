@@ -1,0 +1,135 @@
+package rules_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// Every transcript breaks exactly the checks that it says it breaks; every check is
+// seen to pass; every complaint that a check can make is heard once. A complaint
+// that nobody can provoke is dead code.
+func TestTranscripts(t *testing.T) {
+	said := map[string][]string{} // check → messages
+	passed := map[string]bool{}
+	files, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatal("no transcripts: ", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			h, want := hear(t, file)
+			broken := map[string]bool{}
+			for _, r := range h.Results {
+				id := r.Duty.Check.ID
+				passed[id] = passed[id] || r.Verdict == spec.Passed
+				for _, f := range r.Findings {
+					broken[id] = true
+					said[id] = append(said[id], f.Message)
+					if !slices.Contains(want, id) {
+						t.Errorf("%s finds (exchange %d, line %d): %s", id, f.Event.Exchange, f.Event.Line, f.Message)
+					}
+				}
+			}
+			for _, id := range want {
+				if !broken[id] {
+					t.Errorf("%s has nothing to complain about", id)
+				}
+			}
+		})
+	}
+	for _, c := range rules.All {
+		if !passed[c.ID] {
+			t.Errorf("%s: no transcript passes it", c.ID)
+		}
+	}
+	all := complaints(t)
+	for _, c := range all {
+		if !provoked(c.format, said) {
+			t.Errorf("%s: no transcript provokes %q", c.position, c.format)
+		}
+	}
+	t.Logf("%d complaints in %d checks, %d transcripts", len(all), len(rules.All), len(files))
+}
+
+// hear judges one transcript as lint does.
+func hear(t *testing.T, file string) (spec.Hearing, []string) {
+	tr, err := transcript.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := dialect.Named(tr.Dialect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
+	return spec.SpeakFirst([]spec.Hearing{h})[0], tr.Want
+}
+
+var verb = regexp.MustCompile(`%[a-z]`)
+
+// provoked says whether any message was made from a format.
+func provoked(format string, said map[string][]string) bool {
+	pattern := verb.ReplaceAllString(regexp.QuoteMeta(format), "(?s:.*)")
+	re := regexp.MustCompile("^" + pattern + "$")
+	for _, messages := range said {
+		if slices.ContainsFunc(messages, re.MatchString) {
+			return true
+		}
+	}
+	return false
+}
+
+// A complaint is one call of Judge that can complain.
+type complaint struct{ position, format string }
+
+// complaints finds them in this package's source.
+func complaints(t *testing.T) (all []complaint) {
+	set := token.NewFileSet()
+	files, _ := filepath.Glob("*.go")
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			sel, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || sel.Sel.Name != "Judge" || len(call.Args) < 3 {
+				return true
+			}
+			literal, ok := call.Args[2].(*ast.BasicLit)
+			if !ok {
+				t.Errorf("%s: the message is no literal: nobody can count it", set.Position(call.Pos()))
+				return true
+			}
+			format, _ := strconv.Unquote(literal.Value)
+			if holds, ok := call.Args[1].(*ast.Ident); ok && holds.Name == "true" {
+				return true // it cannot complain
+			}
+			all = append(all, complaint{set.Position(call.Pos()).String(), format})
+			return true
+		})
+	}
+	if len(all) < 60 {
+		t.Errorf("only %d complaints were found", len(all))
+	}
+	return all
+}

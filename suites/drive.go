@@ -1,0 +1,45 @@
+package suites
+
+import (
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/formatter"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A silentT is what ginkgo needs of a testing.T.
+type silentT struct{}
+
+func (silentT) Fail() {}
+
+// Drive runs what was recorded and judged as a ginkgo suite, one It for each
+// scenario and check, and says whether ginkgo came to the end that was concluded:
+// green where nothing failed, red where something did. It can run once per
+// process.
+func Drive(parts []Part) (agrees bool) {
+	bad, specs := false, 0
+	Describe("streamassay", Ordered, ContinueOnFailure, func() {
+		for _, p := range parts {
+			Context(p.Dialect.Name+" "+p.Scenario.Name, func() {
+				for _, r := range p.Hearing.Results {
+					specs++
+					bad = bad || r.Verdict == spec.Failed || r.Verdict == spec.Error
+					It(r.Duty.Check.Title(), labels(r.Duty), func() { tell(r) })
+				}
+			})
+		}
+	})
+	formatter.ColorableStdOut, formatter.ColorableStdErr = io.Discard, io.Discard
+	GinkgoWriter.ClearTeeWriters()
+	suite, reporter := GinkgoConfiguration()
+	suite.FailOnEmpty = specs > 0
+	reporter.Succinct, reporter.NoColor = true, true
+	passed := RunSpecs(silentT{}, "streamassay", suite, reporter)
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // ginkgo swallows them from its start on
+	return passed != bad
+}

@@ -1,0 +1,119 @@
+package suites
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// Declare declares the specs for one target inside a ginkgo suite: one It for each
+// scenario and check. They read what was recorded before the first of them; labels
+// are the check's and the requirements' ids. base is called when the specs run, so
+// that the server may be started by the suite.
+func Declare(t Target, base func() *url.URL) {
+	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
+		parts := map[string]Part{}
+		BeforeAll(func(ctx SpecContext) {
+			t.Base = base()
+			heard, err := Hear(ctx, t, nil)
+			if err != nil {
+				Fail(err.Error())
+			}
+			for _, p := range heard {
+				parts[p.Scenario.Name] = p
+			}
+		})
+		for _, s := range Scenarios {
+			if !s.Applies(t.Dialect) || !t.wanted(s) {
+				continue
+			}
+			Context(s.Name, func() {
+				for i, duty := range t.duties(s).List {
+					It(duty.Check.Title(), labels(duty), func() {
+						if results := parts[s.Name].Hearing.Results; i < len(results) {
+							tell(results[i])
+						} else {
+							Fail("the scenario was not judged")
+						}
+					})
+				}
+			})
+		}
+	})
+}
+
+func labels(d spec.Duty) Labels {
+	all := Labels{d.Check.ID}
+	for _, r := range d.Laws {
+		all = append(all, r.ID)
+	}
+	return all
+}
+
+// tell tells ginkgo what was concluded: it does not judge.
+func tell(r spec.Result) {
+	switch r.Verdict {
+	case spec.Failed, spec.Error:
+		Fail(summary(r))
+	case spec.Silent, spec.Skipped:
+		Skip(cmp.Or(r.Note, "not exercised here"))
+	case spec.Warned:
+		AddReportEntry("warned", summary(r))
+	}
+}
+
+// summary is what there is to say of a result that is not good.
+func summary(r spec.Result) string {
+	if len(r.Findings) == 0 {
+		return r.Note
+	}
+	f := r.Findings[0]
+	law := r.Duty.Law(f)
+	return fmt.Sprintf("exchange %d, line %d: %s\n%s\n%s %s: %q (%s)",
+		f.Event.Exchange, f.Event.Line, f.Message, f.Event.Raw, law.Level, law.ID, law.Quote, law.Source)
+}
+
+// Test holds a handler to a dialect from an ordinary Go test: a subtest for each
+// scenario and check. The handler serves the document's paths below its base.
+func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Target)) {
+	t.Helper()
+	d, err := dialect.Named(dialectName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	base, err := url.Parse(srv.URL + d.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := Target{Dialect: d, Base: base}
+	for _, f := range adjust {
+		f(&target)
+	}
+	parts, err := Hear(context.WithoutCancel(t.Context()), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		t.Run(p.Scenario.Name, func(t *testing.T) {
+			for _, r := range p.Hearing.Results {
+				switch r.Verdict {
+				case spec.Failed, spec.Error:
+					t.Errorf("%s: %s", r.Duty.Check.ID, summary(r))
+				case spec.Warned:
+					t.Logf("%s: %s", r.Duty.Check.ID, summary(r))
+				}
+			}
+		})
+	}
+}
