@@ -126,7 +126,11 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	var e harEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-			return h, "", fmt.Errorf(".%s", wrongKind(kind))
+			sep := "."
+			if kind.Field == "" {
+				sep = ": "
+			}
+			return h, "", errors.New(sep + wrongKind(kind))
 		}
 		return h, "", fmt.Errorf(": %w", err)
 	}

@@ -43,7 +43,9 @@ func headers() *rapid.Generator[[]spec.Field] {
 	value := rapid.OneOf(rapid.SampledFrom([]string{
 		"text/event-stream", "application/json", "chunked", "gzip, Chunked", "0", "", " v ", "caf\xe9", "a\r\nb", `"quoted"`,
 	}), strs())
-	field := rapid.Custom(func(t *rapid.T) spec.Field { return spec.Field{Name: name.Draw(t, "name"), Value: value.Draw(t, "value")} })
+	field := rapid.Custom(func(t *rapid.T) spec.Field {
+		return spec.Field{Name: name.Draw(t, "name"), Value: value.Draw(t, "value")}
+	})
 	return rapid.SliceOfN(field.Filter(func(f spec.Field) bool {
 		return !slices.ContainsFunc(credentials, func(c string) bool { return strings.EqualFold(c, f.Name) })
 	}), 0, 4)

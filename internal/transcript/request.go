@@ -2,7 +2,6 @@ package transcript
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -113,7 +112,11 @@ func jsonError(name string, data []byte, err error) error {
 
 // wrongKind says which member is of the wrong kind.
 func wrongKind(err *json.UnmarshalTypeError) string {
-	return fmt.Sprintf("%s: it is a JSON %s, and must be a JSON %s", cmp.Or(err.Field, "the whole"), err.Value, jsonKind(err.Type.Kind().String()))
+	what := fmt.Sprintf("it is a JSON %s, and must be a JSON %s", err.Value, jsonKind(err.Type.Kind().String()))
+	if err.Field == "" {
+		return what
+	}
+	return err.Field + ": " + what
 }
 
 // jsonKind is what JSON calls a kind of Go's.

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +42,7 @@ func TestEveryDirection(t *testing.T) {
 				Header: spec.Header{{Name: "Content-Type", Value: "text/event-stream"}},
 				Body:   []byte(body),
 				Reads: []spec.Read{
-					{End: 20, At: 50 * time.Millisecond}, {End: 26, At: 50 * time.Millisecond}, {End: 35, At: 1550 * time.Millisecond},
+					{End: 20, At: 50 * time.Millisecond}, {End: 26, At: 50 * time.Millisecond}, {End: 33, At: 1550 * time.Millisecond},
 				},
 				End: spec.ErrIdle,
 			},

@@ -148,6 +148,7 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 	var v any
 	v, e.Broken = d.judge(r)
 	if o == nil {
+		e.Op = d.neighbour(r)
 		return e
 	}
 	e.Op, e.HTTP, e.Media, e.Name, e.Law = o.Name, o.status, o.answer, o.says, o.law

@@ -218,6 +218,18 @@ func (d *Dialect) beside(r spec.Request) (node, bool) {
 	return node{}, false
 }
 
+// neighbour is the operation that r would ask for with another method, "" if there
+// is none: how that one is dealt with tells whether the path is served at all.
+func (d *Dialect) neighbour(r spec.Request) string {
+	path, _, _ := strings.Cut(r.Target, "?")
+	for _, o := range d.operations {
+		if _, ok := match(o.path, path); ok {
+			return o.Name
+		}
+	}
+	return ""
+}
+
 func match(template, path string) (map[string]string, bool) {
 	values := map[string]string{}
 	want, got := strings.Split(template, "/"), strings.Split(path, "/")

@@ -179,19 +179,22 @@ func (a *answer) use(e spec.Event) *toolUse {
 	return u
 }
 
-// answers lets a rule about content hear each answer of a scripted target, whole.
-// The run may be asked for and told by different requests.
+// answers lets a rule about content judge each answer of a scripted target, when
+// the conversation is over. The run may be asked for and told by different
+// requests; one that was canceled owes nobody an answer.
 func answers(judge func(p *spec.Pass, a *answer)) watch {
 	return func(p *spec.Pass) func(spec.Event) {
 		history := map[string][]string{} // thread → its prompts
 		opened := map[string]*answer{}   // run → what it was asked
+		canceled := map[string]bool{}
+		var given []*answer
 		var ask spec.Event
 		var now *answer
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.Asked:
 				ask, now = e, nil
-				if e.Whole() && len(e.Parts) > 0 {
+				if e.Scripted && e.Whole() && len(e.Parts) > 0 {
 					now = open(e, history)
 					opened[run(e)] = now
 				}
@@ -202,13 +205,21 @@ func answers(judge func(p *spec.Pass, a *answer)) watch {
 				if now == nil || !e.Streams() || e.HTTP != 200 {
 					now = nil
 				}
+			case e.Kind == spec.CancelAccepted:
+				canceled[run(ask)] = true
+			case e.Kind == "":
+				for _, a := range given {
+					if a.ask.Run == "" || !canceled[run(a.ask)] {
+						judge(p, a)
+					}
+				}
 			case now == nil:
 			case e.Frame():
 				now.hear(e)
 			case e.Kind == spec.Closed:
-				if now.ask.Scripted && (whole(e) || broke(e)) && ask.Limit == "" {
+				if (whole(e) || broke(e)) && ask.Limit == "" {
 					now.closed = e
-					judge(p, now)
+					given = append(given, now)
 				}
 				now = nil
 			}

@@ -146,7 +146,7 @@ var IdleLimitEnds = &spec.Check{
 			switch {
 			case terminal(e):
 				ended = true
-			case e.Kind == spec.Closed && ask.Limit == "1" && e.At-ask.At > time.Second:
+			case whole(e) && ask.Limit == "1" && (!ended || e.At-ask.At > 2*time.Second):
 				p.Judge(e, !ended, "the stream went on through %v of silence", (e.At - ask.At).Round(time.Millisecond))
 			}
 		}

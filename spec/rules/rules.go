@@ -36,10 +36,15 @@ func tellings(w func(p *spec.Pass, ask spec.Event) func(spec.Event)) watch {
 	return func(p *spec.Pass) func(spec.Event) {
 		var ask spec.Event
 		var hear func(spec.Event)
+		prompts := map[string]string{} // run → what it was asked, where another request tells it
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.Asked:
-				ask, hear = e, nil
+				if ask, hear = e, nil; e.Text != "" && e.Run != "" {
+					prompts[run(e)] = e.Text
+				} else if e.Text == "" {
+					ask.Text = prompts[run(e)]
+				}
 			case e.Kind == spec.Answered && e.Streams() && e.HTTP/100 == 2 && ask.Cursor == "" && ask.Whole():
 				hear = w(p, ask)
 			case hear == nil || errors.Is(e.Err, spec.ErrLeft):

@@ -225,13 +225,16 @@ first and the last.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 		var first, last spec.Event
+		failed := false
 		return func(e spec.Event) {
 			switch {
+			case e.Kind == spec.RunError:
+				failed = true
 			case e.Kind == spec.MessageDelta:
 				if last = e; first.Raw == nil {
 					first = e
 				}
-			case e.Kind == spec.Closed && e.At > ask.At && first.Raw != nil: // it was timed
+			case whole(e) && e.At > ask.At && first.Raw != nil && !failed: // it was timed
 				if least, ok := slowness(ask); ok {
 					took := last.At - first.At
 					p.Judge(last, took >= least/2, "deltas produced over %v arrived within %v", least, took.Round(time.Millisecond))
