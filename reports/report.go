@@ -19,6 +19,7 @@ type Report struct {
 	Started    time.Time    `json:"started"`
 	DurationMS int64        `json:"duration_ms"`
 	Target     string       `json:"target"`
+	Seed       uint64       `json:"seed,omitempty"` // of a run: asks the same again
 	Verdict    spec.Verdict `json:"verdict"`
 	Exit       int          `json:"exit"`
 	Counts     Counts       `json:"counts"`

@@ -56,7 +56,7 @@ func WriteText(w io.Writer, r *Report, s Style) error {
 			writeEntries(b, d, v, s)
 		}
 	}
-	fmt.Fprintf(b, "%s\n", s.paint(bold, "streamassay: "+printable(r.Target)))
+	fmt.Fprintf(b, "%s%s\n", s.paint(bold, "streamassay: "+printable(r.Target)), s.paint(dim, seeded(r.Seed)))
 	for _, d := range r.Dialects {
 		fmt.Fprintf(b, "  %s\n", d.line(s))
 	}
@@ -65,29 +65,32 @@ func WriteText(w io.Writer, r *Report, s Style) error {
 	return err
 }
 
-// most is how many findings of one check are shown, and how many entries with one
-// cause.
+// most is how many findings of one check are shown.
 const most = 3
 
+// writeEntries tells what came out with one verdict, each check once: the first
+// scenario that shows it is shown, the others are named.
 func writeEntries(b *strings.Builder, d Dialect, v spec.Verdict, s Style) {
-	told := map[string]int{}
+	var order []string
+	entries := map[string][]Check{}
 	for _, c := range d.Checks {
 		if c.Verdict != v {
 			continue
 		}
-		key := c.ID + "\x00" + c.headline()
-		if told[key]++; told[key] > 1 {
-			continue // the same thing again in another scenario
+		if entries[c.ID] == nil {
+			order = append(order, c.ID)
 		}
-		fmt.Fprintf(b, "%s  %s  %s  %s\n", s.verdict(v, strings.ToUpper(v.String())), d.Dialect, s.paint(bold, c.ID), s.paint(dim, "scenario "+printable(c.Scenario)))
+		entries[c.ID] = append(entries[c.ID], c)
+	}
+	for _, id := range order {
+		c := telling(entries[id])
+		fmt.Fprintf(b, "%s  %s  %s\n", s.verdict(v, strings.ToUpper(v.String())), d.Dialect, s.paint(bold, c.ID))
 		fmt.Fprintf(b, "  %s\n", c.Title)
 		if c.Note != "" {
 			fmt.Fprintf(b, "  %s\n", printable(c.Note))
 		}
 		c.writeFindings(b, d, s)
-		if again := d.again(c); again > 0 {
-			fmt.Fprintf(b, "  %s\n", s.paint(dim, fmt.Sprintf("the same in %d more scenarios", again)))
-		}
+		fmt.Fprintf(b, "  scenario:  %s\n", printable(c.Scenario)+others(entries[id], c))
 		if c.Curl != "" {
 			fmt.Fprintf(b, "  reproduce: %s\n", clip(printable(c.Curl), 400))
 		}
@@ -98,14 +101,28 @@ func writeEntries(b *strings.Builder, d Dialect, v spec.Verdict, s Style) {
 	}
 }
 
-// again counts the entries that say the same as c.
-func (d Dialect) again(c Check) (n int) {
-	for _, o := range d.Checks {
-		if o.ID == c.ID && o.Verdict == c.Verdict && o.headline() == c.headline() {
-			n++
+// telling is the entry to show: the first with findings.
+func telling(list []Check) Check {
+	for _, c := range list {
+		if len(c.Findings) > 0 {
+			return c
 		}
 	}
-	return n - 1
+	return list[0]
+}
+
+// others names the other scenarios that show the same check.
+func others(list []Check, shown Check) string {
+	var names []string
+	for _, c := range list {
+		if c.Scenario != shown.Scenario {
+			names = append(names, printable(c.Scenario))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return clip(", and in "+strings.Join(names, ", "), 160)
 }
 
 func (c Check) writeFindings(b *strings.Builder, d Dialect, s Style) {
@@ -147,6 +164,13 @@ func clip(s string, most int) string {
 		return s
 	}
 	return string(runes[:most]) + " …"
+}
+
+func seeded(seed uint64) string {
+	if seed == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  (seed %d)", seed)
 }
 
 // line is a dialect in one line.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -102,6 +103,9 @@ func numbered(path string, i, of int) string {
 }
 
 func planOne(t target) (j job, err error) {
+	if t.Seed == 0 { // ids that a target has seen before would tell it about another conversation
+		t.Seed = rand.Uint64()>>1 | 1
+	}
 	j = job{target: t, embedded: t.URL == "", name: "the embedded reference"}
 	if !j.embedded && len(t.Dialects) == 0 {
 		return j, usage("--dialect is missing: which protocol does %s speak? one of %s", t.URL, strings.Join(dialect.Names(), ", "))
@@ -186,7 +190,7 @@ func (j job) run(ctx context.Context, sh shell) (*reports.Report, []suites.Part,
 		}
 		defer stop()
 	}
-	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: j.name}
+	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: j.name, Seed: j.Seed}
 	bar := newProgress(sh, len(j.suites))
 	var all []suites.Part
 	type heard struct {

@@ -58,7 +58,7 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&t.Strict, "strict", false, "a broken SHOULD fails too")
 	f.StringVar(&t.Timeout, "timeout", "15s", "how long an exchange may be silent")
 	f.IntVar(&t.Parallel, "parallel", 16, "how many scenarios are played at once")
-	f.Uint64Var(&t.Seed, "seed", 1, "of all random choices: the same seed asks the same")
+	f.Uint64Var(&t.Seed, "seed", 0, "of all ids and random choices: the same seed asks the same (0: another one each time, see the report)")
 	f.StringVar(&t.CA, "ca", "", "`FILE` of PEM certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "trust any certificate")
 	f.IntVar(&t.MaxEvent, "max-event", dialect.MaxEvent, "the most `bytes` that one event may have")

@@ -45,8 +45,8 @@ func Open(path string) (*Transcript, error) {
 }
 
 // OpenAll reads files, each as a conversation of its own, with one exception: if
-// NAME.1.http, NAME.2.http and so on are all among them, without a gap, they are
-// the exchanges of one conversation, called NAME.*.http. Conversations come in the
+// NAME.1.http, NAME.2.http and so on are among them, without a gap, they are the
+// exchanges of one conversation, called NAME.*.http. Conversations come in the
 // order of their first files.
 func OpenAll(paths []string) ([]*Transcript, error) {
 	parts := map[string][]string{} // by conversation, in order
@@ -101,9 +101,9 @@ func byNumber(a, b string) int {
 	return cmp.Compare(m, n)
 }
 
-// complete says whether files, in order, are all parts up to some number.
+// complete says whether files, in order, are several parts and no number is missing.
 func complete(files []string) bool {
-	if len(files) == 0 {
+	if len(files) < 2 {
 		return false
 	}
 	_, n := conversation(files[len(files)-1])

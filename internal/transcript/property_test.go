@@ -135,11 +135,18 @@ func differ(a, b spec.Trace) string {
 			}),
 		} {
 			if !same {
-				return fmt.Sprintf("exchange %d: %s: %#v and %#v", i, what, x, y)
+				return fmt.Sprintf("exchange %d: %s:\n%s\n%s", i, what, show(x), show(y))
 			}
 		}
 	}
 	return ""
+}
+
+// show is an exchange in few words.
+func show(x spec.Exchange) string {
+	q, r := x.Request, x.Response
+	return fmt.Sprintf("at %v %q %q %q %.500q: %q %d %q %q %s %.500q %v %v %q",
+		x.At, q.Method, q.Target, q.Header, q.Body, r.Proto, r.Status, r.Reason, r.Header, r.Framing, r.Body, r.Reads, r.End, r.Trailer)
 }
 
 func sameEnd(a, b error) bool {

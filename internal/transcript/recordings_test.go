@@ -151,7 +151,7 @@ func TestRecordings(t *testing.T) {
 				t.Errorf("request: %q", x.Request)
 			}
 			if x.Response.Status != c.status || x.Response.Framing != c.framing || !errors.Is(x.Response.End, c.end) || !strings.HasPrefix(string(x.Response.Body), c.starts) {
-				t.Errorf("response: %q", x.Response)
+				t.Errorf("response: %+v", x.Response)
 			}
 			if len(tr.Notes) > 0 {
 				t.Errorf("notes: %q", tr.Notes)
@@ -161,15 +161,23 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
+// roundTrip writes a conversation down and reads it again.
 func roundTrip(t *testing.T, tr *Transcript) {
 	t.Helper()
-	file := Format(tr)
-	again, err := Parse(tr.Name, file)
+	again, err := Parse(tr.Name, Format(tr))
 	if err != nil {
-		t.Fatalf("%v\n%s", err, file)
+		t.Error(err)
+		return
 	}
-	if d := differ(tr.Trace, again.Trace); d != "" {
-		t.Errorf("%s: %s\n%s", tr.Name, d, file)
+	want := spec.Trace{Scripted: tr.Trace.Scripted, Exchanges: slices.Clone(tr.Trace.Exchanges)}
+	for i := range want.Exchanges {
+		h := &want.Exchanges[i].Request.Header
+		if *h = slices.Clone(*h); h.Has("Authorization") {
+			(*h)[slices.IndexFunc(*h, func(f spec.Field) bool { return f.Name == "Authorization" })].Value = "REDACTED"
+		}
+	}
+	if d := differ(want, again.Trace); d != "" {
+		t.Errorf("%s: %s", tr.Name, d)
 	}
 }
 
@@ -278,8 +286,8 @@ func TestOpenAll(t *testing.T) {
 	for name, c := range map[string]struct{ paths, want []string }{
 		"both parts, out of order": {in("cut.http", "interrupt.2.http", "head.http", "interrupt.1.http"), in("cut.http", "interrupt.*.http", "head.http")},
 		"a part alone":             {in("interrupt.2.http"), in("interrupt.2.http")},
-		"the first alone":          {in("interrupt.1.http"), in("interrupt.*.http")},
-		"a file twice":             {in("cut.http", "cut.http", "interrupt.1.http", "interrupt.1.http"), in("cut.http", "interrupt.*.http")},
+		"the first alone":          {in("interrupt.1.http"), in("interrupt.1.http")},
+		"a file twice":             {in("cut.http", "cut.http", "interrupt.1.http", "interrupt.1.http"), in("cut.http", "interrupt.1.http")},
 		"other kinds":              {in("every-direction.txtar", "browser.har"), in("every-direction.txtar", "browser.har")},
 		"none":                     {nil, nil},
 	} {
@@ -305,7 +313,7 @@ func TestOpenAll(t *testing.T) {
 	if !slices.Equal(tr.Files, in("interrupt.1.http", "interrupt.2.http")) || len(tr.Cues) != 2 || len(tr.Trace.Exchanges) != 2 {
 		t.Fatalf("%q, %d exchanges", tr.Files, len(tr.Trace.Exchanges))
 	}
-	for i, run := range []string{"run-interrupt.1", "run-interrupt.2"} {
+	for i, run := range []string{"run-interrupt.1", "run-resume"} {
 		if body := string(tr.Trace.Exchanges[i].Request.Body); !strings.Contains(body, `"runId":"`+run+`"`) {
 			t.Errorf("exchange %d: %s", i, body)
 		}

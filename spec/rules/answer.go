@@ -58,13 +58,13 @@ func (a *answer) texts() (all []string) {
 	return all
 }
 
-func (a *answer) reasoning() (text string, any bool) {
+func (a *answer) reasoning() (text string) {
 	for _, s := range a.said {
 		if s.reasoning {
-			text, any = text+s.text.String(), true
+			text += s.text.String()
 		}
 	}
-	return text, any
+	return text
 }
 
 // named says that the dialect tells messages apart.

@@ -61,14 +61,8 @@ var (
 	ScriptEmpty = script("empty", "a target asked for nothing says nothing, and ends its run",
 		func(p *spec.Pass, a *answer, _ string) { a.says(p, "") })
 
-	ScriptMessages = script("messages", `a target asked for two messages sends one and two
-
-Where messages have no names their texts are joined.`,
+	ScriptMessages = script("messages", "a target asked for two messages sends one and two",
 		func(p *spec.Pass, a *answer, _ string) {
-			if !a.named() {
-				a.says(p, "onetwo")
-				return
-			}
 			got := a.texts()
 			p.Judge(a.closed, len(got) == 2 && got[0] == "one" && got[1] == "two" && a.good(), "asked for the messages one and two, it sent %q%s", got, a.fate())
 		})
@@ -82,20 +76,16 @@ Where messages have no names their texts are joined.`,
 			p.Judge(a.closed, a.text() == "see" && others > 0 && a.good(), "asked for the text see and an image, it said %q and %d other contents%s", a.text(), others, a.fate())
 		})
 
-	ScriptReasoning = script("reasoning", `a target asked to reason answers
-
-In dialects that have no words for reasoning it is part of the text, or left out.`,
+	ScriptReasoning = script("reasoning", "a target asked to reason answers afterwards",
 		func(p *spec.Pass, a *answer, words string) {
-			_, apart := a.reasoning()
-			right := a.text() == words || !apart && a.text() == "thinking"+words
-			p.Judge(a.closed, right && a.good(), "asked to say %q after thinking, it said %q%s", words, a.text(), a.fate())
+			p.Judge(a.closed, a.text() == words && a.good(), "asked to say %q after thinking, it said %q%s", words, a.text(), a.fate())
 		})
 
 	ScriptReasoningApart = &spec.Check{
 		ID: "script.reasoning-apart", Doc: "a target asked to reason says so apart from its answer",
 		Needs: []spec.Kind{spec.ReasoningStart},
 		Watch: script("reasoning", "", func(p *spec.Pass, a *answer, _ string) {
-			thought, _ := a.reasoning()
+			thought := a.reasoning()
 			p.Judge(a.closed, thought == "thinking", "asked to reason \"thinking\", it reasoned %q", thought)
 		}).Watch,
 	}

@@ -1,0 +1,390 @@
+package reference
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// resumable are the dialects whose streams can be taken up again.
+var resumable = []string{"runs@2026-03", "runs@2026-04"}
+
+func eachResumable(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
+	t.Helper()
+	for _, name := range resumable {
+		t.Run(name, func(t *testing.T) { f(t, named(t, name)) })
+	}
+}
+
+// A stream taken up after any event is the rest of the whole one, byte for byte.
+func TestResume(t *testing.T) {
+	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
+		k := newDesk(t, d, Scripted, Config{})
+		defer k.close()
+		listen := k.prompt("prompt", spec.Event{Text: `conformance:tool {"a":1}`, Run: "run-1"})
+		whole := k.ask(listen).bytes()
+		events := k.events(listen, k.ask(listen))
+		if len(events) != 12 {
+			t.Fatalf("%d events: %s", len(events), kinds(events))
+		}
+		offset := 0
+		for i, e := range events {
+			offset += len(e.Raw) + 1 // and its empty line
+			rest := k.ask(k.say("listen", spec.Event{Run: "run-1", Cursor: e.Cursor}))
+			if rest.status != 200 || !bytes.Equal(rest.bytes(), whole[offset:]) {
+				t.Errorf("taken up at %q, after event %d: %d %s", e.Cursor, i, rest.status, rest.bytes())
+			}
+		}
+		if offset != len(whole) {
+			t.Errorf("the events end at %d of %d bytes", offset, len(whole))
+		}
+	})
+}
+
+func TestCursors(t *testing.T) {
+	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
+		k := newDesk(t, d, Scripted, Config{})
+		defer k.close()
+		first := k.hear("prompt", spec.Event{Text: "conformance:text one", Run: "run-1"})
+		if first[0].Cursor != "1-0" || first[1].Cursor != "2-0" {
+			t.Errorf("the first cursors are %q and %q", first[0].Cursor, first[1].Cursor)
+		}
+		// The cursor belongs to the thread: all of another run comes after it.
+		listen := k.prompt("prompt", spec.Event{Text: "conformance:text two", Run: "run-2"})
+		whole := k.ask(listen)
+		again := k.ask(k.say("listen", spec.Event{Run: "run-2", Cursor: last(first, spec.RunEnd).Cursor}))
+		if again.status != 200 || !bytes.Equal(again.bytes(), whole.bytes()) {
+			t.Errorf("with the last cursor of run 1, run 2 is %d %s", again.status, again.bytes())
+		}
+		// A cursor of another thread, or of nobody, is refused.
+		there := "550e8400-e29b-41d4-a716-446655440001"
+		k.ask(k.prompt("prompt", spec.Event{Text: "conformance:text three", Run: "run-3", Thread: there}))
+		for _, cursor := range []string{"1-0", "999-1", "0-1", "01-1", "-1", "1", "x", "1-1-1", " ", "9223372036854775808-1"} {
+			refused := k.ask(k.say("listen", spec.Event{Run: "run-3", Thread: there, Cursor: cursor}))
+			if cursor == " " && refused.status == 200 { // no header has such a value
+				continue
+			}
+			if refused.status != 422 || !strings.Contains(string(refused.bytes()), `"code":"AGENT_INVALID_LAST_EVENT_ID"`) {
+				t.Errorf("cursor %q: %d %s", cursor, refused.status, refused.bytes())
+			}
+		}
+		if ok := k.ask(k.say("listen", spec.Event{Run: "run-3", Thread: there, Cursor: "1-1"})); ok.status != 200 {
+			t.Errorf("a cursor of the thread: %d %s", ok.status, ok.bytes())
+		}
+	})
+}
+
+// Readers at all times, fast and slow, hear the same; one that takes nothing holds
+// nobody up.
+func TestParallelReaders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		defer k.close()
+		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
+		full := make(chan struct{})
+		stuck := k.start(listen, full)
+		var readers []*tape
+		for i := range 10 {
+			readers = append(readers, k.start(listen, nil))
+			wait(time.Duration(i) * 50 * time.Millisecond)
+		}
+		began := time.Now()
+		for _, p := range readers {
+			<-p.done
+		}
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("the readers were held up for %v", took)
+		}
+		close(full)
+		<-stuck.done
+		whole := k.ask(listen).bytes()
+		for i, p := range append(readers, stuck) {
+			if !bytes.Equal(p.bytes(), whole) {
+				t.Errorf("reader %d heard %s", i, p.bytes())
+			}
+		}
+		if n := bytes.Count(whole, []byte("TEXT_MESSAGE_CONTENT\"")); n != 20 {
+			t.Errorf("%d deltas", n)
+		}
+	})
+}
+
+func TestAcceptedAgain(t *testing.T) {
+	for name, wants := range map[string][2]string{
+		"runs@2026-04": {"true", "false"},
+		"runs@2026-03": {"2026-11-21T02:25:57.5Z", "2026-11-21T02:25:57.5Z"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var mu sync.Mutex
+			played := 0
+			agent := func(ctx context.Context, turn Turn) iter.Seq[spec.Event] {
+				mu.Lock()
+				defer mu.Unlock()
+				played++
+				return Scripted(ctx, turn)
+			}
+			now := func() time.Time { return time.UnixMilli(1795227957_500) }
+			k := newDesk(t, named(t, name), agent, Config{Now: now})
+			defer k.close()
+			req := k.say("prompt", spec.Event{Text: "hi", Run: "run-1"})
+			first, again := k.ask(req), k.ask(req)
+			if first.status != 202 || again.status != 202 || !bytes.Equal(first.bytes(), again.bytes()) {
+				t.Errorf("first %d %s, then %d %s", first.status, first.bytes(), again.status, again.bytes())
+			}
+			other := k.ask(k.say("prompt", spec.Event{Text: "hi", Run: "run-2"}))
+			for i, p := range []*tape{first, other} {
+				var reply struct {
+					ThreadID, RunID, TaskID string
+					Created                 any
+				}
+				if err := json.Unmarshal(p.bytes(), &reply); err != nil {
+					t.Fatal(err)
+				}
+				if reply.ThreadID != firstThread || reply.RunID != fmt.Sprint("run-", i+1) || reply.TaskID == "" || fmt.Sprint(reply.Created) != wants[i] {
+					t.Errorf("accepted as %s", p.bytes())
+				}
+			}
+			k.close()
+			if played != 2 {
+				t.Errorf("%d runs were played", played)
+			}
+		})
+	}
+}
+
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		defer k.close()
+		canceled := k.prompt("prompt", spec.Event{Text: "conformance:slow 100 100", Run: "run-1"})
+		other := k.prompt("prompt", spec.Event{Text: "conformance:slow 5 100", Run: "run-2"})
+		a, b := k.start(canceled, nil), k.start(other, nil)
+		wait(250 * time.Millisecond)
+		began := time.Now()
+		p := k.ask(k.say("cancel", spec.Event{Run: "run-1"}))
+		<-a.done
+		if p.status != 202 || !strings.Contains(string(p.bytes()), `"accepted":true`) || !strings.Contains(string(p.bytes()), `"runId":"run-1"`) {
+			t.Errorf("canceled: %d %s", p.status, p.bytes())
+		}
+		if took := time.Since(began); took != 0 {
+			t.Errorf("it took %v to cancel", took)
+		}
+		events := k.events(canceled, a)
+		if end := last(events, spec.RunError); end.Code != "RUN_CANCELED" || strings.Count(kinds(events), "message.delta") != 3 || !strings.HasSuffix(kinds(events), "run.error") {
+			t.Errorf("code %q: %s", end.Code, kinds(events))
+		}
+		<-b.done
+		if got := k.events(other, b); last(got, spec.RunEnd).Err != nil {
+			t.Errorf("the other run: %s", kinds(got))
+		}
+		whole := k.ask(other).bytes()
+		for _, run := range []string{"run-2", "run-1", "run-unknown"} { // over, canceled, unknown
+			if p := k.ask(k.say("cancel", spec.Event{Run: run})); p.status != 202 {
+				t.Errorf("cancel of %s: %d %s", run, p.status, p.bytes())
+			}
+		}
+		if !bytes.Equal(k.ask(other).bytes(), whole) {
+			t.Error("a cancel that came too late changed the run")
+		}
+		nowhere := k.say("cancel", spec.Event{Run: "run-1", Thread: "nowhere"})
+		if p := k.ask(nowhere); p.status != 404 {
+			t.Errorf("cancel in an unknown thread: %d", p.status)
+		}
+	})
+}
+
+// A dialect that names no run in a cancel stops what the conversation is at.
+func TestCancelConversation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+		defer k.close()
+		req := k.say("prompt", spec.Event{Text: "conformance:slow 100 100"})
+		p := k.start(req, nil)
+		wait(150 * time.Millisecond)
+		if stop := k.ask(k.say("cancel", spec.Event{})); stop.status != 200 {
+			t.Errorf("stopped: %d %s", stop.status, stop.bytes())
+		}
+		<-p.done
+		if end := last(k.events(req, p), spec.RunError); end.Status != "canceled" || time.Duration(0) != 0 {
+			t.Errorf("it ended %q: %s", end.Status, p.bytes())
+		}
+		if stop := k.ask(k.say("cancel", spec.Event{Thread: "nowhere"})); stop.status != 200 {
+			t.Errorf("where nothing runs: %d %s", stop.status, stop.bytes())
+		}
+	})
+}
+
+func TestIdle(t *testing.T) {
+	const alive = ": keep-alive\n\n"
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		defer k.close()
+		k.prompt("prompt", spec.Event{Text: "conformance:idle 3500", Run: "run-1"})
+		k.prompt("prompt", spec.Event{Text: "conformance:text x", Run: "run-0"})
+		hear := func(run, limit string) (string, time.Duration) {
+			began := time.Now()
+			p := k.ask(k.say("listen", spec.Event{Run: run, Limit: limit}))
+			return string(p.bytes()), time.Since(began)
+		}
+		opened, took := hear("run-1", "1")
+		if !strings.HasSuffix(opened, "\n\n"+alive) || strings.Count(opened, "data:") != 1 || took != time.Second {
+			t.Errorf("after %v: %s", took, opened)
+		}
+		if body, took := hear("run-unknown", "2"); body != alive+alive || took != 2*time.Second {
+			t.Errorf("an unknown run, after %v: %q", took, body)
+		}
+		// Now the run goes on in half a second: no poll is silent.
+		if body, took := hear("run-1", ""); strings.Contains(body, alive) || !strings.Contains(body, "RUN_FINISHED") || took != 500*time.Millisecond {
+			t.Errorf("after %v: %s", took, body)
+		}
+		if body, took := hear("run-1", "1"); !strings.Contains(body, "RUN_FINISHED") || took != 0 {
+			t.Errorf("once it is over, after %v: %s", took, body)
+		}
+		if body, took := hear("run-unknown", ""); strings.Count(body, alive) != 300 || took != 300*time.Second {
+			t.Errorf("the limit that the document sets was reached after %v", took)
+		}
+	})
+}
+
+// Silent polls are counted from the last event on, not all in all.
+func TestSilenceIsBroken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		defer k.close()
+		k.prompt("prompt", spec.Event{Text: "conformance:slow 4 1500", Run: "run-1"})
+		req := k.say("listen", spec.Event{Run: "run-1", Limit: "2"})
+		events := k.events(req, k.ask(req))
+		if got := strings.Count(kinds(events), "comment"); got != 3 || last(events, spec.RunEnd).Err != nil {
+			t.Errorf("%d comments: %s", got, kinds(events))
+		}
+	})
+}
+
+// Who listens before the run is asked for hears it when it comes.
+func TestListenBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		defer k.close()
+		if p := k.ask(k.say("listen", spec.Event{Run: "run-2"})); p.status != 404 {
+			t.Errorf("in a thread that nobody opened: %d %s", p.status, p.bytes())
+		}
+		k.prompt("prompt", spec.Event{Text: "hi", Run: "run-1"})
+		listen := k.say("listen", spec.Event{Run: "run-2"})
+		p := k.start(listen, nil)
+		wait(1500 * time.Millisecond)
+		k.prompt("prompt", spec.Event{Text: "hi", Run: "run-2"})
+		<-p.done
+		if got := kinds(k.events(listen, p)); !strings.HasPrefix(got, "comment run.start message.start") || !strings.HasSuffix(got, "run.end") {
+			t.Errorf("heard %s", got)
+		}
+	})
+}
+
+// What is kept is bounded: the oldest runs are forgotten, and conversations with
+// their last run.
+func TestRetain(t *testing.T) {
+	eachKept := map[string]int{"runs@2026-04": 3, "agentscope@1.1": 0}
+	for name, kept := range eachKept {
+		t.Run(name, func(t *testing.T) {
+			k := newDesk(t, named(t, name), Scripted, Config{Retain: 3})
+			for i := range 10 {
+				k.hear("prompt", spec.Event{Text: "conformance:text x", Thread: fmt.Sprintf("550e8400-e29b-41d4-a716-%012d", i)})
+			}
+			k.close()
+			runs := 0
+			for _, thread := range k.s.store.threads {
+				runs += len(thread.runs)
+			}
+			if len(k.s.store.threads) != 3 || len(k.s.store.finished) != 3 || runs != kept {
+				t.Errorf("%d threads and %d runs are left, %d finished", len(k.s.store.threads), runs, len(k.s.store.finished))
+			}
+			if (kept == 0) != (k.s.store.size == 0) || k.s.store.size < 0 {
+				t.Errorf("%d bytes are kept", k.s.store.size)
+			}
+		})
+	}
+}
+
+func TestMemory(t *testing.T) {
+	each(t, func(t *testing.T, d *dialect.Dialect) {
+		k := newDesk(t, d, Scripted, Config{})
+		defer k.close()
+		if got := k.text("conformance:recall"); got != "nothing" {
+			t.Errorf("before anything was said: %q", got)
+		}
+		if got := k.text("conformance:recall"); got != "conformance:recall" {
+			t.Errorf("after that: %q", got)
+		}
+		k.text("what?")
+		if got := k.text("conformance:recall"); got != "what?" {
+			t.Errorf("recalled %q", got)
+		}
+		k.thread = "550e8400-e29b-41d4-a716-446655440009"
+		if got := k.text("conformance:recall"); got != "nothing" {
+			t.Errorf("another conversation recalled %q", got)
+		}
+	})
+}
+
+// History that the client repeats counts as said.
+func TestRepeatedHistory(t *testing.T) {
+	k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+	defer k.close()
+	if got := says(k.hear("history", spec.Event{Text: "conformance:recall"})); got != "Is it sunny in Beijing?" {
+		t.Errorf("recalled %q", got)
+	}
+}
+
+// A call is left to the client, which answers it in its next request.
+func TestClientTool(t *testing.T) {
+	each(t, func(t *testing.T, d *dialect.Dialect) {
+		if _, ok := d.Phrase("tool-result"); !ok {
+			return
+		}
+		k := newDesk(t, d, Scripted, Config{})
+		defer k.close()
+		events := k.hear("tool-offer", spec.Event{Text: `conformance:client-tool {"n":7}`, Name: "paint"})
+		id, args, results := "", "", 0
+		for _, e := range events {
+			switch e.Kind {
+			case spec.ToolStart, spec.ToolCall:
+				id, args = e.Call, args+e.Text
+				if e.Name != "paint" {
+					t.Errorf("called %q", e.Name)
+				}
+			case spec.ToolDelta:
+				args += e.Text
+			case spec.ToolResult:
+				results++
+			}
+		}
+		if id == "" || args != `{"n":7}` || results != 0 {
+			t.Errorf("call %q, arguments %q, %d results", id, args, results)
+		}
+		if got := says(k.hear("tool-result", spec.Event{Call: id, Text: "painted"})); got != "tool said: painted" {
+			t.Errorf("then said %q", got)
+		}
+	})
+}
+
+func TestInterrupt(t *testing.T) {
+	k := newDesk(t, named(t, "agkit@0.0.10"), Scripted, Config{})
+	defer k.close()
+	asked := last(k.hear("prompt", spec.Event{Text: `conformance:interrupt {"q":"delete?"}`}), spec.Interrupt)
+	if asked.ID == "" || asked.Text != `{"q":"delete?"}` {
+		t.Errorf("interrupt %q with %s", asked.ID, asked.Text)
+	}
+	if got := says(k.hear("resume", spec.Event{ID: asked.ID, Text: "approved"})); got != `resumed with: "approved"` {
+		t.Errorf("then said %q", got)
+	}
+}
