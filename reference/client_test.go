@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -195,4 +197,17 @@ func last(events []spec.Event, k spec.Kind) spec.Event {
 		}
 	}
 	return spec.Event{Err: errors.New("there is none")}
+}
+
+// raw asks for what may be no request at all; nil is that HTTP would not let it
+// through.
+func (k *desk) raw(method, target, media, body string) *tape {
+	u, err := url.ParseRequestURI(k.d.Base + target)
+	if err != nil || method == "" || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
+		return nil
+	}
+	r := (&http.Request{Method: method, URL: u, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(strings.NewReader(body))}).WithContext(k.Context())
+	p := &tape{header: http.Header{}}
+	k.s.ServeHTTP(p, r)
+	return p
 }

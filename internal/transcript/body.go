@@ -3,6 +3,7 @@ package transcript
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ func (b *bodyParser) parse(data []byte) error {
 			break
 		}
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
-		if err := b.direct(strings.TrimRight(string(line), " \t\r")); err != nil {
+		if err := b.direct(bytes.TrimRight(line, " \t\r")); err != nil {
 			return err
 		}
 		b.line++
@@ -98,17 +99,22 @@ func (b *bodyParser) text(lines []byte) error {
 }
 
 // direct follows one direction.
-func (b *bodyParser) direct(line string) error {
-	word, arg, err := b.direction(line)
+func (b *bodyParser) direct(line []byte) error {
+	if data, ok := bytes.CutPrefix(line, []byte(directive+" "+base64Word+" ")); ok && !b.ended {
+		return b.decode(data) // there may be a million of these
+	}
+	word, arg, err := b.direction(string(line))
 	if err != nil {
 		return err
 	}
 	if b.ended && word != "trailer" {
-		return b.errorf("%s: the body has ended above: nothing but :@ trailer can follow", line)
+		return b.errorf("%s: the body has ended above: nothing but :@ trailer can follow", short(string(line)))
 	}
 	switch word {
-	case rawWord, base64Word:
-		return b.encoded(word, arg)
+	case rawWord:
+		return b.unquote(arg)
+	case base64Word:
+		return b.decode([]byte(arg))
 	case "wait":
 		return b.wait(arg)
 	case "trailer":
@@ -120,39 +126,43 @@ func (b *bodyParser) direct(line string) error {
 // direction takes the line of a direction apart, if it has a place in this section.
 func (b *bodyParser) direction(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directive+" "), " ")
-	known := []string{rawWord, base64Word, "end"}
-	if b.answer {
-		known = append(known, "wait", "trailer")
-		for _, e := range ends {
-			known = append(known, e.word)
+	if known := b.words(); !slices.Contains(known, word) {
+		where := "a request's body"
+		if b.answer {
+			where = "a response's body"
 		}
+		return "", "", b.errorf("%s: no such direction in %s: there are %s (\":@ raw\" spells out a line that only looks like one)",
+			short(line), where, strings.Join(known, ", "))
 	}
-	for _, k := range known {
-		if k == word {
-			return word, strings.TrimSpace(arg), nil
-		}
-	}
-	where := "a request's body"
-	if b.answer {
-		where = "a response's body"
-	}
-	return "", "", b.errorf("%s: no such direction in %s: there are %s (\":@ raw\" spells out a line that only looks like one)",
-		line, where, strings.Join(known, ", "))
+	return word, strings.TrimSpace(arg), nil
 }
 
-func (b *bodyParser) encoded(word, arg string) error {
-	b.plain = false
-	if word == rawWord {
-		text, err := strconv.Unquote(arg)
-		if err != nil || arg[0] != '"' {
-			return b.errorf(":@ raw %s: it takes one string in double quotes, with the escapes of Go", arg)
-		}
-		b.body = append(b.body, text...)
-		return nil
+var (
+	requestWords  = []string{rawWord, base64Word, "end"}
+	responseWords = []string{rawWord, base64Word, "end", "wait", "trailer", "cut", "reset", "left", "idle", "endless", "not-http"}
+)
+
+// words are the directions that a body may hold.
+func (b *bodyParser) words() []string {
+	if b.answer {
+		return responseWords
 	}
-	var err error
-	if b.body, err = base64.StdEncoding.AppendDecode(b.body, []byte(arg)); err != nil {
-		return b.errorf(":@ base64 %s: it takes standard base64, padded: %w", arg, err)
+	return requestWords
+}
+
+func (b *bodyParser) unquote(arg string) error {
+	text, err := strconv.Unquote(arg)
+	if err != nil || arg[0] != '"' {
+		return b.errorf(":@ raw %s: it takes one string in double quotes, with the escapes of Go", short(arg))
+	}
+	b.body, b.plain = append(b.body, text...), false
+	return nil
+}
+
+func (b *bodyParser) decode(data []byte) (err error) {
+	b.plain = false
+	if b.body, err = base64.StdEncoding.AppendDecode(b.body, bytes.TrimSpace(data)); err != nil {
+		return b.errorf(":@ base64 %s: it takes standard base64, padded: %w", short(string(data)), err)
 	}
 	return nil
 }
@@ -161,7 +171,7 @@ func (b *bodyParser) wait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
 	if err != nil || d < 0 {
-		return b.errorf(":@ wait %s: it takes a duration like 50ms, and perhaps mid-line", arg)
+		return b.errorf(":@ wait %s: it takes a duration like 50ms, and perhaps mid-line", short(arg))
 	}
 	if err := b.midLine(midLine); err != nil {
 		return err
@@ -179,7 +189,7 @@ func (b *bodyParser) finale(word, arg string) error {
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
 		inner, closed := strings.CutSuffix(inner, ")")
 		if !ok || !closed || word == "end" {
-			return b.errorf(":@ %s %s: an end takes nothing but mid-line, and those that are no good a reason in parentheses", word, arg)
+			return b.errorf(":@ %s %s: an end takes nothing but mid-line, and those that are no good a reason in parentheses", word, short(arg))
 		}
 		why = inner
 	}
@@ -195,11 +205,11 @@ func (b *bodyParser) finale(word, arg string) error {
 
 func (b *bodyParser) addTrailer(arg string) error {
 	if !b.ended {
-		return b.errorf(":@ trailer %s: trailers come after the end, so :@ end must precede them", arg)
+		return b.errorf(":@ trailer %s: trailers come after the end, so :@ end must precede them", short(arg))
 	}
 	field, err := parseField(arg)
 	if err != nil {
-		return b.errorf(":@ trailer %s: %w", arg, err)
+		return b.errorf(":@ trailer %s: %w", short(arg), err)
 	}
 	b.trailer = append(b.trailer, field)
 	return nil

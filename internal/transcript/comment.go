@@ -103,11 +103,11 @@ func (t *Transcript) parseComment(comment string) error {
 		i := slices.IndexFunc(settings, func(s setting) bool { return s.key == key })
 		switch {
 		case i < 0:
-			return at.errorf("%s: there is no such setting: there are %s (a line of prose that begins with a word and a colon is indented)", key, keys())
+			return at.errorf("%s: there is no such setting: there are %s (a line of prose that begins with a word and a colon is indented)", short(key), keys())
 		case seen[key] && !settings[i].many:
 			return at.errorf("%s: it is given twice", key)
 		case !settings[i].read(t, value):
-			return at.errorf("%s: %q: it takes %s", key, value, settings[i].takes)
+			return at.errorf("%s: %q: it takes %s", key, short(value), settings[i].takes)
 		}
 		seen[key] = true
 	}

@@ -173,7 +173,7 @@ func addField(h *spec.Header, line string) error {
 	}
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || name == "" || strings.ContainsAny(name, " \t") {
-		return fmt.Errorf("%q is no header field: that is NAME: VALUE, and an empty line ends the head", line)
+		return fmt.Errorf("%q is no header field: that is NAME: VALUE, and an empty line ends the head", short(line))
 	}
 	*h = append(*h, spec.Field{Name: name, Value: strings.Trim(value, " \t")})
 	return nil
@@ -186,10 +186,7 @@ func splitCurlStatus(line string) ([]string, error) {
 	status, reason, _ := strings.Cut(rest, " ")
 	if n, err := strconv.ParseUint(status, 10, 16); err != nil || len(status) != 3 || n < 100 ||
 		!httpVersion.MatchString(proto) || proto == "HTTP/?" {
-		if len(line) > 80 {
-			line = line[:80]
-		}
-		return nil, fmt.Errorf("%q is no status line: the first line is like HTTP/1.1 200 OK, as curl -i prints it (a body alone belongs in a .sse file)", line)
+		return nil, fmt.Errorf("%q is no status line: the first line is like HTTP/1.1 200 OK, as curl -i prints it (a body alone belongs in a .sse file)", short(line))
 	}
 	return []string{canonicalProto(proto), status, reason}, nil
 }

@@ -60,3 +60,14 @@ func oneLine(s string) string {
 		return r
 	}, s))
 }
+
+// short is as much of a line as an error should repeat.
+func short(line string) string {
+	const most = 80
+	for i := range line {
+		if i > most {
+			return oneLine(line[:i]) + "…"
+		}
+	}
+	return oneLine(line)
+}

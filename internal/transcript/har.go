@@ -138,7 +138,7 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 		return h, "", errors.New(": it needs a request and a response")
 	}
 	if h.started, err = time.Parse(time.RFC3339Nano, e.Started); err != nil {
-		return h, "", fmt.Errorf(".startedDateTime: %q: it is a time like 2026-01-31T12:00:00.000Z", e.Started)
+		return h, "", fmt.Errorf(".startedDateTime: %q: it is a time like 2026-01-31T12:00:00.000Z", short(e.Started))
 	}
 	var target string
 	if h.origin, target, err = splitURL(e.Request.URL); err != nil {
@@ -148,7 +148,7 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 		return h, fmt.Sprintf("%.40s is not HTTP", e.Request.URL), nil
 	}
 	if !isToken(e.Request.Method) {
-		return h, "", fmt.Errorf(".request.method: %q: it is a method like POST", e.Request.Method)
+		return h, "", fmt.Errorf(".request.method: %q: it is a method like POST", short(e.Request.Method))
 	}
 	h.Request = spec.Request{Method: e.Request.Method, Target: target, Header: fieldsOf(e.Request.Headers)}
 	if h.Request.Body, h.note, err = e.Request.body(); err != nil {
@@ -173,7 +173,7 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 func splitURL(s string) (origin, target string, err error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {
-		return "", "", fmt.Errorf("%q: it is a URL like https://host/path", s)
+		return "", "", fmt.Errorf("%q: it is a URL like https://host/path", short(s))
 	}
 	scheme = strings.ToLower(scheme)
 	rest, ok = strings.CutPrefix(rest, "//")
@@ -234,7 +234,7 @@ func decodeText(text, encoding string) ([]byte, error) {
 		}
 		return body, nil
 	}
-	return nil, fmt.Errorf(".encoding: %q: it is base64, or left out", encoding)
+	return nil, fmt.Errorf(".encoding: %q: it is base64, or left out", short(encoding))
 }
 
 // missing says why a response is no answer.

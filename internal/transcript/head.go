@@ -80,15 +80,15 @@ func (s *section) parsePreamble(h *head) (started bool, err error) {
 		switch word {
 		case "at":
 			if h.at, err = time.ParseDuration(arg); err != nil || h.at < 0 {
-				return false, s.errorf(":@ at %s: it takes a duration like 120ms", arg)
+				return false, s.errorf(":@ at %s: it takes a duration like 120ms", short(arg))
 			}
 		case "framing":
 			if h.framing, err = parseFraming(arg); err != nil {
-				return false, s.errorf(":@ framing %s: %w", arg, err)
+				return false, s.errorf(":@ framing %s: %w", short(arg), err)
 			}
 		case "lines":
 			if arg != "crlf" {
-				return false, s.errorf(":@ lines %s: it takes crlf and nothing else", arg)
+				return false, s.errorf(":@ lines %s: it takes crlf and nothing else", short(arg))
 			}
 			h.crlf = true
 		default:
@@ -171,7 +171,7 @@ func splitRequest(line string) ([]string, error) {
 		}
 	}
 	if len(parts) != 2 || parts[0] != "?" && !isToken(parts[0]) {
-		return nil, fmt.Errorf("the start line is %q: it is METHOD TARGET HTTP/1.1, a request that nobody wrote down has none, and a target with spaces is spelled out by :@ raw", line)
+		return nil, fmt.Errorf("the start line is %q: it is METHOD TARGET HTTP/1.1, a request that nobody wrote down has none, and a target with spaces is spelled out by :@ raw", short(line))
 	}
 	if parts[0] == "?" {
 		parts[0] = ""
@@ -183,7 +183,7 @@ func splitResponse(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	if n, err := strconv.Atoi(status); !httpVersion.MatchString(proto) || err != nil || n < 0 || n > 999 {
-		return nil, fmt.Errorf("the start line is %q: it is HTTP/1.1 STATUS REASON, and an answer that never came has none but a direction like :@ cut", line)
+		return nil, fmt.Errorf("the start line is %q: it is HTTP/1.1 STATUS REASON, and an answer that never came has none but a direction like :@ cut", short(line))
 	}
 	return []string{canonicalProto(proto), status, strings.TrimSpace(reason)}, nil
 }
@@ -194,7 +194,7 @@ func parseHeadField(line string) (spec.Field, error) {
 		return parseField(raw)
 	}
 	if strings.HasPrefix(line, directive) {
-		return spec.Field{}, fmt.Errorf("%s: among header fields there is no direction but :@ raw \"NAME\" \"VALUE\"; the others stand before the start line or after the empty line", line)
+		return spec.Field{}, fmt.Errorf("%s: among header fields there is no direction but :@ raw \"NAME\" \"VALUE\"; the others stand before the start line or after the empty line", short(line))
 	}
 	return parseField(line)
 }
@@ -204,7 +204,7 @@ func parseField(line string) (spec.Field, error) {
 	if strings.HasPrefix(line, `"`) {
 		parts, err := unquoteAll(line)
 		if err == nil && len(parts) != 2 {
-			err = fmt.Errorf("%s: a field spelled out is its name and its value, as two strings", line)
+			err = fmt.Errorf("%s: a field spelled out is its name and its value, as two strings", short(line))
 		}
 		if err != nil {
 			return spec.Field{}, err
@@ -213,7 +213,7 @@ func parseField(line string) (spec.Field, error) {
 	}
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || !isToken(name) {
-		return spec.Field{}, fmt.Errorf("%q is no header field: that is NAME: VALUE, and an empty line ends the head", line)
+		return spec.Field{}, fmt.Errorf("%q is no header field: that is NAME: VALUE, and an empty line ends the head", short(line))
 	}
 	return spec.Field{Name: name, Value: strings.Trim(value, " \t")}, nil
 }
@@ -223,7 +223,7 @@ func unquoteAll(s string) (parts []string, err error) {
 	for rest := strings.TrimSpace(s); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		quoted, err := strconv.QuotedPrefix(rest)
 		if err != nil || quoted[0] != '"' {
-			return nil, fmt.Errorf("%s: it takes strings in double quotes, with the escapes of Go", s)
+			return nil, fmt.Errorf("%s: it takes strings in double quotes, with the escapes of Go", short(s))
 		}
 		part, err := strconv.Unquote(quoted)
 		if err != nil {

@@ -29,7 +29,7 @@ func Parse(name string, data []byte) (*Transcript, error) {
 	for i, f := range ar.Files {
 		want := strconv.Itoa(i/2+1) + [...]string{".request", ".response"}[i%2]
 		if f.Name != want {
-			return nil, place{name, line}.errorf("-- %s -- is out of turn: here comes -- %s --", f.Name, want)
+			return nil, place{name, line}.errorf("-- %s -- is out of turn: here comes -- %s --", short(f.Name), want)
 		}
 		s := &section{place{name, line + 1}, f.Name, f.Data}
 		line += 1 + bytes.Count(f.Data, []byte("\n"))
@@ -123,7 +123,7 @@ func statusLine(parts []string) (proto string, status int, reason string, err er
 		return "", 0, "", fmt.Errorf("a start line spelled out is protocol, status and reason, as three strings")
 	}
 	if status, err = strconv.Atoi(parts[1]); err != nil {
-		return "", 0, "", fmt.Errorf("the status is %q: it is a number", parts[1])
+		return "", 0, "", fmt.Errorf("the status is %q: it is a number", short(parts[1]))
 	}
 	return parts[0], status, parts[2], nil
 }

@@ -1,0 +1,207 @@
+package reference
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// dial connects to a real server of an agent in one dialect.
+func dial(t *testing.T, name string, agent Agent) net.Conn {
+	t.Helper()
+	s := New(named(t, name), agent, Config{})
+	srv := httptest.NewServer(s)
+	t.Cleanup(srv.Close)
+	t.Cleanup(func() {
+		if err := s.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := net.Dial("tcp", srv.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	return conn
+}
+
+// post writes a request as HTTP/1.1 has it.
+func post(t *testing.T, conn net.Conn, target, text string) {
+	t.Helper()
+	body := fmt.Sprintf(`{"input":[{"role":"user","content":[{"type":"text","text":%q}]}]}`, text)
+	_, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", target, len(body), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A stream is chunked and not cached, and the connection serves the next request.
+func TestStreamOverHTTP(t *testing.T) {
+	conn := dial(t, "agentscope@1.1", Scripted)
+	in := bufio.NewReader(conn)
+	for range 2 {
+		post(t, conn, "/process", "hi")
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		if err != nil || strings.Count(string(body), "data: ") != 9 || !strings.HasSuffix(string(body), "}\n\n") {
+			t.Errorf("%v: %s", err, body)
+		}
+		h := res.Header
+		if res.StatusCode != 200 || h.Get("Content-Type") != "text/event-stream" || h.Get("Cache-Control") != "no-cache" || h.Get("X-Accel-Buffering") != "no" ||
+			res.ContentLength != -1 || len(res.TransferEncoding) != 1 {
+			t.Errorf("%d %v %v", res.StatusCode, h, res.TransferEncoding)
+		}
+	}
+}
+
+// Who leaves is noticed while nothing is sent: the agent is stopped.
+func TestLeavingIsNoticed(t *testing.T) {
+	stopped := make(chan struct{})
+	agent := func(ctx context.Context, turn Turn) iter.Seq[spec.Event] {
+		return func(yield func(spec.Event) bool) {
+			yield(spec.Event{Kind: spec.RunStart})
+			<-ctx.Done()
+			close(stopped)
+		}
+	}
+	conn := dial(t, "agentscope@1.1", agent)
+	post(t, conn, "/process", "hi")
+	if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "200") {
+		t.Fatal(line, err)
+	}
+	conn.Close()
+	select {
+	case <-stopped:
+	case <-time.After(10 * time.Second):
+		t.Error("the agent still works")
+	}
+}
+
+// Events go out when they are said, not when there are enough of them.
+func TestEventsAreFlushed(t *testing.T) {
+	next := make(chan struct{})
+	agent := func(ctx context.Context, turn Turn) iter.Seq[spec.Event] {
+		return func(yield func(spec.Event) bool) {
+			for range 3 {
+				if !yield(spec.Event{Kind: spec.MessageDelta, Message: "m", Text: "x"}) {
+					return
+				}
+				select {
+				case <-next:
+				case <-ctx.Done():
+					return
+				}
+			}
+		}
+	}
+	conn := dial(t, "agentscope@1.1", agent)
+	post(t, conn, "/process", "hi")
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewScanner(res.Body)
+	heard := 0
+	for in.Scan() {
+		if strings.Contains(in.Text(), `"delta":true`) {
+			heard++
+			next <- struct{}{} // it says no more until this one was heard
+		}
+	}
+	if heard != 3 {
+		t.Errorf("heard %d deltas: %v", heard, in.Err())
+	}
+}
+
+// What is due at once goes out in a few writes.
+func TestWritesAreGathered(t *testing.T) {
+	k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+	defer k.close()
+	w := &counter{tape: tape{header: http.Header{}}}
+	req := k.say("prompt", spec.Event{Text: "conformance:many 2000"})
+	k.s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", req.Target, strings.NewReader(string(req.Body))))
+	if events := strings.Count(w.body.String(), "data: "); events != 2008 || w.writes > events/4 {
+		t.Errorf("%d events in %d writes", events, w.writes)
+	}
+}
+
+type counter struct {
+	tape
+	writes int
+}
+
+func (c *counter) Write(data []byte) (int, error) {
+	c.writes++
+	return c.tape.Write(data)
+}
+
+// Every dialect is served below its name.
+func TestAll(t *testing.T) {
+	all, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := All(all, Scripted, Config{})
+	srv := httptest.NewServer(m)
+	defer srv.Close()
+	for _, d := range all {
+		req, err := d.Say("prompt", spec.Event{Thread: firstThread, Run: "run-1", Text: "hi"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := srv.Client().Post(srv.URL+"/"+d.Name+d.Base+req.Target, "application/json", strings.NewReader(string(req.Body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Body.Close(); res.StatusCode/100 != 2 {
+			t.Errorf("%s: %s", d.Name, res.Status)
+		}
+	}
+	if res, err := srv.Client().Get(srv.URL + "/nobody@1/x"); err != nil || res.StatusCode != 404 {
+		t.Errorf("%v %v", res, err)
+	}
+	if err := m.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if res, err := srv.Client().Get(srv.URL + "/agkit@0.0.10/healthz"); err != nil || res.StatusCode != 503 {
+		t.Errorf("after the shutdown: %v %v", res, err)
+	}
+}
+
+// A base that the document sets is part of the path.
+func TestBase(t *testing.T) {
+	s := New(named(t, "runs@2026-04"), Scripted, Config{})
+	for target, want := range map[string]int{"/api/v1/agent/runs": 422, "/runs": 404, "/api/v1/agentruns": 404, "/api/v1/agent": 404} {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", target, strings.NewReader("{}")))
+		if w.Code != want {
+			t.Errorf("%s: %d", target, w.Code)
+		}
+	}
+}
+
+func TestUUID(t *testing.T) {
+	seen := map[string]bool{}
+	for range 1000 {
+		id := newUUID()
+		if len(id) != 36 || id[14] != '4' || !strings.ContainsRune("89ab", rune(id[19])) || seen[id] {
+			t.Fatal(id)
+		}
+		seen[id] = true
+	}
+}

@@ -1,0 +1,185 @@
+package reference
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// Every request that breaks the document in one place is refused as the document
+// says, and its twin is not.
+func TestRefusals(t *testing.T) {
+	each(t, func(t *testing.T, d *dialect.Dialect) {
+		k := newDesk(t, d, Scripted, Config{})
+		defer k.close()
+		n := 0
+		for _, o := range d.Operations() {
+			for _, phrase := range o.Phrases() {
+				if role := k.s.roles[o]; role == later {
+					continue
+				}
+				req := k.say(phrase, spec.Event{Run: "run-1", Text: "hi", Name: "paint", Call: "c", ID: "i"})
+				if _, listens := d.Phrase("listen"); listens {
+					k.prompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
+				}
+				for _, m := range d.Mutate(req) {
+					n++
+					k.refused(phrase+": "+m.Name, m)
+				}
+			}
+		}
+		if n < 5 {
+			t.Errorf("only %d requests were tried", n)
+		}
+	})
+}
+
+func (k *desk) refused(name string, m dialect.Mutant) {
+	k.Helper()
+	broken := k.d.Judge(m.Request)
+	p := k.ask(m.Request)
+	for _, demand := range broken[0].Demands {
+		fits := slices.ContainsFunc(demand.Status, func(want string) bool {
+			return want == strconv.Itoa(p.status) || strings.EqualFold(want, strconv.Itoa(p.status/100)+"XX")
+		})
+		if len(demand.Status) > 0 && !fits || p.status < 400 {
+			k.Errorf("%s: %d, want %v", name, p.status, demand.Status)
+		}
+		body := string(p.bytes())
+		if len(demand.Code) > 0 && !slices.ContainsFunc(demand.Code, func(c string) bool { return strings.Contains(body, strconv.Quote(c)) }) {
+			k.Errorf("%s: no code of %v in %s", name, demand.Code, body)
+		}
+		if !strings.Contains(body, demand.Text) {
+			k.Errorf("%s: no %q in %s", name, demand.Text, body)
+		}
+	}
+	if twin := k.ask(m.Twin); twin.status/100 != 2 {
+		k.Errorf("the twin of %s: %d %s", name, twin.status, twin.bytes())
+	}
+}
+
+// What a refusal looks like.
+func TestProblems(t *testing.T) {
+	ask := func(method, target, body string) spec.Request {
+		return spec.Request{Method: method, Target: target, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)}
+	}
+	for _, c := range []struct {
+		dialect      string
+		req          spec.Request
+		status       int
+		media, holds string
+	}{
+		{"runs@2026-04", ask("POST", "/runs", `{"threadId":"x"}`), 422, "application/problem+json", `"code":"AGENT_RUN_INPUT_INVALID"`},
+		{"runs@2026-04", ask("POST", "/runs", `[`), 422, "application/problem+json", `"status":422`},
+		{"runs@2026-04", ask("GET", "/nowhere", ""), 404, "application/problem+json", `"status":404`},
+		{"runs@2026-04", ask("GET", "/runs/x/events", ""), 422, "application/problem+json", `"code":"AGENT_INVALID_RUN_ID"`},
+		{"runs@2026-04", ask("GET", "/runs/x/events?runId=r&idle_limit=0", ""), 422, "application/problem+json", `"code":"AGENT_INVALID_IDLE_LIMIT"`},
+		{"runs@2026-04", ask("GET", "/history", ""), 501, "application/problem+json", `"status":501`},
+		{"agentscope@1.1", ask("POST", "/process", `{"input":5}`), 422, "application/json", `{"detail":"body /input: got number, want array"}`},
+		{"agentscope@1.1", ask("POST", "/elsewhere", `{}`), 404, "application/json", `{"detail":"`},
+		{"agkit@0.0.10", ask("POST", "/send-message", `null`), 422, "application/json", `{"detail":"`},
+		{"agkit@0.0.10", ask("PUT", "/healthz", ``), 405, "application/json", `{"detail":"`},
+		{"agentscope-java@1.0", ask("POST", "/process", `nonsense`), 400, "application/json", `"error":"Bad Request"`},
+		{"agentscope-java@1.0", ask("DELETE", "/process", ``), 405, "application/json", `"error":"Method Not Allowed"`},
+	} {
+		t.Run(c.dialect+" "+c.req.Method+" "+c.req.Target, func(t *testing.T) {
+			k := newDesk(t, named(t, c.dialect), Scripted, Config{})
+			defer k.close()
+			p := k.ask(c.req)
+			if p.status != c.status || p.header.Get("Content-Type") != c.media || !strings.Contains(string(p.bytes()), c.holds) {
+				t.Errorf("%d %v %s", p.status, p.header, p.bytes())
+			}
+		})
+	}
+}
+
+func TestMethods(t *testing.T) {
+	for _, c := range []struct {
+		dialect, method, target string
+		status                  int
+		allow                   string
+	}{
+		{"agentscope@1.1", "GET", "/process", 405, "POST"},
+		{"agentscope@1.1", "HEAD", "/process", 405, "POST"},
+		{"agentscope@1.1", "OPTIONS", "/process", 204, "POST"},
+		{"agentscope@1.1", "POST", "/health", 405, "GET, HEAD"},
+		{"agentscope@1.1", "HEAD", "/health", 200, ""},
+		{"agentscope@1.1", "OPTIONS", "/nowhere", 404, ""},
+		{"runs@2026-04", "POST", "/runs/x/events", 405, "GET, HEAD"},
+		{"runs@2026-04", "BREW", "/runs", 405, "POST"},
+		{"agkit@0.0.10", "PATCH", "/send-message", 405, "POST"},
+	} {
+		k := newDesk(t, named(t, c.dialect), Scripted, Config{})
+		p := k.ask(spec.Request{Method: c.method, Target: c.target})
+		if p.status != c.status || p.header.Get("Allow") != c.allow {
+			t.Errorf("%s %s: %d, Allow %q", c.method, c.target, p.status, p.header.Get("Allow"))
+		}
+		k.close()
+	}
+}
+
+func TestHealth(t *testing.T) {
+	for name, wants := range map[string]map[string]string{
+		"agentscope@1.1":      {"/health": `{"mode":"daemon_thread","runner":"ready","status":"healthy"}`, "/": `"service":"AgentScope Runtime"`},
+		"agentscope@0.1":      {"/health": `"status":"healthy"`, "/readiness": `"success"`, "/liveness": `"success"`, "/": `{"message":"Agent Service is running"}`},
+		"agentscope-java@1.0": {"/": "AgentScope Runtime", "/health": "AgentScope service is running ✓", "/readiness": "Ready", "/liveness": "Alive"},
+		"agentscope-java@0.1": {"/": "AgentScope Runtime", "/health": "AgentScope service is running ✓", "/readiness": "Ready", "/liveness": "Alive"},
+		"agkit@0.0.10":        {"/healthz": `"status":"healthy"`},
+	} {
+		k := newDesk(t, named(t, name), Scripted, Config{})
+		for target, want := range wants {
+			req := spec.Request{Method: "GET", Target: target}
+			p := k.ask(req)
+			if p.status != 200 || !strings.Contains(string(p.bytes()), want) || len(k.events(req, p)) != 1 {
+				t.Errorf("%s GET %s: %d %s", name, target, p.status, p.bytes())
+			}
+		}
+		k.close()
+	}
+}
+
+// A body is read as far as it may go, and no further.
+func TestMaxBody(t *testing.T) {
+	for name, want := range map[string]int{"agentscope@1.1": 413, "runs@2026-04": 422} { // the latter has a limit of its own
+		k := newDesk(t, named(t, name), Scripted, Config{})
+		req := k.say("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2<<20)})
+		if p := k.ask(req); p.status != want {
+			t.Errorf("%s: %d %.200s", name, p.status, p.bytes())
+		}
+		k.close()
+	}
+	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{MaxBody: 1000})
+	defer k.close()
+	if p := k.ask(k.say("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2000)})); p.status != 413 {
+		t.Errorf("a limit below the document's: %d", p.status)
+	}
+}
+
+// Nothing that anybody sends makes the server fail.
+func FuzzRequest(f *testing.F) {
+	f.Add("POST", "/process", "application/json", `{"input":[{"role":"user","content":[{"type":"text","text":"conformance:tools"}]}]}`)
+	f.Add("POST", "/runs", "application/json", `{"threadId":"`+firstThread+`","runId":"\u0000\n","messages":[{"id":"","role":"user","content":""}],"forwardedProps":{"runtime_mode":"chat"}}`)
+	f.Add("POST", "/send-message", "", `{"conversationId":"\ud800","messages":null,"resume":{"interruptId":"","payload":"{"}}`)
+	f.Add("GET", "/runs/%2e%2e/events?runId=%zz&;", "a/b/c;", "\xff")
+	f.Add("HEAD", "//", "application/json;=", `{"input":[[],{},null,1e999]}`)
+	var desks []*Server
+	for _, name := range dialect.Names() {
+		d, err := dialect.Named(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		desks = append(desks, New(d, Scripted, Config{Retain: 3, Poll: 1, MaxRun: 1 << 20}))
+	}
+	f.Fuzz(func(t *testing.T, method, target, media, body string) {
+		for _, s := range desks {
+			k := &desk{T: t, s: s, d: s.dialect}
+			if p := k.raw(method, target, media, body); p != nil && (p.status < 200 || p.status > 599) {
+				t.Errorf("%s: status %d", s.dialect.Name, p.status)
+			}
+		}
+	})
+}
