@@ -24,7 +24,8 @@ type listener struct {
 	s    *Server
 	w    http.ResponseWriter
 	r    *http.Request
-	find func() (*run, <-chan struct{}) // the run, or what is closed when it may be there
+	run  *run                           // what is told; nil until it is found
+	find func() (*run, <-chan struct{}) // finds it, or what is closed when it may be there
 
 	from  int64  // the place that was heard last
 	alive []byte // what is sent at each silent poll; nil: silence is not looked for
@@ -119,11 +120,14 @@ type glance struct {
 
 // catchUp writes what there is to be sent.
 func (l *listener) catchUp() (g glance) {
-	r, more := l.find()
-	if r == nil { // it may still come, but not while the server is being shut
+	var more <-chan struct{}
+	if l.run == nil {
+		l.run, more = l.find()
+	}
+	if l.run == nil { // it may still come, but not while the server is being shut
 		return glance{more: more, shut: l.s.ctx.Done()}
 	}
-	frames, over, more := r.after(l.from)
+	frames, over, more := l.run.after(l.from)
 	g = glance{told: len(frames) > 0, over: over, more: more}
 	for _, f := range frames {
 		l.from = f.at

@@ -388,3 +388,23 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("then said %q", got)
 	}
 }
+
+// A run that is forgotten while somebody listens is told to its end all the same.
+func TestForgottenWhileHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Retain: 1})
+		defer k.close()
+		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
+		full := make(chan struct{})
+		p := k.start(listen, full)
+		wait(time.Second) // the client has taken nothing yet, and the run is over
+		for i := range 3 {
+			k.hear("prompt", spec.Event{Text: "hi", Run: fmt.Sprint("other-", i)})
+		}
+		close(full)
+		<-p.done
+		if got := kinds(k.events(listen, p)); strings.Contains(got, "comment") || !strings.HasSuffix(got, "run.end") {
+			t.Errorf("heard %s", got)
+		}
+	})
+}

@@ -133,7 +133,7 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, o *dialect.Operatio
 	case !o.Streams:
 		s.answer(w, o, opened.accepted)
 	default:
-		l := &listener{s: s, w: w, r: r, find: func() (*run, <-chan struct{}) { return opened, nil }}
+		l := &listener{s: s, w: w, r: r, run: opened}
 		if l.tell(); !s.resumes { // nobody can hear the rest
 			opened.cancel(errLeft)
 		}

@@ -16,18 +16,17 @@ import (
 // fields byte for byte, times to the millisecond, ends by errors.Is; but for what is
 // kept secret (see the package comment). It takes one copy of the bodies.
 func Format(t *Transcript) []byte {
-	var b bytes.Buffer
-	b.Grow(size(t))
+	b := bytes.NewBuffer(make([]byte, 0, size(t)))
 	hide := newRedactor(t)
-	writeComment(&b, t, hide)
+	writeComment(b, t, hide)
 	for i, x := range t.Trace.Exchanges {
-		fmt.Fprintf(&b, "-- %d.request --\n", i+1)
+		fmt.Fprintf(b, "-- %d.request --\n", i+1)
 		if at := x.At.Round(time.Millisecond); at > 0 {
-			fmt.Fprintf(&b, "%s at %v\n", directive, at)
+			fmt.Fprintf(b, "%s at %v\n", directive, at)
 		}
-		writeRequest(&b, x.Request, hide)
-		fmt.Fprintf(&b, "-- %d.response --\n", i+1)
-		writeResponse(&b, x.Request.Method, x.Response, hide)
+		writeRequest(b, x.Request, hide)
+		fmt.Fprintf(b, "-- %d.response --\n", i+1)
+		writeResponse(b, x.Request.Method, x.Response, hide)
 	}
 	return b.Bytes()
 }

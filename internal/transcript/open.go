@@ -75,6 +75,9 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 		if err != nil {
 			return nil, err
 		}
+		if _, n := conversation(path); n > 0 && !done[whole] && (n > 1 || len(files) > 1) {
+			t.Notes = append(t.Notes, "judged on its own, for other parts of "+filepath.Base(whole)+" are missing")
+		}
 		all = append(all, t)
 	}
 	return all, nil

@@ -45,6 +45,10 @@ func TestCurl(t *testing.T) {
 			http: "HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\nHTTP/1.1 307 Temporary Redirect\r\nLocation: /\r\n\r\nHTTP/1.1 401 Unauthorized\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n",
 			want: spec.Response{Proto: "HTTP/1.1", Status: 204, Reason: "No Content", Framing: spec.FramingNone},
 		},
+		"another protocol from here on": {
+			http: "HTTP/1.1 101 Switching Protocols\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+			want: spec.Response{Proto: "HTTP/1.1", Status: 101, Reason: "Switching Protocols", Framing: spec.FramingNone, Body: []byte("HTTP/1.1 200 OK\r\n\r\n")},
+		},
 		"through a proxy": {
 			http: "HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK\r\n\r\nx",
 			want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("x")},
@@ -320,6 +324,27 @@ func TestOpenAll(t *testing.T) {
 	}
 	if _, err := OpenAll(in("cut.http", "none.http")); err == nil || !strings.Contains(err.Error(), "none.http") {
 		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// With a gap among them, parts are no conversation; that is worth a note.
+func TestMissingParts(t *testing.T) {
+	dir := t.TempDir()
+	var paths []string
+	for _, name := range []string{"a.1.http", "a.3.http", "b.http", "c.1.http", "d.01.http"} {
+		paths = append(paths, filepath.Join(dir, name))
+		if err := os.WriteFile(paths[len(paths)-1], []byte("HTTP/1.1 204 No Content\r\n\r\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := OpenAll(paths)
+	if err != nil || len(all) != len(paths) {
+		t.Fatalf("%d conversations, %v", len(all), err)
+	}
+	for i, tr := range all {
+		if alone := len(tr.Notes) == 1; tr.Name != paths[i] || alone != strings.HasPrefix(filepath.Base(paths[i]), "a.") {
+			t.Errorf("%s: %q", tr.Name, tr.Notes)
+		}
 	}
 }
 

@@ -117,6 +117,17 @@ func TestCues(t *testing.T) {
 	}
 }
 
+// Reads that no recorder should have made are written as what they must have been.
+func TestOddReads(t *testing.T) {
+	r := spec.Response{Body: []byte("abcdef"), Reads: []spec.Read{
+		{End: 0, At: 1}, {End: 2, At: 5 * time.Millisecond}, {End: 2, At: 6 * time.Millisecond}, {End: 4, At: 3 * time.Millisecond}, {End: 5, At: time.Second},
+	}}
+	want := []spec.Read{{End: 2, At: 5 * time.Millisecond}, {End: 4, At: 5 * time.Millisecond}, {End: 6, At: time.Second}}
+	if got := arrivals(r); !reflect.DeepEqual(got, want) {
+		t.Errorf("%v, not %v", got, want)
+	}
+}
+
 // Whose the last newline is depends on the media type, unless the file says it.
 func TestLastNewline(t *testing.T) {
 	const json, stream = "Content-Type: application/json\n\n", "Content-Type: text/event-stream; charset=utf-8\n\n"

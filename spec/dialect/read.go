@@ -55,6 +55,25 @@ func (w *word) hear(s *source, e *spec.Event, v any) {
 		}
 	}
 	e.Parts = append(e.Parts, w.hearParts(s, v)...)
+	w.judge(s, e, v)
+	for _, part := range e.Parts {
+		for _, id := range part.Upheld {
+			if !slices.Contains(e.Upheld, id) && !slices.ContainsFunc(e.Broken, func(b spec.Broken) bool { return b.Law == id }) {
+				e.Upheld = append(e.Upheld, id)
+			}
+		}
+	}
+}
+
+// judge says where v breaks the word's schema, and which requirements it upholds.
+func (w *word) judge(s *source, e *spec.Event, v any) {
+	key, worth := w.memo.key(v)
+	if worth {
+		if upheld, ok := w.memo.fits(key); ok {
+			e.Upheld = append(e.Upheld, upheld...)
+			return
+		}
+	}
 	for _, b := range s.breaches(w.compiled.Validate(v), nil) {
 		broken := b.broken("")
 		if broken.Law = s.law(b); broken.Law == "" {
@@ -62,13 +81,9 @@ func (w *word) hear(s *source, e *spec.Event, v any) {
 		}
 		e.Broken = append(e.Broken, broken)
 	}
-	e.Upheld = append(e.Upheld, w.upheld(v, e.Broken)...)
-	for _, part := range e.Parts {
-		for _, id := range part.Upheld {
-			if !slices.Contains(e.Upheld, id) && !slices.ContainsFunc(e.Broken, func(b spec.Broken) bool { return b.Law == id }) {
-				e.Upheld = append(e.Upheld, id)
-			}
-		}
+	upheld := w.upheld(v, e.Broken)
+	if e.Upheld = append(e.Upheld, upheld...); worth && len(e.Broken) == 0 {
+		w.memo.remember(key, upheld)
 	}
 }
 

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -22,6 +23,7 @@ type word struct {
 	law      string // of what no x-requirement inside covers
 	compiled *jsonschema.Schema
 	form     *form
+	memo     *memo
 }
 
 // A mark is a constant that a value is recognised by.
@@ -109,6 +111,7 @@ func (s *source) word(n node, law string) (*word, error) {
 		return nil, fmt.Errorf("%s: %w", target.at, err)
 	}
 	w.form = w.formOf(madeOf(n, 0), nil, 0)
+	w.memo = memoOf(w.form, madeOf(n, 0))
 	var err error
 	w.compiled, err = s.compile(target.at)
 	return w, err
@@ -230,7 +233,14 @@ func (w *word) marksOf(v any) bool {
 
 // same compares scalars as JSON does.
 func same(a, b any) bool {
-	return a == b || fmt.Sprint(a) == fmt.Sprint(b) && a != nil && b != nil && kindOf(a) == kindOf(b)
+	switch x := a.(type) {
+	case string, bool, nil:
+		return a == b
+	case json.Number:
+		y, ok := b.(json.Number)
+		return ok && (x == y || canonical(x) == canonical(y))
+	}
+	return false
 }
 
 // at is the value at a path of member names, nil if there is none.
