@@ -139,7 +139,7 @@ func (b *bodyParser) direction(line string) (word, arg string, err error) {
 
 var (
 	requestWords  = []string{rawWord, base64Word, "end"}
-	responseWords = []string{rawWord, base64Word, "end", "wait", "trailer", "cut", "reset", "left", "idle", "endless", "not-http"}
+	responseWords = slices.Concat(requestWords, []string{"wait", "trailer"}, endWords())
 )
 
 // words are the directions that a body may hold.

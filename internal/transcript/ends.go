@@ -21,6 +21,13 @@ var ends = []struct {
 	{"not-http", spec.ErrNotHTTP},
 }
 
+func endWords() (all []string) {
+	for _, e := range ends {
+		all = append(all, e.word)
+	}
+	return all
+}
+
 // endWord is the direction for how a body ended, and the reason if the error gives
 // more of one than the word does. An error that is none of spec's is a cut.
 func endWord(err error) (word, why string) {

@@ -21,7 +21,7 @@ func allocated(f func()) uint64 {
 
 // A large body is not copied more often than it must be.
 func TestLargeBodies(t *testing.T) {
-	const size = 8 << 20
+	const size = 2 << 20
 	event := []byte("data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"some words\"}\n\n")
 	text := bytes.Repeat(event, size/len(event))
 	noise := make([]byte, size)

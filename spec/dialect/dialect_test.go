@@ -230,7 +230,7 @@ func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *word) {
 	// A message of type heartbeat is no message, one of type call no result: values
 	// that contradict each other, or the word, say nothing.
 	value := any(written.spell(said))
-	if meant := choose(o.frames, value); meant.kind != w.kind || written.compiled.Validate(value) != nil {
+	if meant := choose(o.frames, value); meant.kind != w.kind || written.validate(value) != nil {
 		t.Skip("these values contradict each other")
 	}
 	frame, err := o.Append(nil, said)

@@ -44,7 +44,7 @@ func (d *Dialect) judgeParameter(o *Operation, p parameter, r spec.Request, path
 	outer := []place{{p.node.at, 0}, {o.node.at, -1}}
 	switch {
 	case ok:
-		for _, b := range d.source.breaches(p.compiled.Validate(p.typed(v)), outer) {
+		for _, b := range d.source.breaches(p.validate(p.typed(v)), outer) {
 			broken = append(broken, d.because(where, b))
 		}
 	case p.required:
@@ -85,7 +85,7 @@ func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
 		}
 		b = o.bodies[i]
 	}
-	if b.media != jsonMedia || b.compiled == nil {
+	if b.media != jsonMedia || b.validate == nil {
 		return nil, nil
 	}
 	inside := append([]place{{b.node.at, 0}}, outer...)
@@ -100,7 +100,7 @@ func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
 		return nil, []spec.Broken{d.because("body", breach{places: inside, keyword: "json", why: err.Error()})}
 	}
 	var broken []spec.Broken
-	for _, br := range d.source.breaches(b.compiled.Validate(v), inside) {
+	for _, br := range d.source.breaches(b.validate(v), inside) {
 		broken = append(broken, d.because("body", br))
 	}
 	return v, broken

@@ -23,7 +23,7 @@ func TestMemoAgreesWithTheValidator(t *testing.T) {
 					for range 4 {
 						name := rapid.SampledFrom(append(memberNames(w), "unknown")).Draw(t, "member")
 						v[name] = rapid.SampledFrom(odd).Draw(t, "value")
-						fits := w.compiled.Validate(v) == nil
+						fits := w.validate(v) == nil
 						for range 2 {
 							e := spec.Event{}
 							if w.judge(d.source, &e, v); (len(e.Broken) == 0) != fits {

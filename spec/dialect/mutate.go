@@ -156,7 +156,7 @@ func (m *mutator) facets(n node, v any) []node {
 		list = append(list, m.facets(part, v)...)
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
-		if compiled, err := m.d.source.compile(choice.deref().at); err == nil && compiled.Validate(v) == nil {
+		if m.d.source.validator(choice.deref().at)(v) == nil {
 			list = append(list, m.facets(choice, v)...)
 			break
 		}

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -48,7 +46,7 @@ type telling struct {
 type body struct {
 	media    string
 	node     node
-	compiled *jsonschema.Schema
+	validate func(any) error
 	maximum  maximum
 }
 
@@ -65,7 +63,7 @@ type parameter struct {
 	required bool
 	node     node
 	schema   node
-	compiled *jsonschema.Schema
+	validate func(any) error
 }
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
@@ -107,9 +105,7 @@ func (o *Operation) addParameters(list []node) (err error) {
 		if p.slot != "" && knownSlot(p.slot) != nil {
 			return knownSlot(p.slot)
 		}
-		if p.compiled, err = n.s.compile(p.schema.at); err != nil {
-			return err
-		}
+		p.validate = n.s.validator(p.schema.at)
 		o.parameters = append(o.parameters, p)
 	}
 	return nil
@@ -123,9 +119,7 @@ func (o *Operation) addBodies(request node) (err error) {
 	for i, media := range medias {
 		b := body{media: media, node: contents[i], maximum: maximumOf(contents[i])}
 		if schema := contents[i].get("schema"); schema.exists() {
-			if b.compiled, err = request.s.compile(schema.at); err != nil {
-				return err
-			}
+			b.validate = request.s.validator(schema.at)
 			if media == jsonMedia {
 				if o.asks, err = request.s.words(schema, ""); err != nil {
 					return err

@@ -74,7 +74,7 @@ func (w *word) judge(s *source, e *spec.Event, v any) {
 			return
 		}
 	}
-	for _, b := range s.breaches(w.compiled.Validate(v), nil) {
+	for _, b := range s.breaches(w.validate(v), nil) {
 		broken := b.broken("")
 		if broken.Law = s.law(b); broken.Law == "" {
 			broken.Law = w.law
@@ -122,7 +122,7 @@ func (w *word) upheld(v any, broken []spec.Broken) (ids []string) {
 
 func (l lawSite) exercised(v any) bool {
 	if l.form != nil {
-		return slices.ContainsFunc(all(v, l.path), func(v any) bool { return l.form.Validate(v) == nil })
+		return slices.ContainsFunc(all(v, l.path), func(v any) bool { return l.form(v) == nil })
 	}
 	if len(l.path) == 0 {
 		return true

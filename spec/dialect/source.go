@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -17,11 +18,13 @@ import (
 // A source is a document as it is written, so that every place in it has a
 // pointer: schemas are compiled by it, and what breaks one leads back to it.
 type source struct {
-	url      string
-	tree     map[string]any
-	compiler *jsonschema.Compiler
-	errors   map[string]any // pointer → x-error
-	laws     map[string]any // pointer → x-requirement
+	url       string
+	tree      map[string]any
+	compiler  *jsonschema.Compiler
+	compiling sync.Mutex
+	errors    map[string]any   // pointer → x-error
+	laws      map[string]any   // pointer → x-requirement
+	known     map[string]*word // pointer and law → word: contents stand in messages, messages in runs
 }
 
 // readSource reads FAMILY/VERSION.yaml. A document that extends another is a JSON
@@ -35,7 +38,7 @@ func readSource(files fs.FS, family, version string) (*source, error) {
 	// and a machine's path would stand in every finding.
 	s := &source{
 		url: "dialect:///" + family + "/" + version, tree: tree, compiler: jsonschema.NewCompiler(),
-		errors: map[string]any{}, laws: map[string]any{},
+		errors: map[string]any{}, laws: map[string]any{}, known: map[string]*word{},
 	}
 	s.compiler.AssertFormat()
 	s.index("", tree)
@@ -117,7 +120,23 @@ func (s *source) index(at string, v any) {
 }
 
 func (s *source) compile(at string) (*jsonschema.Schema, error) {
+	s.compiling.Lock()
+	defer s.compiling.Unlock()
 	return s.compiler.Compile(s.url + "#" + at)
+}
+
+// validator is a schema that is compiled when it is first needed: most of a
+// document's are not, in most runs. A schema that cannot be compiled is a fault of
+// the program, which a test finds.
+func (s *source) validator(at string) func(v any) error {
+	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(at) })
+	return func(v any) error {
+		schema, err := compiled()
+		if err != nil {
+			panic(err)
+		}
+		return schema.Validate(v)
+	}
 }
 
 // A node is one place in the document.

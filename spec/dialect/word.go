@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -21,7 +19,7 @@ type word struct {
 	parts    []partSite
 	laws     []lawSite
 	law      string // of what no x-requirement inside covers
-	compiled *jsonschema.Schema
+	validate func(any) error
 	form     *form
 	memo     *memo
 }
@@ -51,7 +49,7 @@ type lawSite struct {
 	path     []string
 	id       string
 	required bool
-	form     *jsonschema.Schema // nil, or the one of several forms that the value has to have
+	form     func(any) error // nil, or the one of several forms that the value has to have
 }
 
 // words reads what a schema may be: the branches of its oneOf or anyOf, or itself.
@@ -97,6 +95,10 @@ func (n node) extension(name string) (node, bool) {
 }
 
 func (s *source) word(n node, law string) (*word, error) {
+	known := n.at + " " + law
+	if w := s.known[known]; w != nil {
+		return w, nil
+	}
 	w := &word{node: n, law: law}
 	if k, ok := n.extension("x-kind"); ok {
 		w.kind = spec.Kind(k.text())
@@ -112,9 +114,9 @@ func (s *source) word(n node, law string) (*word, error) {
 	}
 	w.form = w.formOf(madeOf(n, 0), nil, 0)
 	w.memo = memoOf(w.form, madeOf(n, 0))
-	var err error
-	w.compiled, err = s.compile(target.at)
-	return w, err
+	w.validate = s.validator(target.at)
+	s.known[known] = w
+	return w, nil
 }
 
 func lastToken(pointer string) string {
@@ -148,11 +150,7 @@ func (w *word) survey(s *source, n node, path []string, sure bool, depth int) er
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
 		if id, ok := s.lawAt(choice); ok {
-			form, err := s.compile(choice.at)
-			if err != nil {
-				return err
-			}
-			w.laws = append(w.laws, lawSite{path: slices.Clone(path), id: id, form: form})
+			w.laws = append(w.laws, lawSite{path: slices.Clone(path), id: id, form: s.validator(choice.at)})
 		}
 		if err := w.survey(s, choice, path, false, depth+1); err != nil {
 			return err

@@ -1,6 +1,9 @@
 package rules
 
 import (
+	"cmp"
+	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -65,14 +68,18 @@ var RunEnds = &spec.Check{
 	Doc: `a stream tells the end of its run before it ends itself
 
 Without it a client cannot tell an answer from half an answer. A stream that was
-asked to end after some silence may end without.`,
+asked to end after some silence may end without, and so may one of a run that nobody
+was seen to ask for, if there was silence all along: there may be no such run.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-		ended := false
+		ended, silent, alive := false, true, false
+		stray := ask.Run != "" && ask.Text == "" && len(ask.Parts) == 0
 		return func(e spec.Event) {
+			silent, alive = silent && !e.Frame(), alive || e.Kind == spec.Comment
 			switch {
 			case terminal(e):
 				ended = true
+			case whole(e) && stray && silent && alive:
 			case (whole(e) || broke(e)) && (ended || ask.Limit == ""):
 				p.Judge(e, ended, "the stream ended, and its run had not")
 			}
@@ -129,7 +136,7 @@ var ClosesAfterEnd = &spec.Check{
 			case terminal(e):
 				end = e
 			case e.Kind == spec.Closed && end.Raw != nil:
-				p.Judge(end, e.Err != spec.ErrIdle && e.At-end.At <= 5*time.Second, "the body was still open %v after the run had ended", (e.At - end.At).Round(time.Millisecond))
+				p.Judge(end, !errors.Is(e.Err, spec.ErrIdle) && e.At-end.At <= 5*time.Second, "the body was still open when the run had ended %v ago", (e.At - end.At).Round(time.Millisecond))
 			}
 		}
 	}),
@@ -137,17 +144,25 @@ var ClosesAfterEnd = &spec.Check{
 
 // IdleLimitEnds judges the limit that a client sets on silence.
 var IdleLimitEnds = &spec.Check{
-	ID:    "run.idle-limit-ends",
-	Doc:   "a stream that was asked to end after the shortest silence ends before a long silence does",
+	ID: "run.idle-limit-ends",
+	Doc: `a stream that was asked to end after the shortest silence ends before a long silence does
+
+How long a poll is, is not stated; two seconds without an event are taken to be
+longer than one. A stream that is never silent has nothing to end it.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 		ended := false
+		heard, silence := ask.At, time.Duration(0)
 		return func(e spec.Event) {
+			if e.Frame() {
+				silence = max(silence, e.At-heard)
+				heard = e.At
+			}
 			switch {
 			case terminal(e):
 				ended = true
-			case whole(e) && ask.Limit == "1" && (!ended || e.At-ask.At > 2*time.Second):
-				p.Judge(e, !ended, "the stream went on through %v of silence", (e.At - ask.At).Round(time.Millisecond))
+			case whole(e) && ask.Limit == "1" && (!ended || silence > 2*time.Second):
+				p.Judge(e, !ended, "the stream went on through %v of silence", silence.Round(time.Millisecond))
 			}
 		}
 	}),
@@ -228,36 +243,52 @@ var CreatedIsStable = &spec.Check{
 
 // CompletedAfterCreated judges the time at which a run ended.
 var CompletedAfterCreated = &spec.Check{
-	ID:    "run.completed-after-created",
-	Doc:   "a run that ended well says when, and that is not before it began",
+	ID: "run.completed-after-created",
+	Doc: `a run did not end before it began
+
+Whether the times have to be told is the schema's business.`,
 	Needs: []spec.Kind{"slot.completed"},
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		created := ""
 		return func(e spec.Event) {
-			if e.Kind != spec.RunEnd {
-				return
+			if e.Kind.Thing() == "run" && e.Created != "" {
+				created = e.Created
 			}
-			began, err := strconv.ParseFloat(e.Created, 64)
+			began, err := strconv.ParseFloat(created, 64)
 			ended, err2 := strconv.ParseFloat(e.Completed, 64)
-			p.Judge(e, err2 == nil && (err != nil || ended >= began), "the run began at %q and ended at %q", e.Created, e.Completed)
+			if e.Kind == spec.RunEnd && err == nil && err2 == nil {
+				p.Judge(e, ended >= began, "the run began at %s and ended at %s", created, e.Completed)
+			}
 		}
 	}),
 }
 
 // OutputIsComplete judges the summary at the end of a run.
 var OutputIsComplete = &spec.Check{
-	ID:    "run.output-is-complete",
-	Doc:   "the end of a run lists the messages that were completed, in the order in which they were",
+	ID: "run.output-is-complete",
+	Doc: `the end of a run lists the messages that were completed, in the order in which they were
+
+A message that ended otherwise than its run, because it failed, may be listed or not.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Watch: outputs(func(p *spec.Pass, e spec.Event, told []spec.Event, listed []spec.Event) {
-		want, got := ids(told), ids(listed)
+		optional := map[string]bool{}
+		for _, t := range told {
+			optional[t.Message] = t.Status != "" && e.Status != "" && t.Status != e.Status
+		}
+		owed := func(list []spec.Event) string {
+			return ids(slices.DeleteFunc(slices.Clone(list), func(m spec.Event) bool { return optional[m.Message] }))
+		}
+		want, got := owed(told), owed(listed)
 		p.Judge(e, want == got, "the messages %s were completed, the run lists %s", want, got)
 	}),
 }
 
 // OutputMatches judges the messages in the summary.
 var OutputMatches = &spec.Check{
-	ID:    "run.output-matches",
-	Doc:   "the messages that the end of a run lists are the ones that were told",
+	ID: "run.output-matches",
+	Doc: `the messages that the end of a run lists are the ones that were told
+
+What only one of the two tells cannot differ.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Watch: outputs(func(p *spec.Pass, e spec.Event, told []spec.Event, listed []spec.Event) {
 		for _, l := range listed {
@@ -265,20 +296,32 @@ var OutputMatches = &spec.Check{
 				if t.Message != l.Message || t.Message == "" {
 					continue
 				}
-				p.Judge(e, same(t, l), "message %s was told as %s, and is listed as %s", t.Message, describe(t), describe(l))
+				p.Judge(e, agree(t, l), "message %s was told as %s, and is listed as %s", t.Message, describe(t), describe(l))
 			}
 		}
 	}),
 }
 
-// outputs lets a rule see what was completed in a run and what its end lists.
+// agree says that two tellings of a message do not contradict each other.
+func agree(a, b spec.Event) bool {
+	either := func(x, y string) bool { return x == y || x == "" || y == "" }
+	return either(a.Role, b.Role) && either(a.Type, b.Type) &&
+		(len(a.Parts) == 0 || len(b.Parts) == 0 || slices.EqualFunc(partValues(a.Parts), partValues(b.Parts), sameValue))
+}
+
+// outputs lets a rule see what was completed in a run and what its end lists. The
+// end of a message may leave out what its start said.
 func outputs(judge func(p *spec.Pass, end spec.Event, told, listed []spec.Event)) watch {
 	return tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var told []spec.Event
+		opened := map[string]spec.Event{}
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd:
+			case aboutMessage(e) && e.Kind.Phase() == "end":
+				e.Role, e.Type = cmp.Or(e.Role, opened[e.Message].Role), cmp.Or(e.Type, opened[e.Message].Type)
 				told = append(told, e)
+			case aboutMessage(e):
+				opened[e.Message] = e
 			case e.Kind == spec.RunEnd && (len(e.Parts) > 0 || len(told) > 0):
 				judge(p, e, told, e.Parts)
 			}

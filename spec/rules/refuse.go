@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -19,7 +20,7 @@ type dealing struct {
 	code   string
 	body   []byte
 	inBand bool // by a frame that refuses
-	opened bool // a stream that tells of a run
+	left   bool // the client, before there was an answer
 }
 
 func (x dealing) accepted() bool { return x.status/100 == 2 && !x.inBand }
@@ -90,12 +91,12 @@ func dealings(w func(p *spec.Pass) (dealt func(dealing), over func())) watch {
 			case e.Kind == spec.RunRefused:
 				x.inBand = true
 			case e.Kind == spec.Closed:
-				dealt(x)
+				if x.left = x.status == 0 && errors.Is(e.Err, spec.ErrLeft); !x.left {
+					dealt(x)
+				}
 			case e.Kind == "":
 				over()
-			case e.Frame():
-				x.opened = true
-			default:
+			case e.Nth < 0: // no frame: a body that is no stream
 				x.code, x.body = e.Code, e.Raw
 			}
 		}

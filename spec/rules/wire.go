@@ -27,7 +27,7 @@ of the state of things (401, 403, 404, 409, 410, 429, 503) are not judged here.`
 			switch {
 			case e.Kind == spec.Asked:
 				ask = e
-			case e.Kind != spec.Answered || !ask.Streams() || !ask.Whole() || stateful(e.HTTP):
+			case e.Kind != spec.Answered || !ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
 			case ask.Header == nil && e.HTTP != 200: // nobody wrote down what was asked
 			case e.HTTP/100 == 4 && len(ask.Upheld) > 0: // the business of accept.as-documented
 			case e.HTTP == 0:
@@ -106,14 +106,15 @@ var LastFrameIsTerminated = &spec.Check{
 	ID: "wire.last-frame-is-terminated",
 	Doc: `the last frame of a stream is followed by its blank line
 
-The standard discards an event that the end of the stream cuts off (HTML section 9.2.6).`,
+The standard discards an event that the end of the stream cuts off (HTML section
+9.2.6). Of a comment that is cut off nothing is lost.`,
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var last, rest spec.Event
 		return func(e spec.Event) {
 			switch {
 			case e.Frame():
 				last = e
-			case e.Kind == spec.Rest:
+			case e.Kind == spec.Rest && len(e.Fields) > 0:
 				last, rest = e, e
 			case whole(e) && last.Raw != nil:
 				p.Judge(last, rest.Raw == nil, "no blank line follows the last %d bytes", len(rest.Raw))
@@ -179,14 +180,15 @@ var ReplyAsPromised = &spec.Check{
 	ID: "reply.as-promised",
 	Doc: `a request without fault is answered with the documented status and media type
 
-Statuses that speak of who asks or of the state of things are not judged here.`,
+Statuses that speak of who asks or of the state of things are not judged here, nor
+are operations of which no requirement speaks.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ask spec.Event
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.Asked:
 				ask = e
-			case e.Kind != spec.Answered || ask.Op == "" || ask.Streams() || !ask.Whole() || stateful(e.HTTP):
+			case e.Kind != spec.Answered || ask.Law == "" || ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
 			default:
 				e.Law = ask.Law
 				right := e.HTTP == ask.HTTP && (ask.Media == "" || e.Media == ask.Media)
@@ -207,7 +209,7 @@ var HealthAnswers = &spec.Check{
 			switch {
 			case e.Kind == spec.Asked:
 				ask = e
-			case e.Kind == spec.Answered && ask.Name == "health" && ask.Whole():
+			case e.Kind == spec.Answered && ask.Name == "health" && ask.Whole() && !errors.Is(e.Err, spec.ErrLeft):
 				p.Judge(e, e.HTTP == ask.HTTP, "the answer is %d, the document promises %d", e.HTTP, ask.HTTP)
 			}
 		}
@@ -221,9 +223,24 @@ var Flushes = &spec.Check{
 
 A stream that is delivered at once at its end is no stream. Judged where a scripted
 target was asked for deltas some time apart: half of that time must lie between the
-first and the last.`,
+first and the last. Whoever listens to a run later than it was asked for finds what
+was produced before then at once.`,
 	Needs: []spec.Kind{spec.MessageDelta},
-	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		asked := map[string]time.Duration{} // run → when it was asked for
+		hear := tellings(flushes(asked))(p)
+		return func(e spec.Event) {
+			if _, again := asked[run(e)]; e.Kind == spec.Asked && e.Text != "" && e.Run != "" && !again {
+				asked[run(e)] = e.At
+			}
+			hear(e)
+		}
+	},
+}
+
+// flushes judges one telling of a run, given when each run was asked for.
+func flushes(asked map[string]time.Duration) func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+	return func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 		var first, last spec.Event
 		failed := false
 		return func(e spec.Event) {
@@ -235,14 +252,22 @@ first and the last.`,
 					first = e
 				}
 			case whole(e) && e.At > ask.At && first.Raw != nil && !failed: // it was timed
-				if least, ok := slowness(ask); ok {
+				least, ok := slowness(ask)
+				if at, known := asked[run(ask)]; known {
+					least -= ask.At - at
+				}
+				if ok && least >= shortest {
 					took := last.At - first.At
 					p.Judge(last, took >= least/2, "deltas produced over %v arrived within %v", least, took.Round(time.Millisecond))
 				}
 			}
 		}
-	}),
+	}
 }
+
+// shortest is the least time over which anybody can tell a stream from what came at
+// once.
+const shortest = 100 * time.Millisecond
 
 // slowness is how long a scripted target was asked to take from the first delta to
 // the last.
@@ -252,7 +277,7 @@ func slowness(ask spec.Event) (time.Duration, bool) {
 	n, err := strconv.Atoi(count)
 	ms, err2 := strconv.Atoi(apart)
 	took := time.Duration((n-1)*ms) * time.Millisecond
-	return took, ok && ask.Scripted && err == nil && err2 == nil && n > 1 && took >= 100*time.Millisecond
+	return took, ok && ask.Scripted && err == nil && err2 == nil && n > 1 && took >= shortest
 }
 
 // KeepsAlive judges silence.
@@ -262,7 +287,8 @@ var KeepsAlive = &spec.Check{
 
 Proxies close connections on which nothing moves. How often is not stated, so a
 silence counts against a server only where the server itself found it long enough to
-end the stream.`,
+end the stream, and where that took it more than one poll: the first may end the
+stream before a comment is due.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 		ended, alive := false, false
@@ -275,7 +301,7 @@ end the stream.`,
 				alive = true
 			case terminal(e):
 				ended = true
-			case whole(e) && !ended && !alive && ask.Limit != "":
+			case whole(e) && !ended && !alive && ask.Limit != "" && ask.Limit != "1":
 				p.Judge(e, false, "the stream was ended for its silence, and no comment had been sent")
 			}
 		}
@@ -284,12 +310,16 @@ end the stream.`,
 
 // KeepAliveText judges what is said in silence.
 var KeepAliveText = &spec.Check{
-	ID:    "wire.keep-alive-text",
-	Doc:   "the comment that keeps a connection alive says keep-alive",
+	ID: "wire.keep-alive-text",
+	Doc: `the comment that keeps a connection alive says keep-alive
+
+Other comments are anybody's right. One is held to the words only if it came in
+silence: a second after what came before it, or in a stream that was ended for its
+silence.`,
 	Needs: []spec.Kind{"slot.limit"},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		var other spec.Event
-		said := false
+	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+		var before, other, late spec.Event
+		said, ended := false, false
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.Comment && e.Text == " keep-alive":
@@ -298,10 +328,18 @@ var KeepAliveText = &spec.Check{
 				}
 				said = true
 			case e.Kind == spec.Comment:
-				other = e
-			case e.Kind == spec.Closed && other.Raw != nil && !said:
-				p.Judge(other, false, "the comments say %q, and never \" keep-alive\"", other.Text)
+				if other = e; before.Raw != nil && e.At-before.At >= time.Second {
+					late = e
+				}
+			case terminal(e):
+				ended = true
+			case whole(e) && ask.Limit != "" && !ended && late.Raw == nil:
+				late = other
 			}
+			if e.Kind == spec.Closed && late.Raw != nil && !said {
+				p.Judge(late, false, "the comments say %q, and never \" keep-alive\"", late.Text)
+			}
+			before = e
 		}
 	}),
 }
