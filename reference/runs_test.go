@@ -408,3 +408,37 @@ func TestForgottenWhileHeard(t *testing.T) {
 		}
 	})
 }
+
+// Where the answer is the stream, the same name twice is two runs.
+func TestSameNameTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+		defer k.close()
+		first := k.say("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
+		p := k.start(first, nil)
+		wait(50 * time.Millisecond)
+		if got := says(k.hear("prompt", spec.Event{Text: "conformance:text x", Run: "run-1"})); got != "x" {
+			t.Errorf("the second said %q", got)
+		}
+		<-p.done
+		if got := says(k.events(first, p)); got != "1 2 3 " {
+			t.Errorf("the first said %q", got)
+		}
+	})
+}
+
+// Few runs that are large are forgotten as well; the last one stays.
+func TestRetainBytes(t *testing.T) {
+	s := &store{threads: map[string]*thread{}, retain: 100, replay: true}
+	for i := range 5 {
+		r := &run{id: fmt.Sprint(i), key: fmt.Sprint(i), size: mostKept/2 - 1 + i*mostKept}
+		s.add(r, spec.Event{Thread: "t"}, func(bool) {})
+		s.finish(r)
+		if want := min(i+1, 1); i > 0 && len(s.finished) != want || s.size < r.size {
+			t.Errorf("after run %d: %d runs with %d bytes are kept", i, len(s.finished), s.size)
+		}
+	}
+	if _, r, _ := s.find("t", "4"); r == nil || len(s.threads["t"].runs) != 1 {
+		t.Errorf("left: %v", s.threads["t"].runs)
+	}
+}

@@ -91,7 +91,7 @@ func (t *teller) begin() {
 	start := spec.Event{Kind: spec.RunStart}
 	if t.op.Has(start) {
 		for range t.times {
-			// it is the same event each time
+			t.seq = 0 // it is the same event each time
 			t.say(start)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -51,10 +52,13 @@ func (s Style) verdict(v spec.Verdict, text string) string {
 // the verdict.
 func WriteText(w io.Writer, r *Report, s Style) error {
 	b := &strings.Builder{}
-	for _, v := range []spec.Verdict{spec.Failed, spec.Warned, spec.Error} {
+	for _, v := range []spec.Verdict{spec.Failed, spec.Warned} {
 		for _, d := range r.Dialects {
 			writeEntries(b, d, v, s)
 		}
+	}
+	for _, d := range r.Dialects {
+		writeErrors(b, d, s)
 	}
 	fmt.Fprintf(b, "%s%s\n", s.paint(bold, "streamassay: "+printable(r.Target)), s.paint(dim, seeded(r.Seed)))
 	for _, d := range r.Dialects {
@@ -98,6 +102,27 @@ func writeEntries(b *strings.Builder, d Dialect, v spec.Verdict, s Style) {
 			fmt.Fprintf(b, "  recorded:  %s\n", printable(c.Transcript))
 		}
 		fmt.Fprintf(b, "  why:       streamassay explain %s\n\n", c.ID)
+	}
+}
+
+// writeErrors tells why it could not be told, each reason once.
+func writeErrors(b *strings.Builder, d Dialect, s Style) {
+	var reasons []string
+	scenarios := map[string][]string{}
+	for _, c := range d.Checks {
+		if c.Verdict != spec.Error {
+			continue
+		}
+		if scenarios[c.Note] == nil {
+			reasons = append(reasons, c.Note)
+		}
+		if !slices.Contains(scenarios[c.Note], c.Scenario) {
+			scenarios[c.Note] = append(scenarios[c.Note], c.Scenario)
+		}
+	}
+	for _, why := range reasons {
+		fmt.Fprintf(b, "%s  %s  %s\n", s.verdict(spec.Error, "ERROR"), d.Dialect, clip(printable(why), 300))
+		fmt.Fprintf(b, "  scenarios: %s\n\n", clip(printable(strings.Join(scenarios[why], ", ")), 160))
 	}
 }
 

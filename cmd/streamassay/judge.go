@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/reports"
@@ -122,11 +121,4 @@ func reproduce(base string, p suites.Part, r spec.Result) string {
 		return ""
 	}
 	return reports.Curl(base, p.Trace.Exchanges[i].Request)
-}
-
-// judged says whether anything was.
-func anyJudged(parts []suites.Part) bool {
-	return slices.ContainsFunc(parts, func(p suites.Part) bool {
-		return slices.ContainsFunc(p.Hearing.Results, func(r spec.Result) bool { return r.Judged > 0 })
-	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -74,6 +75,11 @@ func (l linting) run(sh shell, files []string) error {
 	list, err := transcript.OpenAll(files)
 	if err != nil {
 		return usage("%v", err)
+	}
+	for _, t := range list {
+		for _, note := range t.Notes {
+			fmt.Fprintf(sh.err, "streamassay: %s: %s\n", t.Name, oneLine(note))
+		}
 	}
 	dialects, parts, err := l.hear(list)
 	if err != nil {

@@ -1,5 +1,7 @@
 package wire
 
+//lint:file-ignore SA1019 net/http gives no connection of one's own to speak HTTP/2 on and tap: x/net does
+
 import (
 	"bytes"
 	"context"

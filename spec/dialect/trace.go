@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"mime"
 	"slices"
 	"strings"
 	"time"
@@ -204,7 +205,7 @@ func (t *teller) reply() spec.Event {
 		e.Kind = spec.Other
 		return e
 	}
-	if !utf8.Valid(r.Body) && isText(e.Media) {
+	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
 	doc, documented := t.op.reply(r.Status)
@@ -228,7 +229,12 @@ func (t *teller) reply() spec.Event {
 
 func isJSON(media string) bool { return media == jsonMedia || strings.HasSuffix(media, "+json") }
 
-func isText(media string) bool { return isJSON(media) || strings.HasPrefix(media, "text/") }
+// isUTF8 says that a body has to be UTF-8: it is JSON, or says so. Any other text may
+// be in whatever charset (RFC 9110 section 8.3.2).
+func isUTF8(h spec.Header) bool {
+	_, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")
+}
 
 // arrival is when the last byte of e was there, since the request.
 func (t *teller) arrival(e spec.Event) time.Duration {

@@ -260,11 +260,6 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// same compares two tellings of a message.
-func same(a, b spec.Event) bool {
-	return a.Message == b.Message && a.Role == b.Role && a.Type == b.Type && slices.EqualFunc(partValues(a.Parts), partValues(b.Parts), sameValue)
-}
-
 func describe(e spec.Event) string {
 	return fmt.Sprintf("%s %s %q", e.Role, e.Type, partValues(e.Parts))
 }

@@ -20,7 +20,6 @@ type dealing struct {
 	code   string
 	body   []byte
 	inBand bool // by a frame that refuses
-	left   bool // the client, before there was an answer
 }
 
 func (x dealing) accepted() bool { return x.status/100 == 2 && !x.inBand }
@@ -91,7 +90,7 @@ func dealings(w func(p *spec.Pass) (dealt func(dealing), over func())) watch {
 			case e.Kind == spec.RunRefused:
 				x.inBand = true
 			case e.Kind == spec.Closed:
-				if x.left = x.status == 0 && errors.Is(e.Err, spec.ErrLeft); !x.left {
+				if x.status != 0 || !errors.Is(e.Err, spec.ErrLeft) { // else nobody waited for the answer
 					dealt(x)
 				}
 			case e.Kind == "":
@@ -110,7 +109,10 @@ var RefusesAsDocumented = &spec.Check{
 
 A server that refuses everything refuses correctly by accident: until a request
 without fault was accepted by the same operation, no refusal counts for it. The twin
-is the last request without fault before the faulty one.`,
+is the last request without fault before the faulty one. Statuses that speak of who
+asks, or of how busy the server is (401, 429, 503), say nothing about the fault; that
+something is not there, or not allowed, counts as an answer to the fault only where a
+request without one was accepted.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		operations := map[string]*desk{}
 		deal := func(x dealing) {
@@ -132,7 +134,7 @@ is the last request without fault before the faulty one.`,
 type desk struct {
 	accepted bool
 	twin     *dealing
-	waiting  []func() // refusals that are right, if a request without fault is accepted
+	waiting  []func() // judgements that count if a request without fault is accepted
 }
 
 func (d *desk) deal(p *spec.Pass, x dealing) {
@@ -147,7 +149,7 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 		}
 		return
 	}
-	if len(x.ask.Broken) > 1 { // which of them the answer is about nobody can tell
+	if len(x.ask.Broken) > 1 || unheard(x.status) { // what the answer is about nobody can tell
 		return
 	}
 	why := x.ask.Broken[0]
@@ -160,13 +162,20 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 			p.Judge(twin, false, "this request has no fault, and the answer is %v (its twin breaks: %v)", *d.twin, why)
 			return
 		}
-		if x.meets(demand) && !d.accepted {
-			d.waiting = append(d.waiting, func() { p.Judge(evidence, true, "") })
-			continue
+		judge := func() {
+			p.Judge(evidence, x.meets(demand), "%v; the answer is %v, the document wants %s", why, x, demanded(demand))
 		}
-		p.Judge(evidence, x.meets(demand), "%v; the answer is %v, the document wants %s", why, x, demanded(demand))
+		if (x.meets(demand) || stateful(x.status)) && !d.accepted {
+			d.waiting = append(d.waiting, judge)
+		} else {
+			judge()
+		}
 	}
 }
+
+// unheard says that whoever answers with this status need not have looked at the
+// request.
+func unheard(status int) bool { return status == 401 || status == 429 || status == 503 }
 
 // refusedTwin says that the request without fault that goes with x was refused.
 func (d *desk) refusedTwin(x dealing) bool {

@@ -204,44 +204,51 @@ var ResumedEnds = &spec.Check{
 
 // CancelEndsRun judges what becomes of a canceled run.
 var CancelEndsRun = &spec.Check{
-	ID:    "cancel.run-ends",
-	Doc:   "after a cancel that was accepted the stream still tells one end of the run",
+	ID: "cancel.run-ends",
+	Doc: `after a cancel that was accepted the stream still tells one end of the run
+
+A stream that was asked to end after some silence may end without. A cancel that names
+no run is for the one that its conversation is busy with.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		type fate struct {
-			canceled bool
-			ends     int
-			closed   spec.Event
-		}
-		fates := map[string]*fate{}
-		var order []string
+		var fates []fate
+		var cancels []spec.Event
 		var ask spec.Event
-		of := func(e spec.Event) *fate {
-			if fates[run(e)] == nil {
-				fates[run(e)] = &fate{}
-				order = append(order, run(e))
-			}
-			return fates[run(e)]
-		}
-		ends := 0
+		ends, streams := 0, false
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.Asked:
-				ask, ends = e, 0
+				ask, ends, streams = e, 0, false
+			case e.Kind == spec.Answered:
+				streams = e.HTTP == 200 && e.Streams() && ask.Whole() && ask.Cursor == ""
 			case e.Kind == spec.CancelAccepted:
-				of(ask).canceled = true
+				cancels = append(cancels, ask)
 			case terminal(e):
 				ends++
-			case e.Kind == spec.Closed && ask.Streams() && ask.Whole() && ask.Run != "" && ask.Cursor == "" && !errors.Is(e.Err, spec.ErrLeft):
-				f := of(ask)
-				f.ends, f.closed = ends, e
+			case whole(e) && streams && (ends > 0 || ask.Limit == ""):
+				fates = append(fates, fate{ask, ends, e})
 			case e.Kind == "":
-				for _, key := range order {
-					if f := fates[key]; f.canceled && f.closed.Kind != "" {
+				for _, f := range fates {
+					if slices.ContainsFunc(cancels, f.concerns) {
 						p.Judge(f.closed, f.ends == 1, "the run was canceled, and its stream told %d ends", f.ends)
 					}
 				}
 			}
 		}
 	},
+}
+
+// A fate is how a stream ended that told a run from its start.
+type fate struct {
+	ask    spec.Event
+	ends   int
+	closed spec.Event
+}
+
+// concerns says that a cancel was for the run of the stream.
+func (f fate) concerns(cancel spec.Event) bool {
+	if cancel.Run != "" {
+		return run(cancel) == run(f.ask)
+	}
+	return cancel.Thread != "" && cancel.Thread == f.ask.Thread && cancel.Exchange > f.ask.Exchange && cancel.At <= f.closed.At
 }
