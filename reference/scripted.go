@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -343,13 +342,4 @@ func (a *actor) idle(words string) bool {
 		a.text("done")
 	}
 	return ok
-}
-
-// Prompts lists the names of the prompts that the scripted agent knows.
-func Prompts() (names []string) {
-	for name := range scripts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
 }

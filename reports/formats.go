@@ -3,30 +3,34 @@ package reports
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
 // A Format is one way to write a report.
 type Format struct {
-	Name  string
-	Doc   string
-	Write func(io.Writer, *Report) error
+	Name   string
+	Suffix string // of a file: ".json"
+	Doc    string
+	Write  func(io.Writer, *Report) error
 }
 
 // Formats lists them. To add one: a file, and a line here.
 var Formats = []Format{
-	{"json", "everything, for programs", WriteJSON},
-	{"junit", "JUnit XML, for CI systems", WriteJUnit},
-	{"text", "for people", func(w io.Writer, r *Report) error { return WriteText(w, r, Style{}) }},
+	{"json", ".json", "everything, for programs", WriteJSON},
+	{"junit", ".xml", "JUnit XML, for CI systems", WriteJUnit},
+	{"html", ".html", "one page, for people with a browser", WriteHTML},
+	{"markdown", ".md", "the summary of a CI job", WriteMarkdown},
+	{"text", ".txt", "for people", func(w io.Writer, r *Report) error { return WriteText(w, r, Style{}) }},
 }
 
-// Named finds a format.
+// Named finds a format. The error names those that there are.
 func Named(name string) (Format, error) {
+	if i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name }); i >= 0 {
+		return Formats[i], nil
+	}
 	var known []string
 	for _, f := range Formats {
-		if f.Name == name {
-			return f, nil
-		}
 		known = append(known, f.Name)
 	}
 	return Format{}, fmt.Errorf("no format %q: there are %s", name, strings.Join(known, ", "))

@@ -46,11 +46,13 @@ type junitMessage struct {
 }
 
 // WriteJUnit writes the report as JUnit XML: a test suite for each dialect, a test
-// case for each check and scenario. A failure is the target's, an error is not.
+// case for each check and scenario. A failure is the target's, an error is not; a
+// broken SHOULD is in the output of a test that passed. The encoder replaces what
+// XML cannot hold.
 func WriteJUnit(w io.Writer, r *Report) error {
-	all := junitSuites{Name: "streamassay " + legal(r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
+	all := junitSuites{Name: "streamassay " + r.Target, Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {
-		s := junitSuite{Name: d.Dialect, Timestamp: r.Started.Format("2006-01-02T15:04:05")}
+		s := junitSuite{Name: d.Dialect, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 		for _, c := range d.Checks {
 			s.add(d, c)
 		}
@@ -71,7 +73,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 
 func (s *junitSuite) add(d Dialect, c Check) {
 	test := junitCase{Class: d.Dialect + "." + c.Scenario, Name: c.ID + ": " + c.Title}
-	said := &junitMessage{Type: string(c.Level), Message: legal(c.headline()), Text: "\n" + legal(c.details(d))}
+	said := &junitMessage{Type: string(c.Level), Message: words(c.headline()), Text: "\n" + c.details(d)}
 	s.Tests++
 	switch c.Verdict {
 	case spec.Failed:
@@ -82,79 +84,37 @@ func (s *junitSuite) add(d Dialect, c Check) {
 		test.Error = said
 	case spec.Silent, spec.Skipped:
 		s.Skipped++
-		test.Skipped = &junitMessage{Message: legal(c.headline())}
+		test.Skipped = &junitMessage{Message: c.Verdict.String() + ": " + words(c.headline())}
 	case spec.Warned:
 		test.Out = "warned: " + said.Message + said.Text
 	}
 	s.Cases = append(s.Cases, test)
 }
 
-// headline is the one thing to know of a result that is not good.
-func (c Check) headline() string {
-	switch {
-	case len(c.Findings) > 0:
-		return c.Findings[0].Message
-	case c.Note != "":
-		return c.Note
-	}
-	return c.Verdict.String() + ": nothing exercised it"
-}
-
-// details is everything else, a few lines for each of the first findings.
+// details is everything there is to know of an entry, in lines.
 func (c Check) details(d Dialect) string {
 	var b strings.Builder
-	for i, f := range c.Findings {
-		if i == 3 {
-			fmt.Fprintf(&b, "… and %d more\n", len(c.Findings)-i+c.Dropped)
-			break
+	if c.Note != "" {
+		fmt.Fprintf(&b, "%s\n", words(c.Note))
+	}
+	for _, f := range c.shown() {
+		fmt.Fprintf(&b, "%s\n  %s\n", words(f.Message), visible(f.place()))
+		for _, l := range rawLines(f.Raw, MostRaw, 40) {
+			fmt.Fprintf(&b, "  | %s\n", l)
 		}
-		fmt.Fprintf(&b, "%s\n  at %s\n", f.Message, f.place())
-		if f.Raw != "" {
-			fmt.Fprintf(&b, "  %s\n", strings.ReplaceAll(strings.TrimRight(f.Raw, "\r\n"), "\n", "\n  "))
-		}
-		if law, ok := d.requirement(f.Requirement); ok {
-			fmt.Fprintf(&b, "  %s %s: “%s” (%s)\n", law.Level, law.ID, law.Quote, law.Source)
-		}
+	}
+	if n := c.more(); n > 0 {
+		fmt.Fprintf(&b, "… and %d more\n", n)
+	}
+	for _, law := range d.broken(c) {
+		fmt.Fprintf(&b, "%s %s: “%s” (%s)\n", law.Level, law.ID, law.Quote, law.Source)
 	}
 	if c.Curl != "" {
-		fmt.Fprintf(&b, "reproduce: %s\n", c.Curl)
+		fmt.Fprintf(&b, "reproduce: %s\n", visible(c.Curl))
 	}
+	if c.Transcript != "" {
+		fmt.Fprintf(&b, "recorded: %s\n", visible(c.Transcript))
+	}
+	fmt.Fprintf(&b, "explain: streamassay explain %s\n", c.ID)
 	return b.String()
-}
-
-func (d Dialect) requirement(id string) (Requirement, bool) {
-	for _, r := range d.Requirements {
-		if r.ID == id {
-			return r, true
-		}
-	}
-	return Requirement{}, false
-}
-
-// place says where in the conversation a finding stands.
-func (f Finding) place() string {
-	s := fmt.Sprintf("exchange %d", f.Exchange)
-	if f.Event != nil {
-		s += fmt.Sprintf(", event %d", *f.Event)
-	}
-	if f.Line > 0 {
-		s += fmt.Sprintf(", line %d", f.Line)
-	}
-	if f.Offset > 0 {
-		s += fmt.Sprintf(", byte %d", f.Offset)
-	}
-	if f.Pointer != "" {
-		s += ", " + f.Pointer
-	}
-	return s
-}
-
-// legal replaces what XML cannot hold.
-func legal(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\t' || r == '\n' || r == '\r' || r >= 0x20 && r != 0xfffe && r != 0xffff {
-			return r
-		}
-		return '\ufffd'
-	}, s)
 }

@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
-	"unicode"
 
 	"golang.org/x/term"
 
@@ -15,7 +13,8 @@ import (
 
 // A Style is how the report for people looks.
 type Style struct {
-	Color bool
+	Color   bool
+	Verbose bool // names what was silent or left out, not only how many
 }
 
 // DetectStyle is the style for an output: colour on a terminal, unless NO_COLOR is
@@ -47,195 +46,215 @@ func (s Style) verdict(v spec.Verdict, text string) string {
 	return s.paint(dim, text)
 }
 
-// WriteText writes the report for people: what is broken, with the bytes that
-// prove it and a command that shows it again, then a line for each dialect, then
-// the verdict.
+// WriteText writes the report for people: a line for each dialect, then what is
+// broken, with the bytes that prove it and a command that shows it again, then
+// what could not be told, and the verdict in the last line.
 func WriteText(w io.Writer, r *Report, s Style) error {
 	b := &strings.Builder{}
+	r.writeHead(b, s)
 	for _, v := range []spec.Verdict{spec.Failed, spec.Warned} {
 		for _, d := range r.Dialects {
-			writeEntries(b, d, v, s)
+			for _, g := range d.groups(v) {
+				g.write(b, d, s)
+			}
 		}
 	}
 	for _, d := range r.Dialects {
-		writeErrors(b, d, s)
+		d.writeDoubts(b, spec.Error, s)
+		if s.Verbose {
+			d.writeDoubts(b, spec.Skipped, s)
+			d.writeSilent(b, s)
+		}
 	}
-	fmt.Fprintf(b, "%s%s\n", s.paint(bold, "streamassay: "+printable(r.Target)), s.paint(dim, seeded(r.Seed)))
-	for _, d := range r.Dialects {
-		fmt.Fprintf(b, "  %s\n", d.line(s))
-	}
-	fmt.Fprintf(b, "%s\n", s.verdict(r.Verdict, r.lastLine()))
+	fmt.Fprintf(b, "%s  %s\n", s.verdict(r.mood(), s.paint(bold, r.word())), visible(r.conclusion()))
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// most is how many findings of one check are shown.
-const most = 3
-
-// writeEntries tells what came out with one verdict, each check once: the first
-// scenario that shows it is shown, the others are named.
-func writeEntries(b *strings.Builder, d Dialect, v spec.Verdict, s Style) {
-	var order []string
-	entries := map[string][]Check{}
-	for _, c := range d.Checks {
-		if c.Verdict != v {
-			continue
-		}
-		if entries[c.ID] == nil {
-			order = append(order, c.ID)
-		}
-		entries[c.ID] = append(entries[c.ID], c)
+// mood is the verdict that the last line is coloured by.
+func (r *Report) mood() spec.Verdict {
+	if r.Exit == ExitHolds {
+		return min(r.Verdict, spec.Warned)
 	}
-	for _, id := range order {
-		c := telling(entries[id])
-		fmt.Fprintf(b, "%s  %s  %s\n", s.verdict(v, strings.ToUpper(v.String())), d.Dialect, s.paint(bold, c.ID))
-		fmt.Fprintf(b, "  %s\n", c.Title)
-		if c.Note != "" {
-			fmt.Fprintf(b, "  %s\n", printable(c.Note))
+	return spec.Failed
+}
+
+func (r *Report) writeHead(b *strings.Builder, s Style) {
+	facts := fmt.Sprintf("%.1f s", float64(r.DurationMS)/1000)
+	if r.Seed != 0 {
+		facts = fmt.Sprintf("seed %d, %s", r.Seed, facts)
+	}
+	fmt.Fprintf(b, "%s  %s\n", s.paint(bold, words(r.Tool+" "+r.Version+": "+clip(r.Target, 120))), s.paint(dim, "("+facts+")"))
+	wide := 0
+	for _, d := range r.Dialects {
+		wide = max(wide, len(d.Dialect))
+	}
+	for _, d := range r.Dialects {
+		var t tally
+		t.count(d)
+		v := d.worst()
+		fmt.Fprintf(b, "  %s  %-*s  %s  %s\n", s.verdict(v, fmt.Sprintf("%-7s", v)), wide, visible(d.Dialect), t, s.paint(dim, t.besides(d)))
+	}
+	b.WriteString("\n")
+}
+
+// besides is what else there is to know about the numbers of a dialect.
+func (t tally) besides(d Dialect) string {
+	s := "1 check entry"
+	if len(d.Checks) != 1 {
+		s = fmt.Sprintf("%d check entries", len(d.Checks))
+	}
+	if t.excluded > 0 {
+		s += fmt.Sprintf("; %s that no check can judge", several(t.excluded, "requirement"))
+	}
+	return "(" + s + ")"
+}
+
+// write tells of one check that did not pass.
+func (g group) write(b *strings.Builder, d Dialect, s Style) {
+	fmt.Fprintf(b, "%s  %s  %s\n", s.verdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.paint(bold, visible(g.ID)), s.paint(dim, visible(d.Dialect)))
+	line(b, "  ", words(g.Title))
+	if g.Note != "" {
+		line(b, "  • ", clip(words(g.Note), 600))
+	}
+	laws := d.broken(g.Check)
+	for _, f := range g.shown() {
+		line(b, "  • ", clip(words(f.Message), 600))
+		at := f.place()
+		if len(laws) > 1 && f.Requirement != "" {
+			at += "; breaks " + f.Requirement
 		}
-		c.writeFindings(b, d, s)
-		fmt.Fprintf(b, "  scenario:  %s\n", printable(c.Scenario)+others(entries[id], c))
-		if c.Curl != "" {
-			fmt.Fprintf(b, "  reproduce: %s\n", clip(printable(c.Curl), 400))
+		s.aside(b, "    ", clip(visible(at), 300))
+		for _, l := range rawLines(f.Raw, columns-6, 6) {
+			fmt.Fprintf(b, "    %s %s\n", s.paint(dim, "│"), l)
 		}
-		if c.Transcript != "" {
-			fmt.Fprintf(b, "  recorded:  %s\n", printable(c.Transcript))
+	}
+	if n := g.more(); n > 0 {
+		fmt.Fprintf(b, "  … and %d more\n", n)
+	}
+	g.writeLaws(b, laws, s)
+	labelled(b, "scenario", clip(words(g.Scenario+elsewhere(g.Elsewhere)), 300))
+	if g.Curl != "" { // in one piece: it is there to be copied
+		fmt.Fprintf(b, "  reproduce  %s\n", whole(visible(g.Curl)))
+	}
+	if g.Transcript != "" {
+		fmt.Fprintf(b, "  recorded   %s\n", visible(g.Transcript))
+	}
+	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", visible(g.ID))
+}
+
+func (g group) writeLaws(b *strings.Builder, laws []Requirement, s Style) {
+	for i, law := range laws {
+		if i == mostFindings {
+			fmt.Fprintf(b, "  … and %s more\n", several(len(laws)-i, "requirement"))
+			return
 		}
-		fmt.Fprintf(b, "  why:       streamassay explain %s\n\n", c.ID)
+		labelled(b, string(law.Level), words(law.ID+": “"+clip(law.Quote, 400)+"”"))
+		s.aside(b, "             ", words(law.Source))
 	}
 }
 
-// writeErrors tells why it could not be told, each reason once.
-func writeErrors(b *strings.Builder, d Dialect, s Style) {
-	var reasons []string
-	scenarios := map[string][]string{}
-	for _, c := range d.Checks {
-		if c.Verdict != spec.Error {
-			continue
-		}
-		if scenarios[c.Note] == nil {
-			reasons = append(reasons, c.Note)
-		}
-		if !slices.Contains(scenarios[c.Note], c.Scenario) {
-			scenarios[c.Note] = append(scenarios[c.Note], c.Scenario)
-		}
-	}
-	for _, why := range reasons {
-		fmt.Fprintf(b, "%s  %s  %s\n", s.verdict(spec.Error, "ERROR"), d.Dialect, clip(printable(why), 300))
-		fmt.Fprintf(b, "  scenarios: %s\n\n", clip(printable(strings.Join(scenarios[why], ", ")), 160))
-	}
+// line writes a text with an indent, wrapped.
+func line(b *strings.Builder, indent, text string) {
+	deeper := strings.Repeat(" ", span(indent))
+	b.WriteString(indent + wrap(text, deeper, columns-span(indent)) + "\n")
 }
 
-// telling is the entry to show: the first with findings.
-func telling(list []Check) Check {
-	for _, c := range list {
-		if len(c.Findings) > 0 {
-			return c
-		}
-	}
-	return list[0]
+// aside writes a line that is less important than the one before it.
+func (s Style) aside(b *strings.Builder, indent, text string) {
+	b.WriteString(indent + s.paint(dim, wrap(text, indent, columns-len(indent))) + "\n")
 }
 
-// others names the other scenarios that show the same check.
-func others(list []Check, shown Check) string {
-	var names []string
-	for _, c := range list {
-		if c.Scenario != shown.Scenario {
-			names = append(names, printable(c.Scenario))
-		}
-	}
+func labelled(b *strings.Builder, label, text string) { line(b, fmt.Sprintf("  %-9s  ", label), text) }
+
+// elsewhere names the other scenarios that show the same.
+func elsewhere(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return clip(", and in "+strings.Join(names, ", "), 160)
+	return fmt.Sprintf(" (and in %d more: %s)", len(names), strings.Join(names, ", "))
 }
 
-func (c Check) writeFindings(b *strings.Builder, d Dialect, s Style) {
-	for i, f := range c.Findings {
-		if i == most {
-			fmt.Fprintf(b, "  … and %d more\n", len(c.Findings)-i+c.Dropped)
-			return
+// mostCommand bounds a command on the screen, in characters.
+const mostCommand = 4000
+
+// whole is a command, or where to find it: half a command is none.
+func whole(command string) string {
+	if n := len([]rune(command)); n > mostCommand {
+		return fmt.Sprintf("a command of %d characters: see curl in the JSON report", n)
+	}
+	return command
+}
+
+// rawLines are bytes as people can read them: line by line, at most so many lines
+// and columns, and a note of what is left out.
+func rawLines(raw string, wide, most int) []string {
+	raw, note := untilLeftOut(raw)
+	var lines []string
+	if body := strings.TrimRight(raw, "\n"); body != "" {
+		for l := range strings.SplitSeq(body, "\n") {
+			lines = append(lines, chop(visible(l), wide)...)
 		}
-		fmt.Fprintf(b, "  • %s\n    %s\n", clip(printable(f.Message), 300), s.paint(dim, f.place()))
-		if f.Raw != "" {
-			fmt.Fprintf(b, "    %s\n", clip(printable(strings.TrimRight(f.Raw, "\r\n")), 300))
+	} else if raw != "" {
+		lines = chop(visible(raw), wide)
+	}
+	if len(lines) > most {
+		left := 0
+		for _, l := range lines[most:] {
+			left += len([]rune(l))
 		}
-		if law, ok := d.requirement(f.Requirement); ok {
-			fmt.Fprintf(b, "    %s %s  “%s” (%s)\n", law.Level, law.ID, clip(printable(law.Quote), 120), law.Source)
+		lines = append(lines[:most], fmt.Sprintf("… (%d more characters)", left))
+	}
+	if note != "" {
+		lines = append(lines, strings.TrimSpace(note))
+	}
+	return lines
+}
+
+// writeDoubts tells why something could not be told, or was left out: once for
+// each reason.
+func (d Dialect) writeDoubts(b *strings.Builder, v spec.Verdict, s Style) {
+	for _, o := range d.doubts(v) {
+		title := "COULD NOT TELL"
+		if v == spec.Skipped {
+			title = "SKIPPED"
 		}
+		fmt.Fprintf(b, "%s  %s\n", s.verdict(v, title), s.paint(dim, visible(d.Dialect)))
+		line(b, "  • ", clip(words(o.Why), 600))
+		labelled(b, "about", o.about())
+		ids := strings.Join(o.Checks, ", ")
+		if !s.Verbose {
+			ids = clip(ids, 300)
+		}
+		labelled(b, "checks", words(ids))
+		b.WriteString("\n")
 	}
 }
 
-// printable spells out what a terminal might obey: bytes of a stranger never reach
-// it as they are.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\r':
-			return '⏎'
-		case r == '\t':
-			return ' '
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029':
-			return '\ufffd'
-		}
-		return r
-	}, s)
-}
-
-// clip shortens a line for people.
-func clip(s string, most int) string {
-	runes := []rune(s)
-	if len(runes) <= most {
-		return s
-	}
-	return string(runes[:most]) + " …"
-}
-
-func seeded(seed uint64) string {
-	if seed == 0 {
-		return ""
-	}
-	return fmt.Sprintf("  (seed %d)", seed)
-}
-
-// line is a dialect in one line.
-func (d Dialect) line(s Style) string {
-	counts, worst := map[spec.Verdict]int{}, spec.Silent
+// writeSilent names the requirements that nobody has exercised, and those that no
+// check can judge.
+func (d Dialect) writeSilent(b *strings.Builder, s Style) {
+	var silent, excluded []Requirement
 	for _, r := range d.Requirements {
-		if r.Excluded == nil {
-			counts[r.Verdict]++
-			worst = max(worst, r.Verdict)
+		switch {
+		case r.Excluded != nil:
+			excluded = append(excluded, r)
+		case r.Verdict == spec.Silent:
+			silent = append(silent, r)
 		}
 	}
-	for _, c := range d.Checks {
-		worst = max(worst, c.Verdict)
-	}
-	var said []string
-	for _, v := range []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Passed, spec.Silent, spec.Skipped} {
-		if counts[v] > 0 {
-			said = append(said, fmt.Sprintf("%d %s", counts[v], v))
+	if len(silent) > 0 {
+		fmt.Fprintf(b, "%s  %s: nothing in this run exercised\n", s.paint(dim, "SILENT"), visible(d.Dialect))
+		for _, r := range silent {
+			labelled(b, string(r.Level), words(r.ID)+"  ("+words(strings.Join(r.Checks, ", "))+")")
 		}
+		b.WriteString("\n")
 	}
-	return fmt.Sprintf("%s %-20s %s requirements, %d checks in scenarios", s.verdict(worst, fmt.Sprintf("%-7s", worst)), d.Dialect, strings.Join(said, ", "), len(d.Checks))
-}
-
-// lastLine is the verdict in one line.
-func (r *Report) lastLine() string {
-	word := map[int]string{0: "PASSED", 1: "FAILED", 3: "NOTHING MEASURED", 5: "HARNESS FAILURE"}[r.Exit]
-	if r.Exit == 3 && r.Counts.Error > 0 && r.Counts.Passed > 0 {
-		word = "COULD NOT TELL"
-	}
-	musts, shoulds := 0, 0
-	for _, d := range r.Dialects {
-		for _, law := range d.Requirements {
-			switch law.Verdict {
-			case spec.Failed:
-				musts++
-			case spec.Warned:
-				shoulds++
-			}
+	if len(excluded) > 0 {
+		fmt.Fprintf(b, "%s  %s: no check judges\n", s.paint(dim, "EXCLUDED"), visible(d.Dialect))
+		for _, r := range excluded {
+			labelled(b, string(r.Level), words(r.ID+": "+r.Excluded.Kind+": "+r.Excluded.Reason))
 		}
+		b.WriteString("\n")
 	}
-	return fmt.Sprintf("%s  %d MUST broken, %d SHOULD broken; checks: %d passed, %d failed, %d warned, %d silent, %d skipped, %d errors; %.1f s (exit %d)",
-		word, musts, shoulds, r.Counts.Passed, r.Counts.Failed, r.Counts.Warned, r.Counts.Silent, r.Counts.Skipped, r.Counts.Error, float64(r.DurationMS)/1000, r.Exit)
 }

@@ -29,6 +29,7 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 // A Pass is one application of one check to one conversation.
 type Pass struct {
 	judged   map[string]int // per requirement that the evidence names, "" for none
+	kept     map[string]int // likewise, findings
 	findings []Finding
 	dropped  int
 	found    func(Finding)
@@ -40,9 +41,10 @@ type Finding struct {
 	Message string
 }
 
-// MostFindings bounds what one check keeps of one conversation: whoever sends a
-// million broken frames gets the first of them, and the number.
-const MostFindings = 100
+// MostFindings bounds what one check keeps of one conversation for each requirement
+// that its evidence names: whoever sends a million broken frames gets the first of
+// them, and the number.
+const MostFindings = 50
 
 // Judge records that the rule had something to say about e, and whether it holds.
 // A rule that never judges has not passed: it is [Silent]. The message says what
@@ -51,9 +53,10 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	p.judged[e.Law]++
 	switch {
 	case ok:
-	case len(p.findings) >= MostFindings:
+	case p.kept[e.Law] >= MostFindings:
 		p.dropped++
 	default:
+		p.kept[e.Law]++
 		f := Finding{e, fmt.Sprintf(format, args...)}
 		p.findings = append(p.findings, f)
 		if p.found != nil {
@@ -69,7 +72,7 @@ func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Heari
 	passes := make([]Pass, len(duties.List))
 	watch := make([]func(Event), len(duties.List))
 	for i, d := range duties.List {
-		passes[i] = Pass{judged: map[string]int{}}
+		passes[i] = Pass{judged: map[string]int{}, kept: map[string]int{}}
 		if found != nil {
 			passes[i].found = func(f Finding) { found(d, f) }
 		}

@@ -137,7 +137,9 @@ func conclude(d Duty, p Pass) Result {
 	if r.Judged > 0 {
 		r.Verdict = Passed
 	}
-	for _, f := range p.findings {
+	// What is only permitted cannot be broken: that it was not done is no finding.
+	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return d.Law(f).Level.Cost() == Passed })
+	for _, f := range r.Findings {
 		r.Verdict = max(r.Verdict, d.Law(f).Level.Cost())
 	}
 	return r

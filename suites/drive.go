@@ -27,6 +27,9 @@ func Drive(parts []Part) (agrees bool) {
 		for _, p := range parts {
 			Context(p.Dialect.Name+" "+p.Scenario.Name, func() {
 				for _, r := range p.Hearing.Results {
+					if r.Verdict == spec.Silent {
+						continue // thousands of specs that say nothing
+					}
 					specs++
 					bad = bad || r.Verdict == spec.Failed || r.Verdict == spec.Error
 					It(r.Duty.Check.Title(), labels(r.Duty), func() { tell(r) })

@@ -112,7 +112,7 @@ var Scenarios = []Scenario{
 			t.Say("prompt", t.Prompt("recall", ""))
 		},
 	},
-	one("slow", "6 60", "deltas some time apart", "wire.flushes"),
+	one("slow", "8 80", "deltas some time apart", "wire.flushes"),
 	one("many", "300", "many deltas at once"),
 	one("large", "100000", "one large delta"),
 	one("idle", "400", "silence, and then an answer"),

@@ -143,8 +143,11 @@ func Capabilities() []string {
 	return slices.Compact(all)
 }
 
+// mostTurns bounds how long one exchange may take, in times of its silence.
+const mostTurns = 10
+
 func (t *Target) wire() wire.Config {
-	return wire.Config{Base: t.Base, Header: t.Header, Timeout: t.Timeout, CA: t.CA, Insecure: t.Insecure, MaxEvent: t.MaxEvent}
+	return wire.Config{Base: t.Base, Header: t.Header, Timeout: t.Timeout, Total: mostTurns * t.Timeout, CA: t.CA, Insecure: t.Insecure, MaxEvent: t.MaxEvent}
 }
 
 func (t *Target) lacks(capability string) bool { return slices.Contains(t.Lacks, capability) }

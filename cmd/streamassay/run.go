@@ -241,12 +241,12 @@ func (j *job) embed() (stop func(), err error) {
 	if err != nil {
 		return nil, exitError{exitInternal, err.Error()}
 	}
-	house := newHouse(dialects, false, reference.Config{Poll: 200 * time.Millisecond})
+	house, prefix := build(dialects, false, reference.Config{Poll: 200 * time.Millisecond})
 	srv := &http.Server{Handler: house, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.Serve(ln) }()
-	bases := house.bases("http://" + ln.Addr().String())
+	at := bases("http://"+ln.Addr().String(), prefix)
 	for i := range j.suites {
-		base, err := url.Parse(bases[j.suites[i].Dialect.Name])
+		base, err := url.Parse(at[j.suites[i].Dialect.Name])
 		if err != nil {
 			return nil, exitError{exitInternal, err.Error()}
 		}

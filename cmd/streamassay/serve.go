@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,14 +113,14 @@ func serve(ctx context.Context, sh shell, l listener, dialects []*dialect.Dialec
 	}
 	defer ln.Close()
 	cfg.Log = slog.New(slog.NewTextHandler(sh.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	house := newHouse(dialects, alone, cfg)
+	house, prefix := build(dialects, alone, cfg)
 	srv := &http.Server{
 		Handler: house, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		ErrorLog: log.New(sh.err, "", 0),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }()
-	base := house.bases("http://" + ln.Addr().String())
+	base := bases("http://"+ln.Addr().String(), prefix)
 	if err := l.announce(base); err != nil {
 		return err
 	}
@@ -135,52 +134,39 @@ func serve(ctx context.Context, sh shell, l listener, dialects []*dialect.Dialec
 	}
 	end, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	house.Shutdown(end)
+	_ = house.Shutdown(end) // what did not end in time is cut off below
 	if srv.Shutdown(end) != nil {
 		_ = srv.Close()
 	}
 	return nil
 }
 
-// A house serves several dialects, each below its name, or one where its document
-// says.
-type house struct {
-	mux     http.Handler
-	servers []*reference.Server
-	prefix  map[string]string // dialect → what its paths begin with
+// A house is a reference server of one dialect or of several.
+type house interface {
+	http.Handler
+	Shutdown(context.Context) error
 }
 
-func newHouse(dialects []*dialect.Dialect, alone bool, cfg reference.Config) *house {
-	h := &house{prefix: map[string]string{}}
-	mux := http.NewServeMux()
+// build makes the server of the dialects, and says what comes before the paths of
+// each: one alone stands where its document says, several below their names.
+func build(dialects []*dialect.Dialect, alone bool, cfg reference.Config) (h house, prefix map[string]string) {
+	prefix = map[string]string{}
 	for _, d := range dialects {
-		s := reference.New(d, reference.Scripted, cfg)
-		h.servers = append(h.servers, s)
-		prefix := ""
-		if !alone {
-			prefix = "/" + d.Name
+		if prefix[d.Name] = "/" + d.Name + d.Base; alone {
+			prefix[d.Name] = d.Base
 		}
-		h.prefix[d.Name] = prefix + d.Base
-		mux.Handle(prefix+"/", http.StripPrefix(prefix, s))
 	}
-	h.mux = mux
-	return h
-}
-
-func (h *house) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.mux.ServeHTTP(w, r) }
-
-// Shutdown lets the streams of all dialects end.
-func (h *house) Shutdown(ctx context.Context) {
-	for _, s := range h.servers {
-		s.Shutdown(ctx)
+	if alone {
+		return reference.New(dialects[0], reference.Scripted, cfg), prefix
 	}
+	return reference.All(dialects, reference.Scripted, cfg), prefix
 }
 
 // bases are the base URLs by dialect.
-func (h *house) bases(root string) map[string]string {
+func bases(root string, prefix map[string]string) map[string]string {
 	all := map[string]string{}
-	for name, prefix := range h.prefix {
-		all[name] = strings.TrimSuffix(root+prefix, "/")
+	for name, p := range prefix {
+		all[name] = root + p
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -26,6 +27,7 @@ type Dialect struct {
 	Base         string             // what every path begins with: "/api/v1/agent", or ""
 	Requirements []spec.Requirement // its catalogue
 
+	files      fs.FS
 	source     *source
 	operations []*Operation
 }
@@ -125,7 +127,7 @@ func (s *shelf) named(name string) (*Dialect, error) {
 }
 
 func load(files fs.FS, family, version string) (*Dialect, error) {
-	d := &Dialect{Name: family + "@" + version, Family: family, Version: version}
+	d := &Dialect{Name: family + "@" + version, Family: family, Version: version, files: files}
 	var err error
 	if d.Requirements, err = readCatalogue(files, family, version); err != nil {
 		return nil, err
@@ -148,10 +150,14 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 	return d, nil
 }
 
-// Document is the OpenAPI document, as JSON or YAML would be read: whole, with
-// what it extends merged in.
+// Document is the OpenAPI document in YAML: as it was written, or, where it extends
+// another, whole, with the other merged in.
 func (d *Dialect) Document() ([]byte, error) {
-	text, err := json.Marshal(d.source.tree)
+	text, err := fs.ReadFile(d.files, d.Family+"/"+d.Version+".yaml")
+	if err != nil || !bytes.Contains(text, []byte("\nx-extends:")) && !bytes.HasPrefix(text, []byte("x-extends:")) {
+		return text, err
+	}
+	text, err = json.Marshal(d.source.tree)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,10 @@ func (d *Dialect) Say(phrase string, e spec.Event) (spec.Request, error) {
 	if !ok {
 		return spec.Request{}, fmt.Errorf("%s has no phrase %q", d.Name, phrase)
 	}
-	r := spec.Request{Method: o.method, Target: o.path, Header: spec.Header{{Name: "Accept", Value: cmp.Or(o.answer, "*/*")}}}
+	r := spec.Request{Method: o.method, Target: o.path, Header: spec.Header{
+		{Name: "Accept", Value: cmp.Or(o.answer, "*/*")},
+		{Name: "Accept-Encoding", Value: "identity"}, // without it every coding would be welcome (RFC 9110 section 12.5.3)
+	}}
 	if template, ok := o.phrases[phrase]; ok {
 		filled, _ := fill(template, &e)
 		r.Header = r.Header.With("Content-Type", o.bodies[0].media)

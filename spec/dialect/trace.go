@@ -31,6 +31,7 @@ func (d *Dialect) Tell(exchanges iter.Seq[spec.Exchange], scripted Scripted, lim
 	return func(yield func(spec.Event) bool) {
 		n := 0
 		for x := range exchanges {
+			x.Response = decoded(x.Response)
 			ask := d.Hear(x.Request)
 			ask.Scripted = bool(scripted)
 			teller := teller{d: d, x: &x, ask: ask, op: d.asked(x), limit: limit, blocks: map[string]string{}}
@@ -201,10 +202,6 @@ func (t *teller) rename(e *spec.Event) {
 func (t *teller) reply() spec.Event {
 	r := t.x.Response
 	e := spec.Event{Kind: spec.Unknown, Nth: -1, Line: 1, Raw: r.Body, HTTP: r.Status, Media: r.Header.MediaType()}
-	if r.Header.Has("Content-Encoding") {
-		e.Kind = spec.Other
-		return e
-	}
 	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -69,22 +68,50 @@ var RunEnds = &spec.Check{
 
 Without it a client cannot tell an answer from half an answer. A stream that was
 asked to end after some silence may end without, and so may one of a run that nobody
-was seen to ask for, if there was silence all along: there may be no such run.`,
+was seen to ask for, if there was silence all along: there may be no such run. A
+conversation that was stopped, whatever its run, is the business of cancel.run-ends.`,
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-		ended, silent, alive := false, true, false
-		stray := ask.Run != "" && ask.Text == "" && len(ask.Parts) == 0
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		var ask spec.Event
+		var stops []spec.Event
+		var open []fate // streams that ended, and their runs had not
+		hear := tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+			return runEnds(p, ask, func(closed spec.Event) { open = append(open, fate{ask: ask, closed: closed}) })
+		})(p)
 		return func(e spec.Event) {
-			silent, alive = silent && !e.Frame(), alive || e.Kind == spec.Comment
 			switch {
-			case terminal(e):
-				ended = true
-			case whole(e) && stray && silent && alive:
-			case (whole(e) || broke(e)) && (ended || ask.Limit == ""):
-				p.Judge(e, ended, "the stream ended, and its run had not")
+			case e.Kind == spec.Asked:
+				ask = e
+			case e.Kind == spec.CancelAccepted && ask.Run == "":
+				stops = append(stops, ask)
+			case e.Kind == "":
+				for _, f := range open {
+					if !slices.ContainsFunc(stops, f.concerns) {
+						p.Judge(f.closed, false, "the stream ended, and its run had not")
+					}
+				}
 			}
+			hear(e)
 		}
-	}),
+	},
+}
+
+// runEnds calls open at the end of a telling that owes the end of its run.
+func runEnds(p *spec.Pass, ask spec.Event, open func(closed spec.Event)) func(spec.Event) {
+	ended, silent, alive := false, true, false
+	stray := ask.Run != "" && ask.Text == "" && len(ask.Parts) == 0
+	return func(e spec.Event) {
+		silent, alive = silent && !e.Frame(), alive || e.Kind == spec.Comment
+		switch {
+		case terminal(e):
+			ended = true
+		case !whole(e) && !broke(e):
+		case ended:
+			p.Judge(e, true, "")
+		case ask.Limit == "" && !(whole(e) && stray && silent && alive):
+			open(e)
+		}
+	}
 }
 
 // RunEndsOnce judges how often the end is told.
@@ -261,72 +288,6 @@ Whether the times have to be told is the schema's business.`,
 			}
 		}
 	}),
-}
-
-// OutputIsComplete judges the summary at the end of a run.
-var OutputIsComplete = &spec.Check{
-	ID: "run.output-is-complete",
-	Doc: `the end of a run lists the messages that were completed, in the order in which they were
-
-A message that ended otherwise than its run, because it failed, may be listed or not.`,
-	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
-	Watch: outputs(func(p *spec.Pass, e spec.Event, told []spec.Event, listed []spec.Event) {
-		optional := map[string]bool{}
-		for _, t := range told {
-			optional[t.Message] = t.Status != "" && e.Status != "" && t.Status != e.Status
-		}
-		owed := func(list []spec.Event) string {
-			return ids(slices.DeleteFunc(slices.Clone(list), func(m spec.Event) bool { return optional[m.Message] }))
-		}
-		want, got := owed(told), owed(listed)
-		p.Judge(e, want == got, "the messages %s were completed, the run lists %s", want, got)
-	}),
-}
-
-// OutputMatches judges the messages in the summary.
-var OutputMatches = &spec.Check{
-	ID: "run.output-matches",
-	Doc: `the messages that the end of a run lists are the ones that were told
-
-What only one of the two tells cannot differ.`,
-	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
-	Watch: outputs(func(p *spec.Pass, e spec.Event, told []spec.Event, listed []spec.Event) {
-		for _, l := range listed {
-			for _, t := range told {
-				if t.Message != l.Message || t.Message == "" {
-					continue
-				}
-				p.Judge(e, agree(t, l), "message %s was told as %s, and is listed as %s", t.Message, describe(t), describe(l))
-			}
-		}
-	}),
-}
-
-// agree says that two tellings of a message do not contradict each other.
-func agree(a, b spec.Event) bool {
-	either := func(x, y string) bool { return x == y || x == "" || y == "" }
-	return either(a.Role, b.Role) && either(a.Type, b.Type) &&
-		(len(a.Parts) == 0 || len(b.Parts) == 0 || slices.EqualFunc(partValues(a.Parts), partValues(b.Parts), sameValue))
-}
-
-// outputs lets a rule see what was completed in a run and what its end lists. The
-// end of a message may leave out what its start said.
-func outputs(judge func(p *spec.Pass, end spec.Event, told, listed []spec.Event)) watch {
-	return tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		var told []spec.Event
-		opened := map[string]spec.Event{}
-		return func(e spec.Event) {
-			switch {
-			case aboutMessage(e) && e.Kind.Phase() == "end":
-				e.Role, e.Type = cmp.Or(e.Role, opened[e.Message].Role), cmp.Or(e.Type, opened[e.Message].Type)
-				told = append(told, e)
-			case aboutMessage(e):
-				opened[e.Message] = e
-			case e.Kind == spec.RunEnd && (len(e.Parts) > 0 || len(told) > 0):
-				judge(p, e, told, e.Parts)
-			}
-		}
-	})
 }
 
 // StaysFailed judges what comes after a failure.

@@ -95,6 +95,9 @@ func recorded(t *testing.T, folder string) (rows []string) {
 					level = r.Level
 				}
 			}
+			if level == spec.May { // nothing that is only permitted is broken
+				continue
+			}
 			message := strings.Join(strings.Fields(first[k]), " ")
 			if len(message) > 160 {
 				message = strings.ToValidUTF8(message[:160], "") + "…"
@@ -127,9 +130,6 @@ func decided(t *testing.T, rows []string) {
 	for _, row := range rows {
 		f := strings.Split(row, "\t")
 		key := f[0] + "\t" + f[2]
-		if f[3] == string(spec.May) {
-			continue
-		}
 		if decisions[key] == "" {
 			t.Errorf("%s: nobody has decided who is wrong: %s", key, row)
 		}

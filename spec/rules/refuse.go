@@ -112,7 +112,7 @@ without fault was accepted by the same operation, no refusal counts for it. The 
 is the last request without fault before the faulty one. Statuses that speak of who
 asks, or of how busy the server is (401, 429, 503), say nothing about the fault; that
 something is not there, or not allowed, counts as an answer to the fault only where a
-request without one was accepted.`,
+request without one was accepted for the same thread.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		operations := map[string]*desk{}
 		deal := func(x dealing) {
@@ -121,7 +121,7 @@ request without one was accepted.`,
 			}
 			d := operations[x.ask.Op]
 			if d == nil {
-				d = &desk{}
+				d = &desk{served: map[string]bool{}}
 				operations[x.ask.Op] = d
 			}
 			d.deal(p, x)
@@ -132,7 +132,8 @@ request without one was accepted.`,
 
 // A desk is where one operation's requests are dealt with.
 type desk struct {
-	accepted bool
+	accepted bool            // some request without fault
+	served   map[string]bool // for these threads
 	twin     *dealing
 	waiting  []func() // judgements that count if a request without fault is accepted
 }
@@ -140,6 +141,7 @@ type desk struct {
 func (d *desk) deal(p *spec.Pass, x dealing) {
 	if x.ask.Whole() {
 		d.twin = &x
+		d.served[x.ask.Thread] = d.served[x.ask.Thread] || x.accepted()
 		if x.accepted() && !d.accepted {
 			d.accepted = true
 			for _, judge := range d.waiting {
@@ -165,9 +167,10 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 		judge := func() {
 			p.Judge(evidence, x.meets(demand), "%v; the answer is %v, the document wants %s", why, x, demanded(demand))
 		}
-		if (x.meets(demand) || stateful(x.status)) && !d.accepted {
+		switch {
+		case x.meets(demand) && !d.accepted:
 			d.waiting = append(d.waiting, judge)
-		} else {
+		case x.meets(demand) || !stateful(x.status) || d.served[x.ask.Thread]:
 			judge()
 		}
 	}

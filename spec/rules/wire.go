@@ -20,23 +20,35 @@ var OpensStream = &spec.Check{
 	Doc: `a request for a stream that has no fault is answered 200 with text/event-stream
 
 A client opens an event source on nothing else. Statuses that speak of who asks or
-of the state of things (401, 403, 404, 409, 410, 429, 503) are not judged here.`,
+of the state of things (401, 403, 404, 409, 410, 429, 503) are not judged here, nor
+is the refusal of a cursor that the server was not seen to hand out.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ask spec.Event
+		known := map[string]bool{"": true} // cursors
 		return func(e spec.Event) {
+			known[e.Cursor] = known[e.Cursor] || e.Frame()
 			switch {
 			case e.Kind == spec.Asked:
 				ask = e
 			case e.Kind != spec.Answered || !ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
 			case ask.Header == nil && e.HTTP != 200: // nobody wrote down what was asked
+			case e.HTTP/100 == 4 && !known[ask.Cursor]:
 			case e.HTTP/100 == 4 && len(ask.Upheld) > 0: // the business of accept.as-documented
 			case e.HTTP == 0:
 				p.Judge(e, false, "no answer came: %v", e.Err)
+			case encoded(e) && ask.Header.Get("Accept-Encoding") == "identity":
+				p.Judge(e, false, "the answer is encoded as %s, which was not asked for", e.Header.Get("Content-Encoding"))
 			default:
 				p.Judge(e, e.HTTP == 200 && e.Streams(), "the answer is %d with content type %q", e.HTTP, e.Header.Get("Content-Type"))
 			}
 		}
 	},
+}
+
+// encoded says that a body has a content coding.
+func encoded(answer spec.Event) bool {
+	coding := answer.Header.Get("Content-Encoding")
+	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
 // FramesAreJSON judges every frame's data.

@@ -1,0 +1,82 @@
+package reference
+
+import (
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+func TestMemory(t *testing.T) {
+	each(t, func(t *testing.T, d *dialect.Dialect) {
+		k := newDesk(t, d, Scripted, Config{})
+		defer k.close()
+		if got := k.text("conformance:recall"); got != "nothing" {
+			t.Errorf("before anything was said: %q", got)
+		}
+		if got := k.text("conformance:recall"); got != "conformance:recall" {
+			t.Errorf("after that: %q", got)
+		}
+		k.text("what?")
+		if got := k.text("conformance:recall"); got != "what?" {
+			t.Errorf("recalled %q", got)
+		}
+		k.thread = "550e8400-e29b-41d4-a716-446655440009"
+		if got := k.text("conformance:recall"); got != "nothing" {
+			t.Errorf("another conversation recalled %q", got)
+		}
+	})
+}
+
+// History that the client repeats counts as said.
+func TestRepeatedHistory(t *testing.T) {
+	k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+	defer k.close()
+	if got := says(k.hear("history", spec.Event{Text: "conformance:recall"})); got != "Is it sunny in Beijing?" {
+		t.Errorf("recalled %q", got)
+	}
+}
+
+// A call is left to the client, which answers it in its next request.
+func TestClientTool(t *testing.T) {
+	each(t, func(t *testing.T, d *dialect.Dialect) {
+		if _, ok := d.Phrase("tool-result"); !ok {
+			return
+		}
+		k := newDesk(t, d, Scripted, Config{})
+		defer k.close()
+		events := k.hear("tool-offer", spec.Event{Text: `conformance:client-tool {"n":7}`, Name: "paint"})
+		id, args, results := "", "", 0
+		for _, e := range events {
+			switch e.Kind {
+			case spec.ToolStart, spec.ToolCall:
+				id, args = e.Call, args+e.Text
+				if e.Name != "paint" {
+					t.Errorf("called %q", e.Name)
+				}
+			case spec.ToolDelta:
+				args += e.Text
+			case spec.ToolResult:
+				results++
+			}
+		}
+		if id == "" || args != `{"n":7}` || results != 0 {
+			t.Errorf("call %q, arguments %q, %d results", id, args, results)
+		}
+		if got := says(k.hear("tool-result", spec.Event{Call: id, Text: "painted"})); got != "tool said: painted" {
+			t.Errorf("then said %q", got)
+		}
+	})
+}
+
+func TestInterrupt(t *testing.T) {
+	k := newDesk(t, named(t, "agkit@0.0.10"), Scripted, Config{})
+	defer k.close()
+	asked := last(k.hear("prompt", spec.Event{Text: `conformance:interrupt {"q":"delete?"}`}), spec.Interrupt)
+	if asked.ID == "" || asked.Text != `{"q":"delete?"}` {
+		t.Errorf("interrupt %q with %s", asked.ID, asked.Text)
+	}
+	if got := says(k.hear("resume", spec.Event{ID: asked.ID, Text: "approved"})); got != `resumed with: "approved"` {
+		t.Errorf("then said %q", got)
+	}
+}

@@ -1,0 +1,120 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// MostRaw bounds the bytes of a frame or body that a finding shows. The transcript
+// has all of them.
+const MostRaw = 4 << 10
+
+// mostPointer bounds a JSON Pointer, in bytes: its names are the target's.
+const mostPointer = 512
+
+// Entry is what one check concluded in one scenario.
+//
+// A result may be bad without any finding: a promise that was not kept. That
+// promise is then the one thing that was judged, so that 0 judgements always mean
+// that nothing can be concluded.
+func Entry(scenario string, r spec.Result) Check {
+	c := Check{
+		ID: r.Duty.Check.ID, Title: r.Duty.Check.Title(), Level: r.Duty.Level(), Scenario: scenario,
+		Verdict: r.Verdict, Judged: r.Judged, Note: text([]byte(r.Note), MostRaw), Dropped: r.Dropped,
+		Findings: []Finding{}, Requirements: []string{},
+	}
+	if c.Judged == 0 && (c.Verdict == spec.Warned || c.Verdict == spec.Failed) {
+		c.Judged = 1
+	}
+	for _, law := range r.Duty.Laws {
+		c.Requirements = append(c.Requirements, law.ID)
+	}
+	for _, f := range r.Findings {
+		c.Findings = append(c.Findings, finding(f, r.Duty.Law(f)))
+	}
+	return c
+}
+
+func finding(f spec.Finding, law spec.Requirement) Finding {
+	e := f.Event
+	found := Finding{
+		Message: text([]byte(f.Message), MostRaw), Requirement: law.ID,
+		Exchange: e.Exchange, Line: e.Line, Offset: e.Offset, Raw: text(e.Raw, MostRaw),
+	}
+	if nth := e.Nth; nth >= 0 {
+		found.Event = &nth
+	}
+	// A pointer leads into what the target sent: what is wrong with a request was
+	// wrong on purpose. Of several wrong places none is the place.
+	if e.Kind != spec.Asked && len(e.Broken) == 1 {
+		found.Pointer = text([]byte(e.Broken[0].Pointer), mostPointer)
+	}
+	return found
+}
+
+// text makes valid UTF-8 of bytes: every byte that is not part of a character
+// becomes U+FFFD, so that their number can still be seen. Of more than most bytes
+// the first are shown, and the number of those that are left out.
+func text(b []byte, most int) string {
+	shown := b
+	if len(b) > most {
+		shown = b[:wholeRunes(b, most)]
+	}
+	s := string(shown)
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
+	}
+	if left := len(b) - len(shown); left > 0 {
+		s += leftOut(left)
+	}
+	return s
+}
+
+// wholeRunes is the largest length up to most at which no character is cut.
+func wholeRunes(b []byte, most int) int {
+	for n := most; n > most-utf8.UTFMax && n > 0; n-- {
+		if utf8.RuneStart(b[n]) {
+			return n
+		}
+	}
+	return most // that is not text; any cut is as good
+}
+
+const leftOutMark = " … ("
+
+// leftOut is the note in place of n bytes.
+func leftOut(n int) string { return fmt.Sprintf("%s%d more bytes)", leftOutMark, n) }
+
+// untilLeftOut takes that note off again.
+func untilLeftOut(s string) (shown, note string) {
+	if i := strings.LastIndex(s, leftOutMark); i >= 0 && strings.HasSuffix(s, " more bytes)") {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+// Requirements are a catalogue's in its order, each with the worst verdict that the
+// results have on it: silent where none has, and where none can.
+func Requirements(catalogue []spec.Requirement, results []spec.Result) []Requirement {
+	worst := map[string]spec.Verdict{}
+	for _, r := range results {
+		for _, law := range r.Duty.Laws {
+			worst[law.ID] = max(worst[law.ID], r.On(law))
+		}
+	}
+	all := make([]Requirement, 0, len(catalogue))
+	for _, law := range catalogue {
+		r := Requirement{
+			ID: law.ID, Level: law.Level, Verdict: worst[law.ID], Quote: law.Quote, Source: law.Source,
+			Checks: append([]string{}, law.Checks...), Excluded: law.Excluded,
+		}
+		if law.Excluded != nil {
+			r.Verdict = spec.Silent
+		}
+		all = append(all, r)
+	}
+	return all
+}

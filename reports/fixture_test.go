@@ -1,0 +1,77 @@
+package reports
+
+import (
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// hostile is what a server could send to whoever looks at a report of it: it sets
+// the title of the terminal, clears the screen in two spellings, turns the writing
+// around, closes elements, fences and literals, and is not UTF-8.
+const hostile = "data: {\"a\":\"\x1b]0;owned\a\x1b[2J\u009b2J\u202egnp\u200b</pre><script>alert(1)</script>]]>```\"}\r\ndata: \xff\xfe\x00|*_[x](http://evil)\n\n"
+
+func nth(n int) *int { return &n }
+
+// sample is a report in which everything occurs that a report can have.
+func sample() *Report {
+	r := &Report{
+		Tool: "streamassay", Version: "1.2.3", Target: "http://127.0.0.1:4010/api/v1/agent", Seed: 42, DurationMS: 3140,
+		Started:  time.Date(2026, 1, 31, 13, 0, 0, 5e8, time.FixedZone("CET", 3600)),
+		Dialects: []Dialect{bad(), good()},
+	}
+	r.Conclude(Options{})
+	return r
+}
+
+func bad() Dialect {
+	return Dialect{
+		Dialect: "talk@2",
+		Requirements: []Requirement{
+			{ID: "talk.frames.json", Level: spec.Must, Verdict: spec.Failed, Quote: "每个事件都必须是一个完整的 JSON 对象，客户端逐条解析，不会等待后续的数据。", Source: "doc.txt:12-14", Checks: []string{"wire.frames-are-json"}},
+			{ID: "talk.run.closes", Level: spec.Must, Verdict: spec.Failed, Quote: "The stream ends when the run has ended.", Source: "doc.txt:20", Checks: []string{"run.closes"}},
+			{ID: "talk.seq", Level: spec.Should, Verdict: spec.Warned, Quote: "numbers *should* rise by `1`", Source: "doc.txt:31; observed: server 1.1", Checks: []string{"sequence.rises"}},
+			{ID: "talk.names", Level: spec.May, Verdict: spec.Passed, Quote: "may have a name", Source: "doc.txt:40", Checks: []string{"names"}},
+			{ID: "talk.resume", Level: spec.Must, Verdict: spec.Error, Quote: "can be resumed", Source: "doc.txt:50", Checks: []string{"resume.suffix"}},
+			{ID: "talk.tool", Level: spec.Must, Verdict: spec.Skipped, Quote: "tools", Source: "doc.txt:60", Checks: []string{"tool.nests"}},
+			{ID: "talk.idle", Level: spec.Should, Verdict: spec.Silent, Quote: "keeps alive", Source: "doc.txt:70", Checks: []string{"wire.keeps-alive"}},
+			{ID: "talk.client", Level: spec.Must, Quote: "the client repeats the id", Source: "doc.txt:80", Checks: []string{}, Excluded: &spec.Exclusion{Kind: "client", Reason: "it obliges the client"}},
+		},
+		Checks: []Check{
+			{
+				ID: "wire.frames-are-json", Title: "every frame's data is one JSON object", Level: spec.Must, Scenario: "text", Verdict: spec.Failed, Judged: 7,
+				Findings: []Finding{{
+					Message: "the frame cannot be read: invalid character '\x1b' in string", Requirement: "talk.frames.json",
+					Exchange: 0, Event: nth(3), Line: 9, Offset: 211, Raw: text([]byte(hostile), MostRaw), Pointer: "/delta",
+				}},
+				Requirements: []string{"talk.frames.json"}, Curl: "curl -sN -i --data-binary '{\"text\":\"世界\"}' 'http://127.0.0.1:4010/api/v1/agent/runs'", Transcript: "out/talk@2/text.txtar",
+			},
+			{ID: "wire.frames-are-json", Title: "every frame's data is one JSON object", Level: spec.Must, Scenario: "many", Verdict: spec.Failed, Judged: 1, Findings: []Finding{{Message: "the same again"}}, Requirements: []string{"talk.frames.json"}},
+			{ID: "run.closes", Title: "a stream ends after its run", Level: spec.Must, Scenario: "text", Verdict: spec.Failed, Judged: 1, Note: "the target never gave this check anything to judge in text, which it claims", Requirements: []string{"talk.run.closes"}},
+			{ID: "sequence.rises", Title: "sequence numbers rise by one", Level: spec.Should, Scenario: "text", Verdict: spec.Warned, Judged: 9, Dropped: 7, Requirements: []string{"talk.seq"}, Findings: jumps(5)},
+			{ID: "names", Title: "names are names", Level: spec.May, Scenario: "text", Verdict: spec.Passed, Judged: 2, Requirements: []string{"talk.names"}},
+			{ID: "resume.suffix", Title: "what is resumed is the rest", Level: spec.Must, Scenario: "resume", Verdict: spec.Error, Note: "could not tell: connection refused", Requirements: []string{"talk.resume"}},
+			{ID: "tool.nests", Title: "tool calls nest", Level: spec.Must, Scenario: "tool", Verdict: spec.Skipped, Note: "the target lacks tool", Requirements: []string{"talk.tool"}},
+			{ID: "wire.keeps-alive", Title: "silence is broken by comments", Level: spec.Should, Scenario: "idle", Verdict: spec.Silent, Requirements: []string{"talk.idle"}},
+		},
+	}
+}
+
+func good() Dialect {
+	return Dialect{
+		Dialect:      "hello@1.0",
+		Requirements: []Requirement{{ID: "hello.says", Level: spec.Must, Verdict: spec.Passed, Quote: "says hello", Source: "hello.txt:1", Checks: []string{"says"}}},
+		Checks:       []Check{{ID: "says", Title: "it says something", Level: spec.Must, Scenario: "text", Verdict: spec.Passed, Judged: 1, Requirements: []string{"hello.says"}}},
+	}
+}
+
+func jumps(n int) (all []Finding) {
+	for i := range n {
+		all = append(all, Finding{
+			Message: "the number jumps" + strings.Repeat("!", i), Requirement: "talk.seq",
+			Event: nth(i), Line: 3 * i, Offset: 10 * i, Raw: "data: {\"n\":7}\n\n",
+		})
+	}
+	return all
+}

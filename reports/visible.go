@@ -1,0 +1,140 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// columns is how wide a report for people is.
+const columns = 100
+
+// visible spells out what a terminal or a browser might obey instead of showing:
+// control characters, directions, characters without width. It leaves letters of
+// all languages alone. What a target sends never reaches a screen but through here.
+func visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case unicode.IsGraphic(r):
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}
+
+// words makes one line of a text, with single spaces.
+func words(s string) string { return visible(strings.Join(strings.Fields(s), " ")) }
+
+// clip shortens a text to a number of columns, and says by how much.
+func clip(s string, most int) string {
+	at := 0
+	for i, r := range s {
+		if at += width(r); at > most {
+			return fmt.Sprintf("%s … (%d more characters)", s[:i], len([]rune(s[i:])))
+		}
+	}
+	return s
+}
+
+// wrap breaks a text into lines of at most so many columns: between words, and
+// between characters of scripts that do not separate words; elsewhere only in a
+// word that is longer than a line. Every line after the first begins with indent,
+// which is not counted.
+func wrap(s, indent string, most int) string {
+	var lines []string
+	var now strings.Builder
+	at := 0
+	newLine := func() {
+		lines = append(lines, strings.TrimRight(now.String(), " "))
+		now.Reset()
+		at = 0
+	}
+	for _, piece := range pieces(s) {
+		if w := span(strings.TrimRight(piece, " ")); at > 0 && at+w > most && w <= most {
+			newLine()
+		}
+		for _, r := range piece {
+			if at+width(r) > most && r != ' ' {
+				newLine()
+			}
+			now.WriteRune(r)
+			at += width(r)
+		}
+	}
+	newLine()
+	return strings.Join(lines, "\n"+indent)
+}
+
+// chop breaks a text into lines of at most so many columns, wherever that is.
+func chop(s string, most int) (lines []string) {
+	from, at := 0, 0
+	for i, r := range s {
+		if at+width(r) > most {
+			lines, from, at = append(lines, s[from:i]), i, 0
+		}
+		at += width(r)
+	}
+	return append(lines, s[from:])
+}
+
+// pieces are the parts of a text between which a line may break; spaces belong to
+// the piece before them.
+func pieces(s string) (all []string) {
+	from := 0
+	runes := []rune(s)
+	for i := 1; i <= len(runes); i++ {
+		if i == len(runes) || runes[i-1] == ' ' && runes[i] != ' ' || ideograph(runes[i-1]) && ideograph(runes[i]) {
+			all = append(all, string(runes[from:i]))
+			from = i
+		}
+	}
+	return all
+}
+
+// ideograph says that a line may break on both sides of a character. Punctuation
+// is not among them: it stays with what is before it.
+func ideograph(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}
+
+func span(s string) (n int) {
+	for _, r := range s {
+		n += width(r)
+	}
+	return n
+}
+
+// wide are the blocks whose characters take two columns (Unicode Standard Annex
+// 11), as coarsely as a line break needs it.
+var wide = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0xa4cf, Stride: 1},
+		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1},
+		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
+	},
+	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+}
+
+// width is how many columns a character takes.
+func width(r rune) int {
+	switch {
+	case unicode.Is(wide, r):
+		return 2
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	}
+	return 1
+}

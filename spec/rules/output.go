@@ -1,0 +1,74 @@
+package rules
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// OutputIsComplete judges the summary at the end of a run.
+var OutputIsComplete = &spec.Check{
+	ID: "run.output-is-complete",
+	Doc: `the end of a run lists the messages that were completed, in the order in which they were
+
+A message that ended otherwise than its run, because it failed, may be listed or not.`,
+	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
+	Watch: outputs(func(p *spec.Pass, e spec.Event, told []spec.Event, listed []spec.Event) {
+		optional := map[string]bool{}
+		for _, t := range told {
+			optional[t.Message] = t.Status != "" && e.Status != "" && t.Status != e.Status
+		}
+		owed := func(list []spec.Event) string {
+			return ids(slices.DeleteFunc(slices.Clone(list), func(m spec.Event) bool { return optional[m.Message] }))
+		}
+		want, got := owed(told), owed(listed)
+		p.Judge(e, want == got, "the messages %s were completed, the run lists %s", want, got)
+	}),
+}
+
+// OutputMatches judges the messages in the summary.
+var OutputMatches = &spec.Check{
+	ID: "run.output-matches",
+	Doc: `the messages that the end of a run lists are the ones that were told
+
+What only one of the two tells cannot differ.`,
+	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
+	Watch: outputs(func(p *spec.Pass, e spec.Event, told []spec.Event, listed []spec.Event) {
+		for _, l := range listed {
+			for _, t := range told {
+				if t.Message != l.Message || t.Message == "" {
+					continue
+				}
+				p.Judge(e, agree(t, l), "message %s was told as %s, and is listed as %s", t.Message, describe(t), describe(l))
+			}
+		}
+	}),
+}
+
+// agree says that two tellings of a message do not contradict each other.
+func agree(a, b spec.Event) bool {
+	either := func(x, y string) bool { return x == y || x == "" || y == "" }
+	return either(a.Role, b.Role) && either(a.Type, b.Type) &&
+		(len(a.Parts) == 0 || len(b.Parts) == 0 || slices.EqualFunc(partValues(a.Parts), partValues(b.Parts), sameValue))
+}
+
+// outputs lets a rule see what was completed in a run and what its end lists. The
+// end of a message may leave out what its start said.
+func outputs(judge func(p *spec.Pass, end spec.Event, told, listed []spec.Event)) watch {
+	return tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		var told []spec.Event
+		opened := map[string]spec.Event{}
+		return func(e spec.Event) {
+			switch {
+			case aboutMessage(e) && e.Kind.Phase() == "end":
+				e.Role, e.Type = cmp.Or(e.Role, opened[e.Message].Role), cmp.Or(e.Type, opened[e.Message].Type)
+				told = append(told, e)
+			case aboutMessage(e):
+				opened[e.Message] = e
+			case e.Kind == spec.RunEnd && (len(e.Parts) > 0 || len(told) > 0):
+				judge(p, e, told, e.Parts)
+			}
+		}
+	})
+}
