@@ -56,10 +56,11 @@ func (d Dialect) doubts(v spec.Verdict) []doubt {
 		if c.Verdict != v {
 			continue
 		}
-		i := slices.IndexFunc(all, func(o doubt) bool { return o.Why == c.headline() })
+		why := strings.TrimPrefix(c.headline(), "could not tell: ") // the title says so
+		i := slices.IndexFunc(all, func(o doubt) bool { return o.Why == why })
 		if i < 0 {
 			i = len(all)
-			all = append(all, doubt{Why: c.headline()})
+			all = append(all, doubt{Why: why})
 		}
 		o := &all[i]
 		if !slices.Contains(o.Checks, c.ID) {

@@ -93,21 +93,19 @@ func (r *Report) writeHead(b *strings.Builder, s Style) {
 		var t tally
 		t.count(d)
 		v := d.worst()
-		fmt.Fprintf(b, "  %s  %-*s  %s  %s\n", s.verdict(v, fmt.Sprintf("%-7s", v)), wide, visible(d.Dialect), t, s.paint(dim, t.besides(d)))
+		numbers := wrap(t.String()+"  "+t.besides(d), strings.Repeat(" ", wide+13), columns-wide-13)
+		fmt.Fprintf(b, "  %s  %-*s  %s\n", s.verdict(v, fmt.Sprintf("%-7s", v)), wide, visible(d.Dialect), numbers)
 	}
 	b.WriteString("\n")
 }
 
 // besides is what else there is to know about the numbers of a dialect.
 func (t tally) besides(d Dialect) string {
-	s := "1 check entry"
-	if len(d.Checks) != 1 {
-		s = fmt.Sprintf("%d check entries", len(d.Checks))
-	}
+	s := fmt.Sprintf("(%d checks in scenarios", len(d.Checks))
 	if t.excluded > 0 {
-		s += fmt.Sprintf("; %s that no check can judge", several(t.excluded, "requirement"))
+		s += fmt.Sprintf("; %d that no check can judge", t.excluded)
 	}
-	return "(" + s + ")"
+	return s + ")"
 }
 
 // write tells of one check that did not pass.

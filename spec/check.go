@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"strings"
@@ -112,7 +113,7 @@ func (s *speech) hear(e Event) {
 		s.streams = e.HTTP == 200 && e.Streams()
 	case e.Kind == Closed:
 		s.whole = s.whole || s.streams && s.said && !s.wrong &&
-			(s.opened || !s.opens) && (s.ended || !s.ends) && (e.Err == nil || e.Err == ErrLeft)
+			(s.opened || !s.opens) && (s.ended || !s.ends) && (e.Err == nil || errors.Is(e.Err, ErrLeft))
 	case e.Kind == Comment || e.Kind == Rest || e.Kind == Other:
 	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Unknown || e.Kind == RunRefused:
 		s.wrong = true

@@ -1,0 +1,115 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/xml"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// What a viewer reads, in a viewer's own words.
+type viewed struct {
+	XMLName  xml.Name `xml:"testsuites"`
+	Tests    int      `xml:"tests,attr"`
+	Failures int      `xml:"failures,attr"`
+	Errors   int      `xml:"errors,attr"`
+	Skipped  int      `xml:"skipped,attr"`
+	Suites   []struct {
+		Name     string `xml:"name,attr"`
+		Tests    int    `xml:"tests,attr"`
+		Failures int    `xml:"failures,attr"`
+		Errors   int    `xml:"errors,attr"`
+		Skipped  int    `xml:"skipped,attr"`
+		Cases    []struct {
+			Class   string  `xml:"classname,attr"`
+			Name    string  `xml:"name,attr"`
+			Failure *remark `xml:"failure"`
+			Error   *remark `xml:"error"`
+			Skipped *remark `xml:"skipped"`
+			Out     string  `xml:"system-out"`
+		} `xml:"testcase"`
+	} `xml:"testsuite"`
+}
+
+type remark struct {
+	Type    string `xml:"type,attr"`
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+func view(t *testing.T, r *Report) (v viewed) {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteJUnit(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(b.String(), "<?xml ") || !utf8.Valid(b.Bytes()) {
+		t.Errorf("not XML in UTF-8: %.60q", b.String())
+	}
+	if err := xml.Unmarshal(b.Bytes(), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestJUnit(t *testing.T) {
+	v := view(t, sample())
+	if v.Tests != 9 || v.Failures != 3 || v.Errors != 1 || v.Skipped != 2 || len(v.Suites) != 2 {
+		t.Fatalf("%+v", v)
+	}
+	s := v.Suites[0]
+	if s.Name != "talk@2" || s.Tests != 8 || s.Failures != 3 || s.Errors != 1 || s.Skipped != 2 || len(s.Cases) != 8 {
+		t.Errorf("%+v", s)
+	}
+	broken := s.Cases[0]
+	if broken.Class != "talk@2.text" || broken.Name != "wire.frames-are-json: every frame's data is one JSON object" || broken.Failure == nil || broken.Error != nil || broken.Skipped != nil {
+		t.Fatalf("%+v", broken)
+	}
+	if f := broken.Failure; f.Type != "MUST" || f.Message != `the frame cannot be read: invalid character '\x1b' in string` {
+		t.Errorf("%+v", f)
+	}
+	for _, part := range []string{"exchange 0, event 3, line 9, byte 211, at /delta", `\x1b]0;owned\x07`, "<script>", "]]>", "MUST talk.frames.json: “每个事件都必须", "(doc.txt:12-14)",
+		`curl -sN -i --data-binary '{"text":"世界"}' 'http://127.0.0.1:4010/api/v1/agent/runs'`, "out/talk@2/text.txtar", "streamassay explain wire.frames-are-json"} {
+		if !strings.Contains(broken.Failure.Text, part) {
+			t.Errorf("the failure does not say %s:\n%s", part, broken.Failure.Text)
+		}
+	}
+	if n := s.Cases[2].Failure; n == nil || !strings.Contains(n.Message, "which it claims") {
+		t.Errorf("a promise that was not kept: %+v", n)
+	}
+	if w := s.Cases[3]; w.Failure != nil || w.Error != nil || w.Skipped != nil || !strings.Contains(w.Out, "warned: the number jumps") || !strings.Contains(w.Out, "and 9 more") {
+		t.Errorf("a warning: %+v", w)
+	}
+	if p := s.Cases[4]; p.Failure != nil || p.Error != nil || p.Skipped != nil || p.Out != "" {
+		t.Errorf("a pass: %+v", p)
+	}
+	if e := s.Cases[5]; e.Error == nil || e.Failure != nil || e.Error.Message != "could not tell: connection refused" {
+		t.Errorf("an error: %+v", e)
+	}
+	for i, want := range map[int]string{6: "skipped: the target lacks tool", 7: "silent: nothing in this scenario exercised it"} {
+		if c := s.Cases[i]; c.Skipped == nil || c.Skipped.Message != want || c.Failure != nil {
+			t.Errorf("%+v, want %s", c, want)
+		}
+	}
+}
+
+// Whatever bytes there are, wherever they are: it stays XML.
+func TestJUnitOfAnyBytes(t *testing.T) {
+	var every []byte
+	for c := range 256 {
+		every = append(every, byte(c))
+	}
+	s := string(every) + "\ufffe\uffff]]>\u2028"
+	c := Check{ID: s, Title: s, Level: spec.Level(s), Scenario: s, Note: s, Curl: s, Transcript: s, Findings: []Finding{{Message: s, Raw: s, Pointer: s, Requirement: s}}}
+	r := &Report{Target: s}
+	for v := spec.Silent; v <= spec.Error; v++ {
+		c.Verdict = v
+		r.Dialects = append(r.Dialects, Dialect{Dialect: s, Requirements: []Requirement{{ID: s, Quote: s, Source: s}}, Checks: []Check{c}})
+	}
+	if v := view(t, r); len(v.Suites) != 6 {
+		t.Errorf("%d suites", len(v.Suites))
+	}
+}

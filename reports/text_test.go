@@ -1,0 +1,206 @@
+package reports
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+func textOf(t *testing.T, r *Report, s Style) string {
+	t.Helper()
+	var b strings.Builder
+	if err := WriteText(&b, r, s); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// What a target sent never reaches a terminal, or an editor, as a command.
+func TestNothingCommandsTheScreen(t *testing.T) {
+	evil := "a\x1b[31mb\x9bc\u009b2Jd\u202ee\u2066f\ufeffg\x00h\x7fi\bj\vk\u2028l\u00adm\U000e0001n\xffo"
+	c := Check{
+		ID: evil, Title: evil, Scenario: evil, Note: evil, Curl: evil, Transcript: evil, Requirements: []string{evil},
+		Findings: []Finding{{Message: evil, Raw: evil, Pointer: evil, Requirement: evil}, {Message: "x", Raw: "\n\n\x1b\r\r"}},
+	}
+	r := &Report{Tool: evil, Version: evil, Target: evil}
+	for v := spec.Silent; v <= spec.Error; v++ {
+		c.Verdict = v
+		laws := []Requirement{{ID: evil, Quote: evil, Source: evil, Checks: []string{evil}}, {ID: "x", Excluded: &spec.Exclusion{Kind: evil, Reason: evil}}}
+		r.Dialects = append(r.Dialects, Dialect{Dialect: evil, Requirements: laws, Checks: []Check{c, {ID: "y", Verdict: v, Requirements: []string{evil}}}})
+	}
+	for name, out := range map[string]string{
+		"text": textOf(t, r, Style{}), "verbose": textOf(t, r, Style{Verbose: true}),
+		"markdown": formatted(t, "markdown", r), "html": formatted(t, "html", r), "junit": formatted(t, "junit", r),
+	} {
+		for i, char := range out {
+			if char != '\n' && !unicode.IsGraphic(char) {
+				t.Errorf("%s: %U after %q", name, char, out[max(0, i-60):i])
+				break
+			}
+		}
+	}
+	if colored := textOf(t, r, Style{Color: true}); strings.Count(colored, "\x1b[31mb") != 0 || !strings.Contains(colored, `\x1b[31mb`) {
+		t.Error("the target's colour is on the screen, or its bytes are not")
+	}
+}
+
+func formatted(t *testing.T, name string, r *Report) string {
+	t.Helper()
+	f, err := Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	if err := f.Write(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestTextSaysWhatIsNeeded(t *testing.T) {
+	out := textOf(t, sample(), Style{})
+	joined := strings.Join(strings.Fields(out), " ")
+	for _, part := range []string{
+		"FAILED wire.frames-are-json talk@2", "every frame's data is one JSON object", `invalid character '\x1b' in string`,
+		"exchange 0, event 3, line 9, byte 211, at /delta", "MUST talk.frames.json: “每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
+		"text (and in 1 more: many)", `curl -sN -i --data-binary '{"text":"世界"}' 'http://127.0.0.1:4010/api/v1/agent/runs'`, "out/talk@2/text.txtar",
+		"streamassay explain wire.frames-are-json", "which it claims", "WARNED sequence.rises", "the number jumps!!", "… and 9 more",
+		"COULD NOT TELL talk@2 • connection refused", "(seed 42, 3.1 s)", "error talk@2 2 MUST broken, 1 SHOULD broken, 1 could not be told", "passed hello@1.0 1 passed",
+	} {
+		if !strings.Contains(joined, part) {
+			t.Errorf("it does not say %s", part)
+		}
+	}
+	for _, part := range []string{"the number jumps!!!", "explain names", "the target lacks tool", "wire.keeps-alive", "it obliges the client", "\x1b"} {
+		if strings.Contains(joined, part) {
+			t.Errorf("it says %s", part)
+		}
+	}
+	verbose := textOf(t, sample(), Style{Verbose: true})
+	for _, part := range []string{"the target lacks tool", "talk.idle", "wire.keeps-alive", "talk.client: client: it obliges the client"} {
+		if !strings.Contains(verbose, part) {
+			t.Errorf("verbose, it does not say %s", part)
+		}
+	}
+	for l := range strings.Lines(out) {
+		if l = strings.TrimSuffix(l, "\n"); span(l) > 100 && !strings.HasPrefix(l, "  reproduce  ") && !strings.HasPrefix(l, "FAILED  2 dialects") {
+			t.Errorf("%d columns: %s", span(l), l)
+		}
+	}
+}
+
+func TestLastLine(t *testing.T) {
+	laws := func(v ...spec.Verdict) (all []Requirement) {
+		for i, v := range v {
+			all = append(all, Requirement{ID: fmt.Sprint(i), Verdict: v})
+		}
+		return append(all, Requirement{ID: "x", Excluded: &spec.Exclusion{}})
+	}
+	one := func(laws []Requirement, checks ...Check) []Dialect {
+		return []Dialect{{Dialect: "runs@2026-04", Requirements: laws, Checks: checks}}
+	}
+	passed, failed, warned := Check{Verdict: spec.Passed, Judged: 1}, Check{Verdict: spec.Failed, Judged: 1}, Check{Verdict: spec.Warned, Judged: 1}
+	untold := Check{Verdict: spec.Error}
+	for _, test := range []struct {
+		dialects []Dialect
+		exit     int
+		want     string
+	}{
+		{one(laws(spec.Failed, spec.Failed, spec.Warned, spec.Passed, spec.Silent), failed), 0, "FAILED  runs@2026-04: 2 MUST broken, 1 SHOULD broken, 1 passed, 1 silent  (exit 1)"},
+		{one(laws(spec.Passed, spec.Warned), passed, warned), 0, "PASSED  runs@2026-04: 1 SHOULD broken, 1 passed  (exit 0)"},
+		{one(laws(spec.Passed), failed, failed), 0, "FAILED  runs@2026-04: 2 checks failed, 1 passed  (exit 1)"},
+		{one(laws(spec.Error), untold), 0, "NOTHING MEASURED  runs@2026-04: 1 could not be told  (exit 3)"},
+		{one(laws(spec.Error, spec.Passed), untold, passed), 0, "COULD NOT TELL  runs@2026-04: 1 could not be told, 1 passed  (exit 3)"},
+		{one(laws(spec.Passed), passed), ExitHarness, "HARNESS FAILURE  runs@2026-04: 1 passed  (exit 5)"},
+		{append(one(laws(spec.Passed), passed), one(laws(spec.Skipped), passed)...), 0, "PASSED  2 dialects: 1 passed, 1 skipped  (exit 0)"},
+		{nil, 0, "NOTHING MEASURED  no dialect: nothing to judge  (exit 3)"},
+	} {
+		r := &Report{Dialects: test.dialects, Exit: test.exit}
+		r.Conclude(Options{})
+		lines := strings.Split(strings.TrimSuffix(textOf(t, r, Style{}), "\n"), "\n")
+		if got := lines[len(lines)-1]; got != test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
+		}
+	}
+}
+
+// A reason is told once, however many checks it is the reason of.
+func TestDoubtsAreToldOnce(t *testing.T) {
+	d := Dialect{Dialect: "d"}
+	for i := range 60 {
+		d.Checks = append(d.Checks, Check{ID: fmt.Sprint("check-", i%20), Scenario: fmt.Sprint("s", i/20), Verdict: spec.Error, Note: "connection refused"})
+	}
+	out := textOf(t, &Report{Dialects: []Dialect{d}}, Style{})
+	if strings.Count(out, "connection refused") != 1 || !strings.Contains(out, "20 checks in 3 scenarios") {
+		t.Error(out)
+	}
+}
+
+func TestDetectStyle(t *testing.T) {
+	file, err := os.Create(t.TempDir() + "/out")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	none := func(string) string { return "" }
+	if DetectStyle(file, none).Color || DetectStyle(nil, none).Color {
+		t.Error("colour in a file")
+	}
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("there is no terminal to try")
+	}
+	defer terminal.Close()
+	for _, test := range []struct {
+		name, value string
+		want        bool
+	}{{"NO_COLOR", "", true}, {"NO_COLOR", "1", false}, {"TERM", "xterm", true}, {"TERM", "dumb", false}} {
+		env := func(name string) string { return map[string]string{test.name: test.value}[name] }
+		if got := DetectStyle(terminal, env).Color; got != test.want {
+			t.Errorf("%s=%s on a terminal: colour %v, want %v", test.name, test.value, got, test.want)
+		}
+	}
+}
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"每个事件 “ok” é ~\\": "每个事件 “ok” é ~\\",
+		"\x1b\a\x00\x7f":  `\x1b\x07\x00\x7f`,
+		"\n\r\t":          `\n\r\t`,
+		"\u009b\u202e":    `\x9b\u202e`,
+		"\U000e0001":      `\U000e0001`,
+	} {
+		if got := visible(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, test := range []struct {
+		in   string
+		most int
+		want string
+	}{
+		{"", 10, ""},
+		{"one two", 10, "one two"},
+		{"one two three", 8, "one two\n> three"},
+		{"abcdefghij", 4, "abcd\n> efgh\n> ij"},
+		{"ab 世界世界世界", 8, "ab 世界\n> 世界世界"},
+		{"世界，世界", 6, "世界，\n> 世界"},
+	} {
+		if got := wrap(test.in, "> ", test.most); got != test.want {
+			t.Errorf("%q in %d columns: %q, want %q", test.in, test.most, got, test.want)
+		}
+	}
+	if got := clip("世界abc", 5); got != "世界a … (2 more characters)" {
+		t.Errorf("clip: %q", got)
+	}
+	if got := rawLines("a\n"+strings.Repeat("x", 25)+"\n\n … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|xxxxxxxxxx|xxxxxxxxxx|… (5 more characters)|… (9 more bytes)" {
+		t.Errorf("rawLines: %q", got)
+	}
+}
