@@ -3,12 +3,14 @@ package suites
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -28,9 +30,10 @@ type Talk struct {
 	scenario string
 	ids      *rand.Rand
 
-	mu    sync.Mutex // several exchanges may be under way
-	trace spec.Trace
-	err   error
+	mu      sync.Mutex // several exchanges may be under way
+	trace   spec.Trace
+	err     error
+	stalled bool // the target fell silent: nothing more is asked of it
 }
 
 // Prompt asks for a scenario: the conformance prompt, the target's own words for
@@ -118,7 +121,7 @@ func (t *Talk) last() iter.Seq[spec.Event] {
 // send asks, records, and says whether the answer was a success.
 func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
 	t.mu.Lock()
-	i, failed := len(t.trace.Exchanges), t.err != nil
+	i, failed := len(t.trace.Exchanges), t.err != nil || t.stalled
 	if !failed {
 		t.trace.Exchanges = append(t.trace.Exchanges, spec.Exchange{Request: r})
 	}
@@ -126,6 +129,8 @@ func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
 	if failed {
 		return false
 	}
+	patience := patience{most: t.target.Timeout, then: limit.Until}
+	limit.Until = patience.lost
 	x, err := t.client.Do(t.ctx, r, limit)
 	if err != nil {
 		t.fail(err)
@@ -134,7 +139,27 @@ func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trace.Exchanges[i] = x
+	t.stalled = t.stalled || patience.ended || errors.Is(x.Response.End, spec.ErrIdle) || errors.Is(x.Response.End, spec.ErrEndless)
 	return x.Response.Status/100 == 2
+}
+
+// A patience ends with a stream that only keeps itself alive: one that has told
+// nothing for as long as an exchange may be silent.
+type patience struct {
+	most  time.Duration
+	then  func(spec.Response) bool
+	read  int // bytes looked at
+	told  time.Time
+	ended bool
+}
+
+func (p *patience) lost(r spec.Response) bool {
+	now := time.Now()
+	if told := bytes.Contains(r.Body[p.read:], []byte("data")); told || p.told.IsZero() {
+		p.told, p.read = now, max(0, len(r.Body)-len("data")+1)
+	}
+	p.ended = p.most > 0 && now.Sub(p.told) > p.most
+	return p.ended || p.then != nil && p.then(r)
 }
 
 // recorded is what was recorded, without exchanges that never were.
