@@ -50,9 +50,9 @@ type junitMessage struct {
 // broken SHOULD is in the output of a test that passed. The encoder replaces what
 // XML cannot hold.
 func WriteJUnit(w io.Writer, r *Report) error {
-	all := junitSuites{Name: "streamassay " + r.Target, Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
+	all := junitSuites{Name: words(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {
-		s := junitSuite{Name: d.Dialect, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+		s := junitSuite{Name: visible(d.Dialect), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 		for _, c := range d.Checks {
 			s.add(d, c)
 		}
@@ -72,8 +72,8 @@ func WriteJUnit(w io.Writer, r *Report) error {
 }
 
 func (s *junitSuite) add(d Dialect, c Check) {
-	test := junitCase{Class: d.Dialect + "." + c.Scenario, Name: c.ID + ": " + c.Title}
-	said := &junitMessage{Type: string(c.Level), Message: words(c.headline()), Text: "\n" + c.details(d)}
+	test := junitCase{Class: visible(d.Dialect + "." + c.Scenario), Name: words(c.ID + ": " + c.Title)}
+	said := &junitMessage{Type: visible(string(c.Level)), Message: words(c.headline()), Text: "\n" + c.details(d)}
 	s.Tests++
 	switch c.Verdict {
 	case spec.Failed:
@@ -107,7 +107,7 @@ func (c Check) details(d Dialect) string {
 		fmt.Fprintf(&b, "… and %d more\n", n)
 	}
 	for _, law := range d.broken(c) {
-		fmt.Fprintf(&b, "%s %s: “%s” (%s)\n", law.Level, law.ID, law.Quote, law.Source)
+		fmt.Fprintf(&b, "%s %s: “%s” (%s)\n", law.Level, words(law.ID), words(law.Quote), words(law.Source))
 	}
 	if c.Curl != "" {
 		fmt.Fprintf(&b, "reproduce: %s\n", visible(c.Curl))
@@ -115,6 +115,6 @@ func (c Check) details(d Dialect) string {
 	if c.Transcript != "" {
 		fmt.Fprintf(&b, "recorded: %s\n", visible(c.Transcript))
 	}
-	fmt.Fprintf(&b, "explain: streamassay explain %s\n", c.ID)
+	fmt.Fprintf(&b, "explain: streamassay explain %s\n", visible(c.ID))
 	return b.String()
 }

@@ -38,7 +38,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 		}
 	}
 	if n := sections - mostSections; n > 0 {
-		fmt.Fprintf(b, "\n… and %s more: the other reports have all of them.\n", several(n, "check"))
+		fmt.Fprintf(b, "\n… and %s: the other reports have all of them.\n", several(n, "more check"))
 	}
 	for _, d := range r.Dialects {
 		for _, o := range d.doubts(spec.Error) {

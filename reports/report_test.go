@@ -155,6 +155,15 @@ func TestRequirements(t *testing.T) {
 	}
 }
 
+// An exclusion says that no check judges: whatever one says is not about it.
+func TestExcludedIsSilent(t *testing.T) {
+	law := lawJSON
+	law.Excluded = &spec.Exclusion{Kind: "contradiction", Reason: "the document says both"}
+	if got := Requirements([]spec.Requirement{law}, hear(spec.Event{Law: "t.json", Text: "bad"})); got[0].Verdict != spec.Silent {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestConclude(t *testing.T) {
 	entry := func(v spec.Verdict, judged int) Check { return Check{Verdict: v, Judged: judged} }
 	passed, failed, warned := entry(spec.Passed, 1), entry(spec.Failed, 1), entry(spec.Warned, 1)

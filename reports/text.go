@@ -93,19 +93,14 @@ func (r *Report) writeHead(b *strings.Builder, s Style) {
 		var t tally
 		t.count(d)
 		v := d.worst()
-		numbers := wrap(t.String()+"  "+t.besides(d), strings.Repeat(" ", wide+13), columns-wide-13)
+		numbers := t.String()
+		if t.excluded > 0 {
+			numbers += fmt.Sprintf("  (%d more that no check can judge)", t.excluded)
+		}
+		numbers = wrap(numbers, strings.Repeat(" ", wide+13), columns-wide-13)
 		fmt.Fprintf(b, "  %s  %-*s  %s\n", s.verdict(v, fmt.Sprintf("%-7s", v)), wide, visible(d.Dialect), numbers)
 	}
 	b.WriteString("\n")
-}
-
-// besides is what else there is to know about the numbers of a dialect.
-func (t tally) besides(d Dialect) string {
-	s := fmt.Sprintf("(%d checks in scenarios", len(d.Checks))
-	if t.excluded > 0 {
-		s += fmt.Sprintf("; %d that no check can judge", t.excluded)
-	}
-	return s + ")"
 }
 
 // write tells of one check that did not pass.
@@ -144,7 +139,7 @@ func (g group) write(b *strings.Builder, d Dialect, s Style) {
 func (g group) writeLaws(b *strings.Builder, laws []Requirement, s Style) {
 	for i, law := range laws {
 		if i == mostFindings {
-			fmt.Fprintf(b, "  … and %s more\n", several(len(laws)-i, "requirement"))
+			fmt.Fprintf(b, "  … and %s\n", several(len(laws)-i, "more requirement"))
 			return
 		}
 		labelled(b, string(law.Level), words(law.ID+": “"+clip(law.Quote, 400)+"”"))

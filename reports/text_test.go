@@ -204,3 +204,18 @@ func TestWrap(t *testing.T) {
 		t.Errorf("rawLines: %q", got)
 	}
 }
+
+// A check is told once; the scenario with findings tells most.
+func TestGroups(t *testing.T) {
+	d := Dialect{Checks: []Check{
+		{ID: "a", Scenario: "promised", Verdict: spec.Failed, Note: "silent"},
+		{ID: "b", Scenario: "other", Verdict: spec.Failed},
+		{ID: "a", Scenario: "seen", Verdict: spec.Failed, Findings: []Finding{{Message: "first"}}},
+		{ID: "a", Scenario: "again", Verdict: spec.Failed, Findings: []Finding{{Message: "second"}}},
+		{ID: "a", Scenario: "fine", Verdict: spec.Passed},
+	}}
+	got := d.groups(spec.Failed)
+	if len(got) != 2 || got[0].ID != "a" || got[0].Scenario != "seen" || strings.Join(got[0].Elsewhere, " ") != "promised again" || got[1].ID != "b" {
+		t.Errorf("%+v", got)
+	}
+}

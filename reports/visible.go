@@ -96,7 +96,7 @@ func pieces(s string) (all []string) {
 	from := 0
 	runes := []rune(s)
 	for i := 1; i <= len(runes); i++ {
-		if i == len(runes) || runes[i-1] == ' ' && runes[i] != ' ' || ideograph(runes[i-1]) && ideograph(runes[i]) {
+		if i == len(runes) || mayBreak(runes[i-1], runes[i]) {
 			all = append(all, string(runes[from:i]))
 			from = i
 		}
@@ -104,10 +104,14 @@ func pieces(s string) (all []string) {
 	return all
 }
 
-// ideograph says that a line may break on both sides of a character. Punctuation
-// is not among them: it stays with what is before it.
-func ideograph(r rune) bool {
-	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+// mayBreak says that a line may end between two characters: after spaces, and
+// before an ideograph that follows another or its punctuation. Closing punctuation
+// stays with what is before it, opening punctuation with what is after it.
+func mayBreak(before, after rune) bool {
+	if unicode.In(after, unicode.Han, unicode.Hiragana, unicode.Katakana) {
+		return unicode.Is(wide, before) && !unicode.In(before, unicode.Ps, unicode.Pi) || before == ' '
+	}
+	return before == ' ' && after != ' '
 }
 
 func span(s string) (n int) {

@@ -264,14 +264,16 @@ func (t *Talk) played(o *dialect.Operation, phrase string) bool {
 func (t *Talk) probe(o *dialect.Operation, r spec.Request, tried map[string]bool) {
 	mutants := t.dialect.Mutate(r)
 	t.probed(o, r)
+	twin := r // the last request without fault: the one that a fault is compared with
 	for _, m := range mutants {
 		name := o.Name + " " + m.Name
 		if tried[name] {
 			continue
 		}
 		tried[name] = true
-		if string(m.Twin.Body) != string(r.Body) || m.Twin.Target != r.Target {
+		if string(m.Twin.Body) != string(twin.Body) || m.Twin.Target != twin.Target {
 			t.probed(o, m.Twin)
+			twin = m.Twin
 		}
 		t.probed(o, m.Request)
 	}

@@ -1,6 +1,3 @@
-// Package sse turns the bytes of a text/event-stream (WHATWG HTML section 9.2)
-// into what they hold, and back. It is made for a judge: nothing is thrown away,
-// and everything says where it stood. It knows neither HTTP nor what events say.
 package sse
 
 import (
@@ -8,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -15,98 +13,188 @@ import (
 // otherwise.
 const DefaultLimit = 16 << 20
 
-// ErrTooLarge says that an event, or a line, went over the limit. What came after
-// it was not read.
+// ErrTooLarge says that an event, or a comment, went over the limit. What came
+// after it was not read.
 var ErrTooLarge = errors.New("the event is too large")
 
-// An ItemKind says what an item is.
-type ItemKind int
+// bom is the one byte order mark that may precede a stream.
+const bom = "\ufeff"
 
-// The kinds of item.
-const (
-	Event   ItemKind = iota // what the standard dispatches: a block of lines with data
-	Comment                 // one comment line
-	Block                   // a block without data, which the standard does not dispatch
-)
+// firstPiece is how much of what is fed is looked at first, in bytes, to end an
+// event that an earlier piece began.
+const firstPiece = 4 << 10
 
-// An Item is something that stands in a stream. A comment inside an event is told
-// before the event: items come in the order in which they are complete.
-type Item struct {
-	Kind ItemKind
-
-	Event       string // the event field's value, "" if there is none
-	Data        []byte // the data lines, joined by LF
-	ID          string // the id field's value
-	HasID       bool   // there is one, and it counts (it holds no NUL)
-	LastEventID string // the standard's last event ID after this item
-	Retry       string // the retry field's value, if it is all digits (milliseconds)
-	Fields      []string
-	Text        string // of a comment: what follows the colon
-
-	Raw          []byte // its lines as they came, without the blank one or the line end of a comment
-	Line         int    // of its first line, from 1
-	Offset       int    // likewise in bytes, from 0; a byte order mark counts
-	End          int    // the offset after what completed it; of a CRLF, after the CR
-	Incomplete   bool   // the stream ended before it did
-	InvalidUTF8  bool
-	hasData      bool
-	dataIsShared bool // Data aliases the input: copy before joining more
-}
-
-// A Decoder reads one stream. It holds no more than one event and what was fed
-// last.
+// A Decoder reads one stream. What it holds between two pieces is the event under
+// way, and so bounded by a small multiple of the limit.
 type Decoder struct {
-	limit  int
-	buf    []byte // what was fed and is not complete
-	off    int    // the offset of its first byte
-	line   int    // lines ended so far
-	start  int    // in buf: where the line under way begins
-	scan   int    // in buf: how far it was searched for its end
-	block  int    // in buf: where the block under way begins, -1 if none does
-	item   Item   // the block under way
-	lastID string
-	begun  bool // the byte order mark was dealt with
-	skipLF bool // the last line ended with a CR: a LF now belongs to it
+	limit int
+
+	// The window: what is being read, which is the caller's while Feed runs and the
+	// decoder's own in between. The positions below are in it.
+	buf   []byte
+	owned bool // the window is the decoder's
+	start int  // where the line under way begins
+	scan  int  // how far that line was searched for its end
+	lf    int  // no LF stands from scan to here; the next one is here, or none is in the window
+	first int  // where the block under way begins, if there is one
+
+	off    int    // the offset of the window in the stream
+	line   int    // how many lines have ended
+	begun  bool   // the byte order mark was dealt with
+	skipLF bool   // the last line ended with a CR: a LF now belongs to it
+	lastID string // the last event ID
+	left   bool   // the caller broke off: the window may hold whole items
+	closed bool
 	err    error
+
+	block block // the block under way
 }
 
-// NewDecoder makes a decoder of a stream whose events may have so many bytes; 0 is
+// NewDecoder makes a decoder of a stream in which one event, from its first line to
+// its last line's end, may have limit bytes, and likewise one comment; 0 is
 // [DefaultLimit].
 func NewDecoder(limit int) *Decoder {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &Decoder{limit: limit, block: -1}
+	return &Decoder{limit: limit}
 }
 
-// Err is ErrTooLarge, with where and how much, once the limit was passed.
+// Err is ErrTooLarge, with the limit and the lines, once an event went over it.
 func (d *Decoder) Err() error { return d.err }
 
-// Feed yields the items that p completes. How a stream is cut into pieces changes
-// nothing about them. Where an item lies in p whole it aliases p; the decoder never
-// writes to p, nor to what it has yielded.
-func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
-	return func(yield func(Item) bool) {
-		if d.err != nil || len(p) == 0 {
-			return
+// Items reads a whole body: its items, the incomplete rest if there is one, and at
+// last the error if an event went over the limit. It copies nothing but what stands
+// in several lines.
+func Items(body []byte, limit int) iter.Seq2[Item, error] {
+	return func(yield func(Item, error) bool) {
+		d := NewDecoder(limit)
+		for item := range d.Feed(body) {
+			if !yield(item, nil) {
+				return
+			}
 		}
-		if len(d.buf) == 0 {
-			d.buf = p[:len(p):len(p)]
-		} else {
-			d.buf = append(d.buf, p...)
+		if rest, ok := d.Close(); ok {
+			yield(rest, nil)
+		} else if d.err != nil {
+			yield(Item{}, d.err)
 		}
-		more := d.mark()
-		for more {
-			more = d.next(yield)
-		}
-		d.keep()
 	}
 }
 
-// mark deals with a byte order mark at the start; false is that more must come
-// before anybody can tell.
+// Feed yields the items that p completes, each as soon as it can be known. How a
+// stream is cut into pieces changes nothing about them. An item that lies in p whole
+// aliases p and copies nothing; the others alias memory of the decoder that is not
+// written again. p itself may be used again as soon as no item of it is needed.
+//
+// The bytes are read when the sequence is ranged over, which may be done once. Who
+// breaks off loses nothing: the next Feed goes on there, also that of nil. After an
+// error and after Close nothing is yielded any more.
+func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
+	return func(yield func(Item) bool) {
+		more := d.err == nil && !d.closed
+		if more && d.left {
+			more = d.read(yield)
+		}
+		for more && len(p) > 0 {
+			if d.drop(d.begin()); len(d.buf) > 0 {
+				p, more = d.join(p, yield)
+				continue
+			}
+			d.buf, d.owned, p = p[:len(p):len(p)], false, nil
+			more = d.read(yield)
+		}
+		d.keep(p)
+	}
+}
+
+// join reads on with so much of p as may end the block under way, and gives back
+// what was not looked at. Only that much is copied: a large body is not, though its
+// first event came in two pieces.
+func (d *Decoder) join(p []byte, yield func(Item) bool) (rest []byte, more bool) {
+	held := len(d.buf)
+	n := min(len(p), max(held, firstPiece))
+	d.buf = append(d.buf, p[:n]...)
+	more = d.read(yield)
+	if begin := d.begin(); more && begin >= held { // what is left lies in p: read on there
+		d.drop(begin)
+		d.buf, d.owned = p[begin-held:len(p):len(p)], false
+		return nil, d.read(yield)
+	}
+	return p[n:], more
+}
+
+// begin is where what is not complete begins in the window.
+func (d *Decoder) begin() int {
+	if d.block.open {
+		return d.first
+	}
+	return d.start
+}
+
+// drop forgets the first n bytes of the window, which are complete.
+func (d *Decoder) drop(n int) {
+	d.buf = d.buf[n:]
+	d.off, d.start, d.scan = d.off+n, d.start-n, d.scan-n
+	if d.block.open {
+		d.first -= n
+	}
+}
+
+// keep makes what is not complete the decoder's own, as the caller may use its
+// memory again; p is what was not looked at.
+func (d *Decoder) keep(p []byte) {
+	if d.err != nil || d.closed {
+		d.buf = nil
+		return
+	}
+	d.drop(d.begin())
+	switch {
+	case len(d.buf)+len(p) == 0:
+		d.buf = nil
+	case !d.owned:
+		d.buf = slices.Concat(d.buf, p)
+	default:
+		d.buf = append(d.buf, p...)
+	}
+	d.owned = true
+}
+
+// read takes the window line by line. It is false if there is an error or if the
+// caller broke off.
+func (d *Decoder) read(yield func(Item) bool) bool {
+	d.lf, d.left = -1, false // the window may have grown
+	if !d.mark() {
+		return true
+	}
+	for {
+		if d.skipLF && d.start < len(d.buf) {
+			if d.skipLF = false; d.buf[d.start] == '\n' {
+				d.start++
+				d.scan = max(d.scan, d.start)
+			}
+		}
+		end := d.lineEnd()
+		if !d.fits(end) {
+			return false
+		}
+		if end < 0 {
+			return true
+		}
+		at := d.start
+		d.line++
+		d.skipLF = d.buf[end] == '\r'
+		d.start, d.scan = end+1, end+1
+		if !d.take(at, end, yield) {
+			d.left = true
+			return false
+		}
+	}
+}
+
+// mark deals with a byte order mark at the start of the stream; false is that more
+// must come before anybody can tell.
 func (d *Decoder) mark() bool {
-	const bom = "\ufeff"
 	if d.begun {
 		return true
 	}
@@ -120,194 +208,122 @@ func (d *Decoder) mark() bool {
 	return true
 }
 
-// next reads one line; false is that there is none, or that nobody wants more.
-func (d *Decoder) next(yield func(Item) bool) bool {
-	if d.skipLF && d.start < len(d.buf) {
-		if d.skipLF = false; d.buf[d.start] == '\n' {
-			d.start++
-			d.scan = max(d.scan, d.start)
+// lineEnd is where the line under way ends, -1 if that has not come. Every byte is
+// looked at once for a LF and once for a CR, also in a stream that has only one of
+// the two.
+func (d *Decoder) lineEnd() int {
+	if d.lf < d.scan {
+		if d.lf = bytes.IndexByte(d.buf[d.scan:], '\n'); d.lf >= 0 {
+			d.lf += d.scan
+		} else {
+			d.lf = len(d.buf)
 		}
 	}
-	end := d.lineEnd()
-	first := d.start
-	if d.block >= 0 {
-		first = d.block
-	}
-	if size := end - first; end < 0 && len(d.buf)-first > d.limit || size > d.limit {
-		d.err = fmt.Errorf("%w: more than %d bytes at line %d", ErrTooLarge, d.limit, d.line+1)
-		return false
-	}
-	if end < 0 {
-		d.scan = len(d.buf)
-		return false
-	}
-	text := d.buf[d.start:end]
-	at := d.start
-	d.line++
-	d.skipLF = d.buf[end] == '\r'
-	d.start, d.scan = end+1, end+1
-	return d.take(text, at, yield)
-}
-
-// lineEnd is where the line under way ends, -1 if that has not come.
-func (d *Decoder) lineEnd() int {
-	rest := d.buf[d.scan:]
-	lf := bytes.IndexByte(rest, '\n')
-	if lf >= 0 {
-		rest = rest[:lf]
-	}
-	if cr := bytes.IndexByte(rest, '\r'); cr >= 0 {
+	if cr := bytes.IndexByte(d.buf[d.scan:d.lf], '\r'); cr >= 0 {
 		return d.scan + cr
 	}
-	if lf < 0 {
-		return -1
+	if d.lf < len(d.buf) {
+		return d.lf
 	}
-	return d.scan + lf
+	d.scan = len(d.buf)
+	return -1
 }
 
-// take reads one line, which began at at.
-func (d *Decoder) take(text []byte, at int, yield func(Item) bool) bool {
+// fits holds what is under way, with its line up to end (-1: all that has come of
+// it), against the limit.
+func (d *Decoder) fits(end int) bool {
+	if end < 0 {
+		end = len(d.buf)
+	}
+	if end-d.begin() <= d.limit {
+		return true
+	}
+	began := d.line + 1
+	if d.block.open {
+		began = d.block.item.Line
+	}
+	d.err = fmt.Errorf("%w: with line %d it goes over the limit of %d bytes (it began in line %d)", ErrTooLarge, d.line+1, d.limit, began)
+	return false
+}
+
+// take takes the line from at to end. It is false if the caller broke off.
+func (d *Decoder) take(at, end int, yield func(Item) bool) bool {
+	line := d.buf[at:end:end]
 	switch {
-	case len(text) == 0:
-		return d.dispatch(at, yield)
-	case text[0] == ':':
+	case len(line) == 0:
+		if !d.block.open {
+			return true
+		}
+		item := d.dispatch(at)
+		item.End = d.off + d.start
+		return yield(item)
+	case line[0] == ':':
 		return yield(Item{
-			Kind: Comment, Text: string(text[1:]), Raw: text[:len(text):len(text)], LastEventID: d.lastID,
-			Line: d.line, Offset: d.off + at, End: d.off + d.start, InvalidUTF8: !utf8.Valid(text),
+			Kind: Comment, Text: string(line[1:]), Raw: line, LastEventID: d.lastID,
+			Line: d.line, Offset: d.off + at, End: d.off + d.start, InvalidUTF8: !utf8.Valid(line),
 		})
 	}
-	if d.block < 0 {
-		d.block = at
-		d.item = Item{Line: d.line, Offset: d.off + at}
+	if !d.block.open {
+		d.first = at
+		d.block.begin(d.line, d.off+at)
 	}
-	d.item.field(text)
+	d.block.field(line, at-d.first)
 	return true
 }
 
-// dispatch ends the block under way; the blank line began at at.
-func (d *Decoder) dispatch(at int, yield func(Item) bool) bool {
-	if d.block < 0 {
-		return true
+// dispatch ends the block under way, the last of whose lines ends at end.
+func (d *Decoder) dispatch(end int) Item {
+	item := d.block.end(d.buf[d.first:end:end])
+	if item.HasID {
+		d.lastID = item.ID
 	}
-	it := d.item
-	if it.HasID {
-		d.lastID = it.ID
-	}
-	if it.Kind = Event; !it.hasData {
-		it.Kind = Block
-	}
-	it.LastEventID = d.lastID
-	it.Raw = d.buf[d.block:at:at]
-	it.End = d.off + d.start
-	it.InvalidUTF8 = !utf8.Valid(it.Raw)
-	d.block, d.item = -1, Item{}
-	return yield(it)
+	item.LastEventID = d.lastID
+	return item
 }
 
-// field takes one line with a field.
-func (it *Item) field(text []byte) {
-	name, value, _ := bytes.Cut(text, []byte(":"))
-	if len(value) > 0 && value[0] == ' ' {
-		value = value[1:]
-	}
-	switch string(name) { // the compiler makes no copies of these
-	case "data":
-		it.Fields = append(it.Fields, "data")
-		it.data(value)
-	case "id":
-		it.Fields = append(it.Fields, "id")
-		if bytes.IndexByte(value, 0) < 0 {
-			it.ID, it.HasID = string(value), true
-		}
-	case "event":
-		it.Fields = append(it.Fields, "event")
-		it.Event = string(value)
-	case "retry":
-		it.Fields = append(it.Fields, "retry")
-		if digits(value) {
-			it.Retry = string(value)
-		}
-	default:
-		it.Fields = append(it.Fields, string(name))
-	}
-}
-
-func (it *Item) data(value []byte) {
-	switch {
-	case !it.hasData:
-		it.Data, it.hasData, it.dataIsShared = value[:len(value):len(value)], true, true
-	default:
-		if it.dataIsShared {
-			it.Data = append(make([]byte, 0, 2*len(it.Data)+len(value)), it.Data...)
-			it.dataIsShared = false
-		}
-		it.Data = append(append(it.Data, '\n'), value...)
-	}
-}
-
-func digits(value []byte) bool {
-	for _, c := range value {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return len(value) > 0
-}
-
-// keep holds on to what is not complete, in memory of its own.
-func (d *Decoder) keep() {
-	if d.err != nil {
-		d.buf = nil
-		return
-	}
-	first := d.start
-	if d.block >= 0 {
-		first = d.block
-	}
-	if first == 0 && cap(d.buf) > len(d.buf) {
-		return // it is ours already
-	}
-	// Data of the block under way may alias the input, which is the caller's.
-	if d.item.dataIsShared {
-		d.item.Data = bytes.Clone(d.item.Data)
-		d.item.dataIsShared = false
-	}
-	rest := d.buf[first:]
-	d.buf = append(make([]byte, 0, len(rest)+min(len(rest), d.limit)+64), rest...)
-	d.off += first
-	d.start -= first
-	d.scan -= first
-	if d.block >= 0 {
-		d.block = 0
-	}
-	if len(rest) == 0 {
-		d.buf = nil
-	}
-}
-
-// Close ends the stream. It returns what stood after the last blank line: the
-// standard discards it, a judge wants to see it.
+// Close ends the stream. It returns what stood after the last item: the standard
+// discards it, a judge wants to see it. A last line without its end is read as
+// though it had one, and the item is of the kind that it would have become, but its
+// id does not count. Items that were not taken, as somebody broke off, are dropped.
 func (d *Decoder) Close() (rest Item, ok bool) {
-	first := d.start
-	if d.block >= 0 {
-		first = d.block
+	if d.left {
+		d.read(func(Item) bool { return true })
 	}
-	if d.err != nil || first >= len(d.buf) {
+	begin := d.begin()
+	if d.err != nil || d.closed || begin >= len(d.buf) {
+		d.closed, d.buf = true, nil
 		return Item{}, false
 	}
-	it := d.item
-	if d.block < 0 {
-		it = Item{Line: d.line + 1, Offset: d.off + first}
+	tail, at := d.buf[d.start:len(d.buf):len(d.buf)], d.start
+	comment := len(tail) > 0 && tail[0] == ':'
+	if comment && !d.block.open {
+		rest = Item{Kind: Comment, Text: string(tail[1:]), Raw: tail, Line: d.line + 1, Offset: d.off + at}
+	} else {
+		if !d.block.open {
+			d.first = at
+			d.block.begin(d.line+1, d.off+at)
+		}
+		rest.InvalidUTF8 = d.block.item.InvalidUTF8
+		if len(tail) > 0 && !comment {
+			d.block.field(tail, at-d.first)
+		}
+		rest = d.block.end(d.buf[begin:len(d.buf):len(d.buf)])
 	}
-	if tail := d.buf[d.start:]; len(tail) > 0 && tail[0] != ':' {
-		it.field(tail)
+	rest.Incomplete, rest.LastEventID, rest.End = true, d.lastID, d.off+len(d.buf)
+	d.closed, d.buf = true, nil
+	return rest, true
+}
+
+// wholeRunes is text without a last character that was cut off: that is not the
+// fault of who wrote it.
+func wholeRunes(text []byte) []byte {
+	for i := len(text) - 1; i >= 0 && i >= len(text)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(text[i]) {
+			if !utf8.FullRune(text[i:]) {
+				return text[:i]
+			}
+			break
+		}
 	}
-	it.Raw = d.buf[first:len(d.buf):len(d.buf)]
-	it.End = d.off + len(d.buf)
-	it.Incomplete, it.LastEventID, it.InvalidUTF8 = true, d.lastID, !utf8.Valid(it.Raw)
-	if it.Kind = Event; !it.hasData {
-		it.Kind = Block
-	}
-	d.buf, d.start, d.scan, d.block = nil, 0, 0, -1
-	return it, len(it.Raw) > 0
+	return text
 }

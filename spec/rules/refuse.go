@@ -191,12 +191,17 @@ var AcceptsAsDocumented = &spec.Check{
 	Doc: `a request that the document allows is accepted
 
 What a request carries belongs to requirements; a request that is refused counts
-against those of them that no accepted request carries.`,
+against those of them that no accepted request carries. Where requests with faults
+were tried, one without that carries nothing new is a twin of theirs, and the
+business of refuse.as-documented.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		carried := map[string]bool{}
+		probed := map[string]bool{}
 		var refused []dealing
 		deal := func(x dealing) {
 			switch {
+			case len(x.ask.Broken) > 0 && len(x.ask.Broken[0].Demands) > 0:
+				probed[x.ask.Op] = true
 			case !x.ask.Whole() || x.ask.Op == "" || x.ask.Header == nil:
 			case x.accepted():
 				for _, law := range x.ask.Upheld {
@@ -212,7 +217,7 @@ against those of them that no accepted request carries.`,
 		over := func() {
 			for _, x := range refused {
 				blamed := slices.DeleteFunc(slices.Clone(x.ask.Upheld), func(law string) bool { return carried[law] })
-				if len(blamed) == 0 && x.ask.Law != "" {
+				if len(blamed) == 0 && x.ask.Law != "" && !probed[x.ask.Op] {
 					blamed = []string{x.ask.Law}
 				}
 				for _, law := range blamed {

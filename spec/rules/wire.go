@@ -201,6 +201,7 @@ are operations of which no requirement speaks.`,
 			case e.Kind == spec.Asked:
 				ask = e
 			case e.Kind != spec.Answered || ask.Law == "" || ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
+			case e.HTTP/100 == 4: // the business of accept.as-documented
 			default:
 				e.Law = ask.Law
 				right := e.HTTP == ask.HTTP && (ask.Media == "" || e.Media == ask.Media)

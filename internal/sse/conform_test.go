@@ -1,0 +1,82 @@
+package sse_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/streamassay/streamassay/internal/sse"
+)
+
+// Two cuts in all places are tried in streams up to so many bytes.
+const shortStream = 40
+
+// TestStandard reads every stream of the corpus with every line end, with and
+// without a byte order mark, cut in every place: always the items that were written
+// down by hand, and always the same.
+func TestStandard(t *testing.T) {
+	if n := len(corpus()); n < 40 {
+		t.Fatalf("the corpus has only %d streams", n)
+	}
+	cases, forms, names := 0, 0, map[string]bool{}
+	for _, s := range corpus() {
+		if names[s.name] {
+			t.Errorf("two streams are called %q", s.name)
+		}
+		names[s.name] = true
+		for _, r := range s.renderings() {
+			forms++
+			cases += r.check(t)
+		}
+	}
+	t.Logf("%d streams, %d forms, %d cases", len(corpus()), forms, cases)
+	if cases < 100_000 {
+		t.Errorf("only %d cases", cases)
+	}
+}
+
+// check reads one stream in all its cuts, and counts them.
+func (r rendering) check(t testing.TB) (cases int) {
+	before := bytes.Clone(r.body)
+	try := func(pieces ...[]byte) bool {
+		cases++
+		items, err := decode(0, pieces...)
+		if err == nil && slices.EqualFunc(items, r.items, same) {
+			return true
+		}
+		t.Errorf("%s, cut into %q\n got %+v, %v\nwant %+v", r.name, pieces, items, err, r.items)
+		return false
+	}
+	good := try(r.body) && try(bytewise(r.body)...)
+	for i := 0; good && i <= len(r.body); i++ {
+		good = try(r.body[:i], r.body[i:])
+		for j := i; good && len(r.body) <= shortStream && j <= len(r.body); j++ {
+			good = try(r.body[:i], r.body[i:j], r.body[j:])
+		}
+	}
+	if !bytes.Equal(r.body, before) {
+		t.Errorf("%s: Feed wrote to its input", r.name)
+	}
+	return cases
+}
+
+// TestPromptness sees that an item is told with the very byte that completes it: a
+// judge that times events must not be told them a piece later.
+func TestPromptness(t *testing.T) {
+	for _, s := range corpus() {
+		for _, r := range s.renderings() {
+			d, next := sse.NewDecoder(0), 0
+			for i := range r.body {
+				for item := range d.Feed(r.body[i : i+1]) {
+					if item.End != i+1 {
+						t.Errorf("%s: an item that ends at %d was told after %d bytes", r.name, item.End, i+1)
+					}
+					next++
+				}
+				if next < len(r.items) && !r.items[next].Incomplete && r.items[next].End <= i+1 {
+					t.Fatalf("%s: after %d bytes the item that ends at %d was not told", r.name, i+1, r.items[next].End)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// elements reads a page as strictly as a reader without a browser can: every
+// element that is opened is closed, in order.
+func elements(t *testing.T, page string) (names map[string]int, attrs []string) {
+	t.Helper()
+	names = map[string]int{}
+	d := xml.NewDecoder(strings.NewReader(page))
+	d.Strict, d.AutoClose, d.Entity = false, []string{"meta", "input", "br"}, xml.HTMLEntity
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return names, attrs
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok {
+			names[e.Name.Local]++
+			for _, a := range e.Attr {
+				attrs = append(attrs, a.Name.Local+"="+a.Value)
+			}
+		}
+	}
+}
+
+func TestHTML(t *testing.T) {
+	page := formatted(t, "html", sample())
+	names, attrs := elements(t, page)
+	if names["script"]+names["link"]+names["img"]+names["iframe"]+names["object"] != 0 {
+		t.Errorf("it needs more than itself, or runs what the target sent: %v", names)
+	}
+	if names["section"] != 2 || names["input"] != 6 || names["pre"] != 7 {
+		t.Errorf("elements %v", names)
+	}
+	for _, a := range attrs {
+		if name, value, _ := strings.Cut(a, "="); strings.HasPrefix(name, "on") || name == "src" || name == "href" && !strings.HasPrefix(value, "#") {
+			t.Errorf("attribute %s", a)
+		}
+	}
+	if regexp.MustCompile(`url\(|@import`).MatchString(page) {
+		t.Error("the style loads something")
+	}
+	for _, part := range []string{
+		"FAILED</span> http://127.0.0.1:4010/api/v1/agent", "prefers-color-scheme: dark", "default-src 'none'", "每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
+		"exchange 0, event 3, line 9, byte 211, at /delta", "&lt;script&gt;alert(1)", `\x1b]0;owned`, "which it claims", "… and 7 more", "Scenario text, many",
+		"streamassay explain wire.frames-are-json", "no check judges it (client)", "could not tell: connection refused",
+	} {
+		if !strings.Contains(page, part) {
+			t.Errorf("it does not say %s", part)
+		}
+	}
+}
+
+// Each verdict has a box, and the style shows what the box stands for.
+func TestHTMLFilter(t *testing.T) {
+	page := formatted(t, "html", sample())
+	for v := spec.Silent; v <= spec.Error; v++ {
+		checked := regexp.MustCompile(fmt.Sprintf(`<input class="filter" type="checkbox" id="show-%s"( checked)?>`, v)).FindStringSubmatch(page)
+		if checked == nil {
+			t.Fatalf("no box for %s", v)
+		}
+		if bad := v >= spec.Warned; (checked[1] != "") != bad {
+			t.Errorf("%s is shown at first: %v", v, !bad)
+		}
+		if !strings.Contains(page, fmt.Sprintf("#show-%s:checked ~ main .item.is-%s { display: block; }", v, v)) {
+			t.Errorf("the box for %s does nothing", v)
+		}
+		if !strings.Contains(page, fmt.Sprintf(`class="check item is-%s"`, v)) {
+			t.Errorf("no entry is %s", v)
+		}
+	}
+}
+
+// What a target sent is never Markdown: not a link, not an element, not the end of
+// its own block.
+func TestMarkdownHoldsForeignText(t *testing.T) {
+	evil := "``` <img src=x> [a](http://evil) | @everyone `x` ~~~"
+	r := &Report{Target: evil, Dialects: []Dialect{{
+		Dialect:      "d",
+		Requirements: []Requirement{{ID: "law", Level: spec.Must, Quote: "a <b> *c* | `d`", Source: "e_f"}},
+		Checks:       []Check{{ID: "c", Title: "<t>", Verdict: spec.Failed, Scenario: "s|", Note: evil, Findings: []Finding{{Message: evil, Raw: "data: " + evil + "\n````\nx", Requirement: "law"}}}},
+	}}}
+	out := formatted(t, "markdown", r)
+	for _, part := range []string{"\n\n```` " + evil + " ````  \n", "- ```` " + evil + " ````", "\n  `````text\n  data: " + evil + "\n  ````\n  x\n  `````\n", `“a \<b\> \*c\* \| ` + "\\`d\\`" + `” (e\_f)`, `Scenario s\|`, `\<t\>`} {
+		if !strings.Contains(out, part) {
+			t.Errorf("it does not hold %q:\n%s", part, out)
+		}
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	out := formatted(t, "markdown", sample())
+	for _, part := range []string{
+		"## streamassay: FAILED\n", "| talk@2 | error | 2 | 1 | 1 | 1 | 1 | 1 |\n", "### failed `wire.frames-are-json` (talk@2)", "每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
+		"exchange 0, event 3, line 9, byte 211, at /delta", "### failed `run.closes`", "which it claims", "### warned `sequence.rises`", "- … and 9 more", "`connection refused`",
+		"```sh\ncurl -sN -i ", "`streamassay explain wire.frames-are-json`",
+	} {
+		if !strings.Contains(out, part) {
+			t.Errorf("it does not say %s", part)
+		}
+	}
+}
+
+// A summary over a megabyte is refused by those who ask for it.
+func TestMarkdownIsBounded(t *testing.T) {
+	long := strings.Repeat("世", 5000)
+	d := Dialect{Dialect: "d", Requirements: []Requirement{{ID: "law", Quote: long, Source: "s"}}}
+	for i := range 400 {
+		c := Check{ID: fmt.Sprint("c", i), Verdict: spec.Failed, Curl: long, Note: long, Scenario: "s"}
+		for range 100 {
+			c.Findings = append(c.Findings, Finding{Message: long, Raw: strings.Repeat("世\n", 2000), Requirement: "law"})
+		}
+		d.Checks = append(d.Checks, c)
+	}
+	out := formatted(t, "markdown", &Report{Dialects: []Dialect{d}})
+	if len(out) > 1<<20 || !strings.Contains(out, "… and 375 more checks") {
+		t.Errorf("%d bytes", len(out))
+	}
+}
