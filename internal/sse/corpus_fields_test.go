@@ -94,4 +94,3 @@ var fieldStreams = []stream{
 	{name: "JSON without a field name", lines: []string{`{"a":1}`, ""},
 		want: []want{{kind: sse.Block, from: 1, to: 1, fields: `{"a"`}}},
 }
-

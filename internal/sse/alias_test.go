@@ -1,0 +1,150 @@
+package sse_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/internal/sse"
+)
+
+// clone is a copy that shares no memory.
+func clone(item sse.Item) sse.Item {
+	item.Raw, item.Data, item.Fields = bytes.Clone(item.Raw), bytes.Clone(item.Data), slices.Clone(item.Fields)
+	item.Event, item.ID, item.LastEventID = strings.Clone(item.Event), strings.Clone(item.ID), strings.Clone(item.LastEventID)
+	item.Retry, item.Text = strings.Clone(item.Retry), strings.Clone(item.Text)
+	return item
+}
+
+// everything is the whole corpus as one body, with what stands in it in one piece.
+func everything() []byte {
+	var body []byte
+	for _, s := range corpus() {
+		for _, r := range s.renderings() {
+			body = append(append(body, r.body...), "\n\n"...)
+		}
+	}
+	return body
+}
+
+// TestItemsStay sees that items which were told do not change when more is fed, and
+// that pieces, once fed, are never written.
+func TestItemsStay(t *testing.T) {
+	body := everything()
+	untouched := bytes.Clone(body)
+	whole, err := decode(0, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int{1, 2, 3, 7, 64, 1000, 4095, 4096, 4097, 65536} {
+		d := sse.NewDecoder(0)
+		var items, copies []sse.Item
+		for piece := range slices.Chunk(body, size) {
+			for item := range d.Feed(piece) {
+				items, copies = append(items, item), append(copies, clone(item))
+			}
+		}
+		if rest, ok := d.Close(); ok {
+			items, copies = append(items, rest), append(copies, clone(rest))
+		}
+		if !slices.EqualFunc(items, copies, same) {
+			t.Errorf("pieces of %d bytes: an item changed after it was told", size)
+		}
+		if !slices.EqualFunc(items, whole, same) {
+			t.Errorf("pieces of %d bytes: other items than in one piece", size)
+		}
+		if !bytes.Equal(body, untouched) {
+			t.Fatalf("pieces of %d bytes: Feed wrote to its input", size)
+		}
+	}
+}
+
+// TestInputIsReused reads through one buffer, as who reads a connection does: an
+// event that began in what was there before is not spoilt by what comes after.
+func TestInputIsReused(t *testing.T) {
+	body := everything()
+	whole, _ := decode(0, body)
+	for _, size := range []int{1, 5, 100, 4096, 5000} {
+		d, buf := sse.NewDecoder(0), make([]byte, size)
+		var items []sse.Item
+		for piece := range slices.Chunk(body, size) {
+			n := copy(buf, piece)
+			for item := range d.Feed(buf[:n]) {
+				items = append(items, clone(item)) // may alias buf, which is written next
+			}
+			for i := range buf {
+				buf[i] = 0xee
+			}
+		}
+		if rest, ok := d.Close(); ok {
+			items = append(items, rest)
+		}
+		if !slices.EqualFunc(items, whole, same) {
+			t.Errorf("a buffer of %d bytes: other items than in one piece", size)
+		}
+	}
+}
+
+// TestRoomIsNotShared: who appends to an item's bytes writes to nobody else's.
+func TestRoomIsNotShared(t *testing.T) {
+	body := everything()
+	for _, size := range []int{3, len(body)} {
+		d := sse.NewDecoder(0)
+		for piece := range slices.Chunk(body, size) {
+			for item := range d.Feed(piece) {
+				if cap(item.Raw) > len(item.Raw) {
+					t.Fatalf("Raw %q has room for more, which is the stream's", item.Raw)
+				}
+				if bytes.Contains(item.Raw, []byte("\ndata")) || item.Kind != sse.Event {
+					continue
+				}
+				if cap(item.Data) > len(item.Data) {
+					t.Fatalf("Data %q has room for more, which is the stream's", item.Data)
+				}
+			}
+		}
+	}
+}
+
+// TestBreakingOff: who stops in the middle of a Feed finds the rest in the next one.
+func TestBreakingOff(t *testing.T) {
+	body := everything()
+	whole, _ := decode(0, body)
+	for _, size := range []int{1, 50, 5000, len(body)} {
+		d := sse.NewDecoder(0)
+		var items []sse.Item
+		one := func(piece []byte) bool {
+			for item := range d.Feed(piece) {
+				items = append(items, item)
+				return true
+			}
+			return false
+		}
+		for piece := range slices.Chunk(body, size) {
+			for one(piece) {
+				piece = nil
+			}
+		}
+		if rest, ok := d.Close(); ok {
+			items = append(items, rest)
+		}
+		if !slices.EqualFunc(items, whole, same) {
+			t.Errorf("pieces of %d bytes: %d items when each Feed is broken off, %d when not", size, len(items), len(whole))
+		}
+	}
+}
+
+// TestAfterClose: what is closed tells nothing any more.
+func TestAfterClose(t *testing.T) {
+	d := sse.NewDecoder(0)
+	if rest, ok := d.Close(); ok {
+		t.Errorf("nothing was fed, and %+v was left", rest)
+	}
+	for item := range d.Feed([]byte("data: a\n\n")) {
+		t.Errorf("got %+v after Close", item)
+	}
+	if rest, ok := d.Close(); ok || d.Err() != nil {
+		t.Errorf("got %+v, %v from a second Close", rest, d.Err())
+	}
+}
