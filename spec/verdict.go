@@ -152,7 +152,7 @@ func (r Result) On(law Requirement) Verdict {
 	switch r.Verdict {
 	case Skipped, Error:
 		return r.Verdict
-	case Failed:
+	case Failed, Warned:
 		if len(r.Findings) == 0 { // promised, and silent
 			return law.Level.Cost()
 		}

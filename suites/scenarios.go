@@ -263,7 +263,9 @@ func (t *Talk) played(o *dialect.Operation, phrase string) bool {
 // each with its twin before it. What was tried with another phrase is left out.
 func (t *Talk) probe(o *dialect.Operation, r spec.Request, tried map[string]bool) {
 	mutants := t.dialect.Mutate(r)
-	t.probed(o, r)
+	if !t.probed(o, r) {
+		return // nothing can be learned from faults in what is refused without them
+	}
 	twin := r // the last request without fault: the one that a fault is compared with
 	for _, m := range mutants {
 		name := o.Name + " " + m.Name
@@ -279,11 +281,10 @@ func (t *Talk) probe(o *dialect.Operation, r spec.Request, tried map[string]bool
 	}
 }
 
-// probed sends one of them. Of a stream it hears no more than the first events: it
-// is the answer to the request that counts.
-func (t *Talk) probed(o *dialect.Operation, r spec.Request) {
+// probed sends one of them.
+func (t *Talk) probed(o *dialect.Operation, r spec.Request) (accepted bool) {
 	if o.Asks {
 		r = t.fresh(r)
 	}
-	t.send(r, wire.Limit{})
+	return t.send(r, wire.Limit{})
 }

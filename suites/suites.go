@@ -251,10 +251,17 @@ func (t *Target) judge(parts []Part) []Part {
 		events := t.Dialect.Tell(p.Trace.All(), dialect.Scripted(p.Trace.Scripted), t.maxEvent())
 		heard[i] = spec.Run(t.duties(p.Scenario), events, nil)
 	}
+	// A target that never completed an exchange has broken every promise; where it is
+	// known what is wrong with it, that is enough to say.
+	spoke := slices.ContainsFunc(heard, func(h spec.Hearing) bool { return h.Whole })
+	faulty := slices.ContainsFunc(heard, func(h spec.Hearing) bool {
+		return slices.ContainsFunc(h.Results, func(r spec.Result) bool { return len(r.Findings) > 0 })
+	})
 	for i, h := range spec.SpeakFirst(heard) {
 		parts[i].Hearing = h
+		owes := t.promises(parts[i].Scenario) && (spoke || !faulty && parts[i].Scenario.Name == "text")
 		for j := range h.Results {
-			t.overrule(parts[i], &h.Results[j])
+			t.overrule(parts[i], &h.Results[j], owes)
 		}
 	}
 	return parts
@@ -267,8 +274,9 @@ func (t *Target) maxEvent() int {
 	return dialect.MaxEvent
 }
 
-// overrule says what the evidence alone does not.
-func (t *Target) overrule(p Part, r *spec.Result) {
+// overrule says what the evidence alone does not. owes is whether silence breaks a
+// promise.
+func (t *Target) overrule(p Part, r *spec.Result, owes bool) {
 	id := r.Duty.Check.ID
 	proves := slices.Contains(p.Scenario.Proves, id)
 	switch {
@@ -280,7 +288,7 @@ func (t *Target) overrule(p Part, r *spec.Result) {
 		r.Overrule(spec.Skipped, "the target lacks scripted")
 	case p.Err != nil && len(r.Findings) == 0:
 		r.Overrule(spec.Error, "could not tell: "+p.Err.Error())
-	case r.Verdict == spec.Silent && proves && t.promises(p.Scenario) && (t.scripted || !strings.HasPrefix(id, "script.")):
+	case r.Verdict == spec.Silent && proves && owes && (t.scripted || !strings.HasPrefix(id, "script.")):
 		r.Overrule(r.Duty.Level().Cost(), "the target never gave this check anything to judge in "+p.Scenario.Name+", which it "+t.why(p.Scenario))
 	}
 }

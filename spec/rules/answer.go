@@ -199,14 +199,13 @@ func answers(judge func(p *spec.Pass, a *answer)) watch {
 					opened[run(e)] = now
 				}
 			case e.Kind == spec.Answered:
+				canceled[run(ask)] = canceled[run(ask)] || ask.Name == "cancel" && e.HTTP/100 == 2
 				if a := opened[run(ask)]; now == nil && a != nil && ask.Streams() && ask.Whole() && ask.Cursor == "" {
 					now = &answer{ask: a.ask, before: a.before, preceded: a.preceded, others: a.others}
 				}
 				if now == nil || !e.Streams() || e.HTTP != 200 {
 					now = nil
 				}
-			case e.Kind == spec.CancelAccepted:
-				canceled[run(ask)] = true
 			case e.Kind == "":
 				for _, a := range given {
 					if a.ask.Run == "" || !canceled[run(a.ask)] {

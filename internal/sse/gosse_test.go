@@ -1,0 +1,143 @@
+package sse_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	gosse "github.com/tmaxmax/go-sse"
+
+	"github.com/streamassay/streamassay/internal/sse"
+)
+
+// A departure is a stream of the corpus in which go-sse 0.11.0 does not tell what
+// the standard dispatches.
+type departure struct {
+	told  []string // what it tells instead: event, data and last event ID, or an error
+	bom   marking  // in which forms
+	cause string
+}
+
+// The reasons why go-sse departs.
+const (
+	withoutData = "the standard drops a block whose data buffer is empty; go-sse tells any block with an event or id field"
+	atTheEnd    = "the standard drops an event that no blank line ends; go-sse tells it if its last line has an end"
+	inALine     = "the standard drops what stands in a last line without end; go-sse makes an error of it, also of a comment"
+	lateMark    = "the standard takes a byte order mark off only at the very start; go-sse skips blank lines before it looks for one"
+)
+
+// departures is the exact list: what is not in it agrees with the standard.
+var departures = map[string]departure{
+	"an event name without data goes with its block": {
+		told: []string{`"a" "" ""`, `"" "y" ""`}, cause: withoutData},
+	"an id counts without data": {
+		told: []string{`"" "" "7"`, `"" "a" "7"`}, cause: withoutData},
+	"a comment in a block without data": {
+		told: []string{`"e" "" ""`, `"" "x" ""`}, cause: withoutData},
+	"the example of the standard with four blocks": {
+		told:  []string{`"" "first event" "1"`, `"" "second event" ""`, `"" " third event" ""`},
+		cause: atTheEnd},
+	"the example of the standard with empty data": {
+		told: []string{`"" "" ""`, `"" "\n" ""`, `"" "" ""`}, cause: atTheEnd},
+	"the end before the blank line": {
+		told: []string{`"" "a" ""`}, cause: atTheEnd},
+	"the id of an incomplete event does not count": {
+		told: []string{`"" "a" "1"`, `"" "b" "2"`}, cause: atTheEnd},
+	"the end before data comes": {
+		told: []string{`"e" "" "1"`}, cause: atTheEnd + "; and " + withoutData},
+	"the end after a comment inside a block": {
+		told: []string{`"" "a" ""`}, cause: atTheEnd},
+	"the end before the line end": {
+		told: []string{unexpected}, cause: inALine},
+	"the end in a second line": {
+		told: []string{unexpected}, cause: inALine},
+	"the end in a second data line": {
+		told: []string{unexpected}, cause: inALine},
+	"the end in a name": {
+		told: []string{`"" "a" ""`, unexpected}, cause: inALine},
+	"the end in a name that would be all": {
+		told: []string{`"" "a" ""`, unexpected}, cause: inALine},
+	"the end in a comment": {
+		told: []string{`"" "a" ""`, unexpected}, cause: inALine},
+	"the end in a comment inside a block": {
+		told: []string{unexpected}, cause: inALine},
+	"a BOM after a blank line belongs to the name": {
+		told: []string{`"" "a" ""`}, bom: onlyWithout, cause: lateMark},
+}
+
+const unexpected = "go-sse: unexpected end of input"
+
+// TestAgainstGoSSE reads the corpus with another reader as well. It checks the
+// corpus, as two authors read the standard, and says where the two differ and why.
+func TestAgainstGoSSE(t *testing.T) {
+	forms, different, met := 0, 0, map[string]bool{}
+	for _, s := range corpus() {
+		d, listed := departures[s.name]
+		for _, r := range s.renderings() {
+			marked := bytes.HasPrefix(r.body, []byte(mark))
+			departs := listed && (d.bom == withAndWithout || (d.bom == onlyWith) == marked)
+			standard := dispatched(r.items)
+			want := standard
+			if departs {
+				want, met[s.name] = d.told, true
+				different++
+				if slices.Equal(d.told, standard) {
+					t.Errorf("%s: what is listed is what the standard says", r.name)
+				}
+			}
+			for _, reader := range []io.Reader{bytes.NewReader(r.body), iotest.OneByteReader(bytes.NewReader(r.body))} {
+				forms++
+				if told := readGoSSE(reader); !slices.Equal(told, want) {
+					t.Errorf("%s (departs: %t)\n    %q\ntold %q\nwant %q", r.name, departs, r.body, told, want)
+				}
+			}
+		}
+	}
+	for name, d := range departures {
+		if !met[name] || d.cause == "" {
+			t.Errorf("%q is listed, but no such stream departs, or no cause is given", name)
+		}
+	}
+	t.Logf("%d streams read %d times, %d of %d streams depart (in %d forms)", len(corpus()), forms, len(departures), len(corpus()), different)
+}
+
+// TestGoSSELimit: the standard knows no limit; go-sse has one of 64 KiB, which is
+// too little for an event with a file in it.
+func TestGoSSELimit(t *testing.T) {
+	body := "data: " + strings.Repeat("x", 64<<10) + "\n\n"
+	told := readGoSSE(strings.NewReader(body))
+	if want := []string{"bufio.Scanner: token too long"}; !slices.Equal(told, want) {
+		t.Errorf("go-sse told %.100q, want %q", told, want)
+	}
+	items, err := decode(0, []byte(body))
+	if len(items) != 1 || err != nil || len(items[0].Data) != 64<<10 {
+		t.Errorf("%d items, %v", len(items), err)
+	}
+}
+
+// dispatched is what a client sees of items: events that are complete.
+func dispatched(items []sse.Item) []string {
+	var told []string
+	for _, item := range items {
+		if item.Kind == sse.Event && !item.Incomplete {
+			told = append(told, fmt.Sprintf("%q %q %q", item.Event, item.Data, item.LastEventID))
+		}
+	}
+	return told
+}
+
+func readGoSSE(r io.Reader) []string {
+	var told []string
+	for e, err := range gosse.Read(r, nil) {
+		if err != nil {
+			told = append(told, err.Error())
+			break
+		}
+		told = append(told, fmt.Sprintf("%q %q %q", e.Type, e.Data, e.LastEventID))
+	}
+	return told
+}
