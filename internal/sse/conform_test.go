@@ -2,7 +2,9 @@ package sse_test
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/streamassay/streamassay/internal/sse"
@@ -28,6 +30,9 @@ func TestStandard(t *testing.T) {
 			forms++
 			cases += r.check(t)
 		}
+		if t.Failed() {
+			t.Fatal("the streams after this one were not read")
+		}
 	}
 	t.Logf("%d streams, %d forms, %d cases", len(corpus()), forms, cases)
 	if cases < 100_000 {
@@ -44,7 +49,7 @@ func (r rendering) check(t testing.TB) (cases int) {
 		if err == nil && slices.EqualFunc(items, r.items, same) {
 			return true
 		}
-		t.Errorf("%s, cut into %q\n got %+v, %v\nwant %+v", r.name, pieces, items, err, r.items)
+		t.Errorf("%s, cut into %.2000q\n got %s, %v\nwant %s", r.name, pieces, show(items), err, show(r.items))
 		return false
 	}
 	good := try(r.body) && try(bytewise(r.body)...)
@@ -58,6 +63,15 @@ func (r rendering) check(t testing.TB) (cases int) {
 		t.Errorf("%s: Feed wrote to its input", r.name)
 	}
 	return cases
+}
+
+// show is items as text that a person can read, however long they are.
+func show(items []sse.Item) string {
+	var b strings.Builder
+	for _, item := range items {
+		fmt.Fprintf(&b, "\n\t%.1000q", fmt.Sprintf("%+v", item))
+	}
+	return b.String()
 }
 
 // TestPromptness sees that an item is told with the very byte that completes it: a

@@ -63,6 +63,14 @@ var departures = map[string]departure{
 		told: []string{`"" "a" ""`, unexpected}, cause: inALine},
 	"the end in a comment": {
 		told: []string{`"" "a" ""`, unexpected}, cause: inALine},
+	"the end in a character is not the fault of who wrote it": {
+		told: []string{unexpected}, cause: inALine},
+	"the end after bytes that no character begins with": {
+		told: []string{unexpected}, cause: inALine},
+	"the end after invalid UTF-8 in a line before": {
+		told: []string{unexpected}, cause: inALine},
+	"the end in a comment with invalid UTF-8": {
+		told: []string{unexpected}, cause: inALine},
 	"the end in a comment inside a block": {
 		told: []string{unexpected}, cause: inALine},
 	"a BOM after a blank line belongs to the name": {

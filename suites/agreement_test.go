@@ -1,0 +1,279 @@
+package suites_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// folders are the recorded servers' and what they are judged as.
+var folders = map[string]string{
+	"agentscope/1.1.5": "agentscope@1.1", "agentscope/1.1.5-text": "agentscope@1.1", "agentscope/0.1.6": "agentscope@0.1",
+	"agentscope-java/1.0.0": "agentscope-java@1.0", "agentscope-java/1.0.0-unpaced": "agentscope-java@1.0",
+	"agentscope-java/0.1.1-classes": "agentscope-java@0.1", "agkit/cloudbase-agent-server-0.1.1": "agkit@0.0.10",
+	"agkit/cloudbase-agent-server-0.1.1+langgraph-adapter-0.1.1": "agkit@0.0.10",
+}
+
+// corpus is every conversation that the project has written down.
+func corpus(t *testing.T) (all []*transcript.Transcript) {
+	const data = "../spec/rules/testdata"
+	files, _ := filepath.Glob(data + "/*.txtar")
+	list, err := transcript.OpenAll(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all = list
+	for folder, name := range folders {
+		files, _ := filepath.Glob(filepath.Join(data, "recordings", folder, "*.http"))
+		list, err := transcript.OpenAll(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tr := range list {
+			tr.Dialect = name
+			all = append(all, tr)
+		}
+	}
+	return all
+}
+
+// A recording and a live run of the same bytes give the same findings, about the
+// same events, at the same places.
+func TestDriversAgree(t *testing.T) {
+	var replayed, findings atomic.Int64
+	t.Run("corpus", func(t *testing.T) {
+		for _, tr := range corpus(t) {
+			if why := unplayable(tr); why != "" {
+				t.Logf("%s is not replayed: %s", tr.Name, why)
+				continue
+			}
+			t.Run(filepath.Base(tr.Name), func(t *testing.T) {
+				t.Parallel()
+				d, err := dialect.Named(tr.Dialect)
+				if err != nil {
+					t.Fatal(err)
+				}
+				tr.Strip(d.Base)
+				read := conclusions(d, tr.Trace)
+				live := conclusions(d, replay(t, d, tr))
+				if !slices.Equal(read, live) {
+					t.Errorf("read and live differ:\n%s", difference(read, live))
+				}
+				replayed.Add(1)
+				findings.Add(int64(len(slices.DeleteFunc(read, func(s string) bool { return !strings.HasPrefix(s, "finding") }))))
+			})
+		}
+	})
+	t.Logf("%d conversations were replayed, with %d findings", replayed.Load(), findings.Load())
+	if replayed.Load() < 400 || findings.Load() < 150 {
+		t.Errorf("only %d conversations were replayed, with %d findings", replayed.Load(), findings.Load())
+	}
+}
+
+// unplayable says why a conversation cannot be asked for again.
+func unplayable(tr *transcript.Transcript) string {
+	for _, x := range tr.Trace.Exchanges {
+		reads := x.Response.Reads
+		switch {
+		case x.Request.Method == "":
+			return "nobody wrote down what was asked"
+		case x.Response.Status == 0 && !errors.Is(x.Response.End, spec.ErrCut):
+			return "no answer came: " + fmt.Sprint(x.Response.End)
+		case errors.Is(x.Response.End, spec.ErrLeft) && frames(x.Response.Body) == 0:
+			return "the client left before the first event"
+		case errors.Is(x.Response.End, spec.ErrEndless):
+			return "it never ended"
+		case len(reads) > 0 && reads[len(reads)-1].At > 4*time.Second:
+			return "it took too long"
+		case x.Response.Status/100 == 1:
+			return "it was never answered"
+		}
+	}
+	return ""
+}
+
+func frames(body []byte) (n int) {
+	for item := range sse.NewDecoder(0).Feed(body) {
+		if item.Kind == sse.Event {
+			n++
+		}
+	}
+	return n
+}
+
+var durations = regexp.MustCompile(`[0-9.]+(µs|ms|s)\b`)
+
+// conclusions are everything that the rules say of a conversation.
+func conclusions(d *dialect.Dialect, trace spec.Trace) (all []string) {
+	h := spec.Run(d.Duties(rules.All), d.Events(trace), nil)
+	for _, r := range spec.SpeakFirst([]spec.Hearing{h})[0].Results {
+		all = append(all, fmt.Sprintf("%s is %s by %d judgements", r.Duty.Check.ID, r.Verdict, r.Judged))
+		for _, f := range r.Findings {
+			e := f.Event
+			all = append(all, fmt.Sprintf("finding of %s: exchange %d event %d line %d offset %d: %s",
+				r.Duty.Check.ID, e.Exchange, e.Nth, e.Line, e.Offset, durations.ReplaceAllString(f.Message, "T")))
+		}
+	}
+	return all
+}
+
+func difference(a, b []string) string {
+	var lines []string
+	for _, s := range a {
+		if !slices.Contains(b, s) {
+			lines = append(lines, "read  "+s)
+		}
+	}
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			lines = append(lines, "live  "+s)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// replay asks for a conversation again, of a server that answers as recorded.
+func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) spec.Trace {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	next := make(chan int, 1)
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go answer(conn, tr, <-next)
+		}
+	}()
+	base, _ := url.Parse("http://" + ln.Addr().String() + d.Base)
+	client, err := wire.Dial(wire.Config{Base: base, Timeout: patience(tr)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := spec.Trace{Scripted: tr.Trace.Scripted}
+	began := time.Now()
+	for i, x := range tr.Trace.Exchanges {
+		if ahead := x.At - time.Since(began); ahead > 0 {
+			<-time.After(ahead)
+		}
+		limit := wire.Limit{}
+		if errors.Is(x.Response.End, spec.ErrLeft) {
+			limit.Frames = frames(x.Response.Body)
+		}
+		next <- i
+		got, err := client.Do(t.Context(), x.Request, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if x.Response.Reads == nil { // nobody timed the recording
+			got.Response.Reads = nil
+		}
+		if x.At == 0 {
+			got.At = 0
+		}
+		heard.Exchanges = append(heard.Exchanges, got)
+	}
+	return heard
+}
+
+// patience is longer than any recorded pause, and no longer than it has to be where
+// the recorded server never ended.
+func patience(tr *transcript.Transcript) time.Duration {
+	longest := time.Duration(0)
+	for _, cues := range tr.Cues {
+		for _, cue := range cues {
+			if pause, err := time.ParseDuration(cue.Arg); err == nil && cue.Do == "wait" {
+				longest = max(longest, pause)
+			}
+		}
+	}
+	return longest + 1500*time.Millisecond
+}
+
+// answer says one recorded response.
+func answer(conn net.Conn, tr *transcript.Transcript, i int) {
+	defer conn.Close()
+	r := bufio.NewReader(conn)
+	req, err := http.ReadRequest(r)
+	if err != nil {
+		return
+	}
+	_, _ = io.Copy(io.Discard, req.Body)
+	x := tr.Trace.Exchanges[i].Response
+	if x.Status == 0 {
+		return
+	}
+	chunked, length := head(conn, x, req.Method)
+	for _, cue := range tr.Cues[i] {
+		switch {
+		case cue.Do == "wait":
+			pause, _ := time.ParseDuration(cue.Arg)
+			<-time.After(pause)
+		case len(cue.Say) > 0 && chunked:
+			fmt.Fprintf(conn, "%x\r\n%s\r\n", len(cue.Say), cue.Say)
+		case len(cue.Say) > 0 && length:
+			_, _ = conn.Write(cue.Say)
+		}
+	}
+	switch {
+	case errors.Is(x.End, spec.ErrLeft) || errors.Is(x.End, spec.ErrIdle):
+		_, _ = io.Copy(io.Discard, r) // until the client hangs up
+	case errors.Is(x.End, spec.ErrReset):
+		<-time.After(50 * time.Millisecond) // or what was said is lost on the way
+		_ = conn.(*net.TCPConn).SetLinger(0)
+	case errors.Is(x.End, spec.ErrCut):
+	case chunked:
+		_, _ = io.WriteString(conn, "0\r\n\r\n")
+	}
+}
+
+// head says status line and fields, with a framing that can end as recorded.
+func head(w io.Writer, x spec.Response, method string) (chunked, plain bool) {
+	proto := x.Proto
+	if !strings.HasPrefix(proto, "HTTP/1.") {
+		proto = "HTTP/1.1"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %d %s\r\n", proto, x.Status, x.Reason)
+	bodyless := method == "HEAD" || x.Status == 204 || x.Status == 304
+	for _, f := range x.Header {
+		if name := strings.ToLower(f.Name); name != "content-length" && name != "transfer-encoding" {
+			fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
+		}
+	}
+	switch {
+	case bodyless:
+	case proto == "HTTP/1.0" || x.Framing == spec.FramingClose && x.End == nil:
+		plain = true
+	case x.End != nil || x.Framing == spec.FramingChunked || x.Header.MediaType() == spec.EventStream:
+		chunked = true
+		b.WriteString("Transfer-Encoding: chunked\r\n")
+	default:
+		plain = true
+		fmt.Fprintf(&b, "Content-Length: %d\r\n", len(x.Body))
+	}
+	_, _ = io.WriteString(w, b.String()+"\r\n")
+	return chunked, plain
+}
