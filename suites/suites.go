@@ -288,7 +288,7 @@ func (t *Target) overrule(p Part, r *spec.Result, owes bool) {
 		r.Overrule(spec.Skipped, "the target lacks scripted")
 	case p.Err != nil && len(r.Findings) == 0:
 		r.Overrule(spec.Error, "could not tell: "+p.Err.Error())
-	case r.Verdict == spec.Silent && proves && owes && (t.scripted || !strings.HasPrefix(id, "script.")):
+	case r.Verdict == spec.Silent && proves && owes && r.Duty.Level() != spec.May && (t.scripted || !strings.HasPrefix(id, "script.")):
 		r.Overrule(r.Duty.Level().Cost(), "the target never gave this check anything to judge in "+p.Scenario.Name+", which it "+t.why(p.Scenario))
 	}
 }

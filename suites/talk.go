@@ -129,7 +129,7 @@ func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
 	if failed {
 		return false
 	}
-	patience := patience{most: t.target.Timeout, then: limit.Until}
+	patience := patience{most: t.target.Timeout, size: t.target.maxEvent(), then: limit.Until}
 	limit.Until = patience.lost
 	x, err := t.client.Do(t.ctx, r, limit)
 	if err != nil {
@@ -144,21 +144,25 @@ func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
 }
 
 // A patience ends with a stream that only keeps itself alive: one that has told
-// nothing for as long as an exchange may be silent.
+// nothing for as long as an exchange may be silent, or says one thing without end.
 type patience struct {
 	most  time.Duration
+	size  int // bytes of one event
 	then  func(spec.Response) bool
 	read  int // bytes looked at
 	told  time.Time
 	ended bool
 }
 
+// slack is what may come after an event before anybody looks: a few reads.
+const slack = 1 << 18
+
 func (p *patience) lost(r spec.Response) bool {
 	now := time.Now()
 	if told := bytes.Contains(r.Body[p.read:], []byte("data")); told || p.told.IsZero() {
 		p.told, p.read = now, max(0, len(r.Body)-len("data")+1)
 	}
-	p.ended = p.most > 0 && now.Sub(p.told) > p.most
+	p.ended = p.most > 0 && now.Sub(p.told) > p.most || len(r.Body)-p.read > p.size+slack
 	return p.ended || p.then != nil && p.then(r)
 }
 

@@ -2,6 +2,7 @@ package sse_test
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -97,8 +98,7 @@ func TestRoomIsNotShared(t *testing.T) {
 		var items []sse.Item
 		for piece := range slices.Chunk(body, size) {
 			for item := range d.Feed(piece) {
-				_ = append(item.Raw, "XXXXXXXXXXXXXXXX"...)
-				_ = append(item.Data, "YYYYYYYYYYYYYYYY"...)
+				_, _ = append(item.Raw, 'X'), append(item.Data, 'Y')
 				items = append(items, item)
 			}
 		}
@@ -150,5 +150,30 @@ func TestAfterClose(t *testing.T) {
 	}
 	if rest, ok := d.Close(); ok || d.Err() != nil {
 		t.Errorf("got %+v, %v from a second Close", rest, d.Err())
+	}
+}
+
+// TestCloseAfterBreakingOff: items that were not taken are dropped, but not what
+// stood after them, nor the error.
+func TestCloseAfterBreakingOff(t *testing.T) {
+	for _, tt := range []struct {
+		body, rest string
+		tooLarge   bool
+	}{
+		{"data: a\n\ndata: b\n\nid: 1\ndata: c", "id: 1\ndata: c", false},
+		{"data: a\n\n: b\n\r\n", "", false},
+		{"data: a\n\ndata: b\n\ndata: much too long for it\n\n", "", true},
+	} {
+		d := sse.NewDecoder(16)
+		for item := range d.Feed([]byte(tt.body)) {
+			if string(item.Data) != "a" {
+				t.Errorf("%q: got %+v first", tt.body, item)
+			}
+			break
+		}
+		rest, ok := d.Close()
+		if string(rest.Raw) != tt.rest || ok != (tt.rest != "") || ok && !rest.Incomplete || errors.Is(d.Err(), sse.ErrTooLarge) != tt.tooLarge {
+			t.Errorf("%q: left %+v (%t), %v; want %q, too large: %t", tt.body, rest, ok, d.Err(), tt.rest, tt.tooLarge)
+		}
 	}
 }

@@ -43,6 +43,9 @@ func (b *block) field(line []byte, at int) {
 	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
+	if len(b.names) == cap(b.names) { // append alone would grow in smaller steps, and copy more
+		b.names = slices.Grow(b.names, len(b.names)+8)
+	}
 	b.names = append(b.names, b.name(name))
 	switch string(name) { // neither this nor the comparisons below copy
 	case "data":

@@ -81,6 +81,15 @@ var fieldStreams = []stream{
 		want: []want{
 			{kind: sse.Block, from: 1, to: 2, fields: "foo,bar"},
 			{from: 4, to: 4, data: "x", fields: "data"}}},
+	{name: "blocks that differ only in names and values", lines: []string{"foo: 1", "event: x", "data: a", "", "bar: 1", "event: y", "data: b", ""},
+		want: []want{
+			{from: 1, to: 3, event: "x", data: "a", fields: "foo,event,data"},
+			{from: 5, to: 7, event: "y", data: "b", fields: "bar,event,data"}}},
+	{name: "blocks of which one begins like the other", lines: []string{"data: a", "foo", "", "data: b", "", "data: c", "foo", "bar", ""},
+		want: []want{
+			{from: 1, to: 2, data: "a", fields: "data,foo"},
+			{from: 4, to: 4, data: "b", fields: "data"},
+			{from: 6, to: 8, data: "c", fields: "data,foo,bar"}}},
 	{name: "names have a case", lines: []string{"Data: a", "DATA: b", "Event: e", "ID: 1", "Retry: 5", ""},
 		want: []want{{kind: sse.Block, from: 1, to: 5, fields: "Data,DATA,Event,ID,Retry"}}},
 	{name: "a space before the colon belongs to the name", lines: []string{"data : a", ""},

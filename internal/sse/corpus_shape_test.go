@@ -56,6 +56,8 @@ var idStreams = []stream{
 		want: []want{{from: 1, to: 4, data: "a", fields: "retry,retry,retry,data"}}},
 	{name: "a bad retry leaves the good one", lines: []string{"retry: 10", "retry: x", "data: a", ""},
 		want: []want{{from: 1, to: 3, retry: "10", data: "a", fields: "retry,retry,data"}}},
+	{name: "an empty retry leaves the good one", lines: []string{"retry: 10", "retry:", "retry", "data: a", ""},
+		want: []want{{from: 1, to: 4, retry: "10", data: "a", fields: "retry,retry,retry,data"}}},
 	{name: "the last good retry counts", lines: []string{"retry: 10", "retry: 20", "data: a", ""},
 		want: []want{{from: 1, to: 3, retry: "20", data: "a", fields: "retry,retry,data"}}},
 	{name: "retry of more digits than an integer has", lines: []string{"retry: 99999999999999999999", "data: a", ""},

@@ -1,6 +1,8 @@
 package rules
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -9,14 +11,18 @@ import (
 // An answer is what a run said to a prompt, put together from its events.
 type answer struct {
 	ask       spec.Event // the request that opened the run
-	before    string     // the prompt before it in the same conversation
-	preceded  bool       // there is one
+	told      spec.Event // the request whose stream tells it
+	before    string     // what the user said before it in the same conversation
+	preceded  bool       // there is such a thing
+	answers   string     // the prompt that a result or a resume belongs to
 	others    bool       // other conversations were led before
-	said      []*speech  // messages, in the order in which they began
+	waiting   bool       // the conversation was waiting for a resume, and this is none
+	refused   bool       // a refusal came in place of a run
+	at        placer
+	said      []*speech // messages, in the order in which they began
 	calls     []*toolUse
 	interrupt []spec.Event
 	failure   spec.Event // the event that says the run failed
-	ended     bool
 	closed    spec.Event
 }
 
@@ -27,6 +33,7 @@ type speech struct {
 	text      strings.Builder
 	deltas    map[string]bool // slots that came in pieces
 	others    []spec.Event    // contents that are not text
+	repeated  int             // how much of the text messages without pieces have repeated
 }
 
 // A toolUse is one call of a tool and what came of it.
@@ -34,7 +41,7 @@ type toolUse struct {
 	id, name, args string
 	result         string
 	answered       bool
-	at             spec.Event
+	at, told       spec.Event // the call, the result
 }
 
 // text is everything the assistant said, reasoning aside.
@@ -78,7 +85,8 @@ func (a *answer) named() bool {
 }
 
 func (a *answer) hear(e spec.Event) {
-	switch e.Kind {
+	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Nth == 0
+	switch e = a.at.place(e); e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.ReasoningStart:
 		a.speech(e)
 	case spec.MessageDelta, spec.ReasoningDelta:
@@ -94,18 +102,23 @@ func (a *answer) hear(e spec.Event) {
 	case spec.Interrupt:
 		a.interrupt = append(a.interrupt, e)
 	case spec.RunError, spec.RunRefused:
-		a.failure, a.ended = e, true
-	case spec.RunEnd, spec.Done:
-		a.ended = true
+		a.failure = e
 	}
+}
+
+// known is the message of an id, if anything was heard of it.
+func (a *answer) known(id string) *speech {
+	i := slices.IndexFunc(a.said, func(s *speech) bool { return s.id == id })
+	if i < 0 {
+		return nil
+	}
+	return a.said[i]
 }
 
 // speech is the message that e belongs to.
 func (a *answer) speech(e spec.Event) *speech {
-	for _, s := range a.said {
-		if s.id == e.Message {
-			return s
-		}
+	if s := a.known(e.Message); s != nil {
+		return s
 	}
 	s := &speech{id: e.Message, reasoning: e.Kind.Thing() == "reasoning", deltas: map[string]bool{}}
 	a.said = append(a.said, s)
@@ -126,22 +139,36 @@ func (a *answer) content(s *speech, e spec.Event) {
 
 // end takes what the end of a message repeats, as far as it was not told before.
 func (a *answer) end(e spec.Event) {
-	var s *speech
-	for _, part := range e.Parts {
-		part.Message = e.Message
+	for i, part := range e.Parts {
+		part = standing(part, e)
+		part.Index = strconv.Itoa(i) // contents are repeated in order
 		switch {
 		case part.Kind == spec.ToolCall || part.Kind == spec.ToolResult:
 			a.tool(part)
 		case part.Type != "" && part.Type != "text":
-			if s = a.speech(e); len(s.others) == 0 {
+			if s := a.speech(e); len(s.others) == 0 {
 				s.others = append(s.others, part)
 			}
-		case part.Text != "":
-			if s = a.speech(e); len(s.deltas) == 0 {
+		case part.Text != "" && !a.repeats(e, part.Text):
+			if s := a.speech(e); len(s.deltas) == 0 {
 				s.text.WriteString(part.Text)
 			}
 		}
 	}
+}
+
+// repeats says that a message of which nothing else was heard repeats what pieces that
+// name no message have said.
+func (a *answer) repeats(end spec.Event, text string) bool {
+	nameless := a.known("")
+	if nameless == nil || end.Message == "" || a.known(end.Message) != nil {
+		return false
+	}
+	again := strings.HasPrefix(nameless.text.String()[nameless.repeated:], text)
+	if again {
+		nameless.repeated += len(text)
+	}
+	return again
 }
 
 func (a *answer) tool(e spec.Event) {
@@ -154,95 +181,30 @@ func (a *answer) tool(e spec.Event) {
 	case spec.ToolCall:
 		use.name, use.args = e.Name, e.Text
 	case spec.ToolResult:
-		use.result, use.answered = e.Text, true
+		use.result, use.answered, use.told = e.Text, true, e
 	}
 }
 
-// use is the call that e belongs to: by its id, or, where ids are not told, by
-// order.
+// use is the call that e belongs to: by its id, or, where ids are not told, by where
+// it stands, or by order.
 func (a *answer) use(e spec.Event) *toolUse {
-	for _, u := range a.calls {
-		if u.id != "" && u.id == e.Call {
-			return u
-		}
-		anonymous := u.id == "" || e.Call == ""
-		switch {
-		case !anonymous:
-		case e.Kind == spec.ToolResult && !u.answered:
-			return u
-		case e.Kind == spec.ToolCall && u.at.Message == e.Message:
-			return u
+	same := func(b spec.Event) bool { return e.Message != "" && b.Message == e.Message && b.Index == e.Index }
+	nameless := func(u *toolUse) bool { return u.id == "" || e.Call == "" }
+	fits := []func(u *toolUse) bool{func(u *toolUse) bool { return u.id != "" && u.id == e.Call }}
+	switch e.Kind {
+	case spec.ToolCall:
+		fits = append(fits, func(u *toolUse) bool { return nameless(u) && same(u.at) })
+	case spec.ToolResult:
+		fits = append(fits,
+			func(u *toolUse) bool { return nameless(u) && u.answered && same(u.told) },
+			func(u *toolUse) bool { return nameless(u) && !u.answered })
+	}
+	for _, fit := range fits {
+		if i := slices.IndexFunc(a.calls, fit); i >= 0 {
+			return a.calls[i]
 		}
 	}
 	u := &toolUse{id: e.Call, at: e}
 	a.calls = append(a.calls, u)
 	return u
-}
-
-// answers lets a rule about content judge each answer of a scripted target, when
-// the conversation is over. The run may be asked for and told by different
-// requests; one that was canceled owes nobody an answer.
-func answers(judge func(p *spec.Pass, a *answer)) watch {
-	return func(p *spec.Pass) func(spec.Event) {
-		history := map[string][]string{} // thread → its prompts
-		opened := map[string]*answer{}   // run → what it was asked
-		canceled := map[string]bool{}
-		var given []*answer
-		var ask spec.Event
-		var now *answer
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.Asked:
-				ask, now = e, nil
-				if e.Scripted && e.Whole() && len(e.Parts) > 0 {
-					now = open(e, history)
-					opened[run(e)] = now
-				}
-			case e.Kind == spec.Answered:
-				canceled[run(ask)] = canceled[run(ask)] || ask.Name == "cancel" && e.HTTP/100 == 2
-				if a := opened[run(ask)]; now == nil && a != nil && ask.Streams() && ask.Whole() && ask.Cursor == "" {
-					now = &answer{ask: a.ask, before: a.before, preceded: a.preceded, others: a.others}
-				}
-				if now == nil || !e.Streams() || e.HTTP != 200 {
-					now = nil
-				}
-			case e.Kind == "":
-				for _, a := range given {
-					if a.ask.Run == "" || !canceled[run(a.ask)] {
-						judge(p, a)
-					}
-				}
-			case now == nil:
-			case e.Frame():
-				now.hear(e)
-			case e.Kind == spec.Closed:
-				if (whole(e) || broke(e)) && ask.Limit == "" {
-					now.closed = e
-					given = append(given, now)
-				}
-				now = nil
-			}
-		}
-	}
-}
-
-// open notes what a run is asked, and what was asked before it.
-func open(ask spec.Event, history map[string][]string) *answer {
-	a := &answer{ask: ask, others: len(history) > 0 && len(history[ask.Thread]) == 0}
-	earlier := history[ask.Thread]
-	for _, part := range ask.Parts {
-		if part.Kind == spec.AskUser {
-			earlier = append(earlier, part.Text)
-		}
-	}
-	prompt, ok := ask.Prompt()
-	if n := len(earlier); ok && n > 1 {
-		a.before, a.preceded = earlier[n-2], true
-	} else if !ok && n > 0 {
-		a.before, a.preceded = earlier[n-1], true
-	}
-	if ok {
-		history[ask.Thread] = append(history[ask.Thread], prompt)
-	}
-	return a
 }

@@ -37,7 +37,7 @@ var DeltasJoin = &spec.Check{
 	ID:    "delta.joins-to-whole",
 	Doc:   "the deltas of a content join to its completed text",
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: placed(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		told := slots{}
 		return func(e spec.Event) {
 			switch {
@@ -57,7 +57,7 @@ var ContentIsWhole = &spec.Check{
 	ID:    "content.is-whole",
 	Doc:   "a completed content carries the whole value",
 	Needs: []spec.Kind{spec.ContentEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: placed(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		told := slots{}
 		return func(e spec.Event) {
 			switch {
@@ -73,23 +73,30 @@ var ContentIsWhole = &spec.Check{
 
 // ContentsAllEnd judges whether contents are completed.
 var ContentsAllEnd = &spec.Check{
-	ID:    "content.all-end",
-	Doc:   "in a run that ends well every text that came in deltas is completed",
+	ID: "content.all-end",
+	Doc: `in a run that ends well every text that came in deltas is completed
+
+Not so one of a message that ended otherwise than its run, because it failed.`,
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.RunEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: placed(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		told := slots{}
+		status := map[string]string{} // message → how it ended
 		var order []*content
 		return func(e spec.Event) {
 			switch {
+			case aboutMessage(e) && e.Kind.Phase() == "end":
+				status[e.Message] = e.Status
 			case isDelta(e):
-				c := told.of(e)
-				if c.text.Len() == 0 && c.first.Nth == e.Nth {
+				if c := told.of(e); c.first.Nth == e.Nth {
 					order = append(order, c)
 				}
 			case e.Kind == spec.ContentEnd:
 				told.of(e).whole = true
 			case e.Kind == spec.RunEnd:
 				for _, c := range order {
+					if s := status[c.first.Message]; s != "" && e.Status != "" && s != e.Status {
+						continue
+					}
 					p.Judge(c.first, c.whole, "content %s of message %q was never completed", c.first.Index, c.first.Message)
 				}
 				order = nil
@@ -103,7 +110,7 @@ var ContentEndsOnce = &spec.Check{
 	ID:    "content.ends-once",
 	Doc:   "a content is completed once, and nothing comes for it afterwards",
 	Needs: []spec.Kind{spec.ContentEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: placed(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		told := slots{}
 		return func(e spec.Event) {
 			if !ofMessage(e) || e.Index == "" {
@@ -123,7 +130,7 @@ var IndexDense = &spec.Check{
 	ID:    "content.index-dense",
 	Doc:   "the contents of a message open at 0, 1, 2 and so on, without a gap",
 	Needs: []spec.Kind{spec.SlotIndex},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: placed(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		opened := map[string]int{}
 		seen := map[slot]bool{}
 		return func(e spec.Event) {

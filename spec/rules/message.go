@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -29,6 +30,34 @@ func ofMessage(e spec.Event) bool {
 func aboutMessage(e spec.Event) bool {
 	thing := e.Kind.Thing()
 	return (thing == "message" || thing == "reasoning") && e.Kind.Phase() != "delta"
+}
+
+// placed lets a rule hear a content that names no message as one of the message that
+// is open, if just one is: there is nothing else it could belong to.
+func placed(w func(p *spec.Pass, ask spec.Event) func(spec.Event)) watch {
+	return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+		var at placer
+		hear := w(p, ask)
+		return func(e spec.Event) { hear(at.place(e)) }
+	})
+}
+
+// A placer knows which messages of a stream are open.
+type placer struct{ open []string }
+
+func (at *placer) place(e spec.Event) spec.Event {
+	switch {
+	case aboutMessage(e) && e.Message != "":
+		i := slices.Index(at.open, e.Message)
+		if ended := e.Kind.Phase() == "end"; ended && i >= 0 {
+			at.open = slices.Delete(at.open, i, i+1)
+		} else if !ended && i < 0 {
+			at.open = append(at.open, e.Message)
+		}
+	case ofMessage(e) && e.Message == "" && len(at.open) == 1:
+		e.Message = at.open[0]
+	}
+	return e
 }
 
 // A block is a message as far as a stream has told it.
@@ -183,7 +212,7 @@ var MessageContentEquals = &spec.Check{
 	ID:    "message.content-equals",
 	Doc:   "the contents that the end of a message repeats are the ones that were told",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: placed(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		told := map[string]*told{}
 		return func(e spec.Event) {
 			switch {
@@ -226,7 +255,7 @@ func (t *told) hear(e spec.Event) {
 }
 
 func (t *told) values() (all []string) {
-	slices.Sort(t.order)
+	slices.SortStableFunc(t.order, byNumber)
 	for _, slot := range t.order {
 		if v, ok := t.value[slot]; ok {
 			all = append(all, v)
@@ -237,12 +266,27 @@ func (t *told) values() (all []string) {
 	return all
 }
 
-// value is what a content says, whatever its type.
+// byNumber puts slots in order: 10 comes after 2.
+func byNumber(a, b string) int {
+	x, err := strconv.Atoi(a)
+	y, err2 := strconv.Atoi(b)
+	if err != nil || err2 != nil {
+		return strings.Compare(a, b)
+	}
+	return x - y
+}
+
+// value is what a content says, whatever its type. A result may leave out whose it is:
+// its call says that.
 func value(e spec.Event) string {
-	if e.Call == "" && e.Name == "" {
+	name := e.Name
+	if e.Kind == spec.ToolResult {
+		name = ""
+	}
+	if e.Call == "" && name == "" {
 		return e.Text
 	}
-	return strings.TrimSpace(e.Name + " " + e.Call + " " + e.Text)
+	return strings.TrimSpace(name + " " + e.Call + " " + e.Text)
 }
 
 func partValues(parts []spec.Event) (all []string) {

@@ -81,10 +81,16 @@ func run(e spec.Event) string { return e.Thread + "\x00" + e.Run }
 func inside(e spec.Event, f func(spec.Event)) {
 	f(e)
 	for _, part := range e.Parts {
-		if part.Message == "" {
-			part.Message = e.Message
-		}
-		part.Exchange, part.Nth, part.Line, part.Offset, part.Raw, part.At = e.Exchange, e.Nth, e.Line, e.Offset, e.Raw, e.At
-		inside(part, f)
+		inside(standing(part, e), f)
 	}
+}
+
+// standing is a part with what it has of the event that it stands in: its evidence, and
+// its message.
+func standing(part, e spec.Event) spec.Event {
+	if part.Message == "" {
+		part.Message = e.Message
+	}
+	part.Exchange, part.Nth, part.Line, part.Offset, part.Raw, part.At = e.Exchange, e.Nth, e.Line, e.Offset, e.Raw, e.At
+	return part
 }

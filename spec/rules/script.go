@@ -2,7 +2,8 @@ package rules
 
 import (
 	"encoding/json"
-	"errors"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -146,31 +147,45 @@ var ScriptClientTool = &spec.Check{
 	Doc:   "a target asked to call the client's tool calls it, and uses what the client answers",
 	Needs: []spec.Kind{spec.AskToolSpec, spec.AskTool},
 	Watch: answers(func(p *spec.Pass, a *answer) {
-		var results []string
-		for _, part := range a.ask.Parts {
-			if part.Kind == spec.AskTool {
-				results = append(results, part.Text)
-			}
-		}
 		prompt, asked := a.ask.Prompt()
-		_, before := strings.CutPrefix(a.before, "conformance:client-tool")
-		args, now := strings.CutPrefix(prompt, "conformance:client-tool")
+		args, now := strings.CutPrefix(prompt, "conformance:client-tool ")
 		switch {
 		case asked && now:
-			tool := spec.Event{}
-			for _, part := range a.ask.Parts {
-				if part.Kind == spec.AskToolSpec && tool.Name == "" {
-					tool = part
-				}
+			a.callsClient(p, args)
+		case !asked && strings.HasPrefix(a.answers, "conformance:client-tool "):
+			if results := a.results(); len(results) > 0 {
+				a.says(p, "tool said: "+strings.Join(results, "\n"))
 			}
-			p.Judge(a.closed, len(a.calls) == 1 && a.good(), "asked for one call of %s, it made %d%s", tool.Name, len(a.calls), a.fate())
-			for _, u := range a.calls {
-				p.Judge(u.at, u.name == tool.Name && sameJSON(u.args, args), "asked for %s with%s, it called %s with %s", tool.Name, args, u.name, u.args)
-			}
-		case !asked && before && len(results) > 0:
-			a.says(p, "tool said: "+strings.Join(results, "\n"))
 		}
 	}),
+}
+
+// callsClient judges the call of the first tool that the request offers, if it offers
+// any.
+func (a *answer) callsClient(p *spec.Pass, args string) {
+	i := slices.IndexFunc(a.ask.Parts, func(part spec.Event) bool { return part.Kind == spec.AskToolSpec })
+	if i < 0 {
+		return
+	}
+	tool := a.ask.Parts[i].Name
+	p.Judge(a.closed, len(a.calls) == 1 && a.good(), "asked for one call of %s, it made %d%s", tool, len(a.calls), a.fate())
+	for _, u := range a.calls {
+		p.Judge(u.at, u.name == tool && sameJSON(u.args, args), "asked for %s with %s, it called %s with %s", tool, args, u.name, u.args)
+	}
+}
+
+// results are the results that a request brings: not those that it repeats with what
+// was said before.
+func (a *answer) results() (texts []string) {
+	for _, part := range a.ask.Parts {
+		switch part.Kind {
+		case spec.AskUser, spec.AskAssistant:
+			texts = nil
+		case spec.AskTool:
+			texts = append(texts, part.Text)
+		}
+	}
+	return texts
 }
 
 // ScriptInterrupt judges both halves of an interrupt.
@@ -188,8 +203,8 @@ var ScriptInterrupt = &spec.Check{
 			if len(a.interrupt) > 0 {
 				got = a.interrupt[0].Text
 			}
-			p.Judge(a.closed, len(a.interrupt) == 1 && (sameJSON(got, payload) || quoted(got) == payload), "asked for one interrupt with %s, it made %d with %s", payload, len(a.interrupt), got)
-		case resumes && strings.HasPrefix(a.before, "conformance:interrupt "):
+			p.Judge(a.closed, len(a.interrupt) == 1 && (sameJSON(got, payload) || sameJSON(quoted(got), payload)), "asked for one interrupt with %s, it made %d with %s", payload, len(a.interrupt), got)
+		case resumes && strings.HasPrefix(a.answers, "conformance:interrupt "):
 			said, ok := strings.CutPrefix(a.text(), "resumed with: ")
 			right := ok && (sameJSON(said, resume.Text) || sameJSON(said, quoted(resume.Text)))
 			p.Judge(a.closed, right && a.good(), "resumed with %s, it said %q%s", resume.Text, a.text(), a.fate())
@@ -238,16 +253,15 @@ var ErrorVisible = &spec.Check{
 
 By an event that says so, or by a transfer that is broken off.`,
 	Watch: answers(func(p *spec.Pass, a *answer) {
-		prompt, _ := a.ask.Prompt()
-		if strings.HasPrefix(prompt, "conformance:error") {
-			visible := a.failure.Kind != "" || errors.Is(a.closed.Err, spec.ErrCut) || errors.Is(a.closed.Err, spec.ErrReset)
+		if a.toFail() {
+			visible := a.failure.Kind != "" || broke(a.closed)
 			p.Judge(a.closed, visible, "the run was to fail, and its stream ended like a success")
 		}
 	}),
 }
 
 // traces are how stack traces begin, in the languages that servers are written in.
-var traces = []string{"Traceback (most recent call last)", "\n\tat ", "\\n\\tat ", "goroutine 1 [", "\n    at "}
+var traces = regexp.MustCompile(`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
 
 // NoStackTrace judges what error bodies give away.
 var NoStackTrace = &spec.Check{
@@ -262,13 +276,8 @@ var NoStackTrace = &spec.Check{
 			case e.Kind == spec.Answered:
 				status = e.HTTP
 			case len(e.Raw) > 0 && (status >= 400 || e.Kind == spec.RunError || e.Kind == spec.RunRefused):
-				shown := ""
-				for _, t := range traces {
-					if strings.Contains(string(e.Raw), t) {
-						shown = strings.TrimSpace(t)
-					}
-				}
-				p.Judge(e, shown == "", "the error shows a stack trace (%q)", shown)
+				shown := traces.Find(e.Raw)
+				p.Judge(e, shown == nil, "the error shows a stack trace (%q)", shown)
 			}
 		}
 	},

@@ -3,6 +3,7 @@ package rules
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -75,11 +76,14 @@ var ToolArgumentsAreJSON = &spec.Check{
 	ID: "tool.arguments-are-json",
 	Doc: `the arguments of a call are one JSON value, joined from their pieces where there are pieces
 
-A client parses them only when the call ends; what does not parse cannot be executed.`,
+A client parses them only when the call ends; what does not parse cannot be executed.
+A call that is told in states, each in place of the one before, is judged by the last,
+and not at all if the run failed: it may never have been whole.`,
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		joined := map[string]string{}
 		calls := map[string]spec.Event{} // in one piece, as far as told
 		var order []string
+		failed := false
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.ToolStart:
@@ -88,7 +92,9 @@ A client parses them only when the call ends; what does not parse cannot be exec
 				joined[e.Call] += e.Text
 			case e.Kind == spec.ToolEnd:
 				p.Judge(e, json.Valid([]byte(joined[e.Call])), "the arguments of call %q are %q", e.Call, joined[e.Call])
-			case e.Kind == spec.Closed:
+			case e.Kind == spec.RunError || e.Kind == spec.RunRefused:
+				failed = true
+			case whole(e) && !failed:
 				for _, key := range order {
 					call := calls[key]
 					p.Judge(call, json.Valid([]byte(call.Text)), "the arguments of %s, call %q, are %q", call.Name, call.Call, call.Text)
@@ -149,26 +155,43 @@ var ToolIDsUnique = &spec.Check{
 
 // ResultAfterCall judges the order of call and result.
 var ResultAfterCall = &spec.Check{
-	ID:    "tool.result-after-call",
-	Doc:   "a result names a call that was made, and ended, before it in the same stream",
+	ID: "tool.result-after-call",
+	Doc: `a result names a call that was made, and ended, before it in the same stream
+
+Or in an earlier one of the conversation, if the request only lets the run go on:
+somebody may have had to approve the call.`,
 	Needs: []spec.Kind{spec.ToolResult},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		made, judged := map[string]bool{}, map[string]bool{}
-		return func(e spec.Event) {
-			if e.Kind == spec.RunEnd {
-				return // what it lists was told before
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		earlier := map[string]map[string]bool{} // thread → the calls that were made
+		return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+			if earlier[ask.Thread] == nil {
+				earlier[ask.Thread] = map[string]bool{}
 			}
-			inside(e, func(part spec.Event) {
-				switch {
-				case part.Kind == spec.ToolCall || part.Kind == spec.ToolEnd:
-					made[part.Call] = true // a call may have no id
-				case part.Kind == spec.ToolResult && part.Call != "" && !judged[part.Call]:
-					judged[part.Call] = true
-					p.Judge(part, made[part.Call] || made[""], "a result of call %q, which was not made before it", part.Call)
-				}
-			})
+			return resultAfterCall(p, ask, earlier[ask.Thread])
+		})(p)
+	},
+}
+
+// resultAfterCall judges one telling, and adds its calls to those of the thread.
+func resultAfterCall(p *spec.Pass, ask spec.Event, earlier map[string]bool) func(spec.Event) {
+	made, judged := map[string]bool{}, map[string]bool{}
+	if _, prompted := ask.Prompt(); !prompted && ask.Thread != "" {
+		maps.Copy(made, earlier)
+	}
+	return func(e spec.Event) {
+		if e.Kind == spec.RunEnd {
+			return // what it lists was told before
 		}
-	}),
+		inside(e, func(part spec.Event) {
+			switch {
+			case part.Kind == spec.ToolCall || part.Kind == spec.ToolEnd:
+				made[part.Call], earlier[part.Call] = true, true // a call may have no id
+			case part.Kind == spec.ToolResult && part.Call != "" && !judged[part.Call]:
+				judged[part.Call] = true
+				p.Judge(part, made[part.Call] || made[""], "a result of call %q, which was not made before it", part.Call)
+			}
+		})
+	}
 }
 
 // offered says whether a request offers a tool of the name.
@@ -178,30 +201,60 @@ func offered(ask spec.Event, name string) bool {
 
 // A call is one call of a tool as a stream has told it.
 type call struct {
-	start    spec.Event
-	answered bool
+	start           spec.Event
+	ended, answered bool
 }
 
-// clientCalls lets a rule see the calls of a stream that answers a request with
-// tools, at each event and at the end.
-func clientCalls(judge func(p *spec.Pass, ask, e spec.Event, calls map[string]*call)) watch {
+// callsOf lets a rule see the calls of a stream that answers a request with tools, at
+// each event and at the end.
+type callsOf struct {
+	ask  spec.Event
+	list []*call // in the order in which they began
+	// halted: an interrupt, or a failure, left the calls as they were. Who has to
+	// answer them cannot be told then.
+	halted bool
+}
+
+func (c *callsOf) find(id string) *call {
+	i := slices.IndexFunc(c.list, func(k *call) bool { return k.start.Call == id })
+	if i < 0 {
+		return nil
+	}
+	return c.list[i]
+}
+
+// ofClient says that a call is of a tool that the request offers.
+func (c *callsOf) ofClient(k *call) bool { return offered(c.ask, k.start.Name) }
+
+func (c *callsOf) hear(e spec.Event) {
+	k := c.find(e.Call)
+	switch e.Kind {
+	case spec.ToolStart, spec.ToolCall:
+		if k == nil {
+			c.list = append(c.list, &call{start: e, ended: e.Kind == spec.ToolCall})
+		}
+	case spec.ToolEnd:
+		if k != nil {
+			k.ended = true
+		}
+	case spec.ToolResult:
+		if k != nil {
+			k.answered = true
+		}
+	case spec.Interrupt, spec.RunError, spec.RunRefused:
+		c.halted = true
+	}
+}
+
+// clientCalls is a rule about such a stream.
+func clientCalls(judge func(p *spec.Pass, e spec.Event, c *callsOf)) watch {
 	return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-		calls := map[string]*call{}
+		c := &callsOf{ask: ask}
 		_, offers := ask.Last(spec.AskToolSpec)
 		return func(e spec.Event) {
-			if !offers {
-				return
-			}
-			judge(p, ask, e, calls)
-			switch e.Kind {
-			case spec.ToolStart, spec.ToolCall:
-				if calls[e.Call] == nil {
-					calls[e.Call] = &call{start: e}
-				}
-			case spec.ToolResult:
-				if c := calls[e.Call]; c != nil {
-					c.answered = true
-				}
+			if offers {
+				judge(p, e, c)
+				c.hear(e)
 			}
 		}
 	})
@@ -214,16 +267,16 @@ var ClientCallIsLeftOpen = &spec.Check{
 
 The server cannot run it; a result from the server would be an invention.`,
 	Needs: []spec.Kind{spec.AskToolSpec, spec.ToolResult},
-	Watch: clientCalls(func(p *spec.Pass, ask, e spec.Event, calls map[string]*call) {
+	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
 		switch {
 		case e.Kind == spec.ToolResult:
-			if c := calls[e.Call]; c != nil && offered(ask, c.start.Name) {
-				p.Judge(e, false, "the server answered call %q of the client's tool %s", e.Call, c.start.Name)
+			if k := c.find(e.Call); k != nil && c.ofClient(k) {
+				p.Judge(e, false, "the server answered call %q of the client's tool %s", e.Call, k.start.Name)
 			}
 		case whole(e):
-			for _, c := range calls {
-				if offered(ask, c.start.Name) && !c.answered {
-					p.Judge(c.start, true, "")
+			for _, k := range c.list {
+				if c.ofClient(k) && !k.answered {
+					p.Judge(k.start, true, "")
 				}
 			}
 		}
@@ -235,13 +288,13 @@ var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a call that is left to the client is of a tool that the request offers",
 	Needs: []spec.Kind{spec.AskToolSpec},
-	Watch: clientCalls(func(p *spec.Pass, ask, e spec.Event, calls map[string]*call) {
-		if !whole(e) {
+	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
+		if !whole(e) || c.halted {
 			return
 		}
-		for _, c := range calls {
-			if !c.answered {
-				p.Judge(c.start, offered(ask, c.start.Name), "a call of %q is left to the client, and the request does not offer it", c.start.Name)
+		for _, k := range c.list {
+			if !k.answered {
+				p.Judge(k.start, c.ofClient(k), "a call of %q is left to the client, and the request does not offer it", k.start.Name)
 			}
 		}
 	}),
@@ -249,18 +302,18 @@ var ClientCallIsOffered = &spec.Check{
 
 // ClientCallEndsStream judges what follows a call that is left to the client.
 var ClientCallEndsStream = &spec.Check{
-	ID:    "tool.client-call-ends-stream",
-	Doc:   "after a call that is left to the client the stream ends",
+	ID: "tool.client-call-ends-stream",
+	Doc: `after a call that is left to the client the stream ends
+
+Further calls may come, and their results, and pieces with nothing in them.`,
 	Needs: []spec.Kind{spec.AskToolSpec, spec.ToolEnd},
-	Watch: clientCalls(func(p *spec.Pass, ask, e spec.Event, calls map[string]*call) {
-		left := false
-		for _, c := range calls {
-			left = left || offered(ask, c.start.Name) && !c.answered
-		}
-		thing := e.Kind.Thing()
-		if left && e.Frame() && thing != "tool" {
-			p.Judge(e, thing != "message" && thing != "reasoning" || e.Kind.Phase() == "end", "%s comes after a call that the client has to answer", e.Kind)
-		} else if left && whole(e) {
+	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
+		left := slices.ContainsFunc(c.list, func(k *call) bool { return c.ofClient(k) && k.ended && !k.answered })
+		switch thing := e.Kind.Thing(); {
+		case !left:
+		case thing == "message" || thing == "reasoning" || thing == "content":
+			p.Judge(e, e.Text == "", "%s comes after a call that the client has to answer", e.Kind)
+		case whole(e):
 			p.Judge(e, true, "")
 		}
 	}),
@@ -268,8 +321,11 @@ var ClientCallEndsStream = &spec.Check{
 
 // InterruptIsLast judges what follows an interrupt.
 var InterruptIsLast = &spec.Check{
-	ID:    "interrupt.is-last",
-	Doc:   "after an interrupt only the end of the run and the sentinel come",
+	ID: "interrupt.is-last",
+	Doc: `after an interrupt only the end of the run and the sentinel come
+
+And further interrupts, pieces with nothing in them, and what nobody knows: of these a
+client that stops reading loses nothing.`,
 	Needs: []spec.Kind{spec.Interrupt},
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var interrupt spec.Event
@@ -277,7 +333,7 @@ var InterruptIsLast = &spec.Check{
 			switch {
 			case e.Kind == spec.Interrupt:
 				interrupt = e
-			case interrupt.Raw == nil:
+			case interrupt.Raw == nil || e.Kind == spec.Other || isDelta(e) && e.Text == "":
 			case e.Frame():
 				p.Judge(e, terminal(e) || e.Kind == spec.Done, "%s comes after an interrupt", e.Kind)
 			case whole(e):

@@ -1,0 +1,181 @@
+package suites_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+const stream = "text/event-stream"
+
+// nulls are servers that speak no protocol of ours.
+var nulls = map[string]http.HandlerFunc{
+	"500 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) },
+	"404 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
+	"401 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
+	"422 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(422) },
+	"202 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) },
+	"empty 200":    func(http.ResponseWriter, *http.Request) {},
+	"empty stream": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", stream) },
+	"echo": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", r.Header.Get("Accept"))
+		io.Copy(w, r.Body)
+	},
+	"framed echo": echoFrame,
+	"HTML page": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<html><body>Hello, world.</body></html>")
+	},
+	"redirect loop": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
+	"hang after headers": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", stream)
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	},
+	"keep-alives for ever": func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", stream)
+		for tick := time.NewTicker(20 * time.Millisecond); r.Context().Err() == nil; <-tick.C {
+			io.WriteString(w, ": keep-alive\n\n")
+			http.NewResponseController(w).Flush()
+		}
+	},
+	"garbage": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", stream)
+		w.Write([]byte("\x00\xff\xfe\x1f\x8b data: \x80\r\r\n\n"))
+	},
+	"[DONE] only": func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", stream)
+		io.WriteString(w, "data: [DONE]\n\n")
+	},
+}
+
+func echoFrame(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	w.Header().Set("Content-Type", stream)
+	fmt.Fprintf(w, "data: %s\n\n", strings.ReplaceAll(string(body), "\n", ""))
+}
+
+// A server that answers everything alike, or not at all, passes nothing.
+func TestNullTargets(t *testing.T) {
+	for name, handler := range nulls {
+		srv := httptest.NewServer(handler)
+		t.Cleanup(srv.CloseClientConnections)
+		gate(t, name, srv.URL)
+	}
+	gate(t, "silence", raw(t, func(conn net.Conn) { io.Copy(io.Discard, conn) }))
+	gate(t, "not HTTP", raw(t, func(conn net.Conn) { io.WriteString(conn, "SSH-2.0-OpenSSH_9.2\r\n"); io.Copy(io.Discard, conn) }))
+	gate(t, "hangs up", raw(t, func(conn net.Conn) {}))
+	gate(t, "a line without end", raw(t, func(conn net.Conn) {
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: ")
+		for line := strings.Repeat("x", 1<<16); ; {
+			if _, err := io.WriteString(conn, line); err != nil {
+				return
+			}
+		}
+	}))
+	closed, _ := net.Listen("tcp", "127.0.0.1:0")
+	closed.Close()
+	gate(t, "closed port", "http://"+closed.Addr().String())
+}
+
+// Nor does a server of another protocol.
+func TestOtherProtocols(t *testing.T) {
+	for _, name := range dialect.Names() {
+		d, err := dialect.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, other := range dialect.Names() {
+			o, err := dialect.Named(other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Family == d.Family || strings.HasPrefix(o.Family, d.Family) || strings.HasPrefix(d.Family, o.Family) {
+				continue // versions and twins do share a good part
+			}
+			srv := httptest.NewServer(reference.New(o, reference.Scripted, reference.Config{}))
+			t.Cleanup(srv.Close)
+			t.Run(other+" as "+name, func(t *testing.T) {
+				t.Parallel()
+				nothing(t, d, srv.URL)
+			})
+		}
+	}
+}
+
+// gate holds a null server to every dialect.
+func gate(t *testing.T, name, base string) {
+	for _, dialectName := range dialect.Names() {
+		t.Run(name+" as "+dialectName, func(t *testing.T) {
+			t.Parallel()
+			d, err := dialect.Named(dialectName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			nothing(t, d, base)
+		})
+	}
+}
+
+// nothing holds a server to a dialect: no check passes, no obligation holds, and
+// it does not take long to say so.
+func nothing(t *testing.T, d *dialect.Dialect, base string) {
+	u, err := url.Parse(base + d.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	target := suites.Target{Dialect: d, Base: u, Claims: []string{"all"}, Timeout: 200 * time.Millisecond, MaxEvent: 1 << 20, Seed: 1}
+	parts, err := suites.Hear(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		for _, r := range p.Hearing.Results {
+			if r.Verdict == spec.Passed {
+				t.Errorf("%s passes in %s, by %d judgements", r.Duty.Check.ID, p.Scenario.Name, r.Judged)
+			}
+			for _, law := range r.Duty.Laws {
+				if law.Level == spec.Must && r.On(law) == spec.Passed {
+					t.Errorf("%s holds by %s in %s", law.ID, r.Duty.Check.ID, p.Scenario.Name)
+				}
+			}
+		}
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+// raw serves connections by hand.
+func raw(t *testing.T, serve func(net.Conn)) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				serve(conn)
+			}()
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}

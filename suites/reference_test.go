@@ -1,0 +1,49 @@
+package suites_test
+
+import (
+	"net/http/httptest"
+	"net/url"
+	"testing"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// The reference is right in every dialect, told from an ordinary Go test.
+func TestReference(t *testing.T) {
+	for _, name := range dialect.Names() {
+		t.Run(name, func(t *testing.T) {
+			d, err := dialect.Named(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			suites.Test(t, reference.New(d, reference.Scripted, reference.Config{}), name, func(target *suites.Target) {
+				target.Claims = []string{"all"}
+			})
+		})
+	}
+}
+
+// And inside somebody's ginkgo suite.
+func TestDeclare(t *testing.T) {
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	d, err := dialect.Named("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(reference.New(d, reference.Scripted, reference.Config{}))
+	defer srv.Close()
+	suites.Declare(suites.Target{Dialect: d, Claims: []string{"all"}}, func() *url.URL {
+		u, err := url.Parse(srv.URL)
+		gomega.Expect(err).NotTo(gomega.HaveOccurred())
+		return u
+	})
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	suite.FailOnEmpty = true
+	reporter.Succinct = true
+	ginkgo.RunSpecs(t, "reference", suite, reporter)
+}
