@@ -54,7 +54,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	for _, d := range r.Dialects {
 		s := junitSuite{Name: visible(d.Dialect), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 		for _, c := range d.Checks {
-			s.add(d, c)
+			s.add(d, c, r.Strict)
 		}
 		all.Tests, all.Failures, all.Errors, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors, all.Skipped+s.Skipped
 		all.Suites = append(all.Suites, s)
@@ -71,21 +71,21 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	return err
 }
 
-func (s *junitSuite) add(d Dialect, c Check) {
+func (s *junitSuite) add(d Dialect, c Check, strict bool) {
 	test := junitCase{Class: visible(d.Dialect + "." + c.Scenario), Name: words(c.ID + ": " + c.Title)}
 	said := &junitMessage{Type: visible(string(c.Level)), Message: words(c.headline()), Text: "\n" + c.details(d)}
 	s.Tests++
-	switch c.Verdict {
-	case spec.Failed:
+	switch verdict := c.Verdict; {
+	case verdict == spec.Failed || verdict == spec.Warned && strict:
 		s.Failures++
 		test.Failure = said
-	case spec.Error:
+	case verdict == spec.Error:
 		s.Errors++
 		test.Error = said
-	case spec.Silent, spec.Skipped:
+	case verdict == spec.Silent || verdict == spec.Skipped:
 		s.Skipped++
 		test.Skipped = &junitMessage{Message: c.Verdict.String() + ": " + words(c.headline())}
-	case spec.Warned:
+	case verdict == spec.Warned:
 		test.Out = "warned: " + said.Message + said.Text
 	}
 	s.Cases = append(s.Cases, test)

@@ -16,7 +16,8 @@ type Report struct {
 	Started    time.Time    `json:"started"` // written as RFC 3339, UTC, whole seconds
 	DurationMS int64        `json:"duration_ms"`
 	Target     string       `json:"target"`
-	Seed       uint64       `json:"seed,omitempty"` // of a run: asks the same again
+	Seed       uint64       `json:"seed,omitempty"`   // of a run: asks the same again
+	Strict     bool         `json:"strict,omitempty"` // a broken SHOULD fails
 	Verdict    spec.Verdict `json:"verdict"`
 	Exit       int          `json:"exit"`
 	Counts     Counts       `json:"counts"`
@@ -99,6 +100,7 @@ type Options struct {
 // else 3 where something could not be told, else 0. An [ExitHarness] that the
 // caller has set stays: no conclusion of a broken harness is worth anything.
 func (r *Report) Conclude(o Options) {
+	r.Strict = o.Strict
 	r.Counts, r.Verdict = Counts{}, spec.Silent
 	judged := 0
 	for _, d := range r.Dialects {

@@ -24,6 +24,7 @@ type linting struct {
 	strict   bool
 	reports  []string
 	maxEvent int
+	verbose  bool
 }
 
 func lintCommand(sh shell) *cobra.Command {
@@ -50,6 +51,7 @@ recordings of one target.`,
 	f.StringSliceVar(&l.claim, "claim", nil, "scripted: the target understood the prompts of docs/prompts.md")
 	f.BoolVar(&l.strict, "strict", false, "a broken SHOULD fails too")
 	f.StringArrayVar(&l.reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable)")
+	f.BoolVarP(&l.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
 	f.IntVar(&l.maxEvent, "max-event", dialect.MaxEvent, "the most `bytes` that one event may have")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -92,7 +94,7 @@ func (l linting) run(sh shell, files []string) error {
 	}
 	report.DurationMS = time.Since(started).Milliseconds()
 	report.Conclude(reports.Options{Strict: l.strict})
-	if err := write(report, outs, sh, styleOf(sh)); err != nil {
+	if err := write(report, outs, sh, styleOf(sh, l.verbose)); err != nil {
 		return err
 	}
 	if report.Exit != exitOK {

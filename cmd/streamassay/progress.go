@@ -56,7 +56,9 @@ func isTerminal(w any) bool {
 }
 
 // styleOf is how the report for people looks on this output.
-func styleOf(sh shell) reports.Style {
+func styleOf(sh shell, verbose bool) reports.Style {
 	f, _ := sh.out.(*os.File)
-	return reports.DetectStyle(f, sh.env)
+	style := reports.DetectStyle(f, sh.env)
+	style.Verbose = verbose
+	return style
 }

@@ -156,7 +156,7 @@ func runAll(ctx context.Context, sh shell, jobs []job) error {
 		if err != nil {
 			return err
 		}
-		if err := write(report, j.outputs, sh, styleOf(sh)); err != nil {
+		if err := write(report, j.outputs, sh, styleOf(sh, j.verbose)); err != nil {
 			return err
 		}
 		worst = worse(worst, report.Exit)

@@ -41,6 +41,8 @@ type target struct {
 	MaxEvent     int               `yaml:"max-event"`
 	Reports      []string          `yaml:"reports"`
 	Transcripts  string            `yaml:"transcripts"`
+
+	verbose bool // of the text for people; a matter of the command line alone
 }
 
 // addFlags lets a command line say everything that a file can.
@@ -59,6 +61,7 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.StringVar(&t.Timeout, "timeout", "15s", "how long an exchange may be silent")
 	f.IntVar(&t.Parallel, "parallel", 16, "how many scenarios are played at once")
 	f.Uint64Var(&t.Seed, "seed", 0, "of all ids and random choices: the same seed asks the same (0: another one each time, see the report)")
+	f.BoolVarP(&t.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
 	f.StringVar(&t.CA, "ca", "", "`FILE` of PEM certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "trust any certificate")
 	f.IntVar(&t.MaxEvent, "max-event", dialect.MaxEvent, "the most `bytes` that one event may have")
