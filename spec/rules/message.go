@@ -12,7 +12,7 @@ import (
 )
 
 var messages = []*spec.Check{
-	MessageAnnounced, MessageClosed, MessageKnown, MessageUnambiguous, MessagesAllEnd, MessageIDsUnique, MessageContentEquals,
+	MessageStartsFirst, MessageAnnounced, MessageClosed, MessageKnown, MessageUnambiguous, MessagesAllEnd, MessageIDsUnique, MessageContentEquals,
 }
 
 // ofMessage says that an event is a piece of a message: a delta or a content.
@@ -83,6 +83,20 @@ func blocks(judge func(p *spec.Pass, e spec.Event, stand map[string]*block)) wat
 			}
 		}
 	})
+}
+
+// MessageStartsFirst judges what is told of a message first.
+var MessageStartsFirst = &spec.Check{
+	ID: "message.starts-first",
+	Doc: `what is told of a message first is that it starts
+
+Not that it is under way, or has ended.`,
+	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
+	Watch: blocks(func(p *spec.Pass, e spec.Event, stand map[string]*block) {
+		if aboutMessage(e) && e.Message != "" && stand[e.Message] == nil {
+			p.Judge(e, e.Kind.Phase() == "start", "what is told of message %q first is %s", e.Message, e.Kind)
+		}
+	}),
 }
 
 // MessageAnnounced judges the order of a message and what is in it.
