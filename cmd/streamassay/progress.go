@@ -31,14 +31,18 @@ func (p *progress) step(i int, name string) suites.Progress {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.played[i], p.of[i] = played, of
-		if !p.shown {
-			return
-		}
 		done, all := 0, 0
 		for k := range p.played {
 			done, all = done+p.played[k], all+p.of[k]
 		}
-		fmt.Fprintf(p.sh.err, "\r\033[Krecording %d/%d  %s %s", done, all, name, scenario)
+		p.say(fmt.Sprintf("recording %d/%d  %s %s", done, all, name, scenario))
+	}
+}
+
+// say shows something else in the line.
+func (p *progress) say(text string) {
+	if p.shown {
+		fmt.Fprintf(p.sh.err, "\r\033[K%s", text)
 	}
 }
 

@@ -46,7 +46,10 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 			if len(args) == 1 {
 				t.URL = args[0]
 			}
+			bar := newProgress(sh, 0)
+			bar.say("reading the documents")
 			jobs, err := plan(t, config)
+			bar.clear()
 			if err != nil {
 				return err
 			}
