@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -191,6 +192,8 @@ func (m *field) empty() any {
 func (m *field) typed(text string) any {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch {
+	case m.slot == "text" && has("string"): // what is said is never a number
+		return text
 	case (has("integer") || has("number")) && isNumber(text):
 		return json.Number(text)
 	case has("string"):
@@ -204,6 +207,7 @@ func (m *field) typed(text string) any {
 	return text
 }
 
+// isNumber says that a text is a JSON number and nothing else: no space around it.
 func isNumber(text string) bool {
-	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
+	return text != "" && !strings.ContainsAny(text, " \t\r\n") && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
 }

@@ -1,0 +1,34 @@
+package dialect
+
+import (
+	"flag"
+	"os"
+	"testing"
+)
+
+// TestMain gives the property tests the same seed each time, so that a red build is
+// red for everybody: go test ./spec/dialect -rapid.seed=N -rapid.checks=N looks
+// further.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if f := flag.Lookup("rapid.seed"); f != nil && f.Value.String() == "0" {
+		if err := f.Value.Set("20261121"); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// What is said stays text, whatever it looks like; numbers are numbers only where
+// nothing stands around them.
+func TestNumbersInSlots(t *testing.T) {
+	either := []string{"string", "integer", "null"}
+	for _, c := range []struct{ slot, text, want string }{
+		{"seq", "7", `7`}, {"seq", "7 ", `"7 "`}, {"seq", "x", `"x"`}, {"text", "7", `"7"`}, {"text", "0 ", `"0 "`},
+	} {
+		m := field{slot: c.slot, types: either}
+		if got := compact(m.typed(c.text)); got != c.want {
+			t.Errorf("%s %q is written as %s, want %s", c.slot, c.text, got, c.want)
+		}
+	}
+}
