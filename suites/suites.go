@@ -6,7 +6,6 @@ package suites
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -199,9 +198,9 @@ func (t *Target) prompt(scenario, words string) string {
 }
 
 // talk begins a conversation.
-func (t *Target) talk(ctx context.Context, scenario string, seed uint64) (*Talk, error) {
+func (t *Target) talk(ctx context.Context, seed uint64) (*Talk, error) {
 	client, err := wire.Dial(t.wire())
-	talk := &Talk{ctx: ctx, target: t, dialect: t.Dialect, client: client, scenario: scenario, ids: rand.New(rand.NewPCG(seed, 0))}
+	talk := &Talk{ctx: ctx, target: t, dialect: t.Dialect, client: client, ids: rand.New(rand.NewPCG(seed, 0))}
 	talk.Thread = talk.id()
 	return talk, err
 }
@@ -213,7 +212,7 @@ func (t *Target) play(ctx context.Context, s Scenario, seed uint64) Part {
 	if t.lacks(s.capability()) {
 		return part
 	}
-	talk, err := t.talk(ctx, s.Name, seed)
+	talk, err := t.talk(ctx, seed)
 	if err != nil {
 		part.Err = err
 		return part
@@ -232,7 +231,7 @@ func (t *Target) probe(ctx context.Context) bool {
 	case slices.Contains(t.Claims, "scripted") || slices.Contains(t.Claims, "all"):
 		return true
 	}
-	talk, err := t.talk(ctx, "text", t.Seed)
+	talk, err := t.talk(ctx, t.Seed)
 	if err != nil {
 		return false
 	}
@@ -302,6 +301,3 @@ func (t *Target) why(s Scenario) string {
 	}
 	return "claims"
 }
-
-// ErrUnreachable says that no scenario could be played at all.
-var ErrUnreachable = errors.New("nothing could be measured")

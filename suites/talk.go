@@ -23,12 +23,11 @@ type Talk struct {
 	Thread string // the conversation's id
 	Run    string // the id of the run asked for last
 
-	ctx      context.Context
-	target   *Target
-	dialect  *dialect.Dialect
-	client   *wire.Client
-	scenario string
-	ids      *rand.Rand
+	ctx     context.Context
+	target  *Target
+	dialect *dialect.Dialect
+	client  *wire.Client
+	ids     *rand.Rand
 
 	mu      sync.Mutex // several exchanges may be under way
 	trace   spec.Trace
