@@ -79,7 +79,6 @@ const (
 	SlotMessage Kind = "slot.message" // deltas name their message
 	SlotRun     Kind = "slot.run"     // events name their run
 	SlotThread  Kind = "slot.thread"  // events name their thread
-	SlotStatus  Kind = "slot.status"  // events carry a status
 )
 
 // EventStream is the media type of a stream.
@@ -199,11 +198,10 @@ type FlawKind string
 
 // The flaws.
 const (
-	FlawUTF8         FlawKind = "utf-8"         // not valid UTF-8
-	FlawUnterminated FlawKind = "unterminated"  // a stream's last frame has no blank line after it
-	FlawDuplicate    FlawKind = "duplicate-key" // a JSON object names a member twice
-	FlawJSON         FlawKind = "json"          // not JSON
-	FlawTooLarge     FlawKind = "too-large"     // more than the reader was willing to hold
+	FlawUTF8         FlawKind = "utf-8"        // not valid UTF-8
+	FlawUnterminated FlawKind = "unterminated" // a stream's last frame has no blank line after it
+	FlawJSON         FlawKind = "json"         // not JSON
+	FlawTooLarge     FlawKind = "too-large"    // more than the reader was willing to hold
 )
 
 func (f Flaw) String() string {

@@ -101,6 +101,9 @@ func (t *Target) Check() error {
 	if t.Parallel == 0 {
 		t.Parallel = 16
 	}
+	if t.Timeout == 0 { // without one, a stream of keep-alives would hold the harness up
+		t.Timeout = 15 * time.Second
+	}
 	known := Capabilities()
 	for _, name := range slices.Concat(t.Claims, t.Lacks) {
 		if !slices.Contains(known, name) && name != "all" {

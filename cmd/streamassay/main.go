@@ -14,15 +14,17 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/reports"
 )
 
 // Exit codes, as the contract has them.
 const (
-	exitOK       = 0
-	exitBroken   = 1 // a MUST is broken; with --strict a SHOULD
+	exitOK       = reports.ExitHolds
+	exitBroken   = reports.ExitBroken // a MUST is broken; with --strict a SHOULD
 	exitUsage    = 2
-	exitNothing  = 3 // nothing measured
-	exitInternal = 5 // the harness itself failed
+	exitNothing  = reports.ExitNothing // nothing measured
+	exitInternal = reports.ExitHarness // the harness itself failed
 )
 
 // A shell is what a command talks to.
