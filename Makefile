@@ -33,9 +33,13 @@ real: build ## run against released servers (installs them; needs Python 3.11)
 
 bench: build ## the figures of speed and size
 	./scripts/bench.sh
+	./scripts/bench-serve.sh
+
+clients: build ## real clients against the reference (needs Node, and Chromium for one)
+	cd clients && npm ci && npm test
 
 fuzz: ## a minute of fuzzing for each reader of foreign bytes
 	go test -run XXX -fuzz FuzzDecoder -fuzztime 60s ./internal/sse
 	go test -run XXX -fuzz FuzzParse -fuzztime 60s ./internal/transcript
 
-.PHONY: help build test race check docs run real bench fuzz
+.PHONY: help build test race check docs run real bench clients fuzz

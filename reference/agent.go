@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -15,9 +16,38 @@ type Turn struct {
 	// has ids that no other run of the conversation has.
 	spec.Event
 
-	Before string   // what the user said before this, in the same conversation
-	Asked  bool     // the user has said something before
 	Offers []string // the tools that the client runs itself, if the dialect lets it answer
+
+	// Earlier is what was said in the conversation before this request, oldest first:
+	// the last few hundred messages of it. nil is that nothing was.
+	Earlier func(ctx context.Context) ([]state.Message, error)
+}
+
+// before is what the user said last before this request's prompt, if anything:
+// clients may repeat the history, and else it is remembered.
+func (t Turn) before(ctx context.Context) (text string, asked bool, err error) {
+	var users []string
+	for _, part := range t.Parts {
+		if part.Kind == spec.AskUser {
+			users = append(users, part.Text)
+		}
+	}
+	if _, asks := t.Prompt(); asks {
+		users = users[:len(users)-1]
+	}
+	if n := len(users); n > 0 {
+		return users[n-1], true, nil
+	}
+	if t.Earlier == nil {
+		return "", false, nil
+	}
+	earlier, err := t.Earlier(ctx)
+	for _, m := range earlier {
+		if m.Role == roleUser {
+			text, asked = m.Text, true
+		}
+	}
+	return text, asked, err
 }
 
 // An Agent answers a turn. It speaks in neutral events, whatever the dialect has

@@ -44,13 +44,14 @@ type desk struct {
 	s      *Server
 	d      *dialect.Dialect
 	thread string
+	user   string // whose token is sent
 	ids    int
 }
 
 const firstThread = "550e8400-e29b-41d4-a716-446655440000"
 
 func newDesk(t *testing.T, d *dialect.Dialect, agent Agent, cfg Config) *desk {
-	return &desk{T: t, s: New(d, agent, cfg), d: d, thread: firstThread}
+	return &desk{T: t, s: New(d, agent, cfg), d: d, thread: firstThread, user: "ada"}
 }
 
 // A tape is what one request was answered.
@@ -95,6 +96,9 @@ func (k *desk) start(req spec.Request, full chan struct{}) *tape {
 	r := httptest.NewRequestWithContext(ctx, req.Method, k.d.Base+req.Target, bytes.NewReader(req.Body))
 	for _, f := range req.Header {
 		r.Header.Add(f.Name, f.Value)
+	}
+	if k.user != "" {
+		r.Header.Set("Authorization", "Bearer "+k.user)
 	}
 	p := &tape{header: http.Header{}, done: make(chan struct{}), leave: leave, full: full}
 	go func() {
@@ -206,7 +210,7 @@ func (k *desk) raw(method, target, media, body string) *tape {
 	if err != nil || method == "" || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
 		return nil
 	}
-	r := (&http.Request{Method: method, URL: u, Header: http.Header{"Content-Type": {media}}, Body: io.NopCloser(strings.NewReader(body))}).WithContext(k.Context())
+	r := (&http.Request{Method: method, URL: u, Header: http.Header{"Content-Type": {media}, "Authorization": {"Bearer ada"}}, Body: io.NopCloser(strings.NewReader(body))}).WithContext(k.Context())
 	p := &tape{header: http.Header{}}
 	k.s.ServeHTTP(p, r)
 	return p

@@ -135,7 +135,9 @@ func TestWritesAreGathered(t *testing.T) {
 	listen := k.prompt("prompt", spec.Event{Text: "conformance:many 2000"})
 	k.ask(listen) // now it is over, and all of it is due
 	w := &counter{tape: tape{header: http.Header{}}}
-	k.s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", k.d.Base+listen.Target, nil))
+	r := httptest.NewRequestWithContext(t.Context(), "GET", k.d.Base+listen.Target, nil)
+	r.Header.Set("Authorization", "Bearer ada")
+	k.s.ServeHTTP(w, r)
 	most := w.body.Len()/mostWrite + 1
 	if events := strings.Count(w.body.String(), "data: "); events != 2004 || w.writes > most {
 		t.Errorf("%d events in %d writes, %d would do", events, w.writes, most)
@@ -166,7 +168,12 @@ func TestAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := srv.Client().Post(srv.URL+"/"+d.Name+d.Base+req.Target, "application/json", strings.NewReader(string(req.Body)))
+		r, err := http.NewRequestWithContext(t.Context(), "POST", srv.URL+"/"+d.Name+d.Base+req.Target, strings.NewReader(string(req.Body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer ada"}}
+		res, err := srv.Client().Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -190,7 +197,9 @@ func TestBase(t *testing.T) {
 	s := New(named(t, "runs@2026-04"), Scripted, Config{})
 	for target, want := range map[string]int{"/api/v1/agent/runs": 422, "/runs": 404, "/api/v1/agentruns": 404, "/api/v1/agent": 404} {
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", target, strings.NewReader("{}")))
+		r := httptest.NewRequestWithContext(t.Context(), "POST", target, strings.NewReader("{}"))
+		r.Header.Set("Authorization", "Bearer ada")
+		s.ServeHTTP(w, r)
 		if w.Code != want {
 			t.Errorf("%s: %d", target, w.Code)
 		}

@@ -2,12 +2,16 @@ package reference
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"runtime"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -24,45 +28,124 @@ type listener struct {
 	s    *Server
 	w    http.ResponseWriter
 	r    *http.Request
-	run  *run                           // what is told; nil until it is found
-	find func() (*run, <-chan struct{}) // finds it, or what is closed when it may be there
+	o    *dialect.Operation
+	told source                                  // nil until the run is found
+	find func() (source, <-chan struct{}, error) // finds it, or what tells that it may be there
 
 	from  int64  // the place that was heard last
+	tag   uint32 // the thread's: part of cursors; cursors are written if alive is there
 	alive []byte // what is sent at each silent poll; nil: silence is not looked for
 	limit int    // how many polls may be silent, one after the other
 	buf   []byte
 }
 
+// A source is what was told of a run.
+type source interface {
+	// after is what was told beyond a place in the thread. If that is nothing yet, more
+	// receives, or is closed, when there is.
+	after(at int64) (told []state.Entry, over bool, more <-chan struct{}, err error)
+}
+
+// A shelf is a run that is played elsewhere, or was played before: the store tells it.
+type shelf struct {
+	ctx     context.Context
+	store   state.Store
+	ref     state.Ref
+	changed <-chan struct{}
+}
+
+// mostTold is how many events are read from a store at once.
+const mostTold = 256
+
+// atOnce is for more that is there already.
+var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+func (h *shelf) after(at int64) (told []state.Entry, over bool, more <-chan struct{}, err error) {
+	ctx, cancel := context.WithTimeout(h.ctx, storing)
+	defer cancel()
+	told, over, err = h.store.After(ctx, h.ref, at, mostTold)
+	if more = h.changed; len(told) == mostTold && !over {
+		more = atOnce
+	}
+	return told, over, more, err
+}
+
 // listen tells of a run to whoever asks, from a cursor on.
-func (s *Server) listen(w http.ResponseWriter, r *http.Request, o *dialect.Operation, ask spec.Event) {
-	t, _, _ := s.store.find(ask.Thread, ask.Run)
-	if t == nil {
-		s.unknownThread(w, o, ask)
+func (s *Server) listen(c *call) {
+	t, ok := s.thread(c, false)
+	if !ok {
 		return
 	}
-	l := &listener{s: s, w: w, r: r}
-	if ask.Cursor != "" {
-		var ok bool
-		if l.from, ok = t.place(ask.Cursor); !ok {
-			s.refuseAs(w, o, s.dialect.Refusal(o, "cursor"))
+	ref := s.ref(c.ask.Thread, c.ask.Run)
+	l := &listener{s: s, w: c.w, r: c.r, o: c.o, tag: t.Tag}
+	if c.ask.Cursor != "" {
+		if l.from, ok = place(t, c.ask.Cursor); ok && l.from <= t.Lost {
+			_, _, err := s.hub.store.After(c.r.Context(), ref, l.from, 1)
+			ok = err == nil // of a run that is forgotten, what came next is not known any more
+		}
+		if !ok {
+			s.refuseAs(c, s.dialect.Refusal(c.o, "cursor"))
 			return
 		}
 	}
+	out, ok := s.hub.admit(c.user)
+	if !ok {
+		s.crowded(c)
+		return
+	}
+	defer out()
 	var err error
-	if l.limit, err = strconv.Atoi(cmp.Or(ask.Limit, o.Default("limit"))); err != nil || l.limit < 1 {
+	if l.limit, err = strconv.Atoi(cmp.Or(c.ask.Limit, c.o.Default("limit"))); err != nil || l.limit < 1 {
 		l.limit = 1 << 30
 	}
-	l.alive, _ = o.Append(nil, spec.Event{Kind: spec.Comment, Text: " keep-alive"}) // comments can be written anywhere
-	l.find = func() (*run, <-chan struct{}) {
-		_, r, more := s.store.find(ask.Thread, ask.Run)
-		return r, more
+	l.alive, _ = c.o.Append(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"}) // comments can be written anywhere
+	changed, stop := s.hub.store.Watch(ref.Thread)
+	defer stop()
+	l.find = func() (source, <-chan struct{}, error) {
+		if r := s.hub.find(ref); r != nil {
+			return r, nil, nil
+		}
+		h := &shelf{ctx: c.r.Context(), store: s.hub.store, ref: ref, changed: changed}
+		_, _, _, err := h.after(1 << 62)
+		if errors.Is(err, state.ErrUnknown) {
+			return nil, changed, nil
+		}
+		return h, nil, err
+	}
+	if s.cfg.EventSource && l.from > 0 && l.ended() {
+		c.w.WriteHeader(http.StatusNoContent)
+		return
 	}
 	l.tell()
+}
+
+// ended says whether the client has heard all of a run that is over.
+func (l *listener) ended() bool {
+	var err error
+	if l.told, _, err = l.find(); l.told == nil || err != nil {
+		return false
+	}
+	rest, over, _, err := l.told.after(l.from)
+	return err == nil && over && len(rest) == 0
+}
+
+// cursor spells a place in a thread. It names the thread as well: a cursor of
+// another one is of no use here.
+func cursor(at int64, tag uint32) string { return fmt.Sprintf("%d-%d", at, tag) }
+
+// place reads a cursor back; ok is whether it was handed out in this thread.
+func place(t state.Thread, text string) (at int64, ok bool) {
+	first, _, _ := strings.Cut(text, "-")
+	at, err := strconv.ParseInt(first, 10, 64)
+	return at, err == nil && at > 0 && at <= t.Last && cursor(at, t.Tag) == text
 }
 
 // tell sends the stream until the run is over, nobody listens any more, or it was
 // silent for too long.
 func (l *listener) tell() {
+	l.s.count.Answered(l.o.Name, http.StatusOK)
+	l.s.count.StreamOpened()
+	defer l.s.count.StreamClosed()
 	header := l.w.Header()
 	header.Set("Content-Type", spec.EventStream)
 	header.Set("Cache-Control", "no-cache")
@@ -72,10 +155,12 @@ func (l *listener) tell() {
 	if l.r.Method == http.MethodHead {
 		return
 	}
-	poll := time.NewTimer(l.s.cfg.Poll)
-	defer poll.Stop()
-	if l.alive == nil {
-		poll.Stop()
+	var poll *time.Timer
+	var polled <-chan time.Time
+	if l.alive != nil {
+		poll = time.NewTimer(l.s.cfg.Poll)
+		polled = poll.C
+		defer poll.Stop()
 	}
 	runtime.Gosched() // a run that was opened just now may have something to say
 	for silent := 0; ; {
@@ -87,13 +172,16 @@ func (l *listener) tell() {
 			silent = 0
 			poll.Reset(l.s.cfg.Poll)
 		}
+		if now.more == atOnce {
+			continue
+		}
 		if l.flush() != nil {
 			return
 		}
 		select {
 		case <-now.more:
 			runtime.Gosched() // what is due at once goes out at once
-		case <-poll.C:
+		case <-polled:
 			if l.write(l.alive) != nil {
 				return
 			}
@@ -121,24 +209,35 @@ type glance struct {
 // catchUp writes what there is to be sent.
 func (l *listener) catchUp() (g glance) {
 	var more <-chan struct{}
-	if l.run == nil {
-		l.run, more = l.find()
+	if l.told == nil {
+		l.told, more, g.err = l.find()
 	}
-	if l.run == nil { // it may still come, but not while the server is being shut
-		return glance{more: more, shut: l.s.ctx.Done()}
+	if l.told == nil { // it may still come, but not while the server is being shut
+		return glance{more: more, shut: l.s.ctx.Done(), err: g.err}
 	}
-	frames, over, more := l.run.after(l.from)
-	g = glance{told: len(frames) > 0, over: over, more: more}
-	for _, f := range frames {
-		l.from = f.at
-		if l.buf = append(l.buf, f.data...); len(l.buf) >= mostWrite && g.err == nil {
+	told, over, more, err := l.told.after(l.from)
+	g = glance{told: len(told) > 0, over: over, more: more, shut: l.shut(), err: err}
+	for _, e := range told {
+		l.from = e.At
+		if l.alive != nil {
+			l.buf = l.s.voice.op.AppendCursor(l.buf, cursor(e.At, l.tag))
+		}
+		if l.buf = append(l.buf, e.Data...); len(l.buf) >= mostWrite && g.err == nil {
 			g.err = l.drain()
 		}
 	}
-	if g.err == nil {
+	if g.err == nil && more != atOnce {
 		g.err = l.drain()
 	}
 	return g
+}
+
+// shut is closed when a stream has to end although its run goes on elsewhere.
+func (l *listener) shut() <-chan struct{} {
+	if _, here := l.told.(*run); here {
+		return nil // it is ended by its last event
+	}
+	return l.s.ctx.Done()
 }
 
 // drain writes what was gathered.

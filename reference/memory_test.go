@@ -50,7 +50,7 @@ func TestClientTool(t *testing.T) {
 		for _, e := range events {
 			switch e.Kind {
 			case spec.ToolStart, spec.ToolCall:
-				id, args = e.Call, args+e.Text
+				id, args = e.Call, e.Text
 				if e.Name != "paint" {
 					t.Errorf("called %q", e.Name)
 				}

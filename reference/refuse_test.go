@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/streamassay/streamassay/reference/files"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -19,10 +20,15 @@ func TestRefusals(t *testing.T) {
 		n := 0
 		for _, o := range d.Operations() {
 			for _, phrase := range o.Phrases() {
-				if role := k.s.roles[o]; role == later {
-					continue
+				e := spec.Event{Run: "run-1", Text: "hi", Name: "paint", Call: "c", ID: "i"}
+				switch phrase {
+				case "sign":
+					f := k.upload()
+					e.Name, e.ID = f.Bucket, f.Path
+				case "uploaded":
+					e.ID = k.s.cfg.Files.Link("http://127.0.0.1/files", k.upload())
 				}
-				req := k.say(phrase, spec.Event{Run: "run-1", Text: "hi", Name: "paint", Call: "c", ID: "i"})
+				req := k.say(phrase, e)
 				if _, listens := d.Phrase("listen"); listens {
 					k.prompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
 				}
@@ -36,6 +42,16 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("only %d requests were tried", n)
 		}
 	})
+}
+
+// upload stores an image of the desk's user.
+func (k *desk) upload() files.File {
+	k.Helper()
+	f, err := k.s.cfg.Files.Put(k.Context(), files.Upload{Owner: k.user, Name: "x.png", Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")})
+	if err != nil {
+		k.Fatal(err)
+	}
+	return f
 }
 
 func (k *desk) refused(name string, m dialect.Mutant) {
@@ -78,7 +94,7 @@ func TestProblems(t *testing.T) {
 		{"runs@2026-04", ask("GET", "/nowhere", ""), 404, "application/problem+json", `"status":404`},
 		{"runs@2026-04", ask("GET", "/runs/x/events", ""), 422, "application/problem+json", `"code":"AGENT_INVALID_RUN_ID"`},
 		{"runs@2026-04", ask("GET", "/runs/x/events?runId=r&idle_limit=0", ""), 422, "application/problem+json", `"code":"AGENT_INVALID_IDLE_LIMIT"`},
-		{"runs@2026-04", ask("GET", "/history", ""), 501, "application/problem+json", `"status":501`},
+		{"runs@2026-04", ask("GET", "/history?threadId=x", ""), 404, "application/problem+json", `"status":404`},
 		{"agentscope@1.1", ask("POST", "/process", `{"input":5}`), 422, "application/json", `{"detail":"body /input: got number, want array"}`},
 		{"agentscope@1.1", ask("POST", "/elsewhere", `{}`), 404, "application/json", `{"detail":"`},
 		{"agkit@0.0.10", ask("POST", "/send-message", `null`), 422, "application/json", `{"detail":"`},
@@ -152,7 +168,7 @@ func TestMaxBody(t *testing.T) {
 		}
 		k.close()
 	}
-	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{MaxBody: 1000})
+	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{Body: 1000}})
 	defer k.close()
 	if p := k.ask(k.say("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2000)})); p.status != 413 {
 		t.Errorf("a limit below the document's: %d", p.status)
@@ -172,7 +188,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		desks = append(desks, New(d, Scripted, Config{Retain: 3, Poll: 1, MaxRun: 1 << 20}))
+		desks = append(desks, New(d, Scripted, Config{Poll: 1, Limits: Limits{Runs: 3, Run: 1 << 20}}))
 	}
 	f.Fuzz(func(t *testing.T, method, target, media, body string) {
 		for _, s := range desks {

@@ -6,38 +6,42 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/reference/state"
 )
 
-// A run is all that was told of it, spelled and ready to be sent, for whoever comes
-// to listen, whenever. It is only ever added to: listeners never hold each other,
-// or the run, up.
+// A run is one that is played here: all that was told of it so far, spelled and
+// ready to be sent, for whoever comes to listen. It is only ever added to: listeners
+// never hold each other, or the run, up.
 type run struct {
-	thread   *thread
-	id, key  string
-	accepted spec.Event // the answer to whoever asked for it
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
+	ref    state.Ref
+	id     string // as the client named it
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 
 	mu   sync.Mutex
-	told []frame
+	told []state.Entry
 	size int
 	over bool
 	more chan struct{} // closed when something was added; nil if nobody waits
 }
 
-// A frame is one event as it goes over the wire, and its place in the thread, which
-// only rises.
-type frame struct {
-	at   int64
-	data []byte
-}
-
-func (r *run) add(f frame) {
+// add shows what was told to those who listen. Places rise.
+func (r *run) add(first int64, told ...[]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, f)
-	r.size += len(f.data)
+	for i, data := range told {
+		r.told = append(r.told, state.Entry{At: first + int64(i), Data: data})
+		r.size += len(data)
+	}
+	r.wake()
+}
+
+// append is add with the next place, of runs that nobody else numbers.
+func (r *run) append(data []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, state.Entry{At: int64(len(r.told)) + 1, Data: data})
+	r.size += len(data)
 	r.wake()
 }
 
@@ -58,14 +62,14 @@ func (r *run) wake() {
 
 // after is what was told beyond a place in the thread. If that is nothing yet, more
 // is closed when there is.
-func (r *run) after(at int64) (frames []frame, over bool, more <-chan struct{}) {
+func (r *run) after(at int64) (told []state.Entry, over bool, more <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(r.told, at+1, func(f frame, at int64) int { return cmp.Compare(f.at, at) })
+	i, _ := slices.BinarySearchFunc(r.told, at+1, func(e state.Entry, at int64) int { return cmp.Compare(e.At, at) })
 	if !r.over && r.more == nil {
 		r.more = make(chan struct{})
 	}
-	return r.told[i:len(r.told):len(r.told)], r.over, r.more
+	return r.told[i:len(r.told):len(r.told)], r.over, r.more, nil
 }
 
 // An ending is why a run ends that its agent has not ended.
@@ -80,5 +84,8 @@ var (
 	errLeft     = &ending{"the client left", runCanceled, "canceled"}
 	errShutdown = &ending{"the server is shutting down", runCanceled, "canceled"}
 	errLate     = &ending{"the run took too long", "", ""}
+	errLong     = &ending{"the run said too much", "", ""}
 	errAgent    = &ending{"the agent failed", "", ""}
+	errOrphan   = &ending{"the server that ran it is gone", "", ""}
+	errForgot   = &ending{"the conversation could not be kept", "", ""}
 )

@@ -174,10 +174,14 @@ func (a *actor) reasoning(words string) bool {
 }
 
 func (a *actor) recall(string) bool {
-	if !a.turn.Asked {
+	before, asked, err := a.turn.before(a.ctx)
+	switch {
+	case err != nil:
+		return a.fail("what was said before cannot be read")
+	case !asked:
 		return a.text("nothing")
 	}
-	return a.text(a.turn.Before)
+	return a.text(before)
 }
 
 func (a *actor) fail(words string) bool {

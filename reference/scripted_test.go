@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -42,7 +43,9 @@ func TestScripted(t *testing.T) {
 	offering := user(`conformance:client-tool {"n":7}`)
 	offering.Offers = []string{"paint", "draw"}
 	recalling := user("conformance:recall")
-	recalling.Before, recalling.Asked = "conformance:text  x ", true
+	recalling.Earlier = func(context.Context) ([]state.Message, error) {
+		return []state.Message{{Role: "user", Text: "conformance:text  x "}, {Role: "assistant", Text: " x "}}, nil
+	}
 	answering := func(parts ...spec.Event) Turn { return Turn{Event: spec.Event{Run: "r", Parts: parts}} }
 	before := spec.Event{Kind: spec.AskUser, Text: "conformance:text old"}
 	for _, c := range []struct {

@@ -1,9 +1,8 @@
 package reference
 
 import (
+	"bytes"
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,43 +11,95 @@ import (
 	"strings"
 	"time"
 
+	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
+// A call is one request, as far as it is understood.
+type call struct {
+	w    http.ResponseWriter
+	r    *http.Request
+	o    *dialect.Operation
+	user string // whose it is; "" is anybody's
+	ask  spec.Event
+}
+
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c := &call{w: w, r: r, o: s.asks}
 	if !s.enter() {
-		s.refuse(w, s.asks, http.StatusServiceUnavailable, "", errShutdown.text)
+		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
 		return
 	}
 	defer s.work.Done()
 	target, ok := s.target(r)
 	if !ok {
-		s.refuse(w, s.asks, http.StatusNotFound, "", "nothing is served at "+r.URL.Path)
+		s.refuse(c, http.StatusNotFound, "", "nothing is served at "+r.URL.Path)
 		return
 	}
-	body, err := s.read(w, r)
-	if err != nil {
-		s.cfg.Log.Debug("no whole request came", "dialect", s.dialect.Name, "target", target, "err", err)
+	req := spec.Request{Method: r.Method, Target: target, Header: headerOf(r.Header)}
+	if s.cfg.Files != nil && s.uploads && strings.HasPrefix(target, linked) {
+		s.cfg.Files.ServeHTTP(w, r)
 		return
 	}
-	req := spec.Request{Method: r.Method, Target: target, Header: headerOf(r.Header), Body: body}
-	s.cfg.Log.Debug("asked", "dialect", s.dialect.Name, "method", r.Method, "target", target)
-	if o := s.operation(&req); o != nil {
-		s.serve(w, r, o, req)
-	} else {
-		s.missing(w, req)
+	if c.o = s.operation(&req); c.o == nil {
+		s.missing(c, req)
+		return
 	}
+	if c.user, ok = s.who(c); !ok {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		s.refuse(c, http.StatusUnauthorized, "", "a bearer token is needed, as header Authorization")
+		return
+	}
+	var err error
+	if req.Body, err = s.read(c); err != nil {
+		s.cfg.Log.Debug("no whole request came", "dialect", s.dialect.Name, "op", c.o.Name, "err", err)
+		return
+	}
+	s.serve(c, req)
+}
+
+// who is the user that asks. Where the document wants no credentials they are asked
+// for only if there are users to tell apart.
+func (s *Server) who(c *call) (user string, ok bool) {
+	if !c.o.Secured && (s.cfg.Users == nil || !c.o.Asks && s.roles[c.o] == tells) {
+		return "", true
+	}
+	token, ok := identity.Bearer(c.r.Header)
+	if !ok && s.cfg.EventSource && s.roles[c.o] == listen {
+		token = c.r.URL.Query().Get("access_token")
+		ok = token != ""
+	}
+	if !ok {
+		return "", false
+	}
+	if s.cfg.Users == nil {
+		return identity.Anyone.Who(c.r.Context(), token)
+	}
+	return s.cfg.Users.Who(c.r.Context(), token)
 }
 
 // read is the body, or one byte more of it than is taken.
-func (s *Server) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	control := http.NewResponseController(w) // not everything has deadlines: what cannot be set is not
+func (s *Server) read(c *call) ([]byte, error) {
+	control := http.NewResponseController(c.w) // not everything has deadlines: what cannot be set is not
 	_ = control.SetReadDeadline(time.Now().Add(readWait))
-	body, err := io.ReadAll(io.LimitReader(r.Body, s.cfg.MaxBody+1))
+	most := s.most(c.o) + 1
+	var body bytes.Buffer
+	if size := c.r.ContentLength; size > 0 {
+		body.Grow(int(min(size, most)) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(io.LimitReader(c.r.Body, most))
 	_ = control.SetReadDeadline(time.Time{})
-	return body, err
+	return body.Bytes(), err
+}
+
+// most is how many bytes the body of a request may have.
+func (s *Server) most(o *dialect.Operation) int64 {
+	if s.roles[o] == attach || s.roles[o] == transcribe {
+		return max(s.cfg.Limits.Body, mostUpload)
+	}
+	return s.cfg.Limits.Body
 }
 
 func headerOf(h http.Header) (out spec.Header) {
@@ -75,182 +126,71 @@ func (s *Server) operation(req *spec.Request) *dialect.Operation {
 
 // missing answers what the document does not have: another method of a path, or
 // another path.
-func (s *Server) missing(w http.ResponseWriter, req spec.Request) {
+func (s *Server) missing(c *call, req spec.Request) {
 	var allowed []string
-	beside := s.asks
+	c.o = s.asks
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		other := spec.Request{Method: method, Target: req.Target}
 		if o := s.operation(&other); o != nil {
-			allowed, beside = append(allowed, method), o
+			allowed, c.o = append(allowed, method), o
 		}
 	}
 	if len(allowed) == 0 {
-		s.refuse(w, beside, http.StatusNotFound, "", "nothing is served at "+req.Target)
+		s.refuse(c, http.StatusNotFound, "", "nothing is served at "+req.Target)
 		return
 	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if req.Method == http.MethodOptions {
-		send(w, dialect.Answer{Status: http.StatusNoContent})
+		s.send(c, dialect.Answer{Status: http.StatusNoContent})
 		return
 	}
-	s.refuse(w, beside, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
+	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, o *dialect.Operation, req spec.Request) {
-	if limit := o.MaxBytes(); int64(len(req.Body)) > s.cfg.MaxBody && (limit == 0 || int64(limit) > s.cfg.MaxBody) {
-		s.refuse(w, o, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", s.cfg.MaxBody))
+func (s *Server) serve(c *call, req spec.Request) {
+	if most, limit := s.most(c.o), int64(c.o.MaxBytes()); int64(len(req.Body)) > most && (limit == 0 || limit > most) {
+		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", most))
 		return
 	}
-	ask := s.dialect.Hear(req)
-	for _, b := range ask.Broken {
+	c.ask = s.dialect.Hear(req)
+	for _, b := range c.ask.Broken {
 		if len(b.Demands) > 0 { // what nobody wants refused is accepted
-			s.refuseAs(w, o, b)
+			s.refuseAs(c, b)
 			return
 		}
 	}
-	switch s.roles[o] {
+	switch s.roles[c.o] {
 	case runs:
-		s.run(w, r, o, ask)
+		s.run(c)
 	case listen:
-		s.listen(w, r, o, ask)
+		s.listen(c)
 	case cancel:
-		s.cancel(w, o, ask)
-	case later:
-		s.refuse(w, o, http.StatusNotImplemented, "", "this is not served yet")
+		s.cancel(c)
+	case history:
+		s.history(c)
+	case attach:
+		s.attach(c)
+	case sign:
+		s.sign(c)
+	case transcribe:
+		s.transcribe(c)
 	case tells:
-		s.answer(w, o, spec.Event{Kind: spec.Health})
+		s.answer(c, spec.Event{Kind: spec.Health})
 	}
 }
 
-// run opens a run. Its stream is the answer, or it is accepted and told elsewhere.
-func (s *Server) run(w http.ResponseWriter, r *http.Request, o *dialect.Operation, ask spec.Event) {
-	ask.Thread = cmp.Or(ask.Thread, s.cfg.IDs())
-	ask.Run = cmp.Or(ask.Run, s.cfg.IDs())
-	opened, err := s.open(o, ask)
-	switch {
-	case err != nil:
-		s.refuse(w, o, http.StatusServiceUnavailable, "", err.Error())
-	case !o.Streams:
-		s.answer(w, o, opened.accepted)
-	default:
-		l := &listener{s: s, w: w, r: r, run: opened}
-		if l.tell(); !s.resumes { // nobody can hear the rest
-			opened.cancel(errLeft)
-		}
-	}
-}
-
-// open starts a run, or finds it where it was asked for before.
-func (s *Server) open(o *dialect.Operation, ask spec.Event) (*run, error) {
-	r := &run{id: ask.Run, key: ask.Run}
-	if o.Streams { // asked again, it is another run
-		r.key = s.cfg.IDs()
-	}
-	if !s.enter() {
-		return nil, errShutdown
-	}
-	ctx, stop := context.WithTimeoutCause(s.ctx, s.cfg.MaxRun, errLate)
-	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	now := s.cfg.Now()
-	turn, was := s.store.add(r, ask, func(made bool) {
-		r.accepted = spec.Event{
-			Kind: spec.RunAccepted, Thread: ask.Thread, Run: ask.Run, ID: s.cfg.IDs(),
-			Created: cmp.Or(o.Stamp(spec.RunAccepted, "created", now), strconv.FormatBool(made)),
-		}
-	})
-	if was != nil {
-		stop()
-		r.cancel(nil)
-		s.work.Done()
-		return was, nil
-	}
-	if s.offers {
-		for _, part := range ask.Parts {
-			if part.Kind == spec.AskToolSpec && part.Name != "" {
-				turn.Offers = append(turn.Offers, part.Name)
-			}
-		}
-	}
-	go func() {
-		defer s.work.Done()
-		defer stop()
-		s.play(r, turn)
-	}()
-	return r, nil
-}
-
-// play lets the agent talk until the run is over.
-func (s *Server) play(r *run, turn Turn) {
-	defer s.store.finish(r)
-	defer r.end()
-	t := s.voice.teller(turn.Thread, turn.Run, s.cfg.Now, func(e spec.Event) { s.keep(r, e) })
-	defer func() {
-		if broken := recover(); broken != nil {
-			s.cfg.Log.Error("the agent failed", "dialect", s.dialect.Name, "run", turn.Run, "panic", broken)
-			t.fail(errAgent)
-		}
-	}()
-	for e := range s.agent(r.ctx, turn) {
-		if r.ctx.Err() != nil {
-			break
-		}
-		if t.hear(e); t.over {
-			return
-		}
-	}
-	if cause := context.Cause(r.ctx); cause != nil {
-		t.fail(cause)
-	} else {
-		t.hear(spec.Event{Kind: spec.RunEnd})
-	}
-}
-
-// fail ends the run for a reason that is not the agent's.
-func (t *teller) fail(cause error) {
-	var why *ending
-	if !errors.As(cause, &why) {
-		why = errCanceled
-	}
-	t.hear(spec.Event{Kind: spec.RunError, Text: why.text, Code: why.code, Status: why.status})
-}
-
-// keep spells an event and puts it where listeners find it.
-func (s *Server) keep(r *run, e spec.Event) {
-	at := r.thread.issued.Add(1)
-	if s.resumes {
-		e.Cursor = r.thread.cursor(at)
-	}
-	data, err := s.voice.op.Append(nil, e)
-	if err != nil {
-		s.cfg.Log.Error("an event cannot be told", "dialect", s.dialect.Name, "kind", e.Kind, "err", err)
-		return
-	}
-	r.add(frame{at, data})
-}
-
-// cancel asks for runs to be stopped: the one that is named, or all of a
-// conversation where the dialect names no run. One that is over stays as it is.
-func (s *Server) cancel(w http.ResponseWriter, o *dialect.Operation, ask spec.Event) {
-	if t, _, _ := s.store.find(ask.Thread, ask.Run); t == nil && ask.Run != "" {
-		s.unknownThread(w, o, ask)
-		return
-	}
-	for _, r := range s.store.named(ask.Thread, ask.Run) {
-		r.cancel(errCanceled)
-	}
-	s.answer(w, o, spec.Event{Kind: spec.CancelAccepted, Thread: ask.Thread, Run: ask.Run})
-}
-
-func (s *Server) unknownThread(w http.ResponseWriter, o *dialect.Operation, ask spec.Event) {
-	s.refuse(w, o, http.StatusNotFound, "", "there is no conversation "+strconv.Quote(ask.Thread))
+// crowded refuses one stream too many.
+func (s *Server) crowded(c *call) {
+	c.w.Header().Set("Retry-After", "1")
+	s.refuse(c, http.StatusTooManyRequests, "", fmt.Sprintf("%d streams are open already", s.cfg.Limits.Streams))
 }
 
 // answer sends a reply that the document promises.
-func (s *Server) answer(w http.ResponseWriter, o *dialect.Operation, e spec.Event) {
-	send(w, o.Answer(e))
-}
+func (s *Server) answer(c *call, e spec.Event) { s.send(c, c.o.Answer(e)) }
 
-func send(w http.ResponseWriter, a dialect.Answer) {
+func (s *Server) send(c *call, a dialect.Answer) {
+	s.count.Answered(c.o.Name, a.Status)
+	w := c.w
 	if a.Media != "" {
 		media := a.Media
 		if strings.HasPrefix(media, "text/") {
@@ -267,7 +207,7 @@ func send(w http.ResponseWriter, a dialect.Answer) {
 }
 
 // refuseAs refuses a request as the document wants it.
-func (s *Server) refuseAs(w http.ResponseWriter, o *dialect.Operation, b spec.Broken) {
+func (s *Server) refuseAs(c *call, b spec.Broken) {
 	status, code, text := 0, "", ""
 	for _, d := range b.Demands {
 		for _, want := range d.Status {
@@ -280,17 +220,18 @@ func (s *Server) refuseAs(w http.ResponseWriter, o *dialect.Operation, b spec.Br
 		}
 		text = cmp.Or(text, d.Text)
 	}
-	s.refuse(w, o, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, b.String()))
+	s.refuse(c, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, b.String()))
 }
 
 // refuse answers with a problem, as the document spells those of the operation. A
-// status that it does not mention is spelled like one that it does.
-func (s *Server) refuse(w http.ResponseWriter, o *dialect.Operation, status int, code, text string) {
+// status that it does not mention is spelled like one that it does. Without a code it
+// is the one that the document has for the status.
+func (s *Server) refuse(c *call, status int, code, text string) {
 	problem := spec.Event{
-		Kind: spec.Problem, Text: text, Code: cmp.Or(code, http.StatusText(status)), Status: strconv.Itoa(status),
+		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.o.Code(status), http.StatusText(status)), Status: strconv.Itoa(status),
 	}
 	a := dialect.Answer{Media: "text/plain", Body: []byte(text)}
-	for _, spoken := range []*dialect.Operation{o, s.asks} {
+	for _, spoken := range []*dialect.Operation{c.o, s.asks} {
 		spelled := func(as int) bool {
 			problem.HTTP, problem.Created = as, spoken.Stamp(spec.Problem, "created", s.cfg.Now())
 			found := spoken.Answer(problem)
@@ -304,5 +245,5 @@ func (s *Server) refuse(w http.ResponseWriter, o *dialect.Operation, status int,
 		}
 	}
 	a.Status = status
-	send(w, a)
+	s.send(c, a)
 }

@@ -17,7 +17,9 @@ type teller struct {
 	*voice
 	thread, run string
 	now         func() time.Time
-	add         func(spec.Event) // tells one event
+	add         func(*spec.Event) // tells one event, which it does not keep
+	said        recorder
+	out         spec.Event // the event that is told
 
 	created     string // when the run began, as the dialect spells it
 	seq         int64
@@ -35,8 +37,11 @@ type message struct {
 	under bool            // there is one
 }
 
-func (v *voice) teller(thread, run string, now func() time.Time, add func(spec.Event)) *teller {
-	return &teller{voice: v, thread: thread, run: run, now: now, add: add, pending: map[string]*spec.Event{}}
+func (v *voice) teller(thread, run string, now func() time.Time, add func(*spec.Event)) *teller {
+	return &teller{
+		voice: v, thread: thread, run: run, now: now, add: add,
+		said: recorder{run: run, now: now}, pending: map[string]*spec.Event{},
+	}
 }
 
 // hear takes what the agent says. Nothing counts after the end.
@@ -62,6 +67,7 @@ func (t *teller) hear(e spec.Event) {
 	case spec.ToolStart, spec.ToolDelta, spec.ToolEnd:
 		t.invoke(e)
 	case spec.ToolResult:
+		t.said.result(e)
 		t.inside(e, t.result)
 	case spec.Interrupt:
 		t.interrupted(e)
@@ -76,13 +82,14 @@ func (t *teller) hear(e spec.Event) {
 
 // say tells an event with what all events carry.
 func (t *teller) say(e spec.Event) {
-	e.Thread, e.Run = t.thread, t.run
-	e.Seq = strconv.FormatInt(t.seq, 10)
-	if e.Kind.Thing() == "run" {
-		e.Created = t.created
+	t.out = e
+	t.out.Thread, t.out.Run = t.thread, t.run
+	t.out.Seq = strconv.FormatInt(t.seq, 10)
+	if t.out.Kind.Thing() == "run" {
+		t.out.Created = t.created
 	}
 	t.seq++
-	t.add(e)
+	t.add(&t.out)
 }
 
 func (t *teller) begin() {
@@ -127,6 +134,9 @@ func (t *teller) delta(e spec.Event) {
 	m := t.message(spec.Event{Kind: e.Kind, Message: e.Message, Role: e.Role})
 	m.under = true
 	m.text.WriteString(e.Text)
+	if e.Kind.Thing() == "message" {
+		t.said.text(e.Message, e.Text)
+	}
 	piece := m.about(e.Kind)
 	piece.Text = e.Text
 	t.say(piece)
@@ -164,6 +174,7 @@ func (t *teller) content(e spec.Event) {
 		return
 	}
 	t.settle(m)
+	t.said.text(e.Message, "\n"+e.Text)
 	told := m.about(kind)
 	told.Type, told.Text = e.Type, e.Text
 	t.say(told)
@@ -175,6 +186,7 @@ func (t *teller) content(e spec.Event) {
 // that hold something.
 func (t *teller) end(m *message) {
 	t.settle(m)
+	t.said.end(m.start.Message)
 	t.open = slices.DeleteFunc(t.open, func(o *message) bool { return o == m })
 	end := m.start
 	end.Kind = spec.Kind(m.start.Kind.Thing() + ".end")
@@ -188,6 +200,7 @@ func (t *teller) end(m *message) {
 // invoke takes the events of a call. Where calls are told in one piece the pieces
 // are put together first.
 func (t *teller) invoke(e spec.Event) {
+	t.said.call(e)
 	if t.calls {
 		t.say(e)
 		return
@@ -198,9 +211,16 @@ func (t *teller) invoke(e spec.Event) {
 		t.pending[e.Call] = whole
 	}
 	whole.Text += e.Text
-	if e.Kind == spec.ToolEnd {
+	switch {
+	case e.Kind == spec.ToolEnd:
 		delete(t.pending, e.Call)
 		t.inside(*whole, t.voice.call)
+	case t.growing:
+		in := t.voice.call
+		m := t.message(spec.Event{Kind: spec.MessageStart, Message: whole.Message, Role: in.role, Type: in.kind})
+		part := m.about(spec.ToolCall)
+		part.Call, part.Name, part.Text, part.Status = whole.Call, whole.Name, whole.Text, "in_progress"
+		t.say(part)
 	}
 }
 
@@ -250,6 +270,6 @@ func (t *teller) finish(e spec.Event) {
 		t.say(e)
 	}
 	if e.Kind == spec.RunEnd && t.op.Sentinel() {
-		t.add(spec.Event{Kind: spec.Done})
+		t.add(&spec.Event{Kind: spec.Done})
 	}
 }

@@ -16,6 +16,7 @@ type voice struct {
 	whole     bool               // a text is told again, whole
 	calls     bool               // calls have a start, pieces and an end
 	interrupt bool
+	growing   bool   // calls in one piece are told while they grow
 	call      around // else: the message that a call stands in
 	result    around
 	times     int // how often the start is said
@@ -37,8 +38,9 @@ func newVoice(o *dialect.Operation) *voice {
 	return &voice{
 		op: o, progress: has(spec.RunProgress), opens: has(spec.MessageStart), closes: has(spec.MessageEnd),
 		reasoning: has(spec.ReasoningStart), calls: has(spec.ToolStart), interrupt: has(spec.Interrupt),
-		whole: o.Has(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
-		call:  in(spec.ToolCall), result: in(spec.ToolResult), times: o.Times(spec.RunStart),
+		whole:   o.Has(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
+		growing: o.Snapshots(spec.ToolCall),
+		call:    in(spec.ToolCall), result: in(spec.ToolResult), times: o.Times(spec.RunStart),
 	}
 }
 

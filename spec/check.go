@@ -18,6 +18,10 @@ type Check struct {
 	// dialect without these words is wrong.
 	Needs []Kind
 
+	// Overhears: the rule hears what others than the user ask and are answered, too.
+	// Most are about what one user may expect of a server.
+	Overhears bool
+
 	// Watch starts one application of the rule. The function it returns sees every
 	// event of one conversation in order; Closed comes last in each exchange, and
 	// an event of kind "" comes once at the very end of the conversation.
@@ -81,9 +85,13 @@ func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Heari
 	}
 	talk := speech{opens: duties.Opens, ends: duties.Ends}
 	for e := range events {
-		talk.hear(e)
-		for _, w := range watch {
-			w(e)
+		if e.Who == TheUser {
+			talk.hear(e)
+		}
+		for i, w := range watch {
+			if e.Who == TheUser || duties.List[i].Check.Overhears {
+				w(e)
+			}
 		}
 	}
 	for _, w := range watch {

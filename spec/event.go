@@ -59,10 +59,21 @@ const (
 	Interrupt Kind = "interrupt" // Text is the payload as compact JSON
 	Done      Kind = "done"      // an in-band terminator such as [DONE]
 
-	Problem        Kind = "problem"         // a reply: why a request was refused
-	CancelAccepted Kind = "cancel.accepted" // a reply
-	Health         Kind = "health"          // a reply
-	Reply          Kind = "reply"           // any other documented reply
+	Problem        Kind = "problem"           // a reply: why a request was refused
+	CancelAccepted Kind = "cancel.accepted"   // a reply
+	Health         Kind = "health"            // a reply
+	History        Kind = "history"           // a reply: what was said in a conversation; Parts
+	Stored         Kind = "attachment.stored" // a reply to an upload: Name is its bucket, ID its path, Type its media type, Text a link to it
+	Signed         Kind = "attachment.signed" // a reply: a new link to what was uploaded; likewise
+	Fetched        Kind = "attachment"        // what a link leads to: Type is its media type, Text its bytes
+	Transcribed    Kind = "transcribed"       // a reply: Text is what was said
+	Reply          Kind = "reply"             // any other documented reply
+
+	// Parts of a history.
+	ToldUser      Kind = "told.user"      // Text is what the user said
+	ToldAssistant Kind = "told.assistant" // what was answered
+	ToldTool      Kind = "told.tool"      // what a tool gave
+	ToldImage     Kind = "told.image"     // part of told.user: Type is its media type, Text a link to it
 
 	// Parts of requests.
 	AskSystem    Kind = "ask.system"
@@ -70,7 +81,9 @@ const (
 	AskAssistant Kind = "ask.assistant" // repeated history
 	AskTool      Kind = "ask.tool"      // a client tool's result: Call, Text
 	AskResume    Kind = "ask.resume"    // an answer to an interrupt: ID, Text
-	AskToolSpec  Kind = "ask.tool-spec" // a tool that the client offers: Name
+	AskToolSpec  Kind = "ask.tool-spec" // a tool that the client offers: Name, About, and Text, the schema of its arguments
+	AskImage     Kind = "ask.image"     // part of ask.user: an image: Type is its media type, Text its address
+	AskFile      Kind = "ask.file"      // a file that is uploaded: Name is the client's, Type its media type, Text its bytes
 
 	// Not events, but words all the same: what events and requests can carry.
 	SlotSeq     Kind = "slot.seq"     // events carry sequence numbers
@@ -91,6 +104,7 @@ type Event struct {
 	Kind     Kind
 	Exchange int    // which exchange of the conversation, from 0
 	Op       string // the operation asked for; rules compare it, they never read it
+	Who      Who    // who asked
 
 	Thread    string // which conversation
 	Run       string // whose run
@@ -109,14 +123,19 @@ type Event struct {
 	Created   string // a time stamp: when it began
 	Completed string // likewise: when it ended
 	Limit     string // how many silent polls a stream may have before it is ended
+	Day       string // a day: of a history, or before which one is asked for
+	More      string // of a history: whether an earlier day has any
+	About     string // what a tool is for
 
 	Parts []Event // what stands inside: contents of a message, messages of a request
 
-	HTTP   int    // Answered: the status code. Asked: the one the document promises
+	HTTP   int    // Answered: the status code. Asked: the one the document promises; 0: any success
 	Media  string // likewise, the media type
 	Header Header // Asked, Answered
 
 	Scripted bool     // Asked: the target can be held to the content of its answer
+	Allowed  int      // Asked: how many streams at once the target allows a user; 0: nobody said
+	Denied   Denials  // Asked: how the document wants those refused who may not ask
 	Broken   []Broken // where it breaks the document
 	Upheld   []string // the requirements that the document sees exercised and kept in it
 	Law      string   // the requirement that this is evidence for, if it is known
@@ -183,9 +202,25 @@ type Demand struct {
 	Status  []string // any of these fits: "422", "4XX"; none: any status from 400 on
 	Code    []string // any of these, none: any
 	Text    string   // the body must contain this, "": need not
+	Plain   bool     // it must not be an event stream
 	InBand  bool     // a stream of one [RunRefused] frame fits as well
 	Comment string   // why, for the reader of a finding
 }
+
+// Denials are the demands on a refusal that has nothing to do with what is asked, by
+// the reason for it.
+type Denials map[Denial][]Demand
+
+// A Denial is why somebody may not ask what another may.
+type Denial string
+
+// The denials.
+const (
+	DeniedNobody   Denial = "nobody"   // there are no credentials
+	DeniedStranger Denial = "stranger" // there are, and nobody handed them out
+	DeniedOther    Denial = "other"    // what is asked about is somebody else's
+	DeniedCrowd    Denial = "crowd"    // the user has as many streams open as are allowed
+)
 
 // A Flaw is something wrong with the bytes of a frame or body themselves.
 type Flaw struct {

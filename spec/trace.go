@@ -17,6 +17,10 @@ type Trace struct {
 	// Scripted says that the target is known to understand the conformance
 	// prompts, so that it can be held to the content of its answers.
 	Scripted bool
+
+	// Streams is how many streams at once the target is known to allow one user;
+	// 0: nobody said.
+	Streams int
 }
 
 // All is the conversation's exchanges in order.
@@ -35,7 +39,21 @@ type Request struct {
 	Method, Target string
 	Header         Header
 	Body           []byte
+
+	Who Who
 }
+
+// Who asks. The credentials themselves are nobody's business: a recording says who
+// asked instead.
+type Who string
+
+// Everybody there is.
+const (
+	TheUser   Who = ""         // the one who leads the conversation
+	OtherUser Who = "other"    // somebody else whom the server knows
+	Nobody    Who = "nobody"   // somebody without credentials
+	Stranger  Who = "stranger" // somebody with credentials that nobody handed out
+)
 
 // A Response is what a server answered. Status 0: no status line ever came, and
 // End says why.

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -169,9 +170,13 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) spec.Tr
 	if err != nil {
 		t.Fatal(err)
 	}
-	heard := spec.Trace{Scripted: tr.Trace.Scripted}
+	heard := spec.Trace{Scripted: tr.Trace.Scripted, Streams: tr.Trace.Streams, Exchanges: make([]spec.Exchange, len(tr.Trace.Exchanges))}
 	began := time.Now()
+	var under sync.WaitGroup
 	for i, x := range tr.Trace.Exchanges {
+		if !meanwhile(tr.Trace.Exchanges[:i], x) {
+			under.Wait()
+		}
 		if ahead := x.At - time.Since(began); ahead > 0 {
 			<-time.After(ahead)
 		}
@@ -182,19 +187,30 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) spec.Tr
 			}
 		}
 		next <- i
-		got, err := client.Do(t.Context(), x.Request, limit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if x.Response.Reads == nil { // nobody timed the recording
-			got.Response.Reads = nil
-		}
-		if x.At == 0 {
-			got.At = 0
-		}
-		heard.Exchanges = append(heard.Exchanges, got)
+		under.Go(func() {
+			got, err := client.Do(t.Context(), x.Request, limit)
+			if err != nil {
+				t.Error(err)
+			}
+			if x.Response.Reads == nil { // nobody timed the recording
+				got.Response.Reads = nil
+			}
+			if x.At == 0 {
+				got.At = 0
+			}
+			heard.Exchanges[i] = got
+		})
 	}
+	under.Wait()
 	return heard
+}
+
+// meanwhile says that x was asked while something that was asked before was still told.
+func meanwhile(before []spec.Exchange, x spec.Exchange) bool {
+	return slices.ContainsFunc(before, func(y spec.Exchange) bool {
+		reads := y.Response.Reads
+		return len(reads) > 0 && y.At+reads[len(reads)-1].At > x.At && x.At > 0
+	})
 }
 
 // patience is longer than any recorded pause, and no longer than it has to be where

@@ -25,6 +25,8 @@ var nulls = map[string]http.HandlerFunc{
 	"404 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) },
 	"401 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
 	"422 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(422) },
+	"429 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) },
+	"403 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) },
 	"202 to all":   func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(202) },
 	"empty 200":    func(http.ResponseWriter, *http.Request) {},
 	"empty stream": func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", stream) },
@@ -136,7 +138,10 @@ func nothing(t *testing.T, d *dialect.Dialect, base string) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	target := suites.Target{Dialect: d, Base: u, Claims: []string{"all"}, Timeout: 200 * time.Millisecond, MaxEvent: 1 << 20, Seed: 1}
+	target := suites.Target{
+		Dialect: d, Base: u, Claims: []string{"all"}, Timeout: 200 * time.Millisecond, MaxEvent: 1 << 20, Seed: 1,
+		Header: bearer("ann"), Other: bearer("bob"), Streams: 3,
+	}
 	parts, err := suites.Hear(t.Context(), target, nil)
 	if err != nil {
 		t.Fatal(err)

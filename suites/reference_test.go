@@ -9,6 +9,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
 )
@@ -21,8 +22,16 @@ func TestReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			suites.Test(t, reference.New(d, reference.Scripted, reference.Config{}), name, func(target *suites.Target) {
+			users := &identity.Tokens{}
+			for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
+				if err := users.Add(pair); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cfg := reference.Config{Users: users, Limits: reference.Limits{Streams: 40}}
+			suites.Test(t, reference.New(d, reference.Scripted, cfg), name, func(target *suites.Target) {
 				target.Claims = []string{"all"}
+				target.Header, target.Other, target.Streams = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.Streams
 			})
 		})
 	}

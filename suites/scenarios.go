@@ -1,8 +1,10 @@
 package suites
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -20,14 +22,25 @@ type Scenario struct {
 	// that it lacks it is held to it.
 	Expected bool
 	Says     []string    // the phrases it needs
+	Without  string      // a phrase: it is not played where there is one
 	Words    []spec.Kind // the kinds that it is about: without them it is not played
-	Proves   []string    // checks: silence on these breaks a promise
-	Lead     func(*Talk)
+	// Denied is why somebody is refused in it: it is not played where the document
+	// does not say how, nor where nobody said who may ask, or how much.
+	Denied spec.Denial
+	Alone  bool     // it is played by itself, after the others: what they do would count
+	Proves []string // checks: silence on these breaks a promise
+	Lead   func(*Talk)
 }
 
 // Applies says whether a client can lead the scenario in d.
 func (s Scenario) Applies(d *dialect.Dialect) bool {
 	phrases, kinds := d.Phrases(), d.Kinds()
+	if s.Without != "" && slices.Contains(phrases, s.Without) {
+		return false
+	}
+	if s.Denied != "" && !d.Denies(s.Denied) {
+		return false
+	}
 	return !slices.ContainsFunc(s.Says, func(p string) bool { return !slices.Contains(phrases, p) }) &&
 		!slices.ContainsFunc(s.Words, func(k spec.Kind) bool { return !slices.Contains(kinds, k) })
 }
@@ -77,7 +90,10 @@ func one(name, words, doc string, proves ...string) Scenario {
 }
 
 // Scenarios are few; the checks on each are many.
-var Scenarios = []Scenario{
+var Scenarios = slices.Concat(talking, admission)
+
+// talking are the scenarios of one user.
+var talking = []Scenario{
 	one("text", "Grüß Gott, 世界 — “ok” 🙂", "a plain answer", said...),
 	one("empty", "", "an answer that says nothing", "wire.opens-stream"),
 	one("messages", "", "two messages, one after the other"),
@@ -97,9 +113,8 @@ var Scenarios = []Scenario{
 		Says: []string{"prompt", "resume"}, Words: []spec.Kind{spec.Interrupt},
 		Proves: []string{"interrupt.is-last", "script.interrupt"},
 		Lead: func(t *Talk) {
-			t.Say("prompt", t.Prompt("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`))
-			if asked := t.Heard(spec.Interrupt); asked.Kind != "" {
-				t.Say("resume", spec.Event{ID: asked.ID, Text: "approved"})
+			if e, ok := t.asked("resume"); ok {
+				t.Say("resume", e)
 			}
 		},
 	}, {
@@ -148,8 +163,15 @@ var Scenarios = []Scenario{
 		Proves: []string{"reply.as-promised", "cancel.run-ends"},
 		Lead: func(t *Talk) {
 			if t.Open("prompt", t.Prompt("slow", "60 50")) {
-				t.While(3, func() { t.send(t.Request("cancel", spec.Event{}), wire.Limit{}) })
+				t.While(t.Request("listen", spec.Event{}), 3, func() { t.send(t.Request("cancel", spec.Event{}), wire.Limit{}) })
 			}
+		},
+	}, {
+		Name: "stop", Doc: "a run that is canceled while it is told, where the request that opens it is answered by its stream",
+		Capability: "cancel", Says: []string{"prompt", "cancel"}, Without: "listen",
+		Lead: func(t *Talk) {
+			t.Run = t.id()
+			t.While(t.Request("prompt", t.Prompt("slow", "60 50")), 5, func() { t.send(t.Request("cancel", spec.Event{}), wire.Limit{}) })
 		},
 	}, {
 		Name: "resume", Doc: "the connection is lost after every event in turn, and taken up again", Expected: true,
@@ -157,15 +179,37 @@ var Scenarios = []Scenario{
 		Proves: []string{"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends"},
 		Lead:   leadResume,
 	}, {
+		Name: "history", Doc: "what is remembered: before, during and after runs", Expected: true, Says: []string{"prompt", "listen", "history"},
+		Proves: []string{"reply.as-promised", "history.tells-the-user", "history.tells-the-answer"}, Lead: leadHistory,
+	}, {
+		Name: "attachments", Doc: "an image that is uploaded, signed again, and sent", Expected: true, Says: []string{"prompt", "attach", "sign", "uploaded"},
+		Proves: []string{"reply.as-promised", "attachment.type-as-sent", "attachment.signs-what-was-asked"},
+		Lead:   leadAttachments,
+	}, {
+		Name: "transcribe", Doc: "a recording, under each of the names of its type", Expected: true, Says: []string{"prompt", "transcribe"},
+		Proves: []string{"reply.as-promised"},
+		Lead: func(t *Talk) {
+			t.Say("prompt", t.Prompt("text", "one"))
+			for _, phrase := range []string{"transcribe", "transcribe-x", "transcribe-wave"} {
+				t.send(t.Request(phrase, spec.Event{}), wire.Limit{})
+			}
+		},
+	}, {
 		Name: "accepts", Doc: "every form of request that the document allows", Capability: "text", Says: prompts,
 		Proves: []string{"accept.as-documented"}, Lead: leadAccepts,
 	}, {
 		Name: "refusals", Doc: "every request that breaks the document in one place, and its twin", Expected: true, Says: prompts,
 		Proves: []string{"refuse.as-documented"}, Lead: leadRefusals,
 	}, {
-		Name: "health", Doc: "the operation that says whether the server is well", Says: []string{"health"},
+		Name: "health", Doc: "the operations that say what the server is, and whether it is well", Says: []string{"health"},
 		Proves: []string{"health.answers"},
-		Lead:   func(t *Talk) { t.send(t.Request("health", spec.Event{}), wire.Limit{}) },
+		Lead: func(t *Talk) {
+			for _, phrase := range []string{"health", "root", "readiness", "liveness"} {
+				if _, ok := t.dialect.Phrase(phrase); ok {
+					t.send(t.Request(phrase, spec.Event{}), wire.Limit{})
+				}
+			}
+		},
 	},
 }
 
@@ -175,22 +219,74 @@ func (t *Talk) whole(phrase string, e spec.Event) bool {
 }
 
 func leadClientTool(t *Talk) {
+	if e, ok := t.asked("tool-result"); ok {
+		t.Say("tool-result", e)
+	}
+}
+
+// asked makes the server ask for something, or give it, so that phrase can answer
+// with it; ok is whether it did.
+func (t *Talk) asked(phrase string) (answer spec.Event, ok bool) {
+	switch phrase {
+	case "resume":
+		t.Say("prompt", t.Prompt("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`))
+		asked := t.Heard(spec.Interrupt)
+		return spec.Event{ID: asked.ID, Text: "approved"}, asked.Kind != ""
+	case "sign", "uploaded":
+		if t.target.lacks("attachments") || !t.send(t.Request("attach", spec.Event{}), wire.Limit{}) {
+			return spec.Event{}, false
+		}
+		kept := t.Heard(spec.Stored)
+		if phrase == "sign" {
+			return spec.Event{Name: kept.Name, ID: kept.ID}, kept.ID != ""
+		}
+		answer = t.Prompt("text", "an image")
+		answer.ID = kept.Text
+		return answer, kept.Text != ""
+	}
 	offer := t.Prompt("client-tool", `{"color":"blue"}`)
 	offer.Name = "paint"
 	t.Say("tool-offer", offer)
-	id := t.Heard(spec.ToolStart).Call
-	if id == "" {
-		id = t.Heard(spec.ToolCall).Call
-	}
-	if id != "" {
-		t.Say("tool-result", spec.Event{Call: id, Name: "paint", Text: "painted it blue"})
-	}
+	id := cmp.Or(t.Heard(spec.ToolStart).Call, t.Heard(spec.ToolCall).Call)
+	return spec.Event{Call: id, Name: "paint", Text: "painted it blue"}, id != ""
 }
 
 func leadIdleLimit(t *Talk) {
 	for _, limit := range []string{"1", "2"} {
 		if t.Open("prompt", t.Prompt("idle", "2600")) {
 			t.send(t.Request("listen", spec.Event{Limit: limit}), wire.Limit{})
+		}
+	}
+}
+
+func leadHistory(t *Talk) {
+	t.send(t.Request("history", spec.Event{}), wire.Limit{}) // there is none yet
+	if t.Open("prompt", t.Prompt("slow", "6 60")) {
+		t.send(t.Request("history", spec.Event{}), wire.Limit{})
+		t.Listen("", 0)
+	}
+	t.Say("prompt", t.Prompt("tool", `{"city":"Paris"}`))
+	t.Say("prompt", t.Prompt("text", "one two three"))
+	if page := t.history(6); page.Day != "" {
+		t.send(t.Request("history", spec.Event{Day: page.Day}), wire.Limit{})
+	}
+}
+
+// tardy is how long a history may take to be complete.
+const tardy = 5 * time.Second
+
+// history asks for the history of the conversation until it has so many messages, or
+// for as long as it may take to be complete.
+func (t *Talk) history(least int) (page spec.Event) {
+	if !t.says("history") || t.target.lacks("history") {
+		return page
+	}
+	for began := time.Now(); ; time.Sleep(tardy / 50) {
+		if !t.send(t.Request("history", spec.Event{}), wire.Limit{}) {
+			return page
+		}
+		if page = t.Heard(spec.History); len(page.Parts) >= least || time.Since(began) > tardy {
+			return page
 		}
 	}
 }
@@ -214,9 +310,9 @@ func leadResume(t *Talk) {
 	}
 }
 
-// answering are the phrases that answer what the server asked before: they are no
-// requests on their own.
-var answering = []string{"tool-result", "tool-results", "resume"}
+// answering are the phrases that answer what the server asked for, or gave, before:
+// they are no requests on their own.
+var answering = []string{"tool-result", "resume", "sign", "uploaded"}
 
 func leadAccepts(t *Talk) {
 	o, _ := t.dialect.Phrase("prompt")
@@ -235,7 +331,11 @@ func leadRefusals(t *Talk) {
 	tried := map[string]bool{}
 	for _, o := range t.dialect.Operations() {
 		for _, phrase := range o.Phrases() {
-			if slices.Contains(answering, phrase) || !t.played(o, phrase) {
+			switch {
+			case slices.Contains(answering, phrase):
+				t.probeAnswer(o, phrase, tried)
+				continue
+			case !t.played(o, phrase):
 				continue
 			}
 			t.Thread = t.id()
@@ -255,8 +355,11 @@ func leadRefusals(t *Talk) {
 // played says whether the suite knows how to ask for an operation so that a right
 // answer can be told from a wrong one: a cancel only where there are runs to cancel.
 func (t *Talk) played(o *dialect.Operation, phrase string) bool {
+	if o.Uploads && !t.target.lacks(capabilities[o.Phrases()[0]]) {
+		return true
+	}
 	_, listens := t.dialect.Phrase("listen")
-	return o.Asks || phrase == "listen" || phrase == "cancel" && listens && !t.target.lacks("cancel") || phrase == "health"
+	return o.Asks || phrase == "listen" || phrase == "cancel" && listens && !t.target.lacks("cancel") || phrase == "health" || phrase == "history" && !t.target.lacks("history")
 }
 
 // probe sends a request without fault, and what breaks the document in one place,
@@ -278,6 +381,32 @@ func (t *Talk) probe(o *dialect.Operation, r spec.Request, tried map[string]bool
 			twin = m.Twin
 		}
 		t.probed(o, m.Request)
+	}
+}
+
+// probeAnswer is probe for what answers the server: each time it is made to ask.
+func (t *Talk) probeAnswer(o *dialect.Operation, phrase string, tried map[string]bool) {
+	ask := func() (spec.Request, bool) {
+		t.Thread = t.id()
+		e, ok := t.asked(phrase)
+		t.Run = t.id()
+		return t.Request(phrase, e), ok
+	}
+	whole, ok := ask()
+	if !ok || !t.send(whole, wire.Limit{}) {
+		return
+	}
+	for i, m := range t.dialect.Mutate(whole) {
+		name := o.Name + " " + m.Name
+		if tried[name] {
+			continue
+		}
+		tried[name] = true
+		if r, ok := ask(); ok {
+			if again := t.dialect.Mutate(r); i < len(again) {
+				t.send(again[i].Request, wire.Limit{})
+			}
+		}
 	}
 }
 

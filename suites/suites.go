@@ -35,7 +35,9 @@ const (
 type Target struct {
 	Dialect *dialect.Dialect
 	Base    *url.URL    // the prefix of the document's paths, whole
-	Header  spec.Header // sent with every request; secret
+	Header  spec.Header // sent with every request of the user; secret
+	Other   spec.Header // likewise for a second user; secret
+	Streams int         // how many streams at once a user may have open; 0: nobody said
 
 	Prompts Prompts
 	Prompt  map[string]string // scenario → the words to ask for it with
@@ -80,19 +82,30 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	played := 0
+	play := func(i int) {
+		parts[i] = t.play(ctx, list[i], t.Seed+uint64(i)+1)
+		mu.Lock()
+		defer mu.Unlock()
+		if played++; progress != nil {
+			progress(list[i].Name, played, len(list))
+		}
+	}
 	for i, s := range list {
+		if s.Alone {
+			continue
+		}
 		wait.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			parts[i] = t.play(ctx, s, t.Seed+uint64(i)+1)
-			mu.Lock()
-			defer mu.Unlock()
-			if played++; progress != nil {
-				progress(s.Name, played, len(list))
-			}
+			play(i)
 		})
 	}
 	wait.Wait()
+	for i, s := range list {
+		if s.Alone {
+			play(i)
+		}
+	}
 	return t.judge(parts), nil
 }
 
@@ -123,7 +136,13 @@ func (t *Target) Check() error {
 			return fmt.Errorf("%q is not a glob: %w", glob, err)
 		}
 	}
-	_, err := wire.Dial(t.wire())
+	if t.Streams < 0 || t.Streams > mostStreams {
+		return fmt.Errorf("a limit of %d streams: it is a number from 1 to %d", t.Streams, mostStreams)
+	}
+	if err := t.checkUsers(); err != nil {
+		return err
+	}
+	_, err := t.clients(rand.New(rand.NewPCG(0, 0)))
 	return err
 }
 
@@ -149,13 +168,16 @@ func Capabilities() []string {
 const mostTurns = 10
 
 func (t *Target) wire() wire.Config {
-	return wire.Config{Base: t.Base, Header: t.Header, Timeout: t.Timeout, Total: mostTurns * t.Timeout, CA: t.CA, Insecure: t.Insecure, MaxEvent: t.MaxEvent}
+	return wire.Config{Base: t.Base, Timeout: t.Timeout, Total: mostTurns * t.Timeout, CA: t.CA, Insecure: t.Insecure, MaxEvent: t.MaxEvent}
 }
 
 func (t *Target) lacks(capability string) bool { return slices.Contains(t.Lacks, capability) }
 
 // promises says whether silence breaks a promise.
 func (t *Target) promises(s Scenario) bool {
+	if t.told(s) != "" || s.Denied == spec.DeniedCrowd && !t.scripted { // whose runs may end at once
+		return false
+	}
 	return s.Name == "text" || s.Expected || slices.Contains(t.Claims, s.capability()) || slices.Contains(t.Claims, "all")
 }
 
@@ -202,9 +224,10 @@ func (t *Target) prompt(scenario, words string) string {
 
 // talk begins a conversation.
 func (t *Target) talk(ctx context.Context, seed uint64) (*Talk, error) {
-	client, err := wire.Dial(t.wire())
-	talk := &Talk{ctx: ctx, target: t, dialect: t.Dialect, client: client, ids: rand.New(rand.NewPCG(seed, 0))}
+	talk := &Talk{ctx: ctx, target: t, dialect: t.Dialect, ids: rand.New(rand.NewPCG(seed, 0))}
 	talk.Thread = talk.id()
+	var err error
+	talk.clients, err = t.clients(rand.New(rand.NewPCG(seed, 1)))
 	return talk, err
 }
 
@@ -212,7 +235,7 @@ func (t *Target) talk(ctx context.Context, seed uint64) (*Talk, error) {
 // The same seed gives the same requests to a target that answers the same.
 func (t *Target) play(ctx context.Context, s Scenario, seed uint64) Part {
 	part := Part{Scenario: s, Dialect: t.Dialect}
-	if t.lacks(s.capability()) {
+	if t.lacks(s.capability()) || t.told(s) != "" {
 		return part
 	}
 	talk, err := t.talk(ctx, seed)
@@ -250,7 +273,7 @@ func (t *Target) probe(ctx context.Context) bool {
 func (t *Target) judge(parts []Part) []Part {
 	heard := make([]spec.Hearing, len(parts))
 	for i, p := range parts {
-		events := t.Dialect.Tell(p.Trace.All(), dialect.Scripted(p.Trace.Scripted), t.maxEvent())
+		events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
 		heard[i] = spec.Run(t.duties(p.Scenario), events, nil)
 	}
 	// A target that never completed an exchange has broken every promise; where it is
@@ -286,6 +309,8 @@ func (t *Target) overrule(p Part, r *spec.Result, owes bool) {
 		if proves || id == "script."+p.Scenario.Name {
 			r.Overrule(spec.Skipped, "the target lacks "+p.Scenario.capability())
 		}
+	case t.told(p.Scenario) != "" && proves:
+		r.Overrule(spec.Silent, t.told(p.Scenario))
 	case t.lacks("scripted") && strings.HasPrefix(id, "script."):
 		r.Overrule(spec.Skipped, "the target lacks scripted")
 	case p.Err != nil && len(r.Findings) == 0:

@@ -26,7 +26,7 @@ type Talk struct {
 	ctx     context.Context
 	target  *Target
 	dialect *dialect.Dialect
-	client  *wire.Client
+	clients map[spec.Who]*wire.Client
 	ids     *rand.Rand
 
 	mu      sync.Mutex // several exchanges may be under way
@@ -119,6 +119,11 @@ func (t *Talk) last() iter.Seq[spec.Event] {
 
 // send asks, records, and says whether the answer was a success.
 func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
+	return t.exchange(t.clients[r.Who], r, r.Target, limit)
+}
+
+// exchange is send for a client of its own, which knows what is asked for as target.
+func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limit wire.Limit) bool {
 	t.mu.Lock()
 	i, failed := len(t.trace.Exchanges), t.err != nil || t.stalled
 	if !failed {
@@ -130,11 +135,14 @@ func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
 	}
 	patience := patience{most: t.target.Timeout, size: t.target.maxEvent(), then: limit.Until}
 	limit.Until = patience.lost
-	x, err := t.client.Do(t.ctx, r, limit)
+	asked := r
+	asked.Target = target
+	x, err := client.Do(t.ctx, asked, limit)
 	if err != nil {
 		t.fail(err)
 		return false
 	}
+	x.Request.Target = r.Target
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.trace.Exchanges[i] = x
@@ -170,13 +178,13 @@ func (t *Talk) recorded() spec.Trace {
 	t.trace.Exchanges = slices.DeleteFunc(t.trace.Exchanges, func(x spec.Exchange) bool {
 		return x.Response.Status == 0 && x.Response.End == nil
 	})
-	t.trace.Scripted = t.target.scripted
+	t.trace.Scripted, t.trace.Streams = t.target.scripted, t.target.Streams
 	return t.trace
 }
 
-// While sends a request during the stream of the run asked for last, once some of
-// it was heard, and hears the stream out.
-func (t *Talk) While(frames int, request func()) {
+// While sends a request during a stream, once some of it was heard, and hears the
+// stream out.
+func (t *Talk) While(stream spec.Request, frames int, request func()) {
 	started := make(chan struct{})
 	var once sync.Once
 	start := func() { once.Do(func() { close(started) }) }
@@ -184,7 +192,7 @@ func (t *Talk) While(frames int, request func()) {
 	go func() {
 		defer close(over)
 		defer start()
-		t.send(t.Request("listen", spec.Event{}), wire.Limit{Until: func(r spec.Response) bool {
+		t.send(stream, wire.Limit{Until: func(r spec.Response) bool {
 			if bytes.Count(r.Body, []byte("data:")) >= frames {
 				start()
 			}

@@ -120,8 +120,8 @@ func (l linting) hear(list []*transcript.Transcript) (dialects []*dialect.Dialec
 			return nil, nil, usage("%s: %v", t.Name, err)
 		}
 		t.Strip(d.Base)
-		scripted := t.Trace.Scripted || len(l.claim) > 0
-		events := d.Tell(t.Trace.All(), dialect.Scripted(scripted), l.maxEvent)
+		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claim) > 0, Streams: t.Trace.Streams}
+		events := d.Tell(t.Trace.All(), known, l.maxEvent)
 		p := suites.Part{Dialect: d, Trace: t.Trace, Hearing: spec.Run(d.Duties(rules.All), events, nil)}
 		p.Scenario = suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
 		if parts[d.Name] == nil {

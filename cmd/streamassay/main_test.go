@@ -83,6 +83,11 @@ func TestBadInput(t *testing.T) {
 		{"run URL --dialect agkit --only zz*", "zz*"},
 		{"run URL --dialect agkit --skip [", "["},
 		{"run URL --dialect agkit --header NoColon", "--header"},
+		{"run URL --dialect runs --other-header NoColon", "--other-header"},
+		{"run URL --dialect runs --other-header A:b", "other headers"},
+		{"run URL --dialect runs --header Cookie:b --other-header Cookie:b", "other headers"},
+		{"run URL --dialect runs --stream-limit -1", "-1 streams"},
+		{"run URL --dialect runs --stream-limit many", "--stream-limit"},
 		{"run URL --dialect agkit --ca no.pem", "no.pem"},
 		{"run URL --dialect agkit --ca missing.pem", "missing.pem"},
 		{"run URL --dialect agkit --max-event 0", "--max-event 0"},
@@ -286,7 +291,49 @@ func TestSecrets(t *testing.T) {
 	if code != exitBroken {
 		t.Fatalf("exit %d: %s", code, said)
 	}
-	texts := map[string]string{"stdout": out, "stderr": said}
+	noneShown(t, dir, out+said, canary)
+}
+
+// Nor do those of two users, whatever the scheme; a bad configuration does not show
+// them either.
+func TestSecretsOfTwoUsers(t *testing.T) {
+	dir := t.TempDir()
+	const canary, cookie, other = "s3cr3t-canary-0815", "s3cr3t-canary-0816", "s3cr3t-canary-0817"
+	d, err := dialect.Named("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := reference.New(d, reference.Scripted, reference.Config{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-You-Sent", r.Header.Get("Authorization"))
+		if c, err := r.Cookie("sid"); err == nil {
+			w.Header().Set("X-And-Also", c.Value)
+		}
+		if r.Method == http.MethodGet {
+			h.ServeHTTP(w, r)
+			return
+		}
+		replacing(`"status":`, `"told":"`+r.Header.Get("Authorization")+`","status":`)(h).ServeHTTP(w, r)
+	}))
+	t.Cleanup(srv.Close)
+	t.Cleanup(srv.CloseClientConnections)
+	_, out, said := streamassay(t, dir, "run", srv.URL, "--dialect", "runs", "--only", "credentials", "--only", "second-user", "--only", "text",
+		"--header", "Authorization: Bearer "+canary, "--header", "Cookie: sid="+cookie+"; a=b", "--other-header", "Authorization: Bearer "+other,
+		"--report", "json=r.json", "--report", "junit=r.xml", "--report", "html=r.html", "--report", "markdown=r.md", "--transcripts", "t")
+	if !strings.Contains(out, "runs.auth.bad-token") { // any token is a user
+		t.Errorf("nothing was found:\n%s%s", out, said)
+	}
+	noneShown(t, dir, out+said, canary, cookie, other)
+	code, out, said := streamassay(t, dir, "run", srv.URL, "--dialect", "runs", "--header", "Authorization: "+canary, "--other-header", "Authorization: "+canary)
+	if code != exitUsage || strings.Contains(out+said, canary) {
+		t.Errorf("exit %d: %s%s", code, out, said)
+	}
+}
+
+// noneShown looks for secrets in what was printed, and in what was written to a folder.
+func noneShown(t *testing.T, dir, printed string, secrets ...string) {
+	t.Helper()
+	texts := map[string]string{"what was printed": printed}
 	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
@@ -295,13 +342,15 @@ func TestSecrets(t *testing.T) {
 		texts[path] = string(data)
 		return err
 	})
-	if err != nil || len(texts) < 10 {
+	if err != nil || len(texts) < 8 {
 		t.Fatalf("%d files were written: %v", len(texts), err)
 	}
 	redacted := 0
 	for name, text := range texts {
-		if strings.Contains(text, canary) {
-			t.Errorf("%s shows the secret", name)
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s shows the secret %s", name, secret)
+			}
 		}
 		redacted += strings.Count(text, "REDACTED")
 	}

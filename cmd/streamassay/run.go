@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	crand "crypto/rand"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -16,7 +17,9 @@ import (
 
 	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
 )
@@ -29,6 +32,13 @@ func runCommand(sh shell) *cobra.Command {
 		Short: "Hold a server to its protocol; without TARGET the embedded reference, in every dialect",
 		Long: `Hold a server to its protocol. TARGET is the base URL of a running server; without one
 the embedded reference is held to every dialect.
+
+Credentials are what --header gives as Authorization, Cookie, X-API-Key or Api-Key, or
+under a name that --other-header has too. With them, a target whose document wants any
+has to refuse who has none, or has some that nobody handed out; with --other-header,
+to keep what is one user's from the other; with --stream-limit, to refuse one stream
+too many. What nobody said is not judged: without credentials such a document is asked
+with 'Authorization: Bearer streamassay'.
 
 Exit codes: 0 every MUST that was judged holds, 1 a MUST is broken (with --strict also
 a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
@@ -244,7 +254,13 @@ func (j *job) embed() (stop func(), err error) {
 	if err != nil {
 		return nil, exitError{exitInternal, err.Error()}
 	}
-	house, prefix := build(dialects, false, reference.Config{Poll: 200 * time.Millisecond})
+	users, err := j.admit()
+	if err != nil {
+		return nil, exitError{exitInternal, err.Error()}
+	}
+	house, prefix := build(dialects, false, reference.Scripted, reference.Config{
+		Poll: 200 * time.Millisecond, Users: users, Limits: reference.Limits{Streams: j.suites[0].Streams},
+	})
 	srv := &http.Server{Handler: house, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.Serve(ln) }()
 	at := bases("http://"+ln.Addr().String(), prefix)
@@ -257,6 +273,25 @@ func (j *job) embed() (stop func(), err error) {
 		s.Base, s.Claims = base, append([]string{"all"}, s.Claims...)
 	}
 	return func() { _ = srv.Close() }, nil
+}
+
+// admit gives each suite two users of the reference, by tokens that nobody else knows,
+// and says how many streams they may have: more than the scenarios that are played at
+// once have together.
+func (j *job) admit() (*identity.Tokens, error) {
+	users := &identity.Tokens{}
+	for i := range j.suites {
+		s := &j.suites[i]
+		for name, header := range map[string]*spec.Header{"user": &s.Header, "other": &s.Other} {
+			token := crand.Text()
+			if err := users.Add(fmt.Sprintf("%s-%d:%s", name, i, token)); err != nil {
+				return nil, err
+			}
+			*header = header.With("Authorization", "Bearer "+token)
+		}
+		s.Streams = min(16+2*s.Parallel, 200)
+	}
+	return users, nil
 }
 
 // keep writes the conversations down, if anybody wants them, and names their

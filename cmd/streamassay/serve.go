@@ -2,96 +2,82 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"log"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reference/front"
+	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A listener is where a server of ours serves, and what it says of that.
-type listener struct {
-	addr, ready string
-}
-
-func (l *listener) addFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to serve on; port 0 picks a free one")
-	cmd.Flags().StringVar(&l.ready, "ready-file", "", "`PATH` to write process id and base URLs to once requests are served")
-}
-
-// open begins to listen. Only loopback addresses are served: there are no users
-// to tell apart yet, so nobody else is let in.
-func (l *listener) open() (net.Listener, error) {
-	host, _, err := net.SplitHostPort(l.addr)
-	if err != nil {
-		return nil, usage("--addr %q: it is HOST:PORT, such as 127.0.0.1:4010", l.addr)
-	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return nil, usage("--addr %s: only loopback addresses (127.0.0.1, ::1, localhost) are served: there is no authentication", l.addr)
-	}
-	ln, err := net.Listen("tcp", l.addr)
-	if err != nil {
-		return nil, usage("--addr %s: %v", l.addr, errors.Unwrap(err))
-	}
-	return ln, nil
-}
-
-// announce writes the ready file, in one step.
-func (l *listener) announce(base map[string]string) error {
-	if l.ready == "" {
-		return nil
-	}
-	text, err := json.Marshal(map[string]any{"pid": os.Getpid(), "base": base})
-	if err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(l.ready), ".ready-*")
-	if err != nil {
-		return usage("--ready-file %s: %v", l.ready, plainError(err))
-	}
-	_, err = tmp.Write(append(text, '\n'))
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), l.ready)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-		return usage("--ready-file %s: %v", l.ready, err)
-	}
-	return nil
+// A server is what serve was told.
+type server struct {
+	listener listener
+	parts    parts
+	door     door
+	limits   limits
+	kept     shelf
+	log      notebook
+	public   string
+	base     string // comes before all paths
+	poll     span
+	browsers bool // EventSource is served
 }
 
 func serveCommand(sh shell) *cobra.Command {
-	var l listener
+	s := server{parts: newParts(), limits: newLimits(), log: newNotebook(), poll: span(time.Second)}
 	var names []string
-	cfg := reference.Config{}
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the reference, with the scripted agent of docs/prompts.md behind it",
+		Short: "Serve the reference: every endpoint, in one dialect or in all",
 		Long: `Serve the reference server. With one --dialect its paths stand where the document has
-them; with several, or none, each dialect is served below /NAME@VERSION/.`,
-		Example: "  streamassay serve --dialect runs --addr 127.0.0.1:4010",
-		Args:    noArguments,
+them; with several, or none, each dialect is served below /NAME@VERSION/. Beside them
+/healthz, /readyz and /metrics are served.
+
+Without --user or --jwks anybody is who they say: any bearer token is a user of that
+name, and only loopback addresses are served.`,
+		Example: `  streamassay serve --dialect runs --addr 127.0.0.1:4010
+  streamassay serve --addr :443 --user @users.txt --tls-cert cert.pem --tls-key key.pem --state sqlite:runs.db`,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dialects, err := dialectsNamed(names)
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), sh, l, dialects, len(names) == 1, cfg)
+			if err := s.check(); err != nil {
+				return err
+			}
+			return s.serve(cmd.Context(), sh, dialects, len(names) == 1)
 		},
 	}
-	l.addFlags(cmd)
-	addDialectFlag(cmd, &names)
-	cmd.Flags().DurationVar(&cfg.Poll, "poll", time.Second, "how long a silent poll of a stream is")
+	inGroups(cmd, []group{
+		{"What is served", func(f *pflag.FlagSet) {
+			addDialectFlag(cmd, &names)
+			s.parts.addFlags(f)
+			f.Var(&s.poll, "poll", "how long a silent poll of a stream is")
+		}},
+		{"Where", func(f *pflag.FlagSet) {
+			s.listener.addFlags(f)
+			f.StringVar(&s.base, "base", "", "`PATH` that comes before those of the documents, as behind a gateway: /v1/bots/b1")
+			f.StringVar(&s.public, "public-url", "", "`URL` by which clients reach the server, where it is behind another; links begin with it")
+		}},
+		{"Who may ask", func(f *pflag.FlagSet) {
+			s.door.addFlags(f)
+			f.BoolVar(&s.browsers, "eventsource", false, "serve the EventSource of browsers: the token of a stream may be the query parameter access_token, and what was heard whole is answered 204")
+		}},
+		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); s.kept.addFlags(f) }},
+		{"Log", s.log.addFlags},
+	})
 	return cmd
 }
 
@@ -102,26 +88,66 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// check says what is wrong with what it was told, before anything is opened.
+func (s *server) check() error {
+	for _, check := range []func() error{s.parts.check, s.door.check} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	if s.public != "" {
+		u, err := url.Parse(s.public)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(s.public, "?#") {
+			return usage("--public-url %s: it is an http or https URL without user and query, such as https://agents.example.com", bare(s.public))
+		}
+		s.public = strings.TrimRight(s.public, "/")
+	}
+	if u, err := url.Parse(s.base); s.base != "" && (err != nil || u.Path != s.base || !strings.HasPrefix(s.base, "/")) {
+		return usage("--base %s: it is a path that begins with a slash, such as /v1/bots/b1", s.base)
+	}
+	s.base = strings.TrimRight(s.base, "/")
+	if s.limits.log < s.limits.event {
+		return usage("--max-log %s: it is less than --max-event, which is %s", &s.limits.log, &s.limits.event)
+	}
+	return s.listener.check(s.door.secured())
+}
+
 // grace is how long streams under way have to end in an orderly way; the contract
 // gives five seconds in all.
 const grace = 3 * time.Second
 
-func serve(ctx context.Context, sh shell, l listener, dialects []*dialect.Dialect, alone bool, cfg reference.Config) error {
-	ln, err := l.open()
+func (s *server) serve(ctx context.Context, sh shell, dialects []*dialect.Dialect, alone bool) error {
+	secure, err := s.listener.tls()
+	if err != nil {
+		return err
+	}
+	log, m := s.log.logger(sh.err), meter.New(version())
+	behind, err := s.open(ctx, sh, log, m)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := behind.end(); err != nil {
+			log.Warn("at the end", "err", err)
+		}
+	}()
+	ln, err := s.listener.open(s.door.secured())
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
-	cfg.Log = slog.New(slog.NewTextHandler(sh.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	house, prefix := build(dialects, alone, cfg)
-	srv := &http.Server{
-		Handler: house, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		ErrorLog: log.New(sh.err, "", 0),
+	house, prefix := build(dialects, alone, behind.agent, behind.cfg)
+	for name := range prefix {
+		prefix[name] = s.base + prefix[name]
 	}
+	srv := s.limits.server(front.New(http.StripPrefix(s.base, house), front.Config{
+		Ready: behind.ready(ctx), Meter: m, Log: log, Origins: s.door.origins, Own: own(dialects, alone, s.base),
+	}), log)
+	srv.TLSConfig = secure
+	base := bases(root(ln, scheme(srv)), prefix)
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
-	base := bases("http://"+ln.Addr().String(), prefix)
-	if err := l.announce(base); err != nil {
+	go func() { failed <- listen(srv, ln) }()
+	if err := s.listener.announce(base); err != nil {
 		return err
 	}
 	for _, d := range dialects {
@@ -141,6 +167,45 @@ func serve(ctx context.Context, sh shell, l listener, dialects []*dialect.Dialec
 	return nil
 }
 
+// server is what answers connections. What a request's body may take its handler knows.
+func (l *limits) server(h http.Handler, log *slog.Logger) *http.Server {
+	var protocols http.Protocols
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler: h, Protocols: &protocols, HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second},
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: l.idle.duration(), MaxHeaderBytes: int(l.header),
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+}
+
+func scheme(srv *http.Server) string {
+	if srv.TLSConfig != nil {
+		return "https"
+	}
+	return "http"
+}
+
+func listen(srv *http.Server, ln net.Listener) error {
+	if srv.TLSConfig != nil {
+		return srv.ServeTLS(ln, "", "")
+	}
+	return srv.Serve(ln)
+}
+
+// own are the paths of a dialect that is served alone which look like those of the process.
+func own(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
+	if !alone {
+		return nil
+	}
+	d := dialects[0]
+	return func(r *http.Request) bool {
+		target, below := strings.CutPrefix(r.URL.Path, base+d.Base)
+		return below && d.Operation(spec.Request{Method: http.MethodGet, Target: target}) != nil
+	}
+}
+
 // A house is a reference server of one dialect or of several.
 type house interface {
 	http.Handler
@@ -149,7 +214,7 @@ type house interface {
 
 // build makes the server of the dialects, and says what comes before the paths of
 // each: one alone stands where its document says, several below their names.
-func build(dialects []*dialect.Dialect, alone bool, cfg reference.Config) (h house, prefix map[string]string) {
+func build(dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config) (h house, prefix map[string]string) {
 	prefix = map[string]string{}
 	for _, d := range dialects {
 		if prefix[d.Name] = "/" + d.Name + d.Base; alone {
@@ -157,9 +222,9 @@ func build(dialects []*dialect.Dialect, alone bool, cfg reference.Config) (h hou
 		}
 	}
 	if alone {
-		return reference.New(dialects[0], reference.Scripted, cfg), prefix
+		return reference.New(dialects[0], agent, cfg), prefix
 	}
-	return reference.All(dialects, reference.Scripted, cfg), prefix
+	return reference.All(dialects, agent, cfg), prefix
 }
 
 // bases are the base URLs by dialect.

@@ -26,6 +26,7 @@ type target struct {
 	Dialects     []string          `yaml:"dialects"`
 	Headers      []string          `yaml:"headers"`       // "Name: value"
 	OtherHeaders []string          `yaml:"other-headers"` // the same for a second user
+	StreamLimit  int               `yaml:"stream-limit"`
 	Prompts      string            `yaml:"prompts"`
 	Prompt       map[string]string `yaml:"prompt"`
 	Claim        []string          `yaml:"claim"`
@@ -50,7 +51,8 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&t.Dialects, "dialect", nil, "the dialects to hold it to, NAME or NAME@VERSION")
 	f.StringArrayVar(&t.Headers, "header", nil, "`'Name: value'` sent with every request (repeatable); never shown anywhere")
-	f.StringArrayVar(&t.OtherHeaders, "other-header", nil, "`'Name: value'` of a second user, for ownership checks (repeatable)")
+	f.StringArrayVar(&t.OtherHeaders, "other-header", nil, "`'Name: value'` of a second user, in place of the first one's credentials (repeatable); never shown anywhere")
+	f.IntVar(&t.StreamLimit, "stream-limit", 0, "how many streams at once the target allows one user, from 1 on (0: nobody knows)")
 	f.StringVar(&t.Prompts, "prompts", "conformance", "`conformance|natural`: ask in the prompts of docs/prompts.md, or in plain words")
 	f.StringToStringVar(&t.Prompt, "prompt", nil, "`SCENARIO=TEXT`: ask for a scenario with these words")
 	f.StringSliceVar(&t.Claim, "claim", nil, "a `capability` that the target promises (repeatable; all: every one)")
@@ -124,6 +126,7 @@ func (t target) suite(d *dialect.Dialect, base *url.URL) (suites.Target, error) 
 	s := suites.Target{
 		Dialect: d, Base: base, Prompts: suites.Prompts(t.Prompts), Prompt: t.Prompt, Claims: t.Claim, Lacks: t.Lacks,
 		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Insecure: t.Insecure, MaxEvent: t.MaxEvent,
+		Streams: t.StreamLimit,
 	}
 	if s.Prompts != suites.Conformance && s.Prompts != suites.Natural {
 		return s, usage("--prompts %q: it is conformance or natural", t.Prompts)
@@ -141,7 +144,7 @@ func (t target) suite(d *dialect.Dialect, base *url.URL) (suites.Target, error) 
 	if s.Header, err = headers("--header", t.Headers); err != nil {
 		return s, err
 	}
-	if _, err = headers("--other-header", t.OtherHeaders); err != nil {
+	if s.Other, err = headers("--other-header", t.OtherHeaders); err != nil {
 		return s, err
 	}
 	if t.CA != "" {
@@ -194,8 +197,8 @@ func baseURL(text string, d *dialect.Dialect) (*url.URL, error) {
 	return u, nil
 }
 
-// secrets are the values that must not be shown: those of headers, and what
-// follows the scheme in them.
+// secrets are the values that must not be shown: those of headers, what follows the
+// scheme in them, and what follows the names in those of cookies.
 func (t target) secrets() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		_, value, _ := strings.Cut(line, ":")
@@ -203,6 +206,11 @@ func (t target) secrets() (all []string) {
 		all = append(all, value)
 		if _, token, ok := strings.Cut(value, " "); ok {
 			all = append(all, strings.TrimSpace(token))
+		}
+		for pair := range strings.SplitSeq(value, ";") {
+			if _, cookie, ok := strings.Cut(pair, "="); ok {
+				all = append(all, strings.TrimSpace(cookie))
+			}
 		}
 	}
 	if u, err := url.Parse(t.URL); err == nil && u.User != nil {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -48,6 +49,20 @@ var settings = []setting{
 				return nil
 			}
 			return []string{"yes"}
+		},
+	},
+	{
+		key: "streams", takes: "a number from 1 on",
+		read: func(t *Transcript, value string) bool {
+			n, err := strconv.Atoi(value)
+			t.Trace.Streams = n
+			return err == nil && n > 0
+		},
+		write: func(t *Transcript) []string {
+			if t.Trace.Streams <= 0 {
+				return nil
+			}
+			return []string{strconv.Itoa(t.Trace.Streams)}
 		},
 	},
 	{

@@ -37,6 +37,7 @@
 //
 //	dialect: NAME     the protocol, as the command line spells it
 //	scripted: yes|no  whether the target is known to understand the conformance prompts
+//	streams: N        how many streams at once the target is known to allow one user
 //	want: CHECK-ID    a check that this conversation is known to break; any number of them
 //	target: URL       the server that was recorded
 //	scenario: NAME    what made it talk
@@ -59,6 +60,9 @@
 // event stream, every other reader takes it for a comment. Before a start line:
 //
 //	:@ at 120ms         the request was sent so long after the conversation began
+//	:@ who nobody       the request is not the user's but of somebody else: other (a second
+//	                    user), nobody (without credentials), stranger (with credentials
+//	                    that nobody handed out)
 //	:@ framing close    how the end of the body was marked, where the head does not
 //	                    say it: none, length, chunked, close, h2 or unknown
 //	:@ lines crlf       the lines of the body end with CR LF instead of LF

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +24,9 @@ func Format(t *Transcript) []byte {
 		fmt.Fprintf(b, "-- %d.request --\n", i+1)
 		if at := x.At.Round(time.Millisecond); at > 0 {
 			fmt.Fprintf(b, "%s at %v\n", directive, at)
+		}
+		if slices.Contains(others, x.Request.Who) {
+			fmt.Fprintf(b, "%s who %s\n", directive, x.Request.Who)
 		}
 		writeRequest(b, x.Request, hide)
 		fmt.Fprintf(b, "-- %d.response --\n", i+1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ func streams(h spec.Header) bool { return h.MediaType() == eventStream }
 // A head is what a section says before its body.
 type head struct {
 	at      time.Duration
+	who     spec.Who
 	framing *spec.Framing // nil: nothing is said about it
 	crlf    bool
 
@@ -82,6 +84,10 @@ func (s *section) parsePreamble(h *head) (started bool, err error) {
 			if h.at, err = time.ParseDuration(arg); err != nil || h.at < 0 {
 				return false, s.errorf(":@ at %s: it takes a duration like 120ms", short(arg))
 			}
+		case "who":
+			if h.who = spec.Who(arg); !slices.Contains(others, h.who) {
+				return false, s.errorf(":@ who %s: it takes one of %v", short(arg), others)
+			}
 		case "framing":
 			if h.framing, err = parseFraming(arg); err != nil {
 				return false, s.errorf(":@ framing %s: %w", short(arg), err)
@@ -98,6 +104,9 @@ func (s *section) parsePreamble(h *head) (started bool, err error) {
 	}
 	return false, nil
 }
+
+// others are those who may ask and are not the user.
+var others = []spec.Who{spec.OtherUser, spec.Nobody, spec.Stranger}
 
 // framings are the framings by the words of the format.
 var framings = []spec.Framing{spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2}

@@ -67,7 +67,7 @@ func (t *Transcript) parseRequest(s *section) error {
 	if h.framing != nil {
 		return s.here().errorf("%s: :@ framing is for responses", s.name)
 	}
-	x := spec.Exchange{At: h.at, Request: spec.Request{Header: h.header}}
+	x := spec.Exchange{At: h.at, Request: spec.Request{Header: h.header, Who: h.who}}
 	switch {
 	case h.start == nil && len(bytes.TrimSpace(s.data)) > 0:
 		return s.errorf("%s: there is no start line: it is METHOD TARGET HTTP/1.1", s.name)
@@ -93,6 +93,9 @@ func (t *Transcript) parseResponse(s *section) error {
 	x := &t.Trace.Exchanges[len(t.Trace.Exchanges)-1]
 	if h.at != 0 {
 		return s.here().errorf("%s: :@ at is for requests", s.name)
+	}
+	if h.who != "" {
+		return s.here().errorf("%s: :@ who is for requests", s.name)
 	}
 	r := spec.Response{Header: h.header}
 	if h.start != nil {

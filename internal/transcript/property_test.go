@@ -96,6 +96,7 @@ func transcripts(t *rapid.T) *Transcript {
 		Want:     rapid.SliceOfN(rapid.SampledFrom([]string{"a.b", "c.d"}), 0, 3).Draw(t, "want"),
 	}
 	tr.Trace.Scripted = rapid.Bool().Draw(t, "scripted")
+	tr.Trace.Streams = rapid.IntRange(0, 2).Draw(t, "streams")
 	for range rapid.IntRange(1, 3).Draw(t, "exchanges") {
 		x := spec.Exchange{At: time.Duration(rapid.IntRange(0, 1e6).Draw(t, "at")) * time.Millisecond}
 		if rapid.IntRange(0, 4).Draw(t, "written down") > 0 {
@@ -106,6 +107,7 @@ func transcripts(t *rapid.T) *Transcript {
 				Body:   bodies().Draw(t, "body"),
 			}
 		}
+		x.Request.Who = rapid.SampledFrom(append(others, spec.TheUser)).Draw(t, "who")
 		x.Response = responses(t)
 		tr.Trace.Exchanges = append(tr.Trace.Exchanges, x)
 	}
@@ -114,14 +116,15 @@ func transcripts(t *rapid.T) *Transcript {
 
 // differ says in which respect two conversations differ, if they do.
 func differ(a, b spec.Trace) string {
-	if a.Scripted != b.Scripted || len(a.Exchanges) != len(b.Exchanges) {
-		return "scripted, or the number of exchanges"
+	if a.Scripted != b.Scripted || a.Streams != b.Streams || len(a.Exchanges) != len(b.Exchanges) {
+		return "scripted, streams, or the number of exchanges"
 	}
 	for i := range a.Exchanges {
 		x, y := a.Exchanges[i], b.Exchanges[i]
 		rx, ry := x.Response, y.Response
 		for what, same := range map[string]bool{
 			"at":      x.At.Round(time.Millisecond) == y.At,
+			"who":     x.Request.Who == y.Request.Who,
 			"request": x.Request.Method == y.Request.Method && x.Request.Target == y.Request.Target && slices.Equal(x.Request.Header, y.Request.Header),
 			"asked":   bytes.Equal(x.Request.Body, y.Request.Body),
 			"status":  rx.Proto == ry.Proto && rx.Status == ry.Status && rx.Reason == ry.Reason,

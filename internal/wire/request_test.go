@@ -165,6 +165,37 @@ func TestUserinfo(t *testing.T) {
 }
 
 // TestProxyIsIgnored: the environment must not send the conversation elsewhere.
+// Somebody else in the same conversation has the same clock, another header, and none of
+// the secrets of the base URL.
+func TestAs(t *testing.T) {
+	base := *echo(t)
+	base.User = url.UserPassword("ann", "s3cr3t")
+	user, err := Dial(Config{Base: &base, Header: spec.Header{{Name: "X-Tenant", Value: "t"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := user.As(spec.Header{{Name: "Cookie", Value: "sid=bob"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for client, want := range map[*Client]string{user: "X-Tenant: t Authorization: Basic YW5uOnMzY3IzdA==", other: "Cookie: sid=bob"} {
+		x, err := client.Do(t.Context(), spec.Request{Method: "GET", Target: "/x", Who: spec.Nobody}, Limit{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := strings.Join(strings.Split(string(x.Response.Body), "\r\n"), " ")
+		if body != "GET /x HTTP/1.1 Host: "+base.Host+" "+want+" User-Agent: streamassay  " || x.Request.Who != spec.Nobody {
+			t.Errorf("asked as %q: %q", x.Request.Who, body)
+		}
+	}
+	if other.began != user.began {
+		t.Error("their clocks differ")
+	}
+	if _, err := user.As(spec.Header{{Name: "Cookie", Value: "a\nb"}}); err == nil || strings.Contains(err.Error(), "a\nb") {
+		t.Errorf("a broken header: %v", err)
+	}
+}
+
 func TestProxyIsIgnored(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")

@@ -83,6 +83,28 @@ func Dial(cfg Config) (*Client, error) {
 	return &Client{cfg, plainURL(&base), time.Now()}, nil
 }
 
+// As is the same conversation led by somebody else: with this header in place of the
+// Config's, and without the user and password of its base URL.
+func (c *Client) As(header spec.Header) (*Client, error) {
+	if err := checkHeader(header); err != nil {
+		return nil, err
+	}
+	other := *c
+	base := *c.cfg.Base
+	base.User = nil
+	other.cfg.Base, other.cfg.Header = &base, slices.Clone(header)
+	return &other, nil
+}
+
+// Root is the same conversation led by nobody in particular, with targets below the
+// root of the host: nothing of the Config's that says who asks goes with them.
+func (c *Client) Root() *Client {
+	other := *c
+	other.cfg.Base, other.cfg.Header = &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, nil
+	other.name = plainURL(other.cfg.Base)
+	return &other
+}
+
 func orDefault[T int | time.Duration](v, def T) T {
 	if v == 0 {
 		return def

@@ -56,6 +56,7 @@ func (s *source) breaches(err error, outer []place) []breach {
 	case *kind.Const:
 		b.mark = true
 	case *kind.Not:
+		b.keyword = "not"
 	case *kind.Contains:
 		b.keyword = "contains"
 	case *kind.MinContains:
@@ -192,6 +193,7 @@ func demandList(n node) []node {
 func (n node) demand(keyword string, here bool) (spec.Demand, bool) {
 	d := spec.Demand{Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text()}
 	d.InBand, _ = n.get("in-band").v.(bool)
+	d.Plain, _ = n.get("plain").v.(bool)
 	d.Comment = n.get("comment").text()
 	switch law := n.get("requirement"); {
 	case law.object() != nil:
@@ -208,11 +210,17 @@ func (b breach) broken(where string) spec.Broken {
 	return spec.Broken{Where: strings.TrimSpace(where + " " + pointer(b.at)), Pointer: pointer(b.at), Why: b.why}
 }
 
-// Laws lists the requirements that the document's x-error and x-requirement name.
+// Laws lists the requirements that the document's x-error and x-denied, and those that
+// its x-requirement name.
 func (d *Dialect) Laws() (refused, shaped []string) {
 	for _, v := range d.source.errors {
 		for _, demand := range demandList(node{d.source, "", v}) {
 			refused = append(refused, idsIn(demand.object()["requirement"])...)
+		}
+	}
+	for _, o := range d.operations {
+		for _, denial := range o.denied {
+			refused = append(refused, denial.demand.Law)
 		}
 	}
 	for _, v := range d.source.laws {

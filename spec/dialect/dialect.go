@@ -188,6 +188,11 @@ func (d *Dialect) Kinds() []spec.Kind {
 			note(r.words)
 		}
 		note(o.asks)
+		for _, b := range o.bodies {
+			for _, file := range b.slips {
+				set[file.kind] = true
+			}
+		}
 		for _, p := range o.parameters {
 			if p.slot != "" {
 				set[spec.Kind("slot."+p.slot)] = true

@@ -221,10 +221,10 @@ func TestFramesRoundTrip(t *testing.T) {
 func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *word) {
 	said := spec.Event{Kind: w.kind}
 	fillSlots(t, w, &said)
-	written := wordFor(o.frames, said)
+	written := wordFor(o.frames, said.Kind, &said)
 	if written != w { // another word of the kind is the one to write
 		said = spec.Event{Kind: w.kind}
-		written = wordFor(o.frames, said)
+		written = wordFor(o.frames, said.Kind, &said)
 		fillSlots(t, written, &said)
 	}
 	// A message of type heartbeat is no message, one of type call no result: values
@@ -233,7 +233,7 @@ func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *word) {
 	if meant := choose(o.frames, value); meant.kind != w.kind || written.validate(value) != nil {
 		t.Skip("these values contradict each other")
 	}
-	frame, err := o.Append(nil, said)
+	frame, err := o.Append(nil, &said)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,12 +27,14 @@
 //
 // x-slot, on a property, array item, parameter or header: this carries the slot of
 // that name: thread, run, message, call, id, name, role, type, status, index,
-// text, seq, cursor, code, created, completed, limit (how many silent polls). An object or array under "text" is
+// text, seq, cursor, code, created, completed, limit (how many silent polls), day, more, about. An object or array under "text" is
 // carried as compact JSON. A slot inside an array that is not x-parts is carried
 // joined (texts are concatenated).
 //
 // x-parts: true, on a property that is an array (or an object): its items are
-// words of their own, heard as the Parts of the event around them. Requests carry
+// words of their own, heard as the Parts of the event around them. "named" is that
+// only items with an x-kind are; the slots of the others belong to the event around
+// them. Requests carry
 // their messages (ask.user, ask.assistant, ask.system, ask.tool), offered tools
 // (ask.tool-spec) and resumes (ask.resume) so.
 //
@@ -42,12 +44,23 @@
 // x-within, on a word that stands in messages: the type and role of the message
 // that a server of ours puts it in.
 //
+// x-snapshots: true, on a word for a call that is not whole: a server of ours tells
+// how a call grows with it.
+//
 // x-times, on a word: how often a server of ours says it, each time the same.
 //
 // x-stream, on an operation: its 200 answer is a stream. "sentinel" is the in-band
 // terminator ("[DONE]"), which is read as the kind "done"; "sends" (default true)
 // says whether a server of ours writes it. "event": "type" writes an SSE event
 // field with the frame's type. "id": true writes the cursor as SSE id.
+//
+// A body of multipart/form-data is an object: its texts are strings; a property with
+// x-kind (ask.file) is a file, heard as a part of that kind: its name, media type and
+// bytes. minLength and maxLength of files are in bytes, and encoding says which media
+// types they may have (keyword content-type), and with x-requirement, a map from media
+// type to id, that each is accepted. In an example a file is {filename,
+// contentType, base64, zeros}, where zeros are so many bytes more. An x-error beside
+// the schema is for what is no form (keyword multipart).
 //
 // x-says, on an operation: the phrase that a request of it says if it has no body:
 // listen, cancel, health. Operations with a body say what the named examples of
@@ -82,6 +95,17 @@
 // demand for the broken keyword is taken; "inherit: true" as a demand adds the next
 // one outward. A request body's own x-error (beside content) is for a wrong content
 // type, a media type's (beside schema) for a body that is not JSON.
+//
+// x-denied, on an operation: how those are refused who ask rightly and may not ask. A
+// list of demands, or one, as in x-error, for each reason: nobody (there are no
+// credentials), stranger (nobody handed them out), other (what is asked about is
+// another user's) and crowd (as many streams are open as are allowed). "plain: true"
+// says that the refusal is no event stream; "with: cursor" that the demand is on
+// requests that carry this slot. The OpenAPI keyword security says which operations
+// want credentials at all.
+//
+// x-code, on a response: the code that a server of ours gives with this status,
+// where no x-error names another.
 //
 // x-max-bytes, on a media type: {limit: 262144, over: 300000, under: 250000, with:
 // {...}, fill: /pointer}: a body of more than limit bytes breaks the document; to

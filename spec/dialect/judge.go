@@ -85,6 +85,9 @@ func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
 		}
 		b = o.bodies[i]
 	}
+	if b.media == formMedia && b.validate != nil {
+		return d.judgeForm(b, r, append([]place{{b.node.at, 0}}, outer...))
+	}
 	if b.media != jsonMedia || b.validate == nil {
 		return nil, nil
 	}
@@ -136,7 +139,7 @@ func (p parameter) typed(v string) any {
 // Hear says what r means: the request as an event, with what the document
 // promises it (HTTP and Media).
 func (d *Dialect) Hear(r spec.Request) spec.Event {
-	e := spec.Event{Kind: spec.Asked, Nth: -1, Line: 1, Raw: r.Body, Header: r.Header}
+	e := spec.Event{Kind: spec.Asked, Nth: -1, Line: 1, Raw: r.Body, Header: r.Header, Who: r.Who}
 	if r.Method == "" { // nobody wrote down what was asked: the first that streams
 		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.Streams }); i >= 0 {
 			o := d.operations[i]
@@ -148,22 +151,32 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 	var v any
 	v, e.Broken = d.judge(r)
 	if o == nil {
-		e.Op = d.neighbour(r)
+		if e.Op = d.neighbour(r); isLink(r) {
+			e.ID = r.Target
+		}
 		return e
 	}
 	e.Op, e.HTTP, e.Media, e.Name, e.Law = o.Name, o.status, o.answer, o.says, o.law
+	if o.either {
+		e.HTTP = 0
+	}
 	if v != nil {
 		for _, w := range o.asks {
 			if w.marksOf(v) {
 				inner := spec.Event{}
-				w.hear(d.source, &inner, v)
+				w.read(d.source, &inner, v, (*word).trust)
 				inner.Kind, inner.Nth, inner.Line, inner.Raw = e.Kind, e.Nth, e.Line, e.Raw
 				inner.Op, inner.HTTP, inner.Media, inner.Header, inner.Broken, inner.Law = e.Op, e.HTTP, e.Media, e.Header, e.Broken, e.Law
 				e = inner
+				for _, b := range o.bodies {
+					files, upheld := b.hearFiles(v)
+					e.Parts, e.Upheld = append(e.Parts, files...), append(e.Upheld, upheld...)
+				}
 				break
 			}
 		}
 	}
+	e.Who = r.Who
 	for _, p := range o.parameters {
 		v, ok := p.get(r, path)
 		if ok && p.slot != "" {
@@ -173,6 +186,7 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 			e.Upheld = append(e.Upheld, p.laws()...)
 		}
 	}
+	e.Denied = o.deniedTo(&e)
 	if !e.Whole() {
 		e.Upheld = nil
 	} else if o.law != "" && !slices.Contains(e.Upheld, o.law) {

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"flag"
+	"github.com/streamassay/streamassay/spec"
 	"os"
 	"testing"
 )
@@ -27,8 +28,18 @@ func TestNumbersInSlots(t *testing.T) {
 		{"seq", "7", `7`}, {"seq", "7 ", `"7 "`}, {"seq", "x", `"x"`}, {"text", "7", `"7"`}, {"text", "0 ", `"0 "`},
 	} {
 		m := field{slot: c.slot, types: either}
-		if got := compact(m.typed(c.text)); got != c.want {
+		if got := string(m.appendText(nil, c.text)); got != c.want {
 			t.Errorf("%s %q is written as %s, want %s", c.slot, c.text, got, c.want)
 		}
 	}
+}
+
+// spell is the object that says e.
+func (w *word) spell(e spec.Event) map[string]any {
+	data, _ := w.form.append(nil, &e)
+	v, err := decode(data)
+	if err != nil {
+		panic(err)
+	}
+	return v.(map[string]any)
 }

@@ -30,15 +30,27 @@ func (o *Operation) MaxBytes() int {
 	return 0
 }
 
+// Code is the code of refusals with a status, where nothing that is broken names
+// another: x-code of the response; "" if the document has none.
+func (o *Operation) Code(status int) string {
+	return o.node.get("responses").get(strconv.Itoa(status)).get("x-code").text()
+}
+
 // Times is how often a server of ours says an event of this kind, each time the
 // same: x-times of the word, or once.
 func (o *Operation) Times(k spec.Kind) int {
-	if w := wordFor(o.frames, spec.Event{Kind: k}); w != nil {
+	if w := wordFor(o.frames, k, &nothing); w != nil {
 		if n, ok := integer(w.node.get("x-times")); ok && n > 1 {
 			return n
 		}
 	}
 	return 1
+}
+
+// Snapshots says whether a server of ours tells how a content of this kind grows, each
+// time with all that there is: x-snapshots of a word.
+func (o *Operation) Snapshots(k spec.Kind) bool {
+	return slices.ContainsFunc(o.frames, func(w *word) bool { return w.kind == k && w.node.get("x-snapshots").v == true })
 }
 
 // Stamp is a time as the slot of a frame or reply of this kind spells it: text, or
@@ -67,14 +79,16 @@ func (o *Operation) Stamp(k spec.Kind, slot string, t time.Time) string {
 	return ""
 }
 
+// nothing asks for no slot.
+var nothing spec.Event
+
 // spoken is the word that o says a kind with: in its stream, or in a reply.
 func (o *Operation) spoken(k spec.Kind) *word {
-	e := spec.Event{Kind: k}
-	if w := wordFor(o.frames, e); w != nil {
+	if w := wordFor(o.frames, k, &nothing); w != nil {
 		return w
 	}
 	for _, r := range o.replies {
-		if w := wordFor(r.words, e); w != nil {
+		if w := wordFor(r.words, k, &nothing); w != nil {
 			return w
 		}
 	}

@@ -39,6 +39,9 @@ func (d *Dialect) Mutate(r spec.Request) []Mutant {
 			m.size(o.bodies[i].maximum, v)
 		}
 	}
+	if i := slices.IndexFunc(o.bodies, func(b body) bool { return b.media == formMedia }); i >= 0 {
+		m.form(o.bodies[i])
+	}
 	return m.mutants
 }
 

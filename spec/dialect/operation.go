@@ -16,10 +16,13 @@ type Operation struct {
 	Summary string
 	Streams bool // its answer is a stream
 	Asks    bool // it takes a prompt, and so opens a run
+	Secured bool // it wants credentials
+	Uploads bool // its body carries a file
 
 	method, path string
 	node         node
-	law          string // x-requirement of the operation
+	law          string   // x-requirement of the operation
+	denied       []denial // x-denied
 	parameters   []parameter
 	needsBody    bool
 	bodies       []body
@@ -32,6 +35,7 @@ type Operation struct {
 	tells    telling
 	replies  map[string]reply // by documented status, or class of it
 	status   int              // what the document promises a request without fault
+	either   bool             // and so it does others, any of which is right
 	answer   string           // likewise, the media type
 }
 
@@ -48,6 +52,7 @@ type body struct {
 	node     node
 	validate func(any) error
 	maximum  maximum
+	slips    map[string]slip // of a form: its files
 }
 
 // A reply is what may come back with one status.
@@ -79,7 +84,11 @@ func (d *Dialect) addPath(path string, item node) error {
 			method: strings.ToUpper(method), path: path, node: op,
 			phrases: map[string]any{}, replies: map[string]reply{},
 		}
+		o.Secured = secured(op)
 		o.law, _ = d.source.lawAt(op)
+		if err := o.addDenied(op.get("x-denied")); err != nil {
+			return err
+		}
 		o.says = op.get("x-says").text()
 		if err := o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items())); err != nil {
 			return err
@@ -93,6 +102,17 @@ func (d *Dialect) addPath(path string, item node) error {
 		d.operations = append(d.operations, o)
 	}
 	return nil
+}
+
+// secured says whether an operation, or else its document, has security requirements
+// and none of them is the empty one.
+func secured(op node) bool {
+	list := op.get("security")
+	if !list.exists() {
+		list = node{op.s, "", op.s.tree}.get("security")
+	}
+	all := list.items()
+	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
 func (o *Operation) addParameters(list []node) (err error) {
@@ -118,9 +138,13 @@ func (o *Operation) addBodies(request node) (err error) {
 	medias, contents := request.get("content").members()
 	for i, media := range medias {
 		b := body{media: media, node: contents[i], maximum: maximumOf(contents[i])}
+		if media == formMedia {
+			b.slips = slipsOf(contents[i])
+			o.Uploads = len(b.slips) > 0
+		}
 		if schema := contents[i].get("schema"); schema.exists() {
 			b.validate = request.s.validator(schema.at)
-			if media == jsonMedia {
+			if media == jsonMedia || media == formMedia {
 				if o.asks, err = request.s.words(schema, ""); err != nil {
 					return err
 				}
@@ -163,8 +187,11 @@ func (o *Operation) addReplies(op node) error {
 				r.media, r.words, r.example = media, words, contents[j].get("example").text()
 			}
 		}
-		if code >= 200 && code < 300 && o.status == 0 {
+		switch success := code >= 200 && code < 300; {
+		case success && o.status == 0:
 			o.status, o.answer = code, r.media
+		case success:
+			o.either = true
 		}
 		o.replies[status] = r
 	}
@@ -193,7 +220,7 @@ func (d *Dialect) Operation(r spec.Request) *Operation {
 func (d *Dialect) find(r spec.Request) (*Operation, map[string]string) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if values, ok := match(o.path, path); ok && o.method == r.Method {
+		if values, ok := o.match(path); ok && o.method == r.Method {
 			return o, values
 		}
 	}
@@ -205,7 +232,7 @@ func (d *Dialect) find(r spec.Request) (*Operation, map[string]string) {
 func (d *Dialect) beside(r spec.Request) (node, bool) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if _, ok := match(o.path, path); ok {
+		if _, ok := o.match(path); ok {
 			return d.source.lookup("/paths/" + escape(o.path)), true
 		}
 	}
@@ -217,16 +244,20 @@ func (d *Dialect) beside(r spec.Request) (node, bool) {
 func (d *Dialect) neighbour(r spec.Request) string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if _, ok := match(o.path, path); ok {
+		if _, ok := o.match(path); ok {
 			return o.Name
 		}
 	}
 	return ""
 }
 
-func match(template, path string) (map[string]string, bool) {
-	values := map[string]string{}
-	want, got := strings.Split(template, "/"), strings.Split(path, "/")
+// match says whether a path is o's, and what stands in it for the names in braces.
+func (o *Operation) match(path string) (values map[string]string, ok bool) {
+	if !strings.Contains(o.path, "{") {
+		return nil, o.path == path
+	}
+	values = map[string]string{}
+	want, got := strings.Split(o.path, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
 		return nil, false
 	}

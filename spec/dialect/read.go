@@ -34,8 +34,20 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
+// A judging says where what was heard of v breaks the word's schema, and what it
+// upholds.
+type judging func(w *word, s *source, e *spec.Event, v any)
+
 // hear fills e with what v means, and says where v breaks the word's schema.
-func (w *word) hear(s *source, e *spec.Event, v any) {
+func (w *word) hear(s *source, e *spec.Event, v any) { w.read(s, e, v, (*word).judge) }
+
+// trust is the judging of what was validated as a whole before.
+func (w *word) trust(_ *source, e *spec.Event, v any) {
+	e.Upheld = append(e.Upheld, w.upheld(v, nil)...)
+}
+
+// read fills e with what v means; how says what that breaks.
+func (w *word) read(s *source, e *spec.Event, v any, how judging) {
 	e.Kind = w.kind
 	if e.Kind == "" {
 		e.Kind = spec.Other
@@ -54,8 +66,8 @@ func (w *word) hear(s *source, e *spec.Event, v any) {
 			}
 		}
 	}
-	e.Parts = append(e.Parts, w.hearParts(s, v)...)
-	w.judge(s, e, v)
+	e.Parts = append(e.Parts, w.readParts(s, v, how)...)
+	how(w, s, e, v)
 	for _, part := range e.Parts {
 		for _, id := range part.Upheld {
 			if !slices.Contains(e.Upheld, id) && !slices.ContainsFunc(e.Broken, func(b spec.Broken) bool { return b.Law == id }) {
@@ -87,7 +99,7 @@ func (w *word) judge(s *source, e *spec.Event, v any) {
 	}
 }
 
-func (w *word) hearParts(s *source, v any) (parts []spec.Event) {
+func (w *word) readParts(s *source, v any, how judging) (parts []spec.Event) {
 	for _, site := range w.parts {
 		for _, found := range all(v, site.path) {
 			list, ok := found.([]any)
@@ -95,9 +107,9 @@ func (w *word) hearParts(s *source, v any) (parts []spec.Event) {
 				list = []any{found}
 			}
 			for _, item := range list {
-				if word := choose(site.words, item); word != nil {
+				if word := choose(site.words, item); word != nil && (word.kind != "" || !site.named) {
 					part := spec.Event{Nth: -1}
-					word.hear(s, &part, item)
+					word.read(s, &part, item, how)
 					part.Broken = nil // the whole was validated, with its parts in it
 					parts = append(parts, part)
 				}

@@ -20,3 +20,17 @@ func (d *Dialect) Refusal(o *Operation, slot string) spec.Broken {
 		places: []place{{p.node.at, 0}, {o.node.at, -1}}, keyword: "unknown", why: "is not known",
 	})
 }
+
+// Fault is likewise what is broken where a part of o's body of this kind breaks a
+// keyword in a way that no schema sees: a recording that holds nothing.
+func (d *Dialect) Fault(o *Operation, k spec.Kind, keyword string) spec.Broken {
+	for _, b := range o.bodies {
+		names, properties := b.node.get("schema").get("properties").members()
+		for i, p := range properties {
+			if kind, ok := p.extension("x-kind"); ok && spec.Kind(kind.text()) == k {
+				return d.because("body "+names[i], breach{places: []place{{p.at, 0}, {b.node.at, 0}, {o.node.at, -1}}, keyword: keyword, why: "does not fit"})
+			}
+		}
+	}
+	return spec.Broken{Where: o.Name, Why: "has no such part"}
+}

@@ -46,8 +46,13 @@ func (d *Dialect) Say(phrase string, e spec.Event) (spec.Request, error) {
 	}}
 	if template, ok := o.phrases[phrase]; ok {
 		filled, _ := fill(template, &e)
-		r.Header = r.Header.With("Content-Type", o.bodies[0].media)
-		r.Body = []byte(compact(filled))
+		media := o.bodies[0].media
+		if form, ok := filled.(map[string]any); ok && media == formMedia {
+			r.Body, media = encodeForm(filed(form))
+		} else {
+			r.Body = []byte(compact(filled))
+		}
+		r.Header = r.Header.With("Content-Type", media)
 	}
 	for _, p := range o.parameters {
 		if p.slot != "" {

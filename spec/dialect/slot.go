@@ -30,6 +30,9 @@ var slots = map[string]func(*spec.Event) *string{
 	"created":   func(e *spec.Event) *string { return &e.Created },
 	"completed": func(e *spec.Event) *string { return &e.Completed },
 	"limit":     func(e *spec.Event) *string { return &e.Limit },
+	"day":       func(e *spec.Event) *string { return &e.Day },
+	"more":      func(e *spec.Event) *string { return &e.More },
+	"about":     func(e *spec.Event) *string { return &e.About },
 }
 
 func knownSlot(name string) error {

@@ -21,22 +21,21 @@ const MaxEvent = sse.DefaultLimit
 
 // Events tells a conversation, from the first request to the last end.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
-	return d.Tell(t.All(), Scripted(t.Scripted), MaxEvent)
+	return d.Tell(t.All(), Known{t.Scripted, t.Streams}, MaxEvent)
 }
 
-// Tell is Events for exchanges that arrive one by one. scripted marks requests as
-// asked of a target that understands the prompts; limit is the most bytes that one
-// event of a stream may have.
-func (d *Dialect) Tell(exchanges iter.Seq[spec.Exchange], scripted Scripted, limit int) iter.Seq[spec.Event] {
+// Tell is Events for exchanges that arrive one by one. Requests are marked with what
+// is known of the target; limit is the most bytes that one event of a stream may have.
+func (d *Dialect) Tell(exchanges iter.Seq[spec.Exchange], known Known, limit int) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		n := 0
 		for x := range exchanges {
 			x.Response = decoded(x.Response)
 			ask := d.Hear(x.Request)
-			ask.Scripted = bool(scripted)
+			ask.Scripted, ask.Allowed = known.Scripted, known.Streams
 			teller := teller{d: d, x: &x, ask: ask, op: d.asked(x), limit: limit, blocks: map[string]string{}}
 			for e := range teller.tell() {
-				e.Exchange, e.Op = n, ask.Op
+				e.Exchange, e.Op, e.Who = n, ask.Op, ask.Who
 				e.At = x.At + teller.arrival(e)
 				if !yield(e) {
 					return
@@ -47,8 +46,11 @@ func (d *Dialect) Tell(exchanges iter.Seq[spec.Exchange], scripted Scripted, lim
 	}
 }
 
-// Scripted says that a target can be held to the content of its answers.
-type Scripted bool
+// Known is what is known of a target beforehand; see [spec.Trace].
+type Known struct {
+	Scripted bool
+	Streams  int
+}
 
 // asked is the operation of an exchange; of one whose request nobody wrote down,
 // the first that streams.
@@ -88,6 +90,11 @@ func (t *teller) tell() iter.Seq[spec.Event] {
 		}
 		end := spec.Event{Kind: spec.Closed, Nth: -1, Offset: len(r.Body), Err: r.End}
 		switch {
+		case isLink(t.x.Request) && r.Status/100 == 2:
+			fetched := spec.Event{Kind: spec.Fetched, Nth: -1, Line: 1, Raw: r.Body, HTTP: r.Status, Media: head.Media, Type: head.Media, Text: string(r.Body)}
+			if !yield(fetched) {
+				return
+			}
 		case t.op == nil: // another protocol's business
 		case head.Streams() && r.Status/100 == 2:
 			for e := range t.frames() {

@@ -10,18 +10,19 @@ import (
 
 // A word is one schema of the dialect and what it means.
 type word struct {
-	kind     spec.Kind
-	name     string
-	node     node
-	marks    []mark     // all of them are there, or it is another word
-	presence [][]string // one of these paths is there, if there are any
-	slots    []slotSite
-	parts    []partSite
-	laws     []lawSite
-	law      string // of what no x-requirement inside covers
-	validate func(any) error
-	form     *form
-	memo     *memo
+	kind      spec.Kind
+	name      string
+	node      node
+	marks     []mark     // all of them are there, or it is another word
+	presence  [][]string // one of these paths is there, if there are any
+	constants []constant // slots that are the same in all that the word says
+	slots     []slotSite
+	parts     []partSite
+	laws      []lawSite
+	law       string // of what no x-requirement inside covers
+	validate  func(any) error
+	form      *form
+	memo      *memo
 }
 
 // A mark is a constant that a value is recognised by.
@@ -41,6 +42,7 @@ type slotSite struct {
 type partSite struct {
 	path  []string
 	words []*word
+	named bool // only items of a kind are parts
 }
 
 // A lawSite is a place with a requirement. It is exercised where its value is
@@ -112,6 +114,7 @@ func (s *source) word(n node, law string) (*word, error) {
 	if err := w.survey(s, n, nil, true, 0); err != nil {
 		return nil, fmt.Errorf("%s: %w", target.at, err)
 	}
+	w.constants = constantsOf(w)
 	w.form = w.formOf(madeOf(n, 0), nil, 0)
 	w.memo = memoOf(w.form, madeOf(n, 0))
 	w.validate = s.validator(target.at)
@@ -136,6 +139,10 @@ const deepest = 12 // how far a schema is looked into; documents are trees, but 
 func (w *word) survey(s *source, n node, path []string, sure bool, depth int) error {
 	if depth > deepest {
 		return nil
+	}
+	if _, own := n.extension("x-kind"); own && len(path) > 0 {
+		outer := len(w.slots) // what is a word of its own has its own slots
+		defer func() { w.slots = w.slots[:outer] }()
 	}
 	if slot, ok := n.extension("x-slot"); ok {
 		if err := knownSlot(slot.text()); err != nil {
@@ -181,7 +188,7 @@ func (w *word) property(s *source, p node, path []string, sure, required bool, d
 	case sure && len(enum) == 1 && !marked:
 		w.marks = append(w.marks, mark{path, enum[0].v})
 	}
-	if _, ok := p.extension("x-parts"); ok {
+	if how, ok := p.extension("x-parts"); ok {
 		items := p
 		if list := p.get("items"); list.exists() {
 			items = list
@@ -190,8 +197,10 @@ func (w *word) property(s *source, p node, path []string, sure, required bool, d
 		if err != nil {
 			return err
 		}
-		w.parts = append(w.parts, partSite{path, words})
-		return nil
+		w.parts = append(w.parts, partSite{path, words, how.text() == "named"})
+		if how.text() != "named" {
+			return nil
+		}
 	}
 	return w.survey(s, p, path, sure, depth+1)
 }

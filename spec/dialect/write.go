@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/streamassay/streamassay/internal/sse"
@@ -16,61 +15,90 @@ var ErrNoWord = errors.New("the dialect has no word for it")
 
 // Has says whether a stream of o can say e.
 func (o *Operation) Has(e spec.Event) bool {
-	return e.Kind == spec.Done && o.sentinel != "" || o.wordFor(e) != nil
+	return e.Kind == spec.Done && o.sentinel != "" || wordFor(o.frames, e.Kind, &e) != nil
 }
 
-func (o *Operation) wordFor(e spec.Event) *word { return wordFor(o.frames, e) }
-
-// wordFor is the first word of e's kind whose marks e's slots do not contradict.
-// What a dialect has no own words for is spelled like a message's.
-func wordFor(words []*word, e spec.Event) *word {
-	i := slices.IndexFunc(words, func(w *word) bool { return w.kind == e.Kind && w.says(e) })
-	if i >= 0 {
-		return words[i]
+// wordFor is the first word of a kind whose marks e's slots do not contradict. What a
+// dialect has no own words for is spelled like a message's.
+func wordFor(words []*word, k spec.Kind, e *spec.Event) *word {
+	for _, w := range words {
+		if w.kind == k && w.says(e) {
+			return w
+		}
 	}
-	if e.Kind == spec.ReasoningDelta {
-		e.Kind = spec.MessageDelta
-		return wordFor(words, e)
+	if k == spec.ReasoningDelta {
+		return wordFor(words, spec.MessageDelta, e)
 	}
 	return nil
 }
 
 // says is whether the word's constants agree with what e's slots ask for.
-func (w *word) says(e spec.Event) bool {
-	for _, m := range w.marks {
-		for _, site := range w.slots {
-			if slices.Equal(site.path, m.path) {
-				if want := *slotOf(&e, site.slot); want != "" && want != carry(m.value) {
-					return false
-				}
-			}
+func (w *word) says(e *spec.Event) bool {
+	for _, c := range w.constants {
+		if want := *c.slot(e); want != "" && want != c.value {
+			return false
 		}
 	}
 	return true
 }
 
+// A constant is what a slot is in all that a word says.
+type constant struct {
+	slot  func(*spec.Event) *string
+	value string
+}
+
+// constantsOf are those of a word whose marks and slots are known.
+func constantsOf(w *word) (all []constant) {
+	for _, m := range w.marks {
+		for _, site := range w.slots {
+			if slices.Equal(site.path, m.path) {
+				all = append(all, constant{slots[site.slot], carry(m.value)})
+			}
+		}
+	}
+	return all
+}
+
 // Append spells e as a frame of the stream that o answers with, at the end of dst.
 // It is ErrNoWord if the dialect cannot say it.
-func (o *Operation) Append(dst []byte, e spec.Event) ([]byte, error) {
+func (o *Operation) Append(dst []byte, e *spec.Event) ([]byte, error) {
 	switch {
 	case e.Kind == spec.Comment:
 		return sse.AppendComment(dst, e.Text), nil
 	case e.Kind == spec.Done && o.sentinel != "":
 		return sse.Append(dst, sse.Frame{Data: []byte(o.sentinel)})
 	}
-	w := o.wordFor(e)
+	w := wordFor(o.frames, e.Kind, e)
 	if w == nil {
 		return dst, fmt.Errorf("%s: %w", e.Kind, ErrNoWord)
 	}
-	fields := w.spell(e)
-	f := sse.Frame{Data: []byte(compact(fields))}
+	head := sse.Frame{}
 	if o.tells.event != "" {
-		f.Event = carry(at(fields, []string{o.tells.event}))
+		head.Event = w.form.text(o.tells.event, e)
 	}
 	if o.tells.id {
-		f.ID, f.HasID = e.Cursor, e.Cursor != ""
+		head.ID, head.HasID = e.Cursor, e.Cursor != ""
 	}
-	return sse.Append(dst, f)
+	begin := len(dst)
+	dst, err := sse.Append(dst, head)
+	if err != nil {
+		return dst, err
+	}
+	if len(dst) > begin {
+		dst = dst[:len(dst)-1] // the frame goes on
+	}
+	dst, _ = w.form.append(append(dst, "data: "...), e) // compact JSON is one line
+	return append(dst, "\n\n"...), nil
+}
+
+// AppendCursor spells where the next frame of o's stream stands, at the end of dst:
+// Append spells it as well, where the event has a cursor.
+func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
+	if o.tells.id {
+		dst = append(append(append(dst, "id: "...), cursor...), '\n')
+	}
+	return dst
 }
 
 // Sentinel says whether a server of ours closes a stream with the in-band
@@ -101,34 +129,32 @@ func (o *Operation) Answer(e spec.Event) Answer {
 	if !isJSON(r.media) {
 		return Answer{e.HTTP, r.media, []byte(e.Text)}
 	}
-	w := wordFor(r.words, e)
+	w := wordFor(r.words, e.Kind, &e)
 	if w == nil {
 		w = r.words[0]
 	}
-	return Answer{e.HTTP, r.media, []byte(compact(w.value(e)))}
+	return Answer{e.HTTP, r.media, w.append(nil, &e)}
 }
 
-// Write writes e as a frame, see [Operation.Append].
-func (o *Operation) Write(w io.Writer, e spec.Event) error {
-	data, err := o.Append(nil, e)
-	if err == nil {
-		_, err = w.Write(data)
-	}
-	return err
-}
-
-// spell makes the object of a word that says e.
-func (w *word) spell(e spec.Event) map[string]any {
-	fields, _ := w.form.spell(&e)
-	return fields
-}
-
-// value is spell for words that may be no object.
-func (w *word) value(e spec.Event) any {
+// append spells a word that says e, which need not be an object, at the end of dst.
+func (w *word) append(dst []byte, e *spec.Event) []byte {
 	if slices.Contains(w.node.get("type").strings(), "string") {
-		return cmp.Or(e.Text, w.node.get("x-write").text())
+		return appendString(dst, cmp.Or(e.Text, w.node.get("x-write").text()))
 	}
-	return w.spell(e)
+	dst, _ = w.form.append(dst, e)
+	return dst
+}
+
+// text is a member of the form as a text.
+func (f *form) text(name string, e *spec.Event) string {
+	i := slices.IndexFunc(f.fields, func(m *field) bool { return m.name == name })
+	if i < 0 {
+		return ""
+	}
+	if m := f.fields[i]; m.said != nil && *m.said(e) != "" {
+		return *m.said(e)
+	}
+	return carry(f.fields[i].constant)
 }
 
 // Around says which message a content of this kind stands in, in dialects that

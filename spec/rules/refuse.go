@@ -17,9 +17,11 @@ var refusals = []*spec.Check{RefusesAsDocumented, AcceptsAsDocumented}
 type dealing struct {
 	ask    spec.Event
 	status int
+	media  string
 	code   string
 	body   []byte
-	inBand bool // by a frame that refuses
+	reply  spec.Event // what the body means, if it is no stream
+	inBand bool       // by a frame that refuses
 }
 
 func (x dealing) accepted() bool { return x.status/100 == 2 && !x.inBand }
@@ -42,7 +44,7 @@ func (x dealing) meets(d spec.Demand) bool {
 	if len(d.Status) > 0 && !slices.ContainsFunc(d.Status, func(want string) bool { return fitsStatus(want, x.status) }) {
 		return false
 	}
-	if x.status < 400 {
+	if x.status < 400 || d.Plain && x.media == spec.EventStream {
 		return false
 	}
 	return (len(d.Code) == 0 || slices.Contains(d.Code, x.code)) && (d.Text == "" || bytes.Contains(x.body, []byte(d.Text)))
@@ -66,7 +68,10 @@ func demanded(d spec.Demand) string {
 	if d.Text != "" {
 		want = append(want, fmt.Sprintf("the text %q", d.Text))
 	}
-	if len(want) == 0 {
+	switch {
+	case d.Plain:
+		want = append(want, "a refusal that is no stream")
+	case len(want) == 0:
 		want = append(want, "a refusal")
 	}
 	if d.InBand {
@@ -86,7 +91,7 @@ func dealings(w func(p *spec.Pass) (dealt func(dealing), over func())) watch {
 			case e.Kind == spec.Asked:
 				x = dealing{ask: e}
 			case e.Kind == spec.Answered:
-				x.status = e.HTTP
+				x.status, x.media = e.HTTP, e.Media
 			case e.Kind == spec.RunRefused:
 				x.inBand = true
 			case e.Kind == spec.Closed:
@@ -96,7 +101,7 @@ func dealings(w func(p *spec.Pass) (dealt func(dealing), over func())) watch {
 			case e.Kind == "":
 				over()
 			case e.Nth < 0: // no frame: a body that is no stream
-				x.code, x.body = e.Code, e.Raw
+				x.code, x.body, x.reply = e.Code, e.Raw, e
 			}
 		}
 	}
@@ -115,8 +120,10 @@ something is not there, or not allowed, counts as an answer to the fault only wh
 request without one was accepted for the same thread.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		operations := map[string]*desk{}
+		known := newShelf()
 		deal := func(x dealing) {
-			if x.ask.Op == "" && x.ask.Whole() {
+			known.note(x.ask, x.reply)
+			if x.ask.Whole() && (x.ask.Op == "" || known.doubtful(x.ask)) {
 				return
 			}
 			d := operations[x.ask.Op]
@@ -193,12 +200,15 @@ var AcceptsAsDocumented = &spec.Check{
 What a request carries belongs to requirements; a request that is refused counts
 against those of them that no accepted request carries. Where requests with faults
 were tried, one without that carries nothing new is a twin of theirs, and the
-business of refuse.as-documented.`,
+business of refuse.as-documented. Whether a link is good that nobody was seen to hand
+out, and whether there is a file that nobody was seen to upload, only the server knows.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		carried := map[string]bool{}
 		probed := map[string]bool{}
+		known := newShelf()
 		var refused []dealing
 		deal := func(x dealing) {
+			known.note(x.ask, x.reply)
 			switch {
 			case len(x.ask.Broken) > 0 && len(x.ask.Broken[0].Demands) > 0:
 				probed[x.ask.Op] = true
@@ -210,6 +220,7 @@ business of refuse.as-documented.`,
 					e.Law = law
 					p.Judge(e, true, "")
 				}
+			case known.doubtful(x.ask):
 			case x.inBand || x.status/100 == 4 && !stateful(x.status): // a failure (5xx) is no refusal
 				refused = append(refused, x)
 			}

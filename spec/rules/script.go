@@ -267,6 +267,8 @@ var traces = regexp.MustCompile(`Traceback \(most recent call last\)|(\n|\\n)(\t
 var NoStackTrace = &spec.Check{
 	ID:  "error.no-stack-trace",
 	Doc: "no error shows a stack trace",
+
+	Overhears: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		status := 0
 		return func(e spec.Event) {

@@ -104,6 +104,7 @@ var UTF8 = &spec.Check{
 	Doc: `what is sent is valid UTF-8
 
 Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 section 8.1.`,
+	Overhears: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.Kind != spec.Asked && len(e.Raw) > 0 {
@@ -142,6 +143,7 @@ var BodyIsWhole = &spec.Check{
 
 A reply that is cut off cannot be trusted; a stream that has told its end and is then
 broken off looks like a failure to every HTTP library.`,
+	Overhears: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ask, answer spec.Event
 		ended := false
@@ -168,6 +170,7 @@ var MatchesSchema = &spec.Check{
 
 The document says which members there are, of which types, and which requirement each
 of them is; a finding names the requirement.`,
+	Overhears: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.Kind == spec.Asked {
@@ -204,9 +207,13 @@ are operations of which no requirement speaks.`,
 			case e.HTTP/100 == 4: // the business of accept.as-documented
 			default:
 				e.Law = ask.Law
-				right := e.HTTP == ask.HTTP && (ask.Media == "" || e.Media == ask.Media)
-				p.Judge(e, right, "the answer is %d with content type %q, the document promises %d %s",
-					e.HTTP, e.Header.Get("Content-Type"), ask.HTTP, ask.Media)
+				want := "a success"
+				if ask.HTTP > 0 {
+					want = strconv.Itoa(ask.HTTP)
+				}
+				right := (e.HTTP == ask.HTTP || ask.HTTP == 0 && e.HTTP/100 == 2) && (ask.Media == "" || e.Media == ask.Media)
+				p.Judge(e, right, "the answer is %d with content type %q, the document promises %s %s",
+					e.HTTP, e.Header.Get("Content-Type"), want, ask.Media)
 			}
 		}
 	},

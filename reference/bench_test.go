@@ -1,0 +1,120 @@
+package reference
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A sink takes an answer and forgets it.
+type sink struct {
+	header http.Header
+	status int
+	ends   int // RUN_FINISHED events
+}
+
+func (w *sink) Header() http.Header    { return w.header }
+func (w *sink) WriteHeader(status int) { w.status = status }
+func (w *sink) Flush()                 {}
+func (w *sink) Write(data []byte) (int, error) {
+	w.ends += bytes.Count(data, []byte(`"RUN_FINISHED"`))
+	return len(data), nil
+}
+
+// BenchmarkRuns opens runs of 12 events and listens to each to its end, 64 at a time.
+func BenchmarkRuns(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		open func(b *testing.B) string
+	}{
+		{"memory", func(*testing.B) string { return "memory" }},
+		{"sqlite", func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "state.db") }},
+		{"redis", redisServer},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			store, err := state.Open(b.Context(), c.open(b), state.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			d, err := dialect.Named("runs")
+			if err != nil {
+				b.Fatal(err)
+			}
+			s := New(d, Scripted, Config{State: store})
+			var n atomic.Int64
+			b.SetParallelism(32)
+			b.ResetTimer()
+			b.RunParallel(func(p *testing.PB) {
+				for p.Next() {
+					benchRun(b, s, n.Add(1))
+				}
+			})
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+			b.StopTimer()
+			if err := s.Shutdown(b.Context()); err != nil {
+				b.Error(err)
+			}
+			if err := store.Close(); err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
+
+func benchRun(b *testing.B, s *Server, n int64) {
+	e := spec.Event{Thread: fmt.Sprintf("550e8400-e29b-41d4-a716-%012d", n%1000), Run: "run-" + strconv.FormatInt(n, 10), Text: "conformance:many 8"}
+	for _, phrase := range []string{"prompt", "listen"} {
+		req, err := s.dialect.Say(phrase, e)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, err := http.NewRequestWithContext(b.Context(), req.Method, s.dialect.Base+req.Target, bytes.NewReader(req.Body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, f := range req.Header {
+			r.Header.Set(f.Name, f.Value)
+		}
+		r.Header.Set("Authorization", "Bearer ada")
+		w := &sink{header: http.Header{}}
+		s.ServeHTTP(w, r)
+		if w.status/100 != 2 || phrase == "listen" && w.ends != 1 {
+			b.Errorf("%s: %d, %d ends", phrase, w.status, w.ends)
+		}
+	}
+}
+
+// redisServer starts a server of this test's own.
+func redisServer(b *testing.B) string {
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		b.Skip("NOT RUN: redis-server is not installed (Debian: apt-get install redis-server): the Redis store was not measured")
+	}
+	dir := b.TempDir()
+	socket := filepath.Join(dir, "redis.sock")
+	server := exec.Command(path, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
+	if err := server.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = server.Process.Kill()
+		_ = server.Wait()
+	})
+	for range 100 {
+		if exec.Command("redis-cli", "-s", socket, "ping").Run() == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return "unix://" + socket
+}

@@ -1,0 +1,285 @@
+// Package files keeps what clients upload, and hands out links to it that end. It
+// does not know who may upload or see what, nor any dialect: owners are names to it.
+package files
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+	"gocloud.dev/blob/memblob"
+	_ "gocloud.dev/blob/s3blob" // the scheme s3
+	"gocloud.dev/gcerrors"
+)
+
+// Bucket is where every file is said to be, whatever the storage calls itself: what
+// is moved to another storage keeps its name.
+const Bucket = "attachments"
+
+const (
+	wait     = 15 * time.Second // for the storage, and no longer
+	mostKept = 256 << 20        // bytes that are kept in memory
+	leastKey = 16               // bytes of a key that is given
+)
+
+// What is wrong with a file. Whatever goes wrong with the storage is ErrDown: the
+// file is fine, and may be sent again.
+var (
+	ErrEmpty    = errors.New("the file is empty")
+	ErrTooLarge = errors.New("the file is too large")
+	ErrType     = errors.New("the file is no image")
+	ErrUnknown  = errors.New("there is no such file")
+	ErrDown     = errors.New("the storage cannot be reached")
+)
+
+// Config is how files are kept; the zero value is usable.
+type Config struct {
+	Key  []byte           // signs links; none is a random one, so that links end with the process
+	Life time.Duration    // of a link; 0 is an hour
+	Most int64            // bytes of one file; 0 is 10 MiB
+	Now  func() time.Time // nil is time.Now
+}
+
+// A Shelf is where files are kept.
+type Shelf struct {
+	cfg    Config
+	bucket *blob.Bucket
+	dir    string  // "" if it is none
+	recent *recent // in memory alone
+}
+
+// A File is one that is kept.
+type File struct {
+	Bucket, Path string
+	Type         string // a media type
+	Size         int64
+}
+
+// An Upload is a file that a client sends. The name is only a hint.
+type Upload struct {
+	Owner, Thread, Name, Type string
+	Data                      []byte
+}
+
+// Forms are the places that Open understands.
+const Forms = "memory, dir:PATH or s3://BUCKET?region=REGION"
+
+// Open makes the shelf at a place. "" is memory. What stands in the place may be
+// secret, so no error repeats it.
+func Open(ctx context.Context, place string, cfg Config) (*Shelf, error) {
+	if n := len(cfg.Key); n > 0 && n < leastKey {
+		return nil, fmt.Errorf("files: the key has %d bytes; %d are the least", n, leastKey)
+	}
+	dir, isDir := strings.CutPrefix(place, "dir:")
+	switch {
+	case place == "" || place == "memory" || place == "mem://":
+		return Memory(cfg), nil
+	case isDir && dir != "":
+		bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{
+			CreateDir: true, DirFileMode: 0o700,
+			NoTempDir: true, // it may be on another disk, and what is half written is nobody else's business
+		})
+		if err != nil {
+			return nil, fmt.Errorf("files: %w", err)
+		}
+		return &Shelf{cfg: cfg.filled(), bucket: bucket, dir: dir}, nil
+	case strings.HasPrefix(place, "s3://"):
+		bucket, err := openS3(ctx, place)
+		if err != nil {
+			return nil, fmt.Errorf("files: %w", err)
+		}
+		return &Shelf{cfg: cfg.filled(), bucket: bucket}, nil
+	}
+	return nil, fmt.Errorf("files: the place is none of %s", Forms)
+}
+
+// Memory makes a shelf that ends with the process. It holds 256 MiB; then the oldest
+// files go.
+func Memory(cfg Config) *Shelf {
+	return &Shelf{cfg: cfg.filled(), bucket: memblob.OpenBucket(nil), recent: &recent{most: mostKept}}
+}
+
+func (c Config) filled() Config {
+	c.Key = slices.Clone(c.Key)
+	if len(c.Key) == 0 {
+		c.Key = []byte(rand.Text() + rand.Text())
+	}
+	if c.Life <= 0 {
+		c.Life = time.Hour
+	}
+	if c.Most <= 0 {
+		c.Most = 10 << 20
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+// openS3 opens an object store. Of what is wrong only the name of the parameter is
+// told.
+func openS3(ctx context.Context, place string) (*blob.Bucket, error) {
+	u, err := url.Parse(place)
+	if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+		return nil, errors.New("s3: say s3://BUCKET?region=REGION; keys come from the environment")
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, errors.New("s3: the parameters cannot be read")
+	}
+	if e, err := url.Parse(q.Get("endpoint")); err != nil || e.User != nil {
+		return nil, errors.New("s3: the endpoint is a URL without a user")
+	}
+	for _, sums := range []string{"request_checksum_calculation", "response_checksum_validation"} {
+		if !q.Has(sums) { // stores of others do not know these, and the driver then writes to stderr
+			q.Set(sums, "when_required")
+		}
+	}
+	u.RawQuery = q.Encode()
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	bucket, err := blob.OpenBucket(ctx, u.String())
+	if err == nil {
+		return bucket, nil
+	}
+	for name := range q {
+		for _, said := range []string{"parameter %q", "value for %s:", "value for %q:"} {
+			if strings.Contains(err.Error(), fmt.Sprintf(said, name)) {
+				return nil, fmt.Errorf("s3: the parameter %s is not accepted", name)
+			}
+		}
+	}
+	return nil, errors.New("s3: the parameters are not accepted")
+}
+
+// Put keeps a file. When it returns without an error the file can be found.
+func (s *Shelf) Put(ctx context.Context, up Upload) (File, error) {
+	if len(up.Data) == 0 {
+		return File{}, ErrEmpty
+	}
+	if int64(len(up.Data)) > s.cfg.Most {
+		return File{}, fmt.Errorf("%w: %d bytes are the most", ErrTooLarge, s.cfg.Most)
+	}
+	kind, err := image(up.Type, up.Data)
+	if err != nil {
+		return File{}, err
+	}
+	f := File{Bucket: Bucket, Path: newPath(up.Name, kind), Type: kind, Size: int64(len(up.Data))}
+	if err := s.there(); err != nil {
+		return File{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	err = s.bucket.WriteAll(ctx, f.Path, up.Data, &blob.WriterOptions{
+		ContentType: kind,
+		Metadata:    map[string]string{"owner": url.PathEscape(up.Owner), "thread": url.PathEscape(up.Thread)},
+	})
+	if err != nil {
+		return File{}, down(err)
+	}
+	for _, old := range s.recent.add(f) {
+		_ = s.bucket.Delete(ctx, old) // in memory; whoever reads it has it
+	}
+	return f, nil
+}
+
+// Find is the file of a name, and who put it there.
+func (s *Shelf) Find(ctx context.Context, bucket, path string) (f File, owner string, err error) {
+	if bucket != Bucket || !proper(path) {
+		return File{}, "", ErrUnknown
+	}
+	if err := s.there(); err != nil {
+		return File{}, "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	attrs, err := s.bucket.Attributes(ctx, path)
+	if err != nil {
+		return File{}, "", missing(err)
+	}
+	owner, ok := attrs.Metadata["owner"]
+	if owner, err = url.PathUnescape(owner); !ok || err != nil { // not put there by a shelf
+		return File{}, "", ErrUnknown
+	}
+	return File{Bucket: Bucket, Path: path, Type: attrs.ContentType, Size: attrs.Size}, owner, nil
+}
+
+// Ping says whether the storage can be reached.
+func (s *Shelf) Ping(ctx context.Context) error {
+	if err := s.there(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	ok, err := s.bucket.IsAccessible(ctx)
+	if err != nil {
+		return down(err)
+	}
+	if !ok {
+		return fmt.Errorf("%w: there is no such bucket", ErrDown)
+	}
+	return nil
+}
+
+// Close lets go of the storage. What is in memory is gone.
+func (s *Shelf) Close() error { return s.bucket.Close() }
+
+// there says whether a directory is. The driver would make it again, perhaps on
+// another disk than the one that is gone.
+func (s *Shelf) there() error {
+	if s.dir == "" {
+		return nil
+	}
+	info, err := os.Stat(s.dir)
+	if err == nil && !info.IsDir() {
+		err = errors.New("the directory is a file")
+	}
+	if err != nil {
+		return down(err)
+	}
+	return nil
+}
+
+func down(err error) error { return fmt.Errorf("%w: %w", ErrDown, err) }
+
+// missing is what a driver's error says of a file that was looked for.
+func missing(err error) error {
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		return ErrUnknown
+	}
+	return down(err)
+}
+
+// recent are the files in memory, oldest first.
+type recent struct {
+	mu    sync.Mutex
+	files []File
+	size  int64
+	most  int64
+}
+
+// add adds a file, and says which have to go for it. Of none nothing goes.
+func (r *recent) add(f File) (old []string) {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.files = append(r.files, f)
+	r.size += f.Size
+	for r.size > r.most && len(r.files) > 1 {
+		old = append(old, r.files[0].Path)
+		r.size -= r.files[0].Size
+		r.files = r.files[1:]
+	}
+	return old
+}

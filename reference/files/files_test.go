@@ -1,0 +1,313 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// png is the beginning of one: nothing here reads further.
+var png = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
+
+var start = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
+
+// A clock is set by hand.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.at
+}
+
+func (c *clock) add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(d)
+}
+
+// each runs a test on each kind of shelf that needs no server, and on one that has a
+// server of the test.
+func each(t *testing.T, cfg Config, test func(t *testing.T, s *Shelf, c *clock)) {
+	t.Helper()
+	for name, place := range map[string]func(t *testing.T) string{
+		"memory": func(*testing.T) string { return "memory" },
+		"dir":    func(t *testing.T) string { return "dir:" + filepath.Join(t.TempDir(), "new", "files") },
+		"s3":     func(t *testing.T) string { return newStore(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clock{at: start}
+			cfg.Now = c.now
+			test(t, open(t, place(t), cfg), c)
+		})
+	}
+}
+
+// open makes a shelf, or the test ends.
+func open(t *testing.T, place string, cfg Config) *Shelf {
+	t.Helper()
+	s, err := Open(t.Context(), place, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// put keeps a file, or the test ends.
+func put(t *testing.T, s *Shelf, up Upload) File {
+	t.Helper()
+	f, err := s.Put(t.Context(), up)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func a(name string) Upload {
+	return Upload{Owner: "ann", Thread: "t", Name: name, Type: "image/png", Data: png}
+}
+
+func TestPutFind(t *testing.T) {
+	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+		if err := s.Ping(t.Context()); err != nil {
+			t.Error(err)
+		}
+		for _, owner := range []string{"ann", "", "Ännchen / 安 \n\x00%41+ ", "a\xff", "a\xfe"} {
+			f := put(t, s, Upload{Owner: owner, Thread: "T 1", Name: "my cat.jpeg", Type: "Image/PNG; x=y", Data: png})
+			if f.Bucket != Bucket || f.Type != "image/png" || f.Size != int64(len(png)) || !strings.HasSuffix(f.Path, "-my-cat.png") {
+				t.Errorf("put %+v", f)
+			}
+			got, who, err := s.Find(t.Context(), f.Bucket, f.Path)
+			if err != nil || got != f || who != owner {
+				t.Errorf("found %+v of %q, %v; want %+v of %q", got, who, err, f, owner)
+			}
+		}
+		one, two := put(t, s, a("x")), put(t, s, a("x"))
+		if one.Path == two.Path {
+			t.Error("two files at one path")
+		}
+	})
+}
+
+func TestFindUnknown(t *testing.T) {
+	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+		f := put(t, s, a("cat"))
+		id := strings.Repeat("a", 26)
+		for _, at := range [][2]string{
+			{"", f.Path}, {"other", f.Path}, {Bucket + "/", f.Path}, {Bucket, ""}, {Bucket, "."}, {Bucket, ".."},
+			{Bucket, id}, {Bucket, id + "-x.png"}, {Bucket, f.Path + ".attrs"}, {Bucket, "../" + f.Path}, {Bucket, "/" + f.Path}, {Bucket, "./" + f.Path},
+			{Bucket, f.Path + "/"}, {Bucket, f.Path + "\x00"}, {Bucket, f.Path + "\n"}, {Bucket, strings.ToUpper(f.Path)}, {Bucket, "../../etc/passwd"},
+			{Bucket, `..\` + f.Path}, {Bucket, id + "-" + strings.Repeat("x", 41)}, {Bucket, strings.Repeat(id, 1000)}, {Bucket, id + "-ü"},
+		} {
+			if got, owner, err := s.Find(t.Context(), at[0], at[1]); !errors.Is(err, ErrUnknown) {
+				t.Errorf("%.80q: found %+v of %q, %v", at, got, owner, err)
+			}
+		}
+	})
+}
+
+// What lies in a directory without having been put there is not found.
+func TestForeignFile(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, "dir:"+dir, Config{})
+	path := newPath("x", "image/png")
+	if err := os.WriteFile(filepath.Join(dir, path), png, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if f, _, err := s.Find(t.Context(), Bucket, path); !errors.Is(err, ErrUnknown) {
+		t.Errorf("found %+v, %v", f, err)
+	}
+	w := get(s, s.Link(base, File{Bucket: Bucket, Path: path}))
+	if h := w.Header(); h.Get("Content-Type") != "application/octet-stream" || h.Get("Content-Disposition") != "attachment" {
+		t.Errorf("served with %v", h)
+	}
+}
+
+func TestPutRefuses(t *testing.T) {
+	s := open(t, "", Config{Most: 1000})
+	full := append(bytes.Clone(png), make([]byte, 1000-len(png))...)
+	for name, test := range map[string]struct {
+		kind string
+		data []byte
+		want error
+	}{
+		"empty":              {"image/png", nil, ErrEmpty},
+		"empty, other type":  {"text/plain", []byte{}, ErrEmpty},
+		"as much as goes":    {"image/png", full, nil},
+		"too large":          {"image/png", append(full, 0), ErrTooLarge},
+		"too large, other":   {"text/plain", append(full, 0), ErrTooLarge},
+		"no type":            {"", png, ErrType},
+		"text":               {"text/plain", png, ErrType},
+		"image alone":        {"image", png, ErrType},
+		"image/":             {"image/", png, ErrType},
+		"image/*":            {"image/*", png, ErrType},
+		"two types":          {"image/png, text/html", png, ErrType},
+		"two slashes":        {"image/png/x", png, ErrType},
+		"as a parameter":     {"text/html; a=image/png", png, ErrType},
+		"imagex":             {"imagex/png", png, ErrType},
+		"line feed":          {"image/png\nx: y", png, ErrType},
+		"long type":          {"image/" + strings.Repeat("x", 200), png, ErrType},
+		"jpeg that is png":   {"image/jpeg", png, nil},
+		"unknown bytes":      {"image/png", []byte("\x00\x01\x02\x03"), nil},
+		"unknown type":       {"image/x-own", []byte("\x00\x01\x02\x03"), nil},
+		"HTML":               {"image/png", []byte("  <!DOCTYPE html><script>alert(1)</script>"), ErrType},
+		"PDF":                {"image/png", []byte("%PDF-1.7\n"), ErrType},
+		"zip":                {"image/png", []byte("PK\x03\x04\x00\x00\x00\x00"), ErrType},
+		"gzip":               {"image/png", []byte("\x1f\x8b\x08\x00\x00\x00"), ErrType},
+		"plain text":         {"image/png", []byte("hello there, this is a text"), ErrType},
+		"wave":               {"image/png", []byte("RIFF\x00\x00\x00\x00WAVEfmt "), ErrType},
+		"mp4":                {"image/png", []byte("\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"), ErrType},
+		"wasm":               {"image/png", []byte("\x00asm\x01\x00\x00\x00"), ErrType},
+		"svg":                {"image/svg+xml", []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), nil},
+		"svg with a head":    {"image/svg+xml", []byte(`<?xml version="1.0"?><svg/>`), nil},
+		"svg with a comment": {"image/svg+xml", []byte("\n<!-- made by hand --><svg/>"), nil},
+		"svg that is HTML":   {"image/svg+xml", []byte("<html><script>alert(1)</script>"), ErrType},
+		"svg that is zip":    {"image/svg+xml", []byte("PK\x03\x04\x00\x00\x00\x00"), ErrType},
+		"png that is svg":    {"image/png", []byte(`<?xml version="1.0"?><svg/>`), ErrType},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := s.Put(t.Context(), Upload{Owner: "ann", Type: test.kind, Data: test.data})
+			if !errors.Is(err, test.want) || (err == nil) != (f != File{}) {
+				t.Errorf("got %+v, %v; want %v", f, err, test.want)
+			}
+			if err != nil && (len(err.Error()) > 120 || strings.ContainsAny(err.Error(), "\n<")) {
+				t.Errorf("unfit error %q", err)
+			}
+		})
+	}
+}
+
+var names = map[string]string{
+	"cat.png":                   "cat",
+	"":                          "",
+	"../../etc/passwd":          "passwd",
+	`..\..\x`:                   "x",
+	"/abs":                      "abs",
+	"a\x00b.png":                "a-b",
+	"a\r\nSet-Cookie: x":        "a-Set-Cookie-x",
+	"CON":                       "CON",
+	".htaccess":                 "htaccess",
+	"..":                        "",
+	"...":                       "",
+	"-rf":                       "rf",
+	"猫 cat ünï.JPG":             "cat-n",
+	"evil.php.png":              "evil-php",
+	"x.attrs":                   "x",
+	"a/":                        "",
+	"a%2e%2e%2fb":               "a-2e-2e-2fb",
+	"\xff\xfe.png":              "",
+	"\u202egnp.exe":             "gnp",
+	strings.Repeat("ab", 5000):  strings.Repeat("ab", 20),
+	strings.Repeat("../", 5000): "",
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range names {
+		if got := clean(name); got != want {
+			t.Errorf("%.40q is %q, want %q", name, got, want)
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "files")
+	s := open(t, "dir:"+dir, Config{})
+	for name := range names {
+		if f := put(t, s, a(name)); !proper(f.Path) {
+			t.Errorf("%.40q is at %q", name, f.Path)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2*len(names) { // each has one with what is known of it
+		t.Errorf("%d files for %d, %v", len(left), len(names), err)
+	}
+	if outside, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(outside) != 1 {
+		t.Errorf("outside: %v, %v", outside, err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory is %v, %v", info.Mode(), err)
+	}
+}
+
+func FuzzName(f *testing.F) {
+	for name := range names {
+		f.Add(name, "image/png")
+	}
+	f.Add("x", "image/svg+xml")
+	f.Add("x", "image/../x")
+	safe := regexp.MustCompile(`^[a-z2-7]{26}(-[A-Za-z0-9_-]+)?(\.[a-z]+)?$`)
+	f.Fuzz(func(t *testing.T, name, kind string) {
+		path := newPath(name, kind)
+		root := filepath.Join("root", "files")
+		if !safe.MatchString(path) || !proper(path) || len(path) > 80 || filepath.Dir(filepath.Join(root, path)) != root {
+			t.Errorf("%q is at %q", name, path)
+		}
+		if strings.HasSuffix(path, ".attrs") {
+			t.Errorf("%q is at %q, which is the driver's", name, path)
+		}
+	})
+}
+
+func TestAtOnce(t *testing.T) {
+	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+		var group sync.WaitGroup
+		paths := make([]string, 20)
+		for i := range paths {
+			group.Go(func() {
+				f, err := s.Put(t.Context(), Upload{Owner: fmt.Sprint(i), Name: "x", Type: "image/png", Data: append(bytes.Clone(png), byte(i))})
+				if err != nil {
+					t.Error(err)
+				}
+				paths[i] = f.Path
+				if _, owner, err := s.Find(t.Context(), Bucket, f.Path); err != nil || owner != fmt.Sprint(i) {
+					t.Errorf("%d: of %q, %v", i, owner, err)
+				}
+				if _, ok := s.Owns(s.Link("", f)); !ok {
+					t.Errorf("%d: the link is not known", i)
+				}
+			})
+		}
+		group.Wait()
+		for i, path := range paths {
+			if data, err := s.bucket.ReadAll(t.Context(), path); err != nil || len(data) != len(png)+1 || data[len(png)] != byte(i) {
+				t.Errorf("%d: %q, %v", i, data, err)
+			}
+		}
+	})
+}
+
+// Memory holds so much; then the oldest go.
+func TestMemoryEnds(t *testing.T) {
+	s := Memory(Config{})
+	t.Cleanup(func() { _ = s.Close() })
+	s.recent.most = int64(3 * len(png))
+	var kept []File
+	for range 5 {
+		kept = append(kept, put(t, s, a("x")))
+	}
+	for i, f := range kept {
+		_, _, err := s.Find(t.Context(), f.Bucket, f.Path)
+		if gone := i < 2; gone != errors.Is(err, ErrUnknown) || !gone && err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+func TestCanceled(t *testing.T) {
+	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := s.Put(ctx, a("x")); !errors.Is(err, ErrDown) {
+			t.Errorf("put: %v", err)
+		}
+	})
+}

@@ -1,0 +1,52 @@
+package front
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/streamassay/streamassay/reference/meter"
+)
+
+// nowhere is a ResponseWriter that costs nothing.
+type nowhere struct{ header http.Header }
+
+func (n *nowhere) Header() http.Header         { return n.header }
+func (n *nowhere) WriteHeader(int)             {}
+func (n *nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (n *nowhere) FlushError() error           { return nil }
+
+// What a front costs for a request that is answered with twelve events.
+func BenchmarkFront(b *testing.B) {
+	event := []byte("data: {}\n\n")
+	inside := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for range 12 {
+			_, _ = w.Write(event)
+			_ = http.NewResponseController(w).Flush()
+		}
+	})
+	m := meter.New("")
+	for _, c := range []struct {
+		name string
+		h    http.Handler
+	}{
+		{"without", inside},
+		{"quiet", New(inside, Config{Meter: m, Log: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn}))})},
+		{"cors", New(inside, Config{Meter: m, Origins: []string{"https://ann.example"}})},
+		{"logged", New(inside, Config{Meter: m, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			r := httptest.NewRequest(http.MethodPost, "/chat", nil)
+			r.Header.Set("Origin", "https://ann.example")
+			w := &nowhere{http.Header{}}
+			for b.Loop() {
+				r.Header.Del(requestID)
+				clear(w.header)
+				c.h.ServeHTTP(w, r)
+			}
+		})
+	}
+}

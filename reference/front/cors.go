@@ -1,0 +1,88 @@
+package front
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// A cors says to browsers which origins' pages may read our answers (the CORS protocol
+// of the Fetch standard).
+type cors struct {
+	all     bool
+	origins []string
+}
+
+func newCORS(origins []string) *cors {
+	if len(origins) == 0 {
+		return nil
+	}
+	return &cors{slices.Contains(origins, "*"), origins}
+}
+
+// Values that are always the same are made once: nobody changes a header's values in place.
+var (
+	star    = []string{"*"}
+	yes     = []string{"true"}
+	exposed = []string{requestID + ", Retry-After"}
+	byWho   = []string{"Origin"}
+	byAll   = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
+	methods = []string{"GET, HEAD, POST, PUT, PATCH, DELETE"}
+	headers = []string{"Authorization, Content-Type, Last-Event-ID, " + requestID}
+	maxAge  = []string{"600"} // seconds; more than two hours no browser remembers it
+)
+
+// answers answers a preflight: what a browser asks before the request that it wants to
+// send. Of any other request it says who may read the answer.
+func (c *cors) answers(w http.ResponseWriter, r *http.Request) bool {
+	h := w.Header()
+	if r.Method != http.MethodOptions || r.Header["Origin"] == nil || r.Header["Access-Control-Request-Method"] == nil {
+		c.admit(h, r)
+		return false
+	}
+	h["Vary"] = byAll
+	if c.allow(h, r) {
+		h["Access-Control-Allow-Methods"] = methods
+		h["Access-Control-Allow-Headers"] = headers
+		if wanted := r.Header["Access-Control-Request-Headers"]; len(wanted) == 1 && names(wanted[0]) {
+			h["Access-Control-Allow-Headers"] = wanted
+		}
+		h["Access-Control-Max-Age"] = maxAge
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// admit says who may read an answer. That it depends on who asks is said to everybody:
+// caches keep the answer for others too.
+func (c *cors) admit(h http.Header, r *http.Request) {
+	h["Vary"] = byWho
+	if c.allow(h, r) {
+		h["Access-Control-Expose-Headers"] = exposed
+	}
+}
+
+// allow lets an origin in if it is one of ours. Where any origin is, no cookie goes
+// along: a page could use those of whoever looks at it.
+func (c *cors) allow(h http.Header, r *http.Request) bool {
+	from := r.Header["Origin"]
+	switch {
+	case len(from) != 1:
+		return false
+	case c.all:
+		h["Access-Control-Allow-Origin"] = star
+		return true
+	case !slices.Contains(c.origins, from[0]):
+		return false
+	}
+	h["Access-Control-Allow-Origin"] = from
+	h["Access-Control-Allow-Credentials"] = yes
+	return true
+}
+
+// names says whether s lists names of headers, and not more of them than a page uses.
+func names(s string) bool {
+	return s != "" && len(s) <= 1024 && strings.IndexFunc(s, func(c rune) bool {
+		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_, ", c)
+	}) < 0
+}

@@ -1,0 +1,330 @@
+package model_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reference/model"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A desk is a client of the reference in one dialect, behind which a model stands.
+type desk struct {
+	upstream
+	d      *dialect.Dialect
+	server *httptest.Server
+	ids    int
+}
+
+const thread = "550e8400-e29b-41d4-a716-446655440000"
+
+// eachDialect runs a test for every dialect, with a server and a model of its own.
+func eachDialect(t *testing.T, timeout time.Duration, f func(k *desk)) {
+	t.Helper()
+	all, err := dialect.All()
+	if err != nil || len(all) < 7 {
+		t.Fatalf("%d dialects: %v", len(all), err)
+	}
+	for _, d := range all {
+		t.Run(d.Name, func(t *testing.T) {
+			u := fakeModel(t)
+			agent := u.agent(model.Config{Base: u.root + "/v1", Key: key, Model: "m", Tools: model.Tools(), Timeout: timeout, Client: u.client})
+			s := reference.New(d, agent, reference.Config{})
+			k := &desk{upstream: u, d: d, server: httptest.NewServer(s)}
+			defer func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+				defer cancel()
+				if err := s.Shutdown(ctx); err != nil {
+					t.Error(err)
+				}
+				k.server.Close()
+			}()
+			f(k)
+		})
+	}
+}
+
+// say makes the request that says something in the desk's thread.
+func (k *desk) say(phrase string, e spec.Event) spec.Request {
+	k.Helper()
+	e.Thread = thread
+	req, err := k.d.Say(phrase, e)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return req
+}
+
+// send asks, and returns the answer as soon as it begins.
+func (k *desk) send(req spec.Request) *http.Response {
+	k.Helper()
+	r, err := http.NewRequestWithContext(k.Context(), req.Method, k.server.URL+k.d.Base+req.Target, bytes.NewReader(req.Body))
+	if err != nil {
+		k.Fatal(err)
+	}
+	for _, f := range req.Header {
+		r.Header.Add(f.Name, f.Value)
+	}
+	r.Header.Set("Authorization", "Bearer ada")
+	res, err := k.client.Do(r)
+	if err != nil {
+		k.Fatal(err)
+	}
+	k.Cleanup(func() { res.Body.Close() })
+	return res
+}
+
+// prompt asks for an answer and returns the request that its stream answers.
+func (k *desk) prompt(phrase string, e spec.Event) spec.Request {
+	k.Helper()
+	k.ids++
+	e.Run = fmt.Sprint("run-", k.ids)
+	req := k.say(phrase, e)
+	if o, _ := k.d.Phrase(phrase); o.Streams {
+		return req
+	}
+	res := k.send(req)
+	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode/100 != 2 {
+		k.Fatalf("%s was answered %d %s %v", phrase, res.StatusCode, body, err)
+	}
+	return k.say("listen", spec.Event{Run: e.Run})
+}
+
+// hear is the whole answer, in the words of no dialect. It is an error if any of it
+// breaks the document.
+func (k *desk) hear(phrase string, e spec.Event) (events []spec.Event) {
+	k.Helper()
+	req := k.prompt(phrase, e)
+	res := k.send(req)
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		k.Fatal(err)
+	}
+	x := spec.Exchange{Request: req, Response: spec.Response{Status: res.StatusCode, Body: body}}
+	for name, values := range res.Header {
+		for _, value := range values {
+			x.Response.Header = append(x.Response.Header, spec.Field{Name: name, Value: value})
+		}
+	}
+	for e := range k.d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+		if e.Kind == spec.Asked || e.Kind == spec.Answered || e.Kind == spec.Closed {
+			continue
+		}
+		if e.Err != nil || len(e.Broken) > 0 || len(e.Flaws) > 0 {
+			k.Errorf("%s: %v %v %v", e.Raw, e.Err, e.Broken, e.Flaws)
+		}
+		events = append(events, e)
+	}
+	return events
+}
+
+// An outcome is what was told in an answer.
+type outcome struct {
+	text            string // of all messages, joined
+	call            string // the last one's id
+	tool, arguments string // of the calls, joined
+	result          string
+}
+
+func outcomeOf(events []spec.Event) (o outcome) {
+	for _, e := range events {
+		switch e.Kind {
+		case spec.MessageDelta:
+			o.text += e.Text
+		case spec.ToolStart:
+			o.call, o.tool = e.Call, o.tool+e.Name
+		case spec.ToolDelta:
+			o.arguments += e.Text
+		case spec.ToolCall: // the state so far, where it grows
+			o.call, o.tool, o.arguments = e.Call, e.Name, e.Text
+		case spec.ToolResult:
+			o.result = e.Text
+		case spec.MessageEnd:
+			if o.tool == "" || o.result == "" { // where nothing else tells of them
+				in := outcomeOf(e.Parts)
+				o.call, o.tool, o.arguments = cmp.Or(o.call, in.call), cmp.Or(o.tool, in.tool), cmp.Or(o.arguments, in.arguments)
+				o.result = cmp.Or(o.result, in.result)
+			}
+		}
+	}
+	return o
+}
+
+func ended(events []spec.Event) bool {
+	last := events[len(events)-1].Kind
+	return last == spec.RunEnd || last == spec.Done
+}
+
+// The model's words are streamed, and those of before are remembered.
+func TestDialectsTell(t *testing.T) {
+	eachDialect(t, 5*time.Second, func(k *desk) {
+		for _, said := range []string{"text", "hello"} {
+			events := k.hear("prompt", spec.Event{Text: said})
+			want := greeting
+			if said == "hello" {
+				want = "You said: hello"
+			}
+			if got := outcomeOf(events).text; got != want || !ended(events) {
+				k.Errorf("told %q", got)
+			}
+		}
+		if got := k.said(); got != "user: text\nassistant: "+greeting+"\nuser: hello\n" {
+			k.Errorf("asked\n%s", got)
+		}
+	})
+}
+
+// What the model has said is told before it says more.
+func TestDialectsStream(t *testing.T) {
+	eachDialect(t, time.Minute, func(k *desk) {
+		res := k.send(k.prompt("prompt", spec.Event{Text: "stall"}))
+		read, buf := "", make([]byte, 4096)
+		for !strings.Contains(read, `"far"`) {
+			n, err := res.Body.Read(buf)
+			if read += string(buf[:n]); err != nil {
+				k.Fatalf("told %s: %v", read, err)
+			}
+		}
+	})
+}
+
+// Thoughts are told apart from answers, where there are words for them.
+func TestDialectsThink(t *testing.T) {
+	apart := 0
+	eachDialect(t, 5*time.Second, func(k *desk) {
+		thoughts := ""
+		events := k.hear("prompt", spec.Event{Text: "reasoning"})
+		for _, e := range events {
+			if e.Kind == spec.ReasoningDelta {
+				thoughts += e.Text
+			}
+		}
+		text := outcomeOf(events).text
+		if thoughts != "" {
+			apart++
+		}
+		if all := thoughts + "/" + text; all != "hm, so/yes" && all != "/hm, soyes" || !ended(events) {
+			k.Errorf("told %q, thought %q", text, thoughts)
+		}
+	})
+	if apart == 0 {
+		t.Error("thoughts are told apart in no dialect")
+	}
+}
+
+func TestDialectsCallServerTools(t *testing.T) {
+	eachDialect(t, 5*time.Second, func(k *desk) {
+		events := k.hear("prompt", spec.Event{Text: "tool"})
+		const found = `{"word":"äb","characters":2}`
+		got := outcomeOf(events)
+		if got.tool != "lookup" || got.arguments != `{"word":"äb"}` || got.result != found || got.text != "gave: "+found || !ended(events) {
+			k.Errorf("told %+v", got)
+		}
+		if k.hear("prompt", spec.Event{Text: "hello"}); !strings.HasPrefix(k.said(), `user: tool
+assistant:  [call00001 lookup {"word":"äb"}]
+tool(call00001): `+found+"\nassistant: gave: "+found+"\nuser: hello\n") {
+			k.Errorf("asked\n%s", k.said())
+		}
+	})
+}
+
+func TestDialectsCallClientTools(t *testing.T) {
+	answered := 0
+	eachDialect(t, 5*time.Second, func(k *desk) {
+		if _, ok := k.d.Phrase("tool-result"); !ok {
+			return // the client cannot answer a call
+		}
+		answered++
+		events := k.hear("tool-offer", spec.Event{Text: "call paint", Name: "paint"})
+		first := outcomeOf(events)
+		if first.tool != "paint" || first.arguments != `{"n":7}` || first.result != "" || first.text != "" || !ended(events) {
+			k.Errorf("told %+v", first)
+		}
+		events = k.hear("tool-result", spec.Event{Call: first.call, Text: "painted"})
+		if got := outcomeOf(events); got.text != "gave: painted" || got.tool != "" || !ended(events) {
+			k.Errorf("told %+v", got)
+		}
+		const want = `user: call paint
+assistant:  [call00001 paint {"n":7}]
+tool(call00001): painted
+`
+		if got := k.said(); got != want {
+			k.Errorf("asked\n%s", got)
+		}
+	})
+	if answered < 4 {
+		t.Errorf("clients can answer in %d dialects only", answered)
+	}
+}
+
+// Where the client cannot answer, its tools are told of, and not called.
+func TestDialectsTellOfClientTools(t *testing.T) {
+	shown := 0
+	eachDialect(t, 5*time.Second, func(k *desk) {
+		if _, ok := k.d.Phrase("tools"); !ok {
+			return
+		}
+		shown++
+		events := k.hear("tools", spec.Event{Text: "call get_weather"})
+		if got := outcomeOf(events); got.text != `gave: error: there is no tool "get_weather"` || !ended(events) {
+			k.Errorf("told %+v", got)
+		}
+		if got := k.said(); !strings.HasPrefix(got, "system: The user's application has these tools. They cannot be called here:\n- get_weather: Get current weather") {
+			k.Errorf("asked\n%s", got)
+		}
+	})
+	if shown < 2 {
+		t.Errorf("tools are told of in %d dialects only", shown)
+	}
+}
+
+// A failure of the model's server ends the run with an error of the dialect's.
+func TestDialectsFail(t *testing.T) {
+	failDialects(t, 5*time.Second, map[string]fails{
+		"401":          {"", "UPSTREAM_UNAUTHORIZED", "the model's server does not let this server in (401): Incorrect key: Bearer ***"},
+		"429":          {"", "UPSTREAM_RATE_LIMITED", "the model's server has too much to do (429): slow down"},
+		"500":          {"", "UPSTREAM_FAILED", "the model's server failed (500)"},
+		"cut":          {"so far", "UPSTREAM_BROKEN", "the model's answer was cut off"},
+		"close":        {"so far", "UPSTREAM_BROKEN", "the model's answer was cut off"},
+		"stream-error": {"so far", "UPSTREAM_FAILED", "the model's server failed: out of memory"},
+		"tool-cut":     {"", "UPSTREAM_BROKEN", "the model's answer was cut off"},
+	})
+}
+
+func TestDialectsTimeOut(t *testing.T) {
+	failDialects(t, short, map[string]fails{
+		"hang":  {"", "UPSTREAM_TIMEOUT", "the model's server is silent"},
+		"stall": {"so far", "UPSTREAM_TIMEOUT", "the model's server is silent"},
+	})
+}
+
+func failDialects(t *testing.T, timeout time.Duration, scripts map[string]fails) {
+	t.Helper()
+	eachDialect(t, timeout, func(k *desk) {
+		for script, want := range scripts {
+			events := k.hear("prompt", spec.Event{Text: script})
+			last := events[len(events)-1]
+			if last.Kind != spec.RunError || last.Text != want.text || last.Code != want.code && last.Code != "" {
+				k.Errorf("%s ended with %s %s: %q", script, last.Kind, last.Code, last.Text)
+			}
+			if got := outcomeOf(events).text; got != want.before {
+				k.Errorf("%s told %q before", script, got)
+			}
+			for _, e := range events {
+				if bytes.Contains(e.Raw, []byte(key)) {
+					k.Errorf("%s tells the key: %s", script, e.Raw)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,133 @@
+package reference
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// The roles of messages that are remembered.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
+)
+
+// asked are the messages that a request adds to its conversation: what the user
+// says last in it, and what the client's tools gave after that. Clients may repeat
+// the history before.
+func asked(ask spec.Event, at time.Time) (said []state.Message) {
+	for _, part := range ask.Parts {
+		m := state.Message{Run: ask.Run, Text: part.Text, At: at}
+		switch part.Kind {
+		case spec.AskUser:
+			said = said[:0]
+			m.Role = roleUser
+		case spec.AskResume:
+			m.Role = roleUser
+		case spec.AskTool:
+			m.Role, m.Call, m.Name = roleTool, part.Call, part.Name
+		default:
+			continue
+		}
+		m.ID = cmp.Or(part.Message, ask.Run+"-u"+strconv.Itoa(len(said)+1))
+		said = append(said, m)
+	}
+	return said
+}
+
+// A recorder remembers what an agent says as messages of the conversation.
+type recorder struct {
+	run   string
+	now   func() time.Time
+	open  []*draft
+	calls map[string]*state.Call
+	done  []state.Message // whole, and not taken yet
+}
+
+// A draft is a message under way.
+type draft struct {
+	state.Message
+	text strings.Builder
+}
+
+// text adds to a message of the assistant.
+func (r *recorder) text(id, piece string) {
+	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
+	if i < 0 {
+		i = len(r.open)
+		r.open = append(r.open, &draft{Message: state.Message{ID: id, Run: r.run, Role: roleAssistant}})
+	}
+	r.open[i].text.WriteString(piece)
+}
+
+// end completes a message.
+func (r *recorder) end(id string) {
+	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
+	if i < 0 {
+		return
+	}
+	m := r.open[i].Message
+	m.Text, m.At = r.open[i].text.String(), r.now()
+	r.open = slices.Delete(r.open, i, i+1)
+	r.done = append(r.done, m)
+}
+
+// call takes the events of a call. One that is whole is a message of its own, which
+// is no part of the history that users see.
+func (r *recorder) call(e spec.Event) {
+	if r.calls == nil {
+		r.calls = map[string]*state.Call{}
+	}
+	c := r.calls[e.Call]
+	if c == nil {
+		c = &state.Call{ID: e.Call}
+		r.calls[e.Call] = c
+	}
+	c.Name += e.Name
+	c.Arguments += e.Text
+	if e.Kind != spec.ToolEnd {
+		return
+	}
+	delete(r.calls, e.Call)
+	if n := len(r.done); n > 0 && len(r.done[n-1].Calls) > 0 { // several calls are made at once
+		r.done[n-1].Calls = append(r.done[n-1].Calls, *c)
+		return
+	}
+	r.done = append(r.done, state.Message{
+		ID: r.run + "-" + e.Call, Run: r.run, Role: roleAssistant, At: r.now(), Calls: []state.Call{*c}, Hidden: true,
+	})
+}
+
+func (r *recorder) result(e spec.Event) {
+	r.done = append(r.done, state.Message{
+		ID: e.Message, Run: r.run, Role: roleTool, Text: e.Text, Name: e.Name, Call: e.Call, At: r.now(),
+	})
+}
+
+// take are the messages that are whole since it was asked last. Calls are whole when
+// something follows: more of them may be made at once.
+func (r *recorder) take() []state.Message {
+	n := len(r.done)
+	if n > 0 && len(r.done[n-1].Calls) > 0 {
+		n--
+	}
+	done := r.done[:n:n]
+	r.done = r.done[n:]
+	return done
+}
+
+// rest are those that are left when the run ends, as far as they came.
+func (r *recorder) rest() []state.Message {
+	for len(r.open) > 0 {
+		r.end(r.open[0].ID)
+	}
+	done := r.done
+	r.done = nil
+	return done
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package speech
+
+import "os/exec"
+
+// group has a command killed alone: there are no process groups.
+func group(cmd *exec.Cmd) { cmd.Cancel = func() error { return cmd.Process.Kill() } }

@@ -1,0 +1,102 @@
+package state
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A run is begun, told in twelve events of 150 bytes, and ended; 64 at a time.
+func benchmark(b *testing.B, s Store) {
+	data := make([][]byte, 12)
+	for i := range data {
+		data[i] = []byte(strings.Repeat("x", 150))
+	}
+	each(b, func(i int64) error {
+		run := Ref{fmt.Sprint("thread ", i), fmt.Sprint("run ", i)}
+		if _, err := s.Begin(b.Context(), Beginning{Ref: run, Owner: "u", Logged: true}); err != nil {
+			return err
+		}
+		if _, _, err := s.Tell(b.Context(), run, Told{Data: data}); err != nil {
+			return err
+		}
+		_, _, err := s.Tell(b.Context(), run, Told{Over: true})
+		return err
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+}
+
+// each calls 64 at a time.
+func each(b *testing.B, do func(i int64) error) {
+	b.ReportAllocs()
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range 64 {
+		all.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				if err := do(i); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// benchmarkTell is the telling alone, of 64 long runs.
+func benchmarkTell(b *testing.B, s Store, data ...string) {
+	var told Told
+	for _, d := range data {
+		told.Data = append(told.Data, []byte(d))
+	}
+	var runs [64]Ref
+	for i := range runs {
+		runs[i] = Ref{fmt.Sprint("thread ", i), "run"}
+		if _, err := s.Begin(b.Context(), Beginning{Ref: runs[i], Logged: true}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ResetTimer()
+	each(b, func(i int64) error {
+		_, _, err := s.Tell(b.Context(), runs[i%64], told)
+		return err
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tells/s")
+}
+
+func BenchmarkMemory(b *testing.B) {
+	b.Run("runs", func(b *testing.B) { benchmark(b, Memory(Config{})) })
+	b.Run("not logged", func(b *testing.B) {
+		s := Memory(Config{})
+		each(b, func(i int64) error {
+			run := Ref{fmt.Sprint("thread ", i), fmt.Sprint("run ", i)}
+			if _, err := s.Begin(b.Context(), Beginning{Ref: run, Owner: "u", Said: []Message{{ID: "m"}}}); err != nil {
+				return err
+			}
+			_, _, err := s.Tell(b.Context(), run, Told{Said: []Message{{ID: "n"}}, Over: true})
+			return err
+		})
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+	})
+}
+
+func BenchmarkSQLite(b *testing.B) {
+	open := func(b *testing.B, cfg Config) Store {
+		s, err := SQLite(filepath.Join(b.TempDir(), "s.db"), cfg)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = s.Close() })
+		return s
+	}
+	b.Run("runs", func(b *testing.B) { benchmark(b, open(b, Config{})) })
+	b.Run("runs that are forgotten", func(b *testing.B) { benchmark(b, open(b, Config{Runs: 1000})) })
+	b.Run("tell 1", func(b *testing.B) { benchmarkTell(b, open(b, Config{}), strings.Repeat("x", 150)) })
+	b.Run("tell 12", func(b *testing.B) {
+		benchmarkTell(b, open(b, Config{}), strings.Split(strings.Repeat(strings.Repeat("x", 150)+" ", 12), " ")[:12]...)
+	})
+}

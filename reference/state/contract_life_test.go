@@ -1,0 +1,369 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+func contractWatch(p *probe) {
+	changed, stop := p.s.Watch("t")
+	also, stopAlso := p.s.Watch("t")
+	other, stopOther := p.s.Watch("u")
+	defer stopAlso()
+	defer stopOther()
+	run := p.run("t", "r")
+	soon(p, changed)
+	soon(p, also)
+	// Whoever looks, and then waits, misses nothing.
+	for i := range 50 {
+		for drained := false; !drained; {
+			select {
+			case <-changed:
+			default:
+				drained = true
+			}
+		}
+		go func() {
+			if _, _, err := p.s.Tell(p.Context(), run, Told{Data: [][]byte{[]byte(fmt.Sprint(i))}}); err != nil {
+				p.Error(err)
+			}
+		}()
+		for len(strings.Fields(p.heard(run, int64(i), 9))) == 0 {
+			soon(p, changed)
+		}
+	}
+	p.tell(run, "x") // there is room for one, whether or not it is taken
+	p.end(run)
+	soon(p, also)
+	stop()
+	stop()
+	p.begin(Beginning{Ref: Ref{"u", "r"}})
+	soon(p, other)
+	late, stopLate := p.s.Watch("t")
+	defer stopLate()
+	p.begin(Beginning{Ref: Ref{"t", "s"}})
+	soon(p, late)
+}
+
+// canceled is what Tell says of it.
+func (p *probe) canceled(run Ref) bool {
+	p.Helper()
+	_, canceled := p.told(run, Told{Data: [][]byte{[]byte("x")}})
+	return canceled
+}
+
+// stopped collects what Canceled gives, until it has given what is wanted.
+func (p *probe) stopped(want ...Ref) {
+	p.Helper()
+	for len(want) > 0 {
+		got := soon(p, p.s.Canceled())
+		i := slices.Index(want, got)
+		if i < 0 {
+			p.Fatalf("%q is to be stopped, not one of %q", got, want)
+		}
+		want = slices.Delete(want, i, i+1)
+	}
+}
+
+func (p *probe) cancel(run Ref) {
+	p.Helper()
+	if err := p.s.Cancel(p.Context(), run); err != nil {
+		p.Fatalf("cancel %q: %v", run, err)
+	}
+}
+
+func contractCancel(p *probe) {
+	a, b, over := p.run("t", "a"), p.run("t", "b"), p.run("t", "over")
+	p.end(over)
+	if p.canceled(a) {
+		p.Error("it was not asked to be stopped")
+	}
+	for _, run := range []Ref{over, {"t", "c"}, {"u", "a"}, {"u", ""}} { // passed over
+		p.cancel(run)
+	}
+	p.cancel(a)
+	p.stopped(a) // and of the others nothing is heard
+	for range 2 {
+		if !p.canceled(a) || p.canceled(b) {
+			p.Error("only the one is to be stopped, and it is from then on")
+		}
+	}
+	if _, canceled := p.told(a, Told{Over: true}); !canceled {
+		p.Error("it is not to be stopped any more")
+	}
+	p.cancel(a)
+	p.cancel(b)
+	p.stopped(b)
+}
+
+func contractCancelAll(p *probe) {
+	a, b, over, other := p.run("t", "a"), p.run("t", "b"), p.run("t", "over"), p.run("u", "a")
+	p.end(over)
+	p.cancel(Ref{Thread: "t"})
+	p.stopped(a, b)
+	later := p.run("t", "later")
+	if !p.canceled(a) || !p.canceled(b) || p.canceled(other) || p.canceled(later) {
+		p.Error("those of the thread are to be stopped, and no other")
+	}
+	p.end(a)
+	p.cancel(later)
+	p.stopped(later)
+}
+
+// Three are kept (Config.Runs).
+func contractRuns(p *probe) {
+	live, other := p.run("t", "live"), p.run("u", "1")
+	p.tell(live, "1")
+	before := p.thread("t")
+	for i := range 3 {
+		run := p.run("t", fmt.Sprint(i))
+		p.tell(run, "x", "y")
+		p.end(run)
+	}
+	p.told(other, Told{Data: [][]byte{nil}, Said: []Message{{ID: "m"}}, Over: true}) // the fourth
+	p.hears(Ref{"t", "0"}, "unknown")
+	p.hears(Ref{"t", "1"}, "4:x 5:y over")
+	if got := p.thread("t"); got != (Thread{Tag: before.Tag, Last: 7, Lost: 3}) {
+		p.Errorf("when one is lost it is %+v", got)
+	}
+	p.tell(live, "8")
+	for i := range 3 {
+		p.end(p.run("v", fmt.Sprint(i)))
+	}
+	p.hears(Ref{"t", "2"}, "unknown")
+	p.hears(live, "1:1 8:8")
+	if got := p.thread("t"); got != (Thread{Tag: before.Tag, Last: 8, Lost: 7}) {
+		p.Errorf("when all but the live one are lost it is %+v", got)
+	}
+	was := p.thread("u")
+	if was != (Thread{}) {
+		p.Errorf("it is kept without a run: %+v", was)
+	}
+	p.said("u", 0, 9)
+	if name, err := p.s.Latest(p.Context(), "", ""); err != nil || name != "v" {
+		p.Errorf("the latest is %q, %v", name, err)
+	}
+	p.end(live)
+	for i := range 3 {
+		p.end(p.run("w", fmt.Sprint(i)))
+	}
+	if got, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, ErrUnknown) {
+		p.Errorf("it is kept without a run: %+v, %v", got, err)
+	}
+	if latest, err := p.s.Latest(p.Context(), "", "t"); err != nil || latest != "" {
+		p.Errorf("the latest is one that is forgotten: %q, %v", latest, err)
+	}
+	// Of the same name, it is another one.
+	if g := p.begin(Beginning{Ref: Ref{"t", "0"}, Owner: "somebody else", Said: []Message{{ID: "m"}}}); !g.Made || g.First != 1 {
+		p.Errorf("it began as %+v", g)
+	}
+	if got := p.thread("t"); got.Tag == before.Tag || got != (Thread{Owner: "somebody else", Tag: got.Tag}) {
+		p.Errorf("the new one is %+v; the old one had tag %d", got, before.Tag)
+	}
+}
+
+// A hundred are kept (Config.Bytes).
+func contractBytes(p *probe) {
+	live := p.run("t", "live")
+	p.tell(live, strings.Repeat("x", 500)) // it does not count before it is over
+	a, b, c := p.run("t", "a"), p.run("t", "b"), p.run("t", "c")
+	p.tell(a, strings.Repeat("x", 30))
+	p.tell(b, strings.Repeat("x", 20), strings.Repeat("x", 20))
+	p.end(a, b)
+	p.tell(c, strings.Repeat("x", 30))
+	p.end(c) // a hundred in all
+	if got := p.heard(a, 0, 9); !strings.HasSuffix(got, "over") {
+		p.Errorf("it is %q already", got)
+	}
+	d := p.run("t", "d")
+	p.tell(d, "x")
+	p.end(d)
+	p.hears(a, "unknown")
+	if got := p.heard(b, 0, 9); !strings.HasSuffix(got, "over") {
+		p.Errorf("it is %q already", got)
+	}
+	if got := p.thread("t"); got.Last != 6 || got.Lost != 2 {
+		p.Errorf("it is %+v", got)
+	}
+	e := p.run("t", "e")
+	p.tell(e, strings.Repeat("x", 60)) // with the last two 91
+	p.end(e)
+	p.hears(b, "unknown")
+	p.hears(d, "6:x over")
+	p.end(live)
+	p.hears(d, "unknown")
+}
+
+func contractNotLogged(p *probe) {
+	run := Ref{"t", "r"}
+	said := Message{ID: "m", Text: "hi", At: day(0)}
+	if _, err := p.s.Begin(p.Context(), Beginning{Ref: run, Said: []Message{said}}); err != nil {
+		p.Fatal(err)
+	}
+	p.told(run, Told{Data: [][]byte{[]byte("x")}, Said: []Message{said}})
+	p.hears(run, "")
+	p.end(run)
+	p.hears(run, "over")
+	one, two := said, said
+	one.Seq, two.Seq = 1, 2
+	p.said("t", 0, 9, one, two)
+}
+
+func contractOrphans(p *probe) {
+	p.run("t", "r")
+	for range 2 {
+		if runs, err := p.s.Orphans(p.Context()); err != nil || len(runs) > 0 {
+			p.Errorf("%q are nobody's (%v)", runs, err)
+		}
+	}
+}
+
+// A call whose context is over does nothing, and says so.
+func contractGivenUp(p *probe) {
+	run := p.run("t", "r")
+	ctx, cancel := context.WithCancel(p.Context())
+	cancel()
+	told := Told{Data: [][]byte{[]byte("x")}, Said: []Message{{ID: "m"}}, Over: true}
+	for name, call := range map[string]func() error{
+		"begin":    func() error { _, err := p.s.Begin(ctx, Beginning{Ref: Ref{"u", "r"}}); return err },
+		"tell":     func() error { _, _, err := p.s.Tell(ctx, run, told); return err },
+		"thread":   func() error { _, err := p.s.Thread(ctx, "t"); return err },
+		"after":    func() error { _, _, err := p.s.After(ctx, run, 0, 9); return err },
+		"cancel":   func() error { return p.s.Cancel(ctx, run) },
+		"messages": func() error { _, err := p.s.Messages(ctx, "t", 0, 9); return err },
+		"day":      func() error { _, _, _, err := p.s.Day(ctx, "t", ""); return err },
+		"latest":   func() error { _, err := p.s.Latest(ctx, "", ""); return err },
+		"orphans":  func() error { _, err := p.s.Orphans(ctx); return err },
+		"ping":     func() error { return p.s.Ping(ctx) },
+	} {
+		if err := call(); !errors.Is(err, context.Canceled) {
+			p.Errorf("%s: %v", name, err)
+		}
+	}
+	p.hears(run, "")
+	p.hears(Ref{"u", "r"}, "unknown")
+	p.said("t", 0, 9)
+	if p.canceled(run) {
+		p.Error("it is to be stopped")
+	}
+}
+
+// Many tell of many runs of one thread, and every place is given once.
+func contractMany(p *probe) {
+	const runs, tellers, times = 8, 4, 20
+	var all sync.WaitGroup
+	for r := range runs {
+		run := Ref{"t", fmt.Sprint(r)}
+		for range 3 { // one of them begins it
+			all.Go(func() { _, _ = p.s.Begin(p.Context(), Beginning{Ref: run, Task: run.Run, Logged: true}) })
+		}
+	}
+	all.Wait()
+	for r := range runs {
+		for who := range tellers {
+			all.Go(func() { p.many(Ref{"t", fmt.Sprint(r)}, fmt.Sprint(who), times) })
+		}
+	}
+	all.Wait()
+	places := map[int64]bool{}
+	for r := range runs {
+		run := Ref{"t", fmt.Sprint(r)}
+		p.end(run)
+		entries, over, err := p.s.After(p.Context(), run, 0, 1<<20)
+		if err != nil || !over {
+			p.Errorf("%q: %v, %v", run, over, err)
+		}
+		next, last := map[string]int{}, int64(0)
+		for _, e := range entries {
+			var i, n int
+			who, rest, _ := strings.Cut(string(e.Data), " ")
+			_, _ = fmt.Sscan(rest, &i, &n)
+			if e.At <= last || places[e.At] || next[who] != i {
+				p.Errorf("%q has %q at %d after %d", run, e.Data, e.At, last)
+			}
+			next[who], last, places[e.At] = i+1, e.At, true
+		}
+	}
+	const want = runs * tellers * (times + times/2) // every other Tell has two
+	if th := p.thread("t"); len(places) != want || th.Last != want {
+		p.Errorf("%d places, the last %d, not %d", len(places), th.Last, want)
+	}
+}
+
+// many tells one or two events at a time; each says which it is of its teller's.
+func (p *probe) many(run Ref, who string, times int) {
+	n := 0
+	for i := range times {
+		var told Told
+		for range 1 + i%2 {
+			told.Data = append(told.Data, fmt.Appendf(nil, "%s %d", who, n))
+			n++
+		}
+		first, _, err := p.s.Tell(p.Context(), run, told)
+		if err != nil {
+			p.Errorf("tell %q: %v", run, err)
+			return
+		}
+		entries, _, err := p.s.After(p.Context(), run, first-1, len(told.Data))
+		for j, e := range entries {
+			if e.At != first+int64(j) || string(e.Data) != string(told.Data[j]) {
+				p.Errorf("%q was told at %d as %d:%q", told.Data[j], first, e.At, e.Data)
+			}
+		}
+		if err != nil || len(entries) != len(told.Data) {
+			p.Errorf("%d of %d events are there, %v", len(entries), len(told.Data), err)
+		}
+	}
+}
+
+// Somebody listens while it is told, and hears everything once, up to the end.
+func contractReader(p *probe) {
+	run := p.run("t", "r")
+	const events = 300
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			changed, stop := p.s.Watch("t")
+			defer stop()
+			timer := time.NewTimer(20 * time.Second)
+			defer timer.Stop()
+			for at := int64(0); ; {
+				entries, over, err := p.s.After(p.Context(), run, at, 7)
+				if err != nil {
+					p.Error(err)
+					return
+				}
+				for _, e := range entries {
+					if at++; e.At != at || string(e.Data) != fmt.Sprint(at) {
+						p.Errorf("%d:%q instead of %d", e.At, e.Data, at)
+					}
+				}
+				if over {
+					if at != events {
+						p.Errorf("it was over after %d", at)
+					}
+					return
+				}
+				if len(entries) > 0 {
+					continue
+				}
+				select {
+				case <-changed:
+				case <-timer.C:
+					p.Errorf("nothing came after %d", at)
+					return
+				}
+			}
+		})
+	}
+	for i := range events - 1 {
+		p.tell(run, fmt.Sprint(i+1))
+	}
+	p.told(run, Told{Data: [][]byte{[]byte(fmt.Sprint(events))}, Over: true})
+	all.Wait()
+}

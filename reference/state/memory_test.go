@@ -1,0 +1,83 @@
+package state
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestMemory(t *testing.T) {
+	contract(t, func(t *testing.T, cfg Config) Store { return Memory(cfg) })
+}
+
+// It starts nothing of its own, so time stands still while who uses it waits.
+func TestMemoryInBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &probe{T: t, s: Memory(Config{})}
+		changed, stop := p.s.Watch("t")
+		defer stop()
+		run := p.run("t", "r")
+		<-changed
+		start := time.Now()
+		go func() {
+			time.Sleep(time.Hour)
+			if _, _, err := p.s.Tell(t.Context(), run, Told{Data: [][]byte{[]byte("x")}}); err != nil {
+				t.Error(err)
+			}
+			if err := p.s.Cancel(t.Context(), run); err != nil {
+				t.Error(err)
+			}
+		}()
+		<-changed
+		if got := <-p.s.Canceled(); got != run || time.Since(start) != time.Hour {
+			t.Errorf("%q is to be stopped after %v", got, time.Since(start))
+		}
+		p.hears(run, "1:x")
+		if err := p.s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What is forgotten is gone: the last of many runs take no more than the first.
+func TestMemoryIsFlat(t *testing.T) {
+	runs := 300_000
+	if testing.Short() {
+		runs = 60_000
+	}
+	s := Memory(Config{})
+	events := [][]byte{make([]byte, 150), make([]byte, 150)}
+	early := uint64(0)
+	for i := range runs {
+		run := Ref{fmt.Sprint("thread ", i/2), fmt.Sprint("run ", i)}
+		b := Beginning{Ref: run, Owner: fmt.Sprint("user ", i/20), Logged: i%2 == 0, Said: []Message{{ID: "m", Text: run.Run}}}
+		if _, err := s.Begin(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+		_, stop := s.Watch(run.Thread)
+		if _, _, err := s.Tell(t.Context(), run, Told{Data: events, Said: b.Said, Over: true}); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		if i == 10_000 {
+			early = inUse()
+		}
+	}
+	late := inUse()
+	if t.Logf("%d KiB after 10,000 runs, %d KiB after %d", early>>10, late>>10, runs); late > early+early/4+1<<20 {
+		t.Errorf("it grows: %d bytes in use after 10,000 runs, %d after %d", early, late, runs)
+	}
+	m := s.(*memory)
+	if len(m.all) != 1000 || len(m.threads) != 500 || len(m.owners) > 51 || len(m.waiting) != 0 {
+		t.Errorf("%d runs of %d threads of %d owners are kept, and %d are watched", len(m.all), len(m.threads), len(m.owners), len(m.waiting))
+	}
+}
+
+func inUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

@@ -1,0 +1,54 @@
+package state
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// A run is begun, told of in 12 events, and ended, by 64 at a time.
+func BenchmarkRedisRuns(b *testing.B) {
+	for _, durable := range []string{"no", "yes"} {
+		b.Run("appendonly="+durable, func(b *testing.B) {
+			s := startRedis(b, "--appendonly", durable).open(b, Config{Runs: 10_000})
+			events := make([][]byte, 12)
+			for i := range events {
+				events[i] = []byte(strings.Repeat("x", 150))
+			}
+			var next atomic.Int64
+			var all sync.WaitGroup
+			b.ResetTimer()
+			for range 64 {
+				all.Go(func() {
+					for {
+						n := next.Add(1)
+						if n > int64(b.N) {
+							return
+						}
+						run := Ref{"thread-" + strconv.FormatInt(n/10, 10), "run-" + strconv.FormatInt(n, 10)}
+						if err := play(b, s, run, events); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
+		})
+	}
+}
+
+func play(b *testing.B, s Store, run Ref, events [][]byte) error {
+	if _, err := s.Begin(b.Context(), Beginning{Ref: run, Owner: "u", At: noon, Logged: true}); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if _, _, err := s.Tell(b.Context(), run, Told{Data: events}); err != nil {
+		return fmt.Errorf("tell: %w", err)
+	}
+	_, _, err := s.Tell(b.Context(), run, Told{Over: true})
+	return err
+}

@@ -1,0 +1,349 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestRedisRestart(t *testing.T) {
+	r := startRedis(t, "--appendfsync", "always")
+	s := r.open(t, Config{Dead: time.Second})
+	other := r.open(t, Config{Dead: time.Second})
+	run := Ref{"t", "r"}
+	begin(t, s, run, "u")
+	changed, stop := other.Watch("t")
+	defer stop()
+	tell(t, s, run, "1")
+	receive(t, changed)
+
+	r.kill()
+	told := Told{Data: blobs("2"), Said: []Message{{ID: "m"}}}
+	for name, call := range map[string]func() error{
+		"begin":  func() error { _, err := s.Begin(t.Context(), Beginning{Ref: Ref{"u", "s"}}); return err },
+		"tell":   func() error { _, _, err := s.Tell(t.Context(), run, told); return err },
+		"after":  func() error { _, _, err := s.After(t.Context(), run, 0, 9); return err },
+		"thread": func() error { _, err := s.Thread(t.Context(), "t"); return err },
+		"cancel": func() error { return s.Cancel(t.Context(), run) },
+		"latest": func() error { _, err := s.Latest(t.Context(), "u", ""); return err },
+		"day":    func() error { _, _, _, err := s.Day(t.Context(), "t", ""); return err },
+		"secret": func() error { _, err := s.Secret(t.Context()); return err },
+		"ping":   func() error { return s.Ping(t.Context()) },
+	} {
+		start := time.Now()
+		err := call()
+		if err == nil || errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), r.addr()) {
+			t.Errorf("%s without a server: %v", name, err)
+		}
+		if took := time.Since(start); took > redisWait+time.Second {
+			t.Errorf("%s without a server took %v", name, took)
+		}
+	}
+	quiet := time.NewTimer(2 * time.Second) // longer than a replica may be silent
+	receive(t, quiet.C)
+	r.start()
+
+	eventually(t, func() error { _, _, err := s.Tell(t.Context(), run, told); return err })
+	if got := heard(t, other, run, 0); got != "1:1 2:2" {
+		t.Errorf("heard %q", got)
+	}
+	receive(t, changed)
+	for _, s := range []*redisStore{s, other} {
+		if runs, err := s.Orphans(t.Context()); err != nil || len(runs) > 0 {
+			t.Errorf("%v are orphans (%v), but the server was away, not who plays them", runs, err)
+		}
+	}
+	eventually(t, func() error { // the connection that listens is back as well
+		if err := s.Cancel(t.Context(), run); err != nil {
+			return err
+		}
+		select {
+		case got := <-other.Canceled():
+			if got != run {
+				t.Errorf("canceled %v", got)
+			}
+			return nil
+		default:
+			return errors.New("nothing was canceled")
+		}
+	})
+	end(t, s, run)
+}
+
+// Without memory nothing is done, and nothing by halves.
+func TestRedisNoMemory(t *testing.T) {
+	r := startRedis(t, "--maxmemory-policy", "noeviction")
+	s := r.open(t, Config{Runs: 10})
+	run := Ref{"t", "r"}
+	begin(t, s, run, "u")
+	tell(t, s, run, "1")
+	db := r.client()
+	defer db.Close()
+	if err := db.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := s.Tell(t.Context(), run, Told{Data: blobs("2", "3"), Said: []Message{{ID: "m"}}, Over: true})
+	if err == nil || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("told without memory: %v", err)
+	}
+	if _, err := s.Begin(t.Context(), Beginning{Ref: Ref{"u", "s"}, Owner: "u"}); err == nil || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("begun without memory: %v", err)
+	}
+	if got := heard(t, s, run, 0); got != "1:1" {
+		t.Errorf("heard %q: what there is can still be read", got)
+	}
+	if _, err := s.Thread(t.Context(), "u"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a thread was made by halves: %v", err)
+	}
+	if err := db.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, s, run, "2")
+	end(t, s, run)
+	if got := heard(t, s, run, 0); got != "1:1 2:2 over" {
+		t.Errorf("heard %q afterwards", got)
+	}
+}
+
+// Whoever watches misses nothing when the connection that listens is lost.
+func TestRedisDeaf(t *testing.T) {
+	r := startRedis(t)
+	s, other := r.open(t, Config{}), r.open(t, Config{})
+	db := r.client()
+	defer db.Close()
+	run := Ref{"t", "r"}
+	begin(t, s, run, "u")
+	places := follow(t, other, run)
+	for i := range 20 {
+		if i%2 == 0 {
+			eventually(t, func() error { // both listen, and are cut off
+				n, err := db.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Result()
+				if err == nil && n == 0 {
+					err = errors.New("nobody listens")
+				}
+				return err
+			})
+		}
+		at := tell(t, s, run, fmt.Sprint(i))
+		if got := receive(t, places); got != at {
+			t.Errorf("heard of %d, not of %d", got, at)
+		}
+	}
+	if err := db.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Cancel(t.Context(), run); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*redisStore{s, other} {
+		if got := receive(t, s.Canceled()); got != run {
+			t.Errorf("canceled %v", got)
+		}
+	}
+}
+
+// A server that is there but silent is given up in time, and what was asked of it is
+// not done twice when it wakes. A replica that was silent only because of it is alive.
+func TestRedisSilent(t *testing.T) {
+	r := startRedis(t)
+	s := r.open(t, Config{Dead: time.Second})
+	other := r.open(t, Config{Dead: time.Second})
+	run := Ref{"t", "r"}
+	begin(t, s, run, "u")
+	places := follow(t, other, run)
+	eventually(t, func() error {
+		if !steady(other) {
+			return errors.New("the server is not trusted")
+		}
+		return nil
+	})
+	if err := r.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	for range 2 {
+		if _, _, err := s.Tell(t.Context(), run, Told{Data: blobs("1")}); err == nil {
+			t.Error("a silent server was told")
+		}
+	}
+	if _, err := other.Orphans(t.Context()); err == nil { // it is done when the server wakes
+		t.Error("a silent server gave orphans")
+	}
+	if took := time.Since(start); took > 3*redisWait+time.Second {
+		t.Errorf("it took %v", took)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, _, err := s.Tell(ctx, run, Told{Data: blobs("1")}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("who does not wait for long: %v", err)
+	}
+	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() error { _, _, err := s.Tell(t.Context(), run, Told{Data: blobs("1")}); return err })
+	tell(t, s, run, "2")
+	for want := range 2 {
+		if got := receive(t, places); got != int64(want)+1 {
+			t.Errorf("heard of %d, not of %d", got, want+1)
+		}
+	}
+	for range 50 { // until both are sure of the server again
+		for _, s := range []*redisStore{s, other} {
+			if runs, err := s.Orphans(t.Context()); err != nil || len(runs) > 0 {
+				t.Errorf("%v are orphans, %v", runs, err)
+			}
+		}
+		receive(t, time.After(30*time.Millisecond))
+	}
+	if !steady(s) || !steady(other) {
+		t.Error("the server is not trusted again")
+	}
+	if got := heard(t, s, run, 0); got != "1:1 2:2" {
+		t.Errorf("heard %q", got)
+	}
+}
+
+// Nothing goes on when a store is closed, whether or not its server is there.
+func TestRedisClose(t *testing.T) {
+	r := startRedis(t)
+	before := runtime.NumGoroutine()
+	for _, gone := range []string{"", "and its server is gone"} {
+		s := r.open(t, Config{})
+		_, stop := s.Watch("t")
+		defer stop()
+		begin(t, s, Ref{"t", "r" + gone}, "u")
+		if err := s.Cancel(t.Context(), Ref{Thread: "t"}); err != nil {
+			t.Fatal(err)
+		}
+		if gone != "" {
+			r.kill()
+		}
+		start := time.Now()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(start); took > 3*time.Second {
+			t.Errorf("closing took %v", took)
+		}
+		if err := s.Close(); err != nil {
+			t.Errorf("it was closed twice: %v", err)
+		}
+		if err := s.Ping(t.Context()); err == nil {
+			t.Error("it is closed, and answers")
+		}
+	}
+	eventually(t, func() error {
+		if n := runtime.NumGoroutine(); n > before {
+			return fmt.Errorf("%d goroutines, not %d", n, before)
+		}
+		return nil
+	})
+}
+
+// Where the server was away, nobody could say that he is alive: all get some time to.
+func TestRedisAway(t *testing.T) {
+	const dead = 500 * time.Millisecond
+	r := startRedis(t, "--appendfsync", "always")
+	one, two := r.open(t, Config{Dead: dead}), r.open(t, Config{Dead: dead})
+	run := Ref{"t", "r"}
+	begin(t, one, run, "u")
+	eventually(t, func() error {
+		if !steady(two) {
+			return errors.New("the server is not trusted")
+		}
+		return nil
+	})
+	close(one.pulse.halt)
+	since, known := two.pulse.steady()
+	r.kill()
+	receive(t, time.After(2*dead))
+	r.start()
+	eventually(t, func() error { // what was asked before, and is heard only now
+		taken, err := two.do(t.Context(), takeScript, "", "", two.me, "old", 9, since, known, dead.Milliseconds())
+		if len(taken) > 0 {
+			t.Errorf("%v were taken by what was known long ago", taken)
+		}
+		return err
+	})
+	var back time.Time
+	eventually(t, func() error {
+		back = time.Now()
+		return two.pulse.beat(t.Context())
+	})
+	eventually(t, func() error {
+		runs, err := two.Orphans(t.Context())
+		if err == nil && len(runs) == 0 {
+			err = errors.New("no orphans")
+		}
+		return err
+	})
+	if took := time.Since(back).Round(10 * time.Millisecond); took < dead {
+		t.Errorf("it was given %v", took)
+	}
+}
+
+// steady is whether a store would take over another's runs.
+func steady(s *redisStore) bool {
+	since, known := s.pulse.steady()
+	now, dead := time.Now().UnixMilli(), s.cfg.Dead.Milliseconds() // the server is on this machine
+	return now-since >= dead && now-known <= dead/2
+}
+
+// Whatever was told is there once, in order, when the server is killed now and then.
+func TestRedisKilledServer(t *testing.T) {
+	const runs, events, kills = 8, 300, 3
+	r := startRedis(t, "--appendfsync", "always")
+	s := r.open(t, Config{})
+	var telling sync.WaitGroup
+	var told atomic.Int64
+	for i := range runs {
+		run := Ref{fmt.Sprint("t", i%3), fmt.Sprint("r", i)}
+		begin(t, s, run, "u")
+		telling.Go(func() {
+			for n := 0; n < events; n += 2 {
+				next := Told{Data: blobs(fmt.Sprint(n), fmt.Sprint(n+1)), Over: n+2 == events}
+				for again := time.Duration(0); ; again = 10 * time.Millisecond {
+					receive(t, time.After(again))
+					_, _, err := s.Tell(t.Context(), run, next)
+					if err == nil {
+						break
+					}
+					if errors.Is(err, ErrUnknown) || t.Context().Err() != nil {
+						t.Errorf("%v at %d: %v", run, n, err)
+						return
+					}
+				}
+				told.Add(2)
+			}
+		})
+	}
+	for k := range kills {
+		eventually(t, func() error {
+			if n := told.Load(); n < int64((k+1)*runs*events/(kills+2)) {
+				return fmt.Errorf("only %d events were told", n)
+			}
+			return nil
+		})
+		r.kill()
+		r.start()
+	}
+	telling.Wait()
+	for i := range runs {
+		entries, over, err := s.After(t.Context(), Ref{fmt.Sprint("t", i%3), fmt.Sprint("r", i)}, 0, 2*events)
+		if err != nil || !over || len(entries) != events {
+			t.Errorf("run %d has %d events, %v, %v", i, len(entries), over, err)
+		}
+		for n, e := range entries {
+			if string(e.Data) != fmt.Sprint(n) {
+				t.Fatalf("run %d has %s at %d", i, e.Data, n)
+			}
+		}
+	}
+}

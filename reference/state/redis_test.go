@@ -1,0 +1,316 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+)
+
+// A redisServer is one that a test started. It can be killed and started again.
+type redisServer struct {
+	t       testing.TB
+	program string
+	dir     string
+	port    int
+	options []string
+	cmd     *exec.Cmd
+}
+
+func startRedis(t testing.TB, options ...string) *redisServer {
+	t.Helper()
+	logging.Disable() // it is not there at first
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("NOT RUN: redis-server is not installed (Debian: apt-get install redis-server): the Redis store was not tested")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &redisServer{t: t, program: program, dir: t.TempDir(), port: l.Addr().(*net.TCPAddr).Port, options: options}
+	_ = l.Close()
+	t.Cleanup(r.kill)
+	r.start()
+	return r
+}
+
+func (r *redisServer) addr() string { return "127.0.0.1:" + strconv.Itoa(r.port) }
+
+// url has a prefix of the test's own.
+func (r *redisServer) url() string {
+	return "redis://" + r.addr() + "/0?prefix=" + strings.ReplaceAll(r.t.Name(), "/", "_")
+}
+
+// start returns when the server answers.
+func (r *redisServer) start() {
+	r.t.Helper()
+	log, err := os.OpenFile(filepath.Join(r.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer log.Close()
+	r.cmd = exec.Command(r.program, append([]string{"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1",
+		"--dir", r.dir, "--appendonly", "yes", "--save", ""}, r.options...)...)
+	r.cmd.Stdout, r.cmd.Stderr = log, log
+	if err := r.cmd.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	db := r.client()
+	defer db.Close()
+	eventually(r.t, func() error {
+		err := db.Ping(r.t.Context()).Err()
+		if redis.HasErrorPrefix(err, "NOAUTH") {
+			return nil // it wants a password, so it is there
+		}
+		return err
+	})
+}
+
+func (r *redisServer) kill() {
+	if r.cmd == nil || r.cmd.Process == nil {
+		return
+	}
+	_ = r.cmd.Process.Kill()
+	_ = r.cmd.Wait()
+}
+
+func (r *redisServer) client() *redis.Client {
+	return redis.NewClient(&redis.Options{Addr: r.addr(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true})
+}
+
+func (r *redisServer) open(t testing.TB, cfg Config) *redisStore {
+	t.Helper()
+	return openRedis(t, r.url(), cfg)
+}
+
+func openRedis(t testing.TB, url string, cfg Config) *redisStore {
+	t.Helper()
+	s, err := Redis(t.Context(), url, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s.(*redisStore)
+}
+
+// eventually polls for what takes time.
+func eventually(t testing.TB, try func() error) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(30 * time.Second); ; <-tick.C {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// receive waits for a channel.
+func receive[T any](t testing.TB, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing came")
+	}
+	return v
+}
+
+func begin(t testing.TB, s Store, run Ref, owner string, said ...Message) Begun {
+	t.Helper()
+	g, err := s.Begin(context.Background(), Beginning{Ref: run, Owner: owner, Task: "task-" + run.Run, At: noon, Logged: true, Said: said})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func tell(t testing.TB, s Store, run Ref, data ...string) int64 {
+	t.Helper()
+	first, _, err := s.Tell(context.Background(), run, Told{Data: blobs(data...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return first
+}
+
+func end(t testing.TB, s Store, run Ref) {
+	t.Helper()
+	if _, _, err := s.Tell(context.Background(), run, Told{Over: true}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func blobs(data ...string) (all [][]byte) {
+	for _, d := range data {
+		all = append(all, []byte(d))
+	}
+	return all
+}
+
+// heard is what After says, as text.
+func heard(t testing.TB, s Store, run Ref, at int64) string {
+	t.Helper()
+	entries, over, err := s.After(context.Background(), run, at, 1<<20)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		fmt.Fprintf(&b, "%d:%s ", e.At, e.Data)
+	}
+	if over {
+		b.WriteString("over")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// follow hears a run to its end: it looks only when it is woken. What it gets are the
+// places.
+func follow(t testing.TB, s Store, run Ref) <-chan int64 {
+	t.Helper()
+	places := make(chan int64, 1)
+	changed, stop := s.Watch(run.Thread)
+	go func() {
+		defer close(places)
+		defer stop()
+		for at := int64(0); ; {
+			entries, over, err := s.After(t.Context(), run, at, 1000)
+			if errors.Is(err, ErrUnknown) {
+				t.Errorf("after %d: %v", at, err)
+				return
+			}
+			for _, e := range entries {
+				at = e.At
+				places <- at
+			}
+			if over {
+				return
+			}
+			var again <-chan time.Time
+			if err != nil {
+				again = time.After(50 * time.Millisecond)
+			}
+			select {
+			case <-changed:
+			case <-again:
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+	return places
+}
+
+var noon = time.Date(2024, 5, 6, 12, 0, 0, 123456789, time.UTC)
+
+func TestRedis(t *testing.T) {
+	r := startRedis(t)
+	contract(t, func(t *testing.T, cfg Config) Store {
+		return openRedis(t, "redis://"+r.addr()+"?prefix="+url.QueryEscape(t.Name()), cfg)
+	})
+}
+
+func TestRedisRuns(t *testing.T) {
+	s := startRedis(t).open(t, Config{})
+	a, b := Ref{"t:1", "a"}, Ref{"t:1", "b"}
+	if g := begin(t, s, a, "u"); !g.Made || g.Again || g.First != 1 || g.Task != "task-a" || !g.At.Equal(noon) {
+		t.Errorf("the first run began as %+v", g)
+	}
+	if g := begin(t, s, b, "u", Message{ID: "m", Text: "hi"}); g.Made || g.Again || g.First != 1 {
+		t.Errorf("the second run began as %+v", g)
+	}
+	if g := begin(t, s, a, "u", Message{ID: "m", Text: "hi"}); g.Made || !g.Again || g.First != 1 || g.Task != "task-a" {
+		t.Errorf("the first run began again as %+v", g)
+	}
+	if _, err := s.Begin(t.Context(), Beginning{Ref: a, Owner: "v"}); !errors.Is(err, ErrOwner) {
+		t.Errorf("another's thread: %v", err)
+	}
+	tell(t, s, a, "1", "2")
+	tell(t, s, b, "3")
+	if first := tell(t, s, a, "4", "", "\x00\xff"); first != 4 {
+		t.Errorf("the first place was %d", first)
+	}
+	end(t, s, b)
+	for _, c := range []struct {
+		run  Ref
+		at   int64
+		want string
+	}{
+		{a, 0, "1:1 2:2 4:4 5: 6:\x00\xff"}, {a, 2, "4:4 5: 6:\x00\xff"}, {a, 6, ""}, {a, 99, ""},
+		{b, 0, "3:3 over"}, {b, 3, "over"}, {Ref{"t:1", "c"}, 0, ErrUnknown.Error()}, {Ref{"t", "1a"}, 0, ErrUnknown.Error()},
+	} {
+		if got := heard(t, s, c.run, c.at); got != c.want {
+			t.Errorf("%v after %d: %q, not %q", c.run, c.at, got, c.want)
+		}
+	}
+	if entries, over, err := s.After(t.Context(), b, 0, 1); len(entries) != 1 || !over || err != nil {
+		t.Errorf("one event of a run that has one: %v %v %v", entries, over, err)
+	}
+	if _, _, err := s.Tell(t.Context(), b, Told{Over: true}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a run that is over was told of: %v", err)
+	}
+	got, err := s.Thread(t.Context(), "t:1")
+	if want := (Thread{Owner: "u", Tag: got.Tag, Last: 6}); err != nil || got != want {
+		t.Errorf("the thread is %+v (%v), not %+v", got, err, want)
+	}
+	if _, err := s.Thread(t.Context(), "t"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("no such thread: %v", err)
+	}
+}
+
+// Long runs take several round trips, large events smaller ones.
+func TestRedisLongRun(t *testing.T) {
+	s := startRedis(t).open(t, Config{})
+	run := Ref{"t", "r"}
+	begin(t, s, run, "u")
+	large := strings.Repeat("x", 1<<20)
+	var want []string
+	for i := range 30 {
+		want = append(want, strconv.Itoa(i))
+		for range 60 {
+			want = append(want, "y")
+		}
+	}
+	want = append(want, large, large, large, large, large, large)
+	for part := want; len(part) > 0; part = part[min(100, len(part)):] {
+		tell(t, s, run, part[:min(100, len(part))]...)
+	}
+	end(t, s, run)
+	for _, most := range []int{1, 7, 511, 512, 513, 1 << 20} {
+		var got []string
+		for at, over := int64(0), false; !over; {
+			var entries []Entry
+			var err error
+			if entries, over, err = s.After(t.Context(), run, at, most); err != nil || len(entries) > most {
+				t.Fatalf("%d entries, at most %d, %v", len(entries), most, err)
+			}
+			for _, e := range entries {
+				if at++; e.At != at {
+					t.Fatalf("place %d instead of %d", e.At, at)
+				}
+				got = append(got, string(e.Data))
+			}
+		}
+		if !cmp.Equal(got, want) {
+			t.Errorf("%d at a time: %d events, not %d", most, len(got), len(want))
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"modernc.org/sqlite"
+)
+
+// errClosed is what a store answers that was closed.
+var errClosed = errors.New("the store is closed")
+
+// A sqliteStore keeps everything in one file. One goroutine writes (a desk); those
+// who read have connections of their own, and see what was committed.
+type sqliteStore struct {
+	*bell
+	path   string
+	file   os.FileInfo // what was opened
+	db     *sql.DB     // to read
+	read   *reads
+	secret []byte
+
+	desk    *desk
+	jobs    chan *job
+	closing chan struct{}
+	close   func() error // once
+	written sync.WaitGroup
+
+	orphans sync.Mutex
+	before  int64 // runs up to this one were begun by a process before; 0 if that was asked for
+}
+
+// SQLite opens the store that is kept in a file, which is made if it is not there.
+// Beside it are PATH-wal and PATH-shm, which belong to it, and PATH.lock: only one
+// process at a time may have it open. What it acknowledges survives the death of the
+// process at any moment; if the machine dies the last of it may be lost, but what is
+// left is whole. Room in the file is used again, but not given back.
+func SQLite(path string, cfg Config) (Store, error) {
+	s, err := openSQLite(path, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func openSQLite(path string, cfg Config) (_ *sqliteStore, err error) {
+	s := &sqliteStore{bell: newBell(), jobs: make(chan *job, mostJobs), closing: make(chan struct{})}
+	if s.path, err = filepath.Abs(path); err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(s.path); err == nil {
+		s.path = real // under every name it has the same lock
+	}
+	if err := makeFiles(s.path); err != nil {
+		return nil, err
+	}
+	var open closers
+	defer func() {
+		if err != nil {
+			err = explain(err)
+			_ = open.Close() // the first error counts
+		}
+	}()
+	if err = lockFile(s.path, &open); err != nil {
+		return nil, err
+	}
+	if err = s.toWrite(cfg, &open); err != nil {
+		return nil, err
+	}
+	if err = s.toRead(&open); err != nil {
+		return nil, err
+	}
+	s.close = sync.OnceValue(func() error {
+		close(s.closing)
+		s.written.Wait()
+		return open.Close()
+	})
+	s.written.Go(s.write)
+	return s, nil
+}
+
+func (s *sqliteStore) toWrite(cfg Config, open *closers) error {
+	conn, err := connect(s.path, open, patient)
+	if err != nil {
+		return err
+	}
+	if err := prepareFile(conn); err != nil {
+		return err
+	}
+	if s.desk, err = newDesk(conn, cfg, s.bell, open); err != nil {
+		return err
+	}
+	s.before = s.desk.run
+	return nil
+}
+
+func (s *sqliteStore) toRead(open *closers) (err error) {
+	if s.db, err = openDB(s.path, max(4, runtime.GOMAXPROCS(0)), open, patient, "query_only(1)"); err != nil {
+		return err
+	}
+	if s.read, err = prepareReads(s.db); err != nil {
+		return err
+	}
+	if err = s.db.QueryRow("SELECT value FROM meta WHERE name = 'secret'").Scan(&s.secret); err != nil {
+		return err
+	}
+	s.file, err = os.Stat(s.path)
+	return err
+}
+
+// closers are closed last to first.
+type closers []io.Closer
+
+func (c closers) Close() error {
+	var all []error
+	for _, one := range slices.Backward(c) {
+		all = append(all, one.Close())
+	}
+	return errors.Join(all...)
+}
+
+// patient is for other programs that look into the file.
+const patient = "busy_timeout(5000)"
+
+// openDB opens a database for so many connections.
+func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed // a drive
+	}
+	address := url.URL{Scheme: "file", Path: slashed}
+	address.RawQuery = url.Values{"_pragma": pragmas}.Encode()
+	connector, err := sqlite.NewConnector(address.String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(connector)
+	*open = append(*open, db)
+	db.SetMaxOpenConns(connections)
+	db.SetMaxIdleConns(connections)
+	return db, nil
+}
+
+// connect opens a database for one connection.
+func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
+	db, err := openDB(path, 1, open, pragmas...)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := db.Conn(nowhere)
+	if err != nil {
+		return nil, err
+	}
+	*open = append(*open, conn)
+	return conn, nil
+}
+
+// makeFiles makes what is not there, so that the system says what is wrong, not SQLite.
+func makeFiles(path string) error {
+	if dir := filepath.Dir(path); !isDir(dir) {
+		return fmt.Errorf("there is no directory %s: make it first", dir)
+	}
+	if isDir(path) {
+		return errors.New("it is a directory: name a file in it")
+	}
+	for _, name := range []string{path + lockSuffix, path} {
+		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		switch {
+		case err == nil:
+			_ = f.Close() // nothing was written
+		case !errors.Is(err, os.ErrExist):
+			return fmt.Errorf("it cannot be made: %w", cause(err))
+		}
+	}
+	return nil
+}
+
+const lockSuffix = ".lock"
+
+// lockFile keeps other processes out, as long as it is open. It is an empty database
+// of its own: its locks are the same everywhere, and the system lets go of them when
+// the process dies.
+func lockFile(path string, open *closers) error {
+	conn, err := connect(path+lockSuffix, open, "busy_timeout(0)")
+	if err == nil {
+		_, err = conn.ExecContext(nowhere, "BEGIN EXCLUSIVE") // it never ends
+	}
+	return err
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// cause is what the system says, without the path.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
+	return bytes.Clone(s.secret), ctx.Err()
+}
+
+// Ping reads, and looks whether the file is still the one that was opened: what is
+// written to one that was removed is lost.
+func (s *sqliteStore) Ping(ctx context.Context) error {
+	var n int
+	err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM meta").Scan(&n)
+	if err == nil {
+		var now os.FileInfo
+		if now, err = os.Stat(s.path); err == nil && !os.SameFile(now, s.file) {
+			err = errors.New("the file was replaced by another one")
+		}
+	}
+	return s.wrap(err)
+}
+
+// Close ends what is being written. What comes after it is refused.
+func (s *sqliteStore) Close() error { return s.wrap(s.close()) }
+
+// wrap says where an error comes from.
+func (s *sqliteStore) wrap(err error) error {
+	if err == nil || errors.Is(err, ErrOwner) || errors.Is(err, ErrUnknown) {
+		return err
+	}
+	return fmt.Errorf("sqlite %s: %w", s.path, err)
+}

@@ -1,0 +1,140 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// room lets the file grow by so many pages, and no more.
+func (s *sqliteStore) room(t *testing.T, pages int) {
+	t.Helper()
+	err := s.submit(t.Context(), 0, func(d *desk) error {
+		var now int
+		if err := d.conn.QueryRowContext(nowhere, "PRAGMA page_count").Scan(&now); err != nil {
+			return err
+		}
+		_, err := d.conn.ExecContext(nowhere, fmt.Sprintf("PRAGMA max_page_count = %d", now+pages))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// On a full disk nothing is done by halves, what there is can be read, and it goes on
+// when there is room again.
+func TestSQLiteFull(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
+	p := &probe{T: t, s: s}
+	small := p.run("t", "small")
+	p.tell(small, "1")
+	s.room(t, 50)
+
+	const tellers = 8
+	var all sync.WaitGroup
+	var told [tellers]int
+	for i := range tellers {
+		run := p.run("t", fmt.Sprint(i))
+		all.Go(func() {
+			for {
+				first, _, err := s.Tell(t.Context(), run, Told{
+					Data: [][]byte{[]byte("a"), []byte(strings.Repeat("b", 5000)), []byte("c")}, Said: []Message{{ID: "m"}},
+				})
+				if err != nil {
+					if first != 0 || !strings.Contains(err.Error(), "full") || !strings.Contains(err.Error(), s.path) {
+						t.Errorf("%d: %v", first, err)
+					}
+					return
+				}
+				told[i] += 3
+			}
+		})
+	}
+	all.Wait()
+	if _, err := s.Begin(t.Context(), Beginning{Ref: Ref{"u", "r"}, Said: []Message{{Text: strings.Repeat("x", 10_000)}}}); err == nil {
+		t.Error("there was room for another one")
+	}
+	if got := p.thread("u"); got != (Thread{}) {
+		t.Errorf("it was made by halves: %+v", got)
+	}
+	sum := 1
+	for i, n := range told {
+		run := Ref{"t", fmt.Sprint(i)}
+		entries, _, err := s.After(t.Context(), run, 0, 1<<20)
+		if err != nil || len(entries) != n {
+			t.Errorf("%q has %d events, and %d were acknowledged (%v)", run, len(entries), n, err)
+		}
+		sum += n
+	}
+	said, err := s.Messages(t.Context(), "t", 0, 1<<20)
+	if got := p.thread("t"); got.Last != int64(sum) || len(said) != sum/3 || err != nil {
+		t.Errorf("it is %+v with %d messages (%v), and %d events were acknowledged", got, len(said), err, sum)
+	}
+	p.hears(small, "1:1")
+	if err := s.Ping(t.Context()); err != nil {
+		t.Errorf("ping: %v", err)
+	}
+
+	s.room(t, 1000)
+	if first := p.tell(Ref{"t", "0"}, "a"); first != int64(sum)+1 {
+		t.Errorf("it goes on at %d, after %d", first, sum)
+	}
+	if g := p.begin(Beginning{Ref: Ref{"u", "r"}}); !g.Made || g.First != 1 {
+		t.Errorf("it began as %+v", g)
+	}
+	p.end(small)
+	p.hears(small, "1:1 over")
+}
+
+// One that fails does not spoil the others that are written with it.
+func TestSQLiteSpoiled(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
+	p := &probe{T: t, s: s}
+	a, b := p.run("t", "a"), p.run("t", "b")
+	p.tell(a, "1")
+	wrong := errors.New("wrong")
+	held, hold := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() {
+		_ = s.submit(t.Context(), 0, func(*desk) error { // the others wait meanwhile
+			close(held)
+			<-hold
+			return nil
+		})
+	})
+	<-held
+	ctx, cancel := context.WithCancel(t.Context())
+	var withdrawn, failed, over, unknown error
+	all.Go(func() { _, _, over = s.Tell(t.Context(), b, Told{Data: [][]byte{[]byte("x")}, Over: true}) })
+	all.Go(func() {
+		failed = s.submit(t.Context(), 0, func(d *desk) error {
+			if _, _, err := d.tell(a, spellData([][]byte{[]byte("y")}), nil, true); err != nil {
+				return err
+			}
+			return wrong
+		})
+	})
+	all.Go(func() { _, _, unknown = s.Tell(t.Context(), Ref{"t", "c"}, Told{Over: true}) })
+	var gone sync.WaitGroup
+	gone.Go(func() { _, _, withdrawn = s.Tell(ctx, a, Told{Over: true}) })
+	for len(s.jobs) < 4 {
+		p.thread("t") // a little time passes
+	}
+	cancel()
+	gone.Wait()
+	close(hold)
+	all.Wait()
+	if over != nil || !errors.Is(failed, wrong) || !errors.Is(unknown, ErrUnknown) || !errors.Is(withdrawn, context.Canceled) {
+		t.Errorf("over %v, failed %v, unknown %v, withdrawn %v", over, failed, unknown, withdrawn)
+	}
+	p.hears(a, "1:1")
+	p.hears(b, "2:x over")
+	if first := p.tell(a, "3"); first != 3 {
+		t.Errorf("it goes on at %d", first)
+	}
+}

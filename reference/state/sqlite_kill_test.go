@@ -1,0 +1,203 @@
+package state
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// What the child process is told: which file, and that it is the child.
+const childEnv = "STATE_TEST_FILE"
+
+// child starts this test once more, as a process of its own.
+func child(t *testing.T, path string) (lines *bufio.Scanner, cmd *exec.Cmd) {
+	t.Helper()
+	cmd = exec.Command(os.Args[0], "-test.run=^TestSQLiteChild$", "-test.timeout=1m")
+	cmd.Env = append(os.Environ(), childEnv+"="+path)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // before its files are removed
+	})
+	return bufio.NewScanner(out), cmd
+}
+
+// TestSQLiteChild is the process that is killed. It says in a line what the store has
+// acknowledged.
+func TestSQLiteChild(t *testing.T) {
+	path := os.Getenv(childEnv)
+	if path == "" {
+		t.Skip("it is run by other tests")
+	}
+	s, err := SQLite(path, Config{})
+	if err != nil {
+		fmt.Println("error", err)
+		return
+	}
+	fmt.Println("open")
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for i := 0; ; i++ {
+				play12(t, s, Ref{fmt.Sprint("t", w%3), fmt.Sprint(os.Getpid(), "-", w, "-", i)})
+			}
+		})
+	}
+	all.Wait()
+}
+
+// play12 is a run in some pieces; every third is left as it is.
+func play12(t *testing.T, s Store, run Ref) {
+	if _, err := s.Begin(t.Context(), Beginning{Ref: run, Logged: true, Said: []Message{{ID: run.Run}}}); err != nil {
+		t.Error(err)
+		return
+	}
+	fmt.Printf("begun %s %s\n", run.Thread, run.Run)
+	for n := 0; n < 12; {
+		var told Told
+		for range min(1+rand.IntN(4), 12-n) {
+			told.Data = append(told.Data, []byte(fmt.Sprint(n, strings.Repeat(".", rand.IntN(300)))))
+			n++
+		}
+		first, _, err := s.Tell(t.Context(), run, told)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		fmt.Printf("told %s %s %d %d\n", run.Thread, run.Run, first, len(told.Data))
+	}
+	if rand.IntN(3) > 0 {
+		if _, _, err := s.Tell(t.Context(), run, Told{Over: true}); err != nil {
+			t.Error(err)
+			return
+		}
+		fmt.Printf("over %s %s\n", run.Thread, run.Run)
+	}
+}
+
+// heardOf is what was acknowledged of a run.
+type heardOf struct {
+	places []int64
+	over   bool
+}
+
+func TestSQLiteKill(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	acked := map[Ref]*heardOf{}
+	for range 6 {
+		lines, cmd := child(t, path)
+		left := 20 + rand.IntN(1500) // lines until it is killed
+		for lines.Scan() {
+			learn(t, acked, lines.Text())
+			if left--; left == 0 {
+				_ = cmd.Process.Kill() // what it said before can still be read
+			}
+		}
+		_ = cmd.Wait() // it was killed
+		s := openFile(t, path, Config{})
+		verify(&probe{T: t, s: s}, acked)
+		_ = s.Close()
+	}
+	if len(acked) < 20 {
+		t.Errorf("%d runs were begun: too few to say anything", len(acked))
+	}
+	t.Logf("%d runs", len(acked))
+}
+
+func learn(t *testing.T, acked map[Ref]*heardOf, text string) {
+	var what string
+	var run Ref
+	var first, count int64
+	n, _ := fmt.Sscan(text, &what, &run.Thread, &run.Run, &first, &count)
+	switch {
+	case what == "begun" && n == 3:
+		acked[run] = &heardOf{}
+	case what == "told" && n == 5:
+		for i := range count {
+			acked[run].places = append(acked[run].places, first+i)
+		}
+	case what == "over" && n == 3:
+		acked[run].over = true
+	case what != "open":
+		t.Errorf("the child says %q", text)
+	}
+}
+
+// verify looks whether all that was acknowledged is there, and ends some of what
+// nobody plays any more.
+func verify(p *probe, acked map[Ref]*heardOf) {
+	p.Helper()
+	orphans, err := p.s.Orphans(p.Context())
+	if err != nil {
+		p.Fatal(err)
+	}
+	places, said := map[string][]int64{}, map[string]int{}
+	for run, h := range acked {
+		entries, over, err := p.s.After(p.Context(), run, 0, 1000)
+		if err != nil {
+			p.Fatalf("%q was begun, and is lost: %v", run, err)
+		}
+		var at []int64
+		for i, e := range entries {
+			at = append(at, e.At)
+			if text, _, _ := strings.Cut(string(e.Data), "."); text != fmt.Sprint(i) {
+				p.Errorf("event %d of %q is %q", i, run, e.Data)
+			}
+		}
+		if len(at) < len(h.places) || !slices.Equal(at[:len(h.places)], h.places) {
+			p.Errorf("%q has %v, and %v were acknowledged", run, at, h.places)
+		}
+		if h.over && !over || over == slices.Contains(orphans, run) {
+			p.Errorf("%q: over %v, acknowledged %v, somebody's %v", run, over, h.over, !slices.Contains(orphans, run))
+		}
+		places[run.Thread] = append(places[run.Thread], at...)
+		said[run.Thread]++
+		if !over && len(at)%2 == 0 {
+			p.end(run)
+			h.over = true
+		}
+	}
+	for thread, all := range places {
+		slices.Sort(all)
+		if len(slices.Compact(all)) != len(places[thread]) || p.thread(thread).Last < all[len(all)-1] {
+			p.Errorf("a place of %s is given twice, or is beyond the last: %v", thread, all)
+		}
+		if got, err := p.s.Messages(p.Context(), thread, 0, 1<<20); err != nil || len(got) < said[thread] {
+			p.Errorf("%d messages of %s are left, not %d (%v)", len(got), thread, said[thread], err)
+		}
+	}
+}
+
+// Another process is told that the file is in use, and nothing happens to it.
+func TestSQLiteTwice(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	s := openFile(t, path, Config{})
+	lines, cmd := child(t, path)
+	lines.Scan()
+	got := lines.Text()
+	_ = cmd.Wait() // it ends by itself
+	if want := "error sqlite " + path + ": another process has it open: end that one, or name another file"; got != want {
+		t.Errorf("the other one says %q, not %q", got, want)
+	}
+	p := &probe{T: t, s: s}
+	p.tell(p.run("t", "r"), "1")
+	_ = s.Close()
+	lines, _ = child(t, path)
+	if lines.Scan(); lines.Text() != "open" {
+		t.Errorf("when it is free the other one says %q", lines.Text())
+	}
+}

@@ -1,0 +1,234 @@
+package state
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestSQLite(t *testing.T) {
+	contract(t, func(t *testing.T, cfg Config) Store {
+		return openFile(t, filepath.Join(t.TempDir(), "a b?c#%41.db"), cfg)
+	})
+}
+
+func openFile(t testing.TB, path string, cfg Config) *sqliteStore {
+	t.Helper()
+	s, err := SQLite(path, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.(*sqliteStore)
+}
+
+// What is kept is there when the file is opened again, and so is who is nobody's.
+func TestSQLiteReopen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	p := &probe{T: t, s: openFile(t, path, Config{})}
+	a, b, over := p.run("t", "a"), p.run("t", "b"), p.run("u", "\x00over")
+	p.tell(a, "1", "2")
+	p.tell(b, "3")
+	p.told(over, Told{Data: [][]byte{[]byte("1")}, Said: []Message{{ID: "m", At: day(0)}}, Over: true})
+	p.cancel(b)
+	was := p.thread("t")
+	secret, _ := p.s.Secret(t.Context())
+	latest, _ := p.s.Latest(t.Context(), "", "")
+	if err := p.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(path + "*"); err != nil || !slices.Equal(left, []string{path, path + ".lock"}) {
+		t.Errorf("%q are left (%v)", left, err)
+	}
+
+	p.s = openFile(t, path, Config{})
+	p.hears(over, "1:1 over")
+	p.said("u", 0, 9, Message{ID: "m", At: day(0), Seq: 1})
+	if now := p.thread("t"); now != was {
+		t.Errorf("it was %+v, and is %+v", was, now)
+	}
+	if now, err := p.s.Secret(t.Context()); err != nil || !slices.Equal(now, secret) {
+		t.Errorf("the secret is another one (%v)", err)
+	}
+	if now, err := p.s.Latest(t.Context(), "", ""); err != nil || now != latest {
+		t.Errorf("the latest was %q, and is %q (%v)", latest, now, err)
+	}
+	c := p.run("t", "c")
+	if runs, err := p.s.Orphans(t.Context()); err != nil || !slices.Equal(runs, []Ref{a, b}) {
+		t.Errorf("%q are nobody's (%v)", runs, err)
+	}
+	if runs, err := p.s.Orphans(t.Context()); err != nil || len(runs) > 0 {
+		t.Errorf("%q are nobody's again (%v)", runs, err)
+	}
+	if first, canceled := p.told(b, Told{Data: [][]byte{[]byte("4")}, Over: true}); first != 4 || !canceled {
+		t.Errorf("it went on at %d, to be stopped: %v", first, canceled)
+	}
+	p.tell(c, "5")
+	p.hears(a, "1:1 2:2")
+	p.hears(b, "3:3 4:4 over")
+
+	// Who was given them may die as well.
+	if err := p.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.s = openFile(t, path, Config{})
+	if runs, err := p.s.Orphans(t.Context()); err != nil || !slices.Equal(runs, []Ref{a, c}) {
+		t.Errorf("%q are nobody's (%v)", runs, err)
+	}
+}
+
+// Of what was kept before the limits apply as well, a little at a time.
+func TestSQLiteLowered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.db")
+	p := &probe{T: t, s: openFile(t, path, Config{})}
+	for i := range 100 {
+		run := p.run(fmt.Sprint("t", i), "r")
+		p.tell(run, "x")
+		p.end(run)
+	}
+	_ = p.s.Close()
+	p.s = openFile(t, path, Config{Runs: 10})
+	for i := range 10 {
+		p.end(p.run(fmt.Sprint("u", i), "r"))
+	}
+	p.hears(Ref{"t99", "r"}, "unknown")
+	p.hears(Ref{"u0", "r"}, "over")
+	p.hears(Ref{"u9", "r"}, "over")
+	db := p.s.(*sqliteStore).db
+	for table, want := range map[string]int{"thread": 10, "run": 10, "chunk": 0, "message": 0} {
+		var n int
+		if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil || n != want {
+			t.Errorf("there are %d in %s, not %d (%v)", n, table, want, err)
+		}
+	}
+}
+
+func TestSQLiteRefuses(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text")
+	if err := os.WriteFile(text, []byte(strings.Repeat("no database\n", 100)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	other := alter(t, filepath.Join(dir, "other.db"), "CREATE TABLE mine (a)")
+	newer := filepath.Join(dir, "newer.db")
+	_ = openFile(t, newer, Config{}).Close()
+	alter(t, newer, "PRAGMA user_version = 2")
+	open := filepath.Join(dir, "open.db")
+	openFile(t, open, Config{})
+	link := filepath.Join(dir, "link.db")
+	if err := os.Symlink(open, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ path, want string }{
+		{filepath.Join(dir, "no", "s.db"), "there is no directory " + filepath.Join(dir, "no")},
+		{filepath.Join(text, "s.db"), "there is no directory " + text},
+		{dir, "it is a directory"},
+		{text, "it is not a database"},
+		{other, "it is the database of another program"},
+		{newer, "it was written by a later release (schema 2, and this one knows 1)"},
+		{open, "another process has it open"},
+		{link, "another process has it open"},
+	} {
+		s, err := SQLite(c.path, Config{})
+		if err == nil || s != nil || !strings.Contains(err.Error(), "sqlite "+c.path+": "+c.want) {
+			t.Errorf("%s: %v, %v; not %q", c.path, s, err, c.want)
+		}
+	}
+	if data, err := os.ReadFile(text); err != nil || len(data) != 1200 {
+		t.Errorf("what is not ours was changed: %d bytes, %v", len(data), err)
+	}
+	var mode string
+	if err := sqlAt(t, other).QueryRow("PRAGMA journal_mode").Scan(&mode); err != nil || mode != "delete" {
+		t.Errorf("what is not ours was changed: %s, %v", mode, err)
+	}
+}
+
+func TestSQLiteMayNot(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("NOT RUN: the system forbids root nothing")
+	}
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o500); err != nil {
+		t.Fatal(err)
+	}
+	_, err := SQLite(filepath.Join(dir, "s.db"), Config{})
+	if err == nil || !strings.Contains(err.Error(), "it cannot be made: permission denied") {
+		t.Errorf("%v", err)
+	}
+}
+
+func sqlAt(t *testing.T, path string) *sql.DB {
+	t.Helper()
+	var open closers
+	t.Cleanup(func() { _ = open.Close() })
+	db, err := openDB(path, 1, &open, patient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db
+}
+
+func alter(t *testing.T, path, text string) string {
+	t.Helper()
+	if _, err := sqlAt(t, path).Exec(text); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestSQLiteClosed(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
+	p := &probe{T: t, s: s}
+	run := p.run("t", "r")
+	var all sync.WaitGroup
+	told := make(chan error, 8)
+	for range 8 {
+		all.Go(func() {
+			for {
+				if _, _, err := s.Tell(t.Context(), run, Told{Data: [][]byte{[]byte("x")}}); err != nil {
+					told <- err
+					return
+				}
+			}
+		})
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	for range 8 {
+		if err := <-told; !errors.Is(err, errClosed) || !strings.Contains(err.Error(), s.path) {
+			t.Errorf("told when it was closed: %v", err)
+		}
+	}
+	if err := s.Ping(t.Context()); err == nil {
+		t.Error("it is said to be there")
+	}
+}
+
+// A file that was removed keeps nothing any more.
+func TestSQLiteRemoved(t *testing.T) {
+	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
+	if err := os.Remove(s.path); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("ping: %v", err)
+	}
+	if err := os.WriteFile(s.path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "replaced") {
+		t.Errorf("ping: %v", err)
+	}
+}

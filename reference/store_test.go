@@ -1,0 +1,193 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+var errGone = errors.New("the medium is gone")
+
+// A shaky store fails as it is told to.
+type shaky struct {
+	state.Store
+	mu     sync.Mutex
+	gone   bool        // nothing can be done
+	lost   int         // so many times Tell does what it is asked for, and says that it failed
+	orphan []state.Ref // what Orphans lists, once
+}
+
+func (s *shaky) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *shaky) down() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone {
+		return errGone
+	}
+	return nil
+}
+
+func (s *shaky) Begin(ctx context.Context, b state.Beginning) (state.Begun, error) {
+	if err := s.down(); err != nil {
+		return state.Begun{}, err
+	}
+	return s.Store.Begin(ctx, b)
+}
+
+func (s *shaky) Tell(ctx context.Context, ref state.Ref, told state.Told) (int64, bool, error) {
+	if err := s.down(); err != nil {
+		return 0, false, err
+	}
+	first, canceled, err := s.Store.Tell(ctx, ref, told)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lost > 0 && err == nil {
+		s.lost--
+		return 0, false, errGone
+	}
+	return first, canceled, err
+}
+
+func (s *shaky) Thread(ctx context.Context, name string) (state.Thread, error) {
+	if err := s.down(); err != nil {
+		return state.Thread{}, err
+	}
+	return s.Store.Thread(ctx, name)
+}
+
+func (s *shaky) Orphans(context.Context) (refs []state.Ref, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	refs, s.orphan = s.orphan, nil
+	return refs, nil
+}
+
+func onShaky(t *testing.T, name string, f func(k *desk, s *shaky)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := &shaky{Store: state.Memory(state.Config{})}
+		k := newDesk(t, named(t, name), Scripted, Config{State: s})
+		f(k, s)
+		k.close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A store that is gone for a while delays a run; nothing is lost, and nothing told
+// twice.
+func TestStoreComesBack(t *testing.T) {
+	onShaky(t, "runs@2026-04", func(k *desk, s *shaky) {
+		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
+		p := k.start(listen, nil)
+		wait(550 * time.Millisecond)
+		s.set(func() { s.gone = true })
+		wait(5 * time.Second)
+		if got := strings.Count(string(p.bytes()), "_CONTENT\""); got < 4 || got > 7 {
+			k.Errorf("%d deltas were told while the store was gone, which is what it had", got)
+		}
+		refused := k.ask(k.say("prompt", spec.Event{Run: "other", Text: "hi"}))
+		if refused.status != 503 || strings.Contains(string(refused.bytes()), errGone.Error()) {
+			k.Errorf("a run that cannot be kept: %d %s", refused.status, refused.bytes())
+		}
+		if heard := k.ask(listen); heard.status != 503 {
+			k.Errorf("a run that cannot be read: %d", heard.status)
+		}
+		s.set(func() { s.gone = false })
+		<-p.done
+		events := k.events(listen, p)
+		deltas, seen := 0, map[string]bool{}
+		for _, e := range events {
+			if e.Kind == spec.MessageDelta {
+				deltas++
+			}
+			if e.Cursor != "" && seen[e.Cursor] {
+				k.Errorf("cursor %s twice", e.Cursor)
+			}
+			seen[e.Cursor] = true
+		}
+		if deltas != 20 || events[len(events)-1].Kind != spec.RunEnd {
+			k.Errorf("%d deltas: %s", deltas, kinds(events))
+		}
+	})
+}
+
+// A store that did what it was asked for and could not say so is not asked again.
+func TestLostAnswers(t *testing.T) {
+	onShaky(t, "runs@2026-04", func(k *desk, s *shaky) {
+		for lost := 1; lost <= 3; lost++ {
+			s.set(func() { s.lost = lost })
+			events := k.hear("prompt", spec.Event{Text: "conformance:slow 3 300"})
+			var said strings.Builder
+			for _, e := range events {
+				if e.Kind == spec.MessageDelta {
+					said.WriteString(e.Text)
+				}
+			}
+			if said.String() != "1 2 3 " || events[len(events)-1].Kind != spec.RunEnd {
+				k.Errorf("%d answers lost: %q, %s", lost, said.String(), kinds(events))
+			}
+		}
+	})
+}
+
+// An answer that cannot be remembered does not end well: the client would count on
+// being remembered.
+func TestNotRemembered(t *testing.T) {
+	for _, name := range []string{"agentscope@1.1", "agkit@0.0.10"} {
+		onShaky(t, name, func(k *desk, s *shaky) {
+			req := k.say("prompt", spec.Event{Run: "run-1", Text: "conformance:slow 3 100"})
+			p := k.start(req, nil)
+			wait(150 * time.Millisecond)
+			s.set(func() { s.gone = true })
+			<-p.done
+			events := k.events(req, p)
+			if last(events, spec.RunEnd).Err == nil || last(events, spec.RunError).Err != nil {
+				k.Errorf("%s: %s", name, kinds(events))
+			}
+		})
+	}
+}
+
+// Runs that nobody plays any more are ended, and whoever listens is told.
+func TestOrphans(t *testing.T) {
+	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
+		onShaky(t, d.Name, func(k *desk, s *shaky) {
+			ref := k.s.ref(k.thread, "run-7")
+			if _, err := s.Begin(t.Context(), state.Beginning{Ref: ref, Owner: k.user, At: time.Now(), Logged: true}); err != nil {
+				t.Fatal(err)
+			}
+			begun := k.s.spell(&spec.Event{Kind: spec.RunStart, Thread: k.thread, Run: "run-7"})
+			if _, _, err := s.Tell(t.Context(), ref, state.Told{Data: [][]byte{begun}}); err != nil {
+				t.Fatal(err)
+			}
+			listen := k.say("listen", spec.Event{Run: "run-7"})
+			p := k.start(listen, nil)
+			wait(10 * time.Millisecond)
+			if got := kinds(k.events(listen, p)); got != "run.start" {
+				t.Errorf("before: %s", got)
+			}
+			s.set(func() { s.orphan = []state.Ref{ref, {Thread: "nobody@1/x", Run: "r"}} })
+			<-p.done
+			events := k.events(listen, p)
+			if got := kinds(events); !strings.HasSuffix(got, "run.error") || last(events, spec.RunError).Text != errOrphan.text {
+				t.Errorf("after: %s", fmt.Sprint(got))
+			}
+		})
+	})
+}

@@ -1,0 +1,182 @@
+package reference
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// as asks as somebody else; "" sends no credentials.
+func (k *desk) as(user string, req spec.Request) *tape {
+	before := k.user
+	defer func() { k.user = before }()
+	k.user = user
+	return k.ask(req)
+}
+
+// A book knows bob and no other.
+type book struct{}
+
+func (book) Who(_ context.Context, token string) (string, bool) { return "bob", token == "bobs-token" }
+
+// Whoever has no credentials is asked for them where the document wants any, and
+// everywhere if there are users to tell apart; health is for all.
+func TestCredentials(t *testing.T) {
+	each(t, func(t *testing.T, d *dialect.Dialect) {
+		asking, _ := d.Phrase("prompt")
+		for _, c := range []struct {
+			cfg   Config
+			token string
+			want  int // 0: what credentials would have got
+		}{
+			{Config{}, "", 401}, {Config{}, "anyone", 0},
+			{Config{Users: book{}}, "", 401}, {Config{Users: book{}}, "anyone", 401}, {Config{Users: book{}}, "bobs-token", 0},
+		} {
+			k := newDesk(t, d, Scripted, c.cfg)
+			p := k.as(c.token, k.say("prompt", spec.Event{Run: "run-1", Text: "hi"}))
+			wanted := c.want == 401 && (asking.Secured || c.cfg.Users != nil)
+			if wanted != (p.status == 401) || wanted != (p.header.Get("WWW-Authenticate") == "Bearer") || !wanted && p.status/100 != 2 {
+				t.Errorf("users %v, token %q: %d %v", c.cfg.Users != nil, c.token, p.status, p.header)
+			}
+			if o, ok := d.Phrase("health"); ok {
+				if p := k.as("", k.say("health", spec.Event{})); p.status != 200 {
+					t.Errorf("%s without credentials: %d", o.Name, p.status)
+				}
+			}
+			k.close()
+		}
+	})
+}
+
+// Another user's conversation is told to nobody else, and cannot be touched.
+func TestOwner(t *testing.T) {
+	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
+		k := newDesk(t, d, Scripted, Config{})
+		defer k.close()
+		listen := k.prompt("prompt", spec.Event{Run: "run-1", Text: "conformance:text secret words"})
+		heard := k.events(listen, k.ask(listen))
+		for name, req := range map[string]spec.Request{
+			"listen": listen, "listen from a cursor": k.say("listen", spec.Event{Run: "run-1", Cursor: heard[0].Cursor}),
+			"cancel": k.say("cancel", spec.Event{Run: "run-1"}), "prompt": k.say("prompt", spec.Event{Run: "run-2", Text: "hi"}),
+			"history": k.say("history", spec.Event{}),
+		} {
+			p := k.as("eve", req)
+			if p.status != 403 || strings.Contains(string(p.bytes()), "secret") || !strings.Contains(p.header.Get("Content-Type"), "problem+json") {
+				t.Errorf("%s of another user: %d %s", name, p.status, p.bytes())
+			}
+		}
+		latest := spec.Request{Method: "GET", Target: "/history"}
+		if p := k.as("eve", latest); p.status != 200 || strings.Contains(string(p.bytes()), "secret") || !strings.Contains(string(p.bytes()), `"threadId":null`) {
+			t.Errorf("the latest history of a user without any: %d %s", p.status, p.bytes())
+		}
+		if p := k.ask(latest); !strings.Contains(string(p.bytes()), firstThread) {
+			t.Errorf("the latest history: %d %s", p.status, p.bytes())
+		}
+	})
+}
+
+// A user has so many streams at once; others have theirs, and one that ends makes room.
+func TestStreamLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{Streams: 2}})
+		defer k.close()
+		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
+		first, second := k.start(listen, nil), k.start(listen, nil)
+		wait(50 * time.Millisecond)
+		if p := k.ask(listen); p.status != http.StatusTooManyRequests || p.header.Get("Retry-After") == "" || strings.Contains(p.header.Get("Content-Type"), "event-stream") ||
+			!strings.Contains(string(p.bytes()), "AGENT_SSE_CONNECTION_LIMIT") {
+			t.Errorf("one too many: %d %v %s", p.status, p.header, p.bytes())
+		}
+		if p := k.as("eve", k.say("prompt", spec.Event{Run: "r", Text: "hi", Thread: "550e8400-e29b-41d4-a716-446655440007"})); p.status != 202 {
+			t.Errorf("another user: %d", p.status)
+		}
+		first.leave()
+		<-first.done
+		third := k.start(listen, nil)
+		<-second.done
+		<-third.done
+		if third.status != 200 {
+			t.Errorf("after one has left: %d", third.status)
+		}
+	})
+}
+
+// What was said is told by day, newest day first.
+func TestHistory(t *testing.T) {
+	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
+		today := time.Date(2026, 3, 14, 23, 0, 0, 0, time.UTC)
+		k := newDesk(t, d, Scripted, Config{Now: func() time.Time { return today }})
+		defer k.close()
+		for i := range 3 {
+			k.hear("prompt", spec.Event{Run: fmt.Sprint("run-", i), Text: fmt.Sprint("conformance:text answer ", i)})
+			today = today.AddDate(0, 0, 2)
+		}
+		for _, c := range []struct{ before, day, more, holds string }{
+			{"", "2026-03-18", "true", "answer 2"}, {"2026-03-18", "2026-03-16", "true", "answer 1"}, {"2026-03-17", "2026-03-16", "true", "answer 1"},
+			{"2026-03-16", "2026-03-14", "false", "answer 0"}, {"2026-03-14", "", "false", ""}, {"0001-01-01", "", "false", ""},
+		} {
+			req := k.say("history", spec.Event{Day: c.before})
+			p := k.ask(req)
+			events := k.events(req, p)
+			if p.status != 200 || len(events) != 1 {
+				t.Fatalf("before %q: %d %s", c.before, p.status, p.bytes())
+			}
+			e := events[0]
+			if e.Day != c.day || e.More != c.more || !strings.Contains(string(p.bytes()), c.holds) || (len(e.Parts) == 2) != (c.day != "") {
+				t.Errorf("before %q: %s", c.before, p.bytes())
+			}
+		}
+		if p := k.ask(spec.Request{Method: "GET", Target: "/history?threadId=" + k.thread + "&before=yesterday"}); p.status != 422 {
+			t.Errorf("before yesterday: %d", p.status)
+		}
+	})
+}
+
+// A tool's result is a message of the history; a call by itself is none.
+func TestHistoryOfTools(t *testing.T) {
+	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+	defer k.close()
+	k.hear("prompt", spec.Event{Text: `conformance:tool {"a":1}`})
+	req := k.say("history", spec.Event{})
+	var roles []string
+	for _, m := range k.events(req, k.ask(req))[0].Parts {
+		roles = append(roles, m.Role+" "+m.Text)
+	}
+	want := `user conformance:tool {"a":1}; tool {"found":true}; assistant I have looked it up.`
+	if got := strings.Join(roles, "; "); got != want {
+		t.Errorf("the history is %s, want %s", got, want)
+	}
+}
+
+// EventSource sends no header, and is told by a status that there is no more.
+func TestEventSource(t *testing.T) {
+	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{EventSource: true})
+	defer k.close()
+	listen := k.prompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
+	heard := k.events(listen, k.ask(listen))
+	cursor := heard[len(heard)-1].Cursor
+	with := func(req spec.Request, query string) spec.Request {
+		req.Target += "&" + query
+		return req
+	}
+	for _, c := range []struct {
+		req  spec.Request
+		want int
+	}{
+		{listen, 401}, {with(listen, "access_token=ada"), 200}, {with(listen, "access_token=eve"), 403},
+		{with(k.say("listen", spec.Event{Run: "run-1", Cursor: cursor}), "access_token=ada"), 204},
+		{with(k.say("listen", spec.Event{Run: "run-1", Cursor: heard[0].Cursor}), "access_token=ada"), 200},
+		{with(k.say("cancel", spec.Event{Run: "run-1"}), "access_token=ada"), 401},
+	} {
+		if p := k.as("", c.req); p.status != c.want {
+			t.Errorf("%s: %d, want %d", c.req.Target, p.status, c.want)
+		}
+	}
+}

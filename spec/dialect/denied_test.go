@@ -1,0 +1,69 @@
+package dialect
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// What a request is refused with depends on why, and on what it carries; who asked is
+// heard as it was said.
+func TestDenied(t *testing.T) {
+	d, err := Named("runs@2026-03") // by way of the version that it extends
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := spec.Event{Thread: "t", Run: "r"}
+	for _, c := range []struct {
+		phrase, cursor string
+		why            spec.Denial
+		want           string
+	}{
+		{"prompt", "", spec.DeniedNobody, "runs.auth.create-401 [401] false; "},
+		{"prompt", "", spec.DeniedCrowd, ""},
+		{"listen", "", spec.DeniedOther, "runs.auth.events-403 [403] false; runs.auth.plain [] true; "},
+		{"listen", "1-0", spec.DeniedOther, "runs.auth.events-403 [403] false; runs.auth.events-403-cursor [403] false; runs.auth.plain [] true; "},
+		{"listen", "", spec.DeniedCrowd, "runs.stream.limit-429 [429] false; runs.stream.limit-plain [] true; runs.errors.code-sse-limit [] false; "},
+		{"cancel", "", spec.DeniedStranger, "runs.auth.bad-token [401] false; "},
+		{"history", "", spec.DeniedOther, "runs.auth.more-403 [403 404] false; "},
+	} {
+		said.Cursor = c.cursor
+		r, err := d.Say(c.phrase, said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Who = spec.OtherUser
+		e, got := d.Hear(r), ""
+		for _, demand := range e.Denied[c.why] {
+			got += fmt.Sprintf("%s %v %v; ", demand.Law, demand.Status, demand.Plain)
+		}
+		if got != c.want || e.Who != spec.OtherUser {
+			t.Errorf("%s, cursor %q, %s: asked by %q, %s", c.phrase, c.cursor, c.why, e.Who, got)
+		}
+		if o := d.Operation(r); !o.Secured {
+			t.Errorf("%s wants no credentials", o.Name)
+		}
+	}
+}
+
+// The documents that want credentials say how those are refused who have none, and no
+// other does.
+func TestSecured(t *testing.T) {
+	all, err := All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secured := 0
+	for _, d := range all {
+		if d.Secured() != d.Denies(spec.DeniedNobody) || d.Secured() != d.Denies(spec.DeniedOther) {
+			t.Errorf("%s wants credentials: %v; it says what comes without: %v, to others: %v", d.Name, d.Secured(), d.Denies(spec.DeniedNobody), d.Denies(spec.DeniedOther))
+		}
+		if d.Secured() {
+			secured++
+		}
+	}
+	if secured != 2 {
+		t.Errorf("%d documents want credentials", secured)
+	}
+}

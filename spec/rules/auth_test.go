@@ -1,0 +1,57 @@
+package rules_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// Each requirement about who may ask, and how much, gets its verdict by itself: what is
+// right of one does not make another right, and a refusal that proves nothing passes
+// nothing.
+func TestAdmission(t *testing.T) {
+	d, err := dialect.Named("runs@2026-04")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"auth-good": `bad-token passed, cancel-401 passed, cancel-403 passed, create-401 passed, events-401 passed,
+			events-403 passed, events-403-cursor passed, more-401 passed, more-403 passed, own-history passed, plain passed`,
+		"auth-bad-let-in":        "create-401 failed, events-403 failed, events-403-cursor failed, plain failed",
+		"auth-bad-wrong-status":  "bad-token warned, cancel-403 failed, create-401 failed, events-403 failed, plain passed",
+		"auth-bad-stream":        "events-401 passed, plain failed",
+		"auth-bad-history":       "own-history failed",
+		"auth-good-legal":        "more-403 passed, own-history passed",
+		"auth-good-legal-closed": "",
+		"limit-good":             "code-sse-limit passed, limit-429 passed, limit-frees passed, limit-plain passed",
+		"limit-bad-one-more":     "code-sse-limit warned, limit-429 failed, limit-plain failed",
+		"limit-bad-code":         "code-sse-limit warned, limit-429 passed, limit-frees passed, limit-plain failed",
+		"limit-bad-stays-full":   "code-sse-limit passed, limit-429 passed, limit-frees warned, limit-plain passed",
+		"limit-good-legal":       "",
+	} {
+		h, _ := hear(t, "testdata/"+file+".txtar")
+		got := map[string]spec.Verdict{}
+		for _, r := range h.Results {
+			for _, law := range r.Duty.Laws {
+				id := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(law.ID, "runs.auth."), "runs.stream."), "runs.errors.")
+				if about := strings.HasPrefix(law.ID, "runs.auth.") || strings.Contains(law.ID, "limit-") || strings.HasSuffix(law.ID, "sse-limit"); about && r.On(law) > spec.Silent {
+					got[id] = max(got[id], r.On(law))
+				}
+			}
+		}
+		var lines []string
+		for _, id := range slices.Sorted(maps.Keys(got)) {
+			lines = append(lines, id+" "+got[id].String())
+		}
+		if is, wanted := strings.Join(lines, ", "), strings.Join(strings.Fields(want), " "); is != wanted {
+			t.Errorf("%s:\n got %s\nwant %s", file, is, wanted)
+		}
+	}
+	if !slices.ContainsFunc(d.Operations(), func(o *dialect.Operation) bool { return o.Secured }) || !d.Secured() {
+		t.Error("the document wants credentials, and the dialect does not know it")
+	}
+}

@@ -1,0 +1,200 @@
+package rules
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// settled is how long after the end of a run its history may be incomplete, and how
+// long which conversation is the latest may be in doubt.
+const settled = 5 * time.Second
+
+// A chronicle is what a conversation shows of the runs that were asked for, and of
+// what the server has kept of them.
+type chronicle struct {
+	runs  []*record
+	reads []*reading
+
+	attentive bool             // what is said is wanted as well
+	tellings  map[string]*tale // run → how it was told
+	ask       spec.Event       // the exchange that is being told
+	read      *reading         // it asks for a history
+	tale      *tale            // it tells a run
+	words     *answer          // it tells it from the start
+}
+
+// A record is one run that was accepted.
+type record struct {
+	ask, accepted spec.Event
+	again         bool // it was asked for more than once: by which words nobody can say
+	tale
+}
+
+// A tale is how a run was told.
+type tale struct {
+	end     spec.Event // the first event that ended it; of no kind: nobody heard one
+	results int        // of tools
+	words   *answer    // nil if it was not heard from its start to its end
+}
+
+// A reading is one history that was asked for, and what came.
+type reading struct {
+	ask, answer, body, closed spec.Event
+}
+
+// histories lets a rule judge the chronicle when the conversation is over.
+func histories(judge func(p *spec.Pass, c *chronicle)) watch {
+	return func(p *spec.Pass) func(spec.Event) { return chronicles(p, judge, false) }
+}
+
+func chronicles(p *spec.Pass, judge func(p *spec.Pass, c *chronicle), attentive bool) func(spec.Event) {
+	c := &chronicle{attentive: attentive, tellings: map[string]*tale{}}
+	return func(e spec.Event) {
+		if e.Kind != "" {
+			c.hear(e)
+			return
+		}
+		for _, r := range c.runs {
+			if told := c.tellings[run(r.ask)]; told != nil {
+				r.tale = *told
+			}
+		}
+		judge(p, c)
+	}
+}
+
+func (c *chronicle) hear(e spec.Event) {
+	switch {
+	case e.Kind == spec.Asked:
+		c.ask, c.read, c.tale, c.words = e, nil, nil, nil
+		if e.Name == "history" && e.Whole() {
+			c.read = &reading{ask: e}
+			c.reads = append(c.reads, c.read)
+		}
+	case c.read != nil:
+		c.reads[len(c.reads)-1].hear(e)
+	case e.Kind == spec.RunAccepted:
+		c.accept(e)
+	case e.Kind == spec.Answered && e.Streams() && e.HTTP/100 == 2 && c.ask.Whole() && c.ask.Run != "":
+		c.listen()
+	case c.tale != nil && e.Frame() && (e.Run == "" || e.Run == c.ask.Run):
+		c.tell(e)
+	}
+}
+
+func (r *reading) hear(e spec.Event) {
+	switch e.Kind {
+	case spec.Answered:
+		r.answer = e
+	case spec.Closed:
+		r.closed = e
+	default:
+		r.body = e
+	}
+}
+
+func (c *chronicle) accept(e spec.Event) {
+	if !c.ask.Whole() || c.ask.Run == "" || c.ask.Thread == "" {
+		return
+	}
+	for _, r := range c.runs {
+		if run(r.ask) == run(c.ask) {
+			r.again = true
+			return
+		}
+	}
+	c.runs = append(c.runs, &record{ask: c.ask, accepted: e})
+}
+
+func (c *chronicle) listen() {
+	if c.tale = c.tellings[run(c.ask)]; c.tale == nil {
+		c.tale = &tale{}
+		c.tellings[run(c.ask)] = c.tale
+	}
+	if c.attentive && c.ask.Cursor == "" && c.tale.words == nil {
+		c.words = &answer{ask: c.ask}
+	}
+}
+
+func (c *chronicle) tell(e spec.Event) {
+	if e.Kind == spec.ToolResult && c.tale.end.Kind == "" {
+		c.tale.results++
+	}
+	if c.words != nil {
+		c.words.hear(e)
+	}
+	if !terminal(e) {
+		return
+	}
+	if c.words != nil {
+		c.tale.words, c.words = c.words, nil
+	}
+	if c.tale.end.Kind == "" || e.At < c.tale.end.At {
+		c.tale.end = e
+	}
+}
+
+// who is what a request says of who asks. A client that says nothing of it is always
+// the same.
+func who(ask spec.Event) string {
+	return ask.Header.Get("Authorization") + "\x00" + ask.Header.Get("Cookie")
+}
+
+// page is the history that came, if one did.
+func (r *reading) page() (spec.Event, bool) {
+	return r.body, r.answer.HTTP/100 == 2 && r.body.Kind == spec.History
+}
+
+// unknown says that the server denied the thread that was asked for.
+func (r *reading) unknown() bool { return r.answer.HTTP == 404 || r.answer.HTTP == 410 }
+
+// latest is the page of the latest day of a thread, if that came of r.
+func (r *reading) latest(thread string) (spec.Event, bool) {
+	page, ok := r.page()
+	return page, ok && r.ask.Day == "" && page.Thread == thread
+}
+
+// partsOf are the messages of a kind on a page.
+func partsOf(page spec.Event, k spec.Kind) (all []spec.Event) {
+	for _, part := range page.Parts {
+		if part.Kind == k {
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// ended says that a run had ended well, so long before at.
+func (r *record) ended(at, before time.Duration) bool {
+	return !r.again && r.end.Kind == spec.RunEnd && r.end.At+before <= at
+}
+
+// served says that some history was told in the conversation: there is such a thing.
+func (c *chronicle) served() bool {
+	for _, r := range c.reads {
+		if _, ok := r.page(); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// repeats says that a message of a history holds what a user said. Somebody who sent
+// blocks may find them joined by whatever: spaces do not count, and more may be
+// there. But a text it is, and not the JSON that held it.
+func repeats(content, said string) bool {
+	if content == said {
+		return true
+	}
+	trimmed := strings.TrimSpace(content)
+	if trimmed != "" && strings.ContainsRune(`{["`, rune(trimmed[0])) && json.Valid([]byte(trimmed)) {
+		return false
+	}
+	return strings.Contains(squeezed(content), squeezed(said))
+}
+
+// squeezed is a text without its spaces.
+func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }

@@ -1,0 +1,124 @@
+package suites
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// sayWho are the header fields that say who asks, wherever they are given; so does any
+// that the second user has too.
+var sayWho = []string{"Authorization", "Cookie", "X-Api-Key", "Api-Key"}
+
+// anybody is sent where the document wants credentials and nobody said which. What a
+// server does without them is then not judged.
+const anybody = "Bearer streamassay"
+
+// saysWho says whether a header field is a credential of this target.
+func (t *Target) saysWho(name string) bool {
+	return slices.Contains(sayWho, textproto.CanonicalMIMEHeaderKey(name)) || t.Other.Has(name)
+}
+
+// knowsUser says whether it was told who the user is.
+func (t *Target) knowsUser() bool {
+	return t.Base != nil && t.Base.User != nil || slices.ContainsFunc(t.Header, func(f spec.Field) bool { return t.saysWho(f.Name) })
+}
+
+// header is what goes with every request of somebody.
+func (t *Target) header(who spec.Who, ids *rand.Rand) spec.Header {
+	header := spec.Header{}
+	for _, f := range t.Header {
+		switch {
+		case who == spec.TheUser || !t.saysWho(f.Name):
+			header = append(header, f)
+		case who == spec.Stranger:
+			header = append(header, spec.Field{Name: f.Name, Value: garbage(f.Value, ids)})
+		}
+	}
+	switch {
+	case who == spec.OtherUser:
+		header = append(header, t.Other...)
+	case who == spec.TheUser && !t.knowsUser() && t.Dialect.Secured():
+		header = append(header, spec.Field{Name: "Authorization", Value: anybody})
+	case who == spec.Stranger && t.Base.User != nil && !header.Has("Authorization"):
+		header = append(header, spec.Field{Name: "Authorization", Value: garbage("Basic x", ids)})
+	}
+	return header
+}
+
+// garbage is a credential of the same make that nobody handed out: scheme and names
+// stay.
+func garbage(value string, ids *rand.Rand) string {
+	wrong := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
+	if scheme, _, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
+		if strings.EqualFold(scheme, "Basic") {
+			return scheme + " " + base64.StdEncoding.EncodeToString([]byte(wrong()+":"+wrong()))
+		}
+		return scheme + " " + wrong()
+	}
+	if !strings.Contains(value, "=") {
+		return wrong()
+	}
+	var pairs []string
+	for pair := range strings.SplitSeq(value, ";") {
+		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		pairs = append(pairs, name+"="+wrong())
+	}
+	return strings.Join(pairs, "; ")
+}
+
+// clients are who can ask in a conversation.
+func (t *Target) clients(ids *rand.Rand) (map[spec.Who]*wire.Client, error) {
+	cfg := t.wire()
+	cfg.Header = t.header(spec.TheUser, ids)
+	user, err := wire.Dial(cfg)
+	if err != nil {
+		return nil, err
+	}
+	all := map[spec.Who]*wire.Client{spec.TheUser: user}
+	for _, who := range []spec.Who{spec.OtherUser, spec.Nobody, spec.Stranger} {
+		if all[who], err = user.As(t.header(who, ids)); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// checkUsers finds what is wrong with what it was told of its users.
+func (t *Target) checkUsers() error {
+	if len(t.Other) == 0 {
+		return nil
+	}
+	if !t.knowsUser() {
+		return errors.New("other headers: a second user needs a first: give the credentials of both")
+	}
+	same := t.Base == nil || t.Base.User == nil
+	for _, f := range t.Header {
+		same = same && (!t.saysWho(f.Name) || slices.Contains(t.Other, f))
+	}
+	if same {
+		return errors.New("other headers: they are the credentials of the first user")
+	}
+	return nil
+}
+
+// told says whether the target was told what a scenario about who may ask, or how much,
+// has to know; or what is missing.
+func (t *Target) told(s Scenario) (missing string) {
+	switch {
+	case (s.Denied == spec.DeniedNobody || s.Denied == spec.DeniedStranger) && !t.knowsUser():
+		return "nobody said what the user's credentials are"
+	case s.Denied == spec.DeniedOther && len(t.Other) == 0:
+		return "nobody said who a second user is"
+	case s.Denied == spec.DeniedCrowd && t.Streams == 0:
+		return "nobody said how many streams a user may have open"
+	}
+	return ""
+}
