@@ -27,8 +27,8 @@ func (s *Server) run(c *call) {
 		return
 	}
 	if !c.o.Streams {
-		if _, accepted, ok := s.open(c, fresh); ok {
-			s.answer(c, accepted)
+		if _, begun, ok := s.open(c, fresh); ok {
+			s.accept(c, begun)
 		}
 		return
 	}
@@ -46,12 +46,12 @@ func (s *Server) run(c *call) {
 	}
 }
 
-// open starts a run, unless it was asked for before, and says how it was accepted.
+// open starts a run, unless it was asked for before, and says what the store found.
 // ok is false where it was refused; fresh says that the run's id was made here.
-func (s *Server) open(c *call, fresh bool) (r *run, accepted spec.Event, ok bool) {
+func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) {
 	if !s.enter() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
-		return nil, accepted, false
+		return nil, begun, false
 	}
 	now := s.cfg.Now()
 	r = &run{ref: s.ref(c.ask.Thread, c.ask.Run), id: c.ask.Run}
@@ -68,15 +68,10 @@ func (s *Server) open(c *call, fresh bool) (r *run, accepted spec.Event, ok bool
 	}
 	if err != nil {
 		s.failed(c, err)
-		return nil, accepted, false
-	}
-	made := begun.Made || begun.Again && begun.First == 1 // asked again, the answer is the same
-	accepted = spec.Event{
-		Kind: spec.RunAccepted, Thread: c.ask.Thread, Run: c.ask.Run, ID: begun.Task,
-		Created: cmp.Or(c.o.Stamp(spec.RunAccepted, "created", begun.At), strconv.FormatBool(made)),
+		return nil, begun, false
 	}
 	if begun.Again {
-		return nil, accepted, true
+		return nil, begun, true
 	}
 	r.ctx, r.cancel = context.WithCancelCause(s.ctx)
 	late := time.AfterFunc(s.cfg.Limits.Run, func() { r.cancel(errLate) })
@@ -89,7 +84,16 @@ func (s *Server) open(c *call, fresh bool) (r *run, accepted spec.Event, ok bool
 		defer s.hub.leave(r)
 		s.play(r, turn)
 	}()
-	return r, accepted, true
+	return r, begun, true
+}
+
+// accept says that a run will be told elsewhere.
+func (s *Server) accept(c *call, begun state.Begun) {
+	made := begun.Made || begun.Again && begun.First == 1 // asked again, the answer is the same
+	s.answer(c, spec.Event{
+		Kind: spec.RunAccepted, Thread: c.ask.Thread, Run: c.ask.Run, ID: begun.Task,
+		Created: cmp.Or(c.o.Stamp(spec.RunAccepted, "created", begun.At), strconv.FormatBool(made)),
+	})
 }
 
 // ref names a run in the store, which other dialects may share.
@@ -194,7 +198,7 @@ func (s *Server) perform(r *run, turn Turn, t *teller, on paper) (final spec.Eve
 		if e.Kind == spec.RunEnd || e.Kind == spec.RunError {
 			return e
 		}
-		t.hear(e)
+		t.listen(&e)
 		on.keep(t.said.take())
 	}
 	if cause := context.Cause(r.ctx); cause != nil {

@@ -80,7 +80,7 @@ func (r *recorder) end(id string) {
 
 // call takes the events of a call. One that is whole is a message of its own, which
 // is no part of the history that users see.
-func (r *recorder) call(e spec.Event) {
+func (r *recorder) call(e *spec.Event) {
 	if r.calls == nil {
 		r.calls = map[string]*state.Call{}
 	}
@@ -104,7 +104,7 @@ func (r *recorder) call(e spec.Event) {
 	})
 }
 
-func (r *recorder) result(e spec.Event) {
+func (r *recorder) result(e *spec.Event) {
 	r.done = append(r.done, state.Message{
 		ID: e.Message, Run: r.run, Role: roleTool, Text: e.Text, Name: e.Name, Call: e.Call, At: r.now(),
 	})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/streamassay/streamassay/reference/identity"
+	"github.com/streamassay/streamassay/reference/meter"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -21,13 +22,14 @@ type call struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	o    *dialect.Operation
+	lost bool   // it asks for nothing that there is: o only says how it is refused
 	user string // whose it is; "" is anybody's
 	ask  spec.Event
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{w: w, r: r, o: s.asks}
+	c := &call{w: w, r: r, o: s.asks, lost: true}
 	if !s.enter() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
 		return
@@ -47,6 +49,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.missing(c, req)
 		return
 	}
+	c.lost = false
 	if c.user, ok = s.who(c); !ok {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		s.refuse(c, http.StatusUnauthorized, "", "a bearer token is needed, as header Authorization")
@@ -128,7 +131,7 @@ func (s *Server) operation(req *spec.Request) *dialect.Operation {
 // another path.
 func (s *Server) missing(c *call, req spec.Request) {
 	var allowed []string
-	c.o = s.asks
+	c.o, c.lost = s.asks, true
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		other := spec.Request{Method: method, Target: req.Target}
 		if o := s.operation(&other); o != nil {
@@ -189,7 +192,11 @@ func (s *Server) crowded(c *call) {
 func (s *Server) answer(c *call, e spec.Event) { s.send(c, c.o.Answer(e)) }
 
 func (s *Server) send(c *call, a dialect.Answer) {
-	s.count.Answered(c.o.Name, a.Status)
+	name := c.o.Name
+	if c.lost {
+		name = meter.Other
+	}
+	s.count.Answered(name, a.Status)
 	w := c.w
 	if a.Media != "" {
 		media := a.Media

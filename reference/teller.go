@@ -19,7 +19,7 @@ type teller struct {
 	now         func() time.Time
 	add         func(*spec.Event) // tells one event, which it does not keep
 	said        recorder
-	out         spec.Event // the event that is told
+	next, out   spec.Event // what is told next, and as it is told: here, for they are large
 
 	created     string // when the run began, as the dialect spells it
 	seq         int64
@@ -45,7 +45,9 @@ func (v *voice) teller(thread, run string, now func() time.Time, add func(*spec.
 }
 
 // hear takes what the agent says. Nothing counts after the end.
-func (t *teller) hear(e spec.Event) {
+func (t *teller) hear(e spec.Event) { t.listen(&e) }
+
+func (t *teller) listen(e *spec.Event) {
 	if t.over {
 		return
 	}
@@ -57,13 +59,13 @@ func (t *teller) hear(e spec.Event) {
 	}
 	switch e.Kind {
 	case spec.MessageStart, spec.ReasoningStart:
-		t.message(e)
+		t.message(e.Kind, e.Message, e.Role, e.Type)
 	case spec.MessageDelta, spec.ReasoningDelta:
 		t.delta(e)
 	case spec.ContentPart, spec.ContentEnd:
 		t.content(e)
 	case spec.MessageEnd, spec.ReasoningEnd:
-		t.end(t.message(e))
+		t.end(t.message(e.Kind, e.Message, e.Role, e.Type))
 	case spec.ToolStart, spec.ToolDelta, spec.ToolEnd:
 		t.invoke(e)
 	case spec.ToolResult:
@@ -74,15 +76,15 @@ func (t *teller) hear(e spec.Event) {
 	case spec.RunEnd, spec.RunError:
 		t.finish(e)
 	case spec.RunProgress, spec.StepStart, spec.StepEnd:
-		if t.op.Has(e) {
+		if t.op.Has(*e) {
 			t.say(e)
 		}
 	}
 }
 
 // say tells an event with what all events carry.
-func (t *teller) say(e spec.Event) {
-	t.out = e
+func (t *teller) say(e *spec.Event) {
+	t.out = *e
 	t.out.Thread, t.out.Run = t.thread, t.run
 	t.out.Seq = strconv.FormatInt(t.seq, 10)
 	if t.out.Kind.Thing() == "run" {
@@ -99,47 +101,49 @@ func (t *teller) begin() {
 	if t.op.Has(start) {
 		for range t.times {
 			t.seq = 0 // it is the same event each time
-			t.say(start)
+			t.say(&start)
 		}
 	}
 	if t.progress {
-		t.say(spec.Event{Kind: spec.RunProgress})
+		t.say(&spec.Event{Kind: spec.RunProgress})
 	}
 }
 
 // message is the open message that e is about; it is opened if there is none.
-func (t *teller) message(e spec.Event) *message {
-	i := slices.IndexFunc(t.open, func(m *message) bool { return m.start.Message == e.Message })
+func (t *teller) message(k spec.Kind, id, role, kind string) *message {
+	i := slices.IndexFunc(t.open, func(m *message) bool { return m.start.Message == id })
 	if i >= 0 {
 		return t.open[i]
 	}
-	kind := spec.MessageStart
-	if e.Kind.Thing() == "reasoning" {
-		kind = spec.ReasoningStart
+	starts := spec.MessageStart
+	if k.Thing() == "reasoning" {
+		starts = spec.ReasoningStart
 	}
-	m := &message{start: spec.Event{Kind: kind, Message: e.Message, Role: e.Role, Type: e.Type}}
+	m := &message{start: spec.Event{Kind: starts, Message: id, Role: role, Type: kind}}
 	t.open = append(t.open, m)
 	if t.opens {
-		t.say(m.start)
+		t.say(&m.start)
 	}
 	return m
 }
 
-// about is an event of a kind about a content of the message, the next one.
-func (m *message) about(k spec.Kind) spec.Event {
-	return spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
+// about makes e an event of a kind about a content of the message, the next one.
+func (m *message) about(e *spec.Event, k spec.Kind) {
+	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
 }
 
-func (t *teller) delta(e spec.Event) {
-	m := t.message(spec.Event{Kind: e.Kind, Message: e.Message, Role: e.Role})
+func (t *teller) delta(e *spec.Event) { t.piece(e.Kind, e.Message, e.Role, e.Text) }
+
+func (t *teller) piece(k spec.Kind, id, role, text string) {
+	m := t.message(k, id, role, "")
 	m.under = true
-	m.text.WriteString(e.Text)
-	if e.Kind.Thing() == "message" {
-		t.said.text(e.Message, e.Text)
+	m.text.WriteString(text)
+	if k.Thing() == "message" {
+		t.said.text(id, text)
 	}
-	piece := m.about(e.Kind)
-	piece.Text = e.Text
-	t.say(piece)
+	m.about(&t.next, k)
+	t.next.Text = text
+	t.say(&t.next)
 }
 
 // settle ends the text under way. Where messages are not announced their texts
@@ -148,10 +152,11 @@ func (t *teller) settle(m *message) {
 	if !m.under {
 		return
 	}
-	whole := m.about(spec.ContentEnd)
+	var whole spec.Event
+	m.about(&whole, spec.ContentEnd)
 	whole.Type, whole.Text = "text", m.text.String()
 	if t.whole {
-		t.say(whole)
+		t.say(&whole)
 	}
 	if t.opens {
 		m.parts = append(m.parts, whole)
@@ -162,22 +167,23 @@ func (t *teller) settle(m *message) {
 
 // content takes a content in one piece. What is no text, and has no word, is
 // answered as text: its address, on a line of its own.
-func (t *teller) content(e spec.Event) {
-	m := t.message(spec.Event{Kind: spec.MessageStart, Message: e.Message, Role: e.Role})
+func (t *teller) content(e *spec.Event) {
+	m := t.message(spec.MessageStart, e.Message, e.Role, "")
 	if e.Type == "" || e.Type == "text" {
-		t.delta(spec.Event{Kind: spec.MessageDelta, Message: e.Message, Text: e.Text})
+		t.piece(spec.MessageDelta, e.Message, "", e.Text)
 		return
 	}
 	kind := t.voice.content(e.Type)
 	if kind == "" {
-		t.delta(spec.Event{Kind: spec.MessageDelta, Message: e.Message, Text: "\n" + e.Text})
+		t.piece(spec.MessageDelta, e.Message, "", "\n"+e.Text)
 		return
 	}
 	t.settle(m)
 	t.said.text(e.Message, "\n"+e.Text)
-	told := m.about(kind)
+	var told spec.Event
+	m.about(&told, kind)
 	told.Type, told.Text = e.Type, e.Text
-	t.say(told)
+	t.say(&told)
 	told.Kind = spec.ContentEnd
 	m.parts = append(m.parts, told)
 }
@@ -192,14 +198,14 @@ func (t *teller) end(m *message) {
 	end.Kind = spec.Kind(m.start.Kind.Thing() + ".end")
 	end.Parts = m.parts
 	if t.closes && (t.opens || len(m.parts) > 0) {
-		t.say(end)
+		t.say(&end)
 		t.done = append(t.done, end)
 	}
 }
 
 // invoke takes the events of a call. Where calls are told in one piece the pieces
 // are put together first.
-func (t *teller) invoke(e spec.Event) {
+func (t *teller) invoke(e *spec.Event) {
 	t.said.call(e)
 	if t.calls {
 		t.say(e)
@@ -214,30 +220,32 @@ func (t *teller) invoke(e spec.Event) {
 	switch {
 	case e.Kind == spec.ToolEnd:
 		delete(t.pending, e.Call)
-		t.inside(*whole, t.voice.call)
+		t.inside(whole, t.voice.call)
 	case t.growing:
 		in := t.voice.call
-		m := t.message(spec.Event{Kind: spec.MessageStart, Message: whole.Message, Role: in.role, Type: in.kind})
-		part := m.about(spec.ToolCall)
+		m := t.message(spec.MessageStart, whole.Message, in.role, in.kind)
+		var part spec.Event
+		m.about(&part, spec.ToolCall)
 		part.Call, part.Name, part.Text, part.Status = whole.Call, whole.Name, whole.Text, "in_progress"
-		t.say(part)
+		t.say(&part)
 	}
 }
 
 // inside tells a call or a result: by itself, or in a message of its own where
 // everything stands in messages.
-func (t *teller) inside(e spec.Event, in around) {
+func (t *teller) inside(e *spec.Event, in around) {
 	if !in.there {
 		if in.told {
 			t.say(e)
 		}
 		return
 	}
-	m := t.message(spec.Event{Kind: spec.MessageStart, Message: e.Message, Role: in.role, Type: in.kind})
-	told := m.about(e.Kind)
+	m := t.message(spec.MessageStart, e.Message, in.role, in.kind)
+	var told spec.Event
+	m.about(&told, e.Kind)
 	told.Call, told.Name, told.Text = e.Call, e.Name, e.Text
 	if in.told {
-		t.say(told)
+		t.say(&told)
 	}
 	m.parts = append(m.parts, told)
 	t.end(m)
@@ -245,20 +253,20 @@ func (t *teller) inside(e spec.Event, in around) {
 
 // interrupted takes an interrupt; where there is no word for it its payload is
 // answered as text.
-func (t *teller) interrupted(e spec.Event) {
+func (t *teller) interrupted(e *spec.Event) {
 	if t.interrupt {
 		t.say(e)
 		return
 	}
 	id := cmp.Or(e.Message, e.ID)
-	t.delta(spec.Event{Kind: spec.MessageDelta, Message: id, Text: e.Text})
-	t.end(t.message(spec.Event{Kind: spec.MessageEnd, Message: id}))
+	t.piece(spec.MessageDelta, id, "", e.Text)
+	t.end(t.message(spec.MessageEnd, id, "", ""))
 }
 
 // finish ends the run. What a failure leaves open stays open.
-func (t *teller) finish(e spec.Event) {
+func (t *teller) finish(final *spec.Event) {
 	t.over = true
-	e = spec.Event{Kind: e.Kind, Text: e.Text, Code: e.Code, Status: e.Status}
+	e := spec.Event{Kind: final.Kind, Text: final.Text, Code: final.Code, Status: final.Status}
 	if e.Kind == spec.RunEnd {
 		for len(t.open) > 0 {
 			t.end(t.open[0])
@@ -267,7 +275,7 @@ func (t *teller) finish(e spec.Event) {
 	}
 	e.Parts = t.done
 	if t.op.Has(e) {
-		t.say(e)
+		t.say(&e)
 	}
 	if e.Kind == spec.RunEnd && t.op.Sentinel() {
 		t.add(&spec.Event{Kind: spec.Done})

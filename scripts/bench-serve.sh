@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
-pids=()
+pids=(); log() { tail -3 "$out/$1.log"; }
 trap 'for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done; wait 2>/dev/null || true; rm -rf "$out"' EXIT
 rounds=${ROUNDS:-3} each=${SECONDS_EACH:-3}
 (cd bench && go build -o "$out/" ./...)

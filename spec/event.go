@@ -111,7 +111,7 @@ type Event struct {
 	Message   string // which message it is, or belongs to
 	Call      string // which tool call it is, or belongs to
 	ID        string // what else has an id: a task, an interrupt
-	Name      string // of a tool, a step; of a request without a body, the phrase it says
+	Name      string // of a tool, a step; of a request without a body, or with a file, the phrase it says
 	Role      string // of a message
 	Type      string // of a message or content
 	Status    string // of a run, message or content

@@ -95,6 +95,8 @@ func unplayable(tr *transcript.Transcript) string {
 		switch {
 		case x.Request.Method == "":
 			return "nobody wrote down what was asked"
+		case strings.Contains(x.Request.Target, "://"):
+			return "it asks another host for a link"
 		case x.Response.Status == 0 && errors.Is(x.Response.End, spec.ErrNotHTTP):
 			return "what came was not HTTP, and nobody wrote it down"
 		case x.Response.Status > 0 && errors.Is(x.Response.End, spec.ErrLeft) && frames(x.Response.Body) == 0:

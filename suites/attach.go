@@ -25,7 +25,7 @@ func leadAttachments(t *Talk) {
 	kept := t.Heard(spec.Stored)
 	t.fetch(kept.Text)
 	t.Say("uploaded", image)
-	t.history(2)
+	t.remembered()
 	if t.send(t.Request("sign", spec.Event{Name: kept.Name, ID: kept.ID}), wire.Limit{}) {
 		image.ID = t.Heard(spec.Signed).Text
 		t.fetch(image.ID)

@@ -21,8 +21,11 @@ type desk struct {
 	*door
 	how string
 
-	lock  sync.Mutex
-	files map[string]paper // path
+	elsewhere string // what links begin with, if not with the host that was asked
+
+	lock    sync.Mutex
+	files   map[string]paper // path
+	fetched []http.Header
 }
 
 type paper struct {
@@ -65,7 +68,8 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (d *desk) file(w http.ResponseWriter, r *http.Request, field string) (name, media string, data []byte, ok bool) {
 	media, _, _ = mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if media != "multipart/form-data" && d.is("takes JSON") {
-		return "a.wav", "image/png", nil, true
+		media = map[string]string{"file": "image/png", "audio": "audio/wav"}[field]
+		return "x", media, []byte("x"), true
 	}
 	if media != "multipart/form-data" {
 		d.refuse(w, 415, "MEDIA")
@@ -170,6 +174,8 @@ func (d *desk) link(r *http.Request, at, n string) string {
 		host = "https://storage.example.com"
 	case d.is("tells no host"):
 		host = ""
+	case d.elsewhere != "":
+		host = d.elsewhere
 	}
 	return host + "/cdn/" + at + "?n=" + n
 }
@@ -200,6 +206,7 @@ func (d *desk) sign(w http.ResponseWriter, r *http.Request) {
 
 func (d *desk) fetch(w http.ResponseWriter, r *http.Request) {
 	d.lock.Lock()
+	d.fetched = append(d.fetched, r.Header.Clone())
 	f, ok := d.files[strings.TrimPrefix(r.URL.Path, "/cdn/")]
 	d.lock.Unlock()
 	renewed := r.FormValue("n") == "2"
@@ -220,6 +227,11 @@ func (d *desk) fetch(w http.ResponseWriter, r *http.Request) {
 
 func (d *desk) transcribe(w http.ResponseWriter, r *http.Request) {
 	const most = 10 << 20
+	if d.is("hangs up without a word") && r.ContentLength > most {
+		conn, _, _ := http.NewResponseController(w).Hijack()
+		conn.Close()
+		return
+	}
 	if d.is("hangs up on large requests") && r.ContentLength > most {
 		d.refuse(w, 413, "AGENT_AUDIO_TOO_LARGE")
 		return
@@ -229,7 +241,7 @@ func (d *desk) transcribe(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch {
-	case len(data) == 0 && !d.is("takes empty files", "takes nothing", "takes JSON"):
+	case len(data) == 0 && !d.is("takes empty files", "takes nothing"):
 		d.refuse(w, 400, "AGENT_AUDIO_EMPTY")
 	case len(data) > most && !d.is("takes large files"), len(data) > 1<<20 && d.is("takes a megabyte"):
 		d.refuse(w, 413, "AGENT_AUDIO_TOO_LARGE")
@@ -237,6 +249,9 @@ func (d *desk) transcribe(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, 415, "AGENT_AUDIO_UNSUPPORTED_FORMAT")
 	case len(data) > 0 && (!d.fits(name, media, data, "audio/", "RIFF") || media == "audio/mpeg" && !d.is("takes every type")):
 		d.refuse(w, 415, "AGENT_AUDIO_UNSUPPORTED_FORMAT")
+	case d.is("tells nobody"):
+		w.Header().Set("Content-Type", "text/plain")
+		io.WriteString(w, "hello")
 	case d.is("tells in numbers"):
 		d.say(w, map[string]any{"transcript": 1})
 	default:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -90,7 +89,7 @@ func one(name, words, doc string, proves ...string) Scenario {
 }
 
 // Scenarios are few; the checks on each are many.
-var Scenarios = slices.Concat(talking, admission)
+var Scenarios = slices.Concat(talking, memory, admission)
 
 // talking are the scenarios of one user.
 var talking = []Scenario{
@@ -179,15 +178,12 @@ var talking = []Scenario{
 		Proves: []string{"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends"},
 		Lead:   leadResume,
 	}, {
-		Name: "history", Doc: "what is remembered: before, during and after runs", Expected: true, Says: []string{"prompt", "listen", "history"},
-		Proves: []string{"reply.as-promised", "history.tells-the-user", "history.tells-the-answer"}, Lead: leadHistory,
-	}, {
 		Name: "attachments", Doc: "an image that is uploaded, signed again, and sent", Expected: true, Says: []string{"prompt", "attach", "sign", "uploaded"},
-		Proves: []string{"reply.as-promised", "attachment.type-as-sent", "attachment.signs-what-was-asked"},
+		Proves: []string{"attachment.type-as-sent", "attachment.signs-what-was-asked"},
 		Lead:   leadAttachments,
 	}, {
 		Name: "transcribe", Doc: "a recording, under each of the names of its type", Expected: true, Says: []string{"prompt", "transcribe"},
-		Proves: []string{"reply.as-promised"},
+		Proves: []string{"transcript.is-told"},
 		Lead: func(t *Talk) {
 			t.Say("prompt", t.Prompt("text", "one"))
 			for _, phrase := range []string{"transcribe", "transcribe-x", "transcribe-wave"} {
@@ -255,38 +251,6 @@ func leadIdleLimit(t *Talk) {
 	for _, limit := range []string{"1", "2"} {
 		if t.Open("prompt", t.Prompt("idle", "2600")) {
 			t.send(t.Request("listen", spec.Event{Limit: limit}), wire.Limit{})
-		}
-	}
-}
-
-func leadHistory(t *Talk) {
-	t.send(t.Request("history", spec.Event{}), wire.Limit{}) // there is none yet
-	if t.Open("prompt", t.Prompt("slow", "6 60")) {
-		t.send(t.Request("history", spec.Event{}), wire.Limit{})
-		t.Listen("", 0)
-	}
-	t.Say("prompt", t.Prompt("tool", `{"city":"Paris"}`))
-	t.Say("prompt", t.Prompt("text", "one two three"))
-	if page := t.history(6); page.Day != "" {
-		t.send(t.Request("history", spec.Event{Day: page.Day}), wire.Limit{})
-	}
-}
-
-// tardy is how long a history may take to be complete.
-const tardy = 5 * time.Second
-
-// history asks for the history of the conversation until it has so many messages, or
-// for as long as it may take to be complete.
-func (t *Talk) history(least int) (page spec.Event) {
-	if !t.says("history") || t.target.lacks("history") {
-		return page
-	}
-	for began := time.Now(); ; time.Sleep(tardy / 50) {
-		if !t.send(t.Request("history", spec.Event{}), wire.Limit{}) {
-			return page
-		}
-		if page = t.Heard(spec.History); len(page.Parts) >= least || time.Since(began) > tardy {
-			return page
 		}
 	}
 }
@@ -396,15 +360,15 @@ func (t *Talk) probeAnswer(o *dialect.Operation, phrase string, tried map[string
 	if !ok || !t.send(whole, wire.Limit{}) {
 		return
 	}
-	for i, m := range t.dialect.Mutate(whole) {
+	for _, m := range t.dialect.Mutate(whole) {
 		name := o.Name + " " + m.Name
 		if tried[name] {
 			continue
 		}
 		tried[name] = true
 		if r, ok := ask(); ok {
-			if again := t.dialect.Mutate(r); i < len(again) {
-				t.send(again[i].Request, wire.Limit{})
+			if again, ok := t.dialect.Mutant(r, m.Name); ok {
+				t.send(again.Request, wire.Limit{})
 			}
 		}
 	}

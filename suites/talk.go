@@ -110,11 +110,14 @@ func (t *Talk) Cursors() (all []string) {
 	return all
 }
 
-func (t *Talk) last() iter.Seq[spec.Event] {
+func (t *Talk) last() iter.Seq[spec.Event] { return t.events(1) }
+
+// events are those of the last n exchanges.
+func (t *Talk) events(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := len(t.trace.Exchanges)
-	return t.dialect.Events(spec.Trace{Exchanges: t.trace.Exchanges[max(0, n-1):]})
+	all := t.trace.Exchanges
+	return t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])})
 }
 
 // send asks, records, and says whether the answer was a success.

@@ -16,16 +16,16 @@ import (
 // admission are the scenarios about who may ask, and how much.
 var admission = []Scenario{
 	{
-		Name: "credentials", Doc: "every operation, asked without credentials, with some that nobody handed out, and with the user's",
+		Name: "credentials", Doc: "every operation, asked without credentials, with some that nobody handed out, and with the user's, which have to be given",
 		Expected: true, Denied: spec.DeniedNobody, Says: prompts,
 		Proves: []string{"auth.needs-credentials"},
 		Lead:   func(t *Talk) { t.denied(spec.Nobody, spec.Stranger) },
 	}, {
-		Name: "second-user", Doc: "what is the user's, asked for by another", Expected: true, Denied: spec.DeniedOther, Alone: true, Says: prompts,
+		Name: "second-user", Doc: "what is the user's, asked for by another, whose credentials have to be given too", Expected: true, Denied: spec.DeniedOther, Alone: true, Says: prompts,
 		Proves: []string{"auth.owner-only"},
 		Lead:   func(t *Talk) { t.denied(spec.OtherUser) },
 	}, {
-		Name: "stream-limit", Doc: "as many streams as are allowed, one more, and one after they have ended", Expected: true,
+		Name: "stream-limit", Doc: "as many streams as are allowed, which has to be said, one more, and one after they have ended", Expected: true,
 		Denied: spec.DeniedCrowd, Alone: true, Says: []string{"prompt", "listen"},
 		Proves: []string{"limit.refuses-streams"}, Lead: leadStreamLimit,
 	},

@@ -62,8 +62,17 @@
 // contentType, base64, zeros}, where zeros are so many bytes more. An x-error beside
 // the schema is for what is no form (keyword multipart).
 //
-// x-says, on an operation: the phrase that a request of it says if it has no body:
-// listen, cancel, health. Operations with a body say what the named examples of
+// A body of a form is sent with its texts first. How large a file may be is tried a
+// twentieth above and below its maxLength: what a megabyte is, opinions differ. A field
+// that is there more than once (keyword twice) breaks the document, and so does a body
+// of more than 16 MiB, of which nothing more is said.
+//
+// A request for an absolute URL is for a link that the server gave: what comes is heard
+// as spec.Fetched. Where an operation documents several successes, any of them is right;
+// a server of ours answers with the first.
+//
+// x-says, on an operation: the phrase that a request of it says if it has no body, or a
+// file: listen, cancel, health. Operations with a body say what the named examples of
 // their body are called: prompt, tool-offer, tool-result, resume, …; "{{slot}}" in
 // an example stands for the slot; a member whose value is "{{slot?}}" is left out
 // where the slot is empty; "{{slot*}}" is the slot's text as JSON.

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"mime"
@@ -171,6 +172,9 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 				for _, b := range o.bodies {
 					files, upheld := b.hearFiles(v)
 					e.Parts, e.Upheld = append(e.Parts, files...), append(e.Upheld, upheld...)
+					if len(files) > 0 {
+						e.Name = cmp.Or(e.Name, o.says)
+					}
 				}
 				break
 			}

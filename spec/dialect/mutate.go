@@ -21,12 +21,24 @@ type Mutant struct {
 // Mutate makes from a request without fault all that break one constraint, in an
 // order that does not change. What cannot be broken alone, or has no documented
 // answer, is left out: Judge decides.
-func (d *Dialect) Mutate(r spec.Request) []Mutant {
+func (d *Dialect) Mutate(r spec.Request) []Mutant { return d.mutate(r, "") }
+
+// Mutant makes from a request without fault the one that breaks it in the way of this
+// name; ok is false if there is none.
+func (d *Dialect) Mutant(r spec.Request, name string) (m Mutant, ok bool) {
+	if all := d.mutate(r, name); len(all) > 0 {
+		return all[0], true
+	}
+	return m, false
+}
+
+// mutate is Mutate, for the mutants of one name only unless that is empty.
+func (d *Dialect) mutate(r spec.Request, only string) []Mutant {
 	o, path := d.find(r)
 	if o == nil || len(d.Judge(r)) > 0 {
 		return nil
 	}
-	m := mutator{d: d, valid: r}
+	m := mutator{d: d, valid: r, only: only}
 	m.method()
 	for _, p := range o.parameters {
 		m.parameter(p, path)
@@ -48,10 +60,14 @@ func (d *Dialect) Mutate(r spec.Request) []Mutant {
 type mutator struct {
 	d       *Dialect
 	valid   spec.Request
+	only    string // the name of the one that is wanted, "" for all
 	mutants []Mutant
 }
 
 func (m *mutator) add(name string, bad, twin spec.Request) {
+	if m.only != "" && m.only != name {
+		return
+	}
 	broken := m.d.Judge(bad)
 	if len(broken) == 1 && len(broken[0].Demands) > 0 && len(m.d.Judge(twin)) == 0 {
 		m.mutants = append(m.mutants, Mutant{name, bad, twin})

@@ -31,7 +31,7 @@ func (o *Operation) Phrases() (all []string) {
 		all = append(all, o.says)
 	}
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
 
 // Say makes the request that says phrase, with e's slots filled in.

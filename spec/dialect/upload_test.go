@@ -189,6 +189,51 @@ func isWAV(text string) bool {
 	return found && len(data) == 0
 }
 
+// An image in a message is heard as a part of it, and its text is what the texts join
+// to, as without it.
+func TestImages(t *testing.T) {
+	const blocks = `[{"type":"text","text":"What is "},{"type":"binary","mimeType":"image/png","url":"https://a/b?c","id":"i","filename":"b.png"},{"type":"text","text":"this?"}]`
+	for content, images := range map[string]int{blocks: 1, `"What is this?"`: 0} {
+		r := spec.Request{Method: "POST", Target: "/runs", Body: []byte(`{"threadId":"550e8400-e29b-41d4-a716-446655440000","runId":"r","messages":[` +
+			`{"id":"m","role":"user","content":` + content + `}],"forwardedProps":{"runtime_mode":"chat"}}`)}
+		e := runs(t).Hear(r)
+		user, _ := e.Last(spec.AskUser)
+		if len(e.Broken) > 0 || e.Text != "What is this?" || user.Text != e.Text || len(user.Parts) != images {
+			t.Errorf("%s is heard as %q with %d images: %v", content, user.Text, len(user.Parts), e.Broken)
+		}
+		for _, image := range user.Parts {
+			if image.Kind != spec.AskImage || image.Type != "image/png" || image.Text != "https://a/b?c" || image.ID != "i" || image.Name != "b.png" {
+				t.Errorf("the image is heard as %+v", image)
+			}
+		}
+	}
+}
+
+// A request for a link names the host. What comes is what it leads to.
+func TestLinks(t *testing.T) {
+	for target, want := range map[string]spec.Kind{"https://a.example/runs": spec.Fetched, "/runs": "", "/files/b": ""} {
+		x := spec.Exchange{
+			Request:  spec.Request{Method: "GET", Target: target},
+			Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: "image/PNG; x=y"}}, Body: []byte("\xff\x00")},
+		}
+		var got spec.Event
+		for e := range runs(t).Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+			switch e.Kind {
+			case spec.Asked:
+				if want != "" && e.ID != target {
+					t.Errorf("%s: asked for %q", target, e.ID)
+				}
+			case spec.Answered, spec.Closed:
+			default:
+				got = e
+			}
+		}
+		if got.Kind != want || want != "" && (got.Text != "\xff\x00" || got.Type != "image/png") {
+			t.Errorf("%s is answered with %s: %q of type %q", target, got.Kind, got.Text, got.Type)
+		}
+	}
+}
+
 // The same is said in the same bytes, and texts come before files.
 func TestFormsAreTheSame(t *testing.T) {
 	d := runs(t)

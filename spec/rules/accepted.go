@@ -51,7 +51,8 @@ func (c *chronicle) first(r *record) bool {
 }
 
 // wasUnknown says that the history of r's thread was asked for before r was, and
-// there was none.
+// there was none. Whose thread it is not, to them it is not known either. A thread that
+// something else was done to is not known to be new.
 func (c *chronicle) wasUnknown(r *record) bool {
 	unknown := false
 	for _, x := range c.reads {
@@ -60,9 +61,9 @@ func (c *chronicle) wasUnknown(r *record) bool {
 		}
 		page, ok := x.page()
 		empty := ok && x.ask.Day == "" && page.More != "true" && len(page.Parts) == 0
-		unknown = empty || x.unknown()
+		unknown = empty || x.unknown() || x.answer.HTTP == 403
 	}
-	return unknown
+	return unknown && !c.touched[r.ask.Thread]
 }
 
 // KeepsPrompt judges whether what the user said is kept before the run begins.
@@ -94,14 +95,4 @@ heard: what it must hold afterwards is another rule's business.`,
 			}
 		}
 	}),
-}
-
-// holds says that a page tells what the user said.
-func holds(page spec.Event, said string) bool {
-	for _, m := range partsOf(page, spec.ToldUser) {
-		if repeats(m.Text, said) {
-			return true
-		}
-	}
-	return false
 }

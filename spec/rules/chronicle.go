@@ -1,8 +1,7 @@
 package rules
 
 import (
-	"encoding/json"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
@@ -20,6 +19,7 @@ type chronicle struct {
 
 	attentive bool             // what is said is wanted as well
 	tellings  map[string]*tale // run → how it was told
+	touched   map[string]bool  // threads that something else was done to before the first run
 	ask       spec.Event       // the exchange that is being told
 	read      *reading         // it asks for a history
 	tale      *tale            // it tells a run
@@ -50,8 +50,13 @@ func histories(judge func(p *spec.Pass, c *chronicle)) watch {
 	return func(p *spec.Pass) func(spec.Event) { return chronicles(p, judge, false) }
 }
 
+// attentive is histories for a rule about what was said.
+func attentive(judge func(p *spec.Pass, c *chronicle)) watch {
+	return func(p *spec.Pass) func(spec.Event) { return chronicles(p, judge, true) }
+}
+
 func chronicles(p *spec.Pass, judge func(p *spec.Pass, c *chronicle), attentive bool) func(spec.Event) {
-	c := &chronicle{attentive: attentive, tellings: map[string]*tale{}}
+	c := &chronicle{attentive: attentive, tellings: map[string]*tale{}, touched: map[string]bool{}}
 	return func(e spec.Event) {
 		if e.Kind != "" {
 			c.hear(e)
@@ -67,6 +72,9 @@ func chronicles(p *spec.Pass, judge func(p *spec.Pass, c *chronicle), attentive 
 }
 
 func (c *chronicle) hear(e spec.Event) {
+	if e.Kind == spec.Answered && e.HTTP/100 == 2 {
+		c.touch()
+	}
 	switch {
 	case e.Kind == spec.Asked:
 		c.ask, c.read, c.tale, c.words = e, nil, nil, nil
@@ -75,13 +83,23 @@ func (c *chronicle) hear(e spec.Event) {
 			c.reads = append(c.reads, c.read)
 		}
 	case c.read != nil:
-		c.reads[len(c.reads)-1].hear(e)
+		c.read.hear(e)
 	case e.Kind == spec.RunAccepted:
 		c.accept(e)
 	case e.Kind == spec.Answered && e.Streams() && e.HTTP/100 == 2 && c.ask.Whole() && c.ask.Run != "":
 		c.listen()
 	case c.tale != nil && e.Frame() && (e.Run == "" || e.Run == c.ask.Run):
 		c.tell(e)
+	}
+}
+
+// touch notes that something was done to a thread, if that was no run and none was
+// accepted before.
+func (c *chronicle) touch() {
+	_, prompt := c.ask.Prompt()
+	before := slices.ContainsFunc(c.runs, func(r *record) bool { return r.ask.Thread == c.ask.Thread })
+	if c.read == nil && !prompt && !before && c.ask.Thread != "" {
+		c.touched[c.ask.Thread] = true
 	}
 }
 
@@ -148,7 +166,7 @@ func (r *reading) page() (spec.Event, bool) {
 	return r.body, r.answer.HTTP/100 == 2 && r.body.Kind == spec.History
 }
 
-// unknown says that the server denied the thread that was asked for.
+// unknown says that the server knows nothing of the thread that was asked for.
 func (r *reading) unknown() bool { return r.answer.HTTP == 404 || r.answer.HTTP == 410 }
 
 // latest is the page of the latest day of a thread, if that came of r.
@@ -181,20 +199,3 @@ func (c *chronicle) served() bool {
 	}
 	return false
 }
-
-// repeats says that a message of a history holds what a user said. Somebody who sent
-// blocks may find them joined by whatever: spaces do not count, and more may be
-// there. But a text it is, and not the JSON that held it.
-func repeats(content, said string) bool {
-	if content == said {
-		return true
-	}
-	trimmed := strings.TrimSpace(content)
-	if trimmed != "" && strings.ContainsRune(`{["`, rune(trimmed[0])) && json.Valid([]byte(trimmed)) {
-		return false
-	}
-	return strings.Contains(squeezed(content), squeezed(said))
-}
-
-// squeezed is a text without its spaces.
-func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }

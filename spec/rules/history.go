@@ -2,108 +2,136 @@ package rules
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
 
-var retellings = []*spec.Check{TellsUser, TellsImages, TellsAnswer, TellsTools, ToolsAreJSON, ThreadAsAsked, BeforeIsEarlier, MoreHolds, OneDay}
+var retellings = []*spec.Check{TellsUser, TellsImages, TellsAnswer, TellsTools, ToolsAreJSON}
 
-// lastPage is what the history of a run's thread tells in the end: the last reading
-// that began after the run had ended well.
-func (c *chronicle) lastPage(r *record) (page spec.Event, ok bool) {
-	for _, x := range c.reads {
-		if told, there := x.latest(r.ask.Thread); there && r.ended(x.ask.At, 0) && who(x.ask) == who(r.ask) {
-			page, ok = told, true
+// retold is a rule about what the history of a conversation holds of each of its runs
+// that ended well. has says whether a page holds it, owes whether there is anything to
+// hold. A page that does not may be of a later day, or too early: it counts only if
+// there are no earlier days, and the run was over long enough.
+func retold(owes func(r *record) bool, has func(r *record, page spec.Event) bool, lacks func(p *spec.Pass, r *record, page spec.Event)) func(*spec.Pass, *chronicle) {
+	return func(p *spec.Pass, c *chronicle) {
+		for _, r := range c.runs {
+			for _, x := range c.reads {
+				page, ok := x.latest(r.ask.Thread)
+				switch {
+				case !ok || !r.ended(x.ask.At, 0) || who(x.ask) != who(r.ask) || !owes(r):
+				case has(r, page):
+					p.Judge(page, true, "")
+				case page.More != "true" && r.ended(x.ask.At, settled):
+					lacks(p, r, page)
+				}
+			}
 		}
 	}
-	return page, ok
 }
 
-// TellsUser, TellsImages, TellsAnswer and TellsTools judge whether a history holds what was said.
+// What a history holds of a run.
 var (
 	TellsUser = &spec.Check{
 		ID: "history.tells-the-user",
 		Doc: `the history holds what the user said
 
-Judged of the last history that was asked for after a run had ended well: it may take a
-moment until it is complete. Texts that were sent in blocks may be joined by spaces.`,
-		Needs: []spec.Kind{spec.History, spec.AskUser},
-		Watch: histories(func(p *spec.Pass, c *chronicle) {
-			for _, r := range c.runs {
-				if page, ok := c.lastPage(r); ok && r.ask.Text != "" && page.More != "true" {
-					p.Judge(page, holds(page, r.ask.Text), "the run is over, and the history does not tell that the user said %q", r.ask.Text)
-				}
-			}
-		}),
+Until five seconds after the end of the run it need not be complete. Texts that were
+sent in blocks may be joined by whatever.`,
+		Needs: []spec.Kind{spec.History, spec.ToldUser, spec.RunAccepted},
+		Watch: histories(retold(
+			func(r *record) bool { return r.ask.Text != "" },
+			func(r *record, page spec.Event) bool { return holds(page, r.ask.Text) },
+			func(p *spec.Pass, r *record, page spec.Event) {
+				p.Judge(page, false, "the run is over, and the history does not tell that the user said %q", r.ask.Text)
+			})),
 	}
 	TellsImages = &spec.Check{
 		ID:    "history.tells-images",
-		Doc:   "the history has the images that the user sent with a message",
+		Doc:   "the history has images with a message that the user sent with images",
 		Needs: []spec.Kind{spec.History, spec.ToldImage, spec.AskImage},
-		Watch: histories(func(p *spec.Pass, c *chronicle) {
-			for _, r := range c.runs {
-				page, ok := c.lastPage(r)
+		Watch: histories(retold(
+			func(r *record) bool {
 				user, _ := r.ask.Last(spec.AskUser)
-				if !ok || len(partsOf(user, spec.AskImage)) == 0 || page.More == "true" {
-					continue
-				}
-				images := 0
-				for _, m := range partsOf(page, spec.ToldUser) {
-					images += len(partsOf(m, spec.ToldImage))
-				}
-				p.Judge(page, images > 0, "the user sent an image, and the history tells of none")
-			}
-		}),
+				return len(partsOf(user, spec.AskImage)) > 0
+			},
+			func(r *record, page spec.Event) bool {
+				return slices.ContainsFunc(partsOf(page, spec.ToldUser), func(m spec.Event) bool {
+					return repeats(m.Text, r.ask.Text) && len(partsOf(m, spec.ToldImage)) > 0
+				})
+			},
+			func(p *spec.Pass, r *record, page spec.Event) {
+				p.Judge(page, false, "the user sent an image with %q, and the history tells of none", r.ask.Text)
+			})),
 	}
 	TellsAnswer = &spec.Check{
-		ID:    "history.tells-the-answer",
-		Doc:   "the history holds the text of the answer, as it was streamed",
-		Needs: []spec.Kind{spec.History, spec.MessageDelta},
-		Watch: func(p *spec.Pass) func(spec.Event) {
-			return chronicles(p, func(p *spec.Pass, c *chronicle) {
-				for _, r := range c.runs {
-					page, ok := c.lastPage(r)
-					if !ok || r.words == nil || page.More == "true" {
-						continue
-					}
-					var told strings.Builder
-					for _, m := range partsOf(page, spec.ToldAssistant) {
-						told.WriteString(squeezed(m.Text))
-					}
-					for _, m := range r.words.said {
-						if text := m.text.String(); text != "" && !m.reasoning {
-							p.Judge(page, strings.Contains(told.String(), squeezed(text)), "the answer %q was streamed, and the history does not tell it", text)
-						}
-					}
-				}
-			}, true)
-		},
+		ID: "history.tells-the-answer",
+		Doc: `the history holds the text of the answer, as it was streamed
+
+In one message or in several. Of an answer in several messages one is enough: not
+every message has to be visible in the history.`,
+		Needs: []spec.Kind{spec.History, spec.ToldAssistant, spec.MessageDelta},
+		Watch: attentive(retold(
+			func(r *record) bool { return r.words != nil && r.words.text() != "" },
+			func(r *record, page spec.Event) bool {
+				return slices.ContainsFunc(append(r.words.texts(), r.words.text()), func(text string) bool { return tellsText(page, text) })
+			},
+			func(p *spec.Pass, r *record, page spec.Event) {
+				p.Judge(page, false, "the answer %q was streamed, and the history does not tell it", r.words.text())
+			})),
 	}
 	TellsTools = &spec.Check{
-		ID:    "history.tells-tools",
-		Doc:   "after a run in which a tool gave something, the history has a message of a tool",
-		Needs: []spec.Kind{spec.History, spec.ToolResult},
-		Watch: histories(func(p *spec.Pass, c *chronicle) {
-			for _, r := range c.runs {
-				if page, ok := c.lastPage(r); ok && r.results > 0 && page.More != "true" {
-					p.Judge(page, len(partsOf(page, spec.ToldTool)) > 0, "%d results of tools were streamed, and the history tells of none", r.results)
-				}
-			}
-		}),
+		ID: "history.tells-tools",
+		Doc: `after a run in which a tool of a scripted target gave something, the history has a message of a tool
+
+Other targets may have tools that are not visible in the history.`,
+		Needs: []spec.Kind{spec.History, spec.ToldTool, spec.ToolResult},
+		Watch: histories(retold(
+			func(r *record) bool { return r.ask.Scripted && r.results > 0 },
+			func(r *record, page spec.Event) bool { return len(partsOf(page, spec.ToldTool)) > 0 },
+			func(p *spec.Pass, r *record, page spec.Event) {
+				p.Judge(page, false, "%d results of tools were streamed, and the history tells of none", r.results)
+			})),
 	}
 )
 
-// A page is one history that came: a rule about it judges each.
-func pages(judge func(p *spec.Pass, x *reading, page spec.Event)) watch {
-	return histories(func(p *spec.Pass, c *chronicle) {
-		for _, x := range c.reads {
-			if page, ok := x.page(); ok {
-				judge(p, x, page)
-			}
+// holds says that a page tells what the user said.
+func holds(page spec.Event, said string) bool {
+	return slices.ContainsFunc(partsOf(page, spec.ToldUser), func(m spec.Event) bool { return repeats(m.Text, said) })
+}
+
+// repeats says that a message of a history holds what a user said. Somebody who sent
+// blocks may find them joined by whatever: spaces do not count, and more may be
+// there. But a text it is, and not the JSON that held it.
+func repeats(content, said string) bool {
+	if content == said {
+		return true
+	}
+	trimmed := strings.TrimSpace(content)
+	if trimmed != "" && strings.ContainsRune(`{["`, rune(trimmed[0])) && json.Valid([]byte(trimmed)) {
+		return false
+	}
+	return strings.Contains(squeezed(content), squeezed(said))
+}
+
+// squeezed is a text without its spaces.
+func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// tellsText says that a page tells a text of the assistant: in one message, or in several
+// that follow one another. Spaces at the borders do not count.
+func tellsText(page spec.Event, text string) bool {
+	messages, text := partsOf(page, spec.ToldAssistant), squeezed(text)
+	for i := range messages {
+		rest, ok := text, true
+		for j := i; j < len(messages) && ok && rest != ""; j++ {
+			rest, ok = strings.CutPrefix(rest, squeezed(messages[j].Text))
 		}
-	})
+		if ok && rest == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // ToolsAreJSON judges what a history says that tools gave.
@@ -114,82 +142,6 @@ var ToolsAreJSON = &spec.Check{
 	Watch: pages(func(p *spec.Pass, _ *reading, page spec.Event) {
 		for _, m := range partsOf(page, spec.ToldTool) {
 			p.Judge(page, json.Valid([]byte(m.Text)), "the content of the tool's message %s is no JSON: %q", m.ID, m.Text)
-		}
-	}),
-}
-
-// ThreadAsAsked judges which conversation a history is of.
-var ThreadAsAsked = &spec.Check{
-	ID:    "history.thread-as-asked",
-	Doc:   "a history is of the conversation that was asked for",
-	Needs: []spec.Kind{spec.History, spec.SlotThread},
-	Watch: pages(func(p *spec.Pass, x *reading, page spec.Event) {
-		if x.ask.Thread != "" && page.Thread != "" {
-			p.Judge(page, page.Thread == x.ask.Thread, "asked for thread %q, the history is of %q", x.ask.Thread, page.Thread)
-		}
-	}),
-}
-
-// BeforeIsEarlier judges which day a history is of.
-var BeforeIsEarlier = &spec.Check{
-	ID:    "history.before-is-earlier",
-	Doc:   "a history that is asked for before a day is of an earlier day, or of none and empty",
-	Needs: []spec.Kind{spec.History},
-	Watch: pages(func(p *spec.Pass, x *reading, page spec.Event) {
-		switch {
-		case x.ask.Day == "":
-		case page.Day == "":
-			p.Judge(page, len(page.Parts) == 0, "there is no day before %s, and %d messages are told", x.ask.Day, len(page.Parts))
-		default:
-			p.Judge(page, page.Day < x.ask.Day, "a day before %s was asked for, and %s was told", x.ask.Day, page.Day)
-		}
-	}),
-}
-
-// MoreHolds judges what a history says of earlier days.
-var MoreHolds = &spec.Check{
-	ID: "history.more-holds",
-	Doc: `hasMore says whether there are earlier days
-
-Judged where the day before was asked for as well: there is one if it was said, and none
-if not.`,
-	Needs: []spec.Kind{spec.History},
-	Watch: histories(func(p *spec.Pass, c *chronicle) {
-		for i, x := range c.reads {
-			page, ok := x.page()
-			for _, y := range c.reads[i+1:] {
-				earlier, also := y.page()
-				if !ok || !also || page.Day == "" || y.ask.Day != page.Day || y.ask.Thread != page.Thread || who(x.ask) != who(y.ask) {
-					continue
-				}
-				if page.More == "true" {
-					p.Judge(earlier, earlier.Day != "", "%s was said to have more before it, and there is none", page.Day)
-				} else {
-					p.Judge(earlier, earlier.Day == "" && len(earlier.Parts) == 0, "%s was said to have nothing before it, and there is %s", page.Day, earlier.Day)
-				}
-			}
-		}
-	}),
-}
-
-// zones is how far from UTC a day may be meant.
-const zones = 14 * time.Hour
-
-// OneDay judges when the messages of a day were said.
-var OneDay = &spec.Check{
-	ID:    "history.one-day",
-	Doc:   "the messages of a day were said on that day, in some time zone",
-	Needs: []spec.Kind{spec.History},
-	Watch: pages(func(p *spec.Pass, _ *reading, page spec.Event) {
-		day, err := time.Parse(time.DateOnly, page.Day)
-		if err != nil {
-			return
-		}
-		for _, m := range page.Parts {
-			if at, err := time.Parse(time.RFC3339Nano, m.Created); err == nil {
-				near := !at.Before(day.Add(-zones)) && at.Before(day.Add(24*time.Hour+zones))
-				p.Judge(page, near, "message %s of %s was said at %s", m.ID, page.Day, m.Created)
-			}
 		}
 	}),
 }

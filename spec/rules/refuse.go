@@ -115,8 +115,8 @@ var RefusesAsDocumented = &spec.Check{
 A server that refuses everything refuses correctly by accident: until a request
 without fault was accepted by the same operation, no refusal counts for it. The twin
 is the last request without fault before the faulty one. Statuses that speak of who
-asks, or of how busy the server is (401, 429, 503), say nothing about the fault; that
-something is not there, or not allowed, counts as an answer to the fault only where a
+asks, or of how busy the server is (401, 429, 503), say nothing about the fault, nor
+does it that no answer to more than a megabyte came; that something is not there, or not allowed, counts as an answer to the fault only where a
 request without one was accepted for the same thread.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		operations := map[string]*desk{}
@@ -158,7 +158,7 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 		}
 		return
 	}
-	if len(x.ask.Broken) > 1 || unheard(x.status) { // what the answer is about nobody can tell
+	if len(x.ask.Broken) > 1 || unheard(x.status) || x.status == 0 && len(x.ask.Raw) > much { // what the answer is about nobody can tell
 		return
 	}
 	why := x.ask.Broken[0]
@@ -182,6 +182,10 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 		}
 	}
 }
+
+// much is how large a request is, in bytes, of which a server need not wait for the end:
+// it may answer and hang up, and the answer be lost with what it has not read.
+const much = 1 << 20
 
 // unheard says that whoever answers with this status need not have looked at the
 // request.

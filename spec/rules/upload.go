@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var uploads = []*spec.Check{TypeAsSent, SignsWhatWasAsked, LinkGives, NewLinkGives, RefusesUnknownFile, RefusesForeignLink}
+var uploads = []*spec.Check{TypeAsSent, SignsWhatWasAsked, LinkGives, NewLinkGives, RefusesUnknownFile, RefusesForeignLink, TellsTranscript}
 
 // TypeAsSent judges what the answer to an upload says of it.
 var TypeAsSent = &spec.Check{
@@ -219,6 +219,21 @@ where a run with one of these was accepted.`,
 			}
 		}
 		return deal, over
+	}),
+}
+
+// TellsTranscript judges the answer to a recording.
+var TellsTranscript = &spec.Check{
+	ID:    "transcript.is-told",
+	Doc:   "a recording that is accepted is answered with what was said",
+	Needs: []spec.Kind{spec.AskFile, spec.Transcribed},
+	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
+		return func(x dealing) {
+			if x.ask.Name == "transcribe" && x.ask.Whole() && x.accepted() {
+				x.ask.Law = "" // as above
+				p.Judge(x.ask, x.reply.Kind == spec.Transcribed, "the answer is %v, and no transcript", x)
+			}
+		}, func() {}
 	}),
 }
 

@@ -1,0 +1,159 @@
+package suites
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// memory are the scenarios about what is kept of runs, and how soon.
+var memory = []Scenario{
+	{
+		Name: "history", Doc: "what is remembered: before, during and after runs", Expected: true, Says: []string{"prompt", "listen", "history"},
+		Proves: []string{
+			"reply.as-promised", "accepted.keeps-prompt", "history.tells-the-user", "history.tells-the-answer",
+			"history.thread-as-asked", "history.before-is-earlier", "history.before-is-nearest",
+		},
+		Lead: leadHistory,
+	}, {
+		Name: "latest", Doc: "the history of no conversation in particular, after two", Capability: "history", Alone: true,
+		Says: []string{"prompt", "listen", "history"}, Lead: leadLatest,
+	}, {
+		Name: "at-once", Doc: "runs that take their time, and how soon they are accepted", Capability: "slow",
+		Says: []string{"prompt", "listen"}, Words: []spec.Kind{spec.RunAccepted}, Lead: leadAtOnce,
+	},
+}
+
+func leadHistory(t *Talk) {
+	t.Say("prompt", t.Prompt("text", "in another conversation"))
+	another := t.Thread
+	t.Thread = t.id()
+	t.read(spec.Event{}) // there is none yet
+	if !t.Open("prompt", t.Prompt("slow", "6 60")) {
+		return
+	}
+	t.read(spec.Event{})
+	t.Listen("", 0)
+	t.Say("prompt", t.Prompt("tool", `{"city":"Paris"}`))
+	t.Say("prompt", t.Prompt("text", "one two three"))
+	page := t.remembered()
+	if day, err := time.Parse(time.DateOnly, page.Day); err == nil {
+		t.read(spec.Event{Day: page.Day})
+		t.read(spec.Event{Day: day.AddDate(0, 0, 1).Format(time.DateOnly)})
+	}
+	t.Thread = another
+	t.read(spec.Event{})
+}
+
+func leadLatest(t *Talk) {
+	t.Say("prompt", t.Prompt("text", "one"))
+	t.Thread = t.id()
+	if !t.Open("prompt", t.Prompt("text", "two")) {
+		return
+	}
+	t.Listen("", 0)
+	if t.remembered().Kind == "" {
+		return
+	}
+	mine := t.Thread
+	t.Thread = ""
+	t.until(func(page spec.Event) bool { return page.Thread == mine })
+}
+
+// leadAtOnce asks for one slow run; where it is accepted so late that it may be over, for
+// more of them, with quick ones in between.
+func leadAtOnce(t *Talk) {
+	if !t.target.scripted {
+		return
+	}
+	for _, words := range []string{"8 40", "12 60", "16 80"} {
+		began := time.Now()
+		if !t.Open("prompt", t.Prompt("slow", words)) || time.Since(began) < 280*time.Millisecond {
+			return
+		}
+		t.Thread = t.id() // two runs at once are another scenario's business
+		t.Open("prompt", t.Prompt("text", "at once"))
+		t.Thread = t.id()
+	}
+}
+
+// read asks for a history once.
+func (t *Talk) read(e spec.Event) (page spec.Event) {
+	t.send(t.Request("history", e), wire.Limit{})
+	return t.Heard(spec.History)
+}
+
+// tardy is how long a history may take to be complete.
+const tardy = 5 * time.Second
+
+// until asks for a history until it is right, or for as long as that may take.
+func (t *Talk) until(right func(page spec.Event) bool) (page spec.Event) {
+	for began := time.Now(); ; {
+		late := time.Since(began) >= tardy
+		if page = t.read(spec.Event{}); page.Kind == "" && t.Heard(spec.Answered).HTTP != 404 {
+			return page
+		}
+		if page.Kind != "" && right(page) || late || !t.pause(tardy/20) {
+			return page
+		}
+	}
+}
+
+// remembered is the history of the conversation, with all that was said in it, if it can
+// be had.
+func (t *Talk) remembered() spec.Event {
+	if !t.says("history") || t.target.lacks("history") {
+		return spec.Event{}
+	}
+	return t.until(func(page spec.Event) bool { return page.More == "true" || t.complete(page) })
+}
+
+// complete says whether a history holds what the runs of its conversation said, as far as
+// anybody can tell without judging it.
+func (t *Talk) complete(page spec.Event) bool {
+	held := map[spec.Kind]string{}
+	images := 0
+	for _, m := range page.Parts {
+		held[m.Kind] += squeezed(m.Text)
+		images += len(m.Parts)
+	}
+	var ask spec.Event
+	answer := ""
+	for e := range t.events(math.MaxInt) {
+		switch {
+		case e.Kind == spec.Asked:
+			ask, answer = e, ""
+		case ask.Thread != page.Thread:
+		case e.Kind == spec.RunAccepted:
+			user, _ := ask.Last(spec.AskUser)
+			sent := slices.ContainsFunc(user.Parts, func(p spec.Event) bool { return p.Kind == spec.AskImage })
+			if !strings.Contains(held[spec.ToldUser], squeezed(ask.Text)) || sent && images == 0 {
+				return false
+			}
+		case e.Kind == spec.ToolResult && held[spec.ToldTool] == "":
+			return false
+		case e.Kind == spec.MessageDelta:
+			answer += e.Text
+		case e.Kind == spec.RunEnd && !strings.Contains(held[spec.ToldAssistant], squeezed(answer)):
+			return false
+		}
+	}
+	return true
+}
+
+// squeezed is a text without its spaces.
+func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
+
+// pause waits, and says whether nobody has called it off.
+func (t *Talk) pause(d time.Duration) bool {
+	select {
+	case <-t.ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
