@@ -94,9 +94,6 @@ func (a *archive) post(w http.ResponseWriter, r *http.Request) {
 	t.runs = append(t.runs, run)
 	a.threads = append(slices.DeleteFunc(a.threads, func(o *thread) bool { return o == t }), t)
 	a.mu.Unlock()
-	if a.is("accepts what is over") {
-		<-time.After(time.Until(run.over()))
-	}
 	created := any(fresh && !a.is("makes no threads") || a.is("makes a thread for each run"))
 	if a.old {
 		created = time.Now().Format(time.RFC3339)

@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// memory are the scenarios about what is kept of runs, and how soon.
+// memory are the scenarios about what is kept of runs.
 var memory = []Scenario{
 	{
 		Name: "history", Doc: "what is remembered: before, during and after runs", Expected: true, Says: []string{"prompt", "listen", "history"},
@@ -22,9 +22,6 @@ var memory = []Scenario{
 	}, {
 		Name: "latest", Doc: "the history of no conversation in particular, after two", Capability: "history", Alone: true,
 		Says: []string{"prompt", "listen", "history"}, Lead: leadLatest,
-	}, {
-		Name: "at-once", Doc: "runs that take their time, and how soon they are accepted", Capability: "slow",
-		Says: []string{"prompt", "listen"}, Words: []spec.Kind{spec.RunAccepted}, Lead: leadAtOnce,
 	},
 }
 
@@ -62,23 +59,6 @@ func leadLatest(t *Talk) {
 	mine := t.Thread
 	t.Thread = ""
 	t.until(func(page spec.Event) bool { return page.Thread == mine })
-}
-
-// leadAtOnce asks for one slow run; where it is accepted so late that it may be over, for
-// more of them, with quick ones in between.
-func leadAtOnce(t *Talk) {
-	if !t.target.scripted {
-		return
-	}
-	for _, words := range []string{"8 40", "12 60", "16 80"} {
-		began := time.Now()
-		if !t.Open("prompt", t.Prompt("slow", words)) || time.Since(began) < 280*time.Millisecond {
-			return
-		}
-		t.Thread = t.id() // two runs at once are another scenario's business
-		t.Open("prompt", t.Prompt("text", "at once"))
-		t.Thread = t.id()
-	}
 }
 
 // read asks for a history once.

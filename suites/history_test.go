@@ -144,7 +144,7 @@ func recall(t *testing.T, a *archive) (found string, silent []string) {
 	defer srv.Close()
 	defer srv.CloseClientConnections()
 	base, _ := url.Parse(srv.URL + runs.Base)
-	target := suites.Target{Dialect: runs, Base: base, Seed: 1, Only: []string{"history", "latest", "at-once", "text"}}
+	target := suites.Target{Dialect: runs, Base: base, Seed: 1, Only: []string{"history", "latest", "text"}}
 	parts, err := suites.Hear(t.Context(), target, nil)
 	if err != nil {
 		t.Error(err)
@@ -170,7 +170,7 @@ func recall(t *testing.T, a *archive) (found string, silent []string) {
 		verdicts[spec.Failed] = append(verdicts[spec.Failed], id+"?")
 	}
 	ours := slices.DeleteFunc(verdicts[spec.Silent], func(id string) bool {
-		return !strings.HasPrefix(id, "history.") && !slices.Contains([]string{"create.created-true", "create.created-false", "create.async", "create.persist-first"}, id)
+		return !strings.HasPrefix(id, "history.") && !slices.Contains([]string{"create.created-true", "create.created-false", "create.persist-first"}, id)
 	})
 	slices.Sort(verdicts[spec.Failed])
 	slices.Sort(ours)
@@ -180,8 +180,8 @@ func recall(t *testing.T, a *archive) (found string, silent []string) {
 // What a right server leaves silent: it has no images, no suggestions, one day, a user
 // with conversations, and drawings of nothing.
 const (
-	unseen    = "history.suggested history.attachments history.ui-schema history.attachments-user history.more-true history.empty-user history.before-malformed"
-	unseenOld = "history.more-true history.empty-user history.before-malformed history.ui-version history.ui-locale history.ui-status history.ui-theme history.ui-meta history.ui-root"
+	unseen    = "history.suggested history.attachments history.ui-schema history.attachments-user history.empty-user history.before-malformed"
+	unseenOld = "history.empty-user history.before-malformed history.ui-version history.ui-locale history.ui-status history.ui-theme history.ui-meta history.ui-root"
 )
 
 // A right server passes, however odd it is; each fault is found, and nothing else.
@@ -198,10 +198,10 @@ func TestHistories(t *testing.T) {
 		"does not say its time zone":                 {},
 		"tells the newest first":                     {},
 		"counts from a thousand by halves":           {},
-		"thinks aloud, for nobody":                   {silent: "create.async history.tool-shown"}, // it does not follow the prompts
+		"thinks aloud, for nobody":                   {silent: "history.tool-shown"}, // it does not follow the prompts
 		"tells words":                                {},
 		"says more":                                  {seen: "history.suggested"},
-		"has an older day":                           {seen: "history.more-true", silent: "history.more-false"},
+		"has an older day":                           {},
 		"is used by others":                          {silent: "history.latest"},
 		// Wrong.
 		"forgets the user":            {found: "create.persist-first? history.user-text"},
@@ -214,13 +214,13 @@ func TestHistories(t *testing.T) {
 		"tells results in words":      {found: "history.tool-json"},
 		"does not read the thread":    {found: "history.thread-param"},
 		"mixes threads":               {found: "history.thread-param"},
-		"denies its threads":          {found: "history.thread-param"},
+		"denies its threads":          {found: "history.assistant-text history.before-nearest history.before-strict history.thread-param history.user-text"},
 		"tells the first":             {found: "history.latest"},
 		"tells of long ago":           {found: "history.latest"},
 		"tells of nothing":            {found: "history.latest"},
 		"tells the day itself":        {found: "history.before-strict"},
 		"knows one day":               {found: "history.before-nearest"},
-		"promises more":               {found: "history.more-true?"},
+		"promises more":               {found: "history.more-false?"},
 		"denies the older day":        {found: "history.more-false?"},
 		"mistakes the day":            {found: "history.before-nearest history.one-day?"},
 		"counts nothing":              {found: "history.seq-orders?"},
@@ -228,7 +228,6 @@ func TestHistories(t *testing.T) {
 		"is a stream":                 {found: "create.persist-first? history.assistant-text history.before-nearest history.before-strict history.plain-json history.thread-param history.user-text stream.id-present stream.json? stream.no-early-end"},
 		"makes no threads":            {found: "create.created-true"},
 		"makes a thread for each run": {found: "create.created-false"},
-		"accepts what is over":        {found: "create.async?"},
 	} {
 		for _, old := range []bool{false, true} {
 			if old && how != "" && how != "greets" {

@@ -136,7 +136,7 @@ func (s *redisStore) days(ctx context.Context, thread, before string) ([]string,
 	if before != "" {
 		latest = "(" + before
 	}
-	days, err := s.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key("d:", thread), Start: "-", Stop: latest, ByLex: true, Rev: true, Count: 2}).Result()
+	days, err := s.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key("d:", thread), Start: latest, Stop: "-", ByLex: true, Rev: true, Count: 2}).Result()
 	return days, s.wrap(err)
 }
 
