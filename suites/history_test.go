@@ -107,8 +107,10 @@ func (a *archive) fill(page map[string]any, t *thread, before string) {
 
 func (a *archive) message(t *thread, i int, s scrap) map[string]any {
 	_, clock := a.zone()
-	m := map[string]any{"id": fmt.Sprint("m", i), "seq": i, "role": s.role, "content": s.text, "timestamp": s.at.In(clock).Format(time.RFC3339)}
+	m := map[string]any{"id": fmt.Sprint("m", i), "seq": i, "role": s.role, "content": s.text, "timestamp": s.at.In(clock).Format(time.RFC3339Nano)}
 	switch {
+	case a.is("tells whole seconds"):
+		m["timestamp"] = s.at.Format(time.RFC3339)
 	case a.is("does not say its time zone"):
 		m["timestamp"] = s.at.Format("20060102T150405.000")
 	case a.is("counts from a thousand by halves"):
@@ -196,6 +198,7 @@ func TestHistories(t *testing.T) {
 		"has empty threads": {seen: "history.empty-user"},
 		"lives far east, and has its clock far west": {},
 		"does not say its time zone":                 {},
+		"tells whole seconds":                        {},
 		"tells the newest first":                     {},
 		"counts from a thousand by halves":           {},
 		"thinks aloud, for nobody":                   {silent: "history.tool-shown"}, // it does not follow the prompts
