@@ -41,5 +41,9 @@ clients: build ## real clients against the reference (needs Node, and Chromium f
 fuzz: ## a minute of fuzzing for each reader of foreign bytes
 	go test -run XXX -fuzz FuzzDecoder -fuzztime 60s ./internal/sse
 	go test -run XXX -fuzz FuzzParse -fuzztime 60s ./internal/transcript
+	go test -run XXX -fuzz FuzzMultipart -fuzztime 60s ./spec/dialect
+	go test -run XXX -fuzz FuzzRequest -fuzztime 60s ./reference
+	go test -run XXX -fuzz FuzzCheck -fuzztime 60s ./reference/speech
+	go test -run XXX -fuzz FuzzName -fuzztime 60s ./reference/files
 
 .PHONY: help build test race check docs run real bench clients fuzz

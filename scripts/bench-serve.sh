@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=$(mktemp -d)
-pids=(); log() { tail -3 "$out/$1.log"; }
+pids=()
 trap 'for p in "${pids[@]}"; do kill "$p" 2>/dev/null || true; done; wait 2>/dev/null || true; rm -rf "$out"' EXIT
 rounds=${ROUNDS:-3} each=${SECONDS_EACH:-3}
 (cd bench && go build -o "$out/" ./...)
@@ -17,10 +17,10 @@ agkit='{"conversationId":"c1","messages":[{"role":"user","content":"conformance:
 serve() {
   local name=$1; shift
   ./streamassay serve --dialect agkit --ready-file "$out/$name.ready" --log off "$@" >"$out/$name.log" 2>&1 &
-  pids+=($!)
+  pid[$name]=$! # before anything else is started
+  pids+=("${pid[$name]}")
   for _ in $(seq 100); do [ -s "$out/$name.ready" ] && break; read -rt 0.05 <> <(:) || true; done
   url[$name]=$(grep -o 'http://[0-9.:]*' "$out/$name.ready" | head -1)/send-message
-  pid[$name]=$!
 }
 declare -A url pid
 "$out/gobase" -addr 127.0.0.1:0 >"$out/gobase.log" 2>&1 &
@@ -58,7 +58,7 @@ for n in "${names[@]}"; do
 done
 
 echo "2,000 paced streams, an event each 500 ms:"
-paced='{"conversationId":"c2","messages":[{"role":"user","content":"conformance:slow 19 500"}]}'
+paced='{"conversationId":"c2","messages":[{"role":"user","content":"conformance:slow 21 500"}]}'
 before=$(awk '/VmRSS/ {print $2}' "/proc/${pid[memory]}/status")
 "$out/load" paced -url "${url[memory]}" -body "$paced" -streams 2000 -events 20 -interval 500ms -d 40s -pid "${pid[memory]}" | tee "$out/paced" | cut -c1-600
 awk '/VmHWM/ {print "  most memory: " int($2/1024) " MB"}' "/proc/${pid[memory]}/status"

@@ -129,3 +129,24 @@ func TestHistoryBreaks(t *testing.T) {
 		}
 	}
 }
+
+// A time stamp is ISO 8601 in any of its forms, and nothing else.
+func TestCreatedIsISO(t *testing.T) {
+	d, err := Named("runs@2026-03")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for stamp, ok := range map[string]bool{
+		"2026-03-15T10:00:00Z": true, "2026-03-15T10:00:00.123456": true, "20260315T100000+0800": true, "2026-03-15T18:00+08:00": true,
+		"2026-03-15": false, "2026-03-15 10:00:00": false, "2026-13-15T10:00:00Z": false, "15/03/2026": false, "1773568800": false,
+	} {
+		x := spec.Exchange{Response: spec.Response{Status: 202, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}}}
+		x.Response.Body = []byte(`{"taskId":"t","threadId":"T","runId":"r","created":"` + stamp + `"}`)
+		x.Request, _ = d.Say("prompt", sample)
+		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+			if e.Kind == spec.RunAccepted && (len(e.Broken) == 0) != ok {
+				t.Errorf("%s: %v", stamp, e.Broken)
+			}
+		}
+	}
+}
