@@ -27,7 +27,6 @@ type thread struct {
 
 type archiveRun struct {
 	id, prompt string
-	blocks     bool
 	began      time.Time
 	events     []string
 	apart      time.Duration
