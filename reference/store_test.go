@@ -179,6 +179,7 @@ func TestOrphans(t *testing.T) {
 			listen := k.say("listen", spec.Event{Run: "run-7"})
 			p := k.start(listen, nil)
 			wait(10 * time.Millisecond)
+			synctest.Wait() // it has told what there is, and waits for more
 			if got := kinds(k.events(listen, p)); got != "run.start" {
 				t.Errorf("before: %s", got)
 			}
