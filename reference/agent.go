@@ -63,6 +63,9 @@ func (t Turn) before(ctx context.Context) (text string, asked bool, err error) {
 //     call; tool.result (Message, Call, Name, Text) is what it gave. Their Message
 //     is used where a dialect puts calls and results into messages.
 //   - interrupt (ID, Text) carries its payload as JSON.
+//   - an event without a kind says that nothing comes for a while: what was told is sent
+//     now. Where [Config].Inline is set an agent has to say so before it waits.
+//   - "?" (Raw) is a frame that is spelled already. It goes out as it is, whatever it says.
 //
 // It has to stop when its context is done: the server says why. It is run in a
 // goroutine of its own, and never concurrently with itself for one turn.

@@ -209,7 +209,7 @@ func TestBase(t *testing.T) {
 func TestUUID(t *testing.T) {
 	seen := map[string]bool{}
 	for range 1000 {
-		id := newUUID()
+		id := newUUID(t.Context())
 		if len(id) != 36 || id[14] != '4' || !strings.ContainsRune("89ab", rune(id[19])) || seen[id] {
 			t.Fatal(id)
 		}

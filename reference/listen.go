@@ -83,6 +83,9 @@ func (s *Server) listen(c *call) {
 			_, _, err := s.hub.store.After(c.r.Context(), ref, l.from, 1)
 			ok = err == nil // of a run that is forgotten, what came next is not known any more
 		}
+		if ok && c.as.From != nil {
+			l.from, ok = c.as.From(l.from, t.Last)
+		}
 		if !ok {
 			s.refuseAs(c, s.dialect.Refusal(c.o, "cursor"))
 			return
@@ -143,15 +146,9 @@ func place(t state.Thread, text string) (at int64, ok bool) {
 // tell sends the stream until the run is over, nobody listens any more, or it was
 // silent for too long.
 func (l *listener) tell() {
-	l.s.count.Answered(l.o.Name, http.StatusOK)
 	l.s.count.StreamOpened()
 	defer l.s.count.StreamClosed()
-	header := l.w.Header()
-	header.Set("Content-Type", spec.EventStream)
-	header.Set("Cache-Control", "no-cache")
-	header.Set("X-Accel-Buffering", "no") // or nginx gathers events
-	l.w.WriteHeader(http.StatusOK)
-	hurry(l.w)
+	l.head()
 	if l.r.Method == http.MethodHead {
 		return
 	}
@@ -195,6 +192,17 @@ func (l *listener) tell() {
 			return
 		}
 	}
+}
+
+// head sends what comes before the events.
+func (l *listener) head() {
+	l.s.count.Answered(l.o.Name, http.StatusOK)
+	header := l.w.Header()
+	header.Set("Content-Type", spec.EventStream)
+	header.Set("Cache-Control", "no-cache")
+	header.Set("X-Accel-Buffering", "no") // or nginx gathers events
+	l.w.WriteHeader(http.StatusOK)
+	hurry(l.w)
 }
 
 // A glance is what a listener finds when it looks.

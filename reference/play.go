@@ -16,11 +16,11 @@ import (
 // run opens a run. Its stream is the answer, or it is accepted and told elsewhere.
 func (s *Server) run(c *call) {
 	if c.ask.Thread == "" {
-		c.ask.Thread = s.cfg.IDs()
+		c.ask.Thread = s.id(c)
 	}
 	fresh := c.ask.Run == ""
 	if fresh {
-		c.ask.Run = s.cfg.IDs()
+		c.ask.Run = s.id(c)
 	}
 	if s.foreign(c) {
 		s.refuse(c, http.StatusUnprocessableEntity, "", "the image was not uploaded here")
@@ -38,7 +38,7 @@ func (s *Server) run(c *call) {
 		return
 	}
 	defer out()
-	if r, _, ok := s.open(c, fresh); ok {
+	if r, _, ok := s.open(c, fresh); ok && !s.inline() {
 		l := &listener{s: s, w: c.w, r: c.r, o: c.o, told: r}
 		if l.tell(); !s.resumes { // nobody can hear the rest
 			r.cancel(errLeft)
@@ -57,9 +57,9 @@ func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) 
 	r = &run{ref: s.ref(c.ask.Thread, c.ask.Run), id: c.ask.Run}
 	b := state.Beginning{Owner: c.user, At: now, Logged: s.resumes}
 	if !c.o.Streams {
-		b.Task = s.cfg.IDs()
+		b.Task = s.id(c)
 	} else if !fresh { // asked again, it is another run
-		r.ref.Run = s.cfg.IDs()
+		r.ref.Run = s.id(c)
 	}
 	b.Ref, b.Said = r.ref, s.heard(c)
 	begun, err := s.hub.store.Begin(c.r.Context(), b)
@@ -77,15 +77,30 @@ func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) 
 	late := time.AfterFunc(s.cfg.Limits.Run, func() { r.cancel(errLate) })
 	s.hub.join(r)
 	turn := s.turn(c.ask, r.ref.Thread, begun.First)
-	go func() {
+	play := func() {
 		defer s.work.Done()
 		defer r.cancel(nil)
 		defer late.Stop()
 		defer s.hub.leave(r)
-		s.play(r, turn)
-	}()
+		switch {
+		case c.o.Streams && s.inline():
+			s.stage(c, r, turn)
+		case s.resumes:
+			s.play(c, r, turn, newScribe(r, s.hub.store))
+		default:
+			s.play(c, r, turn, &slate{run: r, store: s.hub.store})
+		}
+	}
+	if c.o.Streams && s.inline() {
+		play()
+	} else {
+		go play()
+	}
 	return r, begun, true
 }
+
+// id makes one for a request.
+func (s *Server) id(c *call) string { return s.cfg.IDs(c.r.Context()) }
 
 // accept says that a run will be told elsewhere.
 func (s *Server) accept(c *call, begun state.Begun) {
@@ -121,8 +136,11 @@ func (s *Server) turn(ask spec.Event, thread string, first int64) Turn {
 
 // A paper is what a run is told on.
 type paper interface {
+	blank() []byte // room for the next frame
 	tell(data []byte)
+	pause() // nothing comes for a while
 	keep(said []state.Message)
+	close() error // all is said; what is told after that is how it ended
 	end()
 }
 
@@ -134,8 +152,10 @@ type slate struct {
 	said  []state.Message
 }
 
+func (p *slate) blank() []byte             { return frameRoom() }
 func (p *slate) tell(data []byte)          { p.run.append(data) }
 func (p *slate) keep(said []state.Message) { p.said = append(p.said, said...) }
+func (p *slate) pause()                    {}
 func (p *slate) end()                      {}
 
 // close remembers what was said.
@@ -145,29 +165,33 @@ func (p *slate) close() error {
 }
 
 // play lets the agent talk until the run is over.
-func (s *Server) play(r *run, turn Turn) {
+func (s *Server) play(c *call, r *run, turn Turn, on paper) {
 	defer r.end()
-	var on paper
-	plain := &slate{run: r, store: s.hub.store}
-	if on = plain; s.resumes {
-		on = newScribe(r, s.hub.store)
-	}
 	s.count.RunBegun()
 	size := 0
-	t := s.voice.teller(turn.Thread, turn.Run, s.cfg.Now, func(e *spec.Event) {
-		data := s.spell(e)
+	tell := func(data []byte) {
 		if size += len(data); size > s.cfg.Limits.Log || len(data) > s.cfg.Limits.Event {
 			r.cancel(errLong)
 		}
 		s.count.Told(1, len(data))
 		on.tell(data)
-	})
-	final := s.perform(r, turn, t, on)
+	}
+	telling := Telling{Event: func(e *spec.Event) { tell(s.spell(on.blank(), e)) }, End: func() {}}
+	if c.as.Tell != nil {
+		telling = c.as.Tell(func(e *spec.Event) []byte { return s.spell(frameRoom(), e) }, tell)
+	}
+	t := s.voice.teller(turn.Thread, turn.Run, s.cfg.Now, telling.Event)
+	agent := s.agent
+	if c.as.Agent != nil {
+		agent = c.as.Agent
+	}
+	final := s.perform(r, turn, agent, t, on)
 	on.keep(t.said.rest())
-	if !s.resumes && plain.close() != nil {
+	if on.close() != nil {
 		final = problem(errForgot) // whoever was told that it ended well would count on it
 	}
 	t.hear(final)
+	telling.End()
 	on.end()
 	s.count.RunEnded(outcome(final))
 }
@@ -184,21 +208,26 @@ func outcome(final spec.Event) meter.Outcome {
 }
 
 // perform is the agent's part, up to how it ends.
-func (s *Server) perform(r *run, turn Turn, t *teller, on paper) (final spec.Event) {
+func (s *Server) perform(r *run, turn Turn, agent Agent, t *teller, on paper) (final spec.Event) {
 	defer func() {
 		if broken := recover(); broken != nil {
 			s.cfg.Log.Error("the agent failed", "dialect", s.dialect.Name, "run", turn.Run, "panic", broken)
 			final = problem(errAgent)
 		}
 	}()
-	for e := range s.agent(r.ctx, turn) {
+	for e := range agent(r.ctx, turn) {
 		if r.ctx.Err() != nil {
 			break
+		}
+		if e.Kind == "" {
+			on.pause()
+			continue
 		}
 		if e.Kind == spec.RunEnd || e.Kind == spec.RunError {
 			return e
 		}
-		t.listen(&e)
+		t.in = e // here, or each event would be one more to collect
+		t.listen(&t.in)
 		on.keep(t.said.take())
 	}
 	if cause := context.Cause(r.ctx); cause != nil {
@@ -216,9 +245,15 @@ func problem(cause error) spec.Event {
 	return spec.Event{Kind: spec.RunError, Text: why.text, Code: why.code, Status: why.status}
 }
 
+// frameRoom is for a frame that is kept.
+func frameRoom() []byte { return make([]byte, 0, 256) }
+
 // spell is an event as it goes over the wire, without its place.
-func (s *Server) spell(e *spec.Event) []byte {
-	data, err := s.voice.op.Append(make([]byte, 0, 256), e)
+func (s *Server) spell(room []byte, e *spec.Event) []byte {
+	if e.Kind == spec.Unknown { // it is spelled already
+		return e.Raw
+	}
+	data, err := s.voice.op.Append(room, e)
 	if err != nil {
 		s.cfg.Log.Error("an event cannot be told", "dialect", s.dialect.Name, "kind", e.Kind, "err", err)
 	}
@@ -229,7 +264,7 @@ func (s *Server) spell(e *spec.Event) []byte {
 func (s *Server) bury(ctx context.Context, ref state.Ref) bool {
 	var told state.Told
 	thread := ref.Thread[len(s.dialect.Name)+1:]
-	t := s.voice.teller(thread, ref.Run, s.cfg.Now, func(e *spec.Event) { told.Data = append(told.Data, s.spell(e)) })
+	t := s.voice.teller(thread, ref.Run, s.cfg.Now, func(e *spec.Event) { told.Data = append(told.Data, s.spell(frameRoom(), e)) })
 	t.begun = true
 	t.hear(problem(errOrphan))
 	told.Over = true

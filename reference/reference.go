@@ -41,10 +41,17 @@ type Config struct {
 	EventSource bool
 	Poll        time.Duration // how often a stream that is listened to looks for events; 0 is a second
 	Limits      Limits
-	Meter       *meter.Meter  // nil counts nothing
-	Log         *slog.Logger  // nil is nowhere
-	IDs         func() string // makes ids; nil is random UUIDs
-	Now         func() time.Time
+	Meter       *meter.Meter // nil counts nothing
+	Log         *slog.Logger // nil is nowhere
+	// IDs makes an id for the request of this context; nil is random UUIDs.
+	IDs func(context.Context) string
+	Now func() time.Time
+
+	// Inline says that the agent tells before it waits (see [Agent]): runs that nobody
+	// can listen to later are then played by who serves the request, which saves a hand-over.
+	Inline bool
+	// Direct, if set, is told each request that was understood, and says how to serve it.
+	Direct func(http.ResponseWriter, *http.Request, *Heard) Direction
 }
 
 // Limits are how much one request or user can make the server hold. Zero is the
@@ -87,7 +94,7 @@ func (c Config) filled() Config {
 }
 
 // newUUID is a random UUID (RFC 9562, version 4).
-func newUUID() string {
+func newUUID(context.Context) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80

@@ -69,6 +69,10 @@ func (w *scribe) keep(said []state.Message) {
 	w.mu.Unlock()
 }
 
+func (w *scribe) blank() []byte { return frameRoom() }
+func (w *scribe) pause()        {}
+func (w *scribe) close() error  { return nil } // it is written with the end
+
 // end says that nothing comes any more, and waits until all is written.
 func (w *scribe) end() {
 	w.mu.Lock()

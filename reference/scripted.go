@@ -317,6 +317,7 @@ func (a *actor) pause(d time.Duration) {
 	if d <= 0 || a.over {
 		return
 	}
+	a.say(spec.Event{}) // what was told is sent now
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

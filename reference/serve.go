@@ -25,6 +25,7 @@ type call struct {
 	lost bool   // it asks for nothing that there is: o only says how it is refused
 	user string // whose it is; "" is anybody's
 	ask  spec.Event
+	as   Direction
 }
 
 // ServeHTTP answers one request.
@@ -156,6 +157,9 @@ func (s *Server) serve(c *call, req spec.Request) {
 		return
 	}
 	c.ask = s.dialect.Hear(req)
+	if !s.direct(c, req) {
+		return
+	}
 	for _, b := range c.ask.Broken {
 		if len(b.Demands) > 0 { // what nobody wants refused is accepted
 			s.refuseAs(c, b)

@@ -172,7 +172,7 @@ func TestOrphans(t *testing.T) {
 			if _, err := s.Begin(t.Context(), state.Beginning{Ref: ref, Owner: k.user, At: time.Now(), Logged: true}); err != nil {
 				t.Fatal(err)
 			}
-			begun := k.s.spell(&spec.Event{Kind: spec.RunStart, Thread: k.thread, Run: "run-7"})
+			begun := k.s.spell(nil, &spec.Event{Kind: spec.RunStart, Thread: k.thread, Run: "run-7"})
 			if _, _, err := s.Tell(t.Context(), ref, state.Told{Data: [][]byte{begun}}); err != nil {
 				t.Fatal(err)
 			}

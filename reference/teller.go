@@ -19,6 +19,7 @@ type teller struct {
 	now         func() time.Time
 	add         func(*spec.Event) // tells one event, which it does not keep
 	said        recorder
+	in          spec.Event // what was said last
 	next, out   spec.Event // what is told next, and as it is told: here, for they are large
 
 	created     string // when the run began, as the dialect spells it
@@ -75,6 +76,8 @@ func (t *teller) listen(e *spec.Event) {
 		t.interrupted(e)
 	case spec.RunEnd, spec.RunError:
 		t.finish(e)
+	case spec.Unknown: // a frame as it is
+		t.add(e)
 	case spec.RunProgress, spec.StepStart, spec.StepEnd:
 		if t.op.Has(*e) {
 			t.say(e)

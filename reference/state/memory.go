@@ -17,6 +17,7 @@ type memory struct {
 
 	mu      sync.Mutex
 	tag     uint32 // of the thread made last
+	named   func(thread string) uint32
 	threads map[string]*memThread
 	all     map[Ref]*memRun
 	owners  map[string]*memThread // the thread in which the owner's latest run was begun
@@ -57,6 +58,7 @@ func Memory(cfg Config) Store {
 		runs:    int64(cmp.Or(cfg.Runs, 1000)),
 		bytes:   cmp.Or(cfg.Bytes, 256<<20),
 		tag:     seed(),
+		named:   cfg.Tag,
 		threads: map[string]*memThread{},
 		all:     map[Ref]*memRun{},
 		owners:  map[string]*memThread{},
@@ -97,6 +99,9 @@ func (m *memory) Begin(ctx context.Context, b Beginning) (Begun, error) {
 
 func (m *memory) make(b Beginning) *memThread {
 	m.tag++
+	if m.named != nil {
+		m.tag = m.named(b.Thread)
+	}
 	t := &memThread{Thread: Thread{Owner: b.Owner, Tag: m.tag}, name: b.Thread}
 	t.prev, t.next = t, t
 	m.threads[b.Thread] = t

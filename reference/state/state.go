@@ -173,4 +173,7 @@ type Config struct {
 	// several share a store. 0 is 3 s.
 	Dead time.Duration
 	Now  func() time.Time // nil is time.Now
+	// Tag gives the tag of a thread that is made, where it has to be the same again, in
+	// memory; nil is one that hardly another has.
+	Tag func(thread string) uint32
 }

@@ -1,0 +1,415 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A clock goes on by a millisecond each time somebody looks at it.
+type clock struct {
+	mu sync.Mutex
+	at time.Time
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.at = c.at.Add(time.Millisecond)
+	return c.at
+}
+
+func made(cfg Config) *Journal {
+	if cfg.Now == nil {
+		cfg.Now = (&clock{at: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}).now
+	}
+	return New(cfg)
+}
+
+// asked is a run of a test, as it is opened.
+func asked(test, body string) Opened {
+	return Opened{
+		Dialect: "runs@2026-04", Op: "run", Test: test, Seed: 7,
+		Request: spec.Request{Method: "POST", Target: "/runs?x=1", Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)},
+	}
+}
+
+var streamHead = http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache"}}
+
+// ended is a whole exchange.
+func ended(j *Journal, o Opened, ask *spec.Event, status int, frames ...string) *Entry {
+	e := j.Open(o)
+	if ask != nil {
+		e.Heard("POST /runs", ask)
+	}
+	e.Head(status, streamHead)
+	for i, f := range frames {
+		e.Sent(time.Duration(i)*time.Millisecond, []byte(f))
+	}
+	e.Close(Whole)
+	return e
+}
+
+func TestRecord(t *testing.T) {
+	j := made(Config{})
+	e := j.Open(asked("one", `{"a":1}`))
+	e.Heard("POST /runs", &spec.Event{Thread: "t1", Run: "r1"})
+	e.Matched("greet", []Miss{{"other", "the turn is 1"}})
+	e.Head(200, streamHead)
+	e.Sent(0, []byte("data: 1\n\n: hi\n\ndata: 2\n"))
+	e.Fault("cut")
+	e.Sent(5*time.Millisecond, []byte("\ndata: \xff"))
+	e.Close(Torn)
+	e.Sent(9*time.Millisecond, []byte("late")) // is not heard any more
+	r, ok := j.Get(1)
+	if !ok {
+		t.Fatal("there is no exchange 1")
+	}
+	got, _ := json.Marshal(r)
+	want := `{"id":1,"test":"one","seed":7,"dialect":"runs@2026-04","op":"run","operation":"POST /runs","time":"2026-01-01T00:00:00.001Z",` +
+		`"request":{"method":"POST","target":"/runs?x=1","header":[{"name":"Content-Type","value":"application/json"}],"body":"{\"a\":1}","bytes":7},` +
+		`"thread":"t1","run":"r1","rule":"greet","misses":[{"rule":"other","why":"the turn is 1"}],"missed":1,` +
+		`"status":200,"header":[{"name":"Cache-Control","value":"no-cache"},{"name":"Content-Type","value":"text/event-stream; charset=utf-8"}],` +
+		`"waited_ms":1,"bytes":31,"events":[{"n":0,"at_ms":0,"bytes":9,"raw":"data: 1\n\n"},{"n":-1,"at_ms":0,"bytes":6,"raw":": hi\n\n"},` +
+		`{"n":1,"at_ms":0,"bytes":8,"raw":"data: 2\n"},{"n":1,"at_ms":5,"bytes":1,"raw":"\n"},{"n":2,"at_ms":5,"bytes":7,"raw":{"base64":"ZGF0YTog/w=="}}],` +
+		`"events_dropped":0,"faults":[{"name":"cut","n":2,"byte":23,"at_ms":1}],"ended":{"how":"torn","at_ms":2},"findings":[]}`
+	if string(got) != want {
+		t.Errorf("the record is\n%s\nnot\n%s", got, want)
+	}
+}
+
+func TestFramesAreFoundWhateverEndsTheLines(t *testing.T) {
+	for _, eol := range []string{"\n", "\r", "\r\n"} {
+		stream := strings.ReplaceAll("event: a\ndata: 1\n\n: c\n\ndata: 2\n\n", "\n", eol)
+		for size := 1; size <= len(stream); size++ {
+			j := made(Config{})
+			e := j.Open(asked("", ""))
+			e.Head(200, streamHead)
+			for rest := stream; rest != ""; {
+				n := min(size, len(rest))
+				e.Sent(0, []byte(rest[:n]))
+				rest = rest[n:]
+			}
+			r, _ := j.Get(1)
+			frames := map[int]string{}
+			for _, s := range r.Events {
+				frames[s.N] += string(s.Raw)
+			}
+			for n, f := range frames {
+				frames[n] = strings.ReplaceAll(f, eol, "|")
+			}
+			if frames[0] != "event: a|data: 1||" || frames[-1] != ": c||" || frames[1] != "data: 2||" || len(frames) != 3 {
+				t.Fatalf("%q in pieces of %d: %v", eol, size, frames)
+			}
+		}
+	}
+}
+
+func TestFilters(t *testing.T) {
+	j := made(Config{})
+	one, none := "one", ""
+	ended(j, asked("one", `{"say":"hello"}`), &spec.Event{Thread: "t1", Run: "r1"}, 200, "data: 1\n\n")
+	e := j.Open(asked("", `{}`))
+	e.Heard("POST /runs", &spec.Event{Thread: "t2", Broken: []spec.Broken{{Where: "body /x", Why: "is missing"}}})
+	e.Matched("hello", nil)
+	e.Head(422, nil)
+	e.Close(Left)
+	open := j.Open(Opened{Dialect: "agkit@0.0.10", Op: "listen", Request: spec.Request{Method: "GET", Target: "/threads/1/events"}})
+	for _, c := range []struct {
+		name string
+		f    Filter
+		want string
+	}{
+		{"all", Filter{}, "[1 2 3]"},
+		{"dialect", Filter{Dialect: "agkit@0.0.10"}, "[3]"},
+		{"family", Filter{Dialect: "runs"}, "[1 2]"},
+		{"op", Filter{Op: "listen"}, "[3]"},
+		{"operation", Filter{Op: "POST /runs"}, "[1 2]"},
+		{"method", Filter{Method: "get"}, "[3]"},
+		{"path", Filter{Path: "/runs"}, "[1 2]"},
+		{"path pattern", Filter{Path: "/threads/*/events"}, "[3]"},
+		{"status", Filter{Status: "422"}, "[2]"},
+		{"class", Filter{Status: "2xx"}, "[1]"},
+		{"test", Filter{Test: &one}, "[1]"},
+		{"no test", Filter{Test: &none}, "[2 3]"},
+		{"thread", Filter{Thread: "t2"}, "[2]"},
+		{"run", Filter{Run: "r1"}, "[1]"},
+		{"rule", Filter{Rule: "hello"}, "[2]"},
+		{"no rule", Filter{Rule: "-"}, "[1 3]"},
+		{"ended", Filter{Ended: "left"}, "[2]"},
+		{"open", Filter{Ended: "open"}, "[3]"},
+		{"any finding", Filter{Finding: "any"}, "[2]"},
+		{"kind of finding", Filter{Finding: OnDocument}, "[2]"},
+		{"no such finding", Filter{Finding: OnCursor}, "[]"},
+		{"contains", Filter{Contains: "hello"}, "[1]"},
+		{"after", Filter{After: 2}, "[3]"},
+		{"since", Filter{Since: time.Date(2026, 1, 1, 0, 0, 0, int(2*time.Millisecond), time.UTC)}, "[2 3]"},
+		{"page", Filter{Offset: 1, Limit: 1}, "[2]"},
+		{"beyond", Filter{Offset: 9}, "[]"},
+	} {
+		page, total := j.List(c.f)
+		ids := []uint64{}
+		for _, r := range page {
+			ids = append(ids, r.ID)
+		}
+		if got := fmt.Sprint(ids); got != c.want || c.f.Offset == 0 && total != len(ids) {
+			t.Errorf("%s: %s of %d, not %s", c.name, got, total, c.want)
+		}
+	}
+	if _, total := j.List(Filter{Offset: 1, Limit: 1}); total != 3 {
+		t.Errorf("a page of one of 3 has the total %d", total)
+	}
+	open.Close(Whole)
+	var b bytes.Buffer
+	if err := j.Export(&b, Filter{Ended: "whole"}); err != nil || strings.Count(b.String(), "\n") != 2 {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
+
+func TestFilterThatCannotBe(t *testing.T) {
+	for _, f := range []Filter{{Status: "4xy"}, {Status: "20"}, {Ended: "well"}, {Offset: -1}, {Limit: -1}, {Path: "["}} {
+		if f.Check() == nil {
+			t.Errorf("%+v is taken", f)
+		}
+	}
+}
+
+func TestResetForgetsOneTest(t *testing.T) {
+	j := made(Config{})
+	for _, test := range []string{"one", "two", "one"} {
+		ended(j, asked(test, ""), nil, 200)
+	}
+	going := j.Open(asked("one", ""))
+	j.Reset("one")
+	going.Sent(0, []byte("data: lost\n\n")) // its place may be another's
+	next := j.Open(asked("three", ""))
+	going.Close(Whole)
+	page, total := j.List(Filter{})
+	if total != 2 || page[0].Test != "two" || page[1].ID != next.ID() || page[1].Ended != nil || page[1].Bytes != 0 {
+		t.Errorf("%+v is left", page)
+	}
+	if j.Forgotten() != 0 {
+		t.Errorf("what was reset counts as %d forgotten", j.Forgotten())
+	}
+	j.Clear()
+	if _, total := j.List(Filter{}); total != 0 || j.Bytes() != 0 {
+		t.Errorf("%d exchanges of %d bytes are left", total, j.Bytes())
+	}
+}
+
+func TestBounds(t *testing.T) {
+	j := made(Config{Entries: 100_000, Bytes: 1 << 20, Body: 1000})
+	most := int64(0)
+	for i := range 100_000 {
+		e := j.Open(asked("", `{"n":`+fmt.Sprint(i)+`}`))
+		e.Heard("POST /runs", &spec.Event{Thread: "t"})
+		e.Head(200, streamHead)
+		for range 3 {
+			e.Sent(0, bytes.Repeat([]byte("x"), 50*(i%20)))
+		}
+		e.Close(Whole)
+		most = max(most, j.Bytes())
+	}
+	sum := int64(0)
+	for _, r := range j.refs() {
+		sum += r.s.weigh()
+	}
+	_, total := j.List(Filter{Limit: 1})
+	if most > 1<<20 || total < 100 || sum != j.Bytes() || j.Forgotten() != uint64(100_000-total) {
+		t.Errorf("%d exchanges take %d bytes (%d added up), %d at most; %d are forgotten", total, j.Bytes(), sum, most, j.Forgotten())
+	}
+	j = made(Config{Entries: 10})
+	for range 25 {
+		ended(j, asked("", ""), nil, 200)
+	}
+	if page, total := j.List(Filter{}); total != 10 || page[0].ID != 16 {
+		t.Errorf("%d are kept", total)
+	}
+	if _, ok := j.Get(3); ok {
+		t.Error("what was forgotten is found")
+	}
+}
+
+func TestOneExchangeIsBounded(t *testing.T) {
+	j := made(Config{Body: 100})
+	e := j.Open(asked("", strings.Repeat("a", 1000)))
+	e.Head(200, streamHead)
+	for range mostPieces + 10 {
+		e.Sent(0, []byte("data: 1\n\n"))
+	}
+	r, _ := j.Get(1)
+	if len(r.Request.Body) != 100 || r.Request.Bytes != 1000 {
+		t.Errorf("%d of %d bytes of the request", len(r.Request.Body), r.Request.Bytes)
+	}
+	if r.Bytes != 9*(mostPieces+10) || r.Dropped != 10 || r.Events[20].Raw != nil || r.Events[20].Bytes != 9 {
+		t.Errorf("%d bytes, %d not kept, %+v", r.Bytes, r.Dropped, r.Events[20])
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	j := New(Config{Entries: 50, Bytes: 100_000})
+	ctx, stop := context.WithCancel(context.Background())
+	notes := j.Subscribe(ctx)
+	var writers, readers sync.WaitGroup
+	for w := range 8 {
+		writers.Go(func() {
+			for i := range 200 {
+				o := asked(fmt.Sprint(w), `{}`)
+				o.Request.Header = append(o.Request.Header, spec.Field{Name: "Authorization", Value: "Bearer canary-canary"})
+				e := j.Open(o)
+				e.Heard("POST /runs", &spec.Event{Thread: "t", Cursor: "9"})
+				e.Matched("", []Miss{{"a", "no"}})
+				e.Head(200, streamHead)
+				for n := range 12 {
+					e.Sent(0, fmt.Appendf(nil, "id: %d\ndata: canary-canary %d\n\n", n, i))
+				}
+				e.Test("x")
+				e.Close(Whole)
+			}
+		})
+	}
+	over := make(chan struct{})
+	readers.Go(func() {
+		for n := range notes {
+			_ = n
+		}
+	})
+	for _, read := range []func(){
+		func() { j.List(Filter{Finding: "any"}) }, func() { _ = j.Export(&bytes.Buffer{}, Filter{}) },
+		func() { j.Reset("x") }, func() { j.Judge(Filter{}) },
+	} {
+		readers.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					read()
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(over)
+	stop()
+	readers.Wait()
+	if j.Bytes() > 100_000 {
+		t.Errorf("%d bytes are kept", j.Bytes())
+	}
+}
+
+func TestFeed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := New(Config{})
+		ctx, stop := context.WithCancel(context.Background())
+		notes := j.Subscribe(ctx)
+		e := j.Open(asked("one", ""))
+		e.Head(200, streamHead)
+		e.Sent(time.Millisecond, []byte("data: 1\n\n"))
+		e.Fault("cut")
+		e.Close(Abort)
+		j.Reset("one")
+		var got []string
+		for range 6 {
+			line, _ := json.Marshal(<-notes)
+			got = append(got, string(line))
+		}
+		want := []string{
+			`{"note":"opened","id":1,"test":"one","dialect":"runs@2026-04","op":"run","text":"POST /runs?x=1","n":0,"at_ms":0,"bytes":0}`,
+			`{"note":"head","id":1,"test":"one","status":200,"n":0,"at_ms":0,"bytes":0}`,
+			`{"note":"sent","id":1,"test":"one","n":0,"at_ms":1,"bytes":9,"raw":"data: 1\n\n"}`,
+			`{"note":"fault","id":1,"test":"one","text":"cut","n":0,"at_ms":0,"bytes":0}`,
+			`{"note":"closed","id":1,"test":"one","text":"abort","status":200,"n":0,"at_ms":0,"bytes":9}`,
+			`{"note":"reset","test":"one","n":0,"at_ms":0,"bytes":0}`,
+		}
+		for i := range want {
+			if got[i] != want[i] {
+				t.Errorf("note %d is\n%s\nnot\n%s", i, got[i], want[i])
+			}
+		}
+		// Nobody reads: nobody waits, and what is lost is counted.
+		for range mostNotes + 5 {
+			j.Reset("two")
+		}
+		<-notes
+		<-notes
+		j.Reset("two")
+		var last Note
+		for range mostNotes {
+			last = <-notes
+			if last.Kind == NoteDropped {
+				break
+			}
+		}
+		if last.Kind != NoteDropped || last.N != 5 {
+			t.Errorf("the slow reader is told %+v", last)
+		}
+		stop()
+		synctest.Wait()
+		for range notes { // it is closed
+		}
+		if j.feed.heard.Load() != 0 {
+			t.Error("somebody listens still")
+		}
+	})
+}
+
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := New(Config{})
+		done := make(chan error, 1)
+		go func() { done <- j.Wait(t.Context(), Filter{Op: "run", Ended: "whole"}, 2) }()
+		ended(j, asked("", ""), nil, 200)
+		e := j.Open(asked("", ""))
+		synctest.Wait()
+		select {
+		case err := <-done:
+			t.Fatalf("one whole exchange was enough: %v", err)
+		default:
+		}
+		e.Close(Whole)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		err := j.Wait(ctx, Filter{}, 3)
+		if err == nil || !strings.Contains(err.Error(), "2 of 3") {
+			t.Errorf("the wait ends with %v", err)
+		}
+		if j.waiters.n.Load() != 0 {
+			t.Error("somebody waits still")
+		}
+	})
+}
+
+func BenchmarkExchange(b *testing.B) {
+	j := New(Config{})
+	frame := bytes.Repeat([]byte("x"), 160)
+	body := bytes.Repeat([]byte("y"), 300)
+	request := spec.Request{Method: "POST", Target: "/runs", Body: body, Header: spec.Header{
+		{Name: "Content-Type", Value: "application/json"}, {Name: "User-Agent", Value: "bench"}, {Name: "Accept", Value: "text/event-stream"}, {Name: "Content-Length", Value: "300"},
+	}}
+	head := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}, "Access-Control-Allow-Origin": {"*"}, "X-Mock-Seed": {"1"}, "X-Accel-Buffering": {"no"}}
+	ask := &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.AskUser, Text: "hi"}}}
+	b.ReportAllocs()
+	for b.Loop() {
+		e := j.Open(Opened{Dialect: "runs@2026-04", Op: "run", Request: request, Seed: 1})
+		e.Heard("POST /runs", ask)
+		e.Matched("", nil)
+		e.Head(200, head)
+		for i := range 12 {
+			e.Sent(time.Duration(i), frame)
+		}
+		e.Close(Whole)
+	}
+}

@@ -1,0 +1,216 @@
+package journal
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// An Outcome is what was concluded about the clients, in the shape of the JSON report
+// of a run as far as that fits: the checks are those of [Finding], and the calls that
+// were wanted.
+type Outcome struct {
+	Verdict  spec.Verdict   `json:"verdict"`
+	Exit     int            `json:"exit"`
+	Strict   bool           `json:"strict"`
+	Asked    int            `json:"asked"`     // exchanges that were looked at
+	Lost     uint64         `json:"forgotten"` // those that were no longer kept
+	Counts   map[string]int `json:"counts"`    // entries of checks, by verdict
+	Dialects []Told         `json:"dialects"`
+	Failures []Failure      `json:"failures"`
+}
+
+// Told is what was concluded about one dialect; "" has the calls that were wanted, and
+// what no dialect has.
+type Told struct {
+	Dialect      string        `json:"dialect"`
+	Requirements []Requirement `json:"requirements"` // those that were broken
+	Checks       []Check       `json:"checks"`
+}
+
+// A Requirement is one that a client broke.
+type Requirement struct {
+	ID      string       `json:"id"`
+	Level   spec.Level   `json:"level"`
+	Verdict spec.Verdict `json:"verdict"`
+	Checks  []string     `json:"checks"`
+}
+
+// A Check is one thing that clients are judged by.
+type Check struct {
+	ID           string       `json:"id"`
+	Title        string       `json:"title"`
+	Level        spec.Level   `json:"level"`
+	Verdict      spec.Verdict `json:"verdict"`
+	Judged       int          `json:"judged"`
+	Findings     []Evidence   `json:"findings"`
+	Requirements []string     `json:"requirements"`
+}
+
+// Evidence is a finding in a check.
+type Evidence struct {
+	Message     string     `json:"message"`
+	Level       spec.Level `json:"level"`
+	Requirement string     `json:"requirement,omitempty"`
+	Exchange    uint64     `json:"exchange"` // the number in the journal; 0: about none
+	Request     string     `json:"request,omitempty"`
+	Pointer     string     `json:"where"`
+}
+
+// The exit codes of an outcome, which are those of a run.
+const (
+	ExitHolds   = 0
+	ExitBroken  = 1
+	ExitNothing = 3
+)
+
+// Conclude judges the exchanges that the filter chooses by what is wanted.
+func (x Expect) Conclude(j *Journal, f Filter) Outcome {
+	out := Outcome{Strict: x.Strict, Counts: map[string]int{}, Dialects: []Told{}, Lost: j.Forgotten()}
+	asked := map[string]int{}
+	for _, r := range j.chosen(Filter{Dialect: f.Dialect, Test: f.Test, After: f.After, Since: f.Since}) {
+		if r.lock() {
+			asked[r.s.dialect]++
+			out.Asked++
+			r.s.mu.Unlock()
+		}
+	}
+	found := j.Judge(f)
+	if x.AllowUnmatched {
+		found = slices.DeleteFunc(found, func(g Found) bool { return g.Kind == OnRoute || g.Kind == OnMatch })
+	}
+	for _, g := range found {
+		asked[g.Dialect] += 0 // it may be no longer kept
+	}
+	for _, name := range sorted(asked) {
+		out.Dialects = append(out.Dialects, tell(name, asked[name], found))
+	}
+	out.Failures = j.Verify(f, x)
+	if len(x.Calls) > 0 {
+		i := slices.IndexFunc(out.Dialects, func(t Told) bool { return t.Dialect == "" })
+		if i < 0 {
+			i = len(out.Dialects)
+			out.Dialects = append(out.Dialects, Told{Requirements: []Requirement{}})
+		}
+		out.Dialects[i].Checks = append(out.Dialects[i].Checks, x.checks(out.Failures)...)
+	}
+	out.conclude(len(found))
+	return out
+}
+
+// tell sorts what was found in one dialect.
+func tell(name string, asked int, found []Found) Told {
+	t := Told{Dialect: name, Requirements: []Requirement{}, Checks: []Check{}}
+	for _, kind := range kinds {
+		c := Check{ID: kind.id, Title: kind.title, Level: spec.Must, Judged: asked, Findings: []Evidence{}, Requirements: []string{}}
+		if asked > 0 {
+			c.Verdict = spec.Passed
+		}
+		for _, g := range found {
+			if g.Kind != kind.id || g.Dialect != name || g.Level.Cost() == spec.Passed {
+				continue
+			}
+			c.Judged = max(c.Judged, 1)
+			c.Verdict = max(c.Verdict, g.Level.Cost())
+			if len(c.Findings) < spec.MostFindings {
+				c.Findings = append(c.Findings, Evidence{g.Message, g.Level, g.Requirement, g.ID, g.Request, g.Where})
+			}
+			if g.Requirement != "" && !slices.Contains(c.Requirements, g.Requirement) {
+				c.Requirements = append(c.Requirements, g.Requirement)
+				t.Requirements = append(t.Requirements, Requirement{g.Requirement, g.Level, g.Level.Cost(), []string{kind.id}})
+			}
+		}
+		if c.Verdict == spec.Warned {
+			c.Level = spec.Should
+		}
+		t.Checks = append(t.Checks, c)
+	}
+	return t
+}
+
+// checks are the calls that were wanted.
+func (x Expect) checks(failures []Failure) (all []Check) {
+	for i, call := range x.Calls {
+		c := Check{ID: fmt.Sprintf("expect.%d", i+1), Title: call.String() + ": " + call.count(), Level: spec.Must,
+			Verdict: spec.Passed, Judged: 1, Findings: []Evidence{}, Requirements: []string{}}
+		for _, f := range failures {
+			if f.Call == i {
+				c.Verdict = spec.Failed
+				c.Findings = append(c.Findings, Evidence{Message: f.Message, Level: spec.Must})
+			}
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// conclude finds the verdict and the exit code. Where nothing was asked nothing is
+// proven, whatever was wanted.
+func (o *Outcome) conclude(found int) {
+	for _, v := range []spec.Verdict{spec.Passed, spec.Failed, spec.Warned, spec.Silent, spec.Skipped, spec.Error} {
+		o.Counts[v.String()] = 0
+	}
+	for _, d := range o.Dialects {
+		for _, c := range d.Checks {
+			o.Counts[c.Verdict.String()]++
+			o.Verdict = max(o.Verdict, c.Verdict)
+		}
+	}
+	switch {
+	case o.Asked == 0 && found == 0:
+		o.Verdict, o.Exit = spec.Silent, ExitNothing
+	case o.Verdict == spec.Failed || o.Strict && o.Verdict == spec.Warned:
+		o.Exit = ExitBroken
+	}
+}
+
+// WriteJSON writes the outcome as JSON.
+func (o Outcome) WriteJSON(w io.Writer) error {
+	data, err := encode(o)
+	if err == nil {
+		_, err = w.Write(append(data, '\n'))
+	}
+	return err
+}
+
+// Text says the outcome to people: a line for each finding and each failure, and one
+// with the result.
+func (o Outcome) Text() string {
+	var b strings.Builder
+	for _, d := range o.Dialects {
+		for _, c := range d.Checks {
+			for _, f := range c.Findings {
+				if f.Exchange == 0 {
+					fmt.Fprintf(&b, "%s %s\n", c.Verdict, f.Message)
+					continue
+				}
+				law := c.ID
+				if f.Requirement != "" {
+					law = f.Requirement
+				}
+				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n", f.Level.Cost(), f.Level, law, f.Exchange, f.Request, f.Pointer, f.Message)
+			}
+		}
+	}
+	switch {
+	case o.Exit == ExitNothing:
+		b.WriteString("nothing was asked\n")
+	case o.Lost > 0:
+		fmt.Fprintf(&b, "%s: %d exchanges, and %d that are no longer kept\n", o.Verdict, o.Asked, o.Lost)
+	default:
+		fmt.Fprintf(&b, "%s: %d exchanges\n", o.Verdict, o.Asked)
+	}
+	return b.String()
+}
+
+func sorted(m map[string]int) []string {
+	all := make([]string, 0, len(m))
+	for name := range m {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}

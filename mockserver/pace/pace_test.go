@@ -1,0 +1,158 @@
+package pace_test
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"pgregory.net/rapid"
+
+	"github.com/streamassay/streamassay/mockserver/pace"
+)
+
+const ms = time.Millisecond
+
+func TestUnmarshal(t *testing.T) {
+	for text, want := range map[string]pace.Pace{
+		"{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}":  {First: 300 * ms, Rate: 40, Jitter: pace.Jitter{Lognormal: 0.3}},
+		"{jitter: {uniform: 1}, burst: 5, chunk: words}":      {Jitter: pace.Jitter{Uniform: 1}, Burst: 5, Chunk: pace.Words},
+		"{jitter: {fixed: 2ms}, chunk: characters, speed: 2}": {Jitter: pace.Jitter{Fixed: 2 * ms}, Chunk: pace.Characters, Speed: 2},
+		"{chunk: 7, rate: 0.5}":                               {Chunk: 7, Rate: 0.5},
+		"{chunk: whole, first: 0, rate: 0}":                   {Chunk: pace.Whole},
+		"{}":                                                  {},
+	} {
+		var got pace.Pace
+		if err := yaml.Unmarshal([]byte(text), &got); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		// What was said as zero is not compared, only what it comes to.
+		if merged := (pace.Pace{}).Merge(want); got.First != merged.First || got.Rate != merged.Rate || got.Jitter != merged.Jitter ||
+			got.Burst != merged.Burst || got.Chunk != merged.Chunk || got.Speed != merged.Speed {
+			t.Errorf("%s: got %+v, want %+v", text, got, want)
+		}
+	}
+}
+
+func TestUnmarshalRefuses(t *testing.T) {
+	for text, part := range map[string]string{
+		"{frist: 1s}":              "frist is not part of a pace: known are burst, chunk, first,",
+		"{first: 300}":             "first: 300 is not a duration: 300ms",
+		"{first: -1s}":             "first: -1s is not possible: from 0s to 24h0m0s",
+		"{first: 25h}":             "from 0s to 24h0m0s",
+		"{rate: -1}":               "rate: -1 is not possible: 0 (all at once), or from 0.001 to 1000000",
+		"{rate: 10000000}":         "rate: 1e+07",
+		"{rate: .nan}":             "rate: NaN is not a number",
+		"{rate: fast}":             `rate: "fast" is not a number`,
+		"{jitter: 0.3}":            "jitter: it is an object of one of fixed, lognormal, uniform; this is 0.3",
+		"{jitter: {normal: 1}}":    "jitter: normal is not known",
+		"{jitter: {uniform: 1.5}}": "jitter.uniform: 1.5 is not possible",
+		"{jitter: {uniform: 0.5, lognormal: 0.5}}": "jitter: there are 2 kinds",
+		"{jitter: {lognormal: 4}}":                 "jitter.lognormal: 4 is not possible: from 0 to 3",
+		"{jitter: {fixed: 30h}}":                   "jitter.fixed",
+		"{burst: 1.5}":                             "burst: 1.5 is not a whole number",
+		"{burst: -1}":                              "burst: -1 is not possible",
+		"{chunk: lines}":                           `chunk: "lines" is not possible: words, characters, whole`,
+		"{chunk: 0}":                               "chunk: 0 is not possible",
+		"{chunk: -1}":                              "chunk: -1 is not possible",
+		"{speed: 0}":                               "speed: 0 is not possible: 1 is as recorded",
+		"{speed: -2}":                              "speed: -2 is not possible",
+		"[]":                                       "a pace is an object of burst, chunk",
+		"fast":                                     `this is "fast"`,
+	} {
+		p := pace.Pace{Burst: 77}
+		if err := yaml.Unmarshal([]byte(text), &p); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: got %v, want %q in it", text, err, part)
+		}
+		if p != (pace.Pace{Burst: 77}) {
+			t.Errorf("%s: was refused, and yet read: %+v", text, p)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	read := func(text string) (p pace.Pace) {
+		if err := yaml.Unmarshal([]byte(text), &p); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	defaults := read("{first: 300ms, rate: 40, jitter: {lognormal: 0.3}, chunk: 3, speed: 4, burst: 2}")
+	got := defaults.Merge(read("{first: 0s, jitter: {}, chunk: words}"))
+	if got.First != 0 || got.Rate != 40 || got.Jitter != (pace.Jitter{}) || got.Chunk != pace.Words || got.Speed != 4 || got.Burst != 2 {
+		t.Errorf("got %+v", got)
+	}
+	if got := defaults.Merge(pace.Pace{Rate: 1}); got.First != 300*ms || got.Rate != 1 {
+		t.Errorf("got %+v: zero fields of a pace written in Go say nothing", got)
+	}
+	if got := (pace.Pace{First: 1}).Merge(pace.Pace{}.Merge(read("{first: 0}"))); got.First != 0 {
+		t.Errorf("what was said as zero was forgotten: %+v", got)
+	}
+}
+
+func TestCutExamples(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		chunk pace.Chunk
+		want  string
+	}{
+		{"It is 21 degrees.", pace.Words, "It| is| 21| degrees."},
+		{"  It\n is  ", 0, "  It|\n is  "},
+		{"   ", pace.Words, "   "},
+		{"今天 ok吗", pace.Words, "今|天| ok|吗"},
+		{"naïve", pace.Characters, "n|a|ï|v|e"},
+		{"naïve", 2, "na|ïv|e"},
+		{"one two", pace.Whole, "one two"},
+		{"", pace.Words, ""},
+		{"\xff\xfe", pace.Characters, "\xff|\xfe"},
+	} {
+		if got := strings.Join(pace.Cut(tt.text, tt.chunk), "|"); got != tt.want {
+			t.Errorf("%q by %v: got %q, want %q", tt.text, tt.chunk, got, tt.want)
+		}
+	}
+}
+
+func TestCut(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune(" \n\té今ไ👍")))).Draw(t, "text")
+		chunk := rapid.SampledFrom([]pace.Chunk{0, pace.Words, pace.Whole, pace.Characters, 2, 7, 1000}).Draw(t, "chunk")
+		pieces := pace.Cut(text, chunk)
+		if got := strings.Join(pieces, ""); got != text {
+			t.Fatalf("got %q", got)
+		}
+		for i, piece := range pieces {
+			switch n := utf8.RuneCountInString(piece); {
+			case piece == "" || !utf8.ValidString(piece):
+				t.Fatalf("%q is no piece", piece)
+			case chunk > 0 && (n > int(chunk) || n < int(chunk) && i < len(pieces)-1):
+				t.Fatalf("%q has %d characters", piece, n)
+			case chunk == pace.Whole && len(pieces) != 1:
+				t.Fatal("not whole")
+			case chunk < 0 && chunk != pace.Whole && len(pieces) > 1 && strings.TrimSpace(piece) == "":
+				t.Fatalf("%q is a piece without a word", piece)
+			}
+		}
+	})
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("{first: 1s, rate: 3, jitter: {uniform: 0.1}, burst: 3, chunk: 4}")
+	f.Fuzz(func(t *testing.T, text string) {
+		var p pace.Pace
+		if yaml.Unmarshal([]byte(text), &p) == nil {
+			if err := p.Check(); err != nil {
+				t.Fatalf("what was read is not possible: %v", err)
+			}
+			c := p.Begin(rand.New(rand.NewPCG(1, 1)))
+			for last, i := time.Duration(0), 0; i < 10; i++ {
+				if at := c.Token(); at < last {
+					t.Fatalf("%v after %v", at, last)
+				} else {
+					last = at
+				}
+			}
+		}
+	})
+}
