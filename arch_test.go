@@ -37,14 +37,20 @@ var may = map[string]struct {
 	"reference/front":     {[]string{"reference/meter"}, "it stands before all servers, and knows none of them"},
 	"reference/identity":  {[]string{"github.com/go-jose/go-jose"}, "who asks does not depend on what is asked"},
 	"reference/meter":     {[]string{"github.com/prometheus/client_golang"}, "it counts what it is told to"},
+	"mockserver":          {[]string{"spec", "spec/dialect", "reference", "reference/front", "reference/state", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/goccy/go-yaml"}, "it is the reference with a hand on it; it does not judge"},
+	"mockserver/replay":   {[]string{"spec", "spec/dialect", "mockserver/journal", "internal/sse", "internal/transcript", "internal/wire"}, "recordings are played as wrong as they are: it does not judge"},
+	"mockserver/control":  {[]string{"spec", "spec/dialect", "mockserver", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/script", "github.com/goccy/go-yaml"}, "it shows and sets what the mock lets it; it serves no protocol"},
+	"mockserver/fault":    {[]string{"spec"}, "a fault spoils events and bytes; whose they are, and who asked for it, is not its business"},
 	"mockserver/journal":  {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it keeps what went by; scripts, and what frames mean, are not its business"},
 	"mockserver/pace":     {nil, "when pieces are due does not depend on what they say"},
 	"mockserver/vary":     {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml"}, "what a document leaves open stands in the document; it knows no server"},
 	"reports":             {[]string{"spec", "golang.org/x/term"}, "a report shows what was concluded"},
 	"suites":              {[]string{"spec", "spec/dialect", "spec/rules", "internal/wire", "github.com/onsi/ginkgo"}, "stimulus; the only package that sees ginkgo"},
+	"mockserver/script":   {[]string{"spec", "spec/dialect", "reference", "mockserver/fault", "mockserver/pace", "github.com/goccy/go-yaml"}, "it decides what is said; serving, judging and waiting are others' business"},
 	"cmd/streamassay": {[]string{"spec", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/transcript", "internal/wire",
 		"github.com/onsi/ginkgo", "github.com/spf13/cobra", "github.com/goccy/go-yaml", "golang.org/x/term",
-		"reference/front", "reference/identity", "reference/meter", "reference/model", "reference/speech", "reference/state", "reference/files", "github.com/spf13/pflag"}, "it wires the others together"},
+		"reference/front", "reference/identity", "reference/meter", "reference/model", "reference/speech", "reference/state", "reference/files", "github.com/spf13/pflag",
+		"mockserver", "mockserver/control", "mockserver/fault", "mockserver/journal", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},
 }
 
 func TestImports(t *testing.T) {

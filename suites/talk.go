@@ -169,11 +169,27 @@ const slack = 1 << 18
 
 func (p *patience) lost(r spec.Response) bool {
 	now := time.Now()
-	if told := bytes.Contains(r.Body[p.read:], []byte("data")); told || p.told.IsZero() {
-		p.told, p.read = now, max(0, len(r.Body)-len("data")+1)
+	if told := p.tells(r.Body); told || p.told.IsZero() {
+		p.told, p.read = now, max(0, len(r.Body)-len("data"))
 	}
 	p.ended = p.most > 0 && now.Sub(p.told) > p.most || len(r.Body)-p.read > p.size+slack
 	return p.ended || p.then != nil && p.then(r)
+}
+
+// tells says whether a line of data began since it was looked last. In comments anything
+// may stand.
+func (p *patience) tells(body []byte) bool {
+	for rest := body[p.read:]; ; {
+		i := bytes.Index(rest, []byte("data"))
+		if i < 0 {
+			return false
+		}
+		at := len(body) - len(rest) + i
+		if at == 0 || body[at-1] == '\n' || body[at-1] == '\r' || at == 3 { // a byte order mark has three bytes
+			return true
+		}
+		rest = rest[i+1:]
+	}
 }
 
 // recorded is what was recorded, without exchanges that never were.

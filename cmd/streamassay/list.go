@@ -9,7 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
@@ -21,15 +23,16 @@ type lister func(dialects []*dialect.Dialect) (rows [][]string, all any)
 // lists is what there is to list. To add one: a function, and a line here.
 var lists = map[string]lister{
 	"dialects": listDialects, "requirements": listRequirements, "checks": listChecks, "scenarios": listScenarios,
+	"faults": listFaults,
 }
 
 func listCommand(sh shell) *cobra.Command {
 	var names []string
 	var asJSON bool
-	kinds := []string{"dialects", "requirements", "checks", "scenarios"}
+	kinds := []string{"dialects", "requirements", "checks", "scenarios", "faults"}
 	cmd := &cobra.Command{
 		Use:       "list " + strings.Join(kinds, "|"),
-		Short:     "List dialects, requirements, checks or scenarios",
+		Short:     "List dialects, requirements, checks, scenarios, or the faults of the mock",
 		Example:   "  streamassay list requirements --dialect runs --json",
 		ValidArgs: kinds,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -170,6 +173,46 @@ func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 			list = append(list, e)
 			rows = append(rows, []string{e.Name, e.Doc})
 		}
+	}
+	return rows, list
+}
+
+func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
+	type param struct {
+		Name    string   `json:"name"`
+		Doc     string   `json:"doc"`
+		Type    string   `json:"type"`
+		Default string   `json:"default,omitempty"`
+		Min     string   `json:"min,omitempty"`
+		Max     string   `json:"max,omitempty"`
+		One     []string `json:"one_of,omitempty"`
+	}
+	type entry struct {
+		Name     string   `json:"name"`
+		Family   string   `json:"family"`
+		Doc      string   `json:"doc"`
+		Checks   []string `json:"checks"`
+		Dialects []string `json:"dialects"`
+		Params   []param  `json:"params"`
+	}
+	list := []entry{}
+	for _, f := range fault.All {
+		e := entry{Name: f.Name, Family: string(f.Family), Doc: f.Doc, Checks: slices.Concat([]string{}, f.Checks), Dialects: []string{}}
+		for _, d := range dialects {
+			if kinds := d.Kinds(); !slices.ContainsFunc(f.Needs, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {
+				e.Dialects = append(e.Dialects, d.Name)
+			}
+		}
+		if len(e.Dialects) == 0 {
+			continue
+		}
+		set := []string{}
+		for _, p := range f.Settable() {
+			e.Params = append(e.Params, param{p.Name, p.Doc, p.Type, p.Default, p.Min, p.Max, p.One})
+			set = append(set, p.Name)
+		}
+		list = append(list, e)
+		rows = append(rows, []string{e.Name, e.Family, f.Doc, strings.Join(set, " ")})
 	}
 	return rows, list
 }

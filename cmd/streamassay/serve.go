@@ -156,7 +156,7 @@ func (s *server) serve(ctx context.Context, sh shell, dialects []*dialect.Dialec
 	base := bases(root(ln, scheme(srv)), prefix)
 	failed := make(chan error, 1)
 	go func() { failed <- listen(srv, ln) }()
-	if err := s.listener.announce(base); err != nil {
+	if err := s.listener.announce(base, ""); err != nil {
 		return err
 	}
 	for _, d := range dialects {

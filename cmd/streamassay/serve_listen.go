@@ -81,11 +81,15 @@ func root(ln net.Listener, scheme string) string {
 }
 
 // announce writes the ready file, in one step.
-func (l *listener) announce(base map[string]string) error {
+func (l *listener) announce(base map[string]string, control string) error {
 	if l.ready == "" {
 		return nil
 	}
-	text, err := json.Marshal(map[string]any{"pid": os.Getpid(), "base": base})
+	said := map[string]any{"pid": os.Getpid(), "base": base}
+	if control != "" {
+		said["control"] = control
+	}
+	text, err := json.Marshal(said)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ type backstage struct {
 // environment: what stands in the command line all users of the machine can read.
 func (s *server) open(ctx context.Context, sh shell, log *slog.Logger, m *meter.Meter) (b *backstage, err error) {
 	b = &backstage{agent: reference.Scripted, cfg: reference.Config{
+		Inline: s.parts.agent.kind != "openai", // the scripted one says when it waits
 		Public: s.public, EventSource: s.browsers, Poll: s.poll.duration(), Log: log, Meter: m,
 		Limits: reference.Limits{
 			Body: int64(s.limits.body), Event: int(s.limits.event), Log: int(s.limits.log),

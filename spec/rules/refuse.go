@@ -2,6 +2,7 @@ package rules
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,7 +48,33 @@ func (x dealing) meets(d spec.Demand) bool {
 	if x.status < 400 || d.Plain && x.media == spec.EventStream {
 		return false
 	}
-	return (len(d.Code) == 0 || slices.Contains(d.Code, x.code)) && (d.Text == "" || bytes.Contains(x.body, []byte(d.Text)))
+	return (len(d.Code) == 0 || slices.Contains(d.Code, x.code)) && (d.Text == "" || contains(x.body, d.Text))
+}
+
+// contains looks for a text in a body, and in the strings that stand there as JSON, which may
+// be spelled with escapes.
+func contains(body []byte, text string) bool {
+	if bytes.Contains(body, []byte(text)) {
+		return true
+	}
+	var v any
+	return json.Unmarshal(body, &v) == nil && containsIn(v, text)
+}
+
+func containsIn(v any, text string) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.Contains(v, text)
+	case []any:
+		return slices.ContainsFunc(v, func(v any) bool { return containsIn(v, text) })
+	case map[string]any:
+		for _, v := range v {
+			if containsIn(v, text) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func fitsStatus(want string, status int) bool {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// patience is how long a reply of a script may take while it is looked at.
+const patience = 5 * time.Second
+
+// judgeReply says what is wrong with what an agent says, as the rules see it: it is played
+// once, without a network.
+func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
+	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{Run: patience}})
+	defer func() { _ = server.Shutdown(context.Background()) }()
+	const thread, run = "00000000-0000-4000-8000-000000000001", "run-1"
+	var trace spec.Trace
+	for _, phrase := range []string{"prompt", "listen"} {
+		if _, ok := d.Phrase(phrase); !ok {
+			continue
+		}
+		r, err := d.Say(phrase, spec.Event{Thread: thread, Run: run, Text: "hello"})
+		if err != nil {
+			return []string{err.Error()}
+		}
+		trace.Exchanges = append(trace.Exchanges, play(server, d, r))
+	}
+	for _, result := range spec.Run(d.Duties(rules.All), d.Events(trace), nil).Results {
+		for _, f := range result.Findings {
+			if law := result.Duty.Law(f); law.Level == spec.Must && !slices.Contains(wrong, f.Message) {
+				wrong = append(wrong, fmt.Sprintf("%s (%s)", f.Message, law.ID))
+			}
+		}
+	}
+	return wrong
+}
+
+// play asks a handler for something, as a request and what came of it.
+func play(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	x := spec.Exchange{Request: r, Response: spec.Response{Proto: "HTTP/1.1", Framing: spec.FramingChunked}}
+	req, err := http.NewRequestWithContext(ctx, r.Method, "http://127.0.0.1"+d.Base+r.Target, bytes.NewReader(r.Body))
+	if err != nil { // Say makes requests that can be sent
+		return x
+	}
+	for _, f := range r.Header {
+		req.Header.Add(f.Name, f.Value)
+	}
+	req.Header.Set("Authorization", "Bearer streamassay")
+	w := &recorder{header: http.Header{}}
+	h.ServeHTTP(w, req)
+	x.Response.Status, x.Response.Body = w.status, w.body.Bytes()
+	for name, values := range w.header {
+		for _, v := range values {
+			x.Response.Header = append(x.Response.Header, spec.Field{Name: name, Value: v})
+		}
+	}
+	return x
+}
+
+// A recorder is a response that stays here.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header         { return r.header }
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }

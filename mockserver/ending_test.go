@@ -1,0 +1,45 @@
+package mockserver_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// The five endings are five for a client.
+func TestEndings(t *testing.T) {
+	for _, name := range both {
+		k := newDesk(t, made(t, mockserver.Config{}, name))
+		whole := k.ask("run-0", "hello")
+		if whole.End != nil || whole.Status != 200 || !strings.HasSuffix(string(whole.Body), "\n\n") {
+			t.Fatalf("%s: without a fault it ends with %v", name, whole.End)
+		}
+		for _, c := range []struct {
+			fault string
+			end   error
+			torn  bool
+		}{
+			{"clean-end; event=2", nil, false},
+			{"abort; event=2", spec.ErrCut, false},
+			{"reset; event=2", spec.ErrReset, false},
+			{"torn; event=2", spec.ErrCut, true},
+			{"stall; event=2", spec.ErrIdle, false},
+		} {
+			t.Run(name+"/"+c.fault, func(t *testing.T) {
+				t.Parallel()
+				got := k.ask("run-"+strings.Fields(c.fault)[0], "hello", "X-Mock-Fault: "+c.fault)
+				if !errors.Is(got.End, c.end) {
+					t.Errorf("it ends with %v, want %v", got.End, c.end)
+				}
+				// A torn stream has begun its third frame, and the others have not.
+				frames, rest := strings.Count(string(got.Body), "\n\n"), got.Body[strings.LastIndex(string(got.Body), "\n\n")+2:]
+				if frames != 2 || (len(rest) > 0) != c.torn {
+					t.Errorf("%d frames came, and then %q", frames, rest)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package fault
+
+// Drip sends the bytes of a stream a few at a time.
+var Drip = &Fault{
+	Name: "drip", Doc: "the bytes of the stream come a few at a time", Family: Wire, Places: []string{"event", "byte"},
+	Params: []Param{
+		{Name: "bytes", Doc: "how many at a time", Type: "int", Default: "1", Min: "1", Max: "65536"},
+		{Name: "every", Doc: "how long between them", Type: "duration", Default: "5ms", Min: "0s", Max: "1m"},
+		{Name: "for", Doc: "how many bytes, counted from the place; 0 is all", Type: "int", Default: "0", Min: "0", Max: "1000000000"},
+	},
+	Begin: func(a Args) Effect {
+		size, every, most := a.Ints["bytes"], a.Spans["every"], a.Ints["for"]
+		return Effect{Body: func(w Writer) Body {
+			sent, slow, there := int64(0), 0, since(a.At)
+			return each{frame: func(n int, frame []byte) error {
+				now := there(n)
+				for len(frame) > 0 {
+					piece := frame
+					switch early := max(a.At.Byte-sent, 0); {
+					case !now || most > 0 && slow >= most:
+					case early > 0:
+						piece = frame[:min(int64(len(frame)), early)]
+					default:
+						piece = frame[:min(len(frame), size)]
+						slow += len(piece)
+						if err := w.Sleep(every); err != nil {
+							return err
+						}
+					}
+					if err := segment(w, piece); err != nil {
+						return err
+					}
+					sent += int64(len(piece))
+					frame = frame[len(piece):]
+				}
+				return nil
+			}}
+		}}
+	},
+}
+
+// segment sends bytes as a segment of their own.
+func segment(w Writer, p []byte) error {
+	if len(p) == 0 {
+		return nil
+	}
+	if _, err := w.Write(p); err != nil {
+		return err
+	}
+	return w.Flush()
+}

@@ -1,0 +1,77 @@
+package fault_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const sentinel = "data: [DONE]\n\n"
+
+func frames() []string {
+	return []string{
+		`data: {"id":"r1","type":"start"}` + "\n\n",
+		"event: piece\n" + `data: {"messageId":"m1","text":"one","type":"piece"}` + "\n\n",
+		`data: {"text":"two","type":"piece"}` + "\n\n",
+		sentinel,
+	}
+}
+
+// What each fault does to the second frame, or to the one it is told.
+var spelled = []struct {
+	use, want string
+	at        int // which frame it is
+}{
+	{"malformed", "event: piece\n" + `data: {"messageId":"m1","text":"one","type":"piece"` + "\n\n", 1},
+	{"malformed; event=0", `data: {"id":"r1","type":"start"` + "\n\n", 0},
+	{"bad-utf8", "event: piece\n" + `data: {"messageId":"m1","text":"one","type":"piece` + "\xff\"}\n\n", 1},
+	{"other-fields", "retry: 3000\nevent: piece\n" + `data: {"messageId":"m1","text":"one","type":"piece"}` + "\n\n", 1},
+	{"other-fields; event=2", "event: message\n" + `data: {"text":"two","type":"piece"}` + "\n\n", 2},
+	{"missing-member", "event: piece\n" + `data: {"text":"one","type":"piece"}` + "\n\n", 1},
+	{"missing-member; event=2", `data: {"type":"piece"}` + "\n\n", 2},
+	{"missing-member; member=type", "event: piece\n" + `data: {"messageId":"m1","text":"one"}` + "\n\n", 1},
+	{"missing-member; member=id", "", -1}, // only the first has it
+	{"wrong-type", "event: piece\n" + `data: {"messageId":[{"not":"this"}],"text":"one","type":"piece"}` + "\n\n", 1},
+	{"wrong-value", "event: piece\n" + `data: {"messageId":"m1","text":"one","type":"nonsense"}` + "\n\n", 1},
+	{"wrong-value; event=0; member=id", `data: {"id":"nonsense","type":"start"}` + "\n\n", 0},
+	{"malformed; event=3", "", -1}, // the sentinel is no JSON
+	{"unknown-event", "", -1},      // see TestUnknownEvent
+}
+
+func TestFrames(t *testing.T) {
+	for _, h := range spelled {
+		if h.use == "unknown-event" {
+			continue
+		}
+		want := frames()
+		if h.at >= 0 {
+			want[h.at] = h.want
+		}
+		if got := respelled(t, h.use); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", h.use, got, want)
+		}
+	}
+}
+
+func TestUnknownEvent(t *testing.T) {
+	for use, at := range map[string]int{"unknown-event": 1, "unknown-event; event=0": 0} {
+		want := slices.Insert(frames(), at, `data: {"object":"x-unknown","type":"x-unknown"}`+"\n\n")
+		if got := respelled(t, use); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", use, got, want)
+		}
+	}
+	if got := respelled(t, `unknown-event; data="{\"a\": [1, 2]}"`)[1]; got != `data: {"a": [1, 2]}`+"\n\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func respelled(t *testing.T, use string) (out []string) {
+	effect := begun(t, use)
+	for _, f := range frames() {
+		effect.Frame([]byte(f), func(p []byte) { out = append(out, string(p)) })
+	}
+	if strings.Count(strings.Join(out, ""), "\n\n") != len(out) {
+		t.Errorf("%s: not one frame at a time: %q", use, out)
+	}
+	return out
+}

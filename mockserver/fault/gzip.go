@@ -1,0 +1,35 @@
+package fault
+
+import (
+	"compress/gzip"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// Gzip encodes the answer, though nobody asked for it.
+var Gzip = &Fault{
+	Name: "gzip", Doc: "the stream is compressed, which was not asked for", Family: Wire,
+	Checks: []string{"wire.opens-stream"},
+	Begin: func(Args) Effect {
+		return Effect{
+			Head: func(h *Head) {
+				if strings.HasPrefix(h.Header.Get("Content-Type"), spec.EventStream) {
+					h.Header.Set("Content-Encoding", "gzip")
+				}
+			},
+			Body: func(w Writer) Body {
+				z := gzip.NewWriter(w)
+				return each{
+					frame: func(_ int, frame []byte) error {
+						if _, err := z.Write(frame); err != nil {
+							return err
+						}
+						return z.Flush() // each event can be read when it comes
+					},
+					close: z.Close,
+				}
+			},
+		}
+	},
+}

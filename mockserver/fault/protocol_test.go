@@ -1,0 +1,292 @@
+package fault_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// story is a small run: what every fault finds something in.
+func story() []spec.Event {
+	text := spec.Event{Kind: spec.ContentEnd, Message: "m1", Index: "0", Text: "one two"}
+	said := spec.Event{Kind: spec.MessageEnd, Message: "m1", Parts: []spec.Event{text}}
+	gave := spec.Event{Kind: spec.MessageEnd, Message: "m2", Parts: []spec.Event{{Kind: spec.ToolCall, Call: "c2", Text: "{}"}, {Kind: spec.ToolResult, Call: "c2", Text: "1"}}}
+	list := []spec.Event{
+		{Kind: spec.RunStart, Created: "5"},
+		{Kind: spec.RunProgress, Created: "5"},
+		{Kind: spec.MessageStart, Message: "m1"},
+		{Kind: spec.MessageDelta, Message: "m1", Index: "0", Text: "one "},
+		{Kind: spec.MessageDelta, Message: "m1", Index: "0", Text: "two"},
+		text,
+		said,
+		{Kind: spec.ToolStart, Call: "c1"},
+		{Kind: spec.ToolDelta, Call: "c1", Text: "{}"},
+		{Kind: spec.ToolEnd, Call: "c1"},
+		{Kind: spec.ToolResult, Call: "c1", Text: "1"},
+		gave,
+		{Kind: spec.Interrupt, ID: "i1"},
+		{Kind: spec.RunEnd, Created: "5", Completed: "6", Parts: []spec.Event{said, gave}},
+	}
+	for i := range list {
+		list[i].Seq, list[i].Thread, list[i].Run = strconv.Itoa(i), "t1", "r1"
+	}
+	return append(list, spec.Event{Kind: spec.Done})
+}
+
+// brief is an event in a few words.
+func brief(e spec.Event) string {
+	words := []string{string(e.Kind)}
+	for _, w := range []string{e.Message, e.Call, e.Text} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	for name, v := range map[string][2]string{"run": {e.Run, "r1"}, "thread": {e.Thread, "t1"}, "created": {e.Created, "5"}, "completed": {e.Completed, "6"}, "index": {e.Index, "0"}} {
+		if v[0] != "" && v[0] != v[1] {
+			words = append(words, name+"="+v[0])
+		}
+	}
+	for _, p := range e.Parts {
+		words = append(words, "["+brief(p)+"]")
+	}
+	return strings.Join(words, " ")
+}
+
+// spoiled is what a fault makes of events.
+func spoiled(effect fault.Effect, events []spec.Event) (out []spec.Event) {
+	tell := func(e *spec.Event) { out = append(out, *e) }
+	for i := range events {
+		e := events[i] // faults may change what they are given
+		effect.Event(&e, tell)
+	}
+	if effect.End != nil {
+		effect.End(tell)
+	}
+	return out
+}
+
+// difference says what is gone (-) and what is new (+), each after how many events of
+// what was there before.
+func difference(before, after []string) (out []string) {
+	// The longest common part, the textbook's way.
+	best := make([][]int, len(before)+1)
+	for i := range best {
+		best[i] = make([]int, len(after)+1)
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		for j := len(after) - 1; j >= 0; j-- {
+			if best[i][j] = max(best[i+1][j], best[i][j+1]); before[i] == after[j] {
+				best[i][j] = best[i+1][j+1] + 1
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(before) || j < len(after) {
+		switch {
+		case i < len(before) && j < len(after) && before[i] == after[j]:
+			i++
+			j++
+		case i < len(before) && (j == len(after) || best[i+1][j] >= best[i][j+1]):
+			out = append(out, fmt.Sprintf("-%d %s", i, before[i]))
+			i++
+		default:
+			out = append(out, fmt.Sprintf("+%d %s", i, after[j]))
+			j++
+		}
+	}
+	return out
+}
+
+const (
+	whole   = "[content.end m1 one two]"
+	called  = "[tool.call c2 {}] [tool.result c2 1]"
+	listed  = "[message.end m1 " + whole + "] [message.end m2 " + called + "]"
+	nobody  = "nobody-told-of-this"
+	stacked = "boom\n\nTraceback (most recent call last):\n  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
+)
+
+// What each fault does to the story. The numbers of what comes stay in order, unless
+// seqs says otherwise.
+var harms = []struct {
+	use  string
+	want []string
+	seqs string
+}{
+	{use: "first-missing", want: []string{"-0 run.start"}},
+	{use: "start-late", want: []string{"+0 message.start m1", "-2 message.start m1"}},
+	{use: "double-start", want: []string{"+3 run.start"}},
+	{use: "double-start; event=4", want: []string{"+5 run.start"}},
+	{use: "progress-missing", want: []string{"-1 run.progress"}},
+	{use: "end-missing", want: []string{"-13 run.end " + listed}},
+	{use: "double-end", want: []string{"+14 run.end " + listed}},
+	{use: "event-after-end", want: []string{"+15 message.delta m1 two"}},
+	{use: "end-after-error", want: []string{"+13 run.error the run failed"}},
+	{use: "error-after-end", want: []string{"+14 run.error the run failed"}},
+	{use: "wrong-run", want: []string{"-0 run.start", "+1 run.start run=r2"}},
+	{use: "wrong-run; event=1", want: []string{"-1 run.progress", "+2 run.progress run=r2"}},
+	{use: "wrong-thread", want: []string{"-0 run.start", "+1 run.start thread=t2"}},
+	{use: "wrong-thread; event=2", want: []string{"-13 run.end " + listed, "+14 run.end thread=t2 " + listed}},
+	{use: "created-changes", want: []string{"-13 run.end " + listed, "+14 run.end created=4 " + listed}},
+	{use: "completed-early", want: []string{"-13 run.end " + listed, "+14 run.end completed=-95 " + listed}},
+	{use: "wrong-summary", want: []string{"-13 run.end " + listed, "+14 run.end [message.end m1 [content.end m1 one two?]] [message.end m2 [tool.call c2 {}?] [tool.result c2 1?]]"}},
+	{use: "summary-short", want: []string{"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "]"}},
+	{use: "unknown-message", want: []string{"-3 message.delta m1 one ", "+4 message.delta " + nobody + " one "}},
+	{use: "unknown-message; event=4", want: []string{"-4 message.delta m1 two", "+5 message.delta " + nobody + " two"}},
+	{use: "message-not-started", want: []string{"-2 message.start m1"}},
+	{use: "message-not-started; event=3", want: nil},
+	{use: "message-not-ended", want: []string{"-6 message.end m1 " + whole}},
+	{use: "message-not-ended; event=7", want: []string{"-11 message.end m2 " + called}},
+	{use: "message-opened-twice", want: []string{"+3 message.start m1"}},
+	{use: "late-delta", want: []string{"+7 message.delta m1 two"}},
+	{use: "late-delta; event=7", want: nil},
+	{use: "reused-message-id", want: []string{"+7 message.start m1", "+7 message.end m1 " + whole}},
+	{use: "reused-message-id; event=7", want: []string{"+12 message.end m2 " + called}},
+	{use: "wrong-message", want: []string{"-6 message.end m1 " + whole, "+7 message.end m1 [content.end m1 one two?]"}},
+	{use: "wrong-text", want: []string{"-5 content.end m1 one two", "+6 content.end m1 one two?"}},
+	{use: "wrong-text; event=6", want: nil},
+	{use: "empty-delta", want: []string{"+4 message.delta m1"}},
+	{use: "empty-delta; event=4", want: []string{"+5 message.delta m1"}},
+	{use: "content-not-ended", want: []string{"-5 content.end m1 one two"}},
+	{use: "content-ended-twice", want: []string{"+6 content.end m1 one two"}},
+	{use: "content-empty", want: []string{"-5 content.end m1 one two", "+6 content.end m1"}},
+	{use: "wrong-index", want: []string{"-3 message.delta m1 one ", "+4 message.delta m1 one  index=1"}},
+	{use: "wrong-index; event=5", want: []string{"-5 content.end m1 one two", "+6 content.end m1 one two index=1"}},
+	{use: "call-not-started", want: []string{"-7 tool.start c1"}},
+	{use: "call-not-ended", want: []string{"-9 tool.end c1"}},
+	{use: "reused-call-id", want: []string{"+8 tool.start c1"}},
+	{use: "unknown-call", want: []string{"-8 tool.delta c1 {}", "+9 tool.delta " + nobody + " {}"}},
+	{use: "arguments-broken", want: []string{
+		"+9 tool.delta c1 }", "-11 message.end m2 " + called, "+12 message.end m2 [tool.call c2 {}}] [tool.result c2 1]",
+		"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "] [message.end m2 [tool.call c2 {}}] [tool.result c2 1]]"}},
+	{use: "result-missing", want: []string{
+		"-10 tool.result c1 1", "-11 message.end m2 " + called, "+12 message.end m2 [tool.call c2 {}]",
+		"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "] [message.end m2 [tool.call c2 {}]]"}},
+	{use: "result-twice", want: []string{"+11 tool.result c1 1"}},
+	{use: "unknown-result", want: []string{
+		"-10 tool.result c1 1", "-11 message.end m2 " + called, "+12 tool.result " + nobody + " 1", "+12 message.end m2 [tool.call c2 {}] [tool.result " + nobody + " 1]",
+		"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "] [message.end m2 [tool.call c2 {}] [tool.result " + nobody + " 1]]"}},
+	{use: "result-early", want: []string{"-9 tool.end c1", "+11 tool.end c1"}, seqs: "0 1 2 3 4 5 6 7 8 10 9 11 12 13"},
+	{use: "interrupt-not-last", want: []string{"+13 message.delta " + nobody + " Never mind."}},
+	{use: "seq-skipped", seqs: "0 1 2 4 5 6 7 8 9 10 11 12 13 14"},
+	{use: "seq-skipped; event=0", seqs: "1 2 3 4 5 6 7 8 9 10 11 12 13 14"},
+	{use: "seq-skipped; event=5", seqs: "0 1 2 3 4 6 7 8 9 10 11 12 13 14"},
+	{use: "seq-repeated", seqs: "0 1 2 2 3 4 5 6 7 8 9 10 11 12"},
+	{use: "seq-repeated; event=12", seqs: "0 1 2 3 4 5 6 7 8 9 10 11 11 12"},
+	{use: "seq-falls", seqs: "0 1 0 3 4 5 6 7 8 9 10 11 12 13"},
+	{use: "seq-falls; event=7", seqs: "0 1 2 3 4 5 6 0 8 9 10 11 12 13"},
+	{use: "duplicated", want: []string{"+4 message.delta m1 one "}, seqs: "0 1 2 3 3 4 5 6 7 8 9 10 11 12 13"},
+	{use: "duplicated; event=0", want: []string{"+1 run.start"}, seqs: "0 0 1 2 3 4 5 6 7 8 9 10 11 12 13"},
+	{use: "reordered", want: []string{"-3 message.delta m1 one ", "+5 message.delta m1 one "}, seqs: "0 1 2 4 3 5 6 7 8 9 10 11 12 13"},
+	{use: "reordered; event=14", want: nil}, // nothing follows it
+	{use: "lost", want: []string{"-3 message.delta m1 one "}, seqs: "0 1 2 4 5 6 7 8 9 10 11 12 13"},
+	{use: "lost; event=9", want: []string{"-9 tool.end c1"}, seqs: "0 1 2 3 4 5 6 7 8 10 11 12 13"},
+	{use: "sentinel-missing", want: []string{"-14 done"}},
+	{use: "sentinel-twice", want: []string{"+15 done"}},
+	{use: "failure-missing", want: nil}, // this run does not fail
+}
+
+func begun(t *testing.T, text string) fault.Effect {
+	t.Helper()
+	uses, err := fault.Parse(text)
+	if err != nil || len(uses) != 1 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return uses[0].Begin(rand.New(rand.NewPCG(1, 2)), "t1", "r1")
+}
+
+func TestHarm(t *testing.T) {
+	var before []string
+	for _, e := range story() {
+		before = append(before, brief(e))
+	}
+	for _, h := range harms {
+		t.Run(h.use, func(t *testing.T) {
+			events := story()
+			told := spoiled(begun(t, h.use), events)
+			var after, seqs, dense []string
+			for _, e := range told {
+				after = append(after, brief(e))
+				if e.Seq != "" {
+					dense, seqs = append(dense, strconv.Itoa(len(seqs))), append(seqs, e.Seq)
+				}
+			}
+			if got := difference(before, after); !slices.Equal(got, h.want) {
+				t.Errorf("it is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(h.want, "\n"))
+			}
+			want := h.seqs
+			if want == "" {
+				want = strings.Join(dense, " ")
+			}
+			if got := strings.Join(seqs, " "); got != want {
+				t.Errorf("the numbers are %s, want %s", got, want)
+			}
+			for i, e := range story() { // what the server keeps is not touched
+				if brief(e) != brief(events[i]) {
+					t.Errorf("the server's own event is now %s", brief(events[i]))
+				}
+			}
+		})
+	}
+}
+
+// A run that fails says so, or does not, or says it in a stream that was fine.
+func TestFailures(t *testing.T) {
+	failed := append(story()[:4:4], spec.Event{Kind: spec.RunError, Text: "out of luck", Seq: "4"})
+	for _, c := range []struct {
+		use    string
+		events []spec.Event
+		want   string // what is told from the fourth event on
+	}{
+		{"failure-missing", failed, "message.delta m1 one "},
+		{"end-after-error", failed, "message.delta m1 one , run.error out of luck, run.end"},
+		{"end-missing", failed, "message.delta m1 one "},
+		{"run-fails", story(), "run.error the run failed"},
+		{"run-fails; event=4; text=no more", story(), "message.delta m1 one , run.error no more"},
+		{"run-fails; event=100", story(), "message.delta m1 one , message.delta m1 two, "},
+		{"stack-trace", story(), "run.error " + stacked},
+	} {
+		var after []string
+		for _, e := range spoiled(begun(t, c.use), c.events)[3:] {
+			after = append(after, brief(e))
+		}
+		got := strings.Join(after, ", ")
+		if got != c.want && !(strings.HasSuffix(c.want, ", ") && strings.HasPrefix(got, c.want)) {
+			t.Errorf("%s: %s, want %s", c.use, got, c.want)
+		}
+	}
+}
+
+// Every fault is tested by what it does.
+func TestAllAreTested(t *testing.T) {
+	tested := map[string]bool{"run-fails": true, "stack-trace": true}
+	note := func(use string) {
+		name, _, _ := strings.Cut(use, ";")
+		tested[strings.TrimSpace(name)] = true
+	}
+	for _, h := range harms {
+		note(h.use)
+	}
+	for _, h := range spelled {
+		note(h.use)
+	}
+	for _, h := range travels {
+		note(h.use)
+	}
+	for _, h := range heads {
+		note(h.use)
+	}
+	for _, h := range resumptions {
+		note(h.use)
+	}
+	for _, f := range fault.All {
+		if !tested[f.Name] {
+			t.Errorf("%s is not tested", f.Name)
+		}
+	}
+}

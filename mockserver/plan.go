@@ -1,0 +1,74 @@
+package mockserver
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+)
+
+// A plan is what a run, and the streams that tell of it, have to suffer.
+type plan struct {
+	test        string
+	thread, run string
+	rule        string
+	uses        []fault.Use
+	hold        int // the first frame that waits; never: none
+	streams     atomic.Int32
+}
+
+// never is the number of a frame that does not come.
+const never = int(^uint(0) >> 1)
+
+// strikes begins the faults that strike the next stream, and tells of those that are on
+// the wire.
+func (p *plan) strikes(r *rand.Rand, tell func(fault string)) (all []fault.Effect) {
+	n := int(p.streams.Add(1))
+	for _, use := range p.uses {
+		if most := use.Streams(); most == 0 || n <= most {
+			effect := use.Begin(r, p.thread, p.run)
+			if effect.Head != nil || effect.Body != nil {
+				tell(use.String())
+			}
+			all = append(all, effect)
+		}
+	}
+	return all
+}
+
+// A runKey names a run.
+type runKey struct{ dialect, thread, run string }
+
+// plans remembers what is planned for runs whose streams are asked for by themselves. The
+// oldest are forgotten first.
+type plans struct {
+	mu    sync.Mutex
+	all   map[runKey]*plan
+	order []runKey
+}
+
+const mostPlans = 10_000
+
+func (p *plans) put(key runKey, one *plan) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.all == nil {
+		p.all = map[runKey]*plan{}
+	}
+	if _, again := p.all[key]; again { // the same run, asked for again, is the same run
+		return
+	}
+	if len(p.order) >= mostPlans {
+		delete(p.all, p.order[0])
+		p.order = p.order[1:]
+	}
+	p.all[key] = one
+	p.order = append(p.order, key)
+}
+
+func (p *plans) find(key runKey) *plan {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.all[key]
+}

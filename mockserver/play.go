@@ -1,0 +1,110 @@
+package mockserver
+
+import (
+	"context"
+	"iter"
+	"math/rand/v2"
+	"time"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/mockserver/pace"
+	"github.com/streamassay/streamassay/mockserver/script"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// agent plays what a script says, at its pace. A pace that is nothing costs nothing.
+func agent(play func(context.Context, reference.Turn) iter.Seq[script.Beat], p pace.Pace, r *rand.Rand) reference.Agent {
+	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
+		return func(yield func(spec.Event) bool) {
+			began := time.Now()
+			clock := p.Begin(r)
+			for beat := range play(ctx, t) {
+				due := clock.Event
+				if beat.Event.Kind.Phase() == "delta" {
+					due = clock.Token
+				}
+				clock.Wait(beat.Wait)
+				if at := due(); at > 0 && !until(ctx, began.Add(at), yield) || beat.Event.Kind != "" && !yield(beat.Event) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// until waits for a time; what was said before is sent meanwhile. It is false where
+// nobody listens any more.
+func until(ctx context.Context, at time.Time, yield func(spec.Event) bool) bool {
+	d := time.Until(at)
+	if d <= 0 {
+		return true
+	}
+	if !yield(spec.Event{}) {
+		return false
+	}
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// scripted plays the scripted agent of the reference.
+func scripted(ctx context.Context, t reference.Turn) iter.Seq[script.Beat] {
+	return func(yield func(script.Beat) bool) {
+		for e := range reference.Scripted(ctx, t) {
+			if !yield(script.Beat{Event: e}) {
+				return
+			}
+		}
+	}
+}
+
+// each flushes after every event.
+func each(inner reference.Agent) reference.Agent {
+	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
+		return func(yield func(spec.Event) bool) {
+			for e := range inner(ctx, t) {
+				if !yield(e) || !yield(spec.Event{}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// telling passes what a run says through the faults that spoil it, in their order.
+func telling(effects []fault.Effect) func(spell func(*spec.Event) []byte, tell func([]byte)) reference.Telling {
+	return func(spell func(*spec.Event) []byte, tell func([]byte)) reference.Telling {
+		frame := tell
+		for i := len(effects) - 1; i >= 0; i-- {
+			if spoil, next := effects[i].Frame, frame; spoil != nil {
+				frame = func(data []byte) { spoil(data, next) }
+			}
+		}
+		event := func(e *spec.Event) {
+			if data := spell(e); len(data) > 0 { // the dialect may have no word for it
+				frame(data)
+			}
+		}
+		var ends []func()
+		for i := len(effects) - 1; i >= 0; i-- {
+			next := event
+			if end := effects[i].End; end != nil {
+				ends = append(ends, func() { end(next) })
+			}
+			if spoil := effects[i].Event; spoil != nil {
+				event = func(e *spec.Event) { spoil(e, next) }
+			}
+		}
+		return reference.Telling{Event: event, End: func() {
+			for i := len(ends) - 1; i >= 0; i-- {
+				ends[i]()
+			}
+		}}
+	}
+}

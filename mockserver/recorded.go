@@ -1,0 +1,74 @@
+package mockserver
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/mockserver/journal"
+	"github.com/streamassay/streamassay/mockserver/pace"
+	"github.com/streamassay/streamassay/mockserver/replay"
+	"github.com/streamassay/streamassay/mockserver/script"
+	"github.com/streamassay/streamassay/reference"
+)
+
+// recorded is what was recorded for a request that no rule answers, or nil.
+func (x *exchange) recorded(h *reference.Heard, found script.Decision) *replay.Answer {
+	library := setting(x.scope, func(s *Settings) *replay.Library { return s.Replay })
+	if library == nil || found.Rule != nil {
+		return nil
+	}
+	answer, why := library.Find(h.Dialect, h.Request, nil, x.scope.seen)
+	all := misses(found.Misses)
+	for _, text := range why {
+		all = append(all, journal.Miss{Rule: "recordings", Why: text})
+	}
+	if answer == nil {
+		x.entry.Matched("", all)
+		return nil
+	}
+	x.entry.Matched(answer.Source, all)
+	return answer
+}
+
+// endings are how recorded answers ended, as faults say it.
+var endings = map[replay.Ending]fault.Ending{
+	replay.Cut: fault.Abort, replay.Mute: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
+}
+
+// replay answers as it was recorded, at the times at which it came.
+func (x *exchange) replay(a *replay.Answer) http.HandlerFunc {
+	speed := 1.0
+	for _, tempo := range []*pace.Pace{setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace }), x.over.pace} {
+		if tempo != nil && tempo.Speed > 0 {
+			speed = tempo.Speed
+		}
+	}
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if a.End == replay.Mute {
+			x.finish(fault.Abort)
+			return
+		}
+		for _, f := range a.Header {
+			w.Header()[http.CanonicalHeaderKey(f.Name)] = nil
+		}
+		for _, f := range a.Header {
+			w.Header().Add(f.Name, f.Value)
+		}
+		began := time.Now()
+		w.WriteHeader(a.Status)
+		for due, piece := range a.Pieces(speed) {
+			if d := time.Until(began.Add(due)); d > 0 {
+				if x.FlushError() != nil || x.sleep(d) != nil {
+					return
+				}
+			}
+			if _, err := w.Write(piece); err != nil {
+				return
+			}
+		}
+		if how, ends := endings[a.End]; ends {
+			x.finish(how)
+		}
+	}
+}

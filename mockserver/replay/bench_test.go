@@ -1,0 +1,22 @@
+package replay_test
+
+import (
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/replay"
+)
+
+// What it costs to find an answer and to put a client's ids into it.
+func BenchmarkFind(b *testing.B) {
+	t := &testing.T{}
+	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
+	runs := named(t, "runs")
+	r := opening(otherThread, "mine", "hello")
+	ask := runs.Hear(r)
+	b.ReportAllocs()
+	for b.Loop() {
+		if a, _ := l.Find(runs, r, &ask, seen); a == nil {
+			b.Fatal("nothing fits")
+		}
+	}
+}

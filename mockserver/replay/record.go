@@ -1,0 +1,285 @@
+package replay
+
+import (
+	"cmp"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A RecorderConfig says whom a recorder asks, and who is told what it heard. Dialect and
+// Upstream are needed.
+type RecorderConfig struct {
+	Dialect  *dialect.Dialect
+	Upstream *url.URL       // base URL of the real server: what stands there where the dialect has its base
+	Header   spec.Header    // goes with every request that does not have the field; it is never written down
+	CA       *x509.CertPool // whom to trust; nil: the system's authorities
+
+	// Save is told of a conversation whenever an exchange of it is over, with all that
+	// was heard of it so far. Calls come one at a time. nil: nothing is saved.
+	Save func(Conversation) error
+	// Heard is told of every exchange, also of those that are not saved; several may be
+	// over at once.
+	Heard func(Overheard)
+	Log   *slog.Logger // what is not saved, and why; nil: nobody is told
+	Idle  time.Duration
+}
+
+// What a recorder puts up with.
+const (
+	DefaultIdle = 10 * time.Minute // silence of the real server
+	MostRequest = 32 << 20         // bytes of a request
+	MostAnswer  = 256 << 20        // bytes of an answer
+	mostTotal   = 24 * time.Hour   // time of an answer
+	mostEvent   = dialect.MaxEvent // bytes of an event of it
+)
+
+// An Overheard is an exchange that went through a recorder.
+type Overheard struct {
+	Exchange spec.Exchange // its target is what follows the dialect's base
+	Ask      spec.Event    // the request as it was heard
+	Thread   string        // its conversation, if it has one
+	Broken   string        // why it is not saved; "": it is
+}
+
+// A Recorder is a handler that hands every request on to a real server, and its answer
+// back as it comes: nothing is gathered, compressed, followed or asked for twice. It
+// keeps what it heard as conversations. It does not judge; what it refuses to save is
+// what nobody can learn from: an answer that was cut off, whose frames cannot be read,
+// that is not of the type the document promises, or that says the server failed.
+type Recorder struct {
+	cfg    RecorderConfig
+	client *wire.Client
+	name   string // the real server, without secrets
+	shelf  ledger
+}
+
+// NewRecorder makes a recorder.
+func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
+	if cfg.Dialect == nil {
+		return nil, errors.New("a recorder needs a dialect, to tell conversations apart")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	cfg.Idle = cmp.Or(cfg.Idle, DefaultIdle)
+	client, err := wire.Dial(wire.Config{
+		Base: cfg.Upstream, Header: cfg.Header, CA: cfg.CA,
+		Timeout: cfg.Idle, Total: mostTotal, MaxBody: MostAnswer, MaxEvent: mostEvent,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the server to record: %w", err)
+	}
+	plain := url.URL{Scheme: cfg.Upstream.Scheme, Host: cfg.Upstream.Host, Path: cfg.Upstream.Path}
+	return &Recorder{cfg: cfg, client: client, name: plain.String()}, nil
+}
+
+// ServeHTTP hands a request on.
+func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
+	client, req, err := r.request(w, in)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	began := time.Now()
+	back := &returning{w: w, method: in.Method}
+	x, err := client.Do(in.Context(), req, wire.Limit{Until: back.hear})
+	if left := in.Context().Err() != nil || back.err != nil; left {
+		x.Response.End, err = spec.ErrLeft, nil
+	}
+	if err != nil {
+		r.cfg.Log.Warn("the real server cannot be asked", "error", err.Error())
+		if back.status == 0 {
+			http.Error(w, "the server that is recorded cannot be asked", http.StatusBadGateway)
+			return
+		}
+		x.Response.End = spec.ErrCut
+	}
+	r.over(x, began)
+	back.end(x.Response)
+}
+
+// request is what the real server is asked, and by whom: who leads the conversation, or,
+// for what does not stand below the dialect's base, nobody.
+func (r *Recorder) request(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MostRequest))
+	if err != nil {
+		return nil, spec.Request{}, fmt.Errorf("the request cannot be read, or has more than %d bytes", MostRequest)
+	}
+	req := spec.Request{Method: in.Method, Target: in.URL.RequestURI(), Header: onward(in.Header), Body: body}
+	base := r.cfg.Dialect.Base
+	if rest, ok := strings.CutPrefix(req.Target, base); ok && (rest == "" || rest[0] == '/' || rest[0] == '?') {
+		req.Target = rest
+		return r.client, req, nil
+	}
+	return r.client.Root(), req, nil
+}
+
+// onward are the fields of a request that are the real server's business. A coding would
+// hide what is said.
+func onward(h http.Header) (out spec.Header) {
+	drop := hops(h.Values("Connection"))
+	for _, name := range sortedKeys(h) {
+		if slices.ContainsFunc(drop, func(s string) bool { return strings.EqualFold(s, name) }) || name == "Accept-Encoding" || name == "Host" {
+			continue
+		}
+		for _, value := range h[name] {
+			out = append(out, spec.Field{Name: name, Value: value})
+		}
+	}
+	return append(out, spec.Field{Name: "Accept-Encoding", Value: "identity"})
+}
+
+// hops are the fields that end with a connection.
+func hops(connections []string) []string {
+	drop := append(slices.Clone(connection), "Proxy-Authorization", "Expect")
+	for _, value := range connections {
+		for name := range strings.SplitSeq(value, ",") {
+			drop = append(drop, strings.TrimSpace(name))
+		}
+	}
+	return drop
+}
+
+func sortedKeys(h http.Header) []string {
+	keys := make([]string, 0, len(h))
+	for name := range h {
+		keys = append(keys, name)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// A returning is an answer on its way back to the client.
+type returning struct {
+	w      http.ResponseWriter
+	method string
+	status int
+	sent   int
+	err    error // the client is gone
+}
+
+// hear passes on what came; it is true if nobody wants more.
+func (b *returning) hear(heard spec.Response) bool {
+	if b.status == 0 {
+		b.status = heard.Status
+		b.head(heard)
+		b.w.WriteHeader(heard.Status)
+		b.err = b.flush()
+		return b.err != nil
+	}
+	if b.sent < len(heard.Body) {
+		if _, b.err = b.w.Write(heard.Body[b.sent:]); b.err == nil {
+			b.err = b.flush()
+		}
+		b.sent = len(heard.Body)
+	}
+	return b.err != nil
+}
+
+// head are the fields that are the client's business. The length is kept of what has one:
+// who is sent less then sees that it was cut off.
+func (b *returning) head(heard spec.Response) {
+	drop := hops(nil)
+	for _, f := range heard.Header {
+		if strings.EqualFold(f.Name, "Connection") {
+			drop = append(drop, hops([]string{f.Value})...)
+		}
+	}
+	h := b.w.Header()
+	for _, f := range heard.Header {
+		if !slices.ContainsFunc(drop, func(s string) bool { return strings.EqualFold(s, f.Name) }) {
+			h.Add(f.Name, f.Value)
+		}
+	}
+	if _, err := strconv.Atoi(heard.Header.Get("Content-Length")); err == nil && !heard.Header.Has("Transfer-Encoding") {
+		h.Set("Content-Length", heard.Header.Get("Content-Length"))
+	}
+}
+
+func (b *returning) flush() error {
+	err := http.NewResponseController(b.w).Flush()
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// end ends the answer as the real server ended it.
+func (b *returning) end(heard spec.Response) {
+	switch {
+	case heard.End == nil || b.err != nil:
+	case b.status == 0:
+		http.Error(b.w, "the server that is recorded gave no answer", http.StatusBadGateway)
+	default:
+		_ = b.flush() // what was said is heard before it breaks off
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// over keeps an exchange, or says why not.
+func (r *Recorder) over(x spec.Exchange, began time.Time) {
+	d := r.cfg.Dialect
+	if x.Response.Status == http.StatusUnauthorized && !named(x.Request.Header) {
+		x.Request.Who = spec.Nobody
+	}
+	o := Overheard{Exchange: x, Ask: d.Hear(x.Request)}
+	o.Thread, o.Broken = r.read(x, o.Ask)
+	if o.Broken != "" {
+		r.cfg.Log.Warn("an exchange is not saved", "request", x.Request.Method+" "+path(x.Request.Target), "because", o.Broken)
+	}
+	if r.cfg.Heard != nil {
+		r.cfg.Heard(o)
+	}
+	if o.Broken != "" || r.cfg.Save == nil {
+		return
+	}
+	if err := r.shelf.add(r, o, began); err != nil {
+		r.cfg.Log.Error("a conversation cannot be saved", "error", err.Error())
+	}
+}
+
+func path(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
+
+// read is which conversation an exchange belongs to, and why it is not worth saving.
+func (r *Recorder) read(x spec.Exchange, ask spec.Event) (thread, broken string) {
+	d := r.cfg.Dialect
+	if d.Operation(x.Request) == nil {
+		return "", d.Name + " has no such operation"
+	}
+	thread = ask.Thread
+	resp := x.Response
+	switch media := resp.Header.MediaType(); {
+	case resp.Status == 0:
+		return thread, fmt.Sprintf("no answer came: %v", resp.End)
+	case resp.End != nil && !errors.Is(resp.End, spec.ErrLeft):
+		return thread, fmt.Sprintf("the answer broke off: %v", resp.End)
+	case resp.Status >= 500:
+		return thread, fmt.Sprintf("the server failed: status %d", resp.Status)
+	case resp.Status/100 == 2 && ask.Media != "" && media != ask.Media:
+		return thread, fmt.Sprintf("the answer is of the type %q, the document promises %q", media, ask.Media)
+	case resp.Status/100 == 2 && ask.Media == spec.EventStream && resp.Header.Has("Content-Encoding"):
+		return thread, "the stream is encoded, though nobody asked for that"
+	}
+	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+		thread = cmp.Or(thread, e.Thread)
+		if len(e.Flaws) > 0 && e.Kind != spec.Asked {
+			return thread, fmt.Sprintf("line %d of the answer: %s", e.Line, e.Flaws[0])
+		}
+	}
+	return thread, ""
+}
+
+var _ http.Handler = (*Recorder)(nil)

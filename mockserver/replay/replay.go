@@ -1,0 +1,138 @@
+// Package replay plays recorded conversations again, records new ones, and makes
+// recordings and scripts of what other tools write down. A transcript is a script that
+// is played to the byte: what was asked is heard as the dialect hears it, and what was
+// answered then is answered now, at the times at which it came.
+//
+// It does not know what a rule of a script is, which test asks, or what is right: a
+// recording of a wrong server is played as wrong as it was. It sends nothing by itself:
+// whoever serves an [Answer] writes it.
+package replay
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A Level says how bad a problem is.
+type Level string
+
+// The levels.
+const (
+	Error   Level = "error"   // nothing is loaded
+	Warning Level = "warning" // it is loaded, and something of it is not as it seems
+)
+
+// A Problem is what is wrong with a file, in one line that names it and what would be
+// right. Line is 0 where the file has no lines, or the text names the place.
+type Problem struct {
+	File  string
+	Line  int
+	Level Level
+	Text  string
+}
+
+func (p Problem) String() string {
+	if p.Line > 0 {
+		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
+	}
+	return p.File + ": " + p.Text
+}
+
+// A Library is recorded conversations to answer from. It does not change, and it is safe
+// for concurrent use: what has been played stands in a [Seen].
+type Library struct {
+	conversations []*conversation
+	exchanges     int
+}
+
+// Len is how many exchanges can be answered from.
+func (l *Library) Len() int {
+	if l == nil {
+		return 0
+	}
+	return l.exchanges
+}
+
+// A conversation is one transcript.
+type conversation struct {
+	n         int // which of the library
+	file      string
+	dialect   *dialect.Dialect
+	exchanges []*exchange
+}
+
+// An exchange is a recorded request and its answer.
+type exchange struct {
+	n      int // which of the conversation, from 0
+	talk   *conversation
+	op     *dialect.Operation
+	method string // "": nobody wrote the request down, and whatever is asked with op fits
+	opens  bool   // it is the first that asks for its run
+	ask    spec.Event
+	key    question
+	answer spec.Response
+	told   told   // the ids that the answer names
+	marks  []mark // where a client can take the stream up again
+}
+
+// told are ids of an answer, where the client had chosen none.
+type told struct{ thread, run string }
+
+// thread is the id of the recorded conversation that x belongs to.
+func (x *exchange) thread() string { return cmp.Or(x.ask.Thread, x.told.thread) }
+
+// run is the id of the recorded run that x is about.
+func (x *exchange) run() string { return cmp.Or(x.ask.Run, x.told.run) }
+
+// Name says which recorded exchange it is: "FILE, exchange 2".
+func (x *exchange) Name() string { return fmt.Sprintf("%s, exchange %d", x.talk.file, x.n+1) }
+
+// An Ending is how a recorded answer ended.
+type Ending string
+
+// The endings. A client that left or had enough said nothing about the server: such an
+// answer ends where the recording does, and is clean.
+const (
+	Clean Ending = "clean" // the body is whole
+	Cut   Ending = "cut"   // the connection ended before the body did
+	Reset Ending = "reset" // the connection was reset
+	Stall Ending = "stall" // nothing came any more, and the connection stayed open
+	Mute  Ending = "mute"  // no answer came at all: the connection ends before a status line
+)
+
+// An Answer is what was recorded for a request, with the ids of whoever asks now.
+type Answer struct {
+	Source string // which recorded exchange it is: "FILE, exchange 2"
+	Status int    // 0 if End is Mute
+	// Header is without what belongs to a connection, and without Content-Length.
+	Header spec.Header
+	Body   []byte
+	Timed  bool // the recording knows when its pieces came
+	End    Ending
+
+	pieces []spec.Read
+}
+
+// Pieces are the parts of the body and when each is due, since the request was asked.
+// times 2 is twice as fast as recorded; 0 is all at once. Parts that nobody timed are
+// due at once. A part is read, never written.
+func (a *Answer) Pieces(times float64) iter.Seq2[time.Duration, []byte] {
+	return func(yield func(time.Duration, []byte) bool) {
+		done, due := 0, time.Duration(0)
+		for _, p := range a.pieces {
+			due = speed(p.At, times)
+			if p.End > done && !yield(due, a.Body[done:p.End:p.End]) {
+				return
+			}
+			done = max(done, p.End)
+		}
+		if done < len(a.Body) {
+			yield(due, a.Body[done:])
+		}
+	}
+}

@@ -1,0 +1,325 @@
+package replay_test
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/mockserver/replay"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+const recordings = "../../spec/rules/testdata"
+
+func all(t *testing.T) []*dialect.Dialect {
+	t.Helper()
+	list, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func named(t *testing.T, name string) *dialect.Dialect {
+	t.Helper()
+	d, err := dialect.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// parsed is a transcript from its text.
+func parsed(t *testing.T, name, text string) *transcript.Transcript {
+	t.Helper()
+	tr, err := transcript.Parse(name, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tr
+}
+
+// library is one of transcripts; problems of any level fail the test.
+func library(t *testing.T, list ...*transcript.Transcript) *replay.Library {
+	t.Helper()
+	l, problems := replay.New(list, all(t))
+	for _, p := range problems {
+		t.Errorf("problem: %v", p)
+	}
+	if l == nil {
+		t.FailNow()
+	}
+	return l
+}
+
+// whole is a body put together from its pieces, and when they were due.
+func whole(a *replay.Answer, times float64) (body []byte, due []time.Duration) {
+	for at, piece := range a.Pieces(times) {
+		body, due = append(body, piece...), append(due, at)
+	}
+	return body, due
+}
+
+// playable says whether an exchange can be asked for again by the same client.
+func playable(d *dialect.Dialect, x spec.Exchange) bool {
+	return d.Operation(x.Request) != nil && (x.Request.Who == spec.TheUser || x.Request.Who == spec.Nobody) && x.Response.Status != 0
+}
+
+// What is asked again in the same words and with the same ids is answered to the byte,
+// with the same times, in the order of the recording.
+func TestSameRequests(t *testing.T) {
+	files, err := filepath.Glob(recordings + "/*.txtar")
+	if err != nil || len(files) < 100 {
+		t.Fatalf("%d recordings, %v", len(files), err)
+	}
+	played := 0
+	for _, file := range files {
+		tr, err := transcript.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := named(t, tr.Dialect)
+		tr.Strip(d.Base)
+		l, problems := replay.New([]*transcript.Transcript{tr}, []*dialect.Dialect{d})
+		if l == nil {
+			if slices.ContainsFunc(tr.Trace.Exchanges, func(x spec.Exchange) bool { return playable(d, x) }) {
+				t.Errorf("%s: %v", file, problems)
+			}
+			continue
+		}
+		seen := &replay.Seen{}
+		for i, x := range tr.Trace.Exchanges {
+			if !playable(d, x) {
+				continue
+			}
+			a, why := l.Find(d, x.Request, nil, seen)
+			if a == nil {
+				t.Errorf("%s, exchange %d: nothing fits: %v", file, i+1, why)
+				continue
+			}
+			played++
+			if body, _ := whole(a, 1); !bytes.Equal(body, x.Response.Body) || a.Status != x.Response.Status {
+				t.Errorf("%s, exchange %d: %d with %d bytes (%s), recorded %d with %d", file, i+1, a.Status, len(body), a.Source, x.Response.Status, len(x.Response.Body))
+			}
+		}
+	}
+	if played < 200 {
+		t.Errorf("only %d exchanges were played", played)
+	}
+}
+
+const talk = `dialect: runs@2026-04
+-- 1.request --
+POST /runs HTTP/1.1
+Content-Type: application/json
+
+{"threadId":"3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59","runId":"r1","messages":[{"id":"u1","role":"user","content":"hello"}],"forwardedProps":{"runtime_mode":"chat"}}
+-- 1.response --
+HTTP/1.1 202 Accepted
+Content-Type: application/json
+Content-Length: 94
+Access-Control-Allow-Origin: https://app.example.com
+
+{"taskId":"task-r1","threadId":"3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59","runId":"r1","created":true}
+-- 2.request --
+GET /runs/3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59/events?runId=r1 HTTP/1.1
+Accept: text/event-stream
+-- 2.response --
+HTTP/1.1 200 OK
+Content-Type: text/event-stream
+Transfer-Encoding: chunked
+Connection: keep-alive, x-hop
+X-Hop: 1
+X-Of: r1
+
+:@ wait 100ms
+id: 1-0
+data: {"type":"RUN_STARTED","threadId":"3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59","runId":"r1"}
+
+:@ wait 200ms
+id: 2-0
+data: {"type":"TEXT_MESSAGE_CONTENT","threadId":"3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59","runId":"r1","messageId":"m1","delta":"this is not r1, but \"r1\" is"}
+
+:@ wait 300ms
+id: 3-0
+data: {"type":"RUN_FINISHED","threadId":"3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59","runId":"r1"}
+
+:@ cut
+-- 3.request --
+POST /runs HTTP/1.1
+Content-Type: application/json
+
+{"threadId":"3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59","runId":"r2","messages":[{"id":"u1","role":"user","content":"hello"}],"forwardedProps":{"runtime_mode":"chat"}}
+-- 3.response --
+HTTP/1.1 202 Accepted
+Content-Type: application/json
+
+{"taskId":"task-r2","threadId":"3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59","runId":"r2","created":false}
+`
+
+const otherThread = "11111111-2222-4333-8444-555555555555"
+
+func opening(thread, run, text string) spec.Request {
+	return spec.Request{Method: "POST", Target: "/runs", Header: spec.Header{{Name: "Content-Type", Value: "application/json"}},
+		Body: fmt.Appendf(nil, `{"threadId":%q,"runId":%q,"messages":[{"id":"mine","role":"user","content":%q}],"forwardedProps":{"runtime_mode":"chat"}}`, thread, run, text)}
+}
+
+func listening(thread, run, cursor string) spec.Request {
+	r := spec.Request{Method: "GET", Target: "/runs/" + thread + "/events?runId=" + run, Header: spec.Header{{Name: "Accept", Value: "text/event-stream"}}}
+	if cursor != "" {
+		r.Header = r.Header.With("Last-Event-ID", cursor)
+	}
+	return r
+}
+
+// found is the answer to a request that must have one.
+func found(t *testing.T, l *replay.Library, r spec.Request, seen *replay.Seen) *replay.Answer {
+	t.Helper()
+	a, why := l.Find(named(t, "runs"), r, nil, seen)
+	if a == nil {
+		t.Fatalf("nothing fits %s %s: %v", r.Method, r.Target, why)
+	}
+	return a
+}
+
+func TestOwnIDs(t *testing.T) {
+	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
+	a := found(t, l, opening(otherThread, "mine-1", "hello"), seen)
+	if body, want := string(a.Body), `{"taskId":"task-r1","threadId":"`+otherThread+`","runId":"mine-1","created":true}`; body != want {
+		t.Errorf("accepted with %s, want %s", body, want)
+	}
+	if len(a.Header) != 1 || a.Header.MediaType() != "application/json" || a.Timed || a.End != replay.Clean {
+		t.Errorf("header %v, timed %v, end %s", a.Header, a.Timed, a.End)
+	}
+	a = found(t, l, listening(otherThread, "mine-1", ""), seen)
+	want := strings.NewReplacer("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", otherThread, `"r1"`, `"mine-1"`, `\"r1\"`, `\"mine-1\"`)
+	recorded := parsed(t, "talk.txtar", talk).Trace.Exchanges[1].Response
+	body, due := whole(a, 1)
+	if string(body) != want.Replace(string(recorded.Body)) {
+		t.Errorf("told:\n%s", body)
+	}
+	if ms := time.Millisecond; !slices.Equal(due, []time.Duration{100 * ms, 300 * ms, 600 * ms}) {
+		t.Errorf("due at %v", due)
+	}
+	for i, piece := range split(a, 1) {
+		if !strings.HasPrefix(piece, fmt.Sprintf("id: %d-0\n", i+1)) || !strings.HasSuffix(piece, "\n\n") {
+			t.Errorf("piece %d is %q", i, piece)
+		}
+	}
+	if a.End != replay.Cut || a.Header.Get("X-Of") != "mine-1" || a.Header.Has("X-Hop") || a.Header.Has("Connection") || a.Header.Has("Transfer-Encoding") {
+		t.Errorf("end %s, header %v", a.End, a.Header)
+	}
+	if !strings.HasSuffix(a.Source, "talk.txtar, exchange 2") {
+		t.Errorf("source %s", a.Source)
+	}
+}
+
+func split(a *replay.Answer, times float64) (all []string) {
+	for _, piece := range a.Pieces(times) {
+		all = append(all, string(piece))
+	}
+	return all
+}
+
+func TestSpeed(t *testing.T) {
+	l := library(t, parsed(t, "talk.txtar", talk))
+	a := found(t, l, listening("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "r1", ""), nil)
+	for times, want := range map[float64][]time.Duration{
+		0: {0, 0, 0}, 1: {100e6, 300e6, 600e6}, 2: {50e6, 150e6, 300e6}, 0.5: {200e6, 600e6, 1200e6}, -1: {0, 0, 0},
+	} {
+		if _, due := whole(a, times); !slices.Equal(due, want) {
+			t.Errorf("at speed %v due at %v, want %v", times, due, want)
+		}
+	}
+}
+
+// The next of a conversation comes first, then the first again; another client's
+// conversation begins at the beginning.
+func TestOrder(t *testing.T) {
+	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
+	third := "99999999-2222-4333-8444-555555555555"
+	for i, step := range []struct{ thread, run, want string }{
+		{otherThread, "a", "task-r1"}, {third, "x", "task-r1"}, {otherThread, "b", "task-r2"},
+		{third, "y", "task-r2"}, {otherThread, "c", "task-r1"}, {otherThread, "d", "task-r2"},
+	} {
+		if a := found(t, l, opening(step.thread, step.run, "hello"), seen); !strings.Contains(string(a.Body), step.want) {
+			t.Errorf("step %d: %s, want %s", i, a.Body, step.want)
+		}
+	}
+	seen.Reset()
+	if a := found(t, l, opening(otherThread, "e", "hello"), seen); !strings.Contains(string(a.Body), "task-r1") {
+		t.Errorf("after a reset: %s", a.Body)
+	}
+}
+
+func TestCursor(t *testing.T) {
+	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
+	found(t, l, opening(otherThread, "mine-1", "hello"), seen)
+	a := found(t, l, listening(otherThread, "mine-1", "1-0"), seen)
+	body, due := whole(a, 1)
+	if !bytes.HasPrefix(body, []byte("id: 2-0\n")) || bytes.Count(body, []byte("data:")) != 2 || !bytes.Contains(body, []byte(otherThread)) {
+		t.Errorf("after 1-0 came\n%s", body)
+	}
+	if !slices.Equal(due, []time.Duration{200e6, 500e6}) {
+		t.Errorf("due at %v", due)
+	}
+	if a = found(t, l, listening(otherThread, "mine-1", "3-0"), seen); len(a.Body) != 0 || a.End != replay.Cut {
+		t.Errorf("after the last came %q, end %s", a.Body, a.End)
+	}
+	if a, why := l.Find(named(t, "runs"), listening(otherThread, "mine-1", "9-0"), nil, seen); a != nil || !strings.Contains(fmt.Sprint(why), `no event with the cursor "9-0"`) {
+		t.Errorf("an unknown cursor: %v, %v", a, why)
+	}
+}
+
+func TestNearMisses(t *testing.T) {
+	l := library(t, parsed(t, "talk.txtar", talk))
+	runs := named(t, "runs")
+	for _, tt := range []struct {
+		r    spec.Request
+		want string
+	}{
+		{opening(otherThread, "r", "hallo"), `talk.txtar, exchange 1: it was asked "user: hello", now it is "user: hallo"`},
+		{listening(otherThread, "r1", ""), `has not been played as "` + otherThread},
+		{listening("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "other", ""), `its run ("r1") has not been played as "other"`},
+		{spec.Request{Method: "GET", Target: "/history?thread_id=" + otherThread}, ""},
+	} {
+		a, why := l.Find(runs, tt.r, nil, &replay.Seen{})
+		if a != nil || !strings.Contains(strings.Join(why, "\n"), tt.want) {
+			t.Errorf("%s: %v, %q, want %q", tt.r.Target, a, why, tt.want)
+		}
+	}
+	if a, _ := l.Find(named(t, "agkit"), opening(otherThread, "r", "hello"), nil, nil); a != nil {
+		t.Errorf("another dialect was answered")
+	}
+}
+
+// A bare stream answers whatever is asked for a stream.
+func TestBareStream(t *testing.T) {
+	for _, name := range []string{"agkit", "agentscope"} {
+		d := named(t, name)
+		body := []byte("data: {\"x\":1}\n\n: comment\n\ndata: [DONE]\n\n")
+		tr := &transcript.Transcript{Name: "bare.sse", Trace: spec.Trace{Exchanges: []spec.Exchange{{
+			Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: "text/event-stream"}}, Body: body},
+		}}}}
+		l, problems := replay.New([]*transcript.Transcript{tr}, []*dialect.Dialect{d})
+		if l == nil {
+			t.Fatal(problems)
+		}
+		r, err := d.Say("prompt", spec.Event{Text: "hi", Thread: "t", Run: "r", Message: "m"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			a, why := l.Find(d, r, nil, nil)
+			if a == nil || !bytes.Equal(a.Body, body) {
+				t.Errorf("%s: %v, %v", name, a, why)
+			}
+		}
+	}
+}

@@ -1,0 +1,307 @@
+package script
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// examples are the scripts that are loaded without a problem.
+func examples(t testing.TB) (all []Source) {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/examples/*.yaml")
+	if err != nil || len(paths) < 4 {
+		t.Fatal(paths, err)
+	}
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, Source{filepath.Base(path), data})
+	}
+	return all
+}
+
+func example(t testing.TB, name string, dialects ...*dialect.Dialect) *Set {
+	t.Helper()
+	for _, source := range examples(t) {
+		if source.Name == name {
+			return loaded(t, string(source.Data), dialects...)
+		}
+	}
+	t.Fatal("there is no", name)
+	return nil
+}
+
+func loaded(t testing.TB, script string, dialects ...*dialect.Dialect) *Set {
+	t.Helper()
+	set, problems := Load([]Source{{"s.yaml", []byte(script)}}, dialects)
+	if set == nil {
+		t.Fatal(strings.Join(told(problems), "\n"))
+	}
+	return set
+}
+
+func TestExamplesAreLoaded(t *testing.T) {
+	set, problems := Load(examples(t), served(t))
+	for _, p := range problems {
+		if !strings.HasPrefix(p.File, "weather.yaml") || !strings.Contains(p.Text, "anything else") {
+			t.Errorf("%v", p)
+		}
+	}
+	if len(set.Rules()) < 15 {
+		t.Errorf("only %d rules", len(set.Rules()))
+	}
+}
+
+// asks is a request in which the user speaks.
+func asks(text string, more ...spec.Event) *Facts {
+	parts := append([]spec.Event{}, more...)
+	if text != "" {
+		parts = append(parts, spec.Event{Kind: spec.AskUser, Text: text})
+	}
+	return about4(parts...)
+}
+
+var agkit = sync.OnceValue(func() *dialect.Dialect {
+	d, err := dialect.Named("agkit")
+	if err != nil {
+		panic(err)
+	}
+	return d
+})
+
+func about4(parts ...spec.Event) *Facts {
+	return &Facts{
+		Dialect: agkit(), Op: "run", Ask: &spec.Event{Thread: "t", Parts: parts},
+		Rand: rand.New(rand.NewPCG(1, 2)), Now: time.Unix(1_700_000_000, 0),
+	}
+}
+
+// plays is what a decision says, an event a line.
+func plays(d Decision) string {
+	if no := d.Reply.Refuse; no != nil {
+		return fmt.Sprintf("%d %s %q %v", no.Status, no.Code, no.Text, no.RetryAfter)
+	}
+	if d.Reply.Play == nil {
+		return "default"
+	}
+	var all []string
+	for beat := range d.Reply.Play(context.Background(), reference.Turn{Event: spec.Event{Run: "r"}}) {
+		e := beat.Event
+		line := strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s %s", e.Kind, e.Message, e.Call, e.ID, e.Name)), " ")
+		if e.Text != "" || e.Raw != nil {
+			line += fmt.Sprintf(" %q", e.Text+string(e.Raw))
+		}
+		if beat.Wait > 0 {
+			line += fmt.Sprintf(" after %v", beat.Wait)
+		}
+		all = append(all, line)
+	}
+	return strings.Join(all, "\n")
+}
+
+// said is the text of a reply alone.
+func said(d Decision) (text string) {
+	if d.Reply.Play == nil {
+		return plays(d)
+	}
+	for beat := range d.Reply.Play(context.Background(), reference.Turn{Event: spec.Event{Run: "r"}}) {
+		if beat.Event.Kind == spec.MessageDelta {
+			text += beat.Event.Text
+		}
+	}
+	return text
+}
+
+func rule(d Decision) string {
+	if d.Rule == nil {
+		return ""
+	}
+	return d.Rule.Name
+}
+
+func TestReplies(t *testing.T) {
+	var out strings.Builder
+	weather, confirm, outage, broken := example(t, "weather.yaml"), example(t, "confirm.yaml"), example(t, "outage.yaml"), example(t, "broken.yaml")
+	for _, tt := range []struct {
+		set *Set
+		f   *Facts
+	}{
+		{weather, asks("the WEATHER in Rome?")}, {weather, asks("both")}, {weather, asks("hello")},
+		{confirm, asks("order", spec.Event{Kind: spec.AskToolSpec, Name: "confirm"})}, {confirm, asks("delete it")},
+		{outage, asks("fail")}, {outage, asks("count")}, {broken, asks("hi")},
+	} {
+		d := tt.set.Decide(tt.f, NewState())
+		fmt.Fprintf(&out, "# %s\n%s\n", rule(d), plays(d))
+	}
+	golden(t, "testdata/replies.golden", out.String())
+}
+
+func TestAReplyCanBePlayedAgain(t *testing.T) {
+	d := example(t, "weather.yaml").Decide(asks("weather in Rome"), NewState())
+	if first := plays(d); first != plays(d) || !strings.Contains(first, "Rome") {
+		t.Errorf("first %s\nthen %s", first, plays(d))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	n := 0
+	for range d.Reply.Play(ctx, reference.Turn{}) {
+		if n++; n == 3 {
+			cancel()
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d events after the end", n)
+	}
+}
+
+func TestTheClientsToolIsKnownByItsCall(t *testing.T) {
+	set, st := example(t, "confirm.yaml"), NewState()
+	offer := spec.Event{Kind: spec.AskToolSpec, Name: "confirm"}
+	if call := plays(set.Decide(asks("order", offer), st)); !strings.Contains(call, `tool.start r-m1 r-c1 confirm`) || !strings.Contains(call, "book") {
+		t.Fatal(call)
+	}
+	answer := func(text string) Decision {
+		return set.Decide(about4(spec.Event{Kind: spec.AskUser, Text: "order"}, spec.Event{Kind: spec.AskTool, Call: "r-c1", Text: text}), st)
+	}
+	if d := answer("yes please"); rule(d) != "confirmed" || said(d) != "Ordered: yes please." {
+		t.Errorf("%s: %s", rule(d), said(d))
+	}
+	if d := answer("no"); rule(d) != "refused" {
+		t.Errorf("%s", rule(d))
+	}
+	if d := set.Decide(about4(spec.Event{Kind: spec.AskResume, Text: "ok"}), st); said(d) != "You said ok." {
+		t.Errorf("%s", said(d))
+	}
+}
+
+func TestMissesSayWhy(t *testing.T) {
+	set, st := example(t, "outage.yaml"), NewState()
+	f := asks("nothing")
+	f.Request.Header = spec.Header{{Name: "X-Plan", Value: "pro"}}
+	f.Request.Body = []byte(`{"metadata": {"plan": {"name": "pro"}}, "n": 2}`)
+	d := set.Decide(f, st)
+	var out strings.Builder
+	for _, m := range d.Misses {
+		fmt.Fprintf(&out, "%s: %s\n", m.Rule, m.Why)
+	}
+	f = asks("checkout")
+	f.Ask.Thread = "another"
+	st.Set("checkout", "lost")
+	for _, m := range set.Decide(f, st).Misses[:2] {
+		fmt.Fprintf(&out, "%s: %s\n", m.Rule, m.Why)
+	}
+	golden(t, "testdata/misses.golden", out.String())
+}
+
+func TestStateGoesOn(t *testing.T) {
+	set, st := example(t, "outage.yaml"), NewState()
+	expect := func(f *Facts, want string) {
+		t.Helper()
+		if got := said(set.Decide(f, st)); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
+	}
+	busy := `503 BUSY "busy, count" 2s`
+	for _, want := range []string{busy, busy, "here you are", "here you are"} {
+		expect(asks("count"), want)
+	}
+	for _, want := range []string{"begun", "paid", "begun"} {
+		expect(asks("checkout"), want)
+	}
+	if st.Steps()["checkout"] != "paid" {
+		t.Errorf("%v", st.Steps())
+	}
+	free := func(after time.Duration) *Facts {
+		f := asks("x")
+		f.Request.Header, f.Now = spec.Header{{Name: "x-plan", Value: "free"}}, f.Now.Add(after)
+		return f
+	}
+	expect(free(0), "request 1")
+	expect(free(time.Second), "request 2")
+	expect(free(21*time.Second), `429  "the quota of rule free plan is used up" 39s`)
+	expect(free(time.Minute), "request 3")
+	st.Reset()
+	expect(asks("count"), busy)
+}
+
+func TestTheBodyIsMatched(t *testing.T) {
+	f := asks("say")
+	f.Request.Body = []byte(`{"metadata": {"plan": {"name": "pro"}}, "n": 1}`)
+	if got := said(example(t, "outage.yaml").Decide(f, NewState())); got != `"say" {"name":"pro"}` {
+		t.Error(got)
+	}
+}
+
+func TestTurns(t *testing.T) {
+	user, answer := spec.Event{Kind: spec.AskUser, Text: "x"}, spec.Event{Kind: spec.AskAssistant, Text: "y"}
+	result := spec.Event{Kind: spec.AskTool, Call: "c"}
+	for _, tt := range []struct {
+		name  string
+		asked [][]spec.Event
+		want  []int
+	}{
+		{"the server remembers", [][]spec.Event{{user}, {user}, {user}}, []int{1, 2, 3}},
+		{"the client repeats", [][]spec.Event{{user}, {user, answer, user}, {user, answer, user, answer, user}}, []int{1, 2, 3}},
+		{"the client goes back", [][]spec.Event{{user}, {user, answer, user, answer, user}, {user, answer, user}}, []int{1, 3, 2}},
+		{"a result is no turn", [][]spec.Event{{user}, {result}, {user}}, []int{1, 1, 2}},
+		{"a repeated result is none", [][]spec.Event{{user}, {user, answer, result}, {user, answer, result, answer, user}}, []int{1, 1, 2}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			st := NewState()
+			for i, parts := range tt.asked {
+				f := about4(parts...)
+				f.learn(st)
+				if f.turn != tt.want[i] {
+					t.Errorf("request %d is turn %d, not %d", i+1, f.turn, tt.want[i])
+				}
+			}
+		})
+	}
+}
+
+func TestARefusedOrRepeatedRequestIsNoTurn(t *testing.T) {
+	set := loaded(t, "rules:\n- {when: {turn: 1}, times: 1, status: 503}\n- {reply: 'turn {{.Turn}}'}\n")
+	st, shown := NewState(), []string{}
+	for _, run := range []string{"a", "b", "b", "c"} {
+		f := asks("x")
+		f.Ask.Run = run
+		shown = append(shown, said(set.Decide(f, st)))
+	}
+	if got := strings.Join(shown, ", "); got != `503  "" 0s, turn 1, turn 1, turn 2` {
+		t.Error(got)
+	}
+	f := asks("x") // one request, shown to two sets, is one turn
+	loaded(t, "rules:\n- {when: {text: y}, reply: hi}\n").Decide(f, st)
+	if got := said(set.Decide(f, st)); got != "turn 3" {
+		t.Error(got)
+	}
+}
+
+func TestPriority(t *testing.T) {
+	set := loaded(t, "rules:\n- {name: low, priority: -1, reply: hi}\n- {name: first, when: {text: a}, reply: hi}\n- {name: high, priority: 5, when: {text: {contains: b}}, reply: hi}\n")
+	for text, want := range map[string]string{"a": "first", "ab": "high", "c": "low"} {
+		if got := rule(set.Decide(asks(text), NewState())); got != want {
+			t.Errorf("%s is answered by %s, not by %s", text, got, want)
+		}
+	}
+}
+
+func TestNoRulesSayNothing(t *testing.T) {
+	var none *Set
+	if d := none.Decide(asks("x"), NewState()); d.Rule != nil || d.Misses != nil || d.Reply.Play != nil {
+		t.Errorf("%+v", d)
+	}
+}

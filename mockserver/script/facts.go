@@ -1,0 +1,154 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// What is to be answered: the values of last.
+const (
+	lastUser   = "user"
+	lastTool   = "tool"
+	lastResume = "resume"
+)
+
+// learn finds out what rules ask for, once for a request.
+func (f *Facts) learn(st *State) {
+	if f.known {
+		return
+	}
+	f.known = true
+	if f.Ask == nil {
+		f.Ask = &spec.Event{}
+	}
+	var asks asking
+	answered := false
+	for _, part := range f.Ask.Parts {
+		switch part.Kind {
+		case spec.AskUser:
+			asks.repeats = asks.repeats || answered
+			asks.users++
+			f.last, f.text = lastUser, part.Text
+		case spec.AskAssistant:
+			answered = asks.users > 0
+		case spec.AskTool:
+			f.last = lastTool
+		case spec.AskResume:
+			f.last = lastResume
+		}
+	}
+	if f.Op != "run" {
+		return
+	}
+	asks.fresh = f.last == lastUser
+	thread := f.Ask.Thread
+	if thread != "" && f.Dialect != nil {
+		thread = f.Dialect.Name + "/" + thread
+	}
+	f.turn, f.undo = st.turn(thread, f.Ask.Run, asks)
+}
+
+// results are what the client's tools gave since the user spoke.
+func (f *Facts) results() (all []spec.Event) {
+	for _, part := range f.Ask.Parts {
+		switch part.Kind {
+		case spec.AskUser:
+			all = nil
+		case spec.AskTool:
+			all = append(all, part)
+		}
+	}
+	return all
+}
+
+// json is the body; nil where it is none.
+func (f *Facts) json() any {
+	if !f.bodyRead {
+		f.bodyRead = true
+		f.body = decoded(f.Request.Body)
+	}
+	return f.body
+}
+
+// decoded is JSON with its numbers as they are written; nil is what is no JSON.
+func decoded(data []byte) (v any) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		return nil
+	}
+	return canonical(v)
+}
+
+// canonical has numbers as the shortest text that says them: 1, 1.0 and 1e0 are one number.
+func canonical(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		n, err := v.Float64()
+		if whole := !strings.ContainsAny(v.String(), ".eE"); whole || err != nil {
+			return v
+		}
+		if math.Abs(n) < 1e15 {
+			return json.Number(strconv.FormatFloat(n, 'f', -1, 64))
+		}
+		return json.Number(strconv.FormatFloat(n, 'g', -1, 64))
+	case []any:
+		for i := range v {
+			v[i] = canonical(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = canonical(v[key])
+		}
+	}
+	return v
+}
+
+// point is what stands at a JSON pointer (RFC 6901).
+func point(v any, pointer string) (any, bool) {
+	if pointer == "" {
+		return v, v != nil
+	}
+	for step := range strings.SplitSeq(pointer[1:], "/") {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		switch in := v.(type) {
+		case map[string]any:
+			member, ok := in[step]
+			if !ok {
+				return nil, false
+			}
+			v = member
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(in) || strconv.Itoa(i) != step {
+				return nil, false
+			}
+			v = in[i]
+		default:
+			return nil, false
+		}
+	}
+	return v, true
+}
+
+// isPointer says whether a text is a JSON pointer.
+func isPointer(text string) bool {
+	if text != "" && text[0] != '/' {
+		return false
+	}
+	for i := range len(text) {
+		if text[i] == '~' && (i+1 == len(text) || text[i+1] != '0' && text[i+1] != '1') {
+			return false
+		}
+	}
+	return true
+}

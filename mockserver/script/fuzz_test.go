@@ -1,0 +1,49 @@
+package script
+
+import (
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// Whatever stands in a file: it is refused with a place, or can be decided by and played.
+func FuzzLoad(f *testing.F) {
+	for _, source := range examples(f) {
+		f.Add(source.Data)
+	}
+	for _, tt := range bad {
+		f.Add([]byte(tt.script))
+	}
+	dialects := served(f, "agkit", "runs")
+	schema := compiled(f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 1<<16 {
+			return
+		}
+		began := time.Now()
+		set, problems := Load([]Source{{"s.yaml", data}}, dialects)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Fatalf("it took %v", took)
+		}
+		if set == nil {
+			if !failed(problems) {
+				t.Fatal("it is refused, and nobody says why")
+			}
+			return
+		}
+		if v, ok := instance(t, string(data)); ok {
+			if err := schema.Validate(v); err != nil {
+				t.Fatalf("it is loaded, and the schema refuses it: %v", err)
+			}
+		}
+		st := NewState()
+		for _, text := range []string{"", "weather in Rome", "both"} {
+			d := set.Decide(asks(text, spec.Event{Kind: spec.AskTool, Call: "c", Text: "x"}), st)
+			if d.Reply.Play != nil {
+				_ = plays(d)
+			}
+			_ = set.Decide(asks(text), st)
+		}
+	})
+}

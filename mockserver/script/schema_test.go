@@ -1,0 +1,91 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// compiled is the schema, and what judges by it.
+func compiled(t testing.TB) *jsonschema.Schema {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(SchemaID, doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(SchemaID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// instance is a script as the schema sees it; ok is false for what is no YAML.
+func instance(t testing.TB, script string) (v any, ok bool) {
+	t.Helper()
+	root, err := outline([]byte(script))
+	if err != nil || root == nil {
+		return nil, false
+	}
+	data, err := json.Marshal(root.plain())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err = jsonschema.UnmarshalJSON(bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	return v, true
+}
+
+func TestSchemaIsPublished(t *testing.T) { golden(t, "schema.json", string(Schema())) }
+
+func TestExamplesFitTheSchema(t *testing.T) {
+	s := compiled(t)
+	for _, source := range examples(t) {
+		v, _ := instance(t, string(source.Data))
+		if err := s.Validate(v); err != nil {
+			t.Errorf("%s: %v", source.Name, err)
+		}
+	}
+}
+
+// beyond are bad scripts whose shape is right: what is wrong is what they say.
+var beyond = map[string]bool{
+	"expression": true, "after the error": true, "after the client's call": true, "after the interrupt": true,
+	"template": true, "template names": true, "raw": true,
+}
+
+func TestSchemaRefusesBadShapes(t *testing.T) {
+	s := compiled(t)
+	tried := 0
+	for _, tt := range bad {
+		v, ok := instance(t, tt.script)
+		if !ok {
+			continue
+		}
+		tried++
+		if err := s.Validate(v); (err == nil) != beyond[tt.name] {
+			t.Errorf("%s: the schema says %v", tt.name, err)
+		}
+	}
+	if tried < 20 {
+		t.Errorf("only %d scripts were tried", tried)
+	}
+}
+
+func TestSchemaKnowsAllThatScriptsKnow(t *testing.T) {
+	data := string(Schema())
+	r := &reader{}
+	for word := range r.does() {
+		if !strings.Contains(data, `"`+word+`"`) {
+			t.Errorf("the schema does not know %s", word)
+		}
+	}
+}

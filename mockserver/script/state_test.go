@@ -1,0 +1,80 @@
+package script
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Whoever asks at the same time gets what is left, and nobody gets more.
+func TestStateIsSharedRightly(t *testing.T) {
+	set := loaded(t, `
+rules:
+- {name: once, when: {text: once}, times: 7, reply: yes}
+- {name: step, when: {text: step, state: {s: started}}, set: {s: taken}, reply: yes}
+- {name: quota, when: {text: quota}, quota: {requests: 5, per: 1m}, reply: 'no {{seq}} {{uuid}}'}
+`)
+	st := NewState()
+	var once, step, quota atomic.Int32
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 50 {
+				for text, count := range map[string]*atomic.Int32{"once": &once, "step": &step, "quota": &quota} {
+					f := asks(text)
+					f.Ask.Thread = fmt.Sprint(i, n)
+					d := set.Decide(f, st)
+					if d.Rule != nil && d.Reply.Refuse == nil {
+						count.Add(1)
+						_ = plays(d)
+					}
+				}
+				st.Steps()
+			}
+		})
+	}
+	all.Wait()
+	if once.Load() != 7 || step.Load() != 1 || quota.Load() != 5 {
+		t.Errorf("times %d of 7, step %d of 1, quota %d of 5", once.Load(), step.Load(), quota.Load())
+	}
+}
+
+func TestStateIsBounded(t *testing.T) {
+	st := NewState()
+	for i := range 3 * mostThreads {
+		st.turn(fmt.Sprint(i), "", asking{fresh: true})
+		st.Set(fmt.Sprint("s", i), "x")
+		st.called(fmt.Sprint(i), strings.Repeat("x", 3))
+	}
+	for name, n := range map[string][2]int{
+		"threads": {len(st.threads.now) + len(st.threads.old), mostThreads},
+		"steps":   {len(st.Steps()), mostScenarios},
+		"calls":   {len(st.calls.now) + len(st.calls.old), mostCalls},
+	} {
+		if n[0] > n[1] || n[0] < n[1]/2 {
+			t.Errorf("%d %s are remembered, of %d", n[0], name, n[1])
+		}
+	}
+	if tool := st.tool(fmt.Sprint(3*mostThreads - 1)); tool != "xxx" {
+		t.Errorf("the newest is forgotten: %q", tool)
+	}
+}
+
+func TestAQuotaBeginsAgain(t *testing.T) {
+	r := &Rule{key: "k", quota: quota{2, time.Minute}}
+	st, now := NewState(), time.Unix(0, 0)
+	for i, want := range []time.Duration{0, 0, time.Minute} {
+		if _, after := st.claim(r, now); after != want {
+			t.Errorf("request %d waits for %v", i, after)
+		}
+	}
+	if _, after := st.claim(r, now.Add(time.Minute)); after != 0 {
+		t.Errorf("a minute later it waits for %v", after)
+	}
+	if _, after := st.claim(r, now.Add(-time.Hour)); after != 0 {
+		t.Errorf("after the clock was set back it waits for %v", after)
+	}
+}

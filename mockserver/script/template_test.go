@@ -1,0 +1,92 @@
+package script
+
+import (
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+func fullView() *view {
+	f := &Facts{
+		Ask:     &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.AskUser, Text: "hi"}, {Kind: spec.AskTool, Call: "c1", Name: "lookup", Text: "21"}}},
+		Request: spec.Request{Header: spec.Header{{Name: "X-A", Value: "b"}}, Body: []byte(`{"a": {"b": [1, 12345678901234567890]}, "n": null}`)},
+		Rand:    rand.New(rand.NewPCG(1, 2)), Now: time.Unix(1_700_000_000, 0), text: "hi", turn: 2,
+	}
+	p := &probe{f: f, st: NewState(), match: map[string]string{"0": "all", "city": "Rome"}}
+	p.call = &f.results()[0]
+	return viewOf(p)
+}
+
+func TestTemplates(t *testing.T) {
+	v := fullView()
+	for _, tt := range []struct{ text, want string }{
+		{"plain", "plain"},
+		{"{{.Text}} {{.Turn}} {{.Thread}} {{.Run}}", "hi 2 t r"},
+		{"{{.Tool}} {{.Call}} {{.Result}}{{.Resume}}", "lookup c1 21"},
+		{`{{.Match.city}} {{index .Match "0"}}`, "Rome all"},
+		{`{{header "x-a"}} {{header "x-b" | default "none"}}`, "b none"},
+		{`{{body "/a/b/1"}} {{body "/a"}} [{{body "/n"}}] [{{body "/b"}}]`, `12345678901234567890 {"b":[1,12345678901234567890]} [] []`},
+		{`{{json "a \"b\""}} {{json .Turn}}`, `"a \"b\"" 2`},
+		{`{{seq}} {{seq}} {{seq "x"}}`, "1 2 1"},
+		{`{{now}} {{now "15:04"}}`, "2023-11-14T22:13:20Z 22:13"},
+		{`{{upper "a"}}{{lower "B"}}{{trim " c "}}{{repeat 3 "d"}}{{add 1 2}}`, "Abcddd3"},
+		{`{{if eq .Turn 2}}second{{else}}other{{end}}`, "second"},
+		{`{{with .Match}}{{.city}}{{end}}`, "Rome"},
+		{`{{random 5 5}} {{pick "a"}}`, "5 a"},
+	} {
+		w, err := compile(tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", tt.text, err)
+			continue
+		}
+		if got, err := w.say(v); err != nil || got != tt.want {
+			t.Errorf("%s: %q, not %q (%v)", tt.text, got, tt.want, err)
+		}
+	}
+}
+
+func TestChanceComesFromTheSeed(t *testing.T) {
+	w, err := compile(`{{uuid}} {{random 1 1000000}} {{pick "a" "b" "c"}} {{words 12}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, _ := w.say(fullView())
+	two, _ := w.say(fullView())
+	if one != two {
+		t.Errorf("%q and %q", one, two)
+	}
+	id := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12} `)
+	if !id.MatchString(one) || len(strings.Fields(one)) != 15 {
+		t.Error(one)
+	}
+}
+
+func TestTemplatesAreBounded(t *testing.T) {
+	for _, text := range []string{
+		`{{repeat 2000000 "a"}}`, `{{words 1000000000}}`, `{{random 1 0}}`, `{{body "a"}}`, `{{.Match.town}}`, `{{index .Match "town" 3}}`,
+		strings.Repeat(`{{repeat 1000000 "a"}}`, 2), strings.Repeat(`{{$x := repeat 1000000 "a"}}`, 9), strings.Repeat(`{{$x := words 100000}}`, 20),
+	} {
+		w, err := compile(text)
+		if err != nil {
+			t.Errorf("%.40s: %v", text, err)
+			continue
+		}
+		if got, err := w.say(fullView()); err == nil || strings.Contains(err.Error(), "template:") {
+			t.Errorf("%.40s makes %d bytes: %v", text, len(got), err)
+		}
+	}
+}
+
+// What cannot be said is shown to whoever wrote it.
+func TestAReplyThatCannotBeMade(t *testing.T) {
+	set := loaded(t, "rules:\n- name: a\n  reply:\n  - text: hi\n  - text: '{{slice .Text 5}}'\n")
+	d := set.Decide(asks("abc"), NewState())
+	want := `500  "s.yaml:5: rule a: text: <slice .Text 5>: error calling slice: index out of range: 5" 0s`
+	if got := plays(d); got != want {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,94 @@
+package mockserver_test
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reference/identity"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// made is a mock that is shut when the test ends.
+func made(t testing.TB, cfg mockserver.Config, names ...string) *mockserver.Server {
+	t.Helper()
+	for _, name := range names {
+		d, err := dialect.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Dialects = append(cfg.Dialects, d)
+	}
+	m, err := mockserver.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// strict holds a handler to everything that a dialect can be held to.
+func strict(t *testing.T, h http.Handler, name string, streams int) {
+	t.Helper()
+	suites.Test(t, h, name, func(target *suites.Target) {
+		target.Claims = []string{"all"}
+		target.Header, target.Other, target.Streams = bearer("token-of-ann"), bearer("token-of-bob"), streams
+	})
+}
+
+func bearer(token string) spec.Header {
+	return spec.Header{{Name: "Authorization", Value: "Bearer " + token}}
+}
+
+func users(t testing.TB) identity.Book {
+	t.Helper()
+	known := &identity.Tokens{}
+	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
+		if err := known.Add(pair); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return known
+}
+
+const mostStreams = 40
+
+// The mock, with nothing configured, is right in every dialect.
+func TestSuite(t *testing.T) {
+	for _, name := range dialect.Names() {
+		t.Run(name, func(t *testing.T) {
+			cfg := mockserver.Config{Server: reference.Config{Users: users(t), Limits: reference.Limits{Streams: mostStreams}}}
+			strict(t, made(t, cfg, name), name, mostStreams)
+		})
+	}
+}
+
+// Whatever is legal is right as well. VARY_SEEDS says how many seeds are tried.
+func TestSuiteVaried(t *testing.T) {
+	seeds, err := strconv.ParseUint(os.Getenv("VARY_SEEDS"), 10, 32)
+	if err != nil {
+		seeds = 3
+	}
+	for seed := range seeds {
+		for _, name := range dialect.Names() {
+			t.Run(name+"/"+strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				cfg := mockserver.Config{
+					Server:  reference.Config{Users: users(t), Limits: reference.Limits{Streams: mostStreams}},
+					Manners: mockserver.Manners{Vary: &seed},
+				}
+				strict(t, made(t, cfg, name), name, mostStreams)
+			})
+		}
+	}
+}

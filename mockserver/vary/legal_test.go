@@ -1,0 +1,222 @@
+package vary_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/streamassay/streamassay/mockserver/vary"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// recorded are the conversations of the suite with the reference, in every dialect,
+// played once.
+var recorded = sync.OnceValue(func() map[string][]suites.Part {
+	all := map[string][]suites.Part{}
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	for _, name := range dialect.Names() {
+		wait.Go(func() {
+			parts := record(name)
+			mu.Lock()
+			defer mu.Unlock()
+			all[name] = parts
+		})
+	}
+	wait.Wait()
+	return all
+})
+
+func record(name string) []suites.Part {
+	d, err := dialect.Named(name)
+	if err != nil {
+		panic(err)
+	}
+	srv := httptest.NewServer(server(d))
+	defer srv.Close()
+	base, _ := url.Parse(srv.URL + d.Base)
+	target := suites.Target{Dialect: d, Base: base}
+	known(&target)
+	parts, err := suites.Hear(context.Background(), target, nil)
+	if err != nil {
+		panic(err)
+	}
+	return parts
+}
+
+// seeds is how many variations of each dialect are tried.
+func seeds() uint64 {
+	if testing.Short() {
+		return 20
+	}
+	return 100
+}
+
+// TestLegal: whatever varies, nobody finds anything in it that is not in the plain
+// spelling, and it says the same.
+func TestLegal(t *testing.T) {
+	seen := map[vary.Trait]int{}
+	for name, parts := range recorded() {
+		t.Run(name, func(t *testing.T) {
+			d, err := dialect.Named(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			exchanges, bad := 0, 0
+			plain := map[int][]string{}
+			words := map[int][]spec.Event{}
+			for n, part := range parts {
+				if part.Err != nil {
+					t.Fatalf("%s was not played: %v", part.Scenario.Name, part.Err)
+				}
+				if plain[n], words[n] = findings(d, part.Trace), said(d, part.Trace); len(plain[n]) > 0 {
+					t.Logf("%s, without variation: %q", part.Scenario.Name, plain[n])
+				}
+			}
+			for seed := range seeds() {
+				v := vary.New(seed, d)
+				for _, trait := range v.Traits() {
+					seen[trait]++
+				}
+				for n, part := range parts {
+					if uint64(n)%20 != seed%20 { // each part in every twentieth variation
+						continue
+					}
+					varied := varied(v, seed, part.Trace)
+					exchanges += len(varied.Exchanges)
+					for _, f := range findings(d, varied) {
+						if !slices.Contains(plain[n], f) {
+							t.Errorf("seed %d %v, %s: %s", seed, v.Traits(), part.Scenario.Name, f)
+							bad++
+						}
+					}
+					if got := said(d, varied); !reflect.DeepEqual(words[n], got) {
+						t.Errorf("seed %d %v, %s: it says something else (- plain, + varied):\n%.3000s", seed, v.Traits(), part.Scenario.Name, cmp.Diff(words[n], got))
+						bad++
+					}
+					if bad > 3 {
+						t.FailNow()
+					}
+				}
+			}
+			t.Logf("%d exchanges, %d findings without variation", exchanges, len(slices.Concat(slices.Collect(maps.Values(plain))...)))
+			if exchanges == 0 {
+				t.Error("nothing was looked at")
+			}
+		})
+	}
+	for _, trait := range vary.Traits {
+		if !testing.Short() && seen[trait] == 0 {
+			t.Errorf("%s is never seen", trait)
+		}
+	}
+}
+
+// varied is a conversation as the variation spells it.
+func varied(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
+	handed := map[string]bool{} // cursors
+	out := t
+	out.Exchanges = nil
+	for _, x := range t.Exchanges {
+		if cursor := x.Request.Header.Get("Last-Event-ID"); handed[cursor] {
+			x.Request.Header = x.Request.Header.Without("Last-Event-ID").With("Last-Event-ID", v.Cursor(cursor))
+		}
+		seed++
+		switch media := x.Response.Header.MediaType(); {
+		case media == spec.EventStream:
+			for line := range strings.Lines(string(x.Response.Body)) {
+				if id, ok := strings.CutPrefix(line, "id: "); ok {
+					handed[strings.TrimSpace(id)] = true
+				}
+			}
+			x.Response.Body, x.Response.Reads = stream(v.Stream(seed), x.Response)
+		case strings.HasSuffix(media, "json"):
+			before := len(x.Response.Body)
+			x.Response.Body = v.Reply(seed, x.Response.Body)
+			if n := len(x.Response.Reads); n > 0 && before > 0 {
+				last := x.Response.Reads[n-1]
+				last.End = len(x.Response.Body)
+				x.Response.Reads = []spec.Read{last}
+			}
+		}
+		h := http.Header{}
+		for _, f := range x.Response.Header {
+			h.Add(f.Name, f.Value)
+		}
+		v.Header(h)
+		x.Response.Header = nil
+		for name, values := range h {
+			for _, value := range values {
+				x.Response.Header = append(x.Response.Header, spec.Field{Name: name, Value: value})
+			}
+		}
+		out.Exchanges = append(out.Exchanges, x)
+	}
+	return out
+}
+
+// stream varies a body frame by frame. What arrived with a frame arrives with it still.
+func stream(s *vary.Stream, r spec.Response) (body []byte, reads []spec.Read) {
+	rest, at := r.Body, 0
+	for len(rest) > 0 {
+		n := len(rest)
+		if i := bytes.Index(rest, []byte("\n\n")); i >= 0 {
+			n = i + 2
+		}
+		body = append(body, bytes.Join(s.Frame(nil, rest[:n]), nil)...)
+		rest, at = rest[n:], at+n
+		for _, read := range r.Reads {
+			if read.End >= at {
+				reads = append(reads, spec.Read{At: read.At, End: len(body)})
+				break
+			}
+		}
+	}
+	return body, reads
+}
+
+// findings are what the rules have against a conversation.
+func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
+	for _, r := range spec.Run(d.Duties(rules.All), d.Events(t), nil).Results {
+		for _, f := range r.Findings {
+			all = append(all, fmt.Sprintf("%s: %.500s", r.Duty.Check.ID, f.Message))
+		}
+	}
+	return all
+}
+
+// said is what a conversation says, without how: events in order, with their slots.
+func said(d *dialect.Dialect, t spec.Trace) (all []spec.Event) {
+	for e := range d.Events(t) {
+		if e.Kind == spec.Comment || e.Kind == spec.Asked || e.Kind == spec.Other && e.Frame() {
+			continue
+		}
+		e.Raw, e.Line, e.Offset, e.Nth, e.Fields, e.Header, e.At = nil, 0, 0, 0, nil, nil, time.Duration(0)
+		e.Cursor = "" // compared by the rules about resuming
+		all = append(all, plain(e))
+	}
+	return all
+}
+
+// plain takes errors as texts: they are told apart by identity.
+func plain(e spec.Event) spec.Event {
+	if e.Err != nil {
+		e.Text, e.Err = e.Text+" "+e.Err.Error(), nil
+	}
+	return e
+}
