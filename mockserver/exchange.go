@@ -124,7 +124,6 @@ func (x *exchange) begin(head *fault.Head) {
 				effect.Head(head)
 			}
 		}
-		x.live = x.server.streams.open(x)
 	}
 	x.media = spec.Header{{Name: "Content-Type", Value: head.Header.Get("Content-Type")}}.MediaType() // before it is varied
 	if seed := x.variation(); seed != nil && x.dialect != nil {
@@ -148,6 +147,9 @@ func (x *exchange) headed(status int) {
 		})
 	}
 	x.entry.Head(status, x.w.Header())
+	if x.stream {
+		x.live = x.server.streams.open(x)
+	}
 }
 
 func fields(h http.Header) (out spec.Header) {

@@ -106,8 +106,20 @@ func (s *scopes) drop(test string) {
 // Settings are those of a test; "" is what is set for all.
 func (s *Server) Settings(test string) Settings { return *s.scopes.of(test).settings.Load() }
 
-// Set changes the settings of a test, or of all, for the requests that come after.
-func (s *Server) Set(test string, to Settings) { s.scopes.of(test).settings.Store(&to) }
+// Set replaces the settings of a test, or of all, for the requests that come after.
+func (s *Server) Set(test string, to Settings) {
+	s.Change(test, func(all *Settings) { *all = to })
+}
+
+// Change changes some of them.
+func (s *Server) Change(test string, change func(*Settings)) {
+	scope := s.scopes.of(test)
+	s.scopes.mu.Lock()
+	defer s.scopes.mu.Unlock()
+	to := *scope.settings.Load()
+	change(&to)
+	scope.settings.Store(&to)
+}
 
 // State is what the scripts of a test remember; "" is what all share.
 func (s *Server) State(test string) *script.State { return s.scopes.of(test).state }
@@ -123,11 +135,12 @@ func (s *Server) Tests() []string {
 // journal; "" is everything of everybody, as if the mock was started again with its
 // configuration. Conversations stay, and streams that are open go on.
 func (s *Server) Reset(test string) {
-	s.journal.Reset(test)
 	if test != "" {
+		s.journal.Reset(test)
 		s.scopes.drop(test)
 		return
 	}
+	s.journal.Clear()
 	for _, known := range s.Tests() {
 		s.scopes.drop(known)
 	}

@@ -148,6 +148,11 @@ func (t *tap) frame(data []byte) error {
 	if data[0] != ':' {
 		n = int(t.came.Add(1)) - 1
 	}
+	if n >= t.gate.first() {
+		if err := t.FlushError(); err != nil { // the client sees what came before
+			return err
+		}
+	}
 	if err := t.gate.pass(t.ctx, n); err != nil {
 		return t.ended()
 	}

@@ -33,6 +33,9 @@ type mock struct {
 	report   string
 	poll     span
 	browsers bool
+	upstream string // of --record
+	save     string
+	headers  []string
 
 	dialects []*dialect.Dialect
 	playbook playbook
@@ -56,6 +59,8 @@ what FILE expects.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
   streamassay mock --check script.yaml
+  streamassay mock --dialect agkit --record http://127.0.0.1:8080 --save recordings
+  streamassay mock --dialect agkit recordings
   streamassay mock --dialect runs --expect calls.yaml -- npm test`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if m.dialects, err = dialectsNamed(names); err != nil {
@@ -89,6 +94,11 @@ what FILE expects.`,
 			f.StringVar(&m.expect, "expect", "", "`FILE` (YAML) that says what clients are expected to ask; the exit code says whether they did")
 			f.StringVar(&m.report, "expect-report", "", "`PATH` of a JSON report on the clients; it makes the exit code speak of them as well")
 		}},
+		{"Recording, instead of all that", func(f *pflag.FlagSet) {
+			f.StringVar(&m.upstream, "record", "", "`URL` of a real server of the one dialect: requests are passed on to it, and each conversation is written down")
+			f.StringVar(&m.save, "save", "recordings", "`DIR` for what is recorded; mock DIR plays it again")
+			f.StringArrayVar(&m.headers, "header", nil, "`'Name: value'` sent to the real server where a request does not have it (repeatable); never written down")
+		}},
 		{"Limits", m.limits.addFlags},
 		{"Log", m.log.addFlags},
 	})
@@ -109,6 +119,9 @@ func (m *mock) run(ctx context.Context, sh shell, command []string) error {
 	}
 	if m.check {
 		return m.playbook.check(sh, m.dialects)
+	}
+	if m.upstream != "" {
+		return m.record(ctx, sh, command)
 	}
 	if cfg.Scripts, cfg.Replay, err = m.playbook.load(sh.err, m.dialects); err != nil {
 		return err
@@ -132,10 +145,33 @@ func (m *mock) run(ctx context.Context, sh shell, command []string) error {
 	if err != nil {
 		return err
 	}
-	if err := m.serve(ctx, sh, server, log, command); err != nil {
+	seed := server.Seed()
+	scene := stage{
+		front: server, shutdown: server.Shutdown, seed: &seed, prefix: map[string]string{},
+		watch: func() (stop func()) { return m.playbook.watch(ctx, server, m.dialects, sh.err) },
+	}
+	if m.control != "off" {
+		scene.back = func(done <-chan struct{}) http.Handler {
+			return control.New(server, control.Config{Done: done, Judge: judgeReply})
+		}
+	}
+	for _, d := range m.dialects {
+		scene.prefix[d.Name] = server.Base(d.Name)
+	}
+	if err := m.serve(ctx, sh, scene, log, command); err != nil {
 		return err
 	}
 	return judge(server.Journal())
+}
+
+// A stage is what is served.
+type stage struct {
+	front    http.Handler
+	back     func(done <-chan struct{}) http.Handler // of the control port; nil: there is none
+	prefix   map[string]string                       // the path of the base URL, by dialect
+	seed     *uint64
+	watch    func() (stop func())
+	shutdown func(context.Context) error
 }
 
 // A port is an address that is served.
@@ -144,7 +180,7 @@ type port struct {
 	srv *http.Server
 }
 
-func (m *mock) serve(ctx context.Context, sh shell, server *mockserver.Server, log *slog.Logger, command []string) error {
+func (m *mock) serve(ctx context.Context, sh shell, scene stage, log *slog.Logger, command []string) error {
 	secure, err := m.listener.tls()
 	if err != nil {
 		return err
@@ -154,26 +190,29 @@ func (m *mock) serve(ctx context.Context, sh shell, server *mockserver.Server, l
 		return err
 	}
 	defer ln.Close()
-	main := port{ln, m.limits.server(server, log)}
+	main := port{ln, m.limits.server(scene.front, log)}
 	main.srv.TLSConfig = secure
 	ports := []port{main}
-	if m.control != "off" {
+	done := make(chan struct{})
+	if scene.back != nil {
 		at, err := net.Listen("tcp", m.control)
 		if err != nil {
 			return usage("--control %s: %v", m.control, errors.Unwrap(err))
 		}
 		defer at.Close()
-		ports = append(ports, port{at, m.limits.server(control.New(server, control.Config{}), log)})
+		ports = append(ports, port{at, m.limits.server(scene.back(done), log)})
+	}
+	where := places{base: bases(root(ln, scheme(main.srv)), scene.prefix), seed: scene.seed} // serving changes what srv knows of TLS
+	if len(ports) > 1 {
+		where.control = root(ports[1].ln, "http")
 	}
 	failed := make(chan error, len(ports))
 	for _, p := range ports {
 		go func() { failed <- listen(p.srv, p.ln) }()
 	}
-	if m.watch {
-		stop := m.playbook.watch(ctx, server, m.dialects, sh.err)
-		defer stop()
+	if m.watch && scene.watch != nil {
+		defer scene.watch()()
 	}
-	where := m.places(server, ports)
 	if err := m.listener.announce(where.base, where.control); err != nil {
 		return err
 	}
@@ -181,24 +220,12 @@ func (m *mock) serve(ctx context.Context, sh shell, server *mockserver.Server, l
 	err = m.wait(ctx, sh, where, failed, command)
 	end, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	_ = server.Shutdown(end) // what did not end in time is cut off below
+	close(done)
+	_ = scene.shutdown(end) // what did not end in time is cut off below
 	for _, p := range ports {
 		if p.srv.Shutdown(end) != nil {
 			_ = p.srv.Close()
 		}
 	}
 	return err
-}
-
-// places are where everything is.
-func (m *mock) places(server *mockserver.Server, ports []port) places {
-	prefix := map[string]string{}
-	for _, d := range m.dialects {
-		prefix[d.Name] = server.Base(d.Name)
-	}
-	where := places{base: bases(root(ports[0].ln, scheme(ports[0].srv)), prefix), seed: server.Seed()}
-	if len(ports) > 1 {
-		where.control = root(ports[1].ln, "http")
-	}
-	return where
 }

@@ -96,14 +96,9 @@ func (p playbook) read(dialects []*dialect.Dialect) (set *script.Set, library *r
 	}
 	if len(sources) > 0 {
 		var found []script.Problem
-		if set, found = script.Load(sources, dialects); set != nil {
-			found = append(found, set.Check(judgeReply)...)
-		}
+		set, found = script.LoadJudged(sources, dialects, judgeReply)
 		for _, one := range found {
 			problems = append(problems, one.String())
-			if one.Level == script.Error {
-				set = nil
-			}
 		}
 	}
 	if len(recordings) > 0 {
@@ -242,8 +237,6 @@ func (p playbook) reload(m *mockserver.Server, dialects []*dialect.Dialect, out 
 		fmt.Fprintln(out, "the files cannot be played: what was loaded before goes on")
 		return
 	}
-	to := m.Settings("")
-	to.Scripts, to.Replay = set, library
-	m.Set("", to)
+	m.Change("", func(s *mockserver.Settings) { s.Scripts, s.Replay = set, library })
 	fmt.Fprintf(out, "loaded again: %d scripts, %d recordings\n", len(scripts), len(recordings))
 }

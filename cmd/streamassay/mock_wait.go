@@ -54,7 +54,7 @@ func client(ctx context.Context, sh shell, where places, command []string) error
 type places struct {
 	base    map[string]string
 	control string
-	seed    uint64
+	seed    *uint64 // nil: nothing is left to chance
 }
 
 // environment tells a command where the mock is: MOCK_URL, if there is one dialect,
@@ -78,5 +78,7 @@ func (p places) tell(out io.Writer) {
 	if p.control != "" {
 		fmt.Fprintf(out, "control  %s\n", p.control)
 	}
-	fmt.Fprintf(out, "seed  %d\n", p.seed)
+	if p.seed != nil {
+		fmt.Fprintf(out, "seed  %d\n", *p.seed)
+	}
 }

@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Hosts []string        // names by which it may be asked, besides those of the loopback
 	Done  <-chan struct{} // closed when the port is shut: whoever listens or waits is let go
+	Judge script.Judge    // of scripts that are loaded; nil: they are not judged
 }
 
 // A server answers what is asked of the control port.

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -27,8 +28,9 @@ const (
 // nobody looks at starts without them.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"raw": readable,
-		"rfc": func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
+		"raw":   readable,
+		"frame": func(raw journal.Raw) string { return strings.TrimRight(readable(raw), "\r\n") },
+		"rfc":   func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
 	}).ParseFS(assets, "*.html"))
 })
 

@@ -172,7 +172,7 @@ func (r reply) at(path string) any {
 }
 
 // patient is a client that does not wait for ever.
-var patient = &http.Client{Timeout: 30 * time.Second}
+var patient = &http.Client{Timeout: 10 * time.Second}
 
 // A client reads a stream of the mock.
 type client struct {

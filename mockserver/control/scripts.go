@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/script"
 )
 
@@ -30,7 +31,7 @@ func (s *server) loaded(w http.ResponseWriter, r *http.Request) (text []byte, se
 	if len(text) == 0 {
 		return nil, nil, nil, bad("there is no script: the body is one, as YAML; DELETE takes those away that are there")
 	}
-	set, problems := script.Load([]script.Source{{Name: "body", Data: text}}, s.mock.Dialects())
+	set, problems := script.LoadJudged([]script.Source{{Name: "body", Data: text}}, s.mock.Dialects(), s.cfg.Judge)
 	remarks = []remark{}
 	for _, p := range problems[:min(len(problems), mostRemarks)] {
 		remarks = append(remarks, remark{p.Line, p.Column, fmt.Sprint(p.Level), p.Text})
@@ -69,9 +70,7 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetTests()
-	to := s.mock.Settings(test)
-	to.Scripts = set
-	s.mock.Set(test, to)
+	s.mock.Change(test, func(now *mockserver.Settings) { now.Scripts = set })
 	s.written[test] = source{set, text}
 	answer(w, map[string]any{"ok": true, "problems": remarks})
 	return nil
@@ -162,9 +161,7 @@ func (s *server) dropScripts(w http.ResponseWriter, r *http.Request) error {
 	defer s.mu.Unlock()
 	delete(s.written, test)
 	if s.knows(test) {
-		to := s.mock.Settings(test)
-		to.Scripts = nil
-		s.mock.Set(test, to)
+		s.mock.Change(test, func(now *mockserver.Settings) { now.Scripts = nil })
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

@@ -85,22 +85,23 @@ func (s *server) change(w http.ResponseWriter, r *http.Request, from func(mockse
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	to := mockserver.Settings{}
-	if s.knows(test) {
-		to = s.mock.Settings(test)
-	}
-	to = from(to)
+	var scratch mockserver.Settings
 	for name, text := range said {
 		put, known := members[name]
 		if !known {
 			return bad("nothing is called %.40q: seed, vary, pace, faults and hold can be set", name)
 		}
-		if err := put(&to, text); err != nil {
+		if err := put(&scratch, text); err != nil {
 			return bad("%s: %v", name, err)
 		}
 	}
-	s.mock.Set(test, to)
-	answer(w, shown(to))
+	s.mock.Change(test, func(now *mockserver.Settings) {
+		*now = from(*now)
+		for name, text := range said {
+			_ = members[name](now, text) // it was tried above
+		}
+	})
+	answer(w, shown(s.mock.Settings(test)))
 	return nil
 }
 
@@ -112,8 +113,9 @@ func (s *server) dropSettings(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.knows(test) {
-		now := s.mock.Settings(test)
-		s.mock.Set(test, mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay})
+		s.mock.Change(test, func(now *mockserver.Settings) {
+			*now = mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
+		})
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil

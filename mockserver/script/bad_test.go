@@ -76,6 +76,7 @@ var bad = []struct{ name, script string }{
 	{"times", "rules:\n- times: 0\n  reply: hi\n"},
 	{"pace", "defaults: {pace: {rat: 5}}\nrules:\n- pace: {first: soon}\n"},
 	{"fault", "rules:\n- faults: [abrt, {abort: 3}, 7]\n"},
+	{"dialect", "dialects: [agkitt, runs]\nrules: [{reply: hi}]\n"},
 	{"raw", "rules:\n- reply:\n  - raw: 'data: {'\n- reply:\n  - raw: {type: text-delta}\n"},
 }
 
@@ -127,6 +128,9 @@ func TestTooMuchIsRefused(t *testing.T) {
 		{"depth in brackets", "rules: " + strings.Repeat("[", 100_000), "s.yaml:1:40: this is nested deeper than 32"},
 		{"depth in dashes", "rules:\n" + strings.Repeat("- ", 100_000), "this is nested deeper than 32"},
 		{"depth in lines", deep(400), "this is nested deeper than 32"},
+		{"lines of dashes", strings.Repeat("-\n", mostFile/4), "more than 1000 entries of lists have no value"},
+		{"lines of members", "rules:\n- set:\n    " + strings.ReplaceAll(many(mostFile/16), ", ", "\n    "), "an object has 1000 members at most"},
+		{"actions", "rules:\n- reply: '" + strings.Repeat("{{if 1}}", 1001) + "'\n", "it has 1001 actions, and a text has 1000 at most"},
 		{"members", "rules:\n- set: {" + many(1001) + "}\n", "an object has 1000 members at most"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -71,7 +71,7 @@ func asks(text string, more ...spec.Event) *Facts {
 	if text != "" {
 		parts = append(parts, spec.Event{Kind: spec.AskUser, Text: text})
 	}
-	return about4(parts...)
+	return heard(parts...)
 }
 
 var agkit = sync.OnceValue(func() *dialect.Dialect {
@@ -82,7 +82,8 @@ var agkit = sync.OnceValue(func() *dialect.Dialect {
 	return d
 })
 
-func about4(parts ...spec.Event) *Facts {
+// heard is a request with these parts.
+func heard(parts ...spec.Event) *Facts {
 	return &Facts{
 		Dialect: agkit(), Op: "run", Ask: &spec.Event{Thread: "t", Parts: parts},
 		Rand: rand.New(rand.NewPCG(1, 2)), Now: time.Unix(1_700_000_000, 0),
@@ -174,7 +175,7 @@ func TestTheClientsToolIsKnownByItsCall(t *testing.T) {
 		t.Fatal(call)
 	}
 	answer := func(text string) Decision {
-		return set.Decide(about4(spec.Event{Kind: spec.AskUser, Text: "order"}, spec.Event{Kind: spec.AskTool, Call: "r-c1", Text: text}), st)
+		return set.Decide(heard(spec.Event{Kind: spec.AskUser, Text: "order"}, spec.Event{Kind: spec.AskTool, Call: "r-c1", Text: text}), st)
 	}
 	if d := answer("yes please"); rule(d) != "confirmed" || said(d) != "Ordered: yes please." {
 		t.Errorf("%s: %s", rule(d), said(d))
@@ -182,7 +183,7 @@ func TestTheClientsToolIsKnownByItsCall(t *testing.T) {
 	if d := answer("no"); rule(d) != "refused" {
 		t.Errorf("%s", rule(d))
 	}
-	if d := set.Decide(about4(spec.Event{Kind: spec.AskResume, Text: "ok"}), st); said(d) != "You said ok." {
+	if d := set.Decide(heard(spec.Event{Kind: spec.AskResume, Text: "ok"}), st); said(d) != "You said ok." {
 		t.Errorf("%s", said(d))
 	}
 }
@@ -262,7 +263,7 @@ func TestTurns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			st := NewState()
 			for i, parts := range tt.asked {
-				f := about4(parts...)
+				f := heard(parts...)
 				f.learn(st)
 				if f.turn != tt.want[i] {
 					t.Errorf("request %d is turn %d, not %d", i+1, f.turn, tt.want[i])

@@ -105,8 +105,14 @@ func (r *reader) sayable(s *step, served []*dialect.Dialect) {
 	case spec.ContentEnd:
 		kinds = append(kinds, spec.ContentPart)
 	}
-	if !some(served, kinds...) {
-		r.warn(s.at, "%s: %s has no word for it, and leaves it out", s.word, names(served))
+	if instead := "leaves it out"; !some(served, kinds...) {
+		switch s.kind {
+		case spec.ContentEnd:
+			instead = "tells its address as text"
+		case spec.Interrupt:
+			instead = "tells its payload as a message"
+		}
+		r.warn(s.at, "%s: %s has no word for it, and %s", s.word, names(served), instead)
 	}
 }
 

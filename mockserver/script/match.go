@@ -63,8 +63,8 @@ type probe struct {
 	held  int               // how many conditions held
 }
 
-// A condition is one that has failed, or not: a name and why. It is only put into words
-// where somebody wants to know.
+// A failure is why a condition does not hold; nil is that it does. It is only put into
+// words where somebody wants to know.
 type failure func() string
 
 // try is nil where all conditions hold.

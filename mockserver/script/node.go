@@ -12,7 +12,6 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
-	"github.com/goccy/go-yaml/token"
 )
 
 // What a file may have at most.
@@ -118,7 +117,7 @@ func outline(data []byte) (root *node, err error) {
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
-	if err := shallow(tokens); err != nil {
+	if err := readable(tokens); err != nil {
 		return nil, err
 	}
 	file, err := parser.Parse(tokens, 0)
@@ -157,28 +156,6 @@ func badUTF8(data []byte) (line, column int) {
 		data = data[size:]
 	}
 	return line, column
-}
-
-// shallow refuses what nests so deep that reading it would take for ever.
-func shallow(tokens token.Tokens) error {
-	depth, line, dashes := 0, 0, 0
-	for _, tk := range tokens {
-		if tk.Position.Line != line {
-			line, dashes = tk.Position.Line, 0
-		}
-		switch tk.Type {
-		case token.SequenceStartType, token.MappingStartType:
-			depth++
-		case token.SequenceEndType, token.MappingEndType:
-			depth--
-		case token.SequenceEntryType, token.AnchorType, token.TagType, token.MappingKeyType:
-			dashes++
-		}
-		if depth > mostDepth || depth == 0 && dashes > mostDepth || tk.Position.IndentLevel > 2*mostDepth {
-			return &flaw{tk.Position.Line, tk.Position.Column, fmt.Sprintf("this is nested deeper than %d", mostDepth)}
-		}
-	}
-	return nil
 }
 
 // broken is what the reader of YAML says.

@@ -3,6 +3,7 @@ package script
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/streamassay/streamassay/mockserver/fault"
@@ -74,22 +75,21 @@ func (r *reader) rules(root *node) (all []*Rule) {
 	return all
 }
 
-// known checks the names of dialects. Only those that are loaded are known here.
+// known checks the names of dialects. Those that are not served are no problem: a script
+// can be for more than one mock.
 func (r *reader) known(n *node) {
 	var names []string
-	for _, d := range r.dialects {
-		names = append(names, d.Name, d.Family)
-	}
-	if len(names) == 0 {
-		return
+	for _, name := range dialect.Names() {
+		family, _, _ := strings.Cut(name, "@")
+		names = append(names, name, family)
 	}
 	items := []*node{n}
 	if n.form == list {
 		items = n.items
 	}
 	for _, item := range items {
-		if text, ok := item.value.(string); ok && text != "" && !slices.Contains(names, text) {
-			r.warn(item, "dialects: %s is not served here%s", quoted(text), nearest(text, slices.Compact(slices.Sorted(slices.Values(names)))))
+		if item.form == scalar && item.text != "" && !slices.Contains(names, item.text) {
+			r.wrong(item, "there is no dialect %s%s", quoted(item.text), nearest(item.text, slices.Compact(slices.Sorted(slices.Values(names)))))
 		}
 	}
 }

@@ -58,15 +58,15 @@ func (r *reader) imply(n *node, c *conditions) {
 }
 
 // operations read what a request asks for.
-func (r *reader) operations(n *node) []string {
-	all := r.names(n, "operation")
-	for i, name := range all {
-		at := n
-		if n.form == list {
-			at = n.items[i]
-		}
-		r.one(at, "operation", deeds())
-		_ = name
+func (r *reader) operations(n *node) (all []string) {
+	if n.form != list {
+		return []string{r.one(n, "operation", deeds())}
+	}
+	if len(n.items) == 0 {
+		r.wrong(n, "operation is an empty list: leave it out, or name one")
+	}
+	for _, item := range n.items {
+		all = append(all, r.one(item, "operation", deeds()))
 	}
 	return all
 }

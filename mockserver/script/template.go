@@ -18,6 +18,8 @@ import (
 const (
 	mostText  = 1 << 20
 	mostReply = 8 << 20
+
+	mostActions = 1000 // of one text
 )
 
 // Words are a text of a script, which may be a template.
@@ -184,6 +186,9 @@ func otherwise(instead, text string) string {
 func compile(text string) (words, error) {
 	if !strings.Contains(text, "{{") {
 		return words{text: text}, nil
+	}
+	if n := strings.Count(text, "{{"); n > mostActions {
+		return words{}, fmt.Errorf("it has %d actions, and a text has %d at most", n, mostActions)
 	}
 	functions := (&view{}).functions()
 	t, err := template.New("").Option("missingkey=error").Funcs(functions).Parse(text)

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+)
+
+const greets = `rules:
+  - name: greets
+    when: {text: hello}
+    reply: [{text: GREETING}]
+`
+
+// What is wrong with a flag or a file is one line or more that name it and what would be
+// right, before anything is served.
+func TestMockBadFlags(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"good.yaml": greets, "bad.yaml": strings.Replace(greets, "text:", "txt:", 1), "notes.md": "hello",
+		"breaks.yaml": "rules:\n  - name: breaks\n    reply: [{raw: 'data: {'}]\n",
+		"calls.yaml":  "calls: [{op: run, exactly: 1}]\n", "bad-calls.yaml": "cals: []\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args, names, right string
+		code               int
+	}{
+		{"--addr 0.0.0.0:80", "--addr 0.0.0.0:80", "only loopback", exitUsage},
+		{"--control 0.0.0.0:80", "--control 0.0.0.0:80", "only loopback", exitUsage},
+		{"--control nowhere", "--control", "HOST:PORT", exitUsage},
+		{"--seed x", "--seed", "whole number", exitUsage},
+		{"--vary -1", "--vary", "whole number", exitUsage},
+		{"--clock noon", "--clock noon", "2026-01-01T00:00:00Z", exitUsage},
+		{"--pace fast", "--pace fast", "pace", exitUsage},
+		{"--pace {rate:-1}", "--pace", "rate", exitUsage},
+		{"--fault cutt", "--fault cutt", "there is no fault", exitUsage},
+		{"--fault abort;event=x", "--fault abort;event=x", "event", exitUsage},
+		{"--flush never", "--flush", "coalesce, each", exitUsage},
+		{"--journal 0", "--journal", "above 0", exitUsage},
+		{"missing.yaml", "missing.yaml", "no such file", exitUsage},
+		{"notes.md", "notes.md", "no script (.yaml) and no recording", exitUsage},
+		{"bad.yaml", "bad.yaml:3", "did you mean text", exitUsage},
+		{"breaks.yaml", "breaks.yaml:3", "violates: true", exitUsage},
+		{"--check bad.yaml", "bad.yaml:3", "did you mean text", exitBroken},
+		{"--check", "mock --check", "name the FILEs", exitUsage},
+		{"--expect missing.yaml", "--expect missing.yaml", "no such file", exitUsage},
+		{"--expect bad-calls.yaml", "--expect bad-calls.yaml:1", "cals", exitUsage},
+		{"--expect-report missing/report.json", "--expect-report missing/report.json", "no directory", exitUsage},
+		{"--record 127.0.0.1:80 --dialect runs", "127.0.0.1:80", "http://", exitUsage},
+		{"--record http://127.0.0.1:1", "--record http://127.0.0.1:1", "--dialect", exitUsage},
+		{"--record http://127.0.0.1:1 --dialect runs good.yaml", "--record", "no FILE is played", exitUsage},
+		{"--record http://127.0.0.1:1 --dialect runs --save good.yaml", "--save good.yaml", "directory", exitUsage},
+		{"--dialect rans", "rans", "runs", exitUsage},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			code, out, said := streamassay(t, dir, append([]string{"mock"}, strings.Fields(c.args)...)...)
+			if all := out + said; code != c.code || !strings.Contains(all, c.names) || !strings.Contains(all, c.right) {
+				t.Errorf("exit %d, stdout %q, stderr %q: want exit %d, %q and %q", code, out, said, c.code, c.names, c.right)
+			}
+		})
+	}
+}
+
+// A mocked is a mock in a process of its own.
+type mocked struct {
+	cmd     *exec.Cmd
+	base    string
+	control string
+	out     *notepad
+}
+
+// A notepad is what a process says.
+type notepad struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (n *notepad) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.Write(p)
+}
+
+func (n *notepad) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
+
+func startMock(t *testing.T, dir string, args ...string) *mocked {
+	t.Helper()
+	ready := filepath.Join(t.TempDir(), "ready.json")
+	m := &mocked{cmd: exec.Command(os.Args[0], append([]string{"mock", "--ready-file", ready}, args...)...), out: &notepad{}}
+	m.cmd.Env, m.cmd.Dir = append(os.Environ(), "STREAMASSAY_TEST_MAIN=1"), dir
+	m.cmd.Stdout, m.cmd.Stderr = m.out, m.out
+	if err := m.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.cmd.Process.Kill(); _ = m.cmd.Wait() })
+	gomega.NewWithT(t).Eventually(func() bool {
+		var said struct {
+			PID     int
+			Base    map[string]string
+			Control string
+		}
+		text, err := os.ReadFile(ready)
+		if err != nil || json.Unmarshal(text, &said) != nil || said.PID != m.cmd.Process.Pid {
+			return false
+		}
+		for _, m.base = range said.Base {
+		}
+		m.control = said.Control
+		return true
+	}).WithTimeout(20*time.Second).Should(gomega.BeTrue(), m.out.String())
+	return m
+}
+
+// says is what is answered to a text, in agkit.
+func (m *mocked) says(t *testing.T, text string) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"conversationId":"c1","messages":[{"role":"user","content":%q}]}`, text)
+	r, err := http.Post(m.base+"/send-message", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	all, _ := io.ReadAll(r.Body) // what was cut is judged by what came
+	return string(all)
+}
+
+// stop ends it in an orderly way, and is its exit code.
+func (m *mocked) stop(t *testing.T) int {
+	t.Helper()
+	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	_ = m.cmd.Wait() // the code says it
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
+	return m.cmd.ProcessState.ExitCode()
+}
+
+// Scripts that change are loaded again; one that cannot be played is told, and changes
+// nothing. A stream that is open meanwhile ends as it would have.
+func TestMockReloads(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "script.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(path+"~", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+"~", path); err != nil { // as editors do
+			t.Fatal(err)
+		}
+	}
+	write(strings.Replace(greets, "GREETING", "good morning", 1))
+	m := startMock(t, dir, "--dialect", "agkit", "script.yaml")
+	g := gomega.NewWithT(t)
+	if said := m.says(t, "hello"); !strings.Contains(said, "good") || !strings.Contains(said, "morning") {
+		t.Fatalf("it says %s", said)
+	}
+	open := make(chan string, 1)
+	go func() { open <- m.says(t, "conformance:slow 20 50") }()
+	write(strings.Replace(greets, "GREETING", "evening", 1))
+	g.Eventually(func() string { return m.says(t, "hello") }).WithTimeout(5 * time.Second).Should(gomega.ContainSubstring("evening"))
+	write("rules: {")
+	g.Eventually(m.out.String).WithTimeout(5 * time.Second).Should(gomega.ContainSubstring("what was loaded before goes on"))
+	if said := m.says(t, "hello"); !strings.Contains(said, "evening") {
+		t.Errorf("after a script that cannot be played it says %s", said)
+	}
+	if said := <-open; !strings.Contains(said, `"20 "`) || !strings.Contains(said, "[DONE]") {
+		t.Errorf("a stream was broken: %s", said)
+	}
+	if r, err := http.Get(m.control + "/healthz"); err != nil || r.StatusCode != 200 {
+		t.Errorf("the control port: %v %v", r, err)
+	}
+	if code := m.stop(t); code != exitOK {
+		t.Errorf("it ends with %d", code)
+	}
+}
+
+// The exit code says whether the clients did what was expected, with a command as well.
+func TestMockExpects(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"calls.yaml": "calls: [{op: run, exactly: 2}]\n", "strict.yaml": "strict: true\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ asks, code int }{{0, exitNothing}, {1, exitBroken}, {2, exitOK}, {3, exitBroken}} {
+		t.Run(fmt.Sprint(c.asks), func(t *testing.T) {
+			t.Parallel()
+			report := filepath.Join(t.TempDir(), "report.json")
+			m := startMock(t, dir, "--dialect", "agkit", "--expect", "calls.yaml", "--expect-report", report)
+			for range c.asks {
+				m.says(t, "hello")
+			}
+			if code := m.stop(t); code != c.code {
+				t.Errorf("exit %d, want %d\n%s", code, c.code, m.out)
+			}
+			var said struct {
+				Exit    int
+				Verdict string
+			}
+			if text, err := os.ReadFile(report); err != nil || json.Unmarshal(text, &said) != nil || said.Exit != c.code {
+				t.Errorf("the report says %+v, %v", said, err)
+			}
+		})
+	}
+	t.Run("command", func(t *testing.T) {
+		t.Parallel()
+		const ask = `curl -sf -o /dev/null -H 'Content-Type: application/json' -d '{"conversationId":"c","messages":[{"role":"user","content":"hello"}]}' "$MOCK_URL/send-message"`
+		for script, want := range map[string]int{
+			ask + " && " + ask: exitOK, ask: exitBroken, ask + " && " + ask + "; exit 7": exitBroken,
+		} {
+			code, out, said := streamassay(t, dir, "mock", "--dialect", "agkit", "--expect", "calls.yaml", "--", "sh", "-c", script)
+			if code != want {
+				t.Errorf("%s: exit %d, want %d\n%s%s", script, code, want, out, said)
+			}
+		}
+	})
+	t.Run("malformed", func(t *testing.T) {
+		t.Parallel()
+		m := startMock(t, dir, "--dialect", "agkit", "--expect", "strict.yaml")
+		if _, err := http.Post(m.base+"/send-message", "application/json", strings.NewReader("{")); err != nil {
+			t.Fatal(err)
+		}
+		if code := m.stop(t); code != exitBroken || !strings.Contains(m.out.String(), "agkit.") {
+			t.Errorf("exit %d\n%s", code, m.out)
+		}
+	})
+}
+
+// What a real server says is written down, and played again to the byte.
+func TestMockRecords(t *testing.T) {
+	dir := t.TempDir()
+	real := startMock(t, dir, "--dialect", "agkit")
+	taped := startMock(t, dir, "--dialect", "agkit", "--record", real.base, "--save", "tapes", "--header", "Authorization: Bearer s3cr3t-token")
+	want := taped.says(t, "conformance:text hello there")
+	if code := taped.stop(t); code != exitOK {
+		t.Errorf("it ends with %d", code)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "tapes", "*.txtar"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("there are %v, %v", files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil || bytes.Contains(text, []byte("s3cr3t")) {
+		t.Errorf("%v\n%s", err, text)
+	}
+	again := startMock(t, dir, "--dialect", "agkit", "tapes")
+	if got := again.says(t, "conformance:text hello there"); got != want || want == "" {
+		t.Errorf("it plays\n%s\nand what was recorded is\n%s", got, want)
+	}
+	if code, out, said := streamassay(t, dir, "mock", "--check", "tapes"); code != exitOK || !strings.Contains(out, "1 recordings") {
+		t.Errorf("exit %d %s %s", code, out, said)
+	}
+}
+
+// Fixtures of another mock become a script that can be played.
+func TestConvert(t *testing.T) {
+	dir := t.TempDir()
+	fixtures := `{"fixtures":[{"match":{"userMessage":"hello"},"response":{"content":"good morning"}}]}`
+	if err := os.WriteFile(filepath.Join(dir, "greet.json"), []byte(fixtures), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said := streamassay(t, dir, "convert", "greet.json", "--out", "scripts")
+	if code != exitOK || !strings.Contains(out, "scripts") {
+		t.Fatalf("exit %d %s %s", code, out, said)
+	}
+	m := startMock(t, dir, "--dialect", "agkit", "scripts")
+	if said := m.says(t, "hello"); !strings.Contains(said, "morning") {
+		t.Errorf("it says %s", said)
+	}
+	if code, _, said := streamassay(t, dir, "convert", "greet.json", "--out", "scripts"); code != exitUsage || !strings.Contains(said, "--force") {
+		t.Errorf("a file is written over: %d %s", code, said)
+	}
+	for args, right := range map[string]string{"": "name the files", "missing.har": "no such file", "greet.json --to book": "transcript or script", "greet.json --dialect rans": "runs"} {
+		if code, _, said := streamassay(t, dir, append([]string{"convert"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(said, right) {
+			t.Errorf("convert %s: exit %d %s", args, code, said)
+		}
+	}
+}
