@@ -50,7 +50,9 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, h *reference.Hea
 	case "listen":
 		x.resume(&as)
 	}
-	x.refused(w, &as)
+	if len(x.own.uses) > 0 || x.listens {
+		x.refused(w, &as)
+	}
 	return as
 }
 
@@ -65,11 +67,15 @@ func (x *exchange) planned(h *reference.Heard, found script.Decision) *plan {
 
 // decide finds the rule for a request: those of its test come first.
 func (x *exchange) decide(h *reference.Heard) (found script.Decision) {
+	sets := x.scope.sets()
+	if sets == nil {
+		return found
+	}
 	f := &script.Facts{
 		Dialect: h.Dialect, Op: h.Does, Request: h.Request, Ask: h.Ask,
 		Rand: x.rand(forScript), Now: x.server.clock.Now(),
 	}
-	for _, set := range x.scope.sets() {
+	for _, set := range sets {
 		found = set.Decide(f, x.scope.state)
 		if found.Rule != nil {
 			break
@@ -122,14 +128,15 @@ func (x *exchange) run(h *reference.Heard, found script.Decision, as *reference.
 	} else {
 		x.server.plans.put(x.key, x.own)
 	}
-	play, tempo := found.Reply.Play, found.Reply.Pace
+	tempo := found.Reply.Pace
 	if own := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace }); own != nil {
 		tempo = own.Merge(tempo)
 	}
 	if x.over.pace != nil {
 		tempo = tempo.Merge(*x.over.pace)
 	}
-	if play == nil && (tempo.First > 0 || tempo.Rate > 0) {
+	play := found.Reply.At(tempo).Play
+	if play == nil && !tempo.Instant() {
 		play = scripted
 	}
 	if play != nil {
@@ -140,6 +147,9 @@ func (x *exchange) run(h *reference.Heard, found script.Decision, as *reference.
 			as.Agent = reference.Scripted
 		}
 		as.Agent = each(as.Agent)
+	}
+	if len(x.own.uses) == 0 {
+		return
 	}
 	var effects []fault.Effect
 	r := x.rand(forRun)

@@ -96,8 +96,11 @@ func (x *exchange) struck() (all []fault.Effect, ok bool) {
 	}
 	x.settled = true
 	if p != nil {
-		x.effects = p.strikes(x.rand(forStream), x.entry.Fault)
-		if x.listens && p.hold != never && p.streams.Load() == 1 {
+		n := int(p.streams.Add(1))
+		if len(p.uses) > 0 {
+			x.effects = p.strikes(n, x.rand(forStream), x.entry.Fault)
+		}
+		if x.listens && p.hold != never && n == 1 {
 			x.gate.hold(p.hold)
 		}
 		if p.test != "" {

@@ -21,10 +21,9 @@ type plan struct {
 // never is the number of a frame that does not come.
 const never = int(^uint(0) >> 1)
 
-// strikes begins the faults that strike the next stream, and tells of those that are on
-// the wire.
-func (p *plan) strikes(r *rand.Rand, tell func(fault string)) (all []fault.Effect) {
-	n := int(p.streams.Add(1))
+// strikes begins the faults that strike the n-th stream, from 1, and tells of those that
+// are on the wire.
+func (p *plan) strikes(n int, r *rand.Rand, tell func(fault string)) (all []fault.Effect) {
 	for _, use := range p.uses {
 		if most := use.Streams(); most == 0 || n <= most {
 			effect := use.Begin(r, p.thread, p.run)

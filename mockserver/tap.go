@@ -42,6 +42,7 @@ type tap struct {
 
 	mu     sync.Mutex // of what is below: writers may be several (see inject)
 	begun  time.Time  // when the head was sent
+	until  time.Time  // the deadline of writes is far until then
 	ending fault.Ending
 	gone   bool // the handler has returned
 	timers []*time.Timer
@@ -199,8 +200,14 @@ func (t *tap) send(p []byte) error {
 	return err
 }
 
+// deadline gives the client so long to take what is sent next.
 func (t *tap) deadline() {
-	_ = http.NewResponseController(t.w).SetWriteDeadline(time.Now().Add(writeWait)) // not everything has deadlines
+	now := time.Now()
+	if now.Before(t.until) {
+		return // it was given more than enough a moment ago
+	}
+	t.until = now.Add(writeWait / 2)
+	_ = http.NewResponseController(t.w).SetWriteDeadline(now.Add(writeWait)) // not everything has deadlines
 }
 
 // FlushError sends what was gathered.

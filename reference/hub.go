@@ -141,6 +141,20 @@ func (h *hub) leave(r *run) {
 	}
 }
 
+// cancel ends the runs of a server that is shut.
+func (h *hub) cancel(dialect string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for thread, all := range h.live {
+		if !strings.HasPrefix(thread, dialect+"/") {
+			continue
+		}
+		for _, r := range all {
+			r.cancel(errShutdown)
+		}
+	}
+}
+
 // playing lists the runs of a thread that are played here.
 func (h *hub) playing(thread string) []*run {
 	h.mu.Lock()

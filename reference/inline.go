@@ -1,9 +1,9 @@
 package reference
 
-import (
-	"context"
-	"net/http"
-)
+import "net/http"
+
+// usualStream is how many bytes are gathered before there has to be room for more.
+const usualStream = 2 << 10
 
 // A stage is where a run is played by the one who serves the request: nobody else can
 // listen to it. What is told is gathered until the agent waits.
@@ -41,20 +41,24 @@ func (p *stage) check(err error) {
 }
 
 // end sends the rest; that the handler returns flushes it.
-func (p *stage) end() { p.check(p.l.drain()) }
+func (p *stage) end() {
+	p.check(p.l.drain())
+	if p.l.r.ProtoMajor != 1 { // or it gets a Content-Length, as if it were no stream
+		p.check(p.l.flush())
+	}
+}
 
 // inline says whether runs are played by who serves their requests.
 func (s *Server) inline() bool { return s.cfg.Inline && !s.resumes }
 
 // stage sends a run's stream while it is played.
 func (s *Server) stage(c *call, r *run, turn Turn) {
-	l := &listener{s: s, w: c.w, r: c.r, o: c.o}
+	l := &listener{s: s, w: c.w, r: c.r, o: c.o, buf: make([]byte, 0, usualStream)}
 	s.count.StreamOpened()
 	defer s.count.StreamClosed()
 	l.head()
 	if c.r.Method == http.MethodHead {
 		r.cancel(errLeft)
 	}
-	defer context.AfterFunc(c.r.Context(), func() { r.cancel(errLeft) })()
 	s.play(c, r, turn, &stage{slate: slate{run: r, store: s.hub.store}, l: l})
 }

@@ -201,6 +201,9 @@ func (l *listener) head() {
 	header.Set("Content-Type", spec.EventStream)
 	header.Set("Cache-Control", "no-cache")
 	header.Set("X-Accel-Buffering", "no") // or nginx gathers events
+	if l.r.ProtoMajor == 1 {
+		header.Set("Transfer-Encoding", "chunked") // also where all of it is there at once
+	}
 	l.w.WriteHeader(http.StatusOK)
 	hurry(l.w)
 }

@@ -73,9 +73,16 @@ func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) 
 	if begun.Again {
 		return nil, begun, true
 	}
-	r.ctx, r.cancel = context.WithCancelCause(s.ctx)
+	within := s.ctx
+	if c.o.Streams && s.inline() {
+		within = c.r.Context() // nobody else listens; Shutdown ends it as well
+	}
+	r.ctx, r.cancel = context.WithCancelCause(within)
 	late := time.AfterFunc(s.cfg.Limits.Run, func() { r.cancel(errLate) })
 	s.hub.join(r)
+	if s.ctx.Err() != nil {
+		r.cancel(errShutdown)
+	}
 	turn := s.turn(c.ask, r.ref.Thread, begun.First)
 	play := func() {
 		defer s.work.Done()
@@ -240,7 +247,7 @@ func (s *Server) perform(r *run, turn Turn, agent Agent, t *teller, on paper) (f
 func problem(cause error) spec.Event {
 	var why *ending
 	if !errors.As(cause, &why) {
-		why = errCanceled
+		why = errLeft // the request's context says no more
 	}
 	return spec.Event{Kind: spec.RunError, Text: why.text, Code: why.code, Status: why.status}
 }

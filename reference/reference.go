@@ -207,6 +207,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.shut = true
 	s.mu.Unlock()
 	s.stop(errShutdown)
+	s.hub.cancel(s.dialect.Name)
 	over := make(chan struct{})
 	go func() {
 		s.work.Wait()

@@ -106,7 +106,8 @@ func (s *Server) most(o *dialect.Operation) int64 {
 	return s.cfg.Limits.Body
 }
 
-func headerOf(h http.Header) (out spec.Header) {
+func headerOf(h http.Header) spec.Header {
+	out := make(spec.Header, 0, len(h))
 	for name, values := range h {
 		for _, v := range values {
 			out = append(out, spec.Field{Name: name, Value: v})

@@ -41,7 +41,7 @@ type message struct {
 func (v *voice) teller(thread, run string, now func() time.Time, add func(*spec.Event)) *teller {
 	return &teller{
 		voice: v, thread: thread, run: run, now: now, add: add,
-		said: recorder{run: run, now: now}, pending: map[string]*spec.Event{},
+		said: recorder{run: run, now: now},
 	}
 }
 
@@ -217,6 +217,9 @@ func (t *teller) invoke(e *spec.Event) {
 	whole := t.pending[e.Call]
 	if whole == nil {
 		whole = &spec.Event{Kind: spec.ToolCall, Message: e.Message, Call: e.Call, Name: e.Name}
+		if t.pending == nil {
+			t.pending = map[string]*spec.Event{}
+		}
 		t.pending[e.Call] = whole
 	}
 	whole.Text += e.Text
