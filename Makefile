@@ -35,7 +35,10 @@ bench: build ## the figures of speed and size
 	./scripts/bench.sh
 	./scripts/bench-serve.sh
 
-clients: build ## real clients against the reference (needs Node, and Chromium for one)
+vary: ## the suite against a hundred legal variations of the mock
+	VARY_SEEDS=100 go test ./mockserver -run TestSuiteVaried
+
+clients: build ## real clients against the reference and the mock (needs Node, and Chromium for one)
 	cd clients && npm ci && npm test
 
 fuzz: ## a minute of fuzzing for each reader of foreign bytes
@@ -45,5 +48,6 @@ fuzz: ## a minute of fuzzing for each reader of foreign bytes
 	go test -run XXX -fuzz FuzzRequest -fuzztime 60s ./reference
 	go test -run XXX -fuzz FuzzCheck -fuzztime 60s ./reference/speech
 	go test -run XXX -fuzz FuzzName -fuzztime 60s ./reference/files
+	go test -run XXX -fuzz FuzzLoad -fuzztime 60s ./mockserver/script
 
-.PHONY: help build test race check docs run real bench clients fuzz
+.PHONY: help build test race check docs run real bench vary clients fuzz

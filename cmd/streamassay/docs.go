@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
@@ -50,7 +51,7 @@ func docsCommand(sh shell) *cobra.Command {
 }
 
 func documents(dialects []*dialect.Dialect) map[string][]byte {
-	return map[string][]byte{"checks.md": checksDocument(dialects), "requirements.md": requirementsDocument(dialects)}
+	return map[string][]byte{"checks.md": checksDocument(dialects), "requirements.md": requirementsDocument(dialects), "faults.md": faultsDocument(dialects)}
 }
 
 func checksDocument(dialects []*dialect.Dialect) []byte {
@@ -99,3 +100,57 @@ func requirementsDocument(dialects []*dialect.Dialect) []byte {
 
 // cell keeps a text within a table.
 func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
+
+func faultsDocument(dialects []*dialect.Dialect) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Faults\n\nMade from the code by `make docs`. %d faults; [mock.md](mock.md) says how they are used, and the tests prove that of the\nchecks that see a fault one at least turns red in every dialect that demands it, live and in a recording.\n", len(fault.All))
+	family := fault.Family("")
+	for _, f := range fault.All {
+		if f.Family != family {
+			family = f.Family
+			fmt.Fprintf(&b, "\n## %s\n\n%s.\n", family, families[family])
+		}
+		fmt.Fprintf(&b, "\n### %s\n\n%s.\n", f.Name, strings.ToUpper(f.Doc[:1])+f.Doc[1:])
+		possible := possibleIn(f, dialects)
+		switch {
+		case len(possible) == len(dialects):
+		case len(possible) == 0:
+			fmt.Fprint(&b, "\nNo dialect has words for it.\n")
+		default:
+			fmt.Fprintf(&b, "\nIn: %s.\n", strings.Join(possible, ", "))
+		}
+		fmt.Fprint(&b, "\nSeen by: ")
+		if len(f.Checks) == 0 {
+			fmt.Fprint(&b, "no check")
+		}
+		fmt.Fprintf(&b, "%s.\n", strings.Join(f.Checks, ", "))
+		for _, p := range slices.DeleteFunc(f.Settable(), func(p fault.Param) bool { return p.Name == "chance" || p.Name == "streams" }) {
+			fmt.Fprintf(&b, "\n* `%s`: %s", p.Name, p.Doc)
+			if p.Default != "" {
+				fmt.Fprintf(&b, " (default %s)", p.Default)
+			}
+		}
+		if len(f.Settable()) > 2 {
+			fmt.Fprintln(&b)
+		}
+	}
+	return b.Bytes()
+}
+
+// families say what the families of faults have in common.
+var families = map[fault.Family]string{
+	fault.Reply:    "Instead of the stream, or before it",
+	fault.Protocol: "What the events of a run say, whoever listens to it",
+	fault.Resume:   "Where a stream is taken up again",
+	fault.Wire:     "How the bytes of a stream travel, and end",
+}
+
+// possibleIn are the dialects that have the words for a fault.
+func possibleIn(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
+	for _, d := range dialects {
+		if kinds := d.Kinds(); !slices.ContainsFunc(f.Needs, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/reports"
-	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
@@ -197,12 +196,7 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	}
 	list := []entry{}
 	for _, f := range fault.All {
-		e := entry{Name: f.Name, Family: string(f.Family), Doc: f.Doc, Checks: slices.Concat([]string{}, f.Checks), Dialects: []string{}}
-		for _, d := range dialects {
-			if kinds := d.Kinds(); !slices.ContainsFunc(f.Needs, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {
-				e.Dialects = append(e.Dialects, d.Name)
-			}
-		}
+		e := entry{Name: f.Name, Family: string(f.Family), Doc: f.Doc, Checks: slices.Concat([]string{}, f.Checks), Dialects: possibleIn(f, dialects)}
 		if len(e.Dialects) == 0 {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/control"
+	"github.com/streamassay/streamassay/mockserver/script"
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/reference/meter"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -28,6 +29,7 @@ type mock struct {
 	limits   limits
 	log      notebook
 	check    bool
+	schema   bool
 	watch    bool
 	expect   string
 	report   string
@@ -80,6 +82,7 @@ what FILE expects.`,
 		{"What is served", func(f *pflag.FlagSet) {
 			addDialectFlag(cmd, &names)
 			f.BoolVar(&m.check, "check", false, "say what is wrong with the FILEs, and serve nothing")
+			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and serve nothing")
 			f.BoolVar(&m.watch, "watch", true, "load scripts again when they change")
 			f.Var(&m.poll, "poll", "how long a silent poll of a stream is")
 			f.BoolVar(&m.browsers, "eventsource", false, "serve the EventSource of browsers, as serve does")
@@ -115,6 +118,10 @@ func (m *mock) run(ctx context.Context, sh shell, command []string) error {
 	}
 	cfg, err := m.manners.config(m.dialects)
 	if err != nil {
+		return err
+	}
+	if m.schema {
+		_, err := sh.out.Write(script.Schema())
 		return err
 	}
 	if m.check {
