@@ -34,6 +34,7 @@ real: build ## run against released servers (installs them; needs Python 3.11)
 bench: build ## the figures of speed and size
 	./scripts/bench.sh
 	./scripts/bench-serve.sh
+	./scripts/bench-mock.sh
 
 vary: ## the suite against a hundred legal variations of the mock
 	VARY_SEEDS=100 go test ./mockserver -run TestSuiteVaried

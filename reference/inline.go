@@ -52,7 +52,7 @@ func (p *stage) end() {
 func (s *Server) inline() bool { return s.cfg.Inline && !s.resumes }
 
 // stage sends a run's stream while it is played.
-func (s *Server) stage(c *call, r *run, turn Turn) {
+func (s *Server) stage(c *call, r *run) {
 	l := &listener{s: s, w: c.w, r: c.r, o: c.o, buf: make([]byte, 0, usualStream)}
 	s.count.StreamOpened()
 	defer s.count.StreamClosed()
@@ -60,5 +60,5 @@ func (s *Server) stage(c *call, r *run, turn Turn) {
 	if c.r.Method == http.MethodHead {
 		r.cancel(errLeft)
 	}
-	s.play(c, r, turn, &stage{slate: slate{run: r, store: s.hub.store}, l: l})
+	s.play(c, r, &stage{slate: slate{run: r, store: s.hub.store}, l: l})
 }

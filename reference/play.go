@@ -27,7 +27,11 @@ func (s *Server) run(c *call) {
 		return
 	}
 	if !c.o.Streams {
-		if _, begun, ok := s.open(c, fresh); ok {
+		r, begun, ok := s.open(c, fresh)
+		if r != nil {
+			go s.lead(c, r)
+		}
+		if ok {
 			s.accept(c, begun)
 		}
 		return
@@ -38,7 +42,13 @@ func (s *Server) run(c *call) {
 		return
 	}
 	defer out()
-	if r, _, ok := s.open(c, fresh); ok && !s.inline() {
+	r, _, ok := s.open(c, fresh)
+	switch {
+	case !ok:
+	case s.inline():
+		s.lead(c, r)
+	default:
+		go s.lead(c, r)
 		l := &listener{s: s, w: c.w, r: c.r, o: c.o, told: r}
 		if l.tell(); !s.resumes { // nobody can hear the rest
 			r.cancel(errLeft)
@@ -46,8 +56,9 @@ func (s *Server) run(c *call) {
 	}
 }
 
-// open starts a run, unless it was asked for before, and says what the store found.
-// ok is false where it was refused; fresh says that the run's id was made here.
+// open begins a run, unless it was asked for before, and says what the store found. ok is
+// false where it was refused; fresh says that the run's id was made here. A run that is
+// given back has to be led.
 func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) {
 	if !s.enter() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
@@ -78,32 +89,30 @@ func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) 
 		within = c.r.Context() // nobody else listens; Shutdown ends it as well
 	}
 	r.ctx, r.cancel = context.WithCancelCause(within)
-	late := time.AfterFunc(s.cfg.Limits.Run, func() { r.cancel(errLate) })
+	r.late = time.AfterFunc(s.cfg.Limits.Run, func() { r.cancel(errLate) })
 	s.hub.join(r)
 	if s.ctx.Err() != nil {
 		r.cancel(errShutdown)
 	}
-	turn := s.turn(c.ask, r.ref.Thread, begun.First)
-	play := func() {
-		defer s.work.Done()
-		defer r.cancel(nil)
-		defer late.Stop()
-		defer s.hub.leave(r)
-		switch {
-		case c.o.Streams && s.inline():
-			s.stage(c, r, turn)
-		case s.resumes:
-			s.play(c, r, turn, newScribe(r, s.hub.store))
-		default:
-			s.play(c, r, turn, &slate{run: r, store: s.hub.store})
-		}
-	}
-	if c.o.Streams && s.inline() {
-		play()
-	} else {
-		go play()
-	}
+	r.turn = s.turn(c.ask, r.ref.Thread, begun.First)
 	return r, begun, true
+}
+
+// lead plays a run. There may be thousands at a time, so what is on the stack meanwhile is
+// kept small.
+func (s *Server) lead(c *call, r *run) {
+	defer s.work.Done()
+	defer r.cancel(nil)
+	defer r.late.Stop()
+	defer s.hub.leave(r)
+	switch {
+	case c.o.Streams && s.inline():
+		s.stage(c, r)
+	case s.resumes:
+		s.play(c, r, newScribe(r, s.hub.store))
+	default:
+		s.play(c, r, &slate{run: r, store: s.hub.store})
+	}
 }
 
 // id makes one for a request.
@@ -124,8 +133,8 @@ func (s *Server) ref(thread, run string) state.Ref {
 }
 
 // turn is what the agent is told.
-func (s *Server) turn(ask spec.Event, thread string, first int64) Turn {
-	turn := Turn{Event: ask, Earlier: func(ctx context.Context) ([]state.Message, error) {
+func (s *Server) turn(ask spec.Event, thread string, first int64) *Turn {
+	turn := &Turn{Event: ask, Earlier: func(ctx context.Context) ([]state.Message, error) {
 		if first <= 1 {
 			return nil, nil
 		}
@@ -172,7 +181,7 @@ func (p *slate) close() error {
 }
 
 // play lets the agent talk until the run is over.
-func (s *Server) play(c *call, r *run, turn Turn, on paper) {
+func (s *Server) play(c *call, r *run, on paper) {
 	defer r.end()
 	s.count.RunBegun()
 	size := 0
@@ -187,24 +196,25 @@ func (s *Server) play(c *call, r *run, turn Turn, on paper) {
 	if c.as.Tell != nil {
 		telling = c.as.Tell(func(e *spec.Event) []byte { return s.spell(frameRoom(), e) }, tell)
 	}
-	t := s.voice.teller(turn.Thread, turn.Run, s.cfg.Now, telling.Event)
+	t := s.voice.teller(r.turn.Thread, r.turn.Run, s.cfg.Now, telling.Event)
 	agent := s.agent
 	if c.as.Agent != nil {
 		agent = c.as.Agent
 	}
-	final := s.perform(r, turn, agent, t, on)
+	s.perform(r, agent, t, on)
 	on.keep(t.said.rest())
 	if on.close() != nil {
-		final = problem(errForgot) // whoever was told that it ended well would count on it
+		t.fails(errForgot) // whoever was told that it ended well would count on it
 	}
-	t.hear(final)
+	how := outcome(&t.in)
+	t.listen(&t.in)
 	telling.End()
 	on.end()
-	s.count.RunEnded(outcome(final))
+	s.count.RunEnded(how)
 }
 
 // outcome is how a run ended, for those who count.
-func outcome(final spec.Event) meter.Outcome {
+func outcome(final *spec.Event) meter.Outcome {
 	switch {
 	case final.Kind == spec.RunEnd:
 		return meter.Finished
@@ -214,15 +224,15 @@ func outcome(final spec.Event) meter.Outcome {
 	return meter.Failed
 }
 
-// perform is the agent's part, up to how it ends.
-func (s *Server) perform(r *run, turn Turn, agent Agent, t *teller, on paper) (final spec.Event) {
+// perform is the agent's part, up to how it ends: that is t.in.
+func (s *Server) perform(r *run, agent Agent, t *teller, on paper) {
 	defer func() {
 		if broken := recover(); broken != nil {
-			s.cfg.Log.Error("the agent failed", "dialect", s.dialect.Name, "run", turn.Run, "panic", broken)
-			final = problem(errAgent)
+			s.cfg.Log.Error("the agent failed", "dialect", s.dialect.Name, "run", r.turn.Run, "panic", broken)
+			t.fails(errAgent)
 		}
 	}()
-	for e := range agent(r.ctx, turn) {
+	for e := range agent(r.ctx, *r.turn) {
 		if r.ctx.Err() != nil {
 			break
 		}
@@ -230,18 +240,29 @@ func (s *Server) perform(r *run, turn Turn, agent Agent, t *teller, on paper) (f
 			on.pause()
 			continue
 		}
-		if e.Kind == spec.RunEnd || e.Kind == spec.RunError {
-			return e
-		}
 		t.in = e // here, or each event would be one more to collect
+		if e.Kind == spec.RunEnd || e.Kind == spec.RunError {
+			return
+		}
 		t.listen(&t.in)
 		on.keep(t.said.take())
 	}
 	if cause := context.Cause(r.ctx); cause != nil {
-		return problem(cause)
+		t.fails(cause)
+		return
 	}
-	return spec.Event{Kind: spec.RunEnd}
+	t.ends()
 }
+
+// fails makes a problem the last that is told.
+//
+//go:noinline
+func (t *teller) fails(cause error) { t.in = problem(cause) }
+
+// ends makes a good end the last that is told.
+//
+//go:noinline
+func (t *teller) ends() { t.in = spec.Event{Kind: spec.RunEnd} }
 
 // problem ends a run for a reason that is not the agent's.
 func problem(cause error) spec.Event {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/streamassay/streamassay/reference/state"
 )
@@ -17,6 +18,8 @@ type run struct {
 	id     string // as the client named it
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	turn   *Turn
+	late   *time.Timer
 
 	mu   sync.Mutex
 	told []state.Entry

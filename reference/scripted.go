@@ -27,10 +27,10 @@ const Image = "https://example.com/image.png"
 func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		a := &actor{ctx: ctx, turn: t, yield: yield}
-		a.say(spec.Event{Kind: spec.RunStart})
+		a.part(spec.RunStart, "", "")
 		a.act()
 		if !a.failed {
-			a.say(spec.Event{Kind: spec.RunEnd})
+			a.part(spec.RunEnd, "", "")
 		}
 	}
 }
@@ -77,7 +77,7 @@ var scripts = map[string]func(a *actor, words string) bool{
 // act answers what is to be answered: the last thing the user said, or what came
 // after it.
 func (a *actor) act() {
-	prompt, asked := a.turn.Prompt()
+	prompt, asked := a.prompt()
 	if !asked && a.answer() {
 		return
 	}
@@ -87,6 +87,9 @@ func (a *actor) act() {
 		a.text("Hello, world.")
 	}
 }
+
+//go:noinline
+func (a *actor) prompt() (text string, asked bool) { return a.turn.Prompt() }
 
 // answer goes on with what the client brings: results of its tools, or the answer
 // to an interrupt.
@@ -300,16 +303,27 @@ func (a *actor) many(words string) bool {
 // takes to be said does not add up.
 func (a *actor) count(n int, apart time.Duration) bool {
 	id := a.message()
-	a.say(spec.Event{Kind: spec.MessageStart, Message: id})
+	a.part(spec.MessageStart, id, "")
 	began := time.Now()
 	for i := range n {
-		if a.pause(time.Until(began.Add(time.Duration(i) * apart))); a.over {
+		if apart > 0 {
+			a.pause(time.Until(began.Add(time.Duration(i) * apart)))
+		}
+		if a.over {
 			return true
 		}
-		a.say(spec.Event{Kind: spec.MessageDelta, Message: id, Text: strconv.Itoa(i+1) + " "})
+		a.part(spec.MessageDelta, id, strconv.Itoa(i+1)+" ")
 	}
-	a.say(spec.Event{Kind: spec.MessageEnd, Message: id})
+	a.part(spec.MessageEnd, id, "")
 	return true
+}
+
+// part says an event of a message. Events are large: one in the frame of a function that
+// waits would be there, and for nothing, once for each of thousands of streams.
+//
+//go:noinline
+func (a *actor) part(k spec.Kind, id, text string) {
+	a.say(spec.Event{Kind: k, Message: id, Text: text})
 }
 
 // pause waits, unless the context is done before.
@@ -317,7 +331,7 @@ func (a *actor) pause(d time.Duration) {
 	if d <= 0 || a.over {
 		return
 	}
-	a.say(spec.Event{}) // what was told is sent now
+	a.part("", "", "") // what was told is sent now
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

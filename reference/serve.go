@@ -157,15 +157,8 @@ func (s *Server) serve(c *call, req spec.Request) {
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", most))
 		return
 	}
-	c.ask = s.dialect.Hear(req)
-	if !s.direct(c, req) {
+	if !s.hear(c, req) {
 		return
-	}
-	for _, b := range c.ask.Broken {
-		if len(b.Demands) > 0 { // what nobody wants refused is accepted
-			s.refuseAs(c, b)
-			return
-		}
 	}
 	switch s.roles[c.o] {
 	case runs:
@@ -183,9 +176,27 @@ func (s *Server) serve(c *call, req spec.Request) {
 	case transcribe:
 		s.transcribe(c)
 	case tells:
-		s.answer(c, spec.Event{Kind: spec.Health})
+		s.health(c)
 	}
 }
+
+// hear understands a request; ok is false where it was refused, or answered already.
+func (s *Server) hear(c *call, req spec.Request) (ok bool) {
+	c.ask = s.dialect.Hear(req)
+	if !s.direct(c, req) {
+		return false
+	}
+	for _, b := range c.ask.Broken {
+		if len(b.Demands) > 0 { // what nobody wants refused is accepted
+			s.refuseAs(c, b)
+			return false
+		}
+	}
+	return true
+}
+
+//go:noinline
+func (s *Server) health(c *call) { s.answer(c, spec.Event{Kind: spec.Health}) }
 
 // crowded refuses one stream too many.
 func (s *Server) crowded(c *call) {

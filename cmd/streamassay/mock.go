@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -137,9 +136,7 @@ func (m *mock) run(ctx context.Context, sh shell, command []string) error {
 	if err != nil {
 		return err
 	}
-	if sh.env("GOGC") == "" {
-		debug.SetGCPercent(spacious)
-	}
+	keepRoom(sh.env)
 	log := m.log.logger(sh.err)
 	cfg.Journal = m.journal.open()
 	cfg.Server = reference.Config{

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -113,19 +112,12 @@ func (s *server) check() error {
 	return s.listener.check(s.door.secured())
 }
 
-// spacious is how much the heap may grow before it is collected, in percent: a server
-// that answers thousands of requests in a second, and holds little, would do nothing
-// else. The variable GOGC has the last word.
-const spacious = 400
-
 // grace is how long streams under way have to end in an orderly way; the contract
 // gives five seconds in all.
 const grace = 3 * time.Second
 
 func (s *server) serve(ctx context.Context, sh shell, dialects []*dialect.Dialect, alone bool) error {
-	if sh.env("GOGC") == "" {
-		debug.SetGCPercent(spacious)
-	}
+	keepRoom(sh.env)
 	secure, err := s.listener.tls()
 	if err != nil {
 		return err
