@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	"github.com/onsi/gomega"
 
 	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
@@ -110,11 +111,6 @@ func redisServer(b *testing.B) string {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
-	for range 100 {
-		if exec.Command("redis-cli", "-s", socket, "ping").Run() == nil {
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	gomega.NewWithT(b).Eventually(func() error { return exec.Command("redis-cli", "-s", socket, "ping").Run() }).Should(gomega.Succeed())
 	return "unix://" + socket
 }

@@ -7,10 +7,8 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -78,65 +76,17 @@ func TestMockBadFlags(t *testing.T) {
 	}
 }
 
-// A mocked is a mock in a process of its own.
-type mocked struct {
-	cmd     *exec.Cmd
-	base    string
-	control string
-	out     *notepad
-}
-
-// A notepad is what a process says.
-type notepad struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (n *notepad) Write(p []byte) (int, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.Write(p)
-}
-
-func (n *notepad) String() string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.text.String()
-}
-
-func startMock(t *testing.T, dir string, args ...string) *mocked {
+// startMock starts a mock of one dialect.
+func startMock(t *testing.T, dir string, args ...string) *served {
 	t.Helper()
-	ready := filepath.Join(t.TempDir(), "ready.json")
-	m := &mocked{cmd: exec.Command(os.Args[0], append([]string{"mock", "--ready-file", ready}, args...)...), out: &notepad{}}
-	m.cmd.Env, m.cmd.Dir = append(os.Environ(), "STREAMASSAY_TEST_MAIN=1"), dir
-	m.cmd.Stdout, m.cmd.Stderr = m.out, m.out
-	if err := m.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = m.cmd.Process.Kill(); _ = m.cmd.Wait() })
-	gomega.NewWithT(t).Eventually(func() bool {
-		var said struct {
-			PID     int
-			Base    map[string]string
-			Control string
-		}
-		text, err := os.ReadFile(ready)
-		if err != nil || json.Unmarshal(text, &said) != nil || said.PID != m.cmd.Process.Pid {
-			return false
-		}
-		for _, m.base = range said.Base {
-		}
-		m.control = said.Control
-		return true
-	}).WithTimeout(20*time.Second).Should(gomega.BeTrue(), m.out.String())
-	return m
+	return startServer(t, dir, append([]string{"mock"}, args...)...)
 }
 
 // says is what is answered to a text, in agkit.
-func (m *mocked) says(t *testing.T, text string) string {
+func (m *served) says(t *testing.T, text string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"conversationId":"c1","messages":[{"role":"user","content":%q}]}`, text)
-	r, err := http.Post(m.base+"/send-message", "application/json", strings.NewReader(body))
+	r, err := http.Post(m.base()+"/send-message", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +96,7 @@ func (m *mocked) says(t *testing.T, text string) string {
 }
 
 // stop ends it in an orderly way, and is its exit code.
-func (m *mocked) stop(t *testing.T) int {
+func (m *served) stop(t *testing.T) int {
 	t.Helper()
 	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -241,7 +191,7 @@ func TestMockExpects(t *testing.T) {
 	t.Run("malformed", func(t *testing.T) {
 		t.Parallel()
 		m := startMock(t, dir, "--dialect", "agkit", "--expect", "strict.yaml")
-		if _, err := http.Post(m.base+"/send-message", "application/json", strings.NewReader("{")); err != nil {
+		if _, err := http.Post(m.base()+"/send-message", "application/json", strings.NewReader("{")); err != nil {
 			t.Fatal(err)
 		}
 		if code := m.stop(t); code != exitBroken || !strings.Contains(m.out.String(), "agkit.") {
@@ -254,7 +204,7 @@ func TestMockExpects(t *testing.T) {
 func TestMockRecords(t *testing.T) {
 	dir := t.TempDir()
 	real := startMock(t, dir, "--dialect", "agkit")
-	taped := startMock(t, dir, "--dialect", "agkit", "--record", real.base, "--save", "tapes", "--header", "Authorization: Bearer s3cr3t-token")
+	taped := startMock(t, dir, "--dialect", "agkit", "--record", real.base(), "--save", "tapes", "--header", "Authorization: Bearer s3cr3t-token")
 	want := taped.says(t, "conformance:text hello there")
 	if code := taped.stop(t); code != exitOK {
 		t.Errorf("it ends with %d", code)

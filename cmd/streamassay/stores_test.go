@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
+
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
@@ -72,42 +74,14 @@ func noneSilent(t *testing.T, path string) {
 	}
 }
 
-// A served is a reference server in a process of its own.
-type served struct {
-	cmd   *exec.Cmd
-	bases map[string]string // by dialect
-}
-
 // startServe starts the reference and waits until it serves.
 func startServe(t *testing.T, dialects []string, args ...string) *served {
 	t.Helper()
-	ready := filepath.Join(t.TempDir(), "ready.json")
-	args = append([]string{"serve", "--ready-file", ready, "--log-level", "error"}, args...)
+	args = append([]string{"serve", "--log-level", "error"}, args...)
 	for _, d := range dialects {
 		args = append(args, "--dialect", d)
 	}
-	s := &served{cmd: exec.Command(os.Args[0], args...)}
-	s.cmd.Env = append(os.Environ(), "STREAMASSAY_TEST_MAIN=1")
-	s.cmd.Stderr = os.Stderr
-	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.kill)
-	for began := time.Now(); time.Since(began) < 20*time.Second; time.Sleep(10 * time.Millisecond) {
-		var said struct{ Base map[string]string }
-		if text, err := os.ReadFile(ready); err == nil && json.Unmarshal(text, &said) == nil {
-			s.bases = said.Base
-			return s
-		}
-	}
-	t.Fatal("the server is not ready")
-	return nil
-}
-
-// kill is kill -9.
-func (s *served) kill() {
-	_ = s.cmd.Process.Kill()
-	_, _ = s.cmd.Process.Wait()
+	return startServer(t, "", args...)
 }
 
 // startRedis starts a Redis of the test's own, and says how it is reached.
@@ -126,12 +100,12 @@ func startRedis(t *testing.T) string {
 		_ = server.Process.Kill()
 		_ = server.Wait()
 	})
-	for began := time.Now(); time.Since(began) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
-		if conn, err := net.Dial("unix", socket); err == nil {
-			conn.Close()
-			return "unix://" + socket
+	gomega.NewWithT(t).Eventually(func() error {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			err = conn.Close()
 		}
-	}
-	t.Fatal("redis-server does not answer")
-	return ""
+		return err
+	}).WithTimeout(10 * time.Second).Should(gomega.Succeed())
+	return "unix://" + socket
 }

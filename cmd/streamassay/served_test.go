@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+)
+
+// A served is a server of ours in a process of its own.
+type served struct {
+	cmd     *exec.Cmd
+	bases   map[string]string // by dialect
+	control string
+	out     *notepad
+}
+
+// base is the base URL of the one dialect.
+func (s *served) base() string {
+	for _, one := range s.bases {
+		return one
+	}
+	return ""
+}
+
+// startServer starts a command that serves, and waits until it does. It is killed when the test
+// ends.
+func startServer(t *testing.T, dir string, args ...string) *served {
+	t.Helper()
+	ready := filepath.Join(t.TempDir(), "ready.json")
+	s := &served{cmd: exec.Command(os.Args[0], append(args, "--ready-file", ready)...), out: &notepad{}}
+	s.cmd.Env, s.cmd.Dir = append(os.Environ(), "STREAMASSAY_TEST_MAIN=1"), dir
+	s.cmd.Stdout, s.cmd.Stderr = s.out, s.out
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.kill)
+	gomega.NewWithT(t).Eventually(func() bool {
+		var said struct {
+			PID     int
+			Base    map[string]string
+			Control string
+		}
+		text, err := os.ReadFile(ready)
+		if err != nil || json.Unmarshal(text, &said) != nil || said.PID != s.cmd.Process.Pid {
+			return false
+		}
+		s.bases, s.control = said.Base, said.Control
+		return true
+	}).WithTimeout(20*time.Second).Should(gomega.BeTrue(), s.out.String)
+	return s
+}
+
+// kill is kill -9.
+func (s *served) kill() {
+	_ = s.cmd.Process.Kill()
+	_, _ = s.cmd.Process.Wait()
+}
+
+// A notepad is what a process says.
+type notepad struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (n *notepad) Write(p []byte) (int, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.Write(p)
+}
+
+func (n *notepad) String() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.text.String()
+}
