@@ -16,9 +16,10 @@ import (
 func (s *Server) direct(w http.ResponseWriter, r *http.Request, h *reference.Heard) (as reference.Direction) {
 	x := w.(*tap).x
 	x.dialect = h.Dialect
-	x.seed = s.chance(x.seed, x.scope.id, h.Request.Method, h.Request.Target, h.Request.Body, h.Ask.Cursor)
+	base := x.seed
+	x.seed = s.chance(base, x.scope.id, h.Request.Method, h.Request.Target, h.Request.Body, h.Ask.Cursor)
 	x.entry = s.journal.Open(journal.Opened{
-		Dialect: h.Dialect.Name, Op: h.Does, Test: x.scope.id, Seed: x.seed, Request: h.Request, At: s.clock.Now(),
+		Dialect: h.Dialect.Name, Op: h.Does, Test: x.scope.id, Seed: base, Request: h.Request, At: s.clock.Now(),
 	})
 	if h.Does == "run" && h.Ask.Thread == "" {
 		h.Ask.Thread = x.id()

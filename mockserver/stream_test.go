@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/mockserver/journal"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -162,5 +164,20 @@ func TestBadOverrides(t *testing.T) {
 		if got.Status != 400 || !strings.Contains(string(got.Body), name) || !strings.Contains(string(got.Body), right) {
 			t.Errorf("%s is answered %d %s", header, got.Status, got.Body)
 		}
+	}
+}
+
+// The journal and the answer say the same seed.
+func TestSeedIsSaid(t *testing.T) {
+	seed := uint64(7)
+	m := made(t, mockserver.Config{Seed: &seed}, "agkit@0.0.10")
+	k := newDesk(t, m)
+	for header, want := range map[string]uint64{"X-Test-Id: a": 7, "X-Mock-Seed: 12": 12} {
+		r := k.ask("r", "hello", header)
+		page, _ := m.Journal().List(journal.Filter{})
+		if said := r.Header.Get("X-Mock-Seed"); said != fmt.Sprint(want) || page[len(page)-1].Seed != want {
+			t.Errorf("%s: the answer says %s, and the journal %d", header, said, page[len(page)-1].Seed)
+		}
+		m.Reset("")
 	}
 }
