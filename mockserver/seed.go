@@ -3,11 +3,12 @@ package mockserver
 import (
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
 	"sync"
+
+	"github.com/streamassay/streamassay/reference"
 )
 
 // What chance is asked for. Each purpose has numbers of its own, so that one that is asked
@@ -75,7 +76,7 @@ func (t *tally) reset() {
 // exchangeKey is under what a request's context holds its exchange.
 type exchangeKey struct{}
 
-// newID is an id for a request: a UUID (RFC 9562, version 4) of its own chance.
+// newID is an id for a request: a UUID of its own chance.
 func newID(ctx context.Context) string {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return x.id()
@@ -88,18 +89,7 @@ func (x *exchange) id() string {
 	var b [16]byte
 	binary.BigEndian.PutUint64(b[:8], x.ids.Uint64())
 	binary.BigEndian.PutUint64(b[8:], x.ids.Uint64())
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	var text [36]byte
-	at := 0
-	for i, c := range b {
-		if i == 4 || i == 6 || i == 8 || i == 10 {
-			text[at] = '-'
-			at++
-		}
-		hex.Encode(text[at:], []byte{c})
-		at += 2
-	}
-	return string(text[:])
+	return reference.UUID(b)
 }
 
 // tag tells a conversation from others in cursors: the same for the same seed and name.

@@ -93,10 +93,15 @@ func (c Config) filled() Config {
 	return c
 }
 
-// newUUID is a random UUID (RFC 9562, version 4).
+// newUUID is a random UUID.
 func newUUID(context.Context) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
+	return UUID(b)
+}
+
+// UUID is the version 4 UUID of random bytes (RFC 9562 section 5.4).
+func UUID(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	var text [36]byte
 	at := 0

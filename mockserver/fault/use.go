@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/streamassay/streamassay/internal/near"
 )
 
 // A Use is a fault with what it was told: where it strikes, and how. [FromYAML] and
@@ -28,15 +30,6 @@ type value struct {
 
 // Nowhere is the place that is not set.
 func Nowhere() Place { return Place{Event: -1, Byte: -1, Time: -1} }
-
-// AtEvent is before the event of this number, from 0.
-func AtEvent(n int) Place { return Place{Event: n, Byte: -1, Time: -1} }
-
-// AtByte is after so many bytes.
-func AtByte(n int64) Place { return Place{Event: -1, Byte: n, Time: -1} }
-
-// AtTime is so long after the stream began.
-func AtTime(d time.Duration) Place { return Place{Event: -1, Byte: -1, Time: d} }
 
 // Set says whether it is a place at all.
 func (p Place) Set() bool { return p.Event >= 0 || p.Byte >= 0 || p.Time >= 0 }
@@ -78,7 +71,7 @@ func Named(name string) (*Fault, error) {
 	for _, f := range All {
 		names = append(names, f.Name)
 	}
-	return nil, fmt.Errorf("there is no fault %q%s", name, nearest(name, names))
+	return nil, fmt.Errorf("there is no fault %q%s", name, near.Miss(name, names))
 }
 
 // Settable is all that can be set: the parameters of a fault, the ways to say where, and
@@ -163,7 +156,7 @@ func (f *Fault) knows(key string) string {
 	if _, place := places[key]; place && len(f.Places) == 0 {
 		return ": this fault has no place"
 	}
-	return nearest(key, names)
+	return near.Miss(key, names)
 }
 
 func (u *Use) put(key string, v value) error {

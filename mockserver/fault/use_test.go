@@ -48,9 +48,9 @@ func TestParse(t *testing.T) {
 // What cannot be is refused, and the error says what can.
 func TestRefused(t *testing.T) {
 	for in, want := range map[string]string{
-		"abrot":                            `did you mean "abort"?`,
-		"nonsense":                         "there is http-error",
-		"abort; evnt=3":                    `did you mean "event"?`,
+		"abrot":                            `did you mean abort?`,
+		"nonsense":                         "there is abort, abort-late",
+		"abort; evnt=3":                    `did you mean event?`,
 		"abort; event=-1":                  "-1 is out of bounds: from 0 to 1000000 is right",
 		"abort; event=1.5":                 "no whole number",
 		"abort; time=3":                    "such as 250ms or 2s",
@@ -96,7 +96,7 @@ func TestFromYAML(t *testing.T) {
 		{"abort", map[string]any{"event": true}, "no whole number"},
 		{"abort", map[string]any{"event": nil}, "not a number, a text or a list"},
 		{"abort", map[string]any{"event": map[string]any{}}, "not a number, a text or a list"},
-		{"stal", nil, `did you mean "stall"?`},
+		{"stal", nil, `did you mean stall?`},
 	} {
 		u, err := fault.FromYAML(c.name, c.args)
 		if got := u.String(); err == nil && got != c.want || err != nil && !strings.Contains(err.Error(), c.want) {

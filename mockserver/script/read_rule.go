@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/mockserver/pace"
 	"github.com/streamassay/streamassay/spec/dialect"
@@ -89,7 +90,7 @@ func (r *reader) known(n *node) {
 	}
 	for _, item := range items {
 		if item.form == scalar && item.text != "" && !slices.Contains(names, item.text) {
-			r.wrong(item, "there is no dialect %s%s", quoted(item.text), nearest(item.text, slices.Compact(slices.Sorted(slices.Values(names)))))
+			r.wrong(item, "there is no dialect %s%s", quoted(item.text), near.Miss(item.text, slices.Compact(slices.Sorted(slices.Values(names)))))
 		}
 	}
 }

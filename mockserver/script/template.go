@@ -1,6 +1,7 @@
 package script
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,9 @@ import (
 	"text/template"
 	"text/template/parse"
 	"time"
+
+	"github.com/streamassay/streamassay/internal/near"
+	"github.com/streamassay/streamassay/reference"
 )
 
 // What one rendered text, and all texts of one reply, may have at most.
@@ -110,11 +114,11 @@ func (v *view) chance() *rand.Rand {
 
 // uuid is one of version 4 (RFC 9562).
 func (v *view) uuid() string {
+	var b [16]byte
 	r := v.chance()
-	a, b := r.Uint64(), r.Uint64()
-	a = a&^0xf000 | 0x4000
-	b = b&^(0b11<<62) | 1<<63
-	return fmt.Sprintf("%08x-%04x-%04x-%04x-%012x", a>>32, a>>16&0xffff, a&0xffff, b>>48, b&(1<<48-1))
+	binary.BigEndian.PutUint64(b[:8], r.Uint64())
+	binary.BigEndian.PutUint64(b[8:], r.Uint64())
+	return reference.UUID(b)
 }
 
 // seq counts from 1, each name by itself.
@@ -221,7 +225,7 @@ func plainer(err error, known []string) error {
 	text = strings.TrimPrefix(text, ":")
 	if _, name, ok := strings.Cut(text, "function \""); ok && strings.HasSuffix(name, "\" not defined") {
 		name = strings.TrimSuffix(name, "\" not defined")
-		return fmt.Errorf("there is no function %s%s", quoted(name), nearest(name, known))
+		return fmt.Errorf("there is no function %s%s", quoted(name), near.Miss(name, known))
 	}
 	if _, at, ok := strings.Cut(text, "executing \"\" at "); ok {
 		text = at
@@ -243,7 +247,7 @@ func permitted(n parse.Node, known map[string]bool) error {
 			return errors.New("template is not for scripts")
 		case *parse.IdentifierNode:
 			if !known[n.Ident] {
-				return fmt.Errorf("the function %s is not for scripts%s", n.Ident, nearest(n.Ident, slices.Collect(maps.Keys(known))))
+				return fmt.Errorf("the function %s is not for scripts%s", n.Ident, near.Miss(n.Ident, slices.Collect(maps.Keys(known))))
 			}
 		}
 		return nil

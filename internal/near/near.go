@@ -1,12 +1,18 @@
-package script
+// Package near guesses what somebody meant by a word that nobody knows. It does not know
+// what the words are for.
+package near
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// nearest is what somebody may have meant by a word, as the end of a sentence.
-func nearest(word string, known []string) string {
+// mostNamed is how many words are named where none is near.
+const mostNamed = 20
+
+// Miss is what somebody may have meant by a word, as the end of a sentence.
+func Miss(word string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, least := "", 3
 	for _, k := range known {
@@ -20,6 +26,9 @@ func nearest(word string, known []string) string {
 	}
 	if best != "" {
 		return "; did you mean " + best + "?"
+	}
+	if more := len(known) - mostNamed; more > 0 {
+		return fmt.Sprintf("; there is %s and %d more", strings.Join(known[:mostNamed], ", "), more)
 	}
 	return "; there is " + strings.Join(known, ", ")
 }

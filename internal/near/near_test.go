@@ -1,0 +1,15 @@
+package near
+
+import "testing"
+
+func TestMiss(t *testing.T) {
+	known := []string{"reset", "abort", "text", "contains"}
+	for word, want := range map[string]string{
+		"abrot": "; did you mean abort?", "containz": "; did you mean contains?", "txt": "; did you mean text?",
+		"res": "; did you mean reset?", "elephant": "; there is abort, contains, reset, text", "": "; there is abort, contains, reset, text",
+	} {
+		if got := Miss(word, known); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
+		}
+	}
+}
