@@ -38,7 +38,7 @@ var may = map[string]struct {
 	"reference/front":     {[]string{"reference/meter"}, "it stands before all servers, and knows none of them"},
 	"reference/identity":  {[]string{"github.com/go-jose/go-jose"}, "who asks does not depend on what is asked"},
 	"reference/meter":     {[]string{"github.com/prometheus/client_golang"}, "it counts what it is told to"},
-	"mockserver":          {[]string{"spec", "spec/dialect", "reference", "reference/front", "reference/state", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/goccy/go-yaml"}, "it is the reference with a hand on it; it does not judge"},
+	"mockserver":          {[]string{"internal/near", "spec", "spec/dialect", "reference", "reference/front", "reference/state", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/goccy/go-yaml"}, "it is the reference with a hand on it; it does not judge"},
 	"mockserver/replay":   {[]string{"spec", "spec/dialect", "mockserver/journal", "internal/sse", "internal/transcript", "internal/wire"}, "recordings are played as wrong as they are: it does not judge"},
 	"mockserver/control":  {[]string{"spec", "spec/dialect", "mockserver", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/script", "github.com/goccy/go-yaml"}, "it shows and sets what the mock lets it; it serves no protocol"},
 	"mockserver/fault":    {[]string{"spec", "internal/near"}, "a fault spoils events and bytes; whose they are, and who asked for it, is not its business"},

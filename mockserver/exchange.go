@@ -47,12 +47,13 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	defer end(nil)
 	x.tap = tap{w: w, ctx: context.WithValue(ctx, exchangeKey{}, x), end: end, x: x, r: r}
 	x.gate.from = never
+	x.scope = s.scopes.of(r.Header.Get(testHeader))
 	var err error
 	if x.over, err = overridesOf(r.Header); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+		http.Error(&x.tap, err.Error(), http.StatusBadRequest) // the journal shows it
+		x.tap.close()
 		return
 	}
-	x.scope = s.scopes.of(r.Header.Get(testHeader))
 	base := s.seed
 	if x.over.seed != nil {
 		base = *x.over.seed

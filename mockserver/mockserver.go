@@ -109,7 +109,7 @@ func New(cfg Config) (*Server, error) {
 			s.base[d.Name] = "/" + d.Name + d.Base
 		}
 	}
-	s.door = front.New(http.HandlerFunc(s.serve), front.Config{Log: r.Log, Meter: r.Meter, Origins: []string{"*"}})
+	s.door = front.New(http.HandlerFunc(s.serve), front.Config{Log: r.Log, Meter: r.Meter, Origins: []string{"*"}, Expose: []string{seedHeader}})
 	return s, nil
 }
 

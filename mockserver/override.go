@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/streamassay/streamassay/internal/near"
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/mockserver/pace"
 )
@@ -14,7 +16,7 @@ import (
 // overrides are what a request wants for itself, in its headers:
 //
 //	X-Mock-Seed: 7                          where its chance comes from
-//	X-Mock-Fault: cut; event=3, drip        faults, as `streamassay list faults` names them
+//	X-Mock-Fault: abort; event=3, drip      faults, as `streamassay list faults` names them
 //	X-Mock-Pace: {first: 300ms, rate: 40}   as in a script
 //	X-Mock-Vary: 7                          another legal spelling, by this seed; "off"
 //	X-Mock-Hold: 3                          the first event of its stream that waits to be let go
@@ -32,26 +34,38 @@ type overrides struct {
 // mostOverride is how long one of the headers may be, in bytes.
 const mostOverride = 4096
 
+// overriding are the headers, and how each is read.
+var overriding = []struct {
+	name string
+	read func(*overrides, string) error
+}{
+	{seedHeader, (*overrides).readSeed},
+	{"X-Mock-Fault", (*overrides).readFaults},
+	{"X-Mock-Pace", (*overrides).readPace},
+	{"X-Mock-Vary", (*overrides).readVary},
+	{"X-Mock-Hold", (*overrides).readHold},
+}
+
 func overridesOf(h http.Header) (o overrides, err error) {
-	for _, one := range []struct {
-		name string
-		read func(*overrides, string) error
-	}{
-		{seedHeader, (*overrides).readSeed},
-		{"X-Mock-Fault", (*overrides).readFaults},
-		{"X-Mock-Pace", (*overrides).readPace},
-		{"X-Mock-Vary", (*overrides).readVary},
-		{"X-Mock-Hold", (*overrides).readHold},
-	} {
-		values := h[one.name]
-		if len(values) == 0 {
+	for name, values := range h {
+		if !strings.HasPrefix(name, "X-Mock-") {
 			continue
 		}
-		if len(values) > 1 || len(values[0]) > mostOverride {
-			return o, fmt.Errorf("%s: it is there once, with at most %d bytes", one.name, mostOverride)
+		names := make([]string, len(overriding))
+		at := -1
+		for i, one := range overriding {
+			if names[i] = one.name; one.name == name {
+				at = i
+			}
 		}
-		if err = one.read(&o, values[0]); err != nil {
-			return o, fmt.Errorf("%s: %w", one.name, err)
+		switch {
+		case at < 0:
+			return o, fmt.Errorf("%.60s: there is no such header%s", name, near.Miss(name, names))
+		case len(values) > 1 || len(values[0]) > mostOverride:
+			return o, fmt.Errorf("%s: it is there once, with at most %d bytes", name, mostOverride)
+		}
+		if err = overriding[at].read(&o, values[0]); err != nil {
+			return o, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return o, nil

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -121,6 +122,9 @@ func (p playbook) load(out io.Writer, dialects []*dialect.Dialect) (*script.Set,
 		fmt.Fprintln(out, text)
 	}
 	scripts, recordings, _ := p.all()
+	if len(p.paths) > 0 && len(scripts)+len(recordings) == 0 {
+		return nil, nil, usage("there is no script and no recording in %s", strings.Join(p.paths, ", "))
+	}
 	if len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil {
 		return nil, nil, exitError{exitUsage, "the files above cannot be played"}
 	}

@@ -30,7 +30,7 @@ func TestStores(t *testing.T) {
 			s := startServe(t, nil, "--state", c.state(t), "--max-streams", fmt.Sprint(storeStreams), "--poll", "200ms", "--user", "ada:token-of-ada", "--user", "eve:token-of-eve")
 			dir := t.TempDir()
 			for name, base := range s.bases {
-				code, out, said := streamassay(t, dir, "run", base, "--dialect", name, "--claim", "all", "--strict", "--report", "json=report.json",
+				code, out, said := streamassay(t, dir, "run", base, "--dialect", name, "--claim", "all", "--strict", "--parallel", "4", "--report", "json=report.json",
 					"--header", "Authorization: Bearer token-of-ada", "--other-header", "Authorization: Bearer token-of-eve", "--stream-limit", fmt.Sprint(storeStreams))
 				if code != exitOK {
 					t.Fatalf("exit %d\n%s%s", code, out, said)

@@ -23,7 +23,7 @@ type set struct {
 	Hold   *int      `json:"hold,omitempty"`
 }
 
-const exampleSettings = `{"seed": 7, "faults": ["cut; event=3"], "pace": {"first": "300ms", "rate": 40}, "vary": 1, "hold": 0}`
+const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, "vary": 1, "hold": 0}`
 
 func shown(now mockserver.Settings) set {
 	to := set{Seed: now.Seed, Vary: now.Vary, Hold: now.Hold}
@@ -180,7 +180,7 @@ func usesOf(text []byte) (uses []fault.Use, err error) {
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(text, &items) != nil {
-		return nil, fmt.Errorf(`it is a text such as "cut; event=3", or a list of such and of objects such as {"cut": {"event": 3}}`)
+		return nil, fmt.Errorf(`it is a text such as "abort; event=3", or a list of such and of objects such as {"abort": {"event": 3}}`)
 	}
 	uses = []fault.Use{}
 	for i, item := range items {
@@ -204,7 +204,7 @@ func useOf(item []byte) ([]fault.Use, error) {
 	d := json.NewDecoder(bytes.NewReader(item))
 	d.UseNumber()
 	if d.Decode(&object) != nil || len(object) != 1 {
-		return nil, fmt.Errorf(`an object names one fault, and what it is told: {"cut": {"event": 3}}`)
+		return nil, fmt.Errorf(`an object names one fault, and what it is told: {"abort": {"event": 3}}`)
 	}
 	for name, args := range object {
 		for key, v := range args {

@@ -40,6 +40,8 @@ func (f Filter) Check() error {
 		return fmt.Errorf("status %q: it is a number of three digits, or a class such as 4XX", f.Status)
 	case f.Ended != "" && f.Ended != "open" && !slices.Contains(Ends, End(f.Ended)):
 		return fmt.Errorf("ended %q: there are open, %s", f.Ended, joined(Ends))
+	case f.Op != "" && !slices.Contains(ops, f.Op):
+		return fmt.Errorf("op %q: there are %s", f.Op, strings.Join(ops, ", "))
 	case f.Offset < 0 || f.Limit < 0:
 		return fmt.Errorf("offset %d, limit %d: they are not negative", f.Offset, f.Limit)
 	}
@@ -48,6 +50,9 @@ func (f Filter) Check() error {
 	}
 	return nil
 }
+
+// ops are what can be asked for.
+var ops = []string{"run", "listen", "cancel", "history", "attach", "sign", "transcribe", "tell"}
 
 func statusRight(s string) bool {
 	if len(s) != 3 || s[0] < '1' || s[0] > '5' {

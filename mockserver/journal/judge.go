@@ -27,6 +27,7 @@ const (
 	OnMatch     = "client.matched"     // no rule of the script is for it
 	OnCursor    = "client.cursor"      // a stream was to go on after an event that was never sent
 	OnResult    = "client.tool-result" // a result of a call that was never made
+	OnRefusal   = "client.refused"     // it was refused for what stands in no body: credentials, size, media type
 	OnInterrupt = "client.resume"      // an answer to an interrupt that never was
 )
 
@@ -37,7 +38,15 @@ var kinds = []struct{ id, title string }{
 	{OnMatch, "each run has a rule of the script"},
 	{OnCursor, "streams are taken up again after an event that was sent"},
 	{OnResult, "results are those of calls that were made"},
+	{OnRefusal, "no request is refused"},
 	{OnInterrupt, "answers are those to interrupts that were"},
+}
+
+// refusals are the statuses by which a client is told that it did wrong, where no
+// script and no fault says so.
+var refusals = []int{
+	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
+	http.StatusRequestHeaderFieldsTooLarge,
 }
 
 // Found is a finding, and the exchange that it is about.
@@ -84,9 +93,15 @@ func (s *slot) own() (all []Finding) {
 				law = d.Law
 			}
 		}
-		all = append(all, Finding{OnDocument, law, levelOf(s.dialect, law), b.Where, b.Why})
+		level := levelOf(s.dialect, law)
+		if s.status/100 == 4 { // a server may let it pass, and this one did not
+			level = spec.Must
+		}
+		all = append(all, Finding{OnDocument, law, level, b.Where, b.Why})
 	}
 	switch {
+	case len(all) == 0 && s.rule == "" && len(s.faults) == 0 && slices.Contains(refusals, s.status):
+		all = append(all, Finding{OnRefusal, "", spec.Must, s.method + " " + s.target, fmt.Sprintf("it is answered %d %s", s.status, http.StatusText(s.status))})
 	case s.does == "" && s.status == http.StatusNotFound:
 		all = append(all, Finding{OnRoute, "", spec.Must, s.target, "there is nothing here for " + s.method})
 	case s.does == "" && s.status == http.StatusMethodNotAllowed:

@@ -133,7 +133,8 @@ func TestCursorsMeanWhatTheyAreSaidTo(t *testing.T) {
 	}
 }
 
-// The requirement and its level are those of the dialect's catalogue.
+// The requirement is that of the dialect's catalogue, and so is its level where the server
+// lets the request pass; a client that was refused did wrong.
 func TestFindingsNameTheRequirement(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, err := dialect.Named(name)
@@ -151,16 +152,18 @@ func TestFindingsNameTheRequirement(t *testing.T) {
 				t.Errorf("%s %s takes a list", name, o.Name)
 				continue
 			}
-			j := made(Config{})
-			ended(j, Opened{Dialect: name, Op: "run", Request: request}, ask, 400)
-			r, _ := j.Get(1)
-			if len(r.Findings) == 0 {
-				t.Errorf("%s %s: nothing is found", name, o.Name)
-			}
-			for _, f := range r.Findings {
-				i := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == f.Requirement })
-				if f.Requirement != "" && (i < 0 || d.Requirements[i].Level != f.Level) {
-					t.Errorf("%s: %+v", name, f)
+			for _, status := range []int{200, 400} {
+				j := made(Config{})
+				ended(j, Opened{Dialect: name, Op: "run", Request: request}, ask, status)
+				r, _ := j.Get(1)
+				if len(r.Findings) == 0 {
+					t.Errorf("%s %s: nothing is found", name, o.Name)
+				}
+				for _, f := range r.Findings {
+					i := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == f.Requirement })
+					if f.Requirement != "" && i < 0 || status == 400 && f.Level != spec.Must || status == 200 && i >= 0 && d.Requirements[i].Level != f.Level {
+						t.Errorf("%s, answered %d: %+v", name, status, f)
+					}
 				}
 			}
 		}
@@ -341,6 +344,26 @@ func TestOutcome(t *testing.T) {
 		}
 		if sum != entries {
 			t.Errorf("%s: %d are counted of %d", c.name, sum, entries)
+		}
+	}
+}
+
+// Who is refused for what stands in no body did wrong as well, unless a script says so.
+func TestRefusedClients(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		rule   string
+		want   int
+	}{{401, "", 1}, {413, "", 1}, {415, "", 1}, {401, "says so", 0}, {429, "", 0}, {503, "", 0}, {200, "", 0}} {
+		j := made(Config{})
+		e := j.Open(Opened{Dialect: "runs@2026-04", Op: "run", Request: spec.Request{Method: "POST", Target: "/runs"}})
+		if c.rule != "" {
+			e.Matched(c.rule, nil)
+		}
+		e.Head(c.status, nil)
+		e.Close(Whole)
+		if r, _ := j.Get(1); len(r.Findings) != c.want {
+			t.Errorf("%d, rule %q: %+v", c.status, c.rule, r.Findings)
 		}
 	}
 }

@@ -43,7 +43,16 @@ func namesOf(more []string) names {
 	return n
 }
 
+// telling are parts of names by which a secret is known, whoever it belongs to.
+var telling = []string{"token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential", "session", "authorization"}
+
 func (n *names) has(name string) bool {
+	if len(name) >= len("token") {
+		lower := strings.ToLower(name)
+		if slices.ContainsFunc(telling, func(part string) bool { return strings.Contains(lower, part) }) || lower == "x-auth" {
+			return true
+		}
+	}
 	if len(name) >= len(n.byLength) {
 		return false
 	}
@@ -142,11 +151,23 @@ func (n *names) header(h spec.Header) spec.Header {
 	}
 	out := slices.Clone(h)
 	for i, f := range out {
-		if n.has(f.Name) {
+		switch {
+		case n.has(f.Name):
 			out[i].Value = hidden
+		case strings.EqualFold(f.Name, "Referer"), strings.EqualFold(f.Name, "Location"):
+			out[i].Value = n.address(f.Value)
 		}
 	}
 	return out
+}
+
+// address is a URL without the secrets in it.
+func (n *names) address(text string) string {
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		u.User = url.User(hidden)
+		text = u.String()
+	}
+	return n.target(text)
 }
 
 // target is a request's without the values of such parameters.

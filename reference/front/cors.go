@@ -11,20 +11,21 @@ import (
 type cors struct {
 	all     bool
 	origins []string
+	exposed []string // as one value
 }
 
-func newCORS(origins []string) *cors {
+func newCORS(origins, expose []string) *cors {
 	if len(origins) == 0 {
 		return nil
 	}
-	return &cors{slices.Contains(origins, "*"), origins}
+	exposed := strings.Join(append([]string{requestID, "Retry-After"}, expose...), ", ")
+	return &cors{slices.Contains(origins, "*"), origins, []string{exposed}}
 }
 
 // Values that are always the same are made once: nobody changes a header's values in place.
 var (
 	star    = []string{"*"}
 	yes     = []string{"true"}
-	exposed = []string{requestID + ", Retry-After"}
 	byWho   = []string{"Origin"}
 	byAll   = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
 	methods = []string{"GET, HEAD, POST, PUT, PATCH, DELETE"}
@@ -58,7 +59,7 @@ func (c *cors) answers(w http.ResponseWriter, r *http.Request) bool {
 func (c *cors) admit(h http.Header, r *http.Request) {
 	h["Vary"] = byWho
 	if c.allow(h, r) {
-		h["Access-Control-Expose-Headers"] = exposed
+		h["Access-Control-Expose-Headers"] = c.exposed
 	}
 }
 
@@ -67,11 +68,11 @@ func (c *cors) admit(h http.Header, r *http.Request) {
 func (c *cors) allow(h http.Header, r *http.Request) bool {
 	from := r.Header["Origin"]
 	switch {
-	case len(from) != 1:
-		return false
-	case c.all:
+	case c.all: // whoever asks, and also who does not say from where
 		h["Access-Control-Allow-Origin"] = star
 		return true
+	case len(from) != 1:
+		return false
 	case !slices.Contains(c.origins, from[0]):
 		return false
 	}

@@ -22,6 +22,7 @@ type Config struct {
 	Meter   *meter.Meter                // nil counts nothing, and shows nothing
 	Log     *slog.Logger                // nil is nowhere
 	Origins []string                    // whose pages may ask: "https://app.example", or "*" for all; none is nobody's
+	Expose  []string                    // headers of ours that pages may read, besides the usual
 	Own     func(*http.Request) bool    // what the inside serves although it looks like ours, such as a /healthz; nil is nothing
 	IDs     func() string               // makes ids of requests; nil is random ones
 }
@@ -45,7 +46,7 @@ func New(inside http.Handler, cfg Config) http.Handler {
 	if cfg.IDs == nil {
 		cfg.IDs = randomID
 	}
-	return &front{inside, cfg, newCORS(cfg.Origins)}
+	return &front{inside, cfg, newCORS(cfg.Origins, cfg.Expose)}
 }
 
 // randomID has 128 random bits. Whoever knows one can do nothing with it.
