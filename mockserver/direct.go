@@ -49,7 +49,9 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, h *reference.Hea
 	case "run":
 		x.run(h, found, &as)
 	case "listen":
-		x.resume(&as)
+		if h.Ask.Cursor != "" {
+			x.resume(&as)
+		}
 	}
 	if len(x.own.uses) > 0 || x.listens {
 		x.refused(w, &as)
@@ -153,10 +155,12 @@ func (x *exchange) run(h *reference.Heard, found script.Decision, as *reference.
 		return
 	}
 	var effects []fault.Effect
-	r := x.rand(forRun)
+	r, tell := x.rand(forRun), x.entry.Fault
+	if !h.Op.Streams {
+		tell = x.own.note // this exchange is over when the run is told
+	}
 	for _, use := range x.own.uses {
-		if effect := use.Begin(r, x.own.thread, x.own.run); effect.Event != nil || effect.Frame != nil || effect.End != nil {
-			x.entry.Fault(use.String())
+		if effect := watched(use, r, x.own, tell); effect.Event != nil || effect.Frame != nil || effect.End != nil {
 			effects = append(effects, effect)
 		}
 	}
@@ -171,13 +175,15 @@ func (x *exchange) resume(as *reference.Direction) {
 	if p == nil {
 		return
 	}
-	r := x.rand(forStream)
+	n, r := int(p.resumed.Add(1)), x.rand(forStream)
 	for _, use := range p.uses {
-		spoil := use.Begin(r, p.thread, p.run).Resume
+		if most := use.Streams(); most > 0 && n > most {
+			continue // so many suffered it already
+		}
+		spoil := watched(use, r, p, x.entry.Fault).Resume
 		if spoil == nil {
 			continue
 		}
-		x.entry.Fault(use.String())
 		next := as.From
 		as.From = func(at, last int64) (int64, bool) {
 			from, ok := spoil(at, last)

@@ -186,6 +186,11 @@ func (x *exchange) closed(how fault.Ending) {
 	if x.entry == nil {
 		return
 	}
+	if p, ok := x.plan(); ok && p != nil && x.listens {
+		for _, name := range p.noted() {
+			x.entry.Fault(name)
+		}
+	}
 	end := journal.End(how)
 	switch {
 	case how != "":

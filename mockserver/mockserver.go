@@ -58,6 +58,7 @@ type Server struct {
 	plans      plans
 	streams    streams
 	variations variations
+	store      state.Forgetful
 	house      house
 	door       http.Handler
 	base       map[string]string
@@ -98,7 +99,8 @@ func New(cfg Config) (*Server, error) {
 	r := cfg.Server
 	r.Now, r.IDs, r.Direct, r.Inline = s.clock.Now, newID, s.direct, true
 	r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
-	r.State = state.Memory(state.Config{Now: s.clock.Now, Runs: r.Limits.Runs, Tag: s.tag})
+	s.store = state.Memory(state.Config{Now: s.clock.Now, Runs: r.Limits.Runs, Tag: s.tag})
+	r.State = s.store
 	if len(cfg.Dialects) == 1 {
 		d := cfg.Dialects[0]
 		s.base[d.Name] = d.Base
@@ -109,7 +111,7 @@ func New(cfg Config) (*Server, error) {
 			s.base[d.Name] = "/" + d.Name + d.Base
 		}
 	}
-	s.door = front.New(http.HandlerFunc(s.serve), front.Config{Log: r.Log, Meter: r.Meter, Origins: []string{"*"}, Expose: []string{seedHeader}})
+	s.door = front.New(http.HandlerFunc(s.serve), front.Config{Log: r.Log, Meter: r.Meter, Origins: []string{"*"}, Expose: []string{seedHeader}, IDs: s.requestID})
 	return s, nil
 }
 

@@ -2,6 +2,7 @@ package mockserver
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,21 +17,32 @@ type plan struct {
 	uses        []fault.Use
 	hold        int // the first frame that waits; never: none
 	streams     atomic.Int32
+	resumed     atomic.Int32 // how many of them were taken up again
+
+	mu     sync.Mutex
+	struck []string // faults that did harm to the run, whoever listens
+}
+
+func (p *plan) note(fault string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.struck = append(p.struck, fault)
+}
+
+func (p *plan) noted() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.struck)
 }
 
 // never is the number of a frame that does not come.
 const never = int(^uint(0) >> 1)
 
-// strikes begins the faults that strike the n-th stream, from 1, and tells of those that
-// are on the wire.
+// strikes begins the faults that strike the n-th stream, from 1.
 func (p *plan) strikes(n int, r *rand.Rand, tell func(fault string)) (all []fault.Effect) {
 	for _, use := range p.uses {
 		if most := use.Streams(); most == 0 || n <= most {
-			effect := use.Begin(r, p.thread, p.run)
-			if effect.Head != nil || effect.Body != nil {
-				tell(use.String())
-			}
-			all = append(all, effect)
+			all = append(all, watched(use, r, p, tell))
 		}
 	}
 	return all

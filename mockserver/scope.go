@@ -133,7 +133,7 @@ func (s *Server) Tests() []string {
 
 // Reset forgets what a test has set, what its scripts remember and its part of the
 // journal; "" is everything of everybody, as if the mock was started again with its
-// configuration. Conversations stay, and streams that are open go on.
+// configuration. Streams that are open go on, and their conversations stay.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)
@@ -141,6 +141,8 @@ func (s *Server) Reset(test string) {
 		return
 	}
 	s.journal.Clear()
+	s.store.Forget()
+	s.ids.Store(0)
 	for _, known := range s.Tests() {
 		s.scopes.drop(known)
 	}

@@ -6,6 +6,7 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 
 	"github.com/streamassay/streamassay/reference"
@@ -90,6 +91,13 @@ func (x *exchange) id() string {
 	binary.BigEndian.PutUint64(b[:8], x.ids.Uint64())
 	binary.BigEndian.PutUint64(b[8:], x.ids.Uint64())
 	return reference.UUID(b)
+}
+
+// requestID names a request in the log, and to its client: by its number, as requests come.
+func (s *Server) requestID() string {
+	var chance rand.PCG
+	chance.Seed(s.seed, s.ids.Add(1))
+	return strconv.FormatUint(chance.Uint64(), 16)
 }
 
 // tag tells a conversation from others in cursors: the same for the same seed and name.

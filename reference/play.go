@@ -56,6 +56,9 @@ func (s *Server) run(c *call) {
 	}
 }
 
+// mostNames is how often another id is made for a run where there is one of that name.
+const mostNames = 10
+
 // open begins a run, unless it was asked for before, and says what the store found. ok is
 // false where it was refused; fresh says that the run's id was made here. A run that is
 // given back has to be led.
@@ -74,6 +77,17 @@ func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) 
 	}
 	b.Ref, b.Said = r.ref, s.heard(c)
 	begun, err := s.hub.store.Begin(c.r.Context(), b)
+	for n := 0; err == nil && begun.Again && c.o.Streams; n++ { // made here, it is no name of the client's
+		if n == mostNames {
+			err = errors.New("no new run id could be made")
+			break
+		}
+		r.ref.Run = s.id(c)
+		if b.Ref = r.ref; fresh {
+			r.id, c.ask.Run = r.ref.Run, r.ref.Run
+		}
+		begun, err = s.hub.store.Begin(c.r.Context(), b)
+	}
 	if err != nil || begun.Again {
 		s.work.Done()
 	}

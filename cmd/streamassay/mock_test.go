@@ -83,10 +83,10 @@ func startMock(t *testing.T, dir string, args ...string) *served {
 }
 
 // says is what is answered to a text, in agkit.
-func (m *served) says(t *testing.T, text string) string {
+func (s *served) says(t *testing.T, text string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"conversationId":"c1","messages":[{"role":"user","content":%q}]}`, text)
-	r, err := http.Post(m.base()+"/send-message", "application/json", strings.NewReader(body))
+	r, err := http.Post(s.base()+"/send-message", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,17 +96,17 @@ func (m *served) says(t *testing.T, text string) string {
 }
 
 // stop ends it in an orderly way, and is its exit code.
-func (m *served) stop(t *testing.T) int {
+func (s *served) stop(t *testing.T) int {
 	t.Helper()
-	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	_ = m.cmd.Wait() // the code says it
+	_ = s.cmd.Wait() // the code says it
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %v to end", took)
 	}
-	return m.cmd.ProcessState.ExitCode()
+	return s.cmd.ProcessState.ExitCode()
 }
 
 // Scripts that change are loaded again; one that cannot be played is told, and changes

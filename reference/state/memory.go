@@ -52,7 +52,7 @@ type memRun struct {
 
 // Memory is a store that ends with the process. It keeps the events it is told, and
 // gives them to those who ask, without copying them: nobody may change them.
-func Memory(cfg Config) Store {
+func Memory(cfg Config) Forgetful {
 	m := &memory{
 		bell:    newBell(),
 		runs:    int64(cmp.Or(cfg.Runs, 1000)),
@@ -179,6 +179,14 @@ func (m *memory) end(r *memRun) {
 	m.newest = r
 	m.over++
 	for m.size += r.size; m.over > m.runs || m.size > m.bytes; {
+		m.forget()
+	}
+}
+
+func (m *memory) Forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for m.oldest != nil {
 		m.forget()
 	}
 }

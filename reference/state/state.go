@@ -94,6 +94,13 @@ type Call struct{ ID, Name, Arguments string }
 // A File is something that was uploaded.
 type File struct{ Bucket, Path, Type string }
 
+// A Forgetful store forgets, at once, every run that is over, and every conversation that
+// has no other.
+type Forgetful interface {
+	Store
+	Forget()
+}
+
 // A Store keeps all of that. Errors of the medium (a full disk, a server that is
 // gone) are returned as they are, within seconds also where the context has no
 // deadline; the store goes on when the medium is back.
