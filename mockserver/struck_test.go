@@ -9,6 +9,7 @@ import (
 
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/journal"
+	"github.com/streamassay/streamassay/reference"
 )
 
 // The journal names the faults that did harm, and no others.
@@ -80,5 +81,17 @@ func TestResetBesidesAStream(t *testing.T) {
 	open.Release()
 	if got := <-told; !strings.Contains(got, "5 ") {
 		t.Errorf("the stream that was held says %q", got)
+	}
+}
+
+// What a server can be asked to do, the journal can be asked for.
+func TestEveryDeedIsAFilter(t *testing.T) {
+	for _, deed := range reference.Deeds {
+		if err := (journal.Filter{Op: deed}).Check(); err != nil {
+			t.Error(err)
+		}
+	}
+	if (journal.Filter{Op: "rnu"}).Check() == nil {
+		t.Error("an operation that there is not can be asked for")
 	}
 }

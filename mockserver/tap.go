@@ -235,6 +235,8 @@ func (t *tap) sleep(d time.Duration) error {
 	select {
 	case <-timer.C:
 		return nil
+	case <-t.x.server.ctx.Done():
+		return nil // what is to be said is said at once
 	case <-t.ctx.Done():
 		return t.ended()
 	}

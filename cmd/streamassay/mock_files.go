@@ -150,7 +150,7 @@ func (p playbook) check(sh shell, dialects []*dialect.Dialect) error {
 	case len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil:
 		return exitError{exitBroken, ""}
 	}
-	fmt.Fprintf(sh.out, "%d scripts and %d recordings can be played\n", len(scripts), len(recordings))
+	fmt.Fprintf(sh.out, "%s and %s can be played\n", counted(len(scripts), "script"), counted(len(recordings), "recording"))
 	return nil
 }
 
@@ -242,5 +242,13 @@ func (p playbook) reload(m *mockserver.Server, dialects []*dialect.Dialect, out 
 		return
 	}
 	m.Change("", func(s *mockserver.Settings) { s.Scripts, s.Replay = set, library })
-	fmt.Fprintf(out, "loaded again: %d scripts, %d recordings\n", len(scripts), len(recordings))
+	fmt.Fprintf(out, "loaded again: %s, %s\n", counted(len(scripts), "script"), counted(len(recordings), "recording"))
+}
+
+// counted says how many of something there are.
+func counted(n int, one string) string {
+	if n != 1 {
+		one += "s"
+	}
+	return fmt.Sprintf("%d %s", n, one)
 }

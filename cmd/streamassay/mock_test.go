@@ -221,7 +221,7 @@ func TestMockRecords(t *testing.T) {
 	if got := again.says(t, "conformance:text hello there"); got != want || want == "" {
 		t.Errorf("it plays\n%s\nand what was recorded is\n%s", got, want)
 	}
-	if code, out, said := streamassay(t, dir, "mock", "--check", "tapes"); code != exitOK || !strings.Contains(out, "1 recordings") {
+	if code, out, said := streamassay(t, dir, "mock", "--check", "tapes"); code != exitOK || !strings.Contains(out, "1 recording") {
 		t.Errorf("exit %d %s %s", code, out, said)
 	}
 }

@@ -273,13 +273,25 @@ func (r *Recorder) read(x spec.Exchange, ask spec.Event) (thread, broken string)
 	case resp.Status/100 == 2 && ask.Media == spec.EventStream && resp.Header.Has("Content-Encoding"):
 		return thread, "the stream is encoded, though nobody asked for that"
 	}
+	frames, ended := 0, false
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		thread = cmp.Or(thread, e.Thread)
 		if len(e.Flaws) > 0 && e.Kind != spec.Asked {
 			return thread, fmt.Sprintf("line %d of the answer: %s", e.Line, e.Flaws[0])
 		}
+		if e.Frame() {
+			frames++
+		}
+		ended = ended || slices.Contains(ends, e.Kind)
+	}
+	told := frames > 0 || ask.Cursor == "" // there may be nothing after a cursor
+	if media := resp.Header.MediaType(); media == spec.EventStream && resp.End == nil && ask.Limit == "" && told && !ended {
+		return thread, fmt.Sprintf("the stream ended after %d events, none of which says that the run is over", frames)
 	}
 	return thread, ""
 }
+
+// ends are what a stream may end with.
+var ends = []spec.Kind{spec.RunEnd, spec.RunError, spec.RunRefused, spec.Done}
 
 var _ http.Handler = (*Recorder)(nil)

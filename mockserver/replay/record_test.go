@@ -174,13 +174,14 @@ func TestNothingIsGathered(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-next
 		}
+		fmt.Fprint(w, "data: [DONE]\n\n")
 	}))
 	defer real.Close()
 	upstream, _ := url.Parse(real.URL)
 	s := record(t, d, upstream, nil)
 	n := 0
 	x := s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.Limit{Until: func(heard spec.Response) bool {
-		if got := bytes.Count(heard.Body, []byte("\n\n")); got > n {
+		if got := bytes.Count(heard.Body, []byte("\n\n")); got > n && got <= 3 {
 			n = got
 			next <- struct{}{}
 		}
@@ -190,7 +191,7 @@ func TestNothingIsGathered(t *testing.T) {
 		t.Errorf("%d frames, end %v", n, x.Response.End)
 	}
 	tr, err := transcript.Open(s.saved(1)[0])
-	if err != nil || len(tr.Trace.Exchanges[0].Response.Reads) != 3 {
+	if err != nil || len(tr.Trace.Exchanges[0].Response.Reads) != 4 {
 		t.Errorf("%v, %v", err, tr.Trace.Exchanges)
 	}
 }
@@ -263,6 +264,8 @@ func TestBrokenUpstreams(t *testing.T) {
 		"no JSON":        {streamHead + "Content-Length: 11\r\n\r\ndata: {oh\n\n", "json", "data: {oh\n\n", nil, 200},
 		"no UTF-8":       {streamHead + "Content-Length: 15\r\n\r\ndata: {\"\xff\":1}\n\n", "utf-8", "data: {\"\xff\":1}\n\n", nil, 200},
 		"unfinished":     {streamHead + "Content-Length: 9\r\n\r\ndata: {}\n", "unterminated", "data: {}\n", nil, 200},
+		"no end":         {streamHead + "Content-Length: 38\r\n\r\ndata: {\"type\":\"text\",\"content\":\"hi\"}\n\n", "after 1 events", "data: {\"type\":\"text\",\"content\":\"hi\"}\n\n", nil, 200},
+		"nothing":        {streamHead + "Content-Length: 0\r\n\r\n", "after 0 events", "", nil, 200},
 		"encoded stream": {streamHead + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b", "encoded", "\x1f\x8b", nil, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -304,7 +307,7 @@ func TestSecrets(t *testing.T) {
 		got <- r.Clone(context.Background())
 		w.Header().Set("Set-Cookie", "session="+set+"; Path=/")
 		w.Header().Set("Content-Type", "text/event-stream")
-		fmt.Fprintf(w, "data: {\"a\":%q,\"b\":%q,\"c\":%q,\"d\":%q,\"e\":%q}\n\n", own, cookie, set, query, key)
+		fmt.Fprintf(w, "data: {\"a\":%q,\"b\":%q,\"c\":%q,\"d\":%q,\"e\":%q}\n\ndata: [DONE]\n\n", own, cookie, set, query, key)
 	}))
 	defer real.Close()
 	upstream, _ := url.Parse(real.URL)
