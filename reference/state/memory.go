@@ -30,7 +30,7 @@ type memory struct {
 type memThread struct {
 	Thread
 	name       string
-	said       []Message
+	said       []*Message // nobody changes one
 	dropped    int64     // messages that came before
 	runs       int       // that are kept
 	live       []*memRun // that are not over
@@ -123,9 +123,10 @@ func (m *memory) front(t *memThread) {
 }
 
 func (t *memThread) say(said []Message) {
-	for _, s := range said {
-		s.Seq = t.dropped + int64(len(t.said)) + 1
-		t.said = append(t.said, s)
+	kept := slices.Clone(said)
+	for i := range kept {
+		kept[i].Seq = t.dropped + int64(len(t.said)) + 1
+		t.said = append(t.said, &kept[i])
 	}
 	if more := len(t.said) - mostSaid; more > saidStep {
 		t.said = slices.Clone(t.said[more:]) // others may read what was

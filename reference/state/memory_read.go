@@ -36,7 +36,7 @@ func (m *memory) After(ctx context.Context, run Ref, at int64, most int) (entrie
 }
 
 // messages are those of a thread, all of them.
-func (m *memory) messages(thread string) []Message {
+func (m *memory) messages(thread string) []*Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t := m.threads[thread]; t != nil {
@@ -51,10 +51,14 @@ func (m *memory) Messages(ctx context.Context, thread string, before int64, most
 	}
 	said := m.messages(thread)
 	if before > 0 {
-		i, _ := slices.BinarySearchFunc(said, before, func(m Message, seq int64) int { return cmp.Compare(m.Seq, seq) })
+		i, _ := slices.BinarySearchFunc(said, before, func(m *Message, seq int64) int { return cmp.Compare(m.Seq, seq) })
 		said = said[:i]
 	}
-	return slices.Clone(said[max(len(said)-most, 0):]), nil
+	var all []Message
+	for _, s := range said[max(len(said)-most, 0):] {
+		all = append(all, *s)
+	}
+	return all, nil
 }
 
 func (m *memory) Day(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
@@ -66,20 +70,20 @@ func (m *memory) Day(ctx context.Context, thread, before string) (day string, sa
 		return "", nil, false, nil
 	}
 	for _, s := range all {
-		if !s.Hidden && dayOf(s) == day {
-			said = append(said, s)
+		if !s.Hidden && dayOf(*s) == day {
+			said = append(said, *s)
 		}
 	}
 	return day, said, latestDay(all, day) != "", nil
 }
 
 // latestDay is the latest day before a day on which something was said that is shown.
-func latestDay(said []Message, before string) (day string) {
+func latestDay(said []*Message, before string) (day string) {
 	for _, s := range said {
 		if s.Hidden {
 			continue
 		}
-		if on := dayOf(s); on > day && (before == "" || on < before) {
+		if on := dayOf(*s); on > day && (before == "" || on < before) {
 			day = on
 		}
 	}
