@@ -31,9 +31,9 @@ type memThread struct {
 	Thread
 	name       string
 	said       []*Message // nobody changes one
-	dropped    int64     // messages that came before
-	runs       int       // that are kept
-	live       []*memRun // that are not over
+	dropped    int64      // messages that came before
+	runs       int        // that are kept
+	live       []*memRun  // that are not over
 	prev, next *memThread
 }
 
