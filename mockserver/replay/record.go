@@ -96,7 +96,8 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	began := time.Now()
 	back := &returning{w: w, method: in.Method}
 	x, err := client.Do(in.Context(), req, wire.Limit{Until: back.hear})
-	if left := in.Context().Err() != nil || back.err != nil; left {
+	broke := err != nil || x.Response.End != nil
+	if left := in.Context().Err() != nil || back.err != nil; left && broke { // who has it all may leave
 		x.Response.End, err = spec.ErrLeft, nil
 	}
 	if err != nil {
