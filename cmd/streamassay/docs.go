@@ -12,6 +12,7 @@ import (
 
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/coverage"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 )
@@ -30,7 +31,11 @@ func docsCommand(sh shell) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for name, text := range documents(dialects) {
+			texts, err := documents(dialects)
+			if err != nil {
+				return err
+			}
+			for name, text := range texts {
 				if to != "" {
 					if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
 						return usage("%v", err)
@@ -50,8 +55,15 @@ func docsCommand(sh shell) *cobra.Command {
 	return cmd
 }
 
-func documents(dialects []*dialect.Dialect) map[string][]byte {
-	return map[string][]byte{"checks.md": checksDocument(dialects), "requirements.md": requirementsDocument(dialects), "faults.md": faultsDocument(dialects)}
+func documents(dialects []*dialect.Dialect) (map[string][]byte, error) {
+	clauses, err := coverage.Load()
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"checks.md": checksDocument(dialects), "requirements.md": requirementsDocument(dialects), "faults.md": faultsDocument(dialects),
+		"coverage.md": coverage.Render(clauses, dialects),
+	}, nil
 }
 
 func checksDocument(dialects []*dialect.Dialect) []byte {

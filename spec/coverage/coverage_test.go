@@ -1,0 +1,153 @@
+package coverage
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+func loaded(t *testing.T) ([]Document, []*dialect.Dialect) {
+	t.Helper()
+	documents, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialects, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return documents, dialects
+}
+
+// All documents are there, and what the catalogues cite is named where it is cited.
+func TestEveryCitationIsMapped(t *testing.T) {
+	documents, dialects := loaded(t)
+	mapped := map[string]bool{}
+	for _, d := range documents {
+		mapped[d.File] = true
+	}
+	cites := 0
+	for _, d := range dialects {
+		for _, r := range d.Requirements {
+			for _, c := range citations(r.Source) {
+				cites++
+				if !mapped[c.file] {
+					t.Errorf("%s: %s cites %s, which has no map", d.Name, r.ID, c.file)
+				}
+			}
+		}
+	}
+	for _, complaint := range Unmapped(documents, dialects) {
+		t.Error(complaint)
+	}
+	if len(documents) != 5 || cites < 500 {
+		t.Errorf("%d documents, %d citations: what was looked at?", len(documents), cites)
+	}
+}
+
+// What stands for a clause says that it comes from its document.
+func TestRequirementsCiteTheirDocument(t *testing.T) {
+	documents, dialects := loaded(t)
+	sources := map[string]string{}
+	for _, d := range dialects {
+		for _, r := range d.Requirements {
+			sources[r.ID] += r.Source + "\n"
+		}
+	}
+	for _, d := range documents {
+		for _, c := range d.Clauses {
+			for _, id := range c.Requirements {
+				if !strings.Contains(sources[id], d.File) {
+					t.Errorf("%s:%s names %s, whose source is %s", d.File, c.Lines, id, sources[id])
+				}
+			}
+		}
+	}
+}
+
+// seeds are the documents themselves. They are not part of the project: what reads
+// them runs where they are at hand.
+func seeds(t *testing.T, d Document) []string {
+	t.Helper()
+	dir := os.Getenv("SEEDS")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "seeds")
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("DID NOT RUN: the protocol documents are not at hand; name their folder in $SEEDS")
+	}
+	data, err := os.ReadFile(filepath.Join(dir, d.File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimRight(string(data), "\n"), "\n")
+}
+
+// Every line that is not blank stands in a clause, and none beyond the last does.
+func TestEveryLineIsMapped(t *testing.T) {
+	documents, _ := loaded(t)
+	for _, d := range documents {
+		lines := seeds(t, d)
+		for i, line := range lines {
+			at := Lines{i + 1, i + 1}
+			if !blank(line) && !slices.ContainsFunc(d.Clauses, func(c Clause) bool { return c.Lines.Overlaps(at) }) {
+				t.Errorf("%s:%s stands in no clause: %s", d.File, at, line)
+			}
+		}
+		if last := d.Clauses[len(d.Clauses)-1].Lines; last.To > len(lines) {
+			t.Errorf("%s has %d lines, and no %s", d.File, len(lines), last)
+		}
+	}
+}
+
+// Whoever says of a line with an obliging word that it obliges nobody says the word.
+func TestObligingWordsAreNotOverlooked(t *testing.T) {
+	documents, _ := loaded(t)
+	for _, d := range documents {
+		lines := seeds(t, d)
+		for _, c := range d.Clauses {
+			for _, complaint := range c.overlooks(lines) {
+				t.Errorf("%s:%s %s", d.File, c.Lines, complaint)
+			}
+		}
+	}
+}
+
+// Maps that cannot be right are refused, and the complaint names the place.
+func TestLoadComplains(t *testing.T) {
+	const head = "document: 000_a.txt\nclauses:\n"
+	dialects, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := dialects[0].Requirements[0].ID
+	for _, c := range []struct{ name, text, complaint string }{
+		{"whole", head + "- {lines: 1-3, informative: a title}\n- {lines: 4, says: x, requirements: [" + id + "]}\n", ""},
+		{"another's name", strings.Replace(head, "000", "001", 1) + "- {lines: 1, informative: a}\n", `its document is "001_a.txt"`},
+		{"unknown key", head + "- {line: 1, informative: a}\n", "line"},
+		{"no lines", head + "- {informative: a}\n", "clause 1, after lines 0, names no lines"},
+		{"no number", head + "- {lines: one, informative: a}\n", `"one" are no lines: write 12, or 12-15`},
+		{"backwards", head + "- {lines: 3-1, informative: a}\n", `"3-1" are no lines`},
+		{"disorder", head + "- {lines: 4, informative: a}\n- {lines: 2, informative: a}\n", "lines 2 come after lines 4"},
+		{"overlap", head + "- {lines: 1-4, informative: a}\n- {lines: 4-5, informative: a}\n", "lines 4-5 come after lines 1-4"},
+		{"neither", head + "- {lines: 1}\n", "lines 1 are either informative"},
+		{"both", head + "- {lines: 1, informative: a, says: x, requirements: [" + id + "]}\n", "lines 1 are either informative"},
+		{"nothing said", head + "- {lines: 1, requirements: [" + id + "]}\n", "lines 1 say what they oblige to"},
+		{"although", head + "- {lines: 1, says: x, although: must, requirements: [" + id + "]}\n", "although is said of informative ones"},
+		{"unknown requirement", head + "- {lines: 1, says: x, requirements: [no.such.thing]}\n", `name the requirement "no.such.thing", which no catalogue has`},
+		{"twice", head + "- {lines: 1, says: x, requirements: [" + id + ", " + id + "]}\n", "twice"},
+		{"nothing", "document: 000_a.txt\n", "000_a.txt has no clauses"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := load(fstest.MapFS{"000.yaml": {Data: []byte(c.text)}}, dialects)
+			if (err == nil) != (c.complaint == "") || err != nil && !strings.Contains(err.Error(), c.complaint) {
+				t.Errorf("%v, not %q", err, c.complaint)
+			}
+		})
+	}
+}

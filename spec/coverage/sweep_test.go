@@ -1,0 +1,103 @@
+package coverage
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The words by which documents oblige, all in one place. A word that only looks
+// like one (响应 is an answer, "maxLength" a name) is kept out by what stands beside it.
+var obliging = []*regexp.Regexp{
+	regexp.MustCompile(`必须|必需|必填|必要|务必|不得|不能|不可|不允许|不要|禁止|切勿|避免|仅|只[有能会]|默认|最大|最多|最小|最少|至少|不超过|上限|限制|恰好|始终|总是|不会|不保证|确保|需要|建议|可选|非法`),
+	regexp.MustCompile(`应[当该为由是]`),
+	regexp.MustCompile(`(?i)\b(required|requires?|must|shall|should|only|never|always|defaults?|limits?|exactly|at most|at least|maximum|minimum|max|cannot|forbidden|mandatory|optional|ensure)\b`),
+}
+
+// The rows of tables and lists that tell errors or bounds: a status, a code, a bound.
+var bounding = []*regexp.Regexp{
+	regexp.MustCompile("^[|-] *`?([45][0-9]{2})\\b"),
+	regexp.MustCompile("^[|-].*\\| *`?([45][0-9]{2})`? *\\|"),
+	regexp.MustCompile("^[|-] *`([A-Z]+(?:_[A-Z]+)+)`"),
+	regexp.MustCompile(`^[|-].*([≤≥] *[0-9]+)`),
+}
+
+// obligations are the words in a line that oblige, each once.
+func obligations(line string) (words []string) {
+	for _, re := range slices.Concat(obliging, bounding) {
+		for _, m := range re.FindAllStringSubmatch(line, -1) {
+			if word := m[len(m)-1]; !slices.Contains(words, word) {
+				words = append(words, word)
+			}
+		}
+	}
+	return words
+}
+
+// blank lines say nothing, not even with the frame that a page draws around them.
+func blank(line string) bool { return strings.Trim(line, "| \t\r") == "" }
+
+// overlooks complains of an informative clause whose lines seem to oblige, unless it
+// says the words itself, and of one that says words which are not there.
+func (c Clause) overlooks(lines []string) (complaints []string) {
+	if c.Informative == "" {
+		return nil
+	}
+	found := 0
+	for i := c.Lines.From; i <= min(c.Lines.To, len(lines)); i++ {
+		for _, word := range obligations(lines[i-1]) {
+			found++
+			if !strings.Contains(strings.ToLower(c.Although), strings.ToLower(word)) {
+				complaints = append(complaints, fmt.Sprintf("is informative; does %q in line %d not oblige? %s", word, i, lines[i-1]))
+			}
+		}
+	}
+	if found == 0 && c.Although != "" {
+		complaints = append(complaints, fmt.Sprintf("says although %q, and no line has an obliging word", c.Although))
+	}
+	return complaints
+}
+
+// The sweep finds what it is for, and leaves be what only looks like it.
+func TestSweep(t *testing.T) {
+	for line, want := range map[string]string{
+		"- threadId 必须是 UUID":                     "必须",
+		"| runId 最大 128 字符 | x |":                 "最大",
+		"成功响应返回 TaskAcceptedResponse":             "",
+		"客户端应当忽略":                                 "应当",
+		"# only a client MUST know":               "only MUST",
+		"maxLength: 3":                            "",
+		"- `401` 未认证":                             "401",
+		"- `AGENT_INVALID_RUN_ID`":                "AGENT_INVALID_RUN_ID",
+		"| payload ≤ 256KB | too large |":         "≤ 256",
+		"| 404 | not found |":                     "404",
+		"| not found | `404` | x |":               "404",
+		"a text of 404 pages":                     "",
+		`"required": ["location"]`:                "required",
+		"the client is required to send an input": "required",
+	} {
+		if got := strings.Join(obligations(line), " "); got != want {
+			t.Errorf("%q obliges by %q, not %q", line, got, want)
+		}
+	}
+	lines := []string{"a title", "it must be", "||"}
+	for _, c := range []struct {
+		clause Clause
+		want   int
+	}{
+		{Clause{Lines: Lines{1, 1}, Informative: "x"}, 0},
+		{Clause{Lines: Lines{1, 2}, Informative: "x"}, 1},
+		{Clause{Lines: Lines{1, 2}, Informative: "x", Although: "must"}, 0},
+		{Clause{Lines: Lines{1, 1}, Informative: "x", Although: "must"}, 1},
+		{Clause{Lines: Lines{2, 2}, Says: "x", Requirements: []string{"y"}}, 0},
+	} {
+		if got := c.clause.overlooks(lines); len(got) != c.want {
+			t.Errorf("%+v: %q", c.clause, got)
+		}
+	}
+	if blank("text") || !blank("||") || !blank(" \t") {
+		t.Error("blank lines are not known")
+	}
+}
