@@ -3,6 +3,7 @@ package suites_test
 import (
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -86,6 +87,36 @@ func TestNullTargets(t *testing.T) {
 			}
 		}
 	}))
+	gate(t, "a head without end", raw(t, func(conn net.Conn) {
+		io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+		for {
+			if _, err := io.WriteString(conn, "X-More: "+strings.Repeat("x", 1<<10)+"\r\n"); err != nil {
+				return
+			}
+		}
+	}))
+	gate(t, "100 Continue for ever", raw(t, func(conn net.Conn) {
+		for {
+			if _, err := io.WriteString(conn, "HTTP/1.1 100 Continue\r\n\r\n"); err != nil {
+				return
+			}
+		}
+	}))
+	gate(t, "one byte at a time", raw(t, func(conn net.Conn) {
+		for tick := time.NewTicker(50 * time.Millisecond); ; <-tick.C {
+			if _, err := io.WriteString(conn, "H"); err != nil {
+				return
+			}
+		}
+	}))
+	secure := httptest.NewUnstartedServer(nulls["echo"])
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	gate(t, "TLS on a plain port", strings.Replace(secure.URL, "https:", "http:", 1))
+	plain := httptest.NewServer(nulls["echo"])
+	t.Cleanup(plain.Close)
+	gate(t, "no TLS where it is asked for", strings.Replace(plain.URL, "http:", "https:", 1))
 	closed, _ := net.Listen("tcp", "127.0.0.1:0")
 	closed.Close()
 	gate(t, "closed port", "http://"+closed.Addr().String())
@@ -146,8 +177,13 @@ func nothing(t *testing.T, d *dialect.Dialect, base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	judged, wrong := 0, 0
 	for _, p := range parts {
 		for _, r := range p.Hearing.Results {
+			judged += r.Judged
+			if r.Verdict == spec.Failed || r.Verdict == spec.Error {
+				wrong++
+			}
 			if r.Verdict == spec.Passed {
 				t.Errorf("%s passes in %s, by %d judgements", r.Duty.Check.ID, p.Scenario.Name, r.Judged)
 			}
@@ -157,6 +193,9 @@ func nothing(t *testing.T, d *dialect.Dialect, base string) {
 				}
 			}
 		}
+	}
+	if judged > 0 && wrong == 0 { // nothing measured is exit 3, a broken MUST is 1
+		t.Errorf("%d judgements, and no MUST is broken: this ends with exit 0", judged)
 	}
 	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
