@@ -43,7 +43,7 @@ func (t Turn) before(ctx context.Context) (text string, asked bool, err error) {
 	}
 	earlier, err := t.Earlier(ctx)
 	for _, m := range earlier {
-		if m.Role == roleUser {
+		if m.Role == roleUser && !m.Hidden {
 			text, asked = m.Text, true
 		}
 	}

@@ -80,3 +80,20 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("then said %q", got)
 	}
 }
+
+// The answer to an interrupt is no message of the user.
+func TestResumeIsNotSaid(t *testing.T) {
+	k := newDesk(t, named(t, "agkit"), Scripted, Config{})
+	defer k.close()
+	const asked = `conformance:interrupt {"question":"Delete?"}`
+	for _, e := range k.hear("prompt", spec.Event{Text: asked}) {
+		if e.Kind == spec.Interrupt {
+			if got := says(k.hear("resume", spec.Event{ID: e.ID, Text: "approved"})); got != `resumed with: "approved"` {
+				t.Errorf("resumed, it said %q", got)
+			}
+		}
+	}
+	if got := k.text("conformance:recall"); got != asked {
+		t.Errorf("recalled %q", got)
+	}
+}

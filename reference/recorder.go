@@ -28,8 +28,8 @@ func asked(ask spec.Event, at time.Time) (said []state.Message) {
 		case spec.AskUser:
 			said = said[:0]
 			m.Role = roleUser
-		case spec.AskResume:
-			m.Role = roleUser
+		case spec.AskResume: // agents are to know of it; a message of the user it is not
+			m.Role, m.Hidden = roleUser, true
 		case spec.AskTool:
 			m.Role, m.Call, m.Name = roleTool, part.Call, part.Name
 		default:

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,8 @@ func TestRefusals(t *testing.T) {
 		defer k.close()
 		n := 0
 		for _, o := range d.Operations() {
-			for _, phrase := range o.Phrases() {
+			known := &dialect.Memory{}
+			for _, phrase := range o.PlainFirst() {
 				e := spec.Event{Run: "run-1", Text: "hi", Name: "paint", Call: "c", ID: "i"}
 				switch phrase {
 				case "sign":
@@ -32,7 +34,7 @@ func TestRefusals(t *testing.T) {
 				if _, listens := d.Phrase("listen"); listens {
 					k.prompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
 				}
-				for _, m := range d.Mutate(req) {
+				for _, m := range d.MutateFurther(req, known) {
 					n++
 					k.refused(phrase+": "+m.Name, m)
 				}
@@ -54,28 +56,45 @@ func (k *desk) upload() files.File {
 	return f
 }
 
+// refused asks what is to be refused: as the document wants it for one of its faults.
 func (k *desk) refused(name string, m dialect.Mutant) {
 	k.Helper()
-	broken := k.d.Judge(m.Request)
 	p := k.ask(m.Request)
-	for _, demand := range broken[0].Demands {
-		fits := slices.ContainsFunc(demand.Status, func(want string) bool {
-			return want == strconv.Itoa(p.status) || strings.EqualFold(want, strconv.Itoa(p.status/100)+"XX")
-		})
-		if len(demand.Status) > 0 && !fits || p.status < 400 {
-			k.Errorf("%s: %d, want %v", name, p.status, demand.Status)
+	var wrong []string
+	for _, broken := range k.d.Judge(m.Request) {
+		faults := p.unlike(broken.Demands)
+		if len(faults) == 0 {
+			wrong = nil
+			break
 		}
-		body := string(p.bytes())
-		if len(demand.Code) > 0 && !slices.ContainsFunc(demand.Code, func(c string) bool { return strings.Contains(body, strconv.Quote(c)) }) {
-			k.Errorf("%s: no code of %v in %s", name, demand.Code, body)
-		}
-		if !strings.Contains(body, demand.Text) {
-			k.Errorf("%s: no %q in %s", name, demand.Text, body)
-		}
+		wrong = append(wrong, faults...)
+	}
+	if len(wrong) > 0 || p.status < 400 {
+		k.Errorf("%s: %d %s: %s", name, p.status, p.bytes(), strings.Join(wrong, "; "))
 	}
 	if twin := k.ask(m.Twin); twin.status/100 != 2 {
 		k.Errorf("the twin of %s: %d %s", name, twin.status, twin.bytes())
 	}
+}
+
+// unlike is where a refusal is not as it is demanded.
+func (p *tape) unlike(demands []spec.Demand) (wrong []string) {
+	body := string(p.bytes())
+	for _, demand := range demands {
+		fits := slices.ContainsFunc(demand.Status, func(want string) bool {
+			return want == strconv.Itoa(p.status) || strings.EqualFold(want, strconv.Itoa(p.status/100)+"XX")
+		})
+		if len(demand.Status) > 0 && !fits {
+			wrong = append(wrong, fmt.Sprint("want ", demand.Status))
+		}
+		if len(demand.Code) > 0 && !slices.ContainsFunc(demand.Code, func(c string) bool { return strings.Contains(body, strconv.Quote(c)) }) {
+			wrong = append(wrong, fmt.Sprint("no code of ", demand.Code))
+		}
+		if !strings.Contains(body, demand.Text) {
+			wrong = append(wrong, fmt.Sprintf("no %q", demand.Text))
+		}
+	}
+	return wrong
 }
 
 // What a refusal looks like.

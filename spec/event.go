@@ -190,6 +190,7 @@ type Broken struct {
 	Pointer string   // into the body, where it is about the body
 	Why     string   // what was found there, and what would be right
 	Law     string   // the requirement behind it, if the document names one
+	Rule    string   // the constraint itself: a pointer into the document that ends with the keyword
 	Demands []Demand // of a request: how it is to be refused; none: the document does not say
 }
 
@@ -199,6 +200,7 @@ func (b Broken) String() string { return strings.TrimSpace(b.Where + ": " + b.Wh
 // judgement of its own, for its own requirement.
 type Demand struct {
 	Law     string   // the requirement behind it
+	Level   Level    // how much that matters
 	Status  []string // any of these fits: "422", "4XX"; none: any status from 400 on
 	Code    []string // any of these, none: any
 	Text    string   // the body must contain this, "": need not

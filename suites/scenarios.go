@@ -3,7 +3,6 @@ package suites
 import (
 	"cmp"
 	"slices"
-	"strconv"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -89,7 +88,7 @@ func one(name, words, doc string, proves ...string) Scenario {
 }
 
 // Scenarios are few; the checks on each are many.
-var Scenarios = slices.Concat(talking, memory, admission)
+var Scenarios = slices.Concat(talking, resuming, memory, admission)
 
 // talking are the scenarios of one user.
 var talking = []Scenario{
@@ -173,11 +172,6 @@ var talking = []Scenario{
 			t.send(t.Request("cancel", spec.Event{}), wire.Limit{})
 		},
 	}, {
-		Name: "resume", Doc: "the connection is lost after every event in turn, and taken up again", Expected: true,
-		Says: []string{"prompt", "listen"}, Words: []spec.Kind{spec.SlotCursor},
-		Proves: []string{"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends"},
-		Lead:   leadResume,
-	}, {
 		Name: "attachments", Doc: "an image that is uploaded, signed again, and sent", Expected: true, Says: []string{"prompt", "attach", "sign", "uploaded"},
 		Proves: []string{"attachment.type-as-sent", "attachment.signs-what-was-asked"},
 		Lead:   leadAttachments,
@@ -194,7 +188,7 @@ var talking = []Scenario{
 		Name: "accepts", Doc: "every form of request that the document allows", Capability: "text", Says: prompts,
 		Proves: []string{"accept.as-documented"}, Lead: leadAccepts,
 	}, {
-		Name: "refusals", Doc: "every request that breaks the document in one place, and its twin", Expected: true, Says: prompts,
+		Name: "refusals", Doc: "every request that breaks the document in one place, some that break it in two, and their twins", Expected: true, Says: prompts,
 		Proves: []string{"refuse.as-documented"}, Lead: leadRefusals,
 	}, {
 		Name: "health", Doc: "the operations that say what the server is, and whether it is well", Says: []string{"health"},
@@ -255,25 +249,6 @@ func leadIdleLimit(t *Talk) {
 	}
 }
 
-// mostCuts bounds how often the resume scenario loses the connection: how long the
-// run is, is the target's word.
-const mostCuts = 32
-
-func leadResume(t *Talk) {
-	for k, n := 1, 2; k < min(n, mostCuts); k++ {
-		if !t.Open("prompt", t.Prompt("text", "resume after event "+strconv.Itoa(k))) {
-			return
-		}
-		t.Listen("", k)
-		heard := t.Cursors()
-		if len(heard) > 0 {
-			t.Listen(heard[len(heard)-1], 0)
-		}
-		t.Listen("", 0)
-		n = len(t.Cursors())
-	}
-}
-
 // answering are the phrases that answer what the server asked for, or gave, before:
 // they are no requests on their own.
 var answering = []string{"tool-result", "resume", "sign", "uploaded"}
@@ -289,101 +264,4 @@ func leadAccepts(t *Talk) {
 		e.Name = "paint"
 		t.Say(phrase, e)
 	}
-}
-
-func leadRefusals(t *Talk) {
-	tried := map[string]bool{}
-	for _, o := range t.dialect.Operations() {
-		for _, phrase := range o.Phrases() {
-			switch {
-			case slices.Contains(answering, phrase):
-				t.probeAnswer(o, phrase, tried)
-				continue
-			case !t.played(o, phrase):
-				continue
-			}
-			t.Thread = t.id()
-			e := t.Prompt("text", "one")
-			e.Name = "paint"
-			if !o.Asks && !t.Open("prompt", e) {
-				return
-			}
-			if o.Asks {
-				t.Run = t.id()
-			}
-			t.probe(o, t.Request(phrase, e), tried)
-		}
-	}
-}
-
-// played says whether the suite knows how to ask for an operation so that a right
-// answer can be told from a wrong one: a cancel only where there are runs to cancel.
-func (t *Talk) played(o *dialect.Operation, phrase string) bool {
-	if o.Uploads && !t.target.lacks(capabilities[o.Phrases()[0]]) {
-		return true
-	}
-	_, listens := t.dialect.Phrase("listen")
-	return o.Asks || phrase == "listen" || phrase == "cancel" && listens && !t.target.lacks("cancel") || phrase == "health" || phrase == "history" && !t.target.lacks("history")
-}
-
-// probe sends a request without fault, and what breaks the document in one place,
-// each with its twin before it. What was tried with another phrase is left out.
-func (t *Talk) probe(o *dialect.Operation, r spec.Request, tried map[string]bool) {
-	mutants := t.dialect.Mutate(r)
-	if !t.probed(o, r) {
-		return // nothing can be learned from faults in what is refused without them
-	}
-	twin := r // the last request without fault: the one that a fault is compared with
-	for _, m := range mutants {
-		name := o.Name + " " + m.Name
-		if tried[name] {
-			continue
-		}
-		tried[name] = true
-		if string(m.Twin.Body) != string(twin.Body) || m.Twin.Target != twin.Target {
-			t.probed(o, m.Twin)
-			twin = m.Twin
-		}
-		t.probed(o, m.Request)
-	}
-}
-
-// asking are the capabilities of a server that asks for what a phrase answers.
-var asking = map[string]string{"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments"}
-
-// probeAnswer is probe for what answers the server: each time it is made to ask.
-func (t *Talk) probeAnswer(o *dialect.Operation, phrase string, tried map[string]bool) {
-	ask := func() (spec.Request, bool) {
-		t.Thread = t.id()
-		e, ok := t.asked(phrase)
-		t.Run = t.id()
-		return t.Request(phrase, e), ok
-	}
-	if t.target.lacks(asking[phrase]) {
-		return
-	}
-	whole, ok := ask()
-	if !ok || !t.send(whole, wire.Limit{}) {
-		return
-	}
-	for _, m := range t.dialect.Mutate(whole) {
-		name := o.Name + " " + m.Name
-		if tried[name] {
-			continue
-		}
-		tried[name] = true
-		if r, ok := ask(); ok {
-			if again, ok := t.dialect.Mutant(r, m.Name); ok {
-				t.send(again.Request, wire.Limit{})
-			}
-		}
-	}
-}
-
-// probed sends one of them.
-func (t *Talk) probed(o *dialect.Operation, r spec.Request) (accepted bool) {
-	if o.Asks {
-		r = t.fresh(r)
-	}
-	return t.send(r, wire.Limit{})
 }

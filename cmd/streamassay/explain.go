@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
@@ -106,5 +107,76 @@ func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 			fmt.Fprintf(w, "    %s: %s\n", id, c.Title())
 		}
 	}
+	if slices.Contains(r.Checks, rules.RefusesAsDocumented.ID) {
+		explainRefusal(w, d, r.ID)
+	}
 	fmt.Fprintln(w)
+}
+
+// said fills every slot of a request that nobody sends: the thread is a uuid.
+var said = spec.Event{
+	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "message-1", Call: "call-1",
+	ID: "id-1", Name: "paint", Text: "Hello.",
+}
+
+// mostShown bounds how many requests are named that one requirement is tried with.
+const mostShown = 8
+
+// explainRefusal shows the requests that have to be refused for a requirement, and one
+// of them as a command, with the one beside it that has to be accepted.
+func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
+	op, faults := faultsOf(d, id)
+	if len(faults) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  provoked by the scenario refusals, with requests for %s in which:\n", op)
+	for _, m := range faults[:min(len(faults), mostShown)] {
+		fmt.Fprintf(w, "    %s\n", m.Name)
+	}
+	if more := len(faults) - mostShown; more > 0 {
+		fmt.Fprintf(w, "    and %d more\n", more)
+	}
+	fmt.Fprintf(w, "  by hand, BASE being the target; what is right for it:\n")
+	for _, demand := range demandsOn(d, faults[0], id) {
+		fmt.Fprintf(w, "    %s\n", demand)
+	}
+	fmt.Fprintf(w, "    %s\n  and its twin, which has to be accepted:\n    %s\n", reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Twin))
+}
+
+// faultsOf are the requests with one fault that have to be refused for a requirement,
+// of the first operation that has any.
+func faultsOf(d *dialect.Dialect, id string) (op string, faults []dialect.Mutant) {
+	for _, o := range d.Operations() {
+		known := &dialect.Memory{}
+		for _, phrase := range o.PlainFirst() {
+			r, err := d.Say(phrase, said)
+			if err != nil {
+				continue
+			}
+			for _, m := range d.MutateFurther(r, known) {
+				if len(demandsOn(d, m, id)) > 0 {
+					faults = append(faults, m)
+				}
+			}
+		}
+		if len(faults) > 0 {
+			return o.Name, faults
+		}
+	}
+	return "", nil
+}
+
+// demandsOn says how a request has to be refused for a requirement, if that is all that
+// it breaks.
+func demandsOn(d *dialect.Dialect, m dialect.Mutant, id string) (all []string) {
+	broken := d.Judge(m.Request)
+	if len(broken) != 1 {
+		return nil
+	}
+	for _, demand := range broken[0].Demands {
+		if demand.Law == id {
+			all = append(all, rules.Wanted(demand))
+		}
+	}
+	return all
 }

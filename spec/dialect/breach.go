@@ -205,9 +205,17 @@ func (n node) demand(keyword string, here bool) (spec.Demand, bool) {
 	return d, true
 }
 
+// rule is the constraint that is broken.
+func (b breach) rule() string {
+	if len(b.places) == 0 {
+		return b.keyword
+	}
+	return b.places[0].pointer + "/" + b.keyword
+}
+
 // broken says what a breach means.
 func (b breach) broken(where string) spec.Broken {
-	return spec.Broken{Where: strings.TrimSpace(where + " " + pointer(b.at)), Pointer: pointer(b.at), Why: b.why}
+	return spec.Broken{Where: strings.TrimSpace(where + " " + pointer(b.at)), Pointer: pointer(b.at), Why: b.why, Rule: b.rule()}
 }
 
 // Laws lists the requirements that the document's x-error and x-denied, and those that

@@ -25,7 +25,7 @@ func (d *Dialect) judge(r spec.Request) (value any, broken []spec.Broken) {
 	if o == nil {
 		b := spec.Broken{Where: r.Method + " " + r.Target, Why: "the document has no such operation"}
 		if item, ok := d.beside(r); ok {
-			b.Where, b.Why = "method "+r.Method, "the path does not have it"
+			b.Where, b.Why, b.Rule = "method "+r.Method, "the path does not have it", item.at+"/method"
 			if r.Method != "OPTIONS" && r.Method != "HEAD" { // a preflight, or what HTTP itself allows
 				b.Demands = d.source.demands(breach{places: []place{{item.at, 0}}, keyword: "method"})
 			}
@@ -58,7 +58,10 @@ func (d *Dialect) judgeParameter(o *Operation, p parameter, r spec.Request, path
 func (d *Dialect) because(where string, b breach) spec.Broken {
 	broken := b.broken(where)
 	broken.Demands = d.source.demands(b)
-	for _, demand := range broken.Demands {
+	for i, demand := range broken.Demands {
+		if j := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == demand.Law }); j >= 0 {
+			broken.Demands[i].Level = d.Requirements[j].Level
+		}
 		if broken.Law == "" {
 			broken.Law = demand.Law
 		}

@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,27 +17,84 @@ type Mutant struct {
 	Request, Twin spec.Request
 }
 
-// Mutate makes from a request without fault all that break one constraint, in an
-// order that does not change. What cannot be broken alone, or has no documented
-// answer, is left out: Judge decides.
-func (d *Dialect) Mutate(r spec.Request) []Mutant { return d.mutate(r, "") }
+// Mutate makes from a request without fault all that break one constraint, and then a
+// few that break two, in an order that does not change. What cannot be broken alone, or
+// has no documented answer, is left out: Judge decides.
+func (d *Dialect) Mutate(r spec.Request) []Mutant { return d.MutateFurther(r, &Memory{}) }
+
+// A Memory knows what was made of requests of one operation before.
+type Memory struct {
+	names map[string]bool // of mutants
+	rules map[string]bool // that were broken
+	added map[string]bool // the schemas of what was put there to be broken
+}
+
+// MutateFurther is Mutate without the mutants that were made with the same memory.
+func (d *Dialect) MutateFurther(r spec.Request, known *Memory) []Mutant {
+	return d.mutate(r, known, "")
+}
+
+// PlainFirst lists what can be said with o, the plain prompt first: what is broken in
+// it has the least around it.
+func (o *Operation) PlainFirst() []string {
+	all := o.Phrases()
+	slices.SortStableFunc(all, func(a, b string) int {
+		switch {
+		case a == b:
+			return 0
+		case a == "prompt":
+			return -1
+		case b == "prompt":
+			return 1
+		}
+		return 0
+	})
+	return all
+}
 
 // Mutant makes from a request without fault the one that breaks it in the way of this
 // name; ok is false if there is none.
 func (d *Dialect) Mutant(r spec.Request, name string) (m Mutant, ok bool) {
-	if all := d.mutate(r, name); len(all) > 0 {
+	if all := d.mutate(r, &Memory{}, name); len(all) > 0 {
 		return all[0], true
 	}
 	return m, false
 }
 
 // mutate is Mutate, for the mutants of one name only unless that is empty.
-func (d *Dialect) mutate(r spec.Request, only string) []Mutant {
-	o, path := d.find(r)
-	if o == nil || len(d.Judge(r)) > 0 {
-		return nil
+func (d *Dialect) mutate(r spec.Request, known *Memory, only string) []Mutant {
+	if known.names == nil {
+		*known = Memory{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	}
-	m := mutator{d: d, valid: r, only: only}
+	m := mutator{d: d, valid: r, only: only, Memory: known}
+	m.all()
+	m.pairs()
+	if only != "" { // the two that make a pair were made as well
+		return slices.DeleteFunc(m.mutants, func(m Mutant) bool { return m.Name != only })
+	}
+	return m.mutants
+}
+
+// A mutator makes the mutants of one request.
+type mutator struct {
+	*Memory
+	d       *Dialect
+	valid   spec.Request
+	bare    *spec.Request // what valid is without what was put there to be broken; nil: valid is that
+	sort    string        // what sort of item was put there, for names
+	only    string        // the name of the one that is wanted, "" for all
+	mutants []Mutant
+	edits   []edit                                                    // how those came about that can be had together with others
+	tried   func(name string, bad spec.Request, broken []spec.Broken) // nil, or hears of all that is tried
+}
+
+// all makes every mutant of the valid request that breaks one constraint.
+func (m *mutator) all() {
+	r := m.valid
+	o, path := m.d.find(r)
+	if o == nil || len(m.d.Judge(r)) > 0 {
+		return
+	}
 	m.method()
 	for _, p := range o.parameters {
 		m.parameter(p, path)
@@ -54,24 +110,32 @@ func (d *Dialect) mutate(r spec.Request, only string) []Mutant {
 	if i := slices.IndexFunc(o.bodies, func(b body) bool { return b.media == formMedia }); i >= 0 {
 		m.form(o.bodies[i])
 	}
-	return m.mutants
 }
 
-type mutator struct {
-	d       *Dialect
-	valid   spec.Request
-	only    string // the name of the one that is wanted, "" for all
-	mutants []Mutant
+// wanted says whether a mutant of this name is to be made.
+func (m *mutator) wanted(name string) bool {
+	return !m.names[name] && (m.only == "" || slices.Contains(strings.Split(m.only, both), name))
 }
 
-func (m *mutator) add(name string, bad, twin spec.Request) {
-	if m.only != "" && m.only != name {
-		return
+// add keeps a mutant if it breaks one constraint, of which the document says how that is
+// refused. It says whether it was kept.
+func (m *mutator) add(name string, bad, twin spec.Request) bool {
+	if !m.wanted(name) {
+		return false
 	}
 	broken := m.d.Judge(bad)
-	if len(broken) == 1 && len(broken[0].Demands) > 0 && len(m.d.Judge(twin)) == 0 {
-		m.mutants = append(m.mutants, Mutant{name, bad, twin})
+	if m.tried != nil {
+		m.tried(name, bad, broken)
 	}
+	if len(broken) != 1 || len(broken[0].Demands) == 0 || len(m.d.Judge(twin)) > 0 {
+		return false
+	}
+	if m.bare != nil && m.rules[broken[0].Rule] { // once is enough of what was put there to be broken
+		return false
+	}
+	m.names[name], m.rules[broken[0].Rule] = true, true
+	m.mutants = append(m.mutants, Mutant{name, bad, twin})
+	return true
 }
 
 // method asks in a way that the path does not have.
@@ -85,22 +149,33 @@ func (m *mutator) method() {
 
 // media sends what is not JSON, or does not say that it is.
 func (m *mutator) media() {
-	bad := m.valid
-	bad.Header = bad.Header.With("Content-Type", "text/plain")
-	m.add("header Content-Type is text/plain", bad, m.valid)
-	bad = m.valid
-	bad.Body = bad.Body[:len(bad.Body)-1]
-	m.add("body ends too early to be JSON", bad, m.valid)
-	bad = m.valid
-	bad.Body = []byte{}
-	m.add("body is empty", bad, m.valid)
+	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
+		bad := m.valid
+		bad.Header = bad.Header.With("Content-Type", other)
+		m.add("header Content-Type is "+other, bad, m.valid)
+	}
+	valid := string(m.valid.Body)
+	for _, c := range []struct{ name, body string }{
+		{"body ends too early to be JSON", valid[:len(valid)-1]},
+		{"body is empty", ""},
+		{"body has a comma too many", valid[:len(valid)-1] + "," + valid[len(valid)-1:]},
+		{"body is two values", valid + valid},
+		{"body is a word that is not JSON", "hello"},
+	} {
+		bad := m.valid
+		bad.Body = []byte(c.body)
+		m.add(c.name, bad, m.valid)
+	}
 }
 
 func (m *mutator) parameter(p parameter, path map[string]string) {
 	where := p.in + " " + p.name
 	v, present := p.get(m.valid, path)
-	if present && p.in != "path" {
-		m.add(where+" is missing", p.set(m.valid, nil), m.valid)
+	if p.in == "path" {
+		return // another path is another request
+	}
+	if present {
+		m.edit(where+" is missing", m.valid, func(r spec.Request) spec.Request { return p.set(r, nil) })
 	}
 	for _, f := range m.faults(p.schema, v) {
 		bad, ok := f.bad.(string)
@@ -112,9 +187,7 @@ func (m *mutator) parameter(p parameter, path map[string]string) {
 			text := carry(f.twin)
 			twin = p.set(m.valid, &text)
 		}
-		if p.in != "path" {
-			m.add(where+" "+f.name, p.set(m.valid, &bad), twin)
-		}
+		m.edit(where+" "+f.name, twin, func(r spec.Request) spec.Request { return p.set(r, &bad) })
 	}
 }
 
@@ -129,9 +202,9 @@ func (m *mutator) value(n node, v any, at []string, depth int) {
 		for _, f := range m.faults(n, v) {
 			twin := m.valid
 			if f.twin != nil {
-				twin = m.with(at, f.twin)
+				twin = with(m.valid, at, f.twin)
 			}
-			m.add(where+" "+f.name, m.with(at, f.bad), twin)
+			m.edit(where+" "+f.name, twin, func(r spec.Request) spec.Request { return with(r, at, f.bad) })
 		}
 		switch v := v.(type) {
 		case map[string]any:
@@ -140,6 +213,7 @@ func (m *mutator) value(n node, v any, at []string, depth int) {
 			for i := range v {
 				m.value(n.get("items"), v[i], append(slices.Clone(at), strconv.Itoa(i)), depth+1)
 			}
+			m.kinds(n.get("items"), v, at, depth)
 		}
 	}
 }
@@ -148,17 +222,24 @@ func (m *mutator) members(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
 		if _, ok := v[name]; ok {
-			m.add("body "+pointer(inside)+" is missing", m.with(inside, gone{}), m.valid)
+			m.edit("body "+pointer(inside)+" is missing", m.valid, func(r spec.Request) spec.Request { return with(r, inside, gone{}) })
 		}
 	}
 	for _, name := range n.get("not").get("required").strings() {
 		inside := append(slices.Clone(at), name)
-		m.add("body "+pointer(inside)+" is there", m.with(inside, "x"), m.valid)
+		m.edit("body "+pointer(inside)+" is there", m.valid, func(r spec.Request) spec.Request { return with(r, inside, "x") })
+	}
+	if n.get("additionalProperties").v == false {
+		inside := append(slices.Clone(at), "alien")
+		m.edit("body "+pointer(inside)+" is there", m.valid, func(r spec.Request) spec.Request { return with(r, inside, "x") })
 	}
 	names, props := n.get("properties").members()
 	for i, name := range names {
-		if inside, ok := v[name]; ok {
-			m.value(props[i], inside, append(slices.Clone(at), name), depth+1)
+		inside := append(slices.Clone(at), name)
+		if one, ok := v[name]; ok {
+			m.value(props[i], one, inside, depth+1)
+		} else {
+			m.absent(props[i], inside, depth)
 		}
 	}
 }
@@ -183,93 +264,15 @@ func (m *mutator) facets(n node, v any) []node {
 	return list
 }
 
-// A fault is a value that breaks one keyword, and one that just does not; nil if
-// the value there was will do.
-type fault struct {
-	name      string
-	bad, twin any
-}
-
-// faults are the ways to break what a schema itself says about v.
-func (m *mutator) faults(n node, v any) (list []fault) {
-	add := func(bad, twin any, format string, args ...any) {
-		list = append(list, fault{fmt.Sprintf(format, args...), bad, twin})
-	}
-	if types := n.get("type").strings(); len(types) > 0 {
-		for _, bad := range []any{json.Number("42"), "x", []any{}, nil} {
-			if !fits(types, bad) {
-				add(bad, nil, "is of type %s", kindOf(bad))
-			}
-		}
-	} else if n.get("oneOf").exists() || n.get("anyOf").exists() {
-		add(json.Number("42"), nil, "is a number")
-	}
-	if len(n.get("enum").items()) > 0 {
-		add("alien", nil, "is %q", "alien")
-	}
-	if n.get("format").exists() || n.get("pattern").exists() {
-		add("%%wrong%%", nil, "is %q", "%%wrong%%")
-	}
-	if k, ok := integer(n.get("minLength")); ok && k > 0 {
-		add(strings.Repeat("a", k-1), strings.Repeat("a", k), "has %d characters", k-1)
-	}
-	if k, ok := integer(n.get("maxLength")); ok {
-		add(strings.Repeat("a", k+1), strings.Repeat("a", k), "has %d characters", k+1)
-	}
-	if k, ok := integer(n.get("minimum")); ok {
-		add(number(k-1), number(k), "is %d", k-1)
-	}
-	if k, ok := integer(n.get("maximum")); ok {
-		add(number(k+1), number(k), "is %d", k+1)
-	}
-	if items, ok := v.([]any); ok {
-		list = append(list, listFaults(n, items)...)
-	}
-	return list
-}
-
-func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
-
-func integer(n node) (int, bool) {
-	k, ok := n.v.(json.Number)
-	if !ok {
-		return 0, false
-	}
-	i, err := strconv.Atoi(canonical(k))
-	return i, err == nil
-}
-
-// listFaults are the ways to break what a schema says about how many items there
-// are, and which come first.
-func listFaults(n node, items []any) (list []fault) {
-	if k, ok := integer(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
-		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))
-		list = append(list, fault{fmt.Sprintf("has %d items", k+1), many, many[:k]})
-	}
-	if k, ok := integer(n.get("minItems")); ok && k > 0 {
-		list = append(list, fault{fmt.Sprintf("has %d items", k-1), items[:min(k-1, len(items))], nil})
-	}
-	if n.get("contains").exists() {
-		list = append(list, fault{"is empty", []any{}, nil})
-		if len(items) > 0 {
-			list = append(list, fault{"has its first item twice", slices.Concat(items[:1], items), nil})
-		}
-	}
-	if len(n.get("prefixItems").items()) > 0 && len(items) > 1 {
-		swapped := slices.Clone(items)
-		slices.Reverse(swapped)
-		list = append(list, fault{"is in reverse order", swapped, nil})
-	}
-	return list
-}
-
 // gone stands for what is not there.
 type gone struct{}
 
-// with is the valid request with one value of its body replaced.
-func (m *mutator) with(at []string, v any) spec.Request {
-	body, _ := decode(m.valid.Body) // Judge has read it
-	r := m.valid
+// with is a request with one value of its body replaced.
+func with(r spec.Request, at []string, v any) spec.Request {
+	body, err := decode(r.Body)
+	if err != nil {
+		return r // it has no values
+	}
 	r.Body = []byte(compact(replace(body, at, v)))
 	return r
 }
@@ -289,8 +292,11 @@ func replace(in any, at []string, v any) any {
 		return out
 	case []any:
 		out := slices.Clone(in)
-		if i, err := strconv.Atoi(at[0]); err == nil && i < len(out) {
+		switch i, err := strconv.Atoi(at[0]); {
+		case err == nil && i < len(out):
 			out[i] = replace(in[i], at[1:], v)
+		case err == nil && len(at) == 1: // the next one
+			out = append(out, v)
 		}
 		return out
 	}

@@ -122,7 +122,7 @@ func readField(form map[string]any, part *multipart.Part, slips map[string]slip)
 	if err != nil {
 		return fmt.Errorf("it is not multipart: %w", err)
 	}
-	if _, isFile := slips[name]; isFile {
+	if _, isFile := slips[name]; isFile || part.FileName() != "" { // also one that nobody asked for
 		form[name] = upload{part.FileName(), cmp.Or(part.Header.Get("Content-Type"), "text/plain"), data}
 		return nil
 	}
@@ -203,6 +203,11 @@ func (d *Dialect) judgeForm(b body, r spec.Request, outer []place) (any, []spec.
 	}
 	var broken []spec.Broken
 	flat := maps.Clone(form)
+	for name, v := range form {
+		if _, file := v.(upload); file {
+			flat[name] = "x"
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.slips)) {
 		s := b.slips[name]
 		f, ok := form[name].(upload)
@@ -263,7 +268,18 @@ func (m *mutator) form(b body) {
 	if err != nil {
 		return
 	}
+	m.boundary()
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		again := m.valid
+		again.Body = slices.Concat(again.Body[:len(again.Body)-len("--\r\n")], []byte("\r\n"), repeated(form, name))
+		m.add("body /"+name+" is there twice", again, m.valid)
+	}
 	for _, name := range b.node.get("schema").get("required").strings() {
+		if v := form[name]; v != nil {
+			moved := maps.Clone(form)
+			moved["x_"+name] = v
+			m.add("body /"+name+" is called x_"+name, m.field(moved, name, nil), m.valid)
+		}
 		m.add("body /"+name+" is missing", m.field(form, name, nil), m.valid)
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.slips)) {
@@ -271,6 +287,19 @@ func (m *mutator) form(b body) {
 			m.file(form, name, f, b.slips[name])
 		}
 	}
+}
+
+// boundary says another boundary than the one that stands in the body.
+func (m *mutator) boundary() {
+	bad := m.valid
+	bad.Header = bad.Header.With("Content-Type", formMedia+"; boundary=another")
+	m.add("header Content-Type names another boundary", bad, m.valid)
+}
+
+// repeated is the rest of a form that says a field again: a head, its value and the end.
+func repeated(form map[string]any, name string) []byte {
+	body, _ := encodeForm(map[string]any{name: form[name]})
+	return bytes.TrimPrefix(body, []byte("--"+boundary+"\r\n"))
 }
 
 // field is the valid request with one field of its form replaced, or taken out.

@@ -115,7 +115,7 @@ counts as open from its first sign to its last.`,
 			for _, demand := range l.ask.Denied[spec.DeniedCrowd] {
 				e := l.ask
 				e.Law = demand.Law
-				p.Judge(e, l.meets(demand), "%d streams were open and %d are allowed; the answer is %v, the document wants %s", n, l.ask.Allowed, l.dealing, demanded(demand))
+				p.Judge(e, l.meets(demand), "%d streams were open and %d are allowed; the answer is %v, the document wants %s", n, l.ask.Allowed, l.dealing, Wanted(demand))
 			}
 		}
 	}),

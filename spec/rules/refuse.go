@@ -84,7 +84,8 @@ func fitsStatus(want string, status int) bool {
 	return want == strconv.Itoa(status)
 }
 
-func demanded(d spec.Demand) string {
+// Wanted says what a demand wants.
+func Wanted(d spec.Demand) string {
 	want := []string{}
 	if len(d.Status) > 0 {
 		want = append(want, strings.Join(d.Status, " or "))
@@ -141,10 +142,12 @@ var RefusesAsDocumented = &spec.Check{
 
 A server that refuses everything refuses correctly by accident: until a request
 without fault was accepted by the same operation, no refusal counts for it. The twin
-is the last request without fault before the faulty one. Statuses that speak of who
-asks, or of how busy the server is (401, 429, 503), say nothing about the fault, nor
-does it that no answer to more than a megabyte came; that something is not there, or not allowed, counts as an answer to the fault only where a
-request without one was accepted for the same thread.`,
+is the last request without fault before the faulty one. Of several faults any may be
+what the answer is about: it has to be right for one of them. Statuses that speak of
+who asks, or of how busy the server is (401, 429, 503), say nothing about the fault, nor
+does it that no answer to more than a megabyte came; that something is not there, or
+not allowed, counts as an answer to the fault only where a request without one was
+accepted for the same thread.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		operations := map[string]*desk{}
 		known := newShelf()
@@ -185,7 +188,11 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 		}
 		return
 	}
-	if len(x.ask.Broken) > 1 || unheard(x.status) || x.status == 0 && len(x.ask.Raw) > much { // what the answer is about nobody can tell
+	switch {
+	case unheard(x.status) || x.status == 0 && len(x.ask.Raw) > much: // what the answer is about nobody can tell
+		return
+	case len(x.ask.Broken) > 1:
+		d.dealAll(p, x)
 		return
 	}
 	why := x.ask.Broken[0]
@@ -199,15 +206,47 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 			return
 		}
 		judge := func() {
-			p.Judge(evidence, x.meets(demand), "%v; the answer is %v, the document wants %s", why, x, demanded(demand))
+			p.Judge(evidence, x.meets(demand), "%v; the answer is %v, the document wants %s", why, x, Wanted(demand))
 		}
-		switch {
-		case x.meets(demand) && !d.accepted:
-			d.waiting = append(d.waiting, judge)
-		case x.meets(demand) || !stateful(x.status) || d.served[x.ask.Thread]:
-			judge()
+		d.judge(x, x.meets(demand), judge)
+	}
+}
+
+// judge judges where the answer counts, or lets it wait until it does.
+func (d *desk) judge(x dealing, fits bool, judge func()) {
+	switch {
+	case fits && !d.accepted:
+		d.waiting = append(d.waiting, judge)
+	case fits || !stateful(x.status) || d.served[x.ask.Thread]:
+		judge()
+	}
+}
+
+// dealAll judges the answer to a request with several faults: it has to be right for one
+// of them, whichever the server saw first. What is wrong with it counts against the
+// fault that it comes closest to.
+func (d *desk) dealAll(p *spec.Pass, x dealing) {
+	evidence, fits, least := x.ask, false, spec.Error
+	for _, why := range x.ask.Broken {
+		if len(why.Demands) == 0 {
+			return // nobody says how this one is refused
+		}
+		worst, law := spec.Silent, why.Demands[0].Law
+		for _, demand := range why.Demands {
+			if cost := demand.Level.Cost(); !x.meets(demand) && cost > worst {
+				worst, law = cost, demand.Law
+			}
+		}
+		if worst < least {
+			least, fits, evidence.Law = worst, worst == spec.Silent, law
 		}
 	}
+	if d.refusedTwin(x) {
+		return // of that, each fault alone tells
+	}
+	d.judge(x, fits, func() {
+		p.Judge(evidence, fits, "%v; the answer is %v, which is right for neither", x.ask.Broken, x)
+	})
 }
 
 // much is how large a request is, in bytes, of which a server need not wait for the end:

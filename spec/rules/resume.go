@@ -8,7 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var resumption = []*spec.Check{StartsAfterCursor, ExcludesCursor, LosesNothing, TellsTheSame, ResumedEnds, CancelEndsRun}
+var resumption = []*spec.Check{
+	StartsAfterCursor, ExcludesCursor, LosesNothing, TellsTheSame, ResumedEnds, TakesThreadCursor, CancelEndsRun,
+}
 
 // A telling is one stream of a run, from its start or from a cursor on.
 type telling struct {
@@ -150,11 +152,15 @@ var LosesNothing = &spec.Check{
 	Doc: `a stream taken up at a cursor tells everything after it, in order
 
 Whoever lost the connection has heard everything up to the cursor and nothing after
-it.`,
+it. Where a stream begins that is asked for without a cursor, it does not say; from there
+on it is held to the same.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: resumes(func(p *spec.Pass, full, t *telling) {
 		next := t.after(full)
-		if next < 0 {
+		if t.ask.Cursor == "" && len(t.heard) > 0 {
+			next = full.place(t.heard[0].cursor)
+		}
+		if next < 0 || t.ask.Cursor == "" && len(t.heard) == 0 {
 			return
 		}
 		for _, h := range t.heard {
@@ -200,6 +206,93 @@ var ResumedEnds = &spec.Check{
 		}
 		p.Judge(t.close, t.ended, "the stream taken up at %q ended (%v) without the end of the run", t.ask.Cursor, t.end)
 	}),
+}
+
+// TakesThreadCursor judges what a cursor of an earlier run is good for.
+var TakesThreadCursor = &spec.Check{
+	ID: "resume.takes-thread-cursor",
+	Doc: `a cursor of an earlier run of the same conversation is a place before the whole of a later one
+
+Cursors are those of the conversation's events, of which a stream tells one run's. That
+the server does not keep so much (404, 410) is not judged, nor is a run that was asked
+for before the cursor was told.`,
+	Needs: []spec.Kind{spec.SlotCursor},
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		t := thread{map[string]spec.Event{}, map[string]bool{}, map[string]int{}, map[string][]*telling{}}
+		var earlier []*telling // that were asked for at a cursor of another run
+		var now *telling
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				now = t.asked(e)
+			case e.Kind == spec.Answered && now != nil:
+				before := t.before(now.ask)
+				switch {
+				case !now.ask.Streams() || stateful(e.HTTP) || e.HTTP != 200 && !before:
+					now = nil
+				case e.HTTP/100 == 4:
+					p.Judge(e, false, "%q, which was told of the run before in the same conversation, is refused with %d", now.ask.Cursor, e.HTTP)
+				case before:
+					earlier = append(earlier, now)
+				default:
+					t.runs[run(now.ask)] = append(t.runs[run(now.ask)], now)
+				}
+			case now != nil && e.Frame() && e.Cursor != "":
+				t.told(now, e)
+			case now != nil && e.Kind == spec.Closed:
+				now.end, now.close = e.Err, e
+			case e.Kind == "":
+				for _, x := range earlier {
+					if full := fullest(t.runs[run(x.ask)]); full != nil && full.ended && x.ask.Limit == "" {
+						n := x.agrees(full)
+						p.Judge(x.close, n == len(x.heard) && (x.end != nil || n == len(full.heard)),
+							"taken up at %q, of the run before, it tells %d events, the first %d of them as the whole run with its %d does", x.ask.Cursor, len(x.heard), n, len(full.heard))
+					}
+				}
+			}
+		}
+	},
+}
+
+// A thread is what was seen of the cursors of conversations.
+type thread struct {
+	placed map[string]spec.Event // cursor → the request whose answer told it first
+	own    map[string]bool       // run and cursor, where the run was seen to have it
+	first  map[string]int        // run → the exchange that asked for it
+	runs   map[string][]*telling
+}
+
+func (t *thread) asked(e spec.Event) *telling {
+	if e.Run == "" || !e.Whole() {
+		return nil
+	}
+	if _, ok := t.first[run(e)]; !ok {
+		t.first[run(e)] = e.Exchange
+	}
+	return &telling{ask: e}
+}
+
+// before says that a request names a cursor which the conversation had before the run
+// that it asks for, and which is none of this run.
+func (t *thread) before(ask spec.Event) bool {
+	from, told := t.placed[ask.Cursor]
+	return told && from.Thread == ask.Thread && from.Run != ask.Run && from.Exchange < t.first[run(ask)] && !t.own[run(ask)+"\x00"+ask.Cursor]
+}
+
+func (t *thread) told(now *telling, e spec.Event) {
+	t.own[run(now.ask)+"\x00"+e.Cursor] = true
+	if _, ok := t.placed[e.Cursor]; !ok {
+		t.placed[e.Cursor] = now.ask
+	}
+	now.heard, now.ended = append(now.heard, heard{cursor: e.Cursor}), now.ended || terminal(e)
+}
+
+// agrees is how many events of a telling are, from its beginning, those of the whole.
+func (t *telling) agrees(full *telling) (n int) {
+	for n < min(len(t.heard), len(full.heard)) && t.heard[n].cursor == full.heard[n].cursor {
+		n++
+	}
+	return n
 }
 
 // CancelEndsRun judges what becomes of a canceled run.

@@ -40,6 +40,9 @@ func (a *answer) says(p *spec.Pass, want string) {
 
 func (a *answer) good() bool { return a.failure.Kind == "" && a.closed.Err == nil }
 
+// failed says that a failure can be seen: an event says so, or the transfer is broken off.
+func (a *answer) failed() bool { return a.failure.Kind != "" || broke(a.closed) }
+
 // fate says how an answer that did not end well ended.
 func (a *answer) fate() string {
 	switch {
@@ -111,7 +114,8 @@ var (
 
 	ScriptError = script("error", "a target asked to fail fails before any content, and says why",
 		func(p *spec.Pass, a *answer, words string) {
-			if a.failure.Kind != "" { // a failure without words is another rule's business
+			p.Judge(a.closed, a.failed(), "asked to fail, it ended like a success")
+			if a.failure.Kind != "" { // a transfer that is broken off says nothing
 				p.Judge(a.failure, a.text() == "" && strings.Contains(a.failure.Text, words), "asked to fail with %q, it said %q and failed with %q", words, a.text(), a.failure.Text)
 			}
 		})
@@ -119,6 +123,7 @@ var (
 	ScriptErrorMid = script("error-mid", "a target asked to fail in the middle says something, and then why it failed",
 		func(p *spec.Pass, a *answer, words string) {
 			p.Judge(a.closed, a.text() != "", "asked to fail in the middle, it had said nothing")
+			p.Judge(a.closed, a.failed(), "asked to fail in the middle, it ended like a success")
 			if a.failure.Kind != "" {
 				p.Judge(a.failure, strings.Contains(a.failure.Text, words), "asked to fail with %q, it failed with %q", words, a.failure.Text)
 			}
@@ -254,8 +259,7 @@ var ErrorVisible = &spec.Check{
 By an event that says so, or by a transfer that is broken off.`,
 	Watch: answers(func(p *spec.Pass, a *answer) {
 		if a.toFail() {
-			visible := a.failure.Kind != "" || broke(a.closed)
-			p.Judge(a.closed, visible, "the run was to fail, and its stream ended like a success")
+			p.Judge(a.closed, a.failed(), "the run was to fail, and its stream ended like a success")
 		}
 	}),
 }

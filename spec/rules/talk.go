@@ -12,7 +12,7 @@ import (
 // refused, nor one that comes in place of the resume that the conversation waits for.
 func answers(judge func(p *spec.Pass, a *answer)) watch {
 	return func(p *spec.Pass) func(spec.Event) {
-		t := talks{threads: map[string]*talk{}, opened: map[string]*answer{}}
+		t := talks{threads: map[string]*talk{}, asks: map[string]bool{}, opened: map[string]*answer{}}
 		return func(e spec.Event) {
 			if t.hear(e); e.Kind != "" {
 				return
@@ -36,7 +36,9 @@ func (a *answer) toFail() bool {
 // talks follow what is asked and answered in all conversations.
 type talks struct {
 	threads map[string]*talk   // those that have a name
+	asks    map[string]bool    // the operations that ask for runs, as far as was seen
 	led     int                // all of them, by the requests that were taken
+	lost    bool               // a request was taken, and nobody knows for which of them
 	opened  map[string]*answer // run → what it was asked
 	given   []*answer
 	cancels []spec.Event
@@ -55,12 +57,25 @@ type talk struct {
 	waiting bool     // for a resume
 }
 
+// lose forgets what was said where a request with a fault was taken: who knows what was
+// understood, and, if that cannot be read, in which conversation.
+func (t *talks) lose() {
+	if t.lost = t.lost || t.thread == ""; t.thread != "" && t.threads[t.thread] == nil {
+		t.threads[t.thread] = &talk{}
+	}
+	for name, k := range t.threads {
+		if name == t.thread || t.thread == "" {
+			k.said, k.asked = nil, ""
+		}
+	}
+}
+
 func (t *talks) hear(e spec.Event) {
 	switch {
 	case e.Kind == spec.Asked:
 		t.ask, t.asking, t.now, t.taken, t.thread = e, nil, nil, false, e.Thread
 		if e.Scripted && e.Whole() && len(e.Parts) > 0 {
-			t.asking = t.open(e)
+			t.asking, t.asks[e.Op] = t.open(e), true
 		}
 	case e.Kind == spec.Answered:
 		t.answered(e)
@@ -73,6 +88,7 @@ func (t *talks) hear(e spec.Event) {
 		if t.now != nil {
 			t.now.hear(e)
 		}
+		t.taken = t.taken && (e.Kind != spec.RunRefused || e.Nth > 0)
 	case e.Kind == spec.Closed:
 		t.close(e)
 	}
@@ -81,7 +97,7 @@ func (t *talks) hear(e spec.Event) {
 // open is what a request asks, and what was asked before it.
 func (t *talks) open(ask spec.Event) *answer {
 	before := t.threads[ask.Thread]
-	a := &answer{ask: ask, others: t.led > 0 && before == nil}
+	a := &answer{ask: ask, others: t.led > 0 && before == nil && !t.lost}
 	if before == nil || ask.Thread == "" { // what has no name is new
 		before = &talk{}
 	}
@@ -132,6 +148,9 @@ func (t *talks) close(e spec.Event) {
 		t.given = append(t.given, t.now)
 	}
 	a := t.asking
+	if a == nil && t.taken && !t.ask.Whole() && t.asks[t.ask.Op] {
+		t.lose()
+	}
 	if a == nil || a.refused {
 		return
 	}
@@ -143,9 +162,9 @@ func (t *talks) close(e spec.Event) {
 		t.threads[t.thread] = &talk{}
 	}
 	here := t.threads[t.thread]
-	prompt, ok := a.ask.Prompt()
-	if here.asked = prompt; ok {
-		here.said = append(here.said, prompt)
+	here.asked, _ = a.ask.Prompt()
+	if user, ok := a.ask.Last(spec.AskUser); ok { // whatever stands after it
+		here.said = append(here.said, user.Text)
 	}
 	here.waiting = len(a.interrupt) > 0 || here.waiting && a.waiting
 }

@@ -21,18 +21,23 @@ var OpensStream = &spec.Check{
 
 A client opens an event source on nothing else. Statuses that speak of who asks or
 of the state of things (401, 403, 404, 409, 410, 429, 503) are not judged here, nor
-is the refusal of a cursor that the server was not seen to hand out.`,
+is the refusal of a cursor that the server was not seen to hand out for this run, nor
+how somebody is answered who has heard the end and asks for what comes after it.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ask spec.Event
-		known := map[string]bool{"": true} // cursors
+		known := map[string]string{} // cursor → run
+		last := map[string]bool{}    // cursors of the ends of runs
 		return func(e spec.Event) {
-			known[e.Cursor] = known[e.Cursor] || e.Frame()
+			if e.Frame() {
+				known[e.Cursor], last[e.Cursor] = run(ask), last[e.Cursor] || terminal(e)
+			}
 			switch {
 			case e.Kind == spec.Asked:
 				ask = e
 			case e.Kind != spec.Answered || !ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
 			case ask.Header == nil && e.HTTP != 200: // nobody wrote down what was asked
-			case e.HTTP/100 == 4 && !known[ask.Cursor]:
+			case e.HTTP/100 == 4 && ask.Cursor != "" && known[ask.Cursor] != run(ask):
+			case ask.Cursor != "" && last[ask.Cursor] && (e.HTTP == 204 || e.HTTP/100 == 4):
 			case e.HTTP/100 == 4 && len(ask.Upheld) > 0: // the business of accept.as-documented
 			case e.HTTP == 0:
 				p.Judge(e, false, "no answer came: %v", e.Err)
@@ -287,7 +292,7 @@ func flushes(asked map[string]time.Duration) func(p *spec.Pass, ask spec.Event) 
 
 // shortest is the least time over which anybody can tell a stream from what came at
 // once.
-const shortest = 100 * time.Millisecond
+const shortest = 200 * time.Millisecond
 
 // slowness is how long a scripted target was asked to take from the first delta to
 // the last.

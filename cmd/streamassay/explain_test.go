@@ -1,0 +1,68 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// unprovoked are the requirements about refusals that no request with a fault is made
+// for, and why.
+var unprovoked = map[string]string{}
+
+// Every requirement about refusals shows the request that provokes it, and its twin.
+func TestExplainRefusals(t *testing.T) {
+	dialects, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dialects {
+		known := faultsIn(d)
+		for _, r := range d.Requirements {
+			if !slices.Contains(r.Checks, rules.RefusesAsDocumented.ID) {
+				continue
+			}
+			if n := known[r.ID]; (n == 0) != (unprovoked[r.ID] != "") {
+				t.Errorf("%s %s: %d requests, and the reason for none is %q", d.Name, r.ID, n, unprovoked[r.ID])
+			}
+		}
+	}
+	d, err := dialect.Named("runs@2026-04")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if !explain(&out, "runs.create.thread-uuid", []*dialect.Dialect{d}) {
+		t.Fatal("it is not explained")
+	}
+	for _, want := range []string{`body /threadId is "%%wrong%%"`, "422", `"threadId":"%%wrong%%"`, `"$BASE"'/runs'`, "its twin"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in\n%s", want, out.String())
+		}
+	}
+}
+
+// faultsIn counts the requests with one fault for each requirement that they are about.
+func faultsIn(d *dialect.Dialect) map[string]int {
+	n := map[string]int{}
+	for _, o := range d.Operations() {
+		known := &dialect.Memory{}
+		for _, phrase := range o.PlainFirst() {
+			r, err := d.Say(phrase, said)
+			if err != nil {
+				continue
+			}
+			for _, m := range d.MutateFurther(r, known) {
+				if broken := d.Judge(m.Request); len(broken) == 1 {
+					for _, demand := range broken[0].Demands {
+						n[demand.Law]++
+					}
+				}
+			}
+		}
+	}
+	return n
+}
