@@ -37,6 +37,7 @@ func WriteHTML(w io.Writer, r *Report) error {
 		"place":   Finding.place,
 		"first":   func(f []Finding) []Finding { return f[:min(len(f), mostOnPage)] },
 		"further": func(c Check) int { return max(0, len(c.Findings)-mostOnPage) + c.Dropped },
+		"flips":   Check.flips,
 		"raw":     func(s string) []string { return rawLines(s, MostRaw, 60) },
 		"visible": visible,
 		"target":  func() string { return visible(clip(r.Target, 200)) },

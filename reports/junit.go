@@ -59,6 +59,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 		all.Tests, all.Failures, all.Errors, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors, all.Skipped+s.Skipped
 		all.Suites = append(all.Suites, s)
 	}
+	all.addHarness(r)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
 	}
@@ -88,7 +89,24 @@ func (s *junitSuite) add(d Dialect, c Check, strict bool) {
 	case verdict == spec.Warned:
 		test.Out = "warned: " + said.Message + said.Text
 	}
+	if c.Flaky != nil && test.Out == "" { // a test that is passed or left out shows nothing else
+		test.Out = "flaky: " + words(c.flips())
+	}
 	s.Cases = append(s.Cases, test)
+}
+
+// addHarness is a test that is no fault of the target.
+func (all *junitSuites) addHarness(r *Report) {
+	if len(r.Harness) == 0 {
+		return
+	}
+	why := &junitMessage{Message: "the same bytes got other verdicts when they were judged again"}
+	for _, l := range r.Harness {
+		why.Text += "\n" + words(l)
+	}
+	s := junitSuite{Name: "harness", Tests: 1, Errors: 1, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+	s.Cases = []junitCase{{Class: "harness", Name: "judges the same bytes alike", Error: why}}
+	all.Tests, all.Errors, all.Suites = all.Tests+1, all.Errors+1, append(all.Suites, s)
 }
 
 // details is everything there is to know of an entry, in lines.
@@ -96,6 +114,9 @@ func (c Check) details(d Dialect) string {
 	var b strings.Builder
 	if c.Note != "" {
 		fmt.Fprintf(&b, "%s\n", words(c.Note))
+	}
+	if c.Flaky != nil {
+		fmt.Fprintf(&b, "flaky: %s\n", words(c.flips()))
 	}
 	for _, f := range c.shown() {
 		fmt.Fprintf(&b, "%s\n  %s\n", words(f.Message), visible(f.place()))

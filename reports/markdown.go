@@ -27,6 +27,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 		}
 		b.WriteString("\n")
 	}
+	r.markRounds(b)
 	sections := 0
 	for _, v := range []spec.Verdict{spec.Failed, spec.Warned} {
 		for _, d := range r.Dialects {
@@ -47,6 +48,18 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// markRounds tells what did not come out alike in all rounds.
+func (r *Report) markRounds(b *strings.Builder) {
+	for _, d := range r.Dialects {
+		for _, law := range d.flaky() {
+			fmt.Fprintf(b, "\n**flaky** in %s (%s): %s %s: %s\n", several(r.Rounds, "round"), markdown(d.Dialect), law.Level, code(law.ID), law.Flaky)
+		}
+	}
+	for _, why := range r.Harness {
+		fmt.Fprintf(b, "\n**harness flaky**: %s\n", code(clip(why, 600)))
+	}
 }
 
 // section tells of one check that did not pass.

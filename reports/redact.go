@@ -37,6 +37,9 @@ func (r *Report) Redact(secrets []string) {
 	plain := func(s string) string { return replacer.Replace(s) }
 	cut := func(s string) string { return withoutCutSecret(replacer.Replace(s), all) }
 	r.Target = plain(r.Target)
+	for i := range r.Harness {
+		r.Harness[i] = plain(r.Harness[i])
+	}
 	for _, d := range r.Dialects {
 		for i := range d.Checks {
 			c := &d.Checks[i]

@@ -18,13 +18,15 @@ type Report struct {
 	Target     string       `json:"target"`
 	Seed       uint64       `json:"seed,omitempty"`   // of a run: asks the same again
 	Strict     bool         `json:"strict,omitempty"` // a broken SHOULD fails
+	Rounds     int          `json:"rounds,omitempty"` // how often the suite was played, if more than once
 	Verdict    spec.Verdict `json:"verdict"`
 	Exit       int          `json:"exit"`
 	Counts     Counts       `json:"counts"`
 	Dialects   []Dialect    `json:"dialects"`
+	Harness    []string     `json:"harness,omitempty"` // what the harness itself got wrong
 }
 
-// Counts are numbers of checks entries, by verdict.
+// Counts are numbers by verdict: of checks entries, or of the rounds of one.
 type Counts struct {
 	Passed  int `json:"passed"`
 	Failed  int `json:"failed"`
@@ -51,6 +53,7 @@ type Requirement struct {
 	Source   string          `json:"source"`
 	Checks   []string        `json:"checks"`
 	Excluded *spec.Exclusion `json:"excluded,omitempty"`
+	Flaky    *Counts         `json:"flaky,omitempty"` // how many rounds came out how, where not all alike
 }
 
 // A Check is what one check concluded in one scenario.
@@ -65,8 +68,10 @@ type Check struct {
 	Findings     []Finding    `json:"findings"`
 	Dropped      int          `json:"dropped,omitempty"` // findings that were not kept
 	Requirements []string     `json:"requirements"`
-	Curl         string       `json:"curl"`       // "" where there is no request to show
-	Transcript   string       `json:"transcript"` // "" where nothing was written down
+	Curl         string       `json:"curl"`            // "" where there is no request to show
+	Transcript   string       `json:"transcript"`      // "" where nothing was written down
+	Flaky        *Counts      `json:"flaky,omitempty"` // how many rounds came out how, where not all alike
+	Round        int          `json:"round,omitempty"` // then: the one told of here, from 1
 }
 
 // A Finding is one broken judgement and the bytes that prove it.

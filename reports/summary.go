@@ -210,6 +210,11 @@ func (r *Report) conclusion() string {
 	if r.Counts.Failed > 0 && t.verdict[spec.Failed] == 0 { // of no requirement in particular
 		s = several(r.Counts.Failed, "check") + " failed, " + s
 	}
+	if n := r.flips(); n > 0 {
+		s += fmt.Sprintf(", %d of them flaky in %s", n, several(r.Rounds, "round"))
+	} else if r.Rounds > 0 {
+		s += ", alike in " + several(r.Rounds, "round")
+	}
 	return fmt.Sprintf("%s: %s  (exit %d)", name, s, r.Exit)
 }
 

@@ -66,6 +66,7 @@ func WriteText(w io.Writer, r *Report, s Style) error {
 			d.writeSilent(b, s)
 		}
 	}
+	r.writeRounds(b, s)
 	fmt.Fprintf(b, "%s  %s\n", s.verdict(r.mood(), s.paint(bold, r.word())), visible(r.conclusion()))
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -81,6 +82,9 @@ func (r *Report) mood() spec.Verdict {
 
 func (r *Report) writeHead(b *strings.Builder, s Style) {
 	facts := fmt.Sprintf("%.1f s", float64(r.DurationMS)/1000)
+	if r.Rounds > 0 {
+		facts = several(r.Rounds, "round") + ", " + facts
+	}
 	if r.Seed != 0 {
 		facts = fmt.Sprintf("seed %d, %s", r.Seed, facts)
 	}
@@ -126,6 +130,9 @@ func (g group) write(b *strings.Builder, d Dialect, s Style) {
 		fmt.Fprintf(b, "  … and %d more\n", n)
 	}
 	g.writeLaws(b, laws, s)
+	if g.Flaky != nil {
+		labelled(b, "flaky", words(g.flips()))
+	}
 	labelled(b, "scenario", clip(words(g.Scenario+elsewhere(g.Elsewhere)), 300))
 	if g.Curl != "" { // in one piece: it is there to be copied
 		fmt.Fprintf(b, "  reproduce  %s\n", whole(visible(g.Curl)))

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"testing"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -32,7 +33,7 @@ func Declare(t Target, base func() *url.URL) {
 				parts[p.Scenario.Name] = p
 			}
 		})
-		for _, s := range Scenarios {
+		for _, s := range slices.Concat(Scenarios, t.ventures()) {
 			if !s.Applies(t.Dialect) || !t.wanted(s) {
 				continue
 			}

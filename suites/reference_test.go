@@ -46,7 +46,7 @@ func TestDeclare(t *testing.T) {
 	}
 	srv := httptest.NewServer(reference.New(d, reference.Scripted, reference.Config{}))
 	defer srv.Close()
-	suites.Declare(suites.Target{Dialect: d, Claims: []string{"all"}}, func() *url.URL {
+	suites.Declare(suites.Target{Dialect: d, Claims: []string{"all"}, Sequences: 3}, func() *url.URL {
 		u, err := url.Parse(srv.URL)
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		return u

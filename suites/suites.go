@@ -46,14 +46,16 @@ type Target struct {
 	Only    []string          // globs of check, requirement or scenario ids
 	Skip    []string
 
-	Timeout  time.Duration // how long an exchange may be silent
-	Parallel int           // how many scenarios are played at once
-	Seed     uint64
-	CA       *x509.CertPool
-	Insecure bool
-	MaxEvent int // bytes of one event
+	Sequences int           // how many sequences of steps are made up and played, too
+	Timeout   time.Duration // how long an exchange may be silent
+	Parallel  int           // how many scenarios are played at once
+	Seed      uint64
+	CA        *x509.CertPool
+	Insecure  bool
+	MaxEvent  int // bytes of one event
 
 	scripted bool
+	faults   map[string][]string // phrase → what can be wrong with its request
 }
 
 // A Part is one scenario as a target played it.
@@ -81,14 +83,18 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 	limit := make(chan struct{}, max(1, t.Parallel))
 	var wait sync.WaitGroup
 	var mu sync.Mutex
-	played := 0
-	play := func(i int) {
-		parts[i] = t.play(ctx, list[i], t.Seed+uint64(i)+1)
+	sequences := t.wantedSequences()
+	count, of := 0, len(list)+len(sequences)
+	played := func(name string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if played++; progress != nil {
-			progress(list[i].Name, played, len(list))
+		if count++; progress != nil {
+			progress(name, count, of)
 		}
+	}
+	play := func(i int) {
+		parts[i] = t.play(ctx, list[i], t.Seed+uint64(i)+1)
+		played(list[i].Name)
 	}
 	for i, s := range list {
 		if s.Alone {
@@ -101,10 +107,14 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 		})
 	}
 	wait.Wait()
+	t.listenAgain(ctx, parts)
 	for i, s := range list {
 		if s.Alone {
 			play(i)
 		}
+	}
+	if len(sequences) > 0 {
+		parts = t.sequences(ctx, sequences, parts, played)
 	}
 	return t.judge(parts), nil
 }
@@ -135,6 +145,9 @@ func (t *Target) Check() error {
 		if _, err := path.Match(glob, ""); err != nil {
 			return fmt.Errorf("%q is not a glob: %w", glob, err)
 		}
+	}
+	if t.Sequences < 0 || t.Sequences > MostSequences {
+		return fmt.Errorf("%d sequences: it is a number from 0 to %d", t.Sequences, MostSequences)
 	}
 	if t.Streams < 0 || t.Streams > mostStreams {
 		return fmt.Errorf("a limit of %d streams: it is a number from 1 to %d", t.Streams, mostStreams)
@@ -273,14 +286,15 @@ func (t *Target) probe(ctx context.Context) bool {
 func (t *Target) judge(parts []Part) []Part {
 	heard := make([]spec.Hearing, len(parts))
 	for i, p := range parts {
-		events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
-		heard[i] = spec.Run(t.duties(p.Scenario), events, nil)
+		if heard[i] = p.Hearing; len(heard[i].Results) == 0 { // else it was heard already
+			heard[i] = t.hearing(p)
+		}
 	}
 	// A target that never completed an exchange has broken every promise; where it is
-	// known what is wrong with it, that is enough to say.
+	// known which MUST it breaks, that is enough to say.
 	spoke := slices.ContainsFunc(heard, func(h spec.Hearing) bool { return h.Whole })
 	faulty := slices.ContainsFunc(heard, func(h spec.Hearing) bool {
-		return slices.ContainsFunc(h.Results, func(r spec.Result) bool { return len(r.Findings) > 0 })
+		return slices.ContainsFunc(h.Results, func(r spec.Result) bool { return r.Verdict == spec.Failed })
 	})
 	for i, h := range spec.SpeakFirst(heard) {
 		parts[i].Hearing = h
@@ -290,6 +304,12 @@ func (t *Target) judge(parts []Part) []Part {
 		}
 	}
 	return parts
+}
+
+// hearing holds one conversation to the duties.
+func (t *Target) hearing(p Part) spec.Hearing {
+	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
+	return spec.Run(t.duties(p.Scenario), events, nil)
 }
 
 func (t *Target) maxEvent() int {

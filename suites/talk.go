@@ -198,7 +198,7 @@ func (t *Talk) recorded() spec.Trace {
 		return x.Response.Status == 0 && x.Response.End == nil
 	})
 	t.trace.Scripted, t.trace.Streams = t.target.scripted, t.target.Streams
-	return t.trace
+	return clocked(t.trace)
 }
 
 // While sends a request during a stream, once some of it was heard, and hears the

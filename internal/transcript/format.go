@@ -14,7 +14,7 @@ import (
 )
 
 // Format writes a conversation down. Parse makes the same Trace of it: bodies and
-// fields byte for byte, times to the millisecond, ends by errors.Is; but for what is
+// fields byte for byte, times to the [Tick], ends by errors.Is; but for what is
 // kept secret (see the package comment). It takes one copy of the bodies.
 func Format(t *Transcript) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, size(t)))
@@ -22,7 +22,7 @@ func Format(t *Transcript) []byte {
 	writeComment(b, t, hide)
 	for i, x := range t.Trace.Exchanges {
 		fmt.Fprintf(b, "-- %d.request --\n", i+1)
-		if at := x.At.Round(time.Millisecond); at > 0 {
+		if at := x.At.Truncate(Tick); at > 0 {
 			fmt.Fprintf(b, "%s at %v\n", directive, at)
 		}
 		if slices.Contains(others, x.Request.Who) {

@@ -123,7 +123,7 @@ func differ(a, b spec.Trace) string {
 		x, y := a.Exchanges[i], b.Exchanges[i]
 		rx, ry := x.Response, y.Response
 		for what, same := range map[string]bool{
-			"at":      x.At.Round(time.Millisecond) == y.At,
+			"at":      x.At.Truncate(Tick) == y.At,
 			"who":     x.Request.Who == y.Request.Who,
 			"request": x.Request.Method == y.Request.Method && x.Request.Target == y.Request.Target && slices.Equal(x.Request.Header, y.Request.Header),
 			"asked":   bytes.Equal(x.Request.Body, y.Request.Body),
@@ -134,7 +134,7 @@ func differ(a, b spec.Trace) string {
 			"body":    bytes.Equal(rx.Body, ry.Body),
 			"end":     sameEnd(rx.End, ry.End),
 			"reads": slices.EqualFunc(rx.Reads, ry.Reads, func(a, b spec.Read) bool {
-				return a.End == b.End && a.At.Round(time.Millisecond) == b.At
+				return a.End == b.End && a.At.Truncate(Tick) == b.At
 			}),
 		} {
 			if !same {

@@ -12,6 +12,10 @@ import (
 // MaxFile bounds what is read of one file, in bytes.
 const MaxFile = 1 << 30
 
+// Tick is how exactly times are written down. It is cut to, never rounded: so what came
+// before a request comes before it still when times are added up.
+const Tick = time.Microsecond
+
 // A Transcript is one recorded conversation.
 type Transcript struct {
 	Name    string // the file, or whatever the caller calls it
@@ -89,13 +93,13 @@ func cuesOf(r spec.Response) []Cue {
 	return all
 }
 
-// arrivals are a response's reads, fit to be written down: times in milliseconds
+// arrivals are a response's reads, fit to be written down: times in whole ticks
 // that never go back, and ends that always go forward and reach the body's.
 func arrivals(r spec.Response) []spec.Read {
 	var out []spec.Read
 	end, clock := 0, time.Duration(0)
 	for i, read := range r.Reads {
-		read.End, read.At = min(read.End, len(r.Body)), read.At.Round(time.Millisecond)
+		read.End, read.At = min(read.End, len(r.Body)), read.At.Truncate(Tick)
 		if i == len(r.Reads)-1 {
 			read.End = len(r.Body)
 		}

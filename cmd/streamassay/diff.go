@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/internal/diff"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// embeddedName is how a command line calls the embedded reference.
+const embeddedName = "reference"
+
+// takes is how often each target is asked everything: what differs between two of its
+// own answers is volatile.
+const takes = 2
+
+// A differing is what diff was asked.
+type differing struct {
+	target
+	json             bool
+	headerA, headerB []string
+}
+
+func diffCommand(sh shell) *cobra.Command {
+	d := differing{target: target{Prompts: string(suites.Conformance), Parallel: 16, Repeat: 1, MaxEvent: dialect.MaxEvent}}
+	cmd := &cobra.Command{
+		Use:   "diff A B",
+		Short: "Say in what the answers of two targets, or two recordings, differ",
+		Long: `Say in what the answers of two targets differ: two base URLs, or one and "reference", the
+embedded one. Or in what two recordings differ: files, or folders such as run --transcripts
+writes; a folder that run --repeat wrote has several takes of each conversation.
+
+Both are asked the same, twice: what differs between two answers of one target (times,
+random words) is volatile and left out. Ids may be others, if each always stands for the
+same one of the other side, and a text may come in other pieces. Nothing is judged: which of
+the two is right, run says.
+
+Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
+		Example: `  streamassay diff http://127.0.0.1:8080 http://127.0.0.1:8081 --dialect agkit
+  streamassay diff reference http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T'
+  streamassay diff before after --json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usage("diff takes two things to compare: base URLs, %q, or files or folders of recordings", embeddedName)
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), sh, args[0], args[1]) },
+	}
+	f := cmd.Flags()
+	f.StringSliceVar(&d.Dialects, "dialect", nil, "the dialects they speak, NAME or NAME@VERSION")
+	f.StringArrayVar(&d.Headers, "header", nil, "`'Name: value'` sent with every request to both (repeatable); never shown anywhere")
+	f.StringArrayVar(&d.headerA, "header-a", nil, "likewise, to A alone")
+	f.StringArrayVar(&d.headerB, "header-b", nil, "likewise, to B alone")
+	f.StringArrayVar(&d.OtherHeaders, "other-header", nil, "`'Name: value'` of a second user (repeatable); never shown anywhere")
+	f.StringVar(&d.Prompts, "prompts", d.Prompts, "`conformance|natural`: ask in the prompts of docs/prompts.md, or in plain words")
+	f.StringSliceVar(&d.Lacks, "lacks", nil, "a `capability` that one of them does not have (repeatable)")
+	f.StringArrayVar(&d.Only, "only", nil, "`glob` of scenarios to compare (repeatable)")
+	f.StringArrayVar(&d.Skip, "skip", nil, "`glob` of scenarios to leave out (repeatable)")
+	f.StringVar(&d.Timeout, "timeout", "15s", "how long an exchange may be silent")
+	f.IntVar(&d.Parallel, "parallel", d.Parallel, "how many scenarios are played at once")
+	f.Uint64Var(&d.Seed, "seed", 0, "of all ids and random choices (0: another one each time)")
+	f.StringVar(&d.CA, "ca", "", "`FILE` of PEM certificates to trust")
+	f.BoolVar(&d.Insecure, "insecure", false, "trust any certificate")
+	f.BoolVar(&d.json, "json", false, "as JSON, for programs")
+	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("lacks", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// A heard side is what one target said, or one set of recordings holds: by dialect, and
+// in the order in which it was found.
+type heardSide struct {
+	dialects []string
+	talks    map[string][]diff.Talk
+}
+
+func (h *heardSide) add(dialect, name string, events []spec.Event) {
+	if h.talks == nil {
+		h.talks = map[string][]diff.Talk{}
+	}
+	if !slices.Contains(h.dialects, dialect) {
+		h.dialects = append(h.dialects, dialect)
+	}
+	list := h.talks[dialect]
+	i := slices.IndexFunc(list, func(t diff.Talk) bool { return t.Name == name })
+	if i < 0 {
+		i, list = len(list), append(list, diff.Talk{Name: name})
+	}
+	if events != nil {
+		list[i].Takes = append(list[i].Takes, events)
+	}
+	h.talks[dialect] = list
+}
+
+func (d differing) run(ctx context.Context, sh shell, a, b string) error {
+	report := &diff.Report{Tool: "streamassay", Version: version(), A: a, B: b}
+	var left, right heardSide
+	var err error
+	recordedA, recordedB := recorded(a), recorded(b)
+	switch {
+	case recordedA != recordedB:
+		return usage("%s is a recording and %s is none: compare two targets, or two recordings", first(recordedA, a, b), first(recordedA, b, a))
+	case recordedA:
+		if left, err = d.read(a); err != nil {
+			return err
+		}
+		if right, err = d.read(b); err != nil {
+			return err
+		}
+		left.meet(&right)
+	default:
+		if left, right, err = d.askBoth(ctx, sh, report); err != nil {
+			return err
+		}
+	}
+	report.Dialects, report.Only = compare(left, right)
+	report.Conclude()
+	d.hide(report)
+	write := report.WriteText
+	if d.json {
+		write = report.WriteJSON
+	}
+	if err := write(sh.out); err != nil {
+		return exitError{exitInternal, err.Error()}
+	}
+	if report.Exit != exitOK {
+		return exitError{code: report.Exit}
+	}
+	return nil
+}
+
+// recorded says that a word of the command line names recordings.
+func recorded(word string) bool {
+	_, err := os.Stat(word)
+	return word != embeddedName && err == nil
+}
+
+func first(yes bool, a, b string) string {
+	if yes {
+		return a
+	}
+	return b
+}
+
+// compare compares what both sides have.
+func compare(a, b heardSide) (all []diff.Dialect, only []string) {
+	all = []diff.Dialect{}
+	for _, name := range a.dialects {
+		of := diff.Dialect{Dialect: name, Conversations: []diff.Conversation{}}
+		for _, left := range a.talks[name] {
+			i := slices.IndexFunc(b.talks[name], func(t diff.Talk) bool { return t.Name == left.Name })
+			if i < 0 {
+				only = append(only, fmt.Sprintf("%s %s: only A has it", name, left.Name))
+				continue
+			}
+			of.Conversations = append(of.Conversations, diff.Compare(left, b.talks[name][i]))
+		}
+		all = append(all, of)
+	}
+	for _, name := range b.dialects {
+		for _, right := range b.talks[name] {
+			if !slices.ContainsFunc(a.talks[name], func(t diff.Talk) bool { return t.Name == right.Name }) {
+				only = append(only, fmt.Sprintf("%s %s: only B has it", name, right.Name))
+			}
+		}
+	}
+	return all, only
+}
+
+// hide takes the secrets of the command line out of what is shown.
+func (d differing) hide(r *diff.Report) {
+	t := d.target
+	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)
+	var pairs []string
+	for _, secret := range t.secrets() {
+		pairs = append(pairs, secret, "REDACTED")
+	}
+	hide := strings.NewReplacer(pairs...).Replace
+	for _, of := range r.Dialects {
+		for _, c := range of.Conversations {
+			for i := range c.Differences {
+				difference := &c.Differences[i]
+				difference.Asked = hide(difference.Asked)
+				for _, s := range []*diff.Side{difference.A, difference.B} {
+					if s != nil {
+						s.Facts = hide(s.Facts)
+					}
+				}
+				for k, f := range difference.Fields {
+					difference.Fields[k] = diff.Field{Name: f.Name, A: hide(f.A), B: hide(f.B)}
+				}
+			}
+		}
+	}
+}

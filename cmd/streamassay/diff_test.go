@@ -1,0 +1,131 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/internal/diff"
+)
+
+// A server is no different from another of its sort, though all of its ids are others.
+func TestDiffAlike(t *testing.T) {
+	srv := httptest.NewServer(rightServer(t, "agkit"))
+	defer srv.Close()
+	code, out, said := streamassay(t, t.TempDir(), "diff", "reference", srv.URL, "--dialect", "agkit", "--skip", "refusals", "--skip", "slow")
+	if code != exitOK || !strings.Contains(out, " 0 differences in 0 of them") || !strings.HasSuffix(out, "ALIKE  (exit 0)\n") {
+		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+	if strings.Contains(out, "volatile in text") {
+		t.Errorf("what a scripted agent was told to say is not volatile\n%s", out)
+	}
+}
+
+// What is different is shown side by side, and to programs.
+func TestDiffDifferent(t *testing.T) {
+	right := rightServer(t, "agkit")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.Header().Set("X-Token", r.Header.Get("X-Api-Key"))
+		right.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	args := []string{"diff", "reference", srv.URL, "--dialect", "agkit", "--only", "text", "--header-b", "X-Api-Key: secret-of-b", "--seed", "4"}
+	code, out, said := streamassay(t, t.TempDir(), args...)
+	if code != exitBroken || !strings.Contains(out, `│ retry-after: "7"`) || !strings.Contains(out, "seed 4\n") || !strings.HasSuffix(out, "DIFFERENT  (exit 1)\n") {
+		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+	code, out, _ = streamassay(t, t.TempDir(), append(args, "--json")...)
+	var r diff.Report
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	c := r.Dialects[0].Conversations
+	if code != exitBroken || r.Exit != exitBroken || r.A != "reference" || r.B != srv.URL || len(c) != 1 || len(c[0].Differences) != 1 ||
+		c[0].Differences[0].Fields[0] != (diff.Field{Name: "retry-after", A: "", B: "7"}) {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if strings.Contains(out, "secret-of-b") {
+		t.Error("the secret is in the report")
+	}
+}
+
+// Recordings are compared as targets are: other ids are none, another text is one.
+func TestDiffRecordings(t *testing.T) {
+	dir := t.TempDir()
+	for _, seed := range []string{"1", "2"} {
+		if code, out, said := streamassay(t, dir, "run", "--dialect", "agkit", "--only", "messages", "--only", "tool", "--transcripts", "take-"+seed, "--seed", seed); code != exitOK {
+			t.Fatalf("exit %d\n%s%s", code, out, said)
+		}
+	}
+	code, out, said := streamassay(t, dir, "diff", "take-1", "take-2")
+	if code != exitOK || !strings.Contains(out, "agkit@0.0.10: 2 conversations") {
+		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+	file := filepath.Join(dir, "take-2", "agkit@0.0.10", "messages.txtar")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := strings.Replace(string(text), `"o"`, `"y"`, 1)
+	if other == string(text) {
+		t.Fatalf("no piece of a text to change in\n%s", text)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "other.txtar"), []byte(other), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said = streamassay(t, dir, "diff", file, "other.txtar")
+	if code != exitBroken || !strings.Contains(out, `text: "one`) || !strings.Contains(out, `text: "yne`) {
+		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+	code, out, _ = streamassay(t, dir, "diff", "take-1", file)
+	if code != exitOK || !strings.Contains(out, "agkit@0.0.10 tool: only A has it") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// Where nothing can be compared, that is said, and it is not success.
+func TestDiffNothing(t *testing.T) {
+	srv := httptest.NewServer(http.NotFoundHandler())
+	gone := srv.URL
+	srv.Close()
+	code, out, _ := streamassay(t, t.TempDir(), "diff", "reference", gone, "--dialect", "agkit", "--only", "text", "--timeout", "2s")
+	if code != exitNothing || !strings.Contains(out, "NOTHING COMPARED") || !strings.Contains(out, "text (B ") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+}
+
+// Bad input is one line.
+func TestDiffBadInput(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "empty"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plain.sse"), []byte("data: {}\n\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ args, names string }{
+		{"diff", "two things"},
+		{"diff reference", "two things"},
+		{"diff reference 127.0.0.1:80 --dialect agkit", "127.0.0.1:80"},
+		{"diff reference http://127.0.0.1:1", "--dialect"},
+		{"diff reference http://127.0.0.1:1 --dialect nope", "nope"},
+		{"diff reference http://127.0.0.1:1 --dialect agkit --lacks nothing", "nothing"},
+		{"diff reference http://127.0.0.1:1 --dialect agkit --header-b NoColon", "--header"},
+		{"diff plain.sse reference --dialect agkit", "plain.sse is a recording"},
+		{"diff plain.sse plain.sse", "--dialect"},
+		{"diff empty empty", "no recordings"},
+		{"diff empty missing", "missing"},
+		{"run --repeat 0", "--repeat 0"},
+		{"run --repeat 99999", "--repeat 99999"},
+	} {
+		code, out, said := streamassay(t, dir, strings.Fields(c.args)...)
+		if code != exitUsage || out != "" || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.names) {
+			t.Errorf("%s: exit %d, %q, %q", c.args, code, out, said)
+		}
+	}
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+)
+
+// A foreigner is a server in another language, by somebody who had the documents of a
+// protocol and none of our code.
+type foreigner struct {
+	file    string // in testdata/foreign
+	dialect string
+	flags   []string // what it says of itself
+	ways    []way
+}
+
+// A way is one in which a foreigner breaks its protocol.
+type way struct {
+	name   string // what --break calls it
+	breaks string // the requirement that must fail
+	says   string // a regular expression: how the finding puts it
+	also   string // the requirements that rightly break with it
+}
+
+var foreigners = []foreigner{
+	{file: "agkit.py", dialect: "agkit@0.0.10", ways: []way{
+		{name: "half-of-large", breaks: "agkit.scripted.large", says: `^asked for 100000 bytes of text, it sent 50000$`},
+		{name: "quiet-failure", breaks: "agkit.scripted.error-mid", says: `^asked to fail in the middle, it ended like a success$`, also: "agkit.error.visible"},
+		{name: "runs-client-tool", breaks: "agkit.client-tool.no-server-result", says: `^the server answered call "call-\w+" of the client's tool paint$`},
+		// What is no JSON is not what was asked for; the check that says so judges what the answer to the result is, too.
+		{name: "python-arguments", breaks: "agkit.order.args-json", says: `^the arguments of call .* are "{'city': 'Paris'`,
+			also: "agkit.scripted.tool agkit.scripted.client-tool agkit.client-tool.continues"},
+		// With everybody's words in one history, what was said before may be somebody else's, too.
+		{name: "one-history", breaks: "agkit.conv.isolated", says: `^asked to say "nothing", it said "`, also: "agkit.conv.history agkit.scripted.recall"},
+		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^call "call-\w+" never ended$`, also: "agkit.order.result-after-end"},
+	}},
+	{file: "agentscope.py", dialect: "agentscope@1.1", ways: []way{
+		{name: "no-arguments", breaks: "agentscope.scripted.tool", says: `^asked for lookup with {"city":"Paris".*, it called lookup with {}$`},
+		{name: "fragments-unmarked", breaks: "agentscope.delta-flag", says: `/delta: value must be true$`},
+		{name: "one-message-of-two", breaks: "agentscope.scripted.messages", says: `^asked for the messages one and two, it sent \["onetwo"\]$`},
+		{name: "any-n", breaks: "agentscope.n-range", says: `^body /n: maximum: got 6, want 5; the answer is 200`, also: "agentscope.refusal-status"},
+		{name: "own-msg-id", breaks: "agentscope.msg-id", says: `^a piece of message "msg_\w+", which never appears$`, also: "agentscope.message-announced"},
+		{name: "numbers-start-again", breaks: "agentscope.sequence-increases", says: `^number 0 comes after 1$`, also: "agentscope.sequence-every"},
+	}},
+	{file: "agentscope_java.py", dialect: "agentscope-java@0.1", ways: []way{
+		// A content can name no announced message, and stand in none, where none is announced.
+		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^a piece of message "msg_[^"]+", which has not started$`,
+			also: "agentscope-java.content.msgid agentscope-java.content.in-message"},
+		{name: "pieces-unmarked", breaks: "agentscope-java.content.delta", says: `/delta: value must be true$`},
+		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^message.delta comes for content 0 of message .*, which was completed$`},
+		// What names its message by another name does not name it.
+		{name: "snake-case", breaks: "agentscope-java.names", says: `/(created_at|msg_id): `, also: "agentscope-java.content.msgid"},
+		// Where there is no error, there are no words either.
+		{name: "failure-without-error", breaks: "agentscope-java.err.object", says: `/error: is missing$`,
+			also: "agentscope-java.scripted.error agentscope-java.scripted.error-mid"},
+		{name: "another-id-at-end", breaks: "agentscope-java.resp.id", says: `^the run was called "response_.*", and is now "response_.*_end"$`},
+	}},
+	{file: "runs.py", dialect: "runs@2026-04",
+		flags: []string{
+			"--lacks", "attachments", "--lacks", "transcribe", "--stream-limit", "48",
+			"--header", "Authorization: Bearer ada", "--other-header", "Authorization: Bearer bob",
+		},
+		ways: []way{
+			// That nothing is accepted breaks whatever a request may carry.
+			{name: "wants-snake-case", breaks: "runs.create.endpoint", says: `^nothing is wrong with this request, and the answer is 422 `, also: `
+				runs.create.user-text-form runs.create.user-array-form runs.create.user-extras runs.create.assistant-accept
+				runs.create.toolcall-accept runs.create.system-accept runs.create.tool-accept runs.create.developer
+				runs.create.reasoning runs.create.activity runs.create.tools-optional runs.create.context-optional
+				runs.create.tool-def-accept runs.create.state-any runs.create.parent-run runs.create.mode-chat runs.create.mode-automation`},
+			{name: "cut-body", breaks: "runs.stream.whole", says: `^the body did not end properly: `},
+			{name: "half-of-large", breaks: "runs.scripted.large", says: `^asked for 100000 bytes of text, it sent 50000$`},
+			// What begins anew tells the event of the cursor as well.
+			{name: "deaf-to-cursor", breaks: "runs.resume.from-cursor", says: `^taken up at "\S+:7", it tells "\S+:6" from before$`, also: "runs.resume.exclusive"},
+			{name: "always-new", breaks: "runs.create.created-false", says: `^the second run on thread "\S+" says that it has made it$`},
+			// What is not refused is not refused in the words of the document either.
+			{name: "any-length-of-run-id", breaks: "runs.create.run-128", says: `^body /runId: maxLength: got 129, want 128; the answer is 202, `,
+				also: "runs.errors.code-run-input runs.errors.text-run"},
+		}},
+}
+
+// A server that keeps to its documents gives no finding whatever, whoever wrote it; one
+// that breaks them in one way fails for that, and for nothing else.
+func TestForeigners(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("DID NOT RUN: python3 is not installed (Debian: apt-get install python3): no server but our own was held to its protocol")
+	}
+	for _, f := range foreigners {
+		t.Run(f.dialect, func(t *testing.T) {
+			t.Parallel()
+			t.Run("whole", func(t *testing.T) { f.holds(t, f.play(t, python, "")) })
+			for _, w := range f.ways {
+				t.Run(w.name, func(t *testing.T) { w.fails(t, f.play(t, python, w.name)) })
+			}
+		})
+	}
+}
+
+// verdicts are what a report says in JSON.
+type verdicts struct {
+	Exit     int
+	Dialects []struct {
+		Requirements []struct{ ID, Verdict string }
+		Checks       []struct {
+			ID, Scenario string
+			Requirements []string
+			Findings     []struct{ Message, Requirement string }
+		}
+	}
+}
+
+// play starts the server and holds it to its dialect.
+func (f foreigner) play(t *testing.T, python, breakage string) (r verdicts) {
+	t.Helper()
+	dir := t.TempDir()
+	args := append([]string{"run", f.start(t, python, breakage), "--dialect", f.dialect, "--report", "json=r.json"}, f.flags...)
+	if breakage == "" { // silence breaks a promise
+		args = append(args, "--claim", "all")
+	}
+	_, out, said := streamassay(t, dir, args...)
+	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
+	if err != nil {
+		t.Fatal(err, out, said)
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// start starts the server, and says where it listens.
+func (f foreigner) start(t *testing.T, python, breakage string) (address string) {
+	t.Helper()
+	port := filepath.Join(t.TempDir(), "port")
+	cmd := exec.CommandContext(t.Context(), python, "-B", filepath.Join("testdata", "foreign", f.file), "--port-file", port)
+	if breakage != "" {
+		cmd.Args = append(cmd.Args, "--break", breakage)
+	}
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_ = cmd.Wait() // it is killed: the context of the test ends before what is cleaned up
+	}()
+	t.Cleanup(func() {
+		<-over
+		if strings.Contains(said.String(), "Traceback") {
+			t.Errorf("the server itself is at fault: %s", said.String())
+		}
+	})
+	gomega.NewWithT(t).Eventually(func() error {
+		data, err := os.ReadFile(port)
+		address = string(data)
+		return err
+	}).WithTimeout(20 * time.Second).Should(gomega.Succeed())
+	return address
+}
+
+// red are the requirements that a report calls broken.
+func red(r verdicts) (all []string) {
+	for _, d := range r.Dialects {
+		for _, q := range d.Requirements {
+			if slices.Contains([]string{"failed", "warned", "error"}, q.Verdict) {
+				all = append(all, q.ID)
+			}
+		}
+	}
+	return all
+}
+
+// holds says what is held against a server without fault, and whether it was put to each
+// of the tests that the others fail.
+func (f foreigner) holds(t *testing.T, r verdicts) {
+	t.Helper()
+	if r.Exit != exitOK || len(red(r)) > 0 {
+		t.Errorf("exit %d, and broken is %v", r.Exit, red(r))
+	}
+	for _, d := range r.Dialects {
+		for _, c := range d.Checks {
+			for _, found := range c.Findings {
+				t.Errorf("%s, %s: %s", c.ID, c.Scenario, found.Message)
+			}
+		}
+		for _, q := range d.Requirements {
+			tried := slices.ContainsFunc(f.ways, func(w way) bool { return w.breaks == q.ID })
+			if tried && q.Verdict != "passed" {
+				t.Errorf("%s is %s", q.ID, q.Verdict)
+			}
+		}
+	}
+}
+
+// fails holds a report against the way in which the server is broken.
+func (w way) fails(t *testing.T, r verdicts) {
+	t.Helper()
+	broken := red(r)
+	if r.Exit != exitBroken || !slices.Contains(broken, w.breaks) {
+		t.Errorf("exit %d, and broken is %v; it is %s that should be", r.Exit, broken, w.breaks)
+	}
+	for _, id := range broken {
+		if id != w.breaks && !slices.Contains(strings.Fields(w.also), id) {
+			t.Errorf("%s is broken as well", id)
+		}
+	}
+	says := regexp.MustCompile(w.says)
+	var messages []string
+	for _, d := range r.Dialects {
+		for _, c := range d.Checks {
+			for _, found := range c.Findings {
+				if slices.Contains(c.Requirements, w.breaks) && (found.Requirement == "" || found.Requirement == w.breaks) {
+					messages = append(messages, found.Message)
+				}
+			}
+		}
+	}
+	if !slices.ContainsFunc(messages, says.MatchString) {
+		t.Errorf("%s is broken, and no finding says %s: %q", w.breaks, w.says, messages)
+	}
+}

@@ -1,0 +1,147 @@
+// Package diff says in what two recordings of the same questions differ. It compares
+// neutral events, so it knows no dialect; it does not know where the recordings came from,
+// and it does not judge: which of the two is right, it cannot tell.
+package diff
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A Talk is one conversation as a target answered it, once or several times: what
+// differs between two answers of the same target is volatile, and never compared.
+type Talk struct {
+	Name  string
+	Takes [][]spec.Event // each in the order in which it was told
+}
+
+// A Conversation is what comparing two talks came to.
+type Conversation struct {
+	Name        string       `json:"name"`
+	Compared    bool         `json:"compared"`
+	Why         string       `json:"why,omitempty"` // it was not compared
+	Exchanges   int          `json:"exchanges"`     // that were compared
+	Events      int          `json:"events"`        // likewise
+	Differences []Difference `json:"differences"`
+	Dropped     int          `json:"dropped,omitempty"` // differences beyond [MostDifferences]
+	Volatile    []string     `json:"volatile"`          // what was left out: "message.delta text"
+	Notes       []string     `json:"notes,omitempty"`
+}
+
+// A Difference is one place where two answers part. A side that is nil has nothing there.
+type Difference struct {
+	Asked  string  `json:"asked"` // what is answered here, in words
+	A      *Side   `json:"a"`
+	B      *Side   `json:"b"`
+	Fields []Field `json:"fields,omitempty"` // where both have something
+}
+
+// A Side is what stands at a place.
+type Side struct {
+	Exchange int       `json:"exchange"` // of the conversation, from 0
+	Event    int       `json:"event"`    // of the exchange, from 0; -1: no frame
+	Kind     spec.Kind `json:"kind"`
+	Facts    string    `json:"facts"`
+}
+
+// A Field is one thing that is not the same on both sides; "" is absent.
+type Field struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// MostDifferences bounds what is kept of one conversation.
+const MostDifferences = 100
+
+// Compare says in what the first takes of two talks differ, apart from what their other
+// takes show to be volatile.
+func Compare(a, b Talk) Conversation {
+	c := Conversation{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
+	for _, side := range []struct {
+		name string
+		talk Talk
+	}{{"A", a}, {"B", b}} {
+		switch {
+		case len(side.talk.Takes) == 0:
+			c.Why = side.name + " was not asked"
+		case !answered(side.talk.Takes[0]):
+			c.Why = side.name + " never answered"
+		default:
+			continue
+		}
+		return c
+	}
+	moving := volatile{}
+	for _, t := range []Talk{a, b} {
+		for _, again := range t.Takes[1:] {
+			moving.learn(t.Takes[0], again)
+		}
+	}
+	m := newMatch(moving)
+	m.talks(split(a.Takes[0]), split(b.Takes[0]))
+	c.Exchanges, c.Events, c.Notes = m.exchanges, m.events, m.notes
+	c.Compared = m.exchanges > 0
+	if !c.Compared {
+		c.Why = "they were asked nothing alike"
+	}
+	if c.Differences = append(c.Differences, m.found...); len(c.Differences) > MostDifferences {
+		c.Dropped = len(c.Differences) - MostDifferences
+		c.Differences = c.Differences[:MostDifferences]
+	}
+	c.Volatile = append(c.Volatile, moving.sorted()...)
+	return c
+}
+
+func answered(events []spec.Event) bool {
+	return slices.ContainsFunc(events, func(e spec.Event) bool { return e.Kind == spec.Answered && e.HTTP != 0 })
+}
+
+// A volatile set names what differs between two answers of one target: "KIND FIELD", or
+// "KIND *" for events that are not always there.
+type volatile map[string]bool
+
+func (v volatile) learn(a, b []spec.Event) {
+	m := newMatch(volatile{})
+	m.talks(split(a), split(b))
+	for _, d := range m.found {
+		switch {
+		case d.A == nil:
+			v[string(d.B.Kind)+" *"] = true
+		case d.B == nil:
+			v[string(d.A.Kind)+" *"] = true
+		default:
+			for _, f := range d.Fields {
+				v[string(d.A.Kind)+" "+f.Name], v[string(d.B.Kind)+" "+f.Name] = true, true
+			}
+		}
+	}
+}
+
+func (v volatile) sorted() (all []string) {
+	for name := range v {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// asked says what an exchange asked for, for people.
+func (x exchange) asked() string {
+	s := x.ask.Op
+	if s == "" {
+		s = "a request that the document does not know"
+	}
+	if text, ok := x.ask.Prompt(); ok && text != "" {
+		s += fmt.Sprintf(" %.60q", text)
+	}
+	if len(x.ask.Broken) > 0 {
+		s += " (" + x.ask.Broken[0].Where + " broken)"
+	}
+	if x.ask.Who != spec.TheUser {
+		s += " as " + string(x.ask.Who)
+	}
+	return s
+}

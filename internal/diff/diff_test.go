@@ -1,0 +1,219 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// answer is an exchange of one run, told by the events given.
+func answer(nth int, events ...spec.Event) []spec.Event {
+	run := fmt.Sprintf("run-%d", nth)
+	all := []spec.Event{{Kind: spec.Asked, Nth: -1, Op: "POST /runs", Run: run, Thread: "t", Parts: []spec.Event{{Kind: spec.AskUser, Text: "hello"}}}}
+	all = append(all, spec.Event{Kind: spec.Answered, Nth: -1, HTTP: 200, Media: spec.EventStream, Header: spec.Header{{Name: "content-type", Value: "text/event-stream;charset=utf-8"}, {Name: "Date", Value: "today"}}})
+	for i, e := range events {
+		e.Nth = i
+		all = append(all, e)
+	}
+	if len(events) == 0 || all[len(all)-1].Kind != spec.Closed {
+		all = append(all, spec.Event{Kind: spec.Closed, Nth: -1})
+	}
+	for i := range all {
+		all[i].Exchange = nth
+	}
+	return all
+}
+
+func start(id string) spec.Event {
+	return spec.Event{Kind: spec.MessageStart, Message: id, Role: "assistant"}
+}
+
+func delta(id, text string) spec.Event {
+	return spec.Event{Kind: spec.MessageDelta, Message: id, Text: text}
+}
+
+func closes(id string) spec.Event { return spec.Event{Kind: spec.MessageEnd, Message: id} }
+
+// said is a plain answer.
+func said(id, text string) []spec.Event {
+	return []spec.Event{{Kind: spec.RunStart, Run: "r" + id, Created: "2026-01-0" + id}, start(id), delta(id, text), closes(id), {Kind: spec.RunEnd, Run: "r" + id}}
+}
+
+func seen(c Conversation) string {
+	var all []string
+	for _, d := range c.Differences {
+		switch {
+		case d.B == nil:
+			all = append(all, "only A "+string(d.A.Kind))
+		case d.A == nil:
+			all = append(all, "only B "+string(d.B.Kind))
+		}
+		for _, f := range d.Fields {
+			all = append(all, fmt.Sprintf("%s %s: %s | %s", d.A.Kind, f.Name, f.A, f.B))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+func TestCompare(t *testing.T) {
+	cut := func(events ...spec.Event) []spec.Event {
+		return answer(0, append(events, spec.Event{Kind: spec.Closed, Err: spec.ErrLeft})...)
+	}
+	for _, c := range []struct {
+		name string
+		a, b []spec.Event
+		want string // what differs
+	}{
+		{"the same", answer(0, said("1", "hello")...), answer(0, said("1", "hello")...), ""},
+		{"other ids and times", answer(0, said("1", "hello")...), answer(0, said("2", "hello")...), ""},
+		{"other pieces", answer(0, start("1"), delta("1", "hel"), delta("1", "lo"), closes("1")), answer(0, start("1"), delta("1", "hello"), closes("1")), ""},
+		{"another text", answer(0, said("1", "hello")...), answer(0, said("1", "hallo")...), "message.delta text: hello | hallo"},
+		{"an id for two", answer(0, start("1"), closes("1"), start("2"), closes("2")), answer(0, start("1"), closes("1"), start("1"), closes("1")),
+			"message.start message: 2 | 1\nmessage.end message: 2 | 1"},
+		{"an id that is none", answer(0, start("1"), delta("1", "a")), answer(0, start("1"), delta("3", "a")), "message.delta message: 1 | 3"},
+		{"no time", answer(0, spec.Event{Kind: spec.RunStart, Created: "1"}), answer(0, spec.Event{Kind: spec.RunStart}), "run.start created: 1 | "},
+		{"an event less", answer(0, said("1", "x")...), answer(0, start("1"), delta("1", "x"), closes("1"), spec.Event{Kind: spec.RunEnd}), "only A run.start\nrun.end run: r1 | "},
+		{"an event more", answer(0, start("1"), closes("1")), answer(0, start("1"), closes("1"), start("2"), closes("2")), "only B message.start\nonly B message.end"},
+		{"another order", answer(0, spec.Event{Kind: spec.StepStart}, start("1")), answer(0, start("1"), spec.Event{Kind: spec.StepStart}), "only A step.start\nonly B step.start"},
+		{"another end", answer(0, start("1"), spec.Event{Kind: spec.RunEnd}), answer(0, start("1"), spec.Event{Kind: spec.RunError, Code: "boom"}), "run.end kind: run.end | run.error\nrun.end code:  | boom"},
+		{"cut off", answer(0, start("1")), answer(0, start("1"), spec.Event{Kind: spec.Closed, Err: spec.ErrCut}), "http.close end: whole | " + spec.ErrCut.Error()},
+		{"JSON in another order", answer(0, spec.Event{Kind: spec.ToolResult, Text: `{"a":1,"b":2}`}), answer(0, spec.Event{Kind: spec.ToolResult, Text: `{"b": 2, "a": 1}`}), ""},
+		{"comments", answer(0, start("1"), spec.Event{Kind: spec.Comment, Text: "ping"}), answer(0, start("1")), ""},
+		{"left at another place of the text", cut(start("1"), delta("1", "he")), cut(start("1"), delta("1", "hell"), closes("1")), ""},
+		{"left after another text", cut(start("1"), delta("1", "he")), cut(start("1"), delta("1", "ho")), "message.delta text: he | ho"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := Compare(Talk{c.name, [][]spec.Event{c.a}}, Talk{c.name, [][]spec.Event{c.b}})
+			if !got.Compared || seen(got) != c.want {
+				t.Errorf("compared: %v (%s)\n%s\nwanted\n%s", got.Compared, got.Why, seen(got), c.want)
+			}
+			back := Compare(Talk{c.name, [][]spec.Event{c.b}}, Talk{c.name, [][]spec.Event{c.a}})
+			if len(back.Differences) != len(got.Differences) {
+				t.Errorf("%d differences, and %d the other way round", len(got.Differences), len(back.Differences))
+			}
+		})
+	}
+}
+
+// Status and headers count, as far as they say something to a client.
+func TestHeads(t *testing.T) {
+	a, b := answer(0), answer(0)
+	b[1].HTTP, b[1].Media = 404, "text/html"
+	b[1].Header = spec.Header{{Name: "Content-Type", Value: "text/html"}, {Name: "Date", Value: "tomorrow"}}
+	got := seen(Compare(Talk{"", [][]spec.Event{a}}, Talk{"", [][]spec.Event{b}}))
+	want := "http.response http: 200 | 404\nhttp.response content-type: text/event-stream; charset=utf-8 | text/html"
+	if got != want {
+		t.Errorf("%s\nwanted\n%s", got, want)
+	}
+}
+
+// What one target answers differently when it is asked again is no difference between
+// two.
+func TestVolatile(t *testing.T) {
+	a := Talk{"", [][]spec.Event{answer(0, said("1", "it is 10:01")...), answer(0, said("2", "it is 10:02")...)}}
+	b := Talk{"", [][]spec.Event{answer(0, said("1", "it is 10:03")...), answer(0, said("2", "it is 10:04")...)}}
+	got := Compare(a, b)
+	if seen(got) != "" || !slices.Equal(got.Volatile, []string{"message.delta text"}) {
+		t.Errorf("%s, volatile %q", seen(got), got.Volatile)
+	}
+	b.Takes[0] = b.Takes[0][:len(b.Takes[0])-2] // it does not end
+	if got := seen(Compare(a, Talk{"", b.Takes[:1]})); !strings.Contains(got, "only A run.end") {
+		t.Errorf("what is not volatile was left out, too: %q", got)
+	}
+}
+
+// Nothing can be said of a target that does not answer.
+func TestNothing(t *testing.T) {
+	mute := answer(0)
+	mute[1] = spec.Event{Kind: spec.Answered, Nth: -1, Err: spec.ErrReset}
+	for _, takes := range [][][]spec.Event{nil, {mute}} {
+		c := Compare(Talk{"", [][]spec.Event{answer(0)}}, Talk{"", takes})
+		r := Report{Dialects: []Dialect{{Conversations: []Conversation{c}}}}
+		if r.Conclude(); c.Compared || c.Why == "" || r.Exit != ExitNothing {
+			t.Errorf("compared: %v, why: %q, exit %d", c.Compared, c.Why, r.Exit)
+		}
+	}
+}
+
+// Exchanges that an earlier answer led to are noted; a question that only one was asked
+// is a difference.
+func TestExchanges(t *testing.T) {
+	one := answer(0, said("1", "x")...)
+	more := slices.Concat(one, answer(1, said("1", "x")...))
+	c := Compare(Talk{"", [][]spec.Event{one}}, Talk{"", [][]spec.Event{more}})
+	if len(c.Differences) != 0 || len(c.Notes) != 1 || c.Exchanges != 1 {
+		t.Errorf("%s, notes %q, %d exchanges", seen(c), c.Notes, c.Exchanges)
+	}
+	more[len(one)].Op = "POST /cancel"
+	if got := seen(Compare(Talk{"", [][]spec.Event{one}}, Talk{"", [][]spec.Event{more}})); got != "only B http.request" {
+		t.Error(got)
+	}
+}
+
+func TestAlign(t *testing.T) {
+	same := func(a, b string) func(i, j int) int {
+		return func(i, j int) int {
+			if a[i] == b[j] {
+				return 1
+			}
+			return 0
+		}
+	}
+	for _, c := range []struct {
+		a, b string
+		want int // pairs: the length of the longest common subsequence
+	}{{"", "", 0}, {"abc", "", 0}, {"abc", "abc", 3}, {"abcbdab", "bdcaba", 4}, {"xaxbx", "ab", 2}, {"ab", "ba", 1}} {
+		pairs := 0
+		i, j := 0, 0
+		for _, p := range align(len(c.a), len(c.b), same(c.a, c.b)) {
+			if p.a >= 0 && p.b >= 0 {
+				pairs++
+			}
+			if p.a >= 0 {
+				if p.a != i {
+					t.Errorf("%s %s: place %d of A comes at %d", c.a, c.b, p.a, i)
+				}
+				i++
+			}
+			if p.b >= 0 {
+				if p.b != j {
+					t.Errorf("%s %s: place %d of B comes at %d", c.a, c.b, p.b, j)
+				}
+				j++
+			}
+		}
+		if pairs != c.want || i != len(c.a) || j != len(c.b) {
+			t.Errorf("%s %s: %d pairs, not %d; %d and %d places told", c.a, c.b, pairs, c.want, i, j)
+		}
+	}
+	if got := len(align(3000, 3000, func(i, j int) int { return 1 })); got != 3000 {
+		t.Errorf("too much for a table: %d pairs", got)
+	}
+}
+
+// Side by side, with nothing in it that could do something to a terminal.
+func TestText(t *testing.T) {
+	c := Compare(Talk{"text", [][]spec.Event{answer(0, said("1", "hello \x1b[2J"+strings.Repeat("x", 2000))...)}}, Talk{"text", [][]spec.Event{answer(0, said("1", "hello you")[:4]...)}})
+	r := Report{A: "one", B: "two\x1b", Dialects: []Dialect{{Dialect: "talk@2", Conversations: []Conversation{c}}}}
+	r.Conclude()
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"A  one\n", "text  talk@2\n", `exchange 0: POST /runs "hello"`, "  ~ message.delta (event 2)", `│ text: "hello you"`, "  < run.end", "DIFFERENT  (exit 1)", "2 differences in 1 of them"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, &b)
+		}
+	}
+	if strings.Contains(b.String(), "\x1b") {
+		t.Error("an escape character reached the terminal")
+	}
+	for l := range strings.Lines(b.String()) {
+		if n := len([]rune(l)); n > 140 {
+			t.Errorf("a line of %d characters: %s", n, l)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package suites
+
+import (
+	"context"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// byTheClock are the rules that a busy machine can make any target break, and what
+// scenario is led for them: who listens late hears at once what was said in time.
+var byTheClock = map[string]*spec.Check{"slow": rules.Flushes}
+
+// mostLate is how often a scenario is played again before the clock is believed.
+const mostLate = 4
+
+// aside is how far apart the seeds of two attempts are.
+const aside = 1 << 16
+
+// listenAgain plays again, when nothing else of the target is being played, what the clock
+// speaks against: it is held against the target only if it is so every time.
+func (t *Target) listenAgain(ctx context.Context, parts []Part) {
+	for i := range parts {
+		rule, timed := byTheClock[parts[i].Scenario.Name]
+		for n := uint64(1); timed && n <= mostLate && t.late(parts[i], rule) && ctx.Err() == nil; n++ {
+			parts[i] = t.play(ctx, parts[i].Scenario, t.Seed+uint64(i)+1+n*aside)
+		}
+	}
+}
+
+// late says that a rule about time does not hold, or found nothing to judge in a telling
+// that was whole: what was produced before anybody listened is found at once.
+func (t *Target) late(p Part, rule *spec.Check) bool {
+	if p.Err != nil || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
+		return false
+	}
+	duty := spec.Duties{List: []spec.Duty{{Check: rule, Laws: []spec.Requirement{{Level: spec.Must}}}}}
+	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
+	heard := spec.Run(duty, events, nil)
+	verdict := heard.Results[0].Verdict
+	return verdict == spec.Failed || verdict == spec.Silent && heard.Whole
+}

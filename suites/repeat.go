@@ -1,0 +1,101 @@
+package suites
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// MostDifferences bounds what [Again] tells of one target.
+const MostDifferences = 20
+
+// Again judges parts that [Hear] has judged once more, each from what read makes of its
+// conversation, and says what came out differently: the same bytes have to give the same
+// verdicts, or the harness itself is flaky. The error says what could not be read.
+func Again(t Target, parts []Part, read func(Part) (spec.Trace, error)) (differences []string, err error) {
+	if err := t.Check(); err != nil {
+		return nil, err
+	}
+	again := make([]Part, len(parts))
+	for i, p := range parts {
+		again[i] = Part{Scenario: p.Scenario, Dialect: p.Dialect, Err: p.Err}
+		t.scripted = t.scripted || p.Trace.Scripted
+		if len(p.Trace.Exchanges) == 0 { // nobody has recorded it
+			continue
+		}
+		if again[i].Trace, err = read(p); err != nil {
+			return nil, fmt.Errorf("what was recorded of %s %s cannot be read: %w", p.Dialect.Name, p.Scenario.Name, err)
+		}
+	}
+	again = t.judge(again)
+	for i, p := range parts {
+		for _, d := range unlike(p.Hearing, again[i].Hearing) {
+			differences = append(differences, fmt.Sprintf("%s %s: %s", p.Dialect.Name, p.Scenario.Name, d))
+		}
+	}
+	if more := len(differences) - MostDifferences; more > 0 {
+		differences = append(differences[:MostDifferences], fmt.Sprintf("… and %d more", more))
+	}
+	return differences, nil
+}
+
+// unlike says in what two hearings of one conversation differ.
+func unlike(a, b spec.Hearing) (all []string) {
+	if a.Whole != b.Whole {
+		all = append(all, fmt.Sprintf("an exchange was whole: %v when it was recorded, %v from its bytes", a.Whole, b.Whole))
+	}
+	if len(a.Results) != len(b.Results) {
+		return append(all, fmt.Sprintf("%d checks when it was recorded, %d from its bytes", len(a.Results), len(b.Results)))
+	}
+	for i, r := range a.Results {
+		if was, is := outcome(r), outcome(b.Results[i]); was != is {
+			all = append(all, fmt.Sprintf("%s: %s when it was recorded, %s from its bytes", r.Duty.Check.ID, was, is))
+			continue
+		}
+		for _, law := range r.Duty.Laws {
+			if was, is := r.On(law), b.Results[i].On(law); was != is {
+				all = append(all, fmt.Sprintf("%s on %s: %s when it was recorded, %s from its bytes", r.Duty.Check.ID, law.ID, was, is))
+			}
+		}
+	}
+	return all
+}
+
+// outcome is a result in a line: all that a report says of it.
+func outcome(r spec.Result) string {
+	s := fmt.Sprintf("%s of %d judgements", r.Verdict, r.Judged)
+	for i, f := range r.Findings {
+		if i == mostTold {
+			s += fmt.Sprintf("; %d findings in all", len(r.Findings)+r.Dropped)
+			break
+		}
+		s += fmt.Sprintf("; exchange %d, line %d: %.200s", f.Event.Exchange, f.Event.Line, f.Message)
+	}
+	if r.Note != "" {
+		s += "; " + r.Note
+	}
+	return s
+}
+
+// mostTold is how many findings of a result are compared word for word.
+const mostTold = 3
+
+// tick is how exactly a recording holds times.
+const tick = time.Microsecond
+
+// clocked is a trace with the times that a recording can hold, cut and not rounded: what
+// came before a request comes before it still when times are added up. So the verdict on
+// a conversation is the one that its recording gets.
+func clocked(t spec.Trace) spec.Trace {
+	for i := range t.Exchanges {
+		x := &t.Exchanges[i]
+		x.At = x.At.Truncate(tick)
+		x.Response.Reads = slices.Clone(x.Response.Reads)
+		for k := range x.Response.Reads {
+			x.Response.Reads[k].At = x.Response.Reads[k].At.Truncate(tick)
+		}
+	}
+	return t
+}

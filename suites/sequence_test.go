@@ -1,0 +1,204 @@
+package suites_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reference/identity"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// wander plays sequences against a handler, and gives the parts that are no scenario's.
+func wander(t *testing.T, h http.Handler, d *dialect.Dialect, adjust func(*suites.Target)) (all, sequences []suites.Part) {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	base, err := url.Parse(srv.URL + d.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := suites.Target{Dialect: d, Base: base, Claims: []string{"scripted"}, Sequences: 30, Seed: 1, Only: []string{"sequence-*"}}
+	target.Header, target.Other = bearer("token-of-ann"), bearer("token-of-bob")
+	adjust(&target)
+	parts, err := suites.Hear(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		if strings.HasPrefix(p.Scenario.Name, "sequence-") {
+			sequences = append(sequences, p)
+		}
+	}
+	return parts, sequences
+}
+
+// upright is the reference with two users.
+func upright(t *testing.T, d *dialect.Dialect) http.Handler {
+	t.Helper()
+	return reference.New(d, reference.Scripted, reference.Config{Users: twoUsers(t)})
+}
+
+func twoUsers(t *testing.T) *identity.Tokens {
+	t.Helper()
+	users := &identity.Tokens{}
+	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
+		if err := users.Add(pair); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return users
+}
+
+// complaints are the findings of a part, by check and requirement.
+func complaints(p suites.Part) (all []string) {
+	for _, r := range p.Hearing.Results {
+		for _, f := range r.Findings {
+			all = append(all, fmt.Sprint(r.Duty.Check.ID, " ", r.Duty.Law(f).ID))
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// The reference and the mock keep what they are held to, whatever comes after what.
+func TestSequencesReference(t *testing.T) {
+	servers := map[string]func(*testing.T, *dialect.Dialect) http.Handler{"reference": upright, "mock": mocked}
+	for _, name := range dialect.Names() {
+		for of, server := range servers {
+			t.Run(name+"/"+of, func(t *testing.T) {
+				t.Parallel()
+				d, err := dialect.Named(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, played := wander(t, server(t, d), d, func(*suites.Target) {})
+				if len(played) != 30 {
+					t.Fatalf("%d sequences were played", len(played))
+				}
+				faultless(t, played)
+			})
+		}
+	}
+}
+
+// mocked is the mock with two users.
+func mocked(t *testing.T, d *dialect.Dialect) http.Handler {
+	t.Helper()
+	m, err := mockserver.New(mockserver.Config{Dialects: []*dialect.Dialect{d}, Server: reference.Config{Users: twoUsers(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := m.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return m
+}
+
+// faultless wants parts in which much was judged, and nothing found.
+func faultless(t *testing.T, played []suites.Part) {
+	t.Helper()
+	judged, exchanges := 0, 0
+	for _, p := range played {
+		if p.Err != nil {
+			t.Errorf("%s: %v", p.Scenario.Name, p.Err)
+		}
+		exchanges += len(p.Trace.Exchanges)
+		for _, r := range p.Hearing.Results {
+			if judged += r.Judged; r.Verdict > spec.Passed {
+				t.Errorf("%s: %s: %s %v\n%s", p.Scenario.Name, p.Scenario.Doc, r.Duty.Check.ID, r.Verdict, findings(r))
+			}
+		}
+	}
+	t.Logf("%d exchanges, %d judgements", exchanges, judged)
+	if exchanges < 100 || judged < 1000 {
+		t.Errorf("only %d judgements in %d exchanges", judged, exchanges)
+	}
+}
+
+// The same seed asks the same in the same order; another asks something else. Which
+// others are played does not matter.
+func TestSequencesSeed(t *testing.T) {
+	d, err := dialect.Named("agentscope@1.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(seed uint64, only ...string) (said []string) {
+		_, played := wander(t, upright(t, d), d, func(target *suites.Target) {
+			target.Sequences, target.Seed, target.Only = 6, seed, only
+			target.Lacks = []string{"client-tool"} // what a server calls its calls it makes up anew
+		})
+		for _, p := range played {
+			said = append(said, p.Scenario.Name+": "+p.Scenario.Doc)
+			for _, x := range p.Trace.Exchanges {
+				said = append(said, fmt.Sprintf("%s %s %s", x.Request.Method, x.Request.Target, x.Request.Body))
+			}
+		}
+		return said
+	}
+	first := ask(1, "sequence-*")
+	if again := ask(1, "sequence-*"); !slices.Equal(first, again) {
+		t.Errorf("the same seed asked\n%s\nand then\n%s", strings.Join(first, "\n"), strings.Join(again, "\n"))
+	}
+	if other := ask(2, "sequence-*"); slices.Equal(first, other) {
+		t.Error("another seed asks the same")
+	}
+	one := ask(1, "sequence-4")
+	if len(one) < 2 || !strings.Contains(strings.Join(first, "\n"), strings.Join(one, "\n")) {
+		t.Errorf("by itself, sequence-4 asks\n%s", strings.Join(one, "\n"))
+	}
+}
+
+// What a target lacks is not asked for, nor what is not selected.
+func TestSequencesRespect(t *testing.T) {
+	d, err := dialect.Named("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(adjust func(*suites.Target)) (said string, n int) {
+		_, played := wander(t, upright(t, d), d, func(target *suites.Target) {
+			target.Sequences = 8
+			adjust(target)
+		})
+		for _, p := range played {
+			said += p.Scenario.Doc + "\n"
+		}
+		return said, len(played)
+	}
+	lacking, _ := ask(func(t *suites.Target) {
+		t.Lacks, t.Other = []string{"cancel", "attachments", "history", "resume", "refusals"}, nil
+	})
+	for _, word := range []string{"cancel", "image", "history", "again", "fault", "another user"} {
+		if strings.Contains(lacking, word) {
+			t.Errorf("asked for %q of a target that lacks it:\n%s", word, lacking)
+		}
+	}
+	if _, n := ask(func(t *suites.Target) { t.Skip = []string{"sequence-[1-3]"} }); n != 5 {
+		t.Errorf("3 of 8 are skipped, and %d are played", n)
+	}
+	if _, n := ask(func(t *suites.Target) { t.Only = []string{"text"} }); n != 0 {
+		t.Errorf("%d sequences are played, and none is selected", n)
+	}
+	if _, n := ask(func(t *suites.Target) { t.Sequences = 0; t.Only = nil; t.Skip = []string{"[!t]*"} }); n != 0 {
+		t.Errorf("%d sequences are played, and nobody wanted any", n)
+	}
+}
+
+func findings(r spec.Result) string {
+	var b strings.Builder
+	for _, f := range r.Findings {
+		fmt.Fprintf(&b, "  exchange %d: %s (%s)\n", f.Event.Exchange, f.Message, r.Duty.Law(f).ID)
+	}
+	return b.String() + r.Note
+}
