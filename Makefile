@@ -36,6 +36,12 @@ bench: build ## the figures of speed and size
 	./scripts/bench-serve.sh
 	./scripts/bench-mock.sh
 
+mutants: ## prove that every check can fail: the suite against servers that are wrong in one place each
+	go run ./cmd/streamassay mutants --check docs
+
+steady: build ## two hundred rounds against the reference on a busy machine: how many verdicts flipped
+	./scripts/steady.sh
+
 vary: ## the suite against a hundred legal variations of the mock
 	VARY_SEEDS=100 go test ./mockserver -run TestSuiteVaried
 
@@ -51,4 +57,4 @@ fuzz: ## a minute of fuzzing for each reader of foreign bytes
 	go test -run XXX -fuzz FuzzName -fuzztime 60s ./reference/files
 	go test -run XXX -fuzz FuzzLoad -fuzztime 60s ./mockserver/script
 
-.PHONY: help build test race check docs run real bench vary clients fuzz
+.PHONY: help build test race check docs run real bench mutants steady vary clients fuzz

@@ -24,8 +24,10 @@ var may = map[string]struct {
 	because string
 }{
 	"spec":                {nil, "the vocabulary is shared by all, so it may depend on none"},
+	"spec/coverage":       {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml"}, "it accounts for lines of documents; what is asked and judged is not its business"},
 	"spec/rules":          {[]string{"spec"}, "a rule that could ask for the dialect would be tuned to it"},
 	"spec/dialect":        {[]string{"spec", "internal/sse", "github.com/santhosh-tekuri/jsonschema", "github.com/goccy/go-yaml", "golang.org/x/text"}, "it reads documents; it neither judges nor talks"},
+	"internal/diff":       {[]string{"spec"}, "it compares what was told; which of the two is right is not its business"},
 	"internal/near":       {nil, "it compares words"},
 	"internal/sse":        {nil, "bytes and frames; what they say is not its business"},
 	"internal/transcript": {[]string{"spec", "golang.org/x/tools"}, "a recording names its dialect, it does not read it"},
@@ -43,15 +45,16 @@ var may = map[string]struct {
 	"mockserver/control":  {[]string{"spec", "spec/dialect", "mockserver", "mockserver/fault", "mockserver/journal", "mockserver/pace", "mockserver/script", "github.com/goccy/go-yaml"}, "it shows and sets what the mock lets it; it serves no protocol"},
 	"mockserver/fault":    {[]string{"spec", "internal/near"}, "a fault spoils events and bytes; whose they are, and who asked for it, is not its business"},
 	"mockserver/journal":  {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml", "github.com/goccy/go-yaml/parser"}, "it keeps what went by; scripts, and what frames mean, are not its business"},
+	"mockserver/mutant":   {[]string{"mockserver", "mockserver/fault", "mockserver/script", "reference", "reference/identity", "spec", "spec/dialect", "spec/rules", "suites"}, "it makes servers that are wrong in one place, and lets the suite judge them"},
 	"mockserver/pace":     {nil, "when pieces are due does not depend on what they say"},
 	"mockserver/vary":     {[]string{"spec", "spec/dialect", "github.com/goccy/go-yaml"}, "what a document leaves open stands in the document; it knows no server"},
 	"reports":             {[]string{"spec", "golang.org/x/term"}, "a report shows what was concluded"},
 	"suites":              {[]string{"spec", "spec/dialect", "spec/rules", "internal/wire", "github.com/onsi/ginkgo"}, "stimulus; the only package that sees ginkgo"},
 	"mockserver/script":   {[]string{"internal/near", "spec", "spec/dialect", "reference", "mockserver/fault", "mockserver/pace", "github.com/goccy/go-yaml"}, "it decides what is said; serving, judging and waiting are others' business"},
-	"cmd/streamassay": {[]string{"spec", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/transcript", "internal/wire",
+	"cmd/streamassay": {[]string{"spec", "spec/coverage", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/diff", "internal/transcript", "internal/wire",
 		"github.com/onsi/ginkgo", "github.com/spf13/cobra", "github.com/goccy/go-yaml", "golang.org/x/term",
 		"reference/front", "reference/identity", "reference/meter", "reference/model", "reference/speech", "reference/state", "reference/files", "github.com/spf13/pflag",
-		"mockserver", "mockserver/control", "mockserver/fault", "mockserver/journal", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},
+		"mockserver", "mockserver/control", "mockserver/fault", "mockserver/journal", "mockserver/mutant", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},
 }
 
 func TestImports(t *testing.T) {

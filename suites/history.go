@@ -99,7 +99,9 @@ func (t *Talk) complete(page spec.Event) bool {
 	images := 0
 	for _, m := range page.Parts {
 		held[m.Kind] += squeezed(m.Text)
-		images += len(m.Parts)
+		if m.Kind == spec.ToldUser { // where images belong that the user sent
+			images += len(m.Parts)
+		}
 	}
 	var ask spec.Event
 	answer := ""

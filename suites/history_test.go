@@ -183,7 +183,7 @@ func recall(t *testing.T, a *archive) (found string, silent []string) {
 // with conversations, and drawings of nothing.
 const (
 	unseen    = "history.suggested history.attachments history.ui-schema history.attachments-user history.empty-user history.before-malformed"
-	unseenOld = "history.empty-user history.before-malformed history.ui-version history.ui-locale history.ui-status history.ui-theme history.ui-meta history.ui-root"
+	unseenOld = "history.empty-user history.before-malformed history.ui-version history.ui-locale history.ui-status history.ui-theme history.ui-meta history.ui-root history.user-image"
 )
 
 // A right server passes, however odd it is; each fault is found, and nothing else.

@@ -22,16 +22,16 @@ type lister func(dialects []*dialect.Dialect) (rows [][]string, all any)
 // lists is what there is to list. To add one: a function, and a line here.
 var lists = map[string]lister{
 	"dialects": listDialects, "requirements": listRequirements, "checks": listChecks, "scenarios": listScenarios,
-	"faults": listFaults,
+	"faults": listFaults, "mutants": listMutants,
 }
 
 func listCommand(sh shell) *cobra.Command {
 	var names []string
 	var asJSON bool
-	kinds := []string{"dialects", "requirements", "checks", "scenarios", "faults"}
+	kinds := []string{"dialects", "requirements", "checks", "scenarios", "faults", "mutants"}
 	cmd := &cobra.Command{
 		Use:       "list " + strings.Join(kinds, "|"),
-		Short:     "List dialects, requirements, checks, scenarios, or the faults of the mock",
+		Short:     "List dialects, requirements, checks, scenarios, the faults of the mock, or the mutants that prove the checks",
 		Example:   "  streamassay list requirements --dialect runs --json",
 		ValidArgs: kinds,
 		Args: func(_ *cobra.Command, args []string) error {

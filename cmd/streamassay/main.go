@@ -85,7 +85,7 @@ func usage(format string, args ...any) error {
 
 // commands lists every command. To add one: a file, and a line here.
 var commands = []func(shell) *cobra.Command{
-	runCommand, serveCommand, mockCommand, convertCommand, lintCommand, listCommand, explainCommand, specCommand, docsCommand,
+	runCommand, diffCommand, serveCommand, mockCommand, convertCommand, lintCommand, listCommand, explainCommand, specCommand, docsCommand, mutantsCommand,
 }
 
 func rootCommand(sh shell) *cobra.Command {

@@ -78,6 +78,7 @@ type job struct {
 	outputs  []output
 	suites   []suites.Target
 	embedded bool
+	reread   func(suites.Part) (spec.Trace, error) // what its bytes give back; nil: [reread]
 }
 
 // plan checks everything before anything is sent or written.
@@ -122,6 +123,9 @@ func planOne(t target) (j job, err error) {
 	j = job{target: t, embedded: t.URL == "", name: "the embedded reference"}
 	if !j.embedded && len(t.Dialects) == 0 {
 		return j, usage("--dialect is missing: which protocol does %s speak? one of %s", t.URL, strings.Join(dialect.Names(), ", "))
+	}
+	if t.Repeat < 1 || t.Repeat > mostRounds {
+		return j, usage("--repeat %d: it is a number from 1 to %d", t.Repeat, mostRounds)
 	}
 	dialects, err := dialectsNamed(t.Dialects)
 	if err != nil {
@@ -195,7 +199,6 @@ func worse(a, b int) int {
 }
 
 func (j job) run(ctx context.Context, sh shell) (*reports.Report, []suites.Part, error) {
-	started := time.Now()
 	if j.embedded {
 		stop, err := j.embed()
 		if err != nil {
@@ -203,6 +206,15 @@ func (j job) run(ctx context.Context, sh shell) (*reports.Report, []suites.Part,
 		}
 		defer stop()
 	}
+	if j.Repeat > 1 {
+		return j.rounds(ctx, sh)
+	}
+	return j.round(ctx, sh)
+}
+
+// round plays every scenario once.
+func (j job) round(ctx context.Context, sh shell) (*reports.Report, []suites.Part, error) {
+	started := time.Now()
 	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: j.name, Seed: j.Seed}
 	bar := newProgress(sh, len(j.suites))
 	var all []suites.Part

@@ -37,6 +37,8 @@ type target struct {
 	Timeout      string            `yaml:"timeout"`
 	Parallel     int               `yaml:"parallel"`
 	Seed         uint64            `yaml:"seed"`
+	Sequences    int               `yaml:"sequences"`
+	Repeat       int               `yaml:"repeat"`
 	CA           string            `yaml:"ca"`
 	Insecure     bool              `yaml:"insecure"`
 	MaxEvent     int               `yaml:"max-event"`
@@ -63,6 +65,8 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.StringVar(&t.Timeout, "timeout", "15s", "how long an exchange may be silent")
 	f.IntVar(&t.Parallel, "parallel", 16, "how many scenarios are played at once")
 	f.Uint64Var(&t.Seed, "seed", 0, "of all ids and random choices: the same seed asks the same (0: another one each time, see the report)")
+	f.IntVar(&t.Sequences, "sequences", 0, "how many `sequences` of steps to make up from --seed and play, after the scenarios")
+	f.IntVar(&t.Repeat, "repeat", 1, "how many `rounds` to play: tells verdicts that are not alike in all of them, and judges what was recorded again (a difference there is the harness's fault: exit 5)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
 	f.StringVar(&t.CA, "ca", "", "`FILE` of PEM certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "trust any certificate")
@@ -126,7 +130,7 @@ func (t target) suite(d *dialect.Dialect, base *url.URL) (suites.Target, error) 
 	s := suites.Target{
 		Dialect: d, Base: base, Prompts: suites.Prompts(t.Prompts), Prompt: t.Prompt, Claims: t.Claim, Lacks: t.Lacks,
 		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Insecure: t.Insecure, MaxEvent: t.MaxEvent,
-		Streams: t.StreamLimit,
+		Streams: t.StreamLimit, Sequences: t.Sequences,
 	}
 	if s.Prompts != suites.Conformance && s.Prompts != suites.Natural {
 		return s, usage("--prompts %q: it is conformance or natural", t.Prompts)
@@ -224,6 +228,9 @@ func (t target) secrets() (all []string) {
 // checkGlobs finds selections that select nothing.
 func (t target) checkGlobs(dialects []*dialect.Dialect) error {
 	known := suites.Names()
+	for n := range min(t.Sequences, suites.MostSequences) {
+		known = append(known, suites.SequenceName(n+1))
+	}
 	for _, c := range rules.All {
 		known = append(known, c.ID)
 	}

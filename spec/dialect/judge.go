@@ -36,6 +36,7 @@ func (d *Dialect) judge(r spec.Request) (value any, broken []spec.Broken) {
 		broken = append(broken, d.judgeParameter(o, p, r, path)...)
 	}
 	value, more := d.judgeBody(o, r)
+	slices.SortStableFunc(more, func(a, b spec.Broken) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.Why, b.Why)) })
 	return value, append(broken, more...)
 }
 

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// mutantsFile is the document that is made of what was found.
+const mutantsFile = "mutants.md"
+
+// mutantsCommand proves that the checks can fail: it plays servers that are wrong in one
+// place each.
+func mutantsCommand(sh shell) *cobra.Command {
+	var names []string
+	var plan mutant.Plan
+	var to, check string
+	cmd := &cobra.Command{
+		Use: "mutants", Hidden: true, Short: "Play servers that are wrong in one place each, and see whether the checks find out", Args: noArguments,
+		Long: `mutants plays the suite against servers that are wrong in one place each, and compares what it
+says with what it should. It ends with 1 if a mutant survives, or something else turns red,
+and with 5 if a right server is red, or the canary lives: then nothing was proven.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if (to != "" || check != "") && (plan.Only != "" || len(names) > 0) || to != "" && check != "" {
+				return usage("--write or --check is for all mutants: without --only and --dialect, and one of the two")
+			}
+			var err error
+			if plan.Dialects, err = dialectsNamed(names); err != nil {
+				return err
+			}
+			plan.Progress = func(_ mutant.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
+			report, err := mutant.Play(cmd.Context(), plan)
+			if err != nil {
+				return exitError{exitInternal, err.Error()}
+			}
+			fmt.Fprintln(sh.err)
+			for _, o := range report.Outcomes {
+				tellOutcome(sh, o)
+			}
+			return concludeMutants(sh, report, to, check)
+		},
+	}
+	addDialectFlag(cmd, &names)
+	cmd.Flags().StringVar(&plan.Only, "only", "", "a `GLOB` of names of mutants")
+	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write "+mutantsFile+" to")
+	cmd.Flags().StringVar(&check, "check", "", "`DIR` where "+mutantsFile+" stands")
+	return cmd
+}
+
+// tellOutcome says what is not as it should be.
+func tellOutcome(sh shell, o mutant.Outcome) {
+	if !o.Killed() {
+		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Fate())
+		for _, id := range slices.Sorted(maps.Keys(o.Red)) {
+			fmt.Fprintf(sh.out, "    %s: %s\n", id, oneLine(o.Red[id]))
+		}
+	}
+	for _, over := range o.Over {
+		id, _, _ := strings.Cut(over, " ")
+		fmt.Fprintf(sh.out, "%s in %s turns %s red: %s\n", o.Mutant, o.Dialect, over, oneLine(o.Red[id]))
+	}
+}
+
+// concludeMutants says what was found, and writes it down or compares it.
+func concludeMutants(sh shell, r *mutant.Report, to, check string) error {
+	if len(r.Void) > 0 {
+		return exitError{exitInternal, "VOID: " + strings.Join(r.Void, "; ")}
+	}
+	fmt.Fprintf(sh.out, "%s\n%d plays, %d of them twice\n", r.Headline(), len(r.Outcomes), r.Again)
+	survivors, over := 0, 0
+	switch {
+	case to != "":
+		if err := os.WriteFile(filepath.Join(to, mutantsFile), r.Document(), 0o644); err != nil {
+			return usage("%v", err)
+		}
+		return nil
+	case check != "":
+		file := filepath.Join(check, mutantsFile)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return usage("%v", err)
+		}
+		if survivors, over, err = mutant.Stated(text); err != nil {
+			return usage("%s: %v", file, err)
+		}
+		if !r.Worse(survivors, over) && !bytes.Equal(text, r.Document()) {
+			return exitError{exitBroken, file + " is not what was found: streamassay mutants --write " + check}
+		}
+	}
+	if r.Worse(survivors, over) {
+		return exitError{exitBroken, fmt.Sprintf("more than %d mutants survive, or more than %d turn something else red", survivors, over)}
+	}
+	return nil
+}
+
+// listMutants lists the mutants that are played in some dialects.
+func listMutants(dialects []*dialect.Dialect) (rows [][]string, all any) {
+	type entry struct {
+		Name     string            `json:"name"`
+		Doc      string            `json:"doc"`
+		Breaks   []string          `json:"breaks"`
+		Kills    map[string]string `json:"kills"`
+		Also     []string          `json:"also,omitempty"`
+		Survives string            `json:"survives,omitempty"`
+		Dialects []string          `json:"dialects"`
+	}
+	list := []entry{}
+	for _, m := range mutant.All {
+		e := entry{Name: m.Name, Doc: m.Doc, Breaks: m.Breaks, Kills: m.Kills, Also: m.Also, Survives: m.Survives}
+		for _, d := range dialects {
+			if m.Applies(d) {
+				e.Dialects = append(e.Dialects, d.Name)
+			}
+		}
+		if len(e.Dialects) > 0 {
+			list = append(list, e)
+			rows = append(rows, []string{e.Name, e.Doc, strings.Join(e.Dialects, " ")})
+		}
+	}
+	return rows, list
+}

@@ -1,0 +1,101 @@
+// Package mutant proves that the checks can fail: each mutant is a right server with
+// one small fault, which breaks one clause of a document. What the suite says of it is
+// compared with what the clause demands: the requirement must turn red, by the check
+// that serves it, for the reason expected, and nothing else may.
+package mutant
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// A Mutant is a server with one fault.
+type Mutant struct {
+	Name string // "end-untold": kebab-case, unique
+	Doc  string // what it does wrong, in a sentence
+
+	// Breaks are the ids of the requirements that it breaks, or globs of them: "*.health".
+	// It is played in every dialect whose catalogue has one of them with checks.
+	Breaks []string
+	// Kills: check → regular expression of a finding's message. A kill is a red
+	// requirement of Breaks, by a check named here that serves it, with such a message.
+	Kills map[string]string
+	// Also are the checks that rightly turn red besides, or globs of them; a comment says why.
+	Also []string
+	// Not are dialects, or globs of them, in which the fault is none; a comment says why.
+	Not []string
+	// Survives says why no check could see it. It is played all the same.
+	Survives string
+
+	// Exactly one of these says how.
+	Fault  string                               // a fault of package fault, as --fault takes it; "streams=0" where it should strike all
+	Script string                               // other answers than were asked for: rules, as the mock takes them
+	Server func(*reference.Config)              // another configuration of the reference
+	Play   func(fault.Args) fault.Effect        // a fault that has no name: it changes the events of every run, in the words of no dialect
+	Twist  func(next http.Handler) http.Handler // in front of the server
+}
+
+// breaks says whether the mutant breaks a requirement.
+func (m *Mutant) breaks(id string) bool { return matches(m.Breaks, id) }
+
+func matches(globs []string, id string) bool {
+	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
+}
+
+// Laws are the requirements of a dialect that the mutant breaks and that have checks.
+// Those that only permit cannot be broken.
+func (m *Mutant) Laws(d *dialect.Dialect) (laws []spec.Requirement) {
+	if matches(m.Not, d.Name) {
+		return nil
+	}
+	for _, r := range d.Requirements {
+		if m.breaks(r.ID) && len(r.Checks) > 0 && r.Level != spec.May {
+			laws = append(laws, r)
+		}
+	}
+	return laws
+}
+
+// Applies says whether the mutant is played in a dialect.
+func (m *Mutant) Applies(d *dialect.Dialect) bool { return len(m.Laws(d)) > 0 }
+
+// Check finds what is wrong with what a mutant says of itself.
+func (m *Mutant) Check() (wrong []error) {
+	if m.Doc == "" || len(m.Breaks) == 0 || len(m.Kills) == 0 {
+		wrong = append(wrong, errors.New("it needs a sentence, what it breaks, and what kills it"))
+	}
+	ways := 0
+	for _, way := range []bool{m.Fault != "", m.Script != "", m.Server != nil, m.Play != nil, m.Twist != nil} {
+		if way {
+			ways++
+		}
+	}
+	if ways != 1 {
+		wrong = append(wrong, fmt.Errorf("it says in %d ways how it is made: one is wanted", ways))
+	}
+	if _, err := m.faults(); err != nil {
+		wrong = append(wrong, err)
+	}
+	for id, reason := range m.Kills {
+		if _, err := regexp.Compile(reason); err != nil || reason == "" {
+			wrong = append(wrong, fmt.Errorf("%s is to kill it with %q, which is no regular expression: %w", id, reason, err))
+		}
+	}
+	for _, id := range append(slices.Sorted(maps.Keys(m.Kills)), m.Also...) {
+		if !slices.ContainsFunc(rules.All, func(c *spec.Check) bool { return matches([]string{id}, c.ID) }) {
+			wrong = append(wrong, fmt.Errorf("no check is called %s", id))
+		}
+	}
+	return wrong
+}

@@ -1,0 +1,81 @@
+package mutant_test
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+var kebab = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// What the list says of the mutants is true of the catalogues and checks.
+func TestAll(t *testing.T) {
+	dialects, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var laws []string
+	for _, d := range dialects {
+		for _, r := range d.Requirements {
+			laws = append(laws, r.ID)
+		}
+	}
+	names := map[string]bool{mutant.Canary.Name: true}
+	for _, m := range mutant.All {
+		if names[m.Name] || !kebab.MatchString(m.Name) {
+			t.Errorf("%q is no name, or there are two", m.Name)
+		}
+		names[m.Name] = true
+		for _, err := range m.Check() {
+			t.Errorf("%s: %v", m.Name, err)
+		}
+		for _, id := range m.Breaks {
+			if !slices.ContainsFunc(laws, func(law string) bool { ok, _ := path.Match(id, law); return ok }) {
+				t.Errorf("%s breaks %s, which no catalogue has", m.Name, id)
+			}
+		}
+		if !slices.ContainsFunc(dialects, m.Applies) {
+			t.Errorf("%s is played in no dialect: nothing that it breaks is judged", m.Name)
+		}
+		for _, d := range dialects {
+			if m.Applies(d) && !expects(m, d) {
+				t.Errorf("%s is played in %s, and none of the checks that are to kill it serves what it breaks there", m.Name, d.Name)
+			}
+		}
+	}
+}
+
+// expects says whether a check of m's serves a requirement in d that m breaks.
+func expects(m *mutant.Mutant, d *dialect.Dialect) bool {
+	return slices.ContainsFunc(m.Laws(d), func(r spec.Requirement) bool {
+		return slices.ContainsFunc(r.Checks, func(id string) bool { return m.Kills[id] != "" })
+	})
+}
+
+// Two mutants at least are expected to be killed by each check.
+func TestEveryCheckHasMutants(t *testing.T) {
+	for _, c := range rules.All {
+		n := 0
+		for _, m := range mutant.All {
+			if m.Kills[c.ID] != "" {
+				n++
+			}
+		}
+		if n < 2 {
+			t.Errorf("%s is to kill %d mutants; two at least are wanted", c.ID, n)
+		}
+	}
+}
+
+// There are as many as were promised.
+func TestEnough(t *testing.T) {
+	if len(mutant.All) < 150 {
+		t.Errorf("there are %d mutants, and 150 are wanted", len(mutant.All))
+	}
+}

@@ -1,0 +1,160 @@
+package mutant
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// Headline is what there is to say of all mutants in a line.
+func (r *Report) Headline() string {
+	played := r.mutants(func(Outcome) bool { return true })
+	survivors := r.mutants(func(o Outcome) bool { return !o.Killed() })
+	over := r.mutants(func(o Outcome) bool { return len(o.Over) > 0 })
+	killed := len(played) - len(survivors)
+	proven := 0
+	for _, c := range rules.All {
+		if len(r.killedBy(c.ID)) > 0 {
+			proven++
+		}
+	}
+	return fmt.Sprintf("%d of %d mutants killed, for the reason expected; %d survivors, %d over-kills; %d of %d checks proven able to fail",
+		killed, len(played), len(survivors), len(over), proven, len(rules.All))
+}
+
+var headline = regexp.MustCompile(`^\d+ of \d+ mutants killed, for the reason expected; (\d+) survivors, (\d+) over-kills; \d+ of \d+ checks`)
+
+// Stated are the numbers of survivors and over-kills that a document admits.
+func Stated(document []byte) (survivors, over int, err error) {
+	m := headline.FindSubmatch(document)
+	if m == nil {
+		return 0, 0, fmt.Errorf("the first line is not %q", headline)
+	}
+	survivors, err = strconv.Atoi(string(m[1]))
+	if err == nil {
+		over, err = strconv.Atoi(string(m[2]))
+	}
+	return survivors, over, err
+}
+
+// Worse says that there are more survivors, or more over-kills, than a document admits.
+func (r *Report) Worse(survivors, over int) bool {
+	return len(r.mutants(func(o Outcome) bool { return !o.Killed() })) > survivors ||
+		len(r.mutants(func(o Outcome) bool { return len(o.Over) > 0 })) > over
+}
+
+// mutants are the names of those with an outcome that fits.
+func (r *Report) mutants(fits func(Outcome) bool) (names []string) {
+	for _, o := range r.Outcomes {
+		if fits(o) && !slices.Contains(names, o.Mutant) {
+			names = append(names, o.Mutant)
+		}
+	}
+	return names
+}
+
+// A kill is a mutant that a check killed, and where.
+type kill struct {
+	mutant   string
+	dialects []string
+}
+
+// killedBy are the mutants that a check killed.
+func (r *Report) killedBy(check string) (kills []kill) {
+	for _, o := range r.Outcomes {
+		if !slices.Contains(o.By, check) {
+			continue
+		}
+		if n := len(kills); n > 0 && kills[n-1].mutant == o.Mutant {
+			kills[n-1].dialects = append(kills[n-1].dialects, o.Dialect)
+		} else {
+			kills = append(kills, kill{o.Mutant, []string{o.Dialect}})
+		}
+	}
+	return kills
+}
+
+// Document is docs/mutants.md.
+func (r *Report) Document() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `%s
+
+# Mutants
+
+Made by `+"`make mutants`"+`. A mutant is a right server with one small fault that breaks one clause. The whole suite is played
+against each, in every dialect whose catalogue has that clause: the clause has to turn red, by the check that serves it, with
+the message expected, and nothing else may. In each dialect the server without a fault has to be green, and a canary has to
+die, or none of this counts. %d mutants, %d plays.
+`, r.Headline(), len(r.mutants(func(Outcome) bool { return true })), len(r.Outcomes))
+	r.listed(&b, "Survivors", r.Survivors(), func(o Outcome) string {
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", o.Fate(), byName(o.Mutant).Survives), ": ")
+	})
+	r.listed(&b, "Over-kills", r.OverKills(), func(o Outcome) string { return strings.Join(o.Over, ", ") })
+	r.counts(&b)
+	r.kills(&b)
+	r.catalogue(&b)
+	return b.Bytes()
+}
+
+// listed lists outcomes below a heading.
+func (r *Report) listed(b *bytes.Buffer, title string, list []Outcome, say func(Outcome) string) {
+	fmt.Fprintf(b, "\n## %s\n\n", title)
+	for _, o := range list {
+		fmt.Fprintf(b, "* %s in %s: %s\n", o.Mutant, o.Dialect, say(o))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(b, "None.")
+	}
+}
+
+// counts is the matrix in numbers.
+func (r *Report) counts(b *bytes.Buffer) {
+	fmt.Fprint(b, "\n## How many mutants each check killed\n\n| check | mutants |")
+	for _, d := range r.Dialects {
+		fmt.Fprintf(b, " %s |", d.Name)
+	}
+	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|", len(r.Dialects)+1))
+	for _, c := range rules.All {
+		kills := r.killedBy(c.ID)
+		fmt.Fprintf(b, "| %s | %d |", c.ID, len(kills))
+		for _, d := range r.Dialects {
+			n := 0
+			for _, k := range kills {
+				if slices.Contains(k.dialects, d.Name) {
+					n++
+				}
+			}
+			cell := ""
+			if n > 0 {
+				cell = strconv.Itoa(n)
+			}
+			fmt.Fprintf(b, " %s |", cell)
+		}
+		fmt.Fprintln(b)
+	}
+}
+
+// kills is the matrix in names.
+func (r *Report) kills(b *bytes.Buffer) {
+	fmt.Fprint(b, "\n## Which\n")
+	for _, c := range rules.All {
+		fmt.Fprintf(b, "\n%s\n\n", c.ID)
+		for _, k := range r.killedBy(c.ID) {
+			fmt.Fprintf(b, "* %s: %s\n", k.mutant, strings.Join(k.dialects, ", "))
+		}
+	}
+}
+
+// catalogue says what each mutant does, and what it breaks.
+func (r *Report) catalogue(b *bytes.Buffer) {
+	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what it does wrong | breaks |\n|---|---|---|\n")
+	for _, name := range r.mutants(func(Outcome) bool { return true }) {
+		m := byName(name)
+		fmt.Fprintf(b, "| %s | %s | %s |\n", name, strings.ReplaceAll(m.Doc, "|", "\\|"), strings.Join(m.Breaks, " "))
+	}
+}

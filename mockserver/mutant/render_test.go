@@ -1,0 +1,60 @@
+package mutant_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/mutant"
+)
+
+// outcomes are those of the first two mutants in the list, in two dialects.
+func outcomes(first, second mutant.Outcome) *mutant.Report {
+	first.Mutant, second.Mutant = mutant.All[0].Name, mutant.All[1].Name
+	first.Dialect, second.Dialect = "a@1", "b@1"
+	return &mutant.Report{Outcomes: []mutant.Outcome{first, second}}
+}
+
+// The first line of the document says how many survive, and it can be read again.
+func TestHeadline(t *testing.T) {
+	killed := mutant.Outcome{By: []string{"wire.opens-stream"}}
+	over := mutant.Outcome{By: []string{"wire.utf-8"}, Over: []string{"run.ends"}}
+	for name, c := range map[string]struct {
+		r               *mutant.Report
+		survivors, over int
+	}{
+		"all well":    {outcomes(killed, killed), 0, 0},
+		"a survivor":  {outcomes(killed, mutant.Outcome{}), 1, 0},
+		"too much":    {outcomes(killed, over), 0, 1},
+		"both at all": {outcomes(mutant.Outcome{}, over), 1, 1},
+	} {
+		survivors, over, err := mutant.Stated(c.r.Document())
+		if err != nil || survivors != c.survivors || over != c.over {
+			t.Errorf("%s: it states %d survivors and %d over-kills, %v; want %d and %d", name, survivors, over, err, c.survivors, c.over)
+		}
+		if c.r.Worse(c.survivors, c.over) {
+			t.Errorf("%s is worse than itself", name)
+		}
+		if c.survivors+c.over > 0 && !c.r.Worse(0, 0) {
+			t.Errorf("%s is no worse than nothing", name)
+		}
+	}
+	if _, _, err := mutant.Stated([]byte("# Mutants\n")); err == nil {
+		t.Error("a document without numbers states some")
+	}
+}
+
+// The document names what is wrong, and the matrix who was killed by what.
+func TestDocument(t *testing.T) {
+	text := string(outcomes(mutant.Outcome{}, mutant.Outcome{By: []string{"wire.utf-8"}, Over: []string{"run.ends"}}).Document())
+	for _, want := range []string{
+		"* " + mutant.All[0].Name + " in a@1: survived\n",
+		"* " + mutant.All[1].Name + " in b@1: run.ends\n",
+		"\nwire.utf-8\n\n* " + mutant.All[1].Name + ": b@1\n",
+		"| wire.utf-8 | 1 |",
+		"| " + mutant.All[0].Name + " | " + mutant.All[0].Doc + " |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the document does not say %q:\n%s", want, text[:min(len(text), 2000)])
+		}
+	}
+}

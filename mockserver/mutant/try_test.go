@@ -1,0 +1,81 @@
+package mutant_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// tried is what becomes of a mutant in a dialect.
+func tried(t *testing.T, m *mutant.Mutant) mutant.Outcome {
+	t.Helper()
+	d, err := dialect.Named("agkit@0.0.10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := mutant.Try(t.Context(), d, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// A sentinel told twice is what the trials are made of: a clause, and a fault that breaks it.
+func sentinel() *mutant.Mutant {
+	return &mutant.Mutant{
+		Name: "sentinel", Doc: "the sentinel comes twice", Fault: "sentinel-twice",
+		Breaks: []string{"agkit.done.last"},
+		Kills:  map[string]string{"done.is-last": "comes after the sentinel$"},
+	}
+}
+
+// What a trial says depends on what was expected, and not on whether anything is red.
+func TestTry(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(m *mutant.Mutant)
+		fate   string
+	}{
+		"for the reason expected": {func(*mutant.Mutant) {}, "killed"},
+		"another message":         {func(m *mutant.Mutant) { m.Kills["done.is-last"] = "no such thing" }, "killed for another reason"},
+		"another check":           {func(m *mutant.Mutant) { m.Kills = map[string]string{"wire.utf-8": "."} }, "killed for another reason"},
+		"another clause":          {func(m *mutant.Mutant) { m.Breaks = []string{"agkit.sse.utf-8"} }, "killed for another reason"},
+		"no fault at all":         {func(m *mutant.Mutant) { m.Fault = "split" }, "survived"},
+		"more than expected":      {func(m *mutant.Mutant) { m.Fault = "sentinel-twice, duplicated" }, "over-killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := sentinel()
+			c.change(m)
+			if o := tried(t, m); o.Fate() != c.fate {
+				t.Errorf("it %s, and %s was expected: red are %v", o.Fate(), c.fate, o.Red)
+			}
+		})
+	}
+}
+
+// A mutant that says nonsense of itself is not played.
+func TestNonsense(t *testing.T) {
+	m := sentinel()
+	m.Fault = "no-such-fault"
+	d, err := dialect.Named("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mutant.Try(t.Context(), d, m); err == nil || !strings.Contains(err.Error(), "no-such-fault") {
+		t.Errorf("the error is %v", err)
+	}
+	for name, m := range map[string]*mutant.Mutant{
+		"two ways":      {Name: "x", Doc: "x", Breaks: []string{"x"}, Kills: map[string]string{"done.is-last": "x"}, Fault: "split", Script: "rules: []"},
+		"no way":        {Name: "x", Doc: "x", Breaks: []string{"x"}, Kills: map[string]string{"done.is-last": "x"}},
+		"no check":      {Name: "x", Doc: "x", Breaks: []string{"x"}, Kills: map[string]string{"done.is-lost": "x"}, Fault: "split"},
+		"no expression": {Name: "x", Doc: "x", Breaks: []string{"x"}, Kills: map[string]string{"done.is-last": "("}, Fault: "split"},
+		"no reason":     {Name: "x", Doc: "x", Breaks: []string{"x"}, Kills: map[string]string{"done.is-last": ""}, Fault: "split"},
+		"nothing said":  {Name: "x", Fault: "split"},
+	} {
+		if len(m.Check()) == 0 {
+			t.Errorf("%s: nothing is said to be wrong", name)
+		}
+	}
+}
