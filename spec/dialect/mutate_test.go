@@ -17,7 +17,6 @@ import (
 // document that ends with the keyword.
 type constraints struct {
 	list []string
-	deep int
 }
 
 // facing are the keywords that are broken by a value alone.
