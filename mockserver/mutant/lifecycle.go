@@ -29,7 +29,7 @@ var (
 
 // What rightly turns red besides where the end of a run is not told: nobody is told of a
 // failure or a cancel either, and of a run that was stopped nobody knows why it said no more.
-var noEnd = []string{"error.visible", "cancel.run-ends", "wire.flushes", "resume.ends"}
+var noEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "resume.ends"}
 
 var lifecycleMutants = []*Mutant{
 	{
@@ -106,13 +106,13 @@ var lifecycleMutants = []*Mutant{
 		Breaks: lawsEndIsLast,
 		Kills:  map[string]string{"run.end-is-last": ` comes after the end of the run$`},
 		// What is told again is told for something that has ended.
-		Also: []string{"script.*", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward"},
+		Also: []string{"script.*", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward", "resume.ends"},
 	}, {
 		Name: "message-after-the-end", Doc: "after the run's end a message is told that it never had",
 		Play:   adding(of(spec.RunEnd), another),
 		Breaks: lawsEndIsLast,
 		Kills:  map[string]string{"run.end-is-last": `^(message|content)\.\w+ comes after the end of the run$`},
-		Also:   []string{"script.*"}, // it was not asked to say that
+		Also:   []string{"script.*", "resume.ends"}, // it was not asked to say that, and who takes the stream up there hears no end
 	}, {
 		Name: "lingers", Doc: "the body is not ended when the run has",
 		Fault:  "linger; for=30s; streams=0",

@@ -24,6 +24,7 @@ var Canary = &Mutant{
 type Plan struct {
 	Dialects []*dialect.Dialect
 	Only     string // a glob of names; "" is all
+	Each     int    // in how many dialects each mutant is played at most, which take turns; 0: in all
 	Progress func(o Outcome, played, of int)
 }
 
@@ -33,6 +34,7 @@ type Report struct {
 	Outcomes []Outcome // in the order of All, and of the dialects
 	Void     []string  // why none of it counts
 	Again    int       // how many were played twice
+	Whole    bool      // every mutant was played wherever it can be
 }
 
 // A job is one mutant in one dialect; no mutant is the baseline.
@@ -130,14 +132,20 @@ func (p Plan) jobs() (jobs []job, err error) {
 		jobs = append(jobs, job{dialect: d}, job{d, Canary})
 	}
 	sure := len(jobs)
-	for _, m := range All {
+	for n, m := range All {
+		if p.Each == 0 {
+			n = 0
+		}
 		if ok, _ := path.Match(p.Only, m.Name); !ok && p.Only != "" {
 			continue
 		}
-		for _, d := range p.Dialects {
-			if m.Applies(d) {
-				jobs = append(jobs, job{d, m})
-			}
+		fit := slices.DeleteFunc(slices.Clone(p.Dialects), func(d *dialect.Dialect) bool { return !m.Applies(d) })
+		most := len(fit)
+		if p.Each > 0 {
+			most = min(most, p.Each)
+		}
+		for k := range most {
+			jobs = append(jobs, job{fit[(n+k)%len(fit)], m})
 		}
 	}
 	if len(jobs) == sure {
@@ -148,7 +156,7 @@ func (p Plan) jobs() (jobs []job, err error) {
 
 // report sorts baseline and canaries out.
 func (p Plan) report(outcomes []Outcome) *Report {
-	r := &Report{Dialects: p.Dialects}
+	r := &Report{Dialects: p.Dialects, Whole: p.Each == 0}
 	for _, o := range outcomes {
 		switch {
 		case o.Mutant == "":

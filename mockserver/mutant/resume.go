@@ -217,13 +217,13 @@ var resumeLoses = []*Mutant{
 		Breaks: []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		Kills:  map[string]string{"resume.loses-nothing": `".*" comes where ".*" was next`},
 		// Taken up before the last event, it tells nothing, nor the end.
-		Also:  []string{"resume.ends"},
+		Also:  []string{"resume.ends", "resume.takes-thread-cursor"},
 		Fault: "resume-lost; streams=0",
 	}, {
 		Name: "resumed-with-a-gap", Doc: "a stream that is taken up again lacks its second event",
 		Breaks: []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		Kills:  map[string]string{"resume.loses-nothing": `".*" comes where ".*" was next`},
-		Also:   []string{"resume.ends"}, // where the second is the last
+		Also:   []string{"resume.ends", "resume.takes-thread-cursor"}, // where the second is the last
 		Twist: resumed(func(view, *runs) retelling {
 			return counted(func(n int, frame []byte) [][]byte {
 				if n == 1 {
@@ -236,7 +236,7 @@ var resumeLoses = []*Mutant{
 		Name: "resumed-now", Doc: "a stream that is taken up again tells only what happens from now on",
 		Breaks: []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		Kills:  map[string]string{"resume.loses-nothing": `the stream taken up at .* ended, and \d+ events were still to come`},
-		Also:   []string{"resume.ends"}, // the end was before
+		Also:   []string{"resume.ends", "resume.takes-thread-cursor"}, // the end was before
 		Fault:  "resume-newer; streams=0",
 	}, {
 		Name: "resumed-cut", Doc: "a stream that is taken up again lacks its last event",
@@ -246,6 +246,7 @@ var resumeLoses = []*Mutant{
 			"resume.loses-nothing": `the stream taken up at .* ended, and 1 events were still to come`,
 		},
 		Twist: resumed(func(view, *runs) retelling { return delayed(func([]byte) [][]byte { return nil }) }),
+		Also:  []string{"resume.takes-thread-cursor"}, // a cursor of the run before is taken up in the same way
 	}, {
 		Name: "resumed-empty", Doc: "a stream that is taken up again tells nothing",
 		Breaks: []string{"runs.resume.ends", "runs.resume.no-loss", "runs.resume.two-drops"},
@@ -256,6 +257,7 @@ var resumeLoses = []*Mutant{
 		Twist: resumed(func(view, *runs) retelling {
 			return counted(func(int, []byte) [][]byte { return nil })
 		}),
+		Also: []string{"resume.takes-thread-cursor"}, // a cursor of the run before is taken up in the same way
 	},
 }
 
@@ -297,6 +299,7 @@ var resumeForeign = []*Mutant{
 				return [][]byte{frame}
 			})
 		}),
+		Also: []string{"resume.loses-nothing"}, // a cursor of the run before is taken up in the same way
 	},
 }
 

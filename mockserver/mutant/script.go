@@ -233,12 +233,13 @@ var scriptMutants = []*Mutant{
 		Fault:  "failure-missing",
 		Breaks: slices.Concat(lawsVisible, lawsEnds),
 		Kills:  map[string]string{"error.visible": `^the run was to fail, and its stream ended like a success$`, "run.ends": `^the stream ended, and its run had not$`},
-		Also:   []string{"cancel.run-ends", "wire.flushes"}, // nor does one that was canceled
+		Also:   []string{"script.error", "script.error-mid", "cancel.run-ends", "wire.flushes"}, // it was asked to fail; nor does one say so that was canceled
 	}, {
 		Name: "succeeds-instead", Doc: "asked to fail, the run ends well",
 		Script: answering("error", `[text: all is well]`),
 		Breaks: lawsVisible,
 		Kills:  map[string]string{"error.visible": `^the run was to fail, and its stream ended like a success$`},
+		Also:   []string{"script.error", "script.error-mid"}, // it was asked to fail
 	}, {
 		Name: "shows-its-stack", Doc: "a run that fails says where in the program",
 		Script: answering("error(-mid)? (?<words>.*)$", `[text: "This is ", error: "{{.Match.words}}\n\nTraceback (most recent call last):\n  File agent.py, line 7"]`),

@@ -67,11 +67,13 @@ var sequenceMutants = []*Mutant{
 		Fault:  "cursor-repeated",
 		Breaks: lawsCursorOnce,
 		Kills:  map[string]string{"cursor.unique": `^id "\S+" was used before$`},
+		Also:   []string{"resume.*"}, // what is taken up at one of two places that have one name may be the other
 	}, {
 		Name: "one-cursor-for-all", Doc: "all events have one SSE id",
 		Play:   everySent(func(id []byte) []byte { return []byte("id: 1\n") }),
 		Breaks: lawsCursorOnce,
 		Kills:  map[string]string{"cursor.unique": `^id "1" was used before$`},
+		Also:   []string{"resume.*", "wire.opens-stream"}, // nothing can be taken up where no place has a name of its own
 	},
 }
 

@@ -24,7 +24,7 @@ var (
 var lostFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
 
 // Likewise where the last frame is cut off: the standard discards it.
-var lostEnd = []string{"run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes"}
+var lostEnd = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes"}
 
 var wireMutants = []*Mutant{
 	{
