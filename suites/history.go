@@ -30,7 +30,7 @@ func leadHistory(t *Talk) {
 	another := t.Thread
 	t.Thread = t.id()
 	t.read(spec.Event{}) // there is none yet
-	if !t.Open("prompt", t.Prompt("slow", "4 60")) {
+	if !t.Open("prompt", t.Prompt("slow", "6 58")) {
 		return
 	}
 	t.read(spec.Event{})

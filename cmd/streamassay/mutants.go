@@ -30,22 +30,26 @@ func mutantsCommand(sh shell) *cobra.Command {
 says with what it should. It ends with 1 if a mutant survives, or something else turns red,
 and with 5 if a right server is red, or the canary lives: then nothing was proven.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if (to != "" || check != "") && (plan.Only != "" || len(names) > 0) || to != "" && (check != "" || plan.Each != 0) {
-				return usage("--write or --check is for all mutants: without --only and --dialect, one of the two, and only --check with --each")
+			if (to != "" || check != "") && (plan.Only != "" || len(names) > 0) || to != "" && (check != "" || plan.Each != 0 || plan.Sample != 0) {
+				return usage("--write or --check is for all mutants: without --only and --dialect, one of the two, and only --check with --each or --sample")
 			}
-			if plan.Each < 0 {
-				return usage("--each %d: it is a number of dialects, 0 is all", plan.Each)
+			if plan.Each < 0 || plan.Sample < 0 {
+				return usage("--each %d, --sample %d: they are no less than 0, which is all", plan.Each, plan.Sample)
 			}
 			var err error
 			if plan.Dialects, err = dialectsNamed(names); err != nil {
 				return err
 			}
-			plan.Progress = func(_ mutant.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
+			if isTerminal(sh.err) {
+				plan.Progress = func(_ mutant.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
+			}
 			report, err := mutant.Play(cmd.Context(), plan)
 			if err != nil {
 				return exitError{exitInternal, err.Error()}
 			}
-			fmt.Fprintln(sh.err)
+			if plan.Progress != nil {
+				fmt.Fprintln(sh.err)
+			}
 			for _, o := range report.Outcomes {
 				tellOutcome(sh, o)
 			}
@@ -54,7 +58,8 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 	}
 	addDialectFlag(cmd, &names)
 	cmd.Flags().StringVar(&plan.Only, "only", "", "a `GLOB` of names of mutants")
-	cmd.Flags().IntVar(&plan.Each, "each", 0, "in how many dialects each mutant is played at most, which take turns; 0 is `ALL`")
+	cmd.Flags().IntVar(&plan.Each, "each", 0, "in how many dialects (`N`) each mutant is played at most, which take turns; 0 is all")
+	cmd.Flags().IntVar(&plan.Sample, "sample", 0, "play only every `N`-th mutant")
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write "+mutantsFile+" to")
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` where "+mutantsFile+" stands")
 	return cmd

@@ -25,6 +25,7 @@ type Plan struct {
 	Dialects []*dialect.Dialect
 	Only     string // a glob of names; "" is all
 	Each     int    // in how many dialects each mutant is played at most, which take turns; 0: in all
+	Sample   int    // only every so manieth is played; 0 and 1: all
 	Progress func(o Outcome, played, of int)
 }
 
@@ -133,19 +134,16 @@ func (p Plan) jobs() (jobs []job, err error) {
 	}
 	sure := len(jobs)
 	for n, m := range All {
-		if p.Each == 0 {
-			n = 0
-		}
-		if ok, _ := path.Match(p.Only, m.Name); !ok && p.Only != "" {
+		if ok, _ := path.Match(p.Only, m.Name); !ok && p.Only != "" || p.Sample > 1 && n%p.Sample != 0 {
 			continue
 		}
 		fit := slices.DeleteFunc(slices.Clone(p.Dialects), func(d *dialect.Dialect) bool { return !m.Applies(d) })
-		most := len(fit)
-		if p.Each > 0 {
-			most = min(most, p.Each)
+		if p.Each > 0 && p.Each < len(fit) {
+			turn := n % len(fit)
+			fit = slices.Concat(fit[turn:], fit[:turn])[:p.Each]
 		}
-		for k := range most {
-			jobs = append(jobs, job{fit[(n+k)%len(fit)], m})
+		for _, d := range fit {
+			jobs = append(jobs, job{d, m})
 		}
 	}
 	if len(jobs) == sure {
@@ -156,7 +154,7 @@ func (p Plan) jobs() (jobs []job, err error) {
 
 // report sorts baseline and canaries out.
 func (p Plan) report(outcomes []Outcome) *Report {
-	r := &Report{Dialects: p.Dialects, Whole: p.Each == 0}
+	r := &Report{Dialects: p.Dialects, Whole: p.Each == 0 && p.Sample <= 1 && p.Only == ""}
 	for _, o := range outcomes {
 		switch {
 		case o.Mutant == "":

@@ -292,7 +292,7 @@ func flushes(asked map[string]time.Duration) func(p *spec.Pass, ask spec.Event) 
 
 // shortest is the least time over which anybody can tell a stream from what came at
 // once.
-const shortest = 200 * time.Millisecond
+const shortest = 300 * time.Millisecond
 
 // slowness is how long a scripted target was asked to take from the first delta to
 // the last.
