@@ -330,6 +330,6 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("listening", ln.Addr())
+	fmt.Printf("listening http://%s\n", ln.Addr())
 	panic((&http.Server{Handler: mux}).Serve(ln))
 }
