@@ -22,7 +22,14 @@ type desk struct {
 	thread string
 }
 
+// newDesk waits long for what is sure to come: a busy machine is slow.
 func newDesk(t testing.TB, m *mockserver.Server) *desk {
+	t.Helper()
+	return patient(t, m, 30*time.Second)
+}
+
+// patient takes silence of that length for the end.
+func patient(t testing.TB, m *mockserver.Server, patience time.Duration) *desk {
 	t.Helper()
 	srv := httptest.NewServer(m)
 	t.Cleanup(srv.Close)
@@ -31,7 +38,7 @@ func newDesk(t testing.TB, m *mockserver.Server) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := wire.Dial(wire.Config{Base: base, Header: bearer("token-of-ann"), Timeout: 2 * time.Second})
+	client, err := wire.Dial(wire.Config{Base: base, Header: bearer("token-of-ann"), Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/spec"
@@ -12,7 +13,7 @@ import (
 // The five endings are five for a client.
 func TestEndings(t *testing.T) {
 	for _, name := range both {
-		k := newDesk(t, made(t, mockserver.Config{}, name))
+		k := patient(t, made(t, mockserver.Config{}, name), 2*time.Second)
 		whole := k.ask("run-0", "hello")
 		if whole.End != nil || whole.Status != 200 || !strings.HasSuffix(string(whole.Body), "\n\n") {
 			t.Fatalf("%s: without a fault it ends with %v", name, whole.End)

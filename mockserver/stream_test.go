@@ -83,7 +83,7 @@ func TestEndedFromOutside(t *testing.T) {
 			t.Run(name+"/"+string(how), func(t *testing.T) {
 				t.Parallel()
 				m := made(t, mockserver.Config{}, name)
-				s, got := held(t, m, newDesk(t, m))
+				s, got := held(t, m, patient(t, m, 2*time.Second))
 				s.End(how)
 				if end := <-got; !errors.Is(end.End, want) || count(end.Body) != 2 {
 					t.Errorf("it ends with %v after %d frames", end.End, count(end.Body))
