@@ -45,11 +45,14 @@ func (s *Server) history(c *call) {
 var toldAs = map[string]spec.Kind{roleUser: spec.ToldUser, roleAssistant: spec.ToldAssistant, roleTool: spec.ToldTool}
 
 // recall is a message as a history tells it. Links are made anew: those that were
-// sent may be of no use any more.
+// sent may be of no use any more. What a tool gave is told as JSON text, whatever it was.
 func (s *Server) recall(c *call, m state.Message) spec.Event {
 	e := spec.Event{
 		Kind: toldAs[m.Role], ID: m.ID, Seq: strconv.FormatInt(m.Seq, 10), Role: m.Role, Text: m.Text,
 		Created: m.At.UTC().Format(time.RFC3339Nano),
+	}
+	if m.Role == roleTool {
+		e.Text = asJSON(m.Text)
 	}
 	for _, f := range m.Files {
 		link := s.cfg.Files.Link(s.links(c), files.File{Bucket: f.Bucket, Path: f.Path, Type: f.Type})

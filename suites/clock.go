@@ -24,7 +24,7 @@ func (t *Target) listenAgain(ctx context.Context, parts []Part) {
 	for i := range parts {
 		rule, timed := byTheClock[parts[i].Scenario.Name]
 		for n := uint64(1); timed && n <= mostLate && t.late(parts[i], rule) && ctx.Err() == nil; n++ {
-			parts[i] = t.play(ctx, parts[i].Scenario, t.Seed+uint64(i)+1+n*aside)
+			parts[i] = t.play(ctx, parts[i].Scenario, t.ids()+uint64(i)+1+n*aside)
 		}
 	}
 }

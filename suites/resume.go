@@ -57,8 +57,12 @@ func leadResume(t *Talk) {
 		n = len(t.Cursors())
 	}
 	all := t.Cursors()
-	for _, cursor := range all[:min(len(all), mostCuts)] { // the last one is that of the end
-		t.Listen(cursor, 0)
+	for i, cursor := range all[:min(len(all), mostCuts)] {
+		e := spec.Event{Cursor: cursor}
+		if i == len(all)-1 { // that of the end: nothing comes any more, and some servers wait for it
+			e.Limit = "1"
+		}
+		t.send(t.Request("listen", e), wire.Limit{})
 	}
 	t.Listen("", 0)
 }

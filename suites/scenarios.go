@@ -104,12 +104,12 @@ var talking = []Scenario{
 	{
 		Name: "client-tool", Doc: "a call of the client's tool, and what the client answers",
 		Says:   []string{"tool-offer", "tool-result"},
-		Proves: []string{"tool.client-call-is-left-open", "tool.client-call-is-offered", "script.client-tool"},
+		Proves: []string{"tool.client-call-is-left-open", "tool.client-call-is-offered", "script.client-tool", "script.client-tool-result"},
 		Lead:   leadClientTool,
 	}, {
 		Name: "interrupt", Doc: "an interrupt, and what the client answers",
 		Says: []string{"prompt", "resume"}, Words: []spec.Kind{spec.Interrupt},
-		Proves: []string{"interrupt.is-last", "script.interrupt"},
+		Proves: []string{"interrupt.is-last", "script.interrupt", "script.resume"},
 		Lead: func(t *Talk) {
 			if e, ok := t.asked("resume"); ok {
 				t.Say("resume", e)
@@ -156,6 +156,9 @@ var talking = []Scenario{
 				t.Listen("", 0)
 			}
 		},
+	}, {
+		Name: "together", Doc: "a run that goes on while another of its conversation ends, and one is canceled", Expected: true,
+		Capability: "cancel", Says: []string{"prompt", "listen", "cancel"}, Lead: leadTogether,
 	}, {
 		Name: "cancel", Doc: "a run that is canceled while it is told", Expected: true, Says: []string{"prompt", "listen", "cancel"},
 		Proves: []string{"reply.as-promised", "cancel.run-ends"},
@@ -264,4 +267,33 @@ func leadAccepts(t *Talk) {
 		e.Name = "paint"
 		t.Say(phrase, e)
 	}
+	for _, phrase := range []string{"prompt", "listen"} {
+		o, _ := t.dialect.Phrase(phrase)
+		if o == nil {
+			continue
+		}
+		for _, spare := range o.Spares {
+			t.Thread, t.Run = t.id(), t.id()
+			e := t.Prompt("text", "accepted")
+			if phrase == "listen" && !t.Open("prompt", e) {
+				continue
+			}
+			r := t.Request(phrase, e)
+			r.Header = r.Header.Without(spare.Name)
+			t.send(r, wire.Limit{})
+		}
+	}
+}
+
+// leadTogether hears one run out while another ends, and while another is canceled.
+func leadTogether(t *Talk) {
+	if t.target.Streams == 1 || !t.Open("prompt", t.Prompt("slow", "40 50")) {
+		return
+	}
+	t.While(t.Request("listen", spec.Event{}), 3, func() {
+		t.Say("prompt", t.Prompt("text", "meanwhile"))
+		if t.Open("prompt", t.Prompt("slow", "60 50")) {
+			t.While(t.Request("listen", spec.Event{}), 3, func() { t.send(t.Request("cancel", spec.Event{}), wire.Limit{}) })
+		}
+	})
 }

@@ -35,8 +35,9 @@ func (t *Target) wantedSequences() (all []*odyssey) {
 	some := len(t.Only) == 0 || len(t.duties(s).List) > 0
 	for n := range t.Sequences {
 		if name := SequenceName(n + 1); !matches(t.Skip, name) && (some || matches(t.Only, name)) {
-			o := &odyssey{luck: rand.New(rand.NewPCG(t.Seed, 1<<32+uint64(n)))}
-			o.steps = t.compose(o.luck)
+			stream := 1<<32 + uint64(n)
+			o := &odyssey{luck: rand.New(rand.NewPCG(t.ids(), stream))}
+			o.steps = t.compose(rand.New(rand.NewPCG(t.Seed, stream)))
 			o.part.Scenario = sequence(name, o.steps)
 			all = append(all, o)
 		}
@@ -64,7 +65,7 @@ func sequence(name string, steps []step) Scenario {
 // sequences plays all of them, and makes those shorter that draw findings which are not in
 // parts already: there, fewer requests show them.
 func (t *Target) sequences(ctx context.Context, all []*odyssey, parts []Part, played func(name string)) []Part {
-	if talk, err := t.talk(ctx, t.Seed); err == nil {
+	if talk, err := t.talk(ctx, t.ids()); err == nil {
 		t.findFaults(talk)
 	}
 	limit := make(chan struct{}, t.abreast())

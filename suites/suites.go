@@ -49,7 +49,8 @@ type Target struct {
 	Sequences int           // how many sequences of steps are made up and played, too
 	Timeout   time.Duration // how long an exchange may be silent
 	Parallel  int           // how many scenarios are played at once
-	Seed      uint64
+	Seed      uint64        // of all ids and random choices
+	Round     int           // which time the same is asked, from 0: with other ids, and the same choices
 	CA        *x509.CertPool
 	Insecure  bool
 	MaxEvent  int // bytes of one event
@@ -93,7 +94,7 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 		}
 	}
 	play := func(i int) {
-		parts[i] = t.play(ctx, list[i], t.Seed+uint64(i)+1)
+		parts[i] = t.play(ctx, list[i], t.ids()+uint64(i)+1)
 		played(list[i].Name)
 	}
 	for i, s := range list {
@@ -235,6 +236,11 @@ func (t *Target) prompt(scenario, words string) string {
 	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
 }
 
+// ids is the seed of the ids of this round. A target that saw an id again would tell the
+// conversation that it belonged to; the rounds are further apart than the scenarios and
+// sequences of one.
+func (t *Target) ids() uint64 { return t.Seed + uint64(t.Round)<<24 }
+
 // talk begins a conversation.
 func (t *Target) talk(ctx context.Context, seed uint64) (*Talk, error) {
 	talk := &Talk{ctx: ctx, target: t, dialect: t.Dialect, ids: rand.New(rand.NewPCG(seed, 0))}
@@ -270,7 +276,7 @@ func (t *Target) probe(ctx context.Context) bool {
 	case slices.Contains(t.Claims, "scripted") || slices.Contains(t.Claims, "all"):
 		return true
 	}
-	talk, err := t.talk(ctx, t.Seed)
+	talk, err := t.talk(ctx, t.ids())
 	if err != nil {
 		return false
 	}

@@ -40,6 +40,9 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 			if plan.Dialects, err = dialectsNamed(names); err != nil {
 				return err
 			}
+			if err := plan.Check(); err != nil {
+				return usage("--only: %v", err)
+			}
 			if isTerminal(sh.err) {
 				plan.Progress = func(_ mutant.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
 			}
@@ -119,12 +122,11 @@ func listMutants(dialects []*dialect.Dialect) (rows [][]string, all any) {
 		Breaks   []string          `json:"breaks"`
 		Kills    map[string]string `json:"kills"`
 		Also     []string          `json:"also,omitempty"`
-		Survives string            `json:"survives,omitempty"`
 		Dialects []string          `json:"dialects"`
 	}
 	list := []entry{}
 	for _, m := range mutant.All {
-		e := entry{Name: m.Name, Doc: m.Doc, Breaks: m.Breaks, Kills: m.Kills, Also: m.Also, Survives: m.Survives}
+		e := entry{Name: m.Name, Doc: m.Doc, Breaks: m.Breaks, Kills: m.Kills, Also: m.Also}
 		for _, d := range dialects {
 			if m.Applies(d) {
 				e.Dialects = append(e.Dialects, d.Name)

@@ -15,11 +15,6 @@ import (
 // mostRounds bounds --repeat.
 const mostRounds = 10000
 
-// nextSeed is how far apart the seeds of two rounds are: more than the scenarios and
-// sequences of one round take. A target that saw an id again would tell the conversation
-// that it belonged to.
-const nextSeed = 1 << 24
-
 // rounds plays the suite as often as was asked, to tell flaky targets from a flaky
 // harness: verdicts that differ between the rounds are the target's, verdicts that differ
 // when the same bytes are judged again are ours. The parts are those of the worst round.
@@ -59,7 +54,7 @@ func (j job) rounds(ctx context.Context, sh shell) (*reports.Report, []suites.Pa
 func (j job) nth(k int) job {
 	j.suites = slices.Clone(j.suites)
 	for i := range j.suites {
-		j.suites[i].Seed += uint64(k) * nextSeed
+		j.suites[i].Round = k
 	}
 	if j.Transcripts != "" {
 		j.Transcripts = filepath.Join(j.Transcripts, fmt.Sprintf("round-%d", k+1))

@@ -35,8 +35,6 @@ type Mutant struct {
 	Also []string
 	// Not are dialects, or globs of them, in which the fault is none; a comment says why.
 	Not []string
-	// Survives says why no check could see it. It is played all the same.
-	Survives string
 
 	// Exactly one of these says how.
 	Fault  string                               // a fault of package fault, as --fault takes it; "streams=0" where it should strike all

@@ -124,6 +124,12 @@ func (j job) name() string {
 	return j.mutant.Name
 }
 
+// Check says what is wrong with a plan: that there is nothing to play.
+func (p Plan) Check() error {
+	_, err := p.jobs()
+	return err
+}
+
 // jobs are what is to be played: the baseline and the canaries first.
 func (p Plan) jobs() (jobs []job, err error) {
 	if _, err := path.Match(p.Only, ""); err != nil {

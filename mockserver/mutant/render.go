@@ -91,9 +91,7 @@ against each, in every dialect whose catalogue has that clause: the clause has t
 the message expected, and nothing else may. In each dialect the server without a fault has to be green, and a canary has to
 die, or none of this counts. %d mutants, %d plays.
 `, r.Headline(), len(r.mutants(func(Outcome) bool { return true })), len(r.Outcomes))
-	r.listed(&b, "Survivors", r.Survivors(), func(o Outcome) string {
-		return strings.TrimSuffix(fmt.Sprintf("%s: %s", o.Fate(), byName(o.Mutant).Survives), ": ")
-	})
+	r.listed(&b, "Survivors", r.Survivors(), Outcome.Fate)
 	r.listed(&b, "Over-kills", r.OverKills(), func(o Outcome) string { return strings.Join(o.Over, ", ") })
 	r.counts(&b)
 	r.kills(&b)

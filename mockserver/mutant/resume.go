@@ -3,9 +3,7 @@ package mutant
 import (
 	"bytes"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -369,27 +367,5 @@ var cancels = []*Mutant{
 		// So it is of no other run, nor is any event.
 		Also:  []string{"run.ends-once", "run.end-is-last", "cursor.unique"},
 		Twist: canceled(func(frame []byte) [][]byte { return [][]byte{frame, frame} }),
-	}, {
-		Name: "cancel-unheard", Doc: "a cancel is accepted, and the run goes on to its end",
-		Breaks: []string{"runs.cancel.ends"},
-		Kills:  map[string]string{"cancel.run-ends": `the run was canceled`},
-		Survives: "the document says that the request for a cancel was received, and that the run may go on for a moment: " +
-			"one that ends by itself has ended",
-		Twist: cancelUnheard,
 	},
 }
-
-// cancelUnheard cancels a run that there is not, and says that it was the one.
-var cancelUnheard twist = seeing(func(w http.ResponseWriter, v view, next http.Handler) {
-	if !v.says("cancel") || !v.heard().Whole() || v.heard().Run == "" {
-		next.ServeHTTP(w, v.http)
-		return
-	}
-	const nothing = "nothing-of-that-name"
-	other := v.request
-	other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(v.heard().Run), nothing)
-	h := &holding{w: w, header: http.Header{}}
-	next.ServeHTTP(h, v.as(other))
-	a := reply{status: h.status, header: h.header, body: bytes.ReplaceAll(h.body.Bytes(), []byte(nothing), []byte(v.heard().Run))}
-	a.send(w)
-})

@@ -137,7 +137,12 @@ var scriptMutants = []*Mutant{
 		Name: "result-unheard", Doc: "what the client's tool gave is not heard",
 		Script: "rules:\n  - name: otherwise\n    when: {last: tool}\n    reply: [text: 'tool said: ']\n",
 		Breaks: append(scripted("client-tool", callers...), "agkit.client-tool.continues"),
-		Kills:  map[string]string{"script.client-tool": `^asked to say "tool said: .+", it said "tool said: "$`},
+		Kills:  map[string]string{"script.client-tool-result": `^asked to say "tool said: .+", it said "tool said: "$`},
+	}, {
+		Name: "result-in-other-words", Doc: "what the client's tool gave is told in other words",
+		Script: "rules:\n  - name: otherwise\n    when: {last: tool}\n    reply: [text: 'It is painted.']\n",
+		Breaks: append(scripted("client-tool", callers...), "agkit.client-tool.continues"),
+		Kills:  map[string]string{"script.client-tool-result": `^asked to say "tool said: .+", it said "It is painted."$`},
 	}, {
 		Name: "asks-something-else", Doc: "asked to interrupt itself with a certain question, the run asks another",
 		Script: answering("interrupt ", `[interrupt: {question: Go on?}]`),
@@ -147,7 +152,17 @@ var scriptMutants = []*Mutant{
 		Name: "resume-unheard", Doc: "what the client answers to an interrupt is not heard",
 		Script: "rules:\n  - name: otherwise\n    when: {last: resume}\n    reply: [text: 'resumed with: null']\n",
 		Breaks: append(scripted("interrupt", "agkit"), "agkit.resume.effect"),
-		Kills:  map[string]string{"script.interrupt": `^resumed with approved, it said "resumed with: null"$`},
+		Kills:  map[string]string{"script.resume": `^resumed with approved, it said "resumed with: null"$`},
+	}, {
+		Name: "interrupts-with-nothing", Doc: "asked to interrupt itself with a certain question, the run asks none",
+		Script: answering("interrupt ", `[interrupt: {}]`),
+		Breaks: scripted("interrupt", "agkit"),
+		Kills:  map[string]string{"script.interrupt": `^asked for one interrupt with .*, it made 1 with \{\}$`},
+	}, {
+		Name: "resumes-in-silence", Doc: "answered after an interrupt, the server says nothing",
+		Script: "rules:\n  - name: otherwise\n    when: {last: resume}\n    reply: [text: '']\n",
+		Breaks: append(scripted("interrupt", "agkit"), "agkit.resume.effect"),
+		Kills:  map[string]string{"script.resume": `^resumed with approved, it said ""$`},
 	}, {
 		Name: "forgets", Doc: "asked what was said before, the server never knows",
 		Script: answering("recall", `[text: nothing]`),

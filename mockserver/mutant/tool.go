@@ -20,13 +20,13 @@ var toolMutants = []*Mutant{
 		Fault:  "call-not-started",
 		Breaks: []string{"agkit.order.start-first"},
 		Kills:  map[string]string{"tool.starts-first": `^tool.delta of call "\S+", which is not open$`},
-		Also:   []string{"script.tool", "script.tools", "script.client-tool", "tool.arguments-are-json", "tool.client-call-is-offered"}, // the opening says which tool is called
+		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json", "tool.client-call-is-offered"}, // the opening says which tool is called
 	}, {
 		Name: "piece-of-no-call", Doc: "a piece of the arguments names a call that was never opened",
 		Fault:  "unknown-call",
 		Breaks: []string{"agkit.order.start-first"},
 		Kills:  map[string]string{"tool.starts-first": `^tool.delta of call "\S+", which is not open$`},
-		Also:   []string{"script.tool", "script.tools", "script.client-tool", "tool.arguments-are-json"}, // the piece is missing in its call, and is one of another
+		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // the piece is missing in its call, and is one of another
 	}, {
 		Name: "call-unended", Doc: "the event that ends a call is not told",
 		Fault:  "call-not-ended",
@@ -44,7 +44,7 @@ var toolMutants = []*Mutant{
 		Fault:  "arguments-broken",
 		Breaks: lawsArguments,
 		Kills:  map[string]string{"tool.arguments-are-json": `^the arguments of (\S+, )?call "\S+",? are ".*\}\}"$`},
-		Also:   []string{"script.tool", "script.tools", "script.client-tool", "message.content-equals"}, // those are not the arguments that were asked for
+		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "message.content-equals"}, // those are not the arguments that were asked for
 	}, {
 		Name: "arguments-in-single-quotes", Doc: "the arguments of calls are in single quotes, as Python prints them",
 		Play: everyEvent(anything, func(e *spec.Event) {
@@ -56,13 +56,13 @@ var toolMutants = []*Mutant{
 		}),
 		Breaks: lawsArguments,
 		Kills:  map[string]string{"tool.arguments-are-json": `^the arguments of (\S+, )?call "\S+",? are "\{'.*`},
-		Also:   []string{"script.tool", "script.tools", "script.client-tool"}, // as above
+		Also:   []string{"script.tool", "script.tools", "script.client-tool*"}, // as above
 	}, {
 		Name: "call-opened-twice", Doc: "a call is opened twice",
 		Fault:  "reused-call-id",
 		Breaks: []string{"agkit.order.id-unique"},
 		Kills:  map[string]string{"tool.ids-unique": `^call "\S+" was started before$`},
-		Also:   []string{"script.tool", "script.tools", "script.client-tool"}, // the second is one more call
+		Also:   []string{"script.tool", "script.tools", "script.client-tool*"}, // the second is one more call
 	}, {
 		Name: "one-id-for-all-calls", Doc: "all calls have one id",
 		Play: everyEvent(anything, func(e *spec.Event) {
@@ -92,25 +92,25 @@ var toolMutants = []*Mutant{
 		Play:   adding(callOf("paint"), func(e *spec.Event) []spec.Event { return []spec.Event{result(e, "done that")} }),
 		Breaks: []string{"agkit.client-tool.no-server-result"},
 		Kills:  map[string]string{"tool.client-call-is-left-open": `^the server answered call "\S+" of the client's tool paint$`},
-		Also:   []string{"script.client-tool"}, // the client has nothing to answer
+		Also:   []string{"script.client-tool*"}, // the client has nothing to answer
 	}, {
 		Name: "client-call-answered-with-nothing", Doc: "the server answers a call of the client's tool with an empty result, when all else is told",
 		Play:   answeringLate("paint"),
 		Breaks: []string{"agkit.client-tool.no-server-result"},
 		Kills:  map[string]string{"tool.client-call-is-left-open": `^the server answered call "\S+" of the client's tool paint$`},
-		Also:   []string{"script.client-tool"}, // as above
+		Also:   []string{"script.client-tool*"}, // as above
 	}, {
 		Name: "tool-of-nobody", Doc: "the client is to run a tool that it does not have",
 		Play:   everyEvent(func(e *spec.Event) bool { return e.Name == "paint" }, func(e *spec.Event) { e.Name = "sculpt" }),
 		Breaks: []string{"agkit.client-tool.name"},
 		Kills:  map[string]string{"tool.client-call-is-offered": `^a call of "sculpt" is left to the client, and the request does not offer it$`},
-		Also:   []string{"script.client-tool"}, // another tool was asked for
+		Also:   []string{"script.client-tool*"}, // another tool was asked for
 	}, {
 		Name: "tool-in-capitals", Doc: "the client's tool is called by its name in capitals",
 		Play:   everyEvent(func(e *spec.Event) bool { return e.Name == "paint" }, func(e *spec.Event) { e.Name = "PAINT" }),
 		Breaks: []string{"agkit.client-tool.name"},
 		Kills:  map[string]string{"tool.client-call-is-offered": `^a call of "PAINT" is left to the client, and the request does not offer it$`},
-		Also:   []string{"script.client-tool"}, // as above
+		Also:   []string{"script.client-tool*"}, // as above
 	}, {
 		Name: "talks-on-after-the-client-call", Doc: "after a call that the client has to answer the server says something",
 		Play:   adding(callOf("paint"), another),
@@ -126,7 +126,7 @@ var toolMutants = []*Mutant{
 		Fault:  "interrupt-not-last",
 		Breaks: []string{"agkit.order.interrupt-last"},
 		Kills:  map[string]string{"interrupt.is-last": `^message.delta comes after an interrupt$`},
-		Also:   []string{"script.interrupt"}, // nobody has asked for words
+		Also:   []string{"script.interrupt", "script.resume"}, // nobody has asked for words
 	}, {
 		Name: "calls-after-the-interrupt", Doc: "after an interrupt the run calls a tool",
 		Play: adding(of(spec.Interrupt), func(e *spec.Event) []spec.Event {
@@ -139,7 +139,7 @@ var toolMutants = []*Mutant{
 		}),
 		Breaks: []string{"agkit.order.interrupt-last"},
 		Kills:  map[string]string{"interrupt.is-last": `^tool.start comes after an interrupt$`},
-		Also:   []string{"script.interrupt", "tool.*"}, // nobody has asked for a call, and it has no result
+		Also:   []string{"script.interrupt", "script.resume", "tool.*"}, // nobody has asked for a call, and it has no result
 	},
 }
 

@@ -86,6 +86,10 @@
 // carries one, so that every breach belongs to a requirement. In a request:
 // accepting a request in which the value is there upholds the requirement.
 //
+// x-without, on an operation: request headers that it can do without, each with the
+// requirement that is upheld where a request without it is accepted. (OpenAPI has no
+// parameters of the names Accept, Content-Type and Authorization.)
+//
 // x-error, on any schema, parameter, request body, media type or operation of a
 // request, or on a path item (for methods it does not have): how a request is
 // refused that breaks this, or what is inside. A list of demands, or one; each is

@@ -194,6 +194,13 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 			e.Upheld = append(e.Upheld, p.laws()...)
 		}
 	}
+	if r.Header != nil {
+		for _, f := range o.Spares {
+			if !r.Header.Has(f.Name) {
+				e.Upheld = append(e.Upheld, f.Value)
+			}
+		}
+	}
 	e.Denied = o.deniedTo(&e)
 	if !e.Whole() {
 		e.Upheld = nil

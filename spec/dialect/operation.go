@@ -19,6 +19,10 @@ type Operation struct {
 	Secured bool // it wants credentials
 	Uploads bool // its body carries a file
 
+	// Spares are request headers that it can do without, each with the requirement that is
+	// upheld where a request without it is accepted (x-without).
+	Spares spec.Header
+
 	method, path string
 	node         node
 	law          string   // x-requirement of the operation
@@ -90,6 +94,10 @@ func (d *Dialect) addPath(path string, item node) error {
 			return err
 		}
 		o.says = op.get("x-says").text()
+		names, laws := op.get("x-without").members()
+		for i, name := range names {
+			o.Spares = append(o.Spares, spec.Field{Name: name, Value: laws[i].text()})
+		}
 		if err := o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items())); err != nil {
 			return err
 		}

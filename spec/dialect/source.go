@@ -107,6 +107,8 @@ func (s *source) index(at string, v any) {
 				s.errors[at] = member
 			case "x-requirement":
 				s.laws[at] = member
+			case "x-without":
+				s.laws[at+"/"+k] = member
 			case "example", "examples", "default", "x-write", "enum":
 			default:
 				s.index(at+"/"+escape(k), member)

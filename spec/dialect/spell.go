@@ -93,11 +93,14 @@ func (m *field) empty() any {
 	return ""
 }
 
+// nameSlots carry names: texts, whatever they look like.
+var nameSlots = []string{"thread", "run", "message", "call", "id", "name"}
+
 // appendText spells a slot's text as the schema wants it.
 func (m *field) appendText(dst []byte, text string) []byte {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch {
-	case m.slot == "text" && has("string"): // what is said is never a number
+	case m.slot == "text" && has("string"), len(m.types) == 0 && slices.Contains(nameSlots, m.slot): // what is said is never a number, nor a name
 		return appendString(dst, text)
 	case (has("integer") || has("number")) && isNumber(text):
 		return append(dst, text...)

@@ -77,7 +77,7 @@ with the same id and at the same time, is not to be in the history of another.`,
 				}
 				held := false
 				saying(page, r.ask.Text, func(key string) { held = held || known[key] })
-				p.Judge(page, !held, "%q was said in thread %q, and stands in the history of %q", r.ask.Text, r.ask.Thread, page.Thread)
+				p.Judge(page, !held, "%q was said in thread %q, and stands in the history of %q", r.ask.Text, r.ask.Thread, cmp.Or(x.ask.Thread, page.Thread))
 			}
 		}
 	}),

@@ -9,7 +9,7 @@ import (
 )
 
 var resumption = []*spec.Check{
-	StartsAfterCursor, ExcludesCursor, LosesNothing, TellsTheSame, ResumedEnds, TakesThreadCursor, CancelEndsRun,
+	StartsAfterCursor, ExcludesCursor, LosesNothing, TellsTheSame, ResumedEnds, TakesThreadCursor,
 }
 
 // A telling is one stream of a run, from its start or from a cursor on.
@@ -293,55 +293,4 @@ func (t *telling) agrees(full *telling) (n int) {
 		n++
 	}
 	return n
-}
-
-// CancelEndsRun judges what becomes of a canceled run.
-var CancelEndsRun = &spec.Check{
-	ID: "cancel.run-ends",
-	Doc: `after a cancel that was accepted the stream still tells one end of the run
-
-A stream that was asked to end after some silence may end without. A cancel that names
-no run is for the one that its conversation is busy with.`,
-	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		var fates []fate
-		var cancels []spec.Event
-		var ask spec.Event
-		ends, streams := 0, false
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.Asked:
-				ask, ends, streams = e, 0, false
-			case e.Kind == spec.Answered:
-				streams = e.HTTP == 200 && e.Streams() && ask.Whole() && ask.Cursor == ""
-			case e.Kind == spec.CancelAccepted:
-				cancels = append(cancels, ask)
-			case terminal(e):
-				ends++
-			case whole(e) && streams && (ends > 0 || ask.Limit == ""):
-				fates = append(fates, fate{ask, ends, e})
-			case e.Kind == "":
-				for _, f := range fates {
-					if slices.ContainsFunc(cancels, f.concerns) {
-						p.Judge(f.closed, f.ends == 1, "the run was canceled, and its stream told %d ends", f.ends)
-					}
-				}
-			}
-		}
-	},
-}
-
-// A fate is how a stream ended that told a run from its start.
-type fate struct {
-	ask    spec.Event
-	ends   int
-	closed spec.Event
-}
-
-// concerns says that a cancel was for the run of the stream.
-func (f fate) concerns(cancel spec.Event) bool {
-	if cancel.Run != "" {
-		return run(cancel) == run(f.ask)
-	}
-	return cancel.Thread != "" && cancel.Thread == f.ask.Thread && cancel.Exchange > f.ask.Exchange && cancel.At <= f.closed.At
 }

@@ -12,7 +12,7 @@ import (
 // All lists every rule, in reading order. To add one: write it in the file of its
 // section, name it here, name it in the requirements that demand it, and give it a
 // transcript that provokes each of its complaints.
-var All = slices.Concat(wire, lifecycle, messages, contents, tools, sequences, echoes, refusals, admission, resumption, acceptances, retellings, pagings, uploads, failures, scripts)
+var All = slices.Concat(wire, lifecycle, messages, contents, tools, sequences, echoes, refusals, admission, resumption, neighbours, acceptances, retellings, pagings, uploads, failures, scripts)
 
 // ByID finds a rule.
 func ByID(id string) (*spec.Check, bool) {

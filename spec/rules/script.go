@@ -14,7 +14,7 @@ import (
 // every dialect, so these rules read them in the requests.
 var scripts = []*spec.Check{
 	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool, ScriptTools,
-	ScriptClientTool, ScriptInterrupt, ScriptRecall, ScriptIsolated, ScriptSlow, ScriptMany, ScriptLarge,
+	ScriptClientTool, ScriptClientResult, ScriptInterrupt, ScriptResume, ScriptRecall, ScriptIsolated, ScriptSlow, ScriptMany, ScriptLarge,
 	ScriptIdle, ScriptError, ScriptErrorMid,
 }
 
@@ -42,6 +42,14 @@ func (a *answer) good() bool { return a.failure.Kind == "" && a.closed.Err == ni
 
 // failed says that a failure can be seen: an event says so, or the transfer is broken off.
 func (a *answer) failed() bool { return a.failure.Kind != "" || broke(a.closed) }
+
+// something says whether there is text.
+func (a *answer) something() string {
+	if a.text() == "" {
+		return "nothing"
+	}
+	return "something"
+}
 
 // fate says how an answer that did not end well ended.
 func (a *answer) fate() string {
@@ -131,7 +139,7 @@ var (
 )
 
 func spoken(p *spec.Pass, a *answer, _ string) {
-	p.Judge(a.closed, a.text() != "" && a.good(), "asked for a message, it said nothing%s", a.fate())
+	p.Judge(a.closed, a.text() != "" && a.good(), "asked for a message, it said %s%s", a.something(), a.fate())
 }
 
 // uses judges calls of the server's own tool.
@@ -143,24 +151,33 @@ func (a *answer) uses(p *spec.Pass, n int, args string) {
 		}
 		p.Judge(u.at, u.answered, "the call %q of %s has no result", u.id, u.name)
 	}
-	p.Judge(a.closed, a.text() != "" && a.good(), "asked for a message after the tool, it said nothing%s", a.fate())
+	p.Judge(a.closed, a.text() != "" && a.good(), "asked for a message after the tool, it said %s%s", a.something(), a.fate())
 }
 
-// ScriptClientTool judges both halves of a call of the client's tool.
+// ScriptClientTool judges a call of the client's tool.
 var ScriptClientTool = &spec.Check{
 	ID:    "script.client-tool",
-	Doc:   "a target asked to call the client's tool calls it, and uses what the client answers",
+	Doc:   "a target asked to call the client's tool calls it",
 	Needs: []spec.Kind{spec.AskToolSpec, spec.AskTool},
 	Watch: answers(func(p *spec.Pass, a *answer) {
 		prompt, asked := a.ask.Prompt()
-		args, now := strings.CutPrefix(prompt, "conformance:client-tool ")
-		switch {
-		case asked && now:
+		if args, now := strings.CutPrefix(prompt, "conformance:client-tool "); asked && now {
 			a.callsClient(p, args)
-		case !asked && strings.HasPrefix(a.answers, "conformance:client-tool "):
-			if results := a.results(); len(results) > 0 {
-				a.says(p, "tool said: "+strings.Join(results, "\n"))
-			}
+		}
+	}),
+}
+
+// ScriptClientResult judges what becomes of it.
+var ScriptClientResult = &spec.Check{
+	ID:    "script.client-tool-result",
+	Doc:   "a target that has called the client's tool goes on with what the client answers",
+	Needs: []spec.Kind{spec.AskToolSpec, spec.AskTool},
+	Watch: answers(func(p *spec.Pass, a *answer) {
+		if _, asked := a.ask.Prompt(); asked || !strings.HasPrefix(a.answers, "conformance:client-tool ") {
+			return
+		}
+		if results := a.results(); len(results) > 0 {
+			a.says(p, "tool said: "+strings.Join(results, "\n"))
 		}
 	}),
 }
@@ -193,23 +210,27 @@ func (a *answer) results() (texts []string) {
 	return texts
 }
 
-// ScriptInterrupt judges both halves of an interrupt.
+// ScriptInterrupt judges an interrupt.
 var ScriptInterrupt = &spec.Check{
 	ID:    "script.interrupt",
-	Doc:   "a target asked to interrupt itself does, and goes on with what the client answers",
+	Doc:   "a target asked to interrupt itself does",
+	Needs: []spec.Kind{spec.Interrupt, spec.AskResume},
+	Watch: script("interrupt", "", func(p *spec.Pass, a *answer, payload string) {
+		got := ""
+		if len(a.interrupt) > 0 {
+			got = a.interrupt[0].Text
+		}
+		p.Judge(a.closed, len(a.interrupt) == 1 && (sameJSON(got, payload) || sameJSON(quoted(got), payload)), "asked for one interrupt with %s, it made %d with %s", payload, len(a.interrupt), got)
+	}).Watch,
+}
+
+// ScriptResume judges what becomes of it.
+var ScriptResume = &spec.Check{
+	ID:    "script.resume",
+	Doc:   "a target that has interrupted itself goes on with what the client answers",
 	Needs: []spec.Kind{spec.Interrupt, spec.AskResume},
 	Watch: answers(func(p *spec.Pass, a *answer) {
-		prompt, _ := a.ask.Prompt()
-		payload, now := strings.CutPrefix(prompt, "conformance:interrupt ")
-		resume, resumes := a.ask.Last(spec.AskResume)
-		switch {
-		case now:
-			got := ""
-			if len(a.interrupt) > 0 {
-				got = a.interrupt[0].Text
-			}
-			p.Judge(a.closed, len(a.interrupt) == 1 && (sameJSON(got, payload) || sameJSON(quoted(got), payload)), "asked for one interrupt with %s, it made %d with %s", payload, len(a.interrupt), got)
-		case resumes && strings.HasPrefix(a.answers, "conformance:interrupt "):
+		if resume, resumes := a.ask.Last(spec.AskResume); resumes && strings.HasPrefix(a.answers, "conformance:interrupt ") {
 			said, ok := strings.CutPrefix(a.text(), "resumed with: ")
 			right := ok && (sameJSON(said, resume.Text) || sameJSON(said, quoted(resume.Text)))
 			p.Judge(a.closed, right && a.good(), "resumed with %s, it said %q%s", resume.Text, a.text(), a.fate())

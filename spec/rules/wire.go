@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -249,23 +250,45 @@ var Flushes = &spec.Check{
 A stream that is delivered at once at its end is no stream. Judged where a scripted
 target was asked for deltas some time apart: half of that time must lie between the
 first and the last. Whoever listens to a run later than it was asked for finds what
-was produced before then at once.`,
+was produced before then at once, and a run that is canceled is over sooner.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		asked := map[string]time.Duration{} // run → when it was asked for
-		hear := tellings(flushes(asked))(p)
+		var timed []timing
+		var cancels []spec.Event
+		hear := tellings(flushes(asked, &timed))(p)
+		var ask spec.Event
 		return func(e spec.Event) {
-			if _, again := asked[run(e)]; e.Kind == spec.Asked && e.Text != "" && e.Run != "" && !again {
-				asked[run(e)] = e.At
+			switch {
+			case e.Kind == spec.Asked:
+				if _, again := asked[run(e)]; e.Text != "" && e.Run != "" && !again {
+					asked[run(e)] = e.At
+				}
+				ask = e
+			case e.Kind == spec.CancelAccepted:
+				cancels = append(cancels, ask)
+			case e.Kind == "":
+				for _, t := range timed {
+					if !slices.ContainsFunc(cancels, t.concerns) {
+						p.Judge(t.last, t.took >= t.least/2, "deltas produced over %v arrived within %v", t.least, t.took.Round(time.Millisecond))
+					}
+				}
 			}
 			hear(e)
 		}
 	},
 }
 
-// flushes judges one telling of a run, given when each run was asked for.
-func flushes(asked map[string]time.Duration) func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-	return func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+// A timing is how long a scripted run was to take, at least, and how long its deltas took.
+type timing struct {
+	fate
+	last        spec.Event
+	least, took time.Duration
+}
+
+// flushes times the tellings of runs, given when each run was asked for.
+func flushes(asked map[string]time.Duration, timed *[]timing) func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+	return func(_ *spec.Pass, ask spec.Event) func(spec.Event) {
 		var first, last spec.Event
 		failed := false
 		return func(e spec.Event) {
@@ -282,8 +305,7 @@ func flushes(asked map[string]time.Duration) func(p *spec.Pass, ask spec.Event) 
 					least -= ask.At - at
 				}
 				if ok && least >= shortest {
-					took := last.At - first.At
-					p.Judge(last, took >= least/2, "deltas produced over %v arrived within %v", least, took.Round(time.Millisecond))
+					*timed = append(*timed, timing{fate{ask: ask, closed: e}, last, least, last.At - first.At})
 				}
 			}
 		}

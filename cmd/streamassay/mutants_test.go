@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/mutant"
+)
+
+// What is asked for wrongly is said in a line, and a mutant that dies ends well.
+func TestMutants(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--only end-untold --dialect runs@2026-04", exitOK, "1 of 1 mutants killed"},
+		{"--only nix*", exitUsage, `no mutant is called "nix*"`},
+		{"--only [", exitUsage, `"[" is not a glob`},
+		{"--only end-untold --check docs", exitUsage, "for all mutants"},
+		{"--each -1", exitUsage, "--each -1"},
+		{"--dialect nix", exitUsage, "nix"},
+	} {
+		code, out, said := streamassay(t, dir, append([]string{"mutants"}, strings.Fields(c.args)...)...)
+		if code != c.code || !strings.Contains(out+said, c.says) || c.code != exitOK && strings.Count(said, "\n") != 1 {
+			t.Errorf("mutants %s: exit %d, want %d and %q\n%s%s", c.args, code, c.code, c.says, out, said)
+		}
+	}
+}
+
+// How it ends is what was found, and what the document admits.
+func TestConcludeMutants(t *testing.T) {
+	killed := mutant.Outcome{Mutant: mutant.All[0].Name, Dialect: "a@1", By: []string{"wire.utf-8"}}
+	alive := mutant.Outcome{Mutant: mutant.All[1].Name, Dialect: "a@1"}
+	over := mutant.Outcome{Mutant: mutant.All[1].Name, Dialect: "a@1", By: []string{"wire.utf-8"}, Over: []string{"run.ends"}}
+	report := func(o ...mutant.Outcome) *mutant.Report { return &mutant.Report{Outcomes: o} }
+	for name, c := range map[string]struct {
+		found, stated *mutant.Report
+		code          int
+	}{
+		"all die":                           {report(killed), nil, exitOK},
+		"one survives":                      {report(killed, alive), nil, exitBroken},
+		"one survives, which is known":      {report(killed, alive), report(killed, alive), exitOK},
+		"one survives, and another is said": {report(killed, alive), report(killed, over), exitBroken},
+		"something else is red":             {report(killed, over), nil, exitBroken},
+		"something else is red, as known":   {report(killed, over), report(killed, over), exitOK},
+		"the right server is red":           {&mutant.Report{Outcomes: []mutant.Outcome{killed}, Void: []string{"a@1: the canary survived"}}, nil, exitInternal},
+		"no document":                       {report(killed), report(), exitUsage},
+	} {
+		dir := t.TempDir()
+		check := ""
+		if c.stated != nil {
+			check = dir
+			if len(c.stated.Outcomes) > 0 {
+				if err := os.WriteFile(filepath.Join(dir, mutantsFile), c.stated.Document(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		var out bytes.Buffer
+		err := concludeMutants(shell{out: &out, err: &out}, c.found, "", check)
+		code, exit := exitOK, exitError{}
+		if errors.As(err, &exit) {
+			code = exit.code
+		}
+		if code != c.code {
+			t.Errorf("%s: exit %d (%v), want %d", name, code, err, c.code)
+		}
+	}
+}
