@@ -46,6 +46,9 @@ var resuming = []Scenario{
 // run is, is the target's word.
 const mostCuts = 32
 
+// settled is how long a client waits for what may not come.
+const settled = 2 * time.Second
+
 func leadResume(t *Talk) {
 	for k, n := 1, 2; k < min(n, mostCuts); k++ {
 		if !t.Open("prompt", t.Prompt("text", "resume after event "+strconv.Itoa(k))) {
@@ -58,11 +61,11 @@ func leadResume(t *Talk) {
 	}
 	all := t.Cursors()
 	for i, cursor := range all[:min(len(all), mostCuts)] {
-		e := spec.Event{Cursor: cursor}
+		limit := wire.Limit{}
 		if i == len(all)-1 { // that of the end: nothing comes any more, and some servers wait for it
-			e.Limit = "1"
+			limit.For = settled
 		}
-		t.send(t.Request("listen", e), wire.Limit{})
+		t.send(t.Request("listen", spec.Event{Cursor: cursor}), limit)
 	}
 	t.Listen("", 0)
 }

@@ -163,9 +163,8 @@ var schemaMutants = []*Mutant{
 	}, {
 		Name: "delta-is-a-word", Doc: "whether a content is a piece is said in words",
 		Play:   about("content", with("yes", "delta")),
-		Breaks: []string{"agentscope-java.content.delta", "agentscope.delta-flag", "agentscope.content-fields", "agentscope.completed-not-delta"},
+		Breaks: []string{"agentscope-java.content.delta", "agentscope.delta-flag", "agentscope.content-fields", "agentscope.completed-not-delta", "agentscope-java.content.completed"},
 		Kills:  breaking("delta"),
-		Also:   []string{"*.*"},
 	}, {
 		Name: "place-is-missing", Doc: "contents do not say their place",
 		Play:   about("content", without("index")),

@@ -57,6 +57,9 @@ func (s *source) breaches(err error, outer []place) []breach {
 		b.mark = true
 	case *kind.Not:
 		b.keyword = "not"
+		if not := s.lookup(places[0].pointer).get("not"); not.exists() && len(not.object()) == 0 {
+			b.why = "may not be there"
+		}
 	case *kind.Contains:
 		b.keyword = "contains"
 	case *kind.MinContains:
