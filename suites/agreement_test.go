@@ -59,30 +59,39 @@ func corpus(t *testing.T) (all []*transcript.Transcript) {
 // A recording and a live run of the same bytes give the same findings, about the
 // same events, at the same places.
 func TestDriversAgree(t *testing.T) {
+	t.Parallel()
 	var replayed, findings atomic.Int64
-	t.Run("corpus", func(t *testing.T) {
-		for _, tr := range corpus(t) {
-			if why := unplayable(tr); why != "" {
-				t.Logf("%s is not replayed: %s", tr.Name, why)
-				continue
-			}
-			t.Run(filepath.Base(tr.Name), func(t *testing.T) {
-				t.Parallel()
-				d, err := dialect.Named(tr.Dialect)
-				if err != nil {
-					t.Fatal(err)
-				}
-				tr.Strip(d.Base)
-				read := conclusions(d, tr.Trace)
-				live := conclusions(d, replay(t, d, tr))
-				if !slices.Equal(read, live) {
-					t.Errorf("read and live differ:\n%s", difference(read, live))
-				}
-				replayed.Add(1)
-				findings.Add(int64(len(slices.DeleteFunc(read, func(s string) bool { return !strings.HasPrefix(s, "finding") }))))
-			})
+	var wait sync.WaitGroup
+	limit := make(chan struct{}, 32) // most of the time a replay waits, as the server did
+	for _, tr := range corpus(t) {
+		if why := unplayable(tr); why != "" {
+			t.Logf("%s is not replayed: %s", tr.Name, why)
+			continue
 		}
-	})
+		wait.Go(func() {
+			limit <- struct{}{}
+			defer func() { <-limit }()
+			name := filepath.Base(tr.Name)
+			d, err := dialect.Named(tr.Dialect)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			tr.Strip(d.Base)
+			read := conclusions(d, tr.Trace)
+			trace, err := replay(t, d, tr)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
+				return
+			}
+			if live := conclusions(d, trace); !slices.Equal(read, live) {
+				t.Errorf("%s: read and live differ:\n%s", name, difference(read, live))
+			}
+			replayed.Add(1)
+			findings.Add(int64(len(slices.DeleteFunc(read, func(s string) bool { return !strings.HasPrefix(s, "finding") }))))
+		})
+	}
+	wait.Wait()
 	t.Logf("%d conversations were replayed, with %d findings", replayed.Load(), findings.Load())
 	if replayed.Load() < 400 || findings.Load() < 150 {
 		t.Errorf("only %d conversations were replayed, with %d findings", replayed.Load(), findings.Load())
@@ -151,10 +160,10 @@ func difference(a, b []string) string {
 }
 
 // replay asks for a conversation again, of a server that answers as recorded.
-func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) spec.Trace {
+func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.Trace, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return spec.Trace{}, err
 	}
 	defer ln.Close()
 	next := make(chan int, 1)
@@ -170,7 +179,7 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) spec.Tr
 	base, _ := url.Parse("http://" + ln.Addr().String() + d.Base)
 	client, err := wire.Dial(wire.Config{Base: base, Timeout: patience(tr)})
 	if err != nil {
-		t.Fatal(err)
+		return spec.Trace{}, err
 	}
 	heard := spec.Trace{Scripted: tr.Trace.Scripted, Streams: tr.Trace.Streams, Exchanges: make([]spec.Exchange, len(tr.Trace.Exchanges))}
 	began := time.Now()
@@ -204,7 +213,7 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) spec.Tr
 		})
 	}
 	under.Wait()
-	return heard
+	return heard, nil
 }
 
 // meanwhile says that x was asked while something that was asked before was still told.

@@ -27,6 +27,7 @@ func TestStores(t *testing.T) {
 		{"redis", startRedis},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := startServe(t, nil, "--state", c.state(t), "--max-streams", fmt.Sprint(storeStreams), "--poll", "200ms", "--user", "ada:token-of-ada", "--user", "eve:token-of-eve")
 			dir := t.TempDir()
 			for name, base := range s.bases {
