@@ -78,7 +78,7 @@ func TestSuite(t *testing.T) {
 func TestSuiteVaried(t *testing.T) {
 	seeds, err := strconv.ParseUint(os.Getenv("VARY_SEEDS"), 10, 32)
 	if err != nil {
-		seeds = 3
+		seeds = 2
 	}
 	for seed := range seeds {
 		for _, name := range dialect.Names() {
