@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
@@ -35,13 +34,7 @@ func TestReferenceVaried(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				users := &identity.Tokens{}
-				for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
-					if err := users.Add(pair); err != nil {
-						t.Fatal(err)
-					}
-				}
-				cfg := reference.Config{Users: users, Limits: reference.Limits{Streams: 40}}
+				cfg := reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 40}}
 				suites.Test(t, reference.New(d, loose(seed, slices.Contains(d.Kinds(), spec.ReasoningStart)), cfg), name, func(target *suites.Target) {
 					target.Claims, target.Seed = []string{"all"}, seed+1
 					target.Header, target.Other, target.Streams = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.Streams

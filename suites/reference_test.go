@@ -9,7 +9,6 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
 )
@@ -22,13 +21,7 @@ func TestReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			users := &identity.Tokens{}
-			for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
-				if err := users.Add(pair); err != nil {
-					t.Fatal(err)
-				}
-			}
-			cfg := reference.Config{Users: users, Limits: reference.Limits{Streams: 40}}
+			cfg := reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 40}}
 			suites.Test(t, reference.New(d, reference.Scripted, cfg), name, func(target *suites.Target) {
 				target.Claims = []string{"all"}
 				target.Header, target.Other, target.Streams = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.Streams

@@ -160,6 +160,36 @@ func TestSequencesSeed(t *testing.T) {
 	}
 }
 
+// Every round does the same, and calls it by other names: else no two could be compared.
+func TestSequencesRounds(t *testing.T) {
+	d, err := dialect.Named("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	round := func(n int) (does, asks []string) {
+		_, played := wander(t, upright(t, d), d, func(target *suites.Target) {
+			target.Sequences, target.Seed, target.Round, target.Only = 4, 3, n, []string{"sequence-*"}
+		})
+		for _, p := range played {
+			does = append(does, p.Scenario.Name+": "+p.Scenario.Doc)
+			for _, x := range p.Trace.Exchanges {
+				asks = append(asks, string(x.Request.Body))
+			}
+		}
+		return does, asks
+	}
+	does, asks := round(0)
+	doesAgain, asksAgain := round(1)
+	if len(does) != 4 || !slices.Equal(does, doesAgain) {
+		t.Errorf("the first round does\n%s\nand the second\n%s", strings.Join(does, "\n"), strings.Join(doesAgain, "\n"))
+	}
+	for _, ask := range asks {
+		if strings.Contains(ask, "conversationId") && slices.Contains(asksAgain, ask) {
+			t.Errorf("both rounds ask %s", ask)
+		}
+	}
+}
+
 // What a target lacks is not asked for, nor what is not selected.
 func TestSequencesRespect(t *testing.T) {
 	d, err := dialect.Named("runs")

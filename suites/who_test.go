@@ -13,7 +13,6 @@ import (
 
 	"github.com/streamassay/streamassay/internal/transcript"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/identity"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
@@ -163,13 +162,7 @@ func TestReferenceMayBeAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	users := &identity.Tokens{}
-	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
-		if err := users.Add(pair); err != nil {
-			t.Fatal(err)
-		}
-	}
-	h := reference.New(d, reference.Scripted, reference.Config{Users: users, Limits: reference.Limits{Streams: 20}})
+	h := reference.New(d, reference.Scripted, reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 20}})
 	got := knock(t, h, func(t *suites.Target) {
 		t.Header, t.Other, t.Streams = bearer("token-of-ann"), bearer("token-of-bob"), 20
 	})
