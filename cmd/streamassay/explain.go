@@ -69,20 +69,22 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	return found
 }
 
+// mostNamed is how many scenarios are named that provoke a check.
+const mostNamed = 8
+
 func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
 	for line := range strings.Lines(c.Doc) {
 		fmt.Fprint(w, "  ", line)
 	}
 	fmt.Fprintln(w)
-	var provoked []string
-	for _, s := range suites.Scenarios {
-		if slices.Contains(s.Proves, c.ID) {
-			provoked = append(provoked, s.Name)
-		}
-	}
-	if len(provoked) > 0 {
+	switch provoked := suites.Provoking(c.ID); {
+	case len(provoked) > mostNamed:
+		fmt.Fprintf(w, "\n  provoked by the scenarios: %s, and %d more\n", strings.Join(provoked[:mostNamed], ", "), len(provoked)-mostNamed)
+	case len(provoked) > 0:
 		fmt.Fprintf(w, "\n  provoked by the scenarios: %s\n", strings.Join(provoked, ", "))
+	default:
+		fmt.Fprintf(w, "\n  provoked by no scenario: it is judged where it happens\n")
 	}
 	fmt.Fprintf(w, "\n  demanded by:\n")
 	for _, d := range dialects {
