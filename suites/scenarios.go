@@ -287,10 +287,10 @@ func leadAccepts(t *Talk) {
 
 // leadTogether hears one run out while another ends, and while another is canceled.
 func leadTogether(t *Talk) {
-	if t.target.Streams == 1 || !t.Open("prompt", t.Prompt("slow", "40 50")) {
+	if t.target.Streams == 1 || !t.Open("prompt", t.Prompt("idle", "2000")) {
 		return
 	}
-	t.While(t.Request("listen", spec.Event{}), 3, func() {
+	t.While(t.Request("listen", spec.Event{}), 1, func() {
 		t.Say("prompt", t.Prompt("text", "meanwhile"))
 		if t.Open("prompt", t.Prompt("slow", "60 50")) {
 			t.While(t.Request("listen", spec.Event{}), 3, func() { t.send(t.Request("cancel", spec.Event{}), wire.Limit{}) })

@@ -17,7 +17,7 @@ var neighbourMutants = []*Mutant{
 		Breaks: []string{"runs.stream.other-terminal"},
 		Kills:  map[string]string{"run.outlives-others": `^the stream ended without the end of its run ".+", after run ".+" of its conversation had ended$`},
 		// So the stream has no end, and what was told of its run is not all of it.
-		Also:  []string{"run.ends", "script.slow", "message.*", "content.*", "delta.*", "wire.flushes", "cancel.spares-others"},
+		Also:  []string{"run.ends", "script.idle", "cancel.spares-others"},
 		Twist: entangled(func(n *neighbourhood, thread, run string, canceled bool) { n.hangUp(thread, run) }),
 	}, {
 		Name: "ends-with-a-canceled-one", Doc: "the end of a run that was canceled ends the streams of all runs of its conversation",
@@ -26,7 +26,7 @@ var neighbourMutants = []*Mutant{
 			"run.outlives-others":  `^the stream ended without the end of its run ".+", after run ".+" of its conversation had ended$`,
 			"cancel.spares-others": `^run ".+" was to take .+ and was over after .+: run ".+" of its conversation had been canceled$`,
 		},
-		Also: []string{"run.ends", "script.slow", "message.*", "content.*", "delta.*", "wire.flushes"}, // as above
+		Also: []string{"run.ends", "script.idle"}, // as above
 		Twist: entangled(func(n *neighbourhood, thread, run string, canceled bool) {
 			if canceled {
 				n.hangUp(thread, run)
@@ -36,13 +36,13 @@ var neighbourMutants = []*Mutant{
 		Name: "cancels-them-all", Doc: "a cancel ends all runs of the conversation",
 		Breaks: []string{"runs.cancel.only-named"},
 		Kills:  map[string]string{"cancel.spares-others": `^run ".+" was to take .+ and was over after .+: run ".+" of its conversation had been canceled$`},
-		Also:   []string{"script.slow", "wire.flushes"}, // it was not told to its end
+		Also:   []string{"script.idle"}, // it was not told to its end
 		Twist:  canceling(func(runs []string, named string) []string { return runs }),
 	}, {
 		Name: "cancels-the-first", Doc: "a cancel ends the first run of the conversation, whichever it names",
 		Breaks: []string{"runs.cancel.only-named"},
 		Kills:  map[string]string{"cancel.spares-others": `^run ".+" was to take .+ and was over after .+: run ".+" of its conversation had been canceled$`},
-		Also:   []string{"script.slow", "wire.flushes"}, // as above
+		Also:   []string{"script.idle"}, // as above
 		Twist:  canceling(func(runs []string, named string) []string { return runs[:1] }),
 	}, {
 		Name: "wants-accept", Doc: "who asks for a stream has to say that it accepts one",

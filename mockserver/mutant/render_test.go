@@ -1,10 +1,13 @@
 package mutant_test
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/spec/rules"
 )
 
 // outcomes are those of the first two mutants in the list, in two dialects.
@@ -55,6 +58,36 @@ func TestDocument(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the document does not say %q:\n%s", want, text[:min(len(text), 2000)])
+		}
+	}
+}
+
+// The committed document is of these mutants and checks: what came of them only playing
+// them says (make mutants), but none was added, taken away or changed since.
+func TestDocumentIsCurrent(t *testing.T) {
+	text, err := os.ReadFile("../../docs/mutants.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := fmt.Sprintf("%[1]d of %[1]d mutants killed, for the reason expected; 0 survivors, 0 over-kills; %[2]d of %[2]d checks proven able to fail\n", len(mutant.All), len(rules.All))
+	if !strings.HasPrefix(string(text), head) {
+		t.Errorf("it begins with\n%.150s\nand not with\n%s", text, head)
+	}
+	rest := string(text)
+	for _, m := range mutant.All {
+		row := fmt.Sprintf("\n| %s | %s | %s |", m.Name, strings.ReplaceAll(m.Doc, "|", "\\|"), strings.Join(m.Breaks, " "))
+		at := strings.Index(rest, row)
+		if at < 0 {
+			t.Fatalf("there is no such row, or not in this order:%s\nstreamassay mutants --write docs", row)
+		}
+		rest = rest[at+len(row):]
+	}
+	if n := strings.Count(rest, "\n"); n > 1 {
+		t.Errorf("%d rows more than there are mutants", n-1)
+	}
+	for _, c := range rules.All {
+		if !strings.Contains(string(text), "\n| "+c.ID+" |") {
+			t.Errorf("%s is not in the matrix", c.ID)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package rules
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
@@ -124,6 +126,15 @@ func lives(judge func(p *spec.Pass, streams []lived, ends, cancels []spec.Event,
 	}
 }
 
+// duration is how long a scripted target was asked to take for a run, at least.
+func duration(ask spec.Event) (time.Duration, bool) {
+	if words, ok := strings.CutPrefix(ask.Text, "conformance:idle "); ok {
+		ms, err := strconv.Atoi(words)
+		return time.Duration(ms) * time.Millisecond, ask.Scripted && err == nil
+	}
+	return slowness(ask)
+}
+
 // OutlivesOthers judges streams beside which another run ended.
 var OutlivesOthers = &spec.Check{
 	ID: "run.outlives-others",
@@ -151,17 +162,17 @@ var CancelSparesOthers = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `a cancel ends no other run than the one that it names
 
-Judged where a scripted target was asked to take some time over a run, and another one of
-the conversation was canceled before half of that was over: the run takes its time all the
-same. A quarter of it is left to the clocks.`,
+Judged where a scripted target was asked to take some time over a run (slow, idle), and
+another one of the conversation was canceled before half of that was over: the run takes
+its time all the same. A quarter of it is left to the clocks.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	Watch: lives(func(p *spec.Pass, streams []lived, _, cancels []spec.Event, asked map[string]time.Duration) {
 		for _, l := range streams {
-			least, slow := slowness(l.ask)
+			least, takes := duration(l.ask)
 			begun, known := asked[run(l.ask)]
 			own := func(e spec.Event) bool { return run(e) == run(l.ask) }
 			i := slices.IndexFunc(cancels, func(e spec.Event) bool { return beside(e, l.ask) && l.during(e.At, 0) && e.At-begun < least/2 })
-			if slow && known && i >= 0 && !slices.ContainsFunc(cancels, own) {
+			if takes && known && i >= 0 && !slices.ContainsFunc(cancels, own) {
 				took := l.closed.At - begun
 				p.Judge(l.closed, took >= least*3/4, "run %q was to take %v and was over after %v: run %q of its conversation had been canceled",
 					l.ask.Run, least, took.Round(time.Millisecond), cancels[i].Run)
