@@ -154,7 +154,7 @@ func TestStep(t *testing.T) {
 // A stream ends as it is told to, at once or when it comes to an event.
 func TestEnd(t *testing.T) {
 	k := rigged(t, seeded(7))
-	for _, c := range []struct {
+	for i, c := range []struct {
 		body, rest string
 		err        error
 	}{
@@ -165,9 +165,10 @@ func TestEnd(t *testing.T) {
 		{`{"how": "abort", "event": 1}`, "", io.ErrUnexpectedEOF},
 	} {
 		t.Run(c.body, func(t *testing.T) {
-			reader := k.ask(hello, "X-Mock-Hold", "1")
+			test := fmt.Sprint("end-", i) // the stream of the case before may still be there
+			reader := k.ask(hello, "X-Test-Id", test, "X-Mock-Hold", "1")
 			reader.frame()
-			id := k.want(200, "GET", "/v1/streams", "").at("streams.0.id")
+			id := k.want(200, "GET", "/v1/streams?test="+test, "").at("streams.0.id")
 			if got := k.do("POST", fmt.Sprintf("/v1/streams/%s/end", id), c.body); got.status != 204 && got.status != 202 {
 				t.Fatal(got.text)
 			}
