@@ -23,7 +23,7 @@ var ResultMissing = &Fault{
 var ResultTwice = &Fault{
 	Name: "result-twice", Doc: "the result of a tool is told twice", Family: Protocol,
 	Needs: []spec.Kind{spec.ToolResult}, Places: []string{"event"},
-	Begin: twice(of(spec.ToolResult)),
+	Begin: twice(Of(spec.ToolResult)),
 }
 
 // UnknownResult tells what a call gave that was never made.
@@ -48,5 +48,5 @@ var ResultEarly = &Fault{
 	Name: "result-early", Doc: "the result of a call is told before the call has ended", Family: Protocol,
 	Needs: []spec.Kind{spec.ToolEnd, spec.ToolResult}, Places: []string{"event"},
 	Checks: []string{"tool.result-after-call"},
-	Begin:  swapping(of(spec.ToolEnd)),
+	Begin:  swapping(Of(spec.ToolEnd)),
 }

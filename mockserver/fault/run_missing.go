@@ -8,7 +8,7 @@ var FirstMissing = &Fault{
 	Needs:  []spec.Kind{spec.RunStart},
 	Checks: []string{"run.opens-first"},
 	Begin: func(a Args) Effect {
-		return leaving(every(a.At, of(spec.RunStart)))
+		return leaving(every(a.At, Of(spec.RunStart)))
 	},
 }
 
@@ -17,7 +17,7 @@ var ProgressMissing = &Fault{
 	Name: "progress-missing", Doc: "the run is not said to be under way", Family: Protocol,
 	Needs:  []spec.Kind{spec.RunStart, spec.RunProgress},
 	Checks: []string{"run.progress-precedes-content"},
-	Begin:  func(a Args) Effect { return leaving(every(a.At, of(spec.RunProgress))) },
+	Begin:  func(a Args) Effect { return leaving(every(a.At, Of(spec.RunProgress))) },
 }
 
 // EndMissing leaves out how a run ends.
@@ -33,5 +33,5 @@ var FailureMissing = &Fault{
 	Name: "failure-missing", Doc: "a run that fails does not say so", Family: Protocol,
 	Needs:  []spec.Kind{spec.RunError},
 	Checks: []string{"error.visible", "run.ends"},
-	Begin:  func(a Args) Effect { return leaving(every(a.At, of(spec.RunError))) },
+	Begin:  func(a Args) Effect { return leaving(every(a.At, Of(spec.RunError))) },
 }

@@ -6,7 +6,7 @@ import "github.com/streamassay/streamassay/spec"
 var SentinelMissing = &Fault{
 	Name: "sentinel-missing", Doc: "the stream ends without its sentinel", Family: Protocol,
 	Needs: []spec.Kind{spec.Done},
-	Begin: missing(of(spec.Done)),
+	Begin: missing(Of(spec.Done)),
 }
 
 // SentinelTwice tells it twice.
@@ -14,7 +14,7 @@ var SentinelTwice = &Fault{
 	Name: "sentinel-twice", Doc: "the sentinel comes twice", Family: Protocol,
 	Needs:  []spec.Kind{spec.Done},
 	Checks: []string{"done.is-last"},
-	Begin:  twice(of(spec.Done)),
+	Begin:  twice(Of(spec.Done)),
 }
 
 // InterruptNotLast goes on after an interrupt.

@@ -1,6 +1,7 @@
 package fault
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/streamassay/streamassay/spec"
@@ -29,16 +30,9 @@ func every(at Place, fits func(*spec.Event) bool) func(*spec.Event) bool {
 	}
 }
 
-// of says whether an event is of one of some kinds.
-func of(kinds ...spec.Kind) func(*spec.Event) bool {
-	return func(e *spec.Event) bool {
-		for _, k := range kinds {
-			if e.Kind == k {
-				return true
-			}
-		}
-		return false
-	}
+// Of says whether an event is of one of some kinds.
+func Of(kinds ...spec.Kind) func(*spec.Event) bool {
+	return func(e *spec.Event) bool { return slices.Contains(kinds, e.Kind) }
 }
 
 // terminal says that an event ends its run.

@@ -7,7 +7,7 @@ var CallNotStarted = &Fault{
 	Name: "call-not-started", Doc: "the event that opens a call is not told", Family: Protocol,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd}, Places: []string{"event"},
 	Checks: []string{"tool.starts-first"},
-	Begin:  missing(of(spec.ToolStart)),
+	Begin:  missing(Of(spec.ToolStart)),
 }
 
 // CallNotEnded leaves out that a call is whole.
@@ -15,7 +15,7 @@ var CallNotEnded = &Fault{
 	Name: "call-not-ended", Doc: "the event that ends a call is not told", Family: Protocol,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd}, Places: []string{"event"},
 	Checks: []string{"tool.all-end"},
-	Begin:  missing(of(spec.ToolEnd)),
+	Begin:  missing(Of(spec.ToolEnd)),
 }
 
 // ReusedCallID starts two calls under one id.
@@ -23,7 +23,7 @@ var ReusedCallID = &Fault{
 	Name: "reused-call-id", Doc: "a call is opened twice", Family: Protocol,
 	Needs: []spec.Kind{spec.ToolStart}, Places: []string{"event"},
 	Checks: []string{"tool.ids-unique"},
-	Begin:  twice(of(spec.ToolStart)),
+	Begin:  twice(Of(spec.ToolStart)),
 }
 
 // UnknownCall tells a piece of a call that never was.
@@ -31,7 +31,7 @@ var UnknownCall = &Fault{
 	Name: "unknown-call", Doc: "a piece of the arguments names a call that was never opened", Family: Protocol,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolDelta, spec.ToolEnd}, Places: []string{"event"},
 	Checks: []string{"tool.starts-first"},
-	Begin:  changed(of(spec.ToolDelta), func(e *spec.Event) { e.Call = nobody }),
+	Begin:  changed(Of(spec.ToolDelta), func(e *spec.Event) { e.Call = nobody }),
 }
 
 // ArgumentsBroken tells arguments that do not parse.
@@ -41,7 +41,7 @@ var ArgumentsBroken = &Fault{
 	Checks: []string{"tool.arguments-are-json"},
 	Begin: func(a Args) Effect {
 		var s scribe
-		struck := once(a.At, of(spec.ToolEnd))
+		struck := once(a.At, Of(spec.ToolEnd))
 		return Effect{Event: func(e *spec.Event, tell func(*spec.Event)) {
 			if struck(e) {
 				s.more(&spec.Event{Kind: spec.ToolDelta, Thread: e.Thread, Run: e.Run, Message: e.Message, Call: e.Call, Text: "}", Seq: e.Seq}, add(e.Seq, -1), tell)

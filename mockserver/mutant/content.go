@@ -3,6 +3,7 @@ package mutant
 import (
 	"slices"
 
+	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -30,7 +31,7 @@ var contentMutants = []*Mutant{
 		Also:   []string{"script.*", "message.content-equals", "history.tells-the-answer"}, // the words are missing
 	}, {
 		Name: "pieces-swapped", Doc: "two pieces of a text change places, and keep their numbers in order",
-		Play:   once(of(spec.MessageDelta), swapping),
+		Play:   once(fault.Of(spec.MessageDelta), swapping),
 		Breaks: lawsJoined,
 		Kills:  map[string]string{"delta.joins-to-whole": `^the deltas join to ".*", the completed text is ".*"$`},
 		Also:   []string{"script.*", "content.ends-once", "message.content-equals", "history.tells-the-answer"}, // the words come in another order; a single piece comes after its completion

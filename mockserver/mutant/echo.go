@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"regexp"
 
+	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -24,7 +25,7 @@ var echoMutants = []*Mutant{
 		Also:   []string{"sequence.never-falls"}, // the opening that is told again under its number is not the same any more
 	}, {
 		Name: "one-conversation-for-all", Doc: "all events about a run name the same conversation, whoever asks",
-		Play:   everyEvent(of(spec.RunStart, spec.RunProgress, spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Thread = "the-conversation" }),
+		Play:   everyEvent(fault.Of(spec.RunStart, spec.RunProgress, spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Thread = "the-conversation" }),
 		Breaks: lawsEchoThread,
 		Kills:  map[string]string{"echo.thread": `it answers about "the-conversation"$`},
 	}, {

@@ -23,18 +23,6 @@ func everyEvent(fits func(*spec.Event) bool, change func(*spec.Event)) func(faul
 	}
 }
 
-// of says whether an event is of one of some kinds.
-func of(kinds ...spec.Kind) func(*spec.Event) bool {
-	return func(e *spec.Event) bool {
-		for _, k := range kinds {
-			if e.Kind == k {
-				return true
-			}
-		}
-		return false
-	}
-}
-
 // dataOf is where the data of a frame stands, as our servers spell it: on one line.
 func dataOf(frame []byte) (from, to int, ok bool) {
 	from = bytes.Index(frame, []byte("data: "))

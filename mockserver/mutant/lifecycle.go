@@ -57,7 +57,7 @@ var lifecycleMutants = []*Mutant{
 		Kills:  map[string]string{"run.progress-precedes-content": `^message.start comes before the run is said to be in progress$`},
 	}, {
 		Name: "under-way-late", Doc: "the run is said to be in progress when something of it was told",
-		Play:   swapping(of(spec.RunProgress)),
+		Play:   swapping(fault.Of(spec.RunProgress)),
 		Breaks: []string{"agentscope.response-in-progress"},
 		Kills:  map[string]string{"run.progress-precedes-content": ` comes before the run is said to be in progress$`},
 	}, {
@@ -68,7 +68,7 @@ var lifecycleMutants = []*Mutant{
 		Also:   noEnd,
 	}, {
 		Name: "stops-after-the-first-word", Doc: "the stream ends, as if it were whole, after the first piece of a text",
-		Play:   stoppingAfter(of(spec.MessageDelta)),
+		Play:   stoppingAfter(fault.Of(spec.MessageDelta)),
 		Breaks: lawsEnds,
 		Kills:  map[string]string{"run.ends": `^the stream ended, and its run had not$`},
 		Also:   slices.Concat(noEnd, []string{"script.*", "history.*"}), // and the rest of the answer is missing
@@ -93,7 +93,7 @@ var lifecycleMutants = []*Mutant{
 		Also: []string{"script.*", "message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
 	}, {
 		Name: "failure-then-end", Doc: "a run that fails is said to have ended well after that",
-		Play: adding(of(spec.RunError), func(e *spec.Event) []spec.Event {
+		Play: adding(fault.Of(spec.RunError), func(e *spec.Event) []spec.Event {
 			return []spec.Event{changed(e, func(o *spec.Event) { o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created })}
 		}),
 		Breaks: slices.Concat(lawsFailed, lawsEndsOnce),
@@ -109,7 +109,7 @@ var lifecycleMutants = []*Mutant{
 		Also: []string{"script.*", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward", "resume.ends"},
 	}, {
 		Name: "message-after-the-end", Doc: "after the run's end a message is told that it never had",
-		Play:   adding(of(spec.RunEnd), another),
+		Play:   adding(fault.Of(spec.RunEnd), another),
 		Breaks: lawsEndIsLast,
 		Kills:  map[string]string{"run.end-is-last": `^(message|content)\.\w+ comes after the end of the run$`},
 		Also:   []string{"script.*", "resume.ends"}, // it was not asked to say that, and who takes the stream up there hears no end
@@ -143,7 +143,7 @@ var lifecycleMutants = []*Mutant{
 		Also:   []string{"sequence.never-falls"}, // the opening that is told again under its number is not the same any more
 	}, {
 		Name: "end-of-another-run", Doc: "the end of the run names another run",
-		Play:   everyEvent(of(spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Run = "another-run" }),
+		Play:   everyEvent(fault.Of(spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Run = "another-run" }),
 		Breaks: slices.Concat(lawsRunID, lawsOwnRun, lawsEchoRun),
 		Kills:  map[string]string{"run.id-is-stable": `and is now "another-run"$`, "run.keeps-to-itself": `it tells of "another-run"$`, "echo.run": `it answers about "another-run"$`},
 	}, {
@@ -170,7 +170,7 @@ var lifecycleMutants = []*Mutant{
 		Kills:  map[string]string{"run.completed-after-created": `^the run began at \d+ and ended at \d+$`},
 	}, {
 		Name: "ended-in-1970", Doc: "the time at which the run ended is the first second of 1970",
-		Play:   everyEvent(of(spec.RunEnd), func(e *spec.Event) { e.Completed = "1" }),
+		Play:   everyEvent(fault.Of(spec.RunEnd), func(e *spec.Event) { e.Completed = "1" }),
 		Breaks: []string{"agentscope-java.resp.completed-at", "agentscope.completed-at"},
 		Kills:  map[string]string{"run.completed-after-created": `^the run began at \d+ and ended at 1$`},
 		Also:   []string{"wire.matches-schema"}, // a time in milliseconds is told from one in seconds by its size
@@ -181,7 +181,7 @@ var lifecycleMutants = []*Mutant{
 		Kills:  map[string]string{"run.output-is-complete": `^the messages \[.*\] were completed, the run lists \[.*\]$`},
 	}, {
 		Name: "list-turned-round", Doc: "the end of the run lists its messages from the last to the first",
-		Play: everyEvent(of(spec.RunEnd), func(e *spec.Event) {
+		Play: everyEvent(fault.Of(spec.RunEnd), func(e *spec.Event) {
 			e.Parts = slices.Clone(e.Parts)
 			slices.Reverse(e.Parts)
 		}),
@@ -194,7 +194,7 @@ var lifecycleMutants = []*Mutant{
 		Kills:  map[string]string{"run.output-matches": `^message \S+ was told as .*, and is listed as `},
 	}, {
 		Name: "list-in-other-roles", Doc: "the end of the run lists messages as the user's",
-		Play: everyEvent(of(spec.RunEnd), func(e *spec.Event) {
+		Play: everyEvent(fault.Of(spec.RunEnd), func(e *spec.Event) {
 			e.Parts = slices.Clone(e.Parts)
 			for i := range e.Parts {
 				e.Parts[i].Role = "user"

@@ -25,12 +25,12 @@ var messageMutants = []*Mutant{
 		Also:   []string{"message.known", "script.reasoning", "script.reasoning-apart"}, // the start says of what kind it is; of one that fails nothing else is told
 	}, {
 		Name: "message-under-way-first", Doc: "what is told of a message first is that it is under way",
-		Play:   everyEvent(of(spec.MessageStart), func(e *spec.Event) { e.Kind = spec.MessageProgress }),
+		Play:   everyEvent(fault.Of(spec.MessageStart), func(e *spec.Event) { e.Kind = spec.MessageProgress }),
 		Breaks: []string{"agentscope-java.msg.created"},
 		Kills:  map[string]string{"message.starts-first": `^what is told of message "\S+" first is message.progress$`},
 	}, {
 		Name: "message-announced-late", Doc: "a message is opened after the first piece of it",
-		Play:   once(of(spec.MessageStart), swapping),
+		Play:   once(fault.Of(spec.MessageStart), swapping),
 		Breaks: lawsAnnounced,
 		Kills:  map[string]string{"message.announced": `^a piece of message "\S+", which has not started$`},
 		Also:   []string{"script.reasoning", "script.reasoning-apart"}, // the start says of what kind it is
@@ -42,7 +42,7 @@ var messageMutants = []*Mutant{
 		Also:   []string{"script.*", "content.all-end", "delta.joins-to-whole", "content.is-whole", "message.content-equals", "history.tells-the-answer"}, // the piece is missing in its message, and is one of another
 	}, {
 		Name: "pieces-misaddressed", Doc: "all pieces of texts name a message whose id has one letter too many",
-		Play:   everyEvent(of(spec.MessageDelta, spec.ContentEnd), func(e *spec.Event) { e.Message += "x" }),
+		Play:   everyEvent(fault.Of(spec.MessageDelta, spec.ContentEnd), func(e *spec.Event) { e.Message += "x" }),
 		Breaks: slices.Concat(lawsAnnounced, []string{"agentscope.msg-id"}),
 		Kills:  map[string]string{"message.announced": `^a piece of message "\S+x", which has not started$`, "message.known": `^a piece of message "\S+x", which never appears$`},
 		Also:   []string{"script.*", "content.all-end", "delta.joins-to-whole", "message.content-equals", "history.tells-the-answer"}, // they are missing in their message, and are those of another
@@ -54,7 +54,7 @@ var messageMutants = []*Mutant{
 		Also:   []string{"script.*", "content.ends-once", "history.tells-the-answer"}, // it was not asked to say that, and its content was completed
 	}, {
 		Name: "whole-when-over", Doc: "a text is completed after its message has ended",
-		Play:   swapping(of(spec.ContentEnd)),
+		Play:   swapping(fault.Of(spec.ContentEnd)),
 		Breaks: lawsOpenTill,
 		Kills:  map[string]string{"message.closed": `^a piece of message "\S+", which has ended$`},
 		Also:   []string{"message.content-equals", "content.*", "delta.*"}, // what comes too late was not repeated

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -35,7 +36,7 @@ var toolMutants = []*Mutant{
 		Also:   []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result comes for a call that is not whole
 	}, {
 		Name: "calls-unended", Doc: "no call is ever said to have ended",
-		Play:   dropping(of(spec.ToolEnd)),
+		Play:   dropping(fault.Of(spec.ToolEnd)),
 		Breaks: []string{"agkit.order.ended"},
 		Kills:  map[string]string{"tool.all-end": `^call "\S+" never ended$`},
 		Also:   []string{"tool.result-after-call", "tool.arguments-are-json"}, // as above
@@ -129,7 +130,7 @@ var toolMutants = []*Mutant{
 		Also:   []string{"script.interrupt", "script.resume"}, // nobody has asked for words
 	}, {
 		Name: "calls-after-the-interrupt", Doc: "after an interrupt the run calls a tool",
-		Play: adding(of(spec.Interrupt), func(e *spec.Event) []spec.Event {
+		Play: adding(fault.Of(spec.Interrupt), func(e *spec.Event) []spec.Event {
 			call := spec.Event{Thread: e.Thread, Run: e.Run, Call: "after-" + e.ID}
 			return []spec.Event{
 				changed(&call, func(o *spec.Event) { o.Kind, o.Name = spec.ToolStart, "lookup" }),

@@ -22,7 +22,7 @@ func TestMemoryInBubble(t *testing.T) {
 		<-changed
 		start := time.Now()
 		go func() {
-			time.Sleep(time.Hour)
+			<-time.After(time.Hour)
 			if _, _, err := p.s.Tell(t.Context(), run, Told{Data: [][]byte{[]byte("x")}}); err != nil {
 				t.Error(err)
 			}

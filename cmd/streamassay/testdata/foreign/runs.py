@@ -11,6 +11,7 @@ import time
 import uuid
 
 from serving import Handler, Refused, halves, main
+from talking import paced
 
 BREAKAGES = ["wants-snake-case", "cut-body", "half-of-large", "deaf-to-cursor", "always-new", "any-length-of-run-id"]
 
@@ -311,13 +312,6 @@ def use_tool(times, arguments):
     for id in ids:
         yield "TOOL_CALL_RESULT", {"toolCallId": id, "messageId": str(uuid.uuid4()), "content": '{"found": true}'}
     yield from message(["That is what I found."])
-
-
-def paced(count, milliseconds):
-    for i in range(count):
-        if i > 0:
-            time.sleep(milliseconds / 1000)
-        yield "%d " % i
 
 
 def fail_after(pieces, words):
