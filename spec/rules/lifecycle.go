@@ -74,9 +74,9 @@ conversation that was stopped, whatever its run, is the business of cancel.run-e
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ask spec.Event
 		var stops []spec.Event
-		var open []fate // streams that ended, and their runs had not
+		var open []lived // streams that ended, and their runs had not
 		hear := tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-			return runEnds(p, ask, func(closed spec.Event) { open = append(open, fate{ask: ask, closed: closed}) })
+			return runEnds(p, ask, func(closed spec.Event) { open = append(open, lived{ask: ask, closed: closed}) })
 		})(p)
 		return func(e spec.Event) {
 			switch {

@@ -172,7 +172,7 @@ func (t *talks) close(e spec.Event) {
 // canceled says that somebody has stopped the run of an answer.
 func (t *talks) canceled(a *answer) bool {
 	for _, cancel := range t.cancels {
-		if (fate{ask: a.told, closed: a.closed}).concerns(cancel) {
+		if (lived{ask: a.told, closed: a.closed}).concerns(cancel) {
 			return true
 		}
 	}

@@ -2,7 +2,6 @@ package rules
 
 import (
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -252,64 +251,19 @@ target was asked for deltas some time apart: half of that time must lie between 
 first and the last. Whoever listens to a run later than it was asked for finds what
 was produced before then at once, and a run that is canceled is over sooner.`,
 	Needs: []spec.Kind{spec.MessageDelta},
-	Watch: func(p *spec.Pass) func(spec.Event) {
-		asked := map[string]time.Duration{} // run → when it was asked for
-		var timed []timing
-		var cancels []spec.Event
-		hear := tellings(flushes(asked, &timed))(p)
-		var ask spec.Event
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.Asked:
-				if _, again := asked[run(e)]; e.Text != "" && e.Run != "" && !again {
-					asked[run(e)] = e.At
-				}
-				ask = e
-			case e.Kind == spec.CancelAccepted:
-				cancels = append(cancels, ask)
-			case e.Kind == "":
-				for _, t := range timed {
-					if !slices.ContainsFunc(cancels, t.concerns) {
-						p.Judge(t.last, t.took >= t.least/2, "deltas produced over %v arrived within %v", t.least, t.took.Round(time.Millisecond))
-					}
-				}
+	Watch: lives(func(p *spec.Pass, a *lifetimes) {
+		for _, l := range a.streams {
+			least, slow := slowness(l.ask)
+			if at, known := a.asked[run(l.ask)]; known {
+				least -= l.ask.At - at
 			}
-			hear(e)
-		}
-	},
-}
-
-// A timing is how long a scripted run was to take, at least, and how long its deltas took.
-type timing struct {
-	fate
-	last        spec.Event
-	least, took time.Duration
-}
-
-// flushes times the tellings of runs, given when each run was asked for.
-func flushes(asked map[string]time.Duration, timed *[]timing) func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-	return func(_ *spec.Pass, ask spec.Event) func(spec.Event) {
-		var first, last spec.Event
-		failed := false
-		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.RunError:
-				failed = true
-			case e.Kind == spec.MessageDelta:
-				if last = e; first.Raw == nil {
-					first = e
-				}
-			case whole(e) && e.At > ask.At && first.Raw != nil && !failed: // it was timed
-				least, ok := slowness(ask)
-				if at, known := asked[run(ask)]; known {
-					least -= ask.At - at
-				}
-				if ok && least >= shortest {
-					*timed = append(*timed, timing{fate{ask: ask, closed: e}, last, least, last.At - first.At})
-				}
+			timed := l.closed.At > l.ask.At && l.first.Raw != nil
+			if slow && timed && !l.failed && least >= shortest && !a.canceled(l) {
+				took := l.last.At - l.first.At
+				p.Judge(l.last, took >= least/2, "deltas produced over %v arrived within %v", least, took.Round(time.Millisecond))
 			}
 		}
-	}
+	}),
 }
 
 // shortest is the least time over which anybody can tell a stream from what came at
