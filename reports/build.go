@@ -108,7 +108,7 @@ func Requirements(catalogue []spec.Requirement, results []spec.Result) []Require
 	all := make([]Requirement, 0, len(catalogue))
 	for _, law := range catalogue {
 		r := Requirement{
-			ID: law.ID, Level: law.Level, Verdict: worst[law.ID], Quote: law.Quote, Source: law.Source,
+			ID: law.ID, Level: law.Level, Verdict: worst[law.ID], Quote: law.Quote, English: law.English, Source: law.Source,
 			Checks: append([]string{}, law.Checks...), Excluded: law.Excluded,
 		}
 		if law.Excluded != nil {

@@ -50,6 +50,7 @@ type Requirement struct {
 	Level    spec.Level      `json:"level"`
 	Verdict  spec.Verdict    `json:"verdict"`
 	Quote    string          `json:"quote"`
+	English  string          `json:"english,omitempty"` // a rendering of Quote where that is not English
 	Source   string          `json:"source"`
 	Checks   []string        `json:"checks"`
 	Excluded *spec.Exclusion `json:"excluded,omitempty"`

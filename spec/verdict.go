@@ -1,6 +1,10 @@
 package spec
 
-import "slices"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // A Level says how much a requirement matters, in the words of RFC 2119.
 type Level string
@@ -28,11 +32,24 @@ func (l Level) Cost() Verdict {
 type Requirement struct {
 	ID       string     `yaml:"id"`
 	Level    Level      `yaml:"level"`
-	Quote    string     `yaml:"quote"`  // verbatim and short, or a paraphrase where Source is an observation
-	Source   string     `yaml:"source"` // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
+	Quote    string     `yaml:"quote"`   // verbatim where [Requirement.Quoted], else a sentence of this project
+	English  string     `yaml:"english"` // a rendering of Quote where that is not English, else ""
+	Source   string     `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
 	Checks   []string   `yaml:"checks"`
 	Excluded *Exclusion `yaml:"excluded"`
 }
+
+// citation is a source that names lines of a protocol document.
+var citation = regexp.MustCompile(`^[0-9a-z_]+\.txt:[0-9]`)
+
+// Quoted reports whether Quote is verbatim from a protocol document. Where the source
+// is of another kind ("derived: …", "observed: …"), Quote is this project's own
+// sentence, and is not shown in quotation marks.
+func (r Requirement) Quoted() bool { return citation.MatchString(r.Source) }
+
+// Convention reports whether the requirement belongs to the test prompts of
+// docs/prompts.md, and not to the protocol.
+func (r Requirement) Convention() bool { return strings.HasPrefix(r.Source, "docs/prompts.md") }
 
 // An Exclusion is the reason why no check judges a requirement.
 type Exclusion struct {
