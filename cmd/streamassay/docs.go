@@ -96,15 +96,15 @@ func demandedBy(c *spec.Check, dialects []*dialect.Dialect) (all []string) {
 
 func requirementsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
-	fmt.Fprint(&b, "# Requirements\n\nMade from the catalogues by `make docs`. Sources name the protocol document and its lines.\n")
+	fmt.Fprint(&b, "# Requirements\n\nMade from the catalogues by `make docs`. Sources name the protocol document and its lines.\nWhat stands in quotation marks is quoted from it, with a rendering in English where it is in another language;\nwhat does not is a sentence of this project.\n")
 	for _, d := range dialects {
-		fmt.Fprintf(&b, "\n## %s\n\n%s. %d requirements.\n\n| level | requirement | quote | source | judged by |\n|---|---|---|---|---|\n", d.Name, d.Title, len(d.Requirements))
+		fmt.Fprintf(&b, "\n## %s\n\n%s. %d requirements.\n\n| level | requirement | demand | source | judged by |\n|---|---|---|---|---|\n", d.Name, d.Title, len(d.Requirements))
 		for _, r := range d.Requirements {
 			judged := strings.Join(r.Checks, ", ")
 			if r.Excluded != nil {
 				judged = "none (" + r.Excluded.Kind + "): " + r.Excluded.Reason
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Level, r.ID, cell(r.Quote), cell(r.Source), cell(judged))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Level, r.ID, cell(demandOf(r)), cell(r.Source), cell(judged))
 		}
 	}
 	return b.Bytes()

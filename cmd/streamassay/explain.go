@@ -90,15 +90,29 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
 			if slices.Contains(r.Checks, c.ID) {
-				fmt.Fprintf(w, "    %-7s %s  %s\n            “%s” (%s)\n", r.Level, d.Name, r.ID, oneLine(r.Quote), r.Source)
+				fmt.Fprintf(w, "    %-7s %s  %s\n            %s (%s)\n", r.Level, d.Name, r.ID, demandOf(r), r.Source)
 			}
 		}
 	}
 	fmt.Fprintln(w)
 }
 
+// demandOf returns what a requirement demands: the words of the protocol document in
+// quotation marks, in English where there is a rendering of them, or the sentence of this
+// project.
+func demandOf(r spec.Requirement) string {
+	if !r.Quoted() {
+		return oneLine(r.Quote)
+	}
+	text := "“" + oneLine(r.Quote) + "”"
+	if r.English != "" {
+		text += " (in English: “" + oneLine(r.English) + "”)"
+	}
+	return text
+}
+
 func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
-	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  “%s”\n  source: %s\n", r.ID, d.Name, r.Level, oneLine(r.Quote), r.Source)
+	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  %s\n  source: %s\n", r.ID, d.Name, r.Level, demandOf(r), r.Source)
 	if r.Excluded != nil {
 		fmt.Fprintf(w, "  no check judges it: %s (%s)\n\n", r.Excluded.Reason, r.Excluded.Kind)
 		return

@@ -45,6 +45,26 @@ func TestExplainRefusals(t *testing.T) {
 	}
 }
 
+// A quote stands in quotation marks and is rendered in English; a sentence of this
+// project stands without them.
+func TestExplainDemand(t *testing.T) {
+	d, err := dialect.Named("agentscope@1.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{
+		"agentscope.index-present": "SHOULD  “每个片段包含指向目标内容槽的 index”" +
+			" (in English: “Each fragment contains an index that points to the target content slot”)\n",
+		"agentscope.n-range": "MUST  “n: Optional[int] = Field(default=1, ge=1, le=5)”\n",
+		"agentscope.utf-8":   "MUST  JSON and event streams are encoded in UTF-8.\n",
+	} {
+		var out strings.Builder
+		if !explain(&out, id, []*dialect.Dialect{d}) || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: no %s in\n%s", id, want, out.String())
+		}
+	}
+}
+
 // faultsIn counts the requests with one fault for each requirement that they are about.
 func faultsIn(d *dialect.Dialect) map[string]int {
 	n := map[string]int{}
