@@ -17,7 +17,7 @@ func nth(n int) *int { return &n }
 // sample is a report in which everything occurs that a report can have.
 func sample() *Report {
 	r := &Report{
-		Tool: "streamassay", Version: "1.2.3", Target: "http://127.0.0.1:4010/api/v1/agent", Seed: 42, DurationMS: 3140,
+		Tool: "streamassay", Version: "1.2.3", Target: "http://127.0.0.1:4010/api/v1/agent", Seed: 42, Salt: 7, DurationMS: 3140,
 		Started:  time.Date(2026, 1, 31, 13, 0, 0, 5e8, time.FixedZone("CET", 3600)),
 		Dialects: []Dialect{bad(), good()},
 	}

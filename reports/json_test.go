@@ -23,7 +23,7 @@ const promised = `{"tool":"streamassay","version":"…","started":"2026-01-31T12
 
 // What may be there besides, and what may be missing.
 var (
-	besides = []string{"seed", "note", "dropped", "requirement", "excluded", "kind", "reason"}
+	besides = []string{"seed", "salt", "note", "dropped", "requirement", "excluded", "kind", "reason"}
 	absent  = []string{"event"} // where a finding is not about a frame
 )
 

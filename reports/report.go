@@ -16,7 +16,8 @@ type Report struct {
 	Started    time.Time    `json:"started"` // written as RFC 3339, UTC, whole seconds
 	DurationMS int64        `json:"duration_ms"`
 	Target     string       `json:"target"`
-	Seed       uint64       `json:"seed,omitempty"`   // of a run: asks the same again
+	Seed       uint64       `json:"seed,omitempty"`   // of a run: makes the same random choices again
+	Salt       uint64       `json:"salt,omitempty"`   // of a run: names conversations and the like as this run did
 	Strict     bool         `json:"strict,omitempty"` // a broken SHOULD fails
 	Rounds     int          `json:"rounds,omitempty"` // how often the suite was played, if more than once
 	Verdict    spec.Verdict `json:"verdict"`

@@ -86,7 +86,7 @@ func (r *Report) writeHead(b *strings.Builder, s Style) {
 		facts = several(r.Rounds, "round") + ", " + facts
 	}
 	if r.Seed != 0 {
-		facts = fmt.Sprintf("seed %d, %s", r.Seed, facts)
+		facts = fmt.Sprintf("seed %d, salt %d, %s", r.Seed, r.Salt, facts)
 	}
 	fmt.Fprintf(b, "%s  %s\n", s.paint(bold, words(r.Tool+" "+r.Version+": "+clip(r.Target, 120))), s.paint(dim, "("+facts+")"))
 	wide := 0

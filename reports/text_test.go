@@ -69,7 +69,7 @@ func TestTextSaysWhatIsNeeded(t *testing.T) {
 		"exchange 0, event 3, line 9, byte 211, at /delta", "MUST talk.frames.json: “每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
 		"text (and in 1 more: many)", `curl -sN -i --data-binary '{"text":"世界"}' 'http://127.0.0.1:4010/api/v1/agent/runs'`, "out/talk@2/text.txtar",
 		"streamassay explain wire.frames-are-json", "which it claims", "WARNED sequence.rises", "the number jumps!!", "… and 9 more",
-		"COULD NOT TELL talk@2 • connection refused", "(seed 42, 3.1 s)", "error talk@2 2 MUST broken, 1 SHOULD broken, 1 could not be told", "passed hello@1.0 1 passed",
+		"COULD NOT TELL talk@2 • connection refused", "(seed 42, salt 7, 3.1 s)", "error talk@2 2 MUST broken, 1 SHOULD broken, 1 could not be told", "passed hello@1.0 1 passed",
 	} {
 		if !strings.Contains(joined, part) {
 			t.Errorf("it does not say %s", part)

@@ -41,7 +41,7 @@ func TestAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			target := suites.Target{Dialect: d, Base: base, Claims: []string{"all"}, Skip: []string{"refusals", "resume*"}, Seed: 7}
+			target := suites.Target{Dialect: d, Base: base, Claims: []string{"all"}, Skip: []string{"refusals", "resume*"}, Seed: 7, Salt: 7}
 			parts, err := suites.Hear(context.WithoutCancel(t.Context()), target, nil)
 			if err != nil {
 				t.Fatal(err)

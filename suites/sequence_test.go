@@ -27,7 +27,7 @@ func wander(t *testing.T, h http.Handler, d *dialect.Dialect, adjust func(*suite
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := suites.Target{Dialect: d, Base: base, Claims: []string{"scripted"}, Sequences: 30, Seed: 1, Only: []string{"sequence-*"}}
+	target := suites.Target{Dialect: d, Base: base, Claims: []string{"scripted"}, Sequences: 30, Seed: 1, Salt: 1, Only: []string{"sequence-*"}}
 	target.Header, target.Other = bearer("token-of-ann"), bearer("token-of-bob")
 	adjust(&target)
 	parts, err := suites.Hear(t.Context(), target, nil)

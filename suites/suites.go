@@ -49,7 +49,8 @@ type Target struct {
 	Sequences int           // how many sequences of steps are made up and played, too
 	Timeout   time.Duration // how long an exchange may be silent
 	Parallel  int           // how many scenarios are played at once
-	Seed      uint64        // of all ids and random choices
+	Seed      uint64        // of all random choices
+	Salt      uint64        // of the names of state, such as the ids of conversations; 0: another one each time
 	Round     int           // which time the same is asked, from 0: with other ids, and the same choices
 	CA        *x509.CertPool
 	Insecure  bool
@@ -127,6 +128,9 @@ func (t *Target) Check() error {
 	}
 	if t.Timeout == 0 { // without one, a stream of keep-alives would hold the harness up
 		t.Timeout = 15 * time.Second
+	}
+	if t.Salt == 0 {
+		t.Salt = NewSalt()
 	}
 	known := Capabilities()
 	for _, name := range slices.Concat(t.Claims, t.Lacks) {
@@ -236,10 +240,16 @@ func (t *Target) prompt(scenario, words string) string {
 	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
 }
 
-// ids is the seed of the ids of this round. A target that saw an id again would tell the
-// conversation that it belonged to; the rounds are further apart than the scenarios and
-// sequences of one.
-func (t *Target) ids() uint64 { return t.Seed + uint64(t.Round)<<24 }
+// NewSalt returns a random salt: never 0, and small enough for a JSON number.
+func NewSalt() uint64 { return rand.Uint64()>>11 | 1 }
+
+// ids returns the seed of the ids of this round. It depends on the salt, so that a server
+// which was not restarted since an earlier run does not see an id again: what it remembers
+// of a conversation would count against it. The rounds are further apart than the scenarios
+// and sequences of one.
+func (t *Target) ids() uint64 {
+	return rand.New(rand.NewPCG(t.Seed, t.Salt)).Uint64() + uint64(t.Round)<<24
+}
 
 // talk begins a conversation.
 func (t *Target) talk(ctx context.Context, seed uint64) (*Talk, error) {
@@ -251,7 +261,7 @@ func (t *Target) talk(ctx context.Context, seed uint64) (*Talk, error) {
 }
 
 // play leads the target through one scenario and records what goes over the wire.
-// The same seed gives the same requests to a target that answers the same.
+// The same seed and salt give the same requests to a target that answers the same.
 func (t *Target) play(ctx context.Context, s Scenario, seed uint64) Part {
 	part := Part{Scenario: s, Dialect: t.Dialect}
 	if t.lacks(s.capability()) || t.told(s) != "" {

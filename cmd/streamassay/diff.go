@@ -67,7 +67,9 @@ Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
 	f.StringArrayVar(&d.Skip, "skip", nil, "`glob` of scenarios to leave out (repeatable)")
 	f.StringVar(&d.Timeout, "timeout", "15s", "how long an exchange may be silent")
 	f.IntVar(&d.Parallel, "parallel", d.Parallel, "how many scenarios are played at once")
-	f.Uint64Var(&d.Seed, "seed", 0, "of all ids and random choices (0: another one each time)")
+	f.Uint64Var(&d.Seed, "seed", 0, "`NUMBER` that fixes all random choices (0: another one each time)")
+	f.Uint64Var(&d.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations (0: another one each time)")
+
 	f.StringVar(&d.CA, "ca", "", "`FILE` of PEM certificates to trust")
 	f.BoolVar(&d.Insecure, "insecure", false, "trust any certificate")
 	f.BoolVar(&d.json, "json", false, "as JSON, for programs")

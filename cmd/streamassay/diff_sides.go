@@ -26,13 +26,13 @@ func (d differing) askBoth(ctx context.Context, sh shell, report *diff.Report) (
 			t.URL = ""
 		}
 		if i > 0 {
-			t.Seed = jobs[0].Seed
+			t.Seed, t.Salt = jobs[0].Seed, jobs[0].Salt
 		}
 		if jobs[i], err = planOne(t); err != nil {
 			return a, b, err
 		}
 	}
-	report.Seed, report.A, report.B = jobs[0].Seed, jobs[0].name, jobs[1].name
+	report.Seed, report.Salt, report.A, report.B = jobs[0].Seed, jobs[0].Salt, jobs[0].name, jobs[1].name
 	if d.json { // a program is told by the words that it has used
 		report.A, report.B = plainWord(jobs[0]), plainWord(jobs[1])
 	}

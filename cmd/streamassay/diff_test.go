@@ -36,7 +36,7 @@ func TestDiffDifferent(t *testing.T) {
 	defer srv.Close()
 	args := []string{"diff", "reference", srv.URL, "--dialect", "agkit", "--only", "text", "--header-b", "X-Api-Key: secret-of-b", "--seed", "4"}
 	code, out, said := streamassay(t, t.TempDir(), args...)
-	if code != exitBroken || !strings.Contains(out, `│ retry-after: "7"`) || !strings.Contains(out, "seed 4\n") || !strings.HasSuffix(out, "DIFFERENT  (exit 1)\n") {
+	if code != exitBroken || !strings.Contains(out, `│ retry-after: "7"`) || !strings.Contains(out, "seed 4, salt ") || !strings.HasSuffix(out, "DIFFERENT  (exit 1)\n") {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	code, out, _ = streamassay(t, t.TempDir(), append(args, "--json")...)

@@ -117,8 +117,11 @@ func numbered(path string, i, of int) string {
 }
 
 func planOne(t target) (j job, err error) {
-	if t.Seed == 0 { // ids that a target has seen before would tell it about another conversation
+	if t.Seed == 0 {
 		t.Seed = rand.Uint64()>>1 | 1
+	}
+	if t.Salt == 0 { // ids that a target has seen before would tell it about another conversation
+		t.Salt = suites.NewSalt()
 	}
 	j = job{target: t, embedded: t.URL == "", name: "the embedded reference"}
 	if !j.embedded && len(t.Dialects) == 0 {
@@ -215,7 +218,7 @@ func (j job) run(ctx context.Context, sh shell) (*reports.Report, []suites.Part,
 // round plays every scenario once.
 func (j job) round(ctx context.Context, sh shell) (*reports.Report, []suites.Part, error) {
 	started := time.Now()
-	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: j.name, Seed: j.Seed}
+	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: j.name, Seed: j.Seed, Salt: j.Salt}
 	bar := newProgress(sh, len(j.suites))
 	var all []suites.Part
 	type heard struct {

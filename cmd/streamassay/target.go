@@ -37,6 +37,7 @@ type target struct {
 	Timeout      string            `yaml:"timeout"`
 	Parallel     int               `yaml:"parallel"`
 	Seed         uint64            `yaml:"seed"`
+	Salt         uint64            `yaml:"salt"`
 	Sequences    int               `yaml:"sequences"`
 	Repeat       int               `yaml:"repeat"`
 	CA           string            `yaml:"ca"`
@@ -64,7 +65,8 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&t.Strict, "strict", false, "a broken SHOULD fails too")
 	f.StringVar(&t.Timeout, "timeout", "15s", "how long an exchange may be silent")
 	f.IntVar(&t.Parallel, "parallel", 16, "how many scenarios are played at once")
-	f.Uint64Var(&t.Seed, "seed", 0, "of all ids and random choices: the same seed asks the same (0: another one each time, see the report)")
+	f.Uint64Var(&t.Seed, "seed", 0, "`NUMBER` that fixes all random choices: the same seed plays the same steps (0: another one each time, see the report)")
+	f.Uint64Var(&t.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations, which are new in every run otherwise: with --seed, the same bytes again, for a target that was restarted")
 	f.IntVar(&t.Sequences, "sequences", 0, "how many `sequences` of steps to make up from --seed and play, after the scenarios")
 	f.IntVar(&t.Repeat, "repeat", 1, "how many `rounds` to play: tells verdicts that are not alike in all of them, and judges what was recorded again (a difference there is the harness's fault: exit 5)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
@@ -129,7 +131,7 @@ func plainError(err error) error {
 func (t target) suite(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
 	s := suites.Target{
 		Dialect: d, Base: base, Prompts: suites.Prompts(t.Prompts), Prompt: t.Prompt, Claims: t.Claim, Lacks: t.Lacks,
-		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Insecure: t.Insecure, MaxEvent: t.MaxEvent,
+		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure, MaxEvent: t.MaxEvent,
 		Streams: t.StreamLimit, Sequences: t.Sequences,
 	}
 	if s.Prompts != suites.Conformance && s.Prompts != suites.Natural {

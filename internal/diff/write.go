@@ -16,6 +16,7 @@ type Report struct {
 	A        string    `json:"a"`
 	B        string    `json:"b"`
 	Seed     uint64    `json:"seed,omitempty"`
+	Salt     uint64    `json:"salt,omitempty"`
 	Exit     int       `json:"exit"`
 	Dialects []Dialect `json:"dialects"`
 	Only     []string  `json:"only,omitempty"` // conversations that one side alone has
@@ -63,7 +64,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "A  %s\nB  %s\n", plain(r.A), plain(r.B))
 	if r.Seed != 0 {
-		fmt.Fprintf(b, "seed %d\n", r.Seed)
+		fmt.Fprintf(b, "seed %d, salt %d\n", r.Seed, r.Salt)
 	}
 	b.WriteByte('\n')
 	for _, d := range r.Dialects {

@@ -74,7 +74,7 @@ func Try(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("base URL: %w", err)
 	}
 	parts, err := suites.Hear(ctx, suites.Target{
-		Dialect: d, Base: base, Claims: []string{"all"}, Timeout: timeout, Streams: streams, Seed: 1,
+		Dialect: d, Base: base, Claims: []string{"all"}, Timeout: timeout, Streams: streams, Seed: 1, Salt: 1,
 		Header: bearer("token-of-ann"), Other: bearer("token-of-bob"), Skip: m.unaffected(),
 	}, nil)
 	if err != nil {
