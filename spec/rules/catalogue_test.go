@@ -1,12 +1,8 @@
 package rules_test
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/streamassay/streamassay/spec"
@@ -85,75 +81,4 @@ func TestChecks(t *testing.T) {
 			t.Errorf("no catalogue names %s", c.ID)
 		}
 	}
-}
-
-// Every quote stands in the document at the lines named. The documents are not
-// part of the project: the test runs where they are at hand.
-func TestQuotes(t *testing.T) {
-	dir := os.Getenv("SEEDS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "seeds")
-	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("DID NOT RUN: the protocol documents are not at hand; name their folder in $SEEDS")
-	}
-	all, err := dialect.All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, d := range all {
-		for _, r := range d.Requirements {
-			cited := ""
-			for source := range strings.SplitSeq(r.Source, "; ") {
-				if text, ok := linesOf(t, dir, source); ok {
-					cited += text + "\n"
-				}
-			}
-			if cited == "" {
-				continue
-			}
-			n++
-			if !strings.Contains(plain(cited), plain(r.Quote)) {
-				t.Errorf("%s: %s quotes %q, which does not stand in %s", d.Name, r.ID, r.Quote, r.Source)
-			}
-		}
-	}
-	if n < 200 {
-		t.Errorf("only %d quotes were looked up", n)
-	}
-}
-
-// plain lets a quote run over line ends.
-func plain(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-var citation = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
-
-// linesOf are the lines that a source names, if it names a document's.
-func linesOf(t *testing.T, dir, source string) (string, bool) {
-	m := citation.FindStringSubmatch(source)
-	if m == nil {
-		return "", false
-	}
-	data, err := os.ReadFile(filepath.Join(dir, m[1]))
-	if err != nil {
-		t.Errorf("%s: %v", source, err)
-		return "", false
-	}
-	lines := strings.Split(string(data), "\n")
-	var cited []string
-	for part := range strings.SplitSeq(m[2], ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		a, _ := strconv.Atoi(from)
-		b, _ := strconv.Atoi(to)
-		if !isRange {
-			b = a
-		}
-		if a < 1 || b < a || b > len(lines) {
-			t.Errorf("%s: no such lines", source)
-			continue
-		}
-		cited = append(cited, lines[a-1:b]...)
-	}
-	return strings.Join(cited, "\n"), true
 }
