@@ -16,9 +16,6 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// TODO: the catalogues of these families do not have their renderings yet.
-var unrendered = []string{"agentscope", "agentscope-java", "runs"}
-
 const (
 	minQuote = 12 // characters of a quote that carries its demand
 
@@ -75,17 +72,18 @@ func TestQuotes(t *testing.T) {
 // Quotes are long enough to carry their demand, what is not English has a rendering,
 // and what is not quoted is a sentence.
 func TestQuotesAreReadable(t *testing.T) {
-	n := 0
+	n, renderings := 0, map[string]string{} // quote → English
 	for d, r := range requirements(t) {
-		if slices.Contains(unrendered, d.Family) {
-			continue
-		}
 		n++
 		for _, flaw := range flaws(r) {
 			t.Errorf("%s: %s %s", d.Name, r.ID, flaw)
 		}
+		if other, ok := renderings[r.Quote]; ok && other != r.English {
+			t.Errorf("%s: %s renders %q as %q, elsewhere it is %q", d.Name, r.ID, r.Quote, r.English, other)
+		}
+		renderings[r.Quote] = r.English
 	}
-	if n < 70 {
+	if n < 900 {
 		t.Errorf("only %d requirements were read", n)
 	}
 }
@@ -95,7 +93,7 @@ func TestQuotesAreReadable(t *testing.T) {
 func TestQuotesAreSpecific(t *testing.T) {
 	shared := map[string][]string{} // dialect and quote → ids
 	for d, r := range requirements(t) {
-		if r.Quoted() && !slices.Contains(unrendered, d.Family) {
+		if r.Quoted() {
 			key := d.Name + "\x00" + r.Quote
 			shared[key] = append(shared[key], r.ID)
 		}
@@ -151,6 +149,9 @@ func flaws(r spec.Requirement) (all []string) {
 		}
 		if !sentence.MatchString(r.Quote) {
 			say("is not quoted, and %q is no sentence", r.Quote)
+		}
+		if r.Convention() && !strings.Contains(r.Quote, strings.Replace(r.Source, "docs/prompts.md: ", "`conformance:", 1)) {
+			say("does not say to which prompt it is the answer, as %q would", "Asked `conformance:text WORDS`, the server answers …")
 		}
 		return all
 	}
@@ -289,6 +290,8 @@ func TestQuoteFlaws(t *testing.T) {
 		{" the server accepts", "", file, "a space"},
 		{"服务端不会返回其他事件的内容", "The server returns no others.", "derived: it must", "no rendering"},
 		{"a fragment that demands nothing", "", "derived: it must", "no sentence"},
+		{"Asked `conformance:many N`, the server answers.", "", "docs/prompts.md: many", ""},
+		{"The server answers with N deltas.", "", "docs/prompts.md: many", "to which prompt"},
 	} {
 		got := strings.Join(flaws(spec.Requirement{Quote: c.quote, English: c.english, Source: c.source}), "; ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
