@@ -51,7 +51,7 @@ var may = map[string]struct {
 	"reports":             {[]string{"spec", "golang.org/x/term"}, "a report shows what was concluded"},
 	"suites":              {[]string{"spec", "spec/dialect", "spec/rules", "internal/wire", "github.com/onsi/ginkgo"}, "stimulus; the only package that sees ginkgo"},
 	"mockserver/script":   {[]string{"internal/near", "spec", "spec/dialect", "reference", "mockserver/fault", "mockserver/pace", "github.com/goccy/go-yaml"}, "it decides what is said; serving, judging and waiting are others' business"},
-	"cmd/streamassay": {[]string{"spec", "spec/coverage", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/diff", "internal/transcript", "internal/wire",
+	"cmd/streamassay": {[]string{"spec", "spec/coverage", "spec/dialect", "spec/rules", "suites", "reference", "reports", "internal/diff", "internal/near", "internal/transcript", "internal/wire",
 		"github.com/onsi/ginkgo", "github.com/spf13/cobra", "github.com/goccy/go-yaml", "golang.org/x/term",
 		"reference/front", "reference/identity", "reference/meter", "reference/model", "reference/speech", "reference/state", "reference/files", "github.com/spf13/pflag",
 		"mockserver", "mockserver/control", "mockserver/fault", "mockserver/journal", "mockserver/mutant", "mockserver/replay", "mockserver/script", "mockserver/vary", "github.com/fsnotify/fsnotify"}, "it wires the others together"},

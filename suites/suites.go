@@ -137,11 +137,17 @@ func (t *Target) Check() error {
 		if !slices.Contains(known, name) && name != "all" {
 			return fmt.Errorf("no capability %q: there are %s", name, strings.Join(known, ", "))
 		}
+		if (name == "text" || name == "all") && slices.Contains(t.Lacks, name) {
+			return fmt.Errorf("a target cannot lack %q: text is promised by every target", name)
+		}
 		if slices.Contains(t.Claims, name) && slices.Contains(t.Lacks, name) {
 			return fmt.Errorf("capability %q is both claimed and lacked", name)
 		}
 	}
-	for name := range t.Prompt {
+	for name, words := range t.Prompt {
+		if strings.TrimSpace(words) == "" {
+			return fmt.Errorf("the prompt for scenario %q is empty", name)
+		}
 		if !slices.ContainsFunc(Scenarios, func(s Scenario) bool { return s.Name == name }) {
 			return fmt.Errorf("no scenario %q to ask for with a prompt: there are %s", name, strings.Join(Names(), ", "))
 		}
@@ -364,4 +370,11 @@ func (t *Target) why(s Scenario) string {
 		return "has not said that it lacks"
 	}
 	return "claims"
+}
+
+// Judges reports whether the selection leaves anything to judge.
+func (t *Target) Judges() bool {
+	return len(t.wantedSequences()) > 0 || slices.ContainsFunc(Scenarios, func(s Scenario) bool {
+		return s.Applies(t.Dialect) && t.wanted(s) && len(t.duties(s).List) > 0
+	})
 }

@@ -38,7 +38,7 @@ cannot be said is named, and makes the exit code 1; what is said otherwise is na
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.dialects, "dialect", nil, "what a recording speaks; what is not of it is left out")
+	f.Var((*names)(&c.dialects), "dialect", "what a recording speaks; what is not of it is left out")
 	f.StringVar(&c.to, "to", "", "`FORMAT`: transcript or script (default: what the file can become)")
 	f.StringVar(&c.base, "base", "", "`PATH`, or URL, at which the recorded server had the base of the dialect")
 	f.StringVar(&c.out, "out", ".", "`DIR` to write to; it is made if need be")
@@ -87,7 +87,7 @@ func (c conversion) run(sh shell, paths []string) error {
 		}
 	}
 	if left > 0 {
-		return exitError{exitBroken, fmt.Sprintf("%d things could not be converted", left)}
+		return exitError{exitBroken, counted(left, "thing") + " could not be converted"}
 	}
 	return nil
 }

@@ -51,18 +51,23 @@ Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
 			if len(args) != 2 {
 				return usage("diff takes two things to compare: base URLs, %q, or files or folders of recordings", embeddedName)
 			}
+			for _, word := range args {
+				if err := checkSide(word); err != nil {
+					return err
+				}
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), sh, args[0], args[1]) },
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&d.Dialects, "dialect", nil, "the dialects they speak, NAME or NAME@VERSION")
+	f.Var((*names)(&d.Dialects), "dialect", "the dialects they speak, NAME or NAME@VERSION")
 	f.StringArrayVar(&d.Headers, "header", nil, "`'Name: value'` sent with every request to both (repeatable); never shown anywhere")
 	f.StringArrayVar(&d.headerA, "header-a", nil, "likewise, to A alone")
 	f.StringArrayVar(&d.headerB, "header-b", nil, "likewise, to B alone")
 	f.StringArrayVar(&d.OtherHeaders, "other-header", nil, "`'Name: value'` of a second user (repeatable); never shown anywhere")
 	f.StringVar(&d.Prompts, "prompts", d.Prompts, "`conformance|natural`: ask in the prompts of docs/prompts.md, or in plain words")
-	f.StringSliceVar(&d.Lacks, "lacks", nil, "a `capability` that one of them does not have (repeatable)")
+	f.Var((*names)(&d.Lacks), "lacks", "a `capability` that one of them does not have (repeatable)")
 	f.StringArrayVar(&d.Only, "only", nil, "`glob` of scenarios to compare (repeatable)")
 	f.StringArrayVar(&d.Skip, "skip", nil, "`glob` of scenarios to leave out (repeatable)")
 	f.StringVar(&d.Timeout, "timeout", "15s", "how long an exchange may be silent")
@@ -144,6 +149,21 @@ func (d differing) run(ctx context.Context, sh shell, a, b string) error {
 func recorded(word string) bool {
 	_, err := os.Stat(word)
 	return word != embeddedName && err == nil
+}
+
+// checkSide returns what is wrong with a word that is neither a URL, nor the embedded reference,
+// nor a recording.
+func checkSide(word string) error {
+	if word == "" {
+		return usage("one of the things to compare is empty: it is a base URL, %q, or a file or folder of recordings", embeddedName)
+	}
+	if word == embeddedName || strings.Contains(word, "://") {
+		return nil
+	}
+	if _, err := os.Stat(word); err != nil {
+		return usage("%s: %v (a base URL begins with http:// or https://)", word, plainError(err))
+	}
+	return nil
 }
 
 func first(yes bool, a, b string) string {

@@ -27,7 +27,7 @@ func docsCommand(sh shell) *cobra.Command {
 			if (to == "") == (check == "") {
 				return usage("docs takes --write DIR or --check DIR")
 			}
-			dialects, err := dialectsNamed(nil)
+			dialects, err := dialectsNamed("", nil)
 			if err != nil {
 				return err
 			}

@@ -28,7 +28,7 @@ func explainCommand(sh shell) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			dialects, err := dialectsNamed(names)
+			dialects, err := dialectsNamed("--dialect", names)
 			if err != nil {
 				return err
 			}

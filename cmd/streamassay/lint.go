@@ -23,7 +23,7 @@ type linting struct {
 	claim    []string
 	strict   bool
 	reports  []string
-	maxEvent int
+	maxEvent size
 	verbose  bool
 }
 
@@ -48,28 +48,29 @@ recordings of one target.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dialect, "dialect", "", "the dialect, where a file does not say it: NAME or NAME@VERSION")
-	f.StringSliceVar(&l.claim, "claim", nil, "scripted: the target understood the prompts of docs/prompts.md")
+	f.Var((*names)(&l.claim), "claim", "scripted: the target understood the prompts of docs/prompts.md")
 	f.BoolVar(&l.strict, "strict", false, "a broken SHOULD fails too")
 	f.StringArrayVar(&l.reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable)")
 	f.BoolVarP(&l.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
-	f.IntVar(&l.maxEvent, "max-event", dialect.MaxEvent, "the most `bytes` that one event may have")
+	l.maxEvent = dialect.MaxEvent
+	f.Var(&l.maxEvent, "max-event", "the most bytes that one event may have")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (l linting) run(sh shell, files []string) error {
 	started := time.Now()
-	outs, err := outputs(l.reports)
+	outs, err := outputs("--report", l.reports)
 	if err != nil {
+		return err
+	}
+	if err := placeOutputs(outs); err != nil {
 		return err
 	}
 	for _, c := range l.claim {
 		if c != "scripted" {
 			return usage("--claim %s: of a recording only scripted can be claimed", c)
 		}
-	}
-	if l.maxEvent < 1 {
-		return usage("--max-event %d: it is a number of bytes", l.maxEvent)
 	}
 	// A recording is held in memory once; a collector that waits for it to double
 	// would need twice that.
@@ -121,7 +122,7 @@ func (l linting) hear(list []*transcript.Transcript) (dialects []*dialect.Dialec
 		}
 		t.Strip(d.Base)
 		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claim) > 0, Streams: t.Trace.Streams}
-		events := d.Tell(t.Trace.All(), known, l.maxEvent)
+		events := d.Tell(t.Trace.All(), known, int(l.maxEvent))
 		p := suites.Part{Dialect: d, Trace: t.Trace, Hearing: spec.Run(d.Duties(rules.All), events, nil)}
 		p.Scenario = suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
 		if parts[d.Name] == nil {

@@ -41,7 +41,7 @@ func listCommand(sh shell) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			dialects, err := dialectsNamed(names)
+			dialects, err := dialectsNamed("--dialect", names)
 			if err != nil {
 				return err
 			}
@@ -64,13 +64,14 @@ func listCommand(sh shell) *cobra.Command {
 	return cmd
 }
 
-func addDialectFlag(cmd *cobra.Command, names *[]string) {
-	cmd.Flags().StringSliceVar(names, "dialect", nil, "the dialects, NAME or NAME@VERSION (default: all)")
+func addDialectFlag(cmd *cobra.Command, list *[]string) {
+	cmd.Flags().Var((*names)(list), "dialect", "the dialects, NAME or NAME@VERSION (default: all)")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// dialectsNamed opens the dialects of a list; all of them if it is empty.
-func dialectsNamed(names []string) ([]*dialect.Dialect, error) {
+// dialectsNamed opens the dialects of a list; all of them if it is empty. The flag or field
+// that has the list is what errors name.
+func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	if len(names) == 0 {
 		all, err := dialect.All()
 		if err != nil {
@@ -82,7 +83,7 @@ func dialectsNamed(names []string) ([]*dialect.Dialect, error) {
 	for _, name := range names {
 		d, err := dialect.Named(name)
 		if err != nil {
-			return nil, usage("%v", err)
+			return nil, usage("%s: %v", flag, err)
 		}
 		if !slices.Contains(list, d) {
 			list = append(list, d)

@@ -53,7 +53,10 @@ func run(ctx context.Context, args []string, sh shell) (code int) {
 	}()
 	root := rootCommand(sh)
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := checkCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	var exit exitError
 	switch {
 	case err == nil:
@@ -101,23 +104,24 @@ server-sent events, to their protocol: clause by clause, with the bytes that pro
   streamassay explain run.ends-once                                   what a check says, why, and where from`,
 		Version:       version(),
 		SilenceErrors: true, SilenceUsage: true,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("no command %q: streamassay --help lists them", args[0])
-			}
-			return nil
-		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(sh.in)
 	root.SetOut(sh.out)
 	root.SetErr(sh.err)
 	root.SetVersionTemplate("streamassay {{.Version}}\n")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%v: %s --help lists the flags", err, cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEmptyFlags(cmd) }
 	for _, c := range commands {
 		root.AddCommand(c(sh))
+	}
+	root.SetHelpCommand(helpCommand(root))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		if c.Name() == "completion" {
+			c.Args, c.RunE = cobra.ArbitraryArgs, completeNothing
+		}
 	}
 	return root
 }

@@ -64,12 +64,17 @@ what FILE expects.`,
   streamassay mock --dialect agkit recordings
   streamassay mock --dialect runs --expect calls.yaml -- npm test`,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if m.dialects, err = dialectsNamed(names); err != nil {
+			if m.dialects, err = dialectsNamed("--dialect", names); err != nil {
 				return err
 			}
 			paths, command := args, []string(nil)
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
-				paths, command = args[:at], args[at:]
+				if paths, command = args[:at], args[at:]; len(command) == 0 {
+					return usage("no COMMAND comes after the --")
+				}
+			}
+			if err := m.checkFlags(cmd, paths, command); err != nil {
+				return err
 			}
 			if m.playbook, err = playbookNamed(paths); err != nil {
 				return err
@@ -93,11 +98,11 @@ what FILE expects.`,
 		}},
 		{"What is kept, and judged", func(f *pflag.FlagSet) {
 			m.journal.addFlags(f)
-			f.StringVar(&m.expect, "expect", "", "`FILE` (YAML) that says what clients are expected to ask; the exit code says whether they did")
-			f.StringVar(&m.report, "expect-report", "", "`PATH` of a JSON report on the clients; it makes the exit code speak of them as well")
+			f.Var(&once{text: &m.expect}, "expect", "`FILE` (YAML) that says what clients are expected to ask; the exit code says whether they did")
+			f.Var(&once{text: &m.report}, "expect-report", "`PATH` of a JSON report on the clients; it makes the exit code speak of them as well")
 		}},
 		{"Recording, instead of all that", func(f *pflag.FlagSet) {
-			f.StringVar(&m.upstream, "record", "", "`URL` of a real server of the one dialect: requests are passed on to it, and each conversation is written down")
+			f.Var(&once{text: &m.upstream}, "record", "`URL` of a real server of the one dialect: requests are passed on to it, and each conversation is written down")
 			f.StringVar(&m.save, "save", "recordings", "`DIR` for what is recorded; mock DIR plays it again")
 			f.StringArrayVar(&m.headers, "header", nil, "`'Name: value'` sent to the real server where a request does not have it (repeatable); never written down")
 		}},
@@ -162,10 +167,15 @@ func (m *mock) run(ctx context.Context, sh shell, command []string) error {
 	for _, d := range m.dialects {
 		scene.prefix[d.Name] = server.Base(d.Name)
 	}
-	if err := m.serve(ctx, sh, scene, log, command); err != nil {
+	err = m.serve(ctx, sh, scene, log, command)
+	var exit exitError
+	if errors.As(err, &exit) && exit.code >= exitSignal {
+		return judge(server.Journal(), exit.code)
+	}
+	if err != nil {
 		return err
 	}
-	return judge(server.Journal())
+	return judge(server.Journal(), exitOK)
 }
 
 // A stage is what is served.
@@ -217,7 +227,7 @@ func (m *mock) serve(ctx context.Context, sh shell, scene stage, log *slog.Logge
 	if m.watch && scene.watch != nil {
 		defer scene.watch()()
 	}
-	if err := m.listener.announce(where.base, where.control); err != nil {
+	if err := m.listener.announce(ctx, where.base, where.control); err != nil {
 		return err
 	}
 	where.tell(sh.out)

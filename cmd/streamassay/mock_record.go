@@ -18,7 +18,7 @@ func (m *mock) record(ctx context.Context, sh shell, command []string) error {
 		return usage("--record %s: it passes requests on: no FILE is played, and no client is judged", bare(m.upstream))
 	}
 	d := m.dialects[0]
-	upstream, err := baseURL(m.upstream, d)
+	upstream, err := baseURL("--record", m.upstream, d)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestMockBadFlags(t *testing.T) {
 		{"--check", "mock --check", "name the FILEs", exitUsage},
 		{"--expect missing.yaml", "--expect missing.yaml", "no such file", exitUsage},
 		{"--expect bad-calls.yaml", "--expect bad-calls.yaml:1", "cals", exitUsage},
-		{"--expect-report missing/report.json", "--expect-report missing/report.json", "no directory", exitUsage},
+		{"--expect-report missing/report.json", "--expect-report missing/report.json", "no folder missing", exitUsage},
 		{"--record 127.0.0.1:80 --dialect runs", "127.0.0.1:80", "http://", exitUsage},
 		{"--record http://127.0.0.1:1", "--record http://127.0.0.1:1", "--dialect", exitUsage},
 		{"--record http://127.0.0.1:1 --dialect runs good.yaml", "--record", "no FILE is played", exitUsage},

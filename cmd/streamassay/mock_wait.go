@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 )
 
@@ -25,11 +26,24 @@ func (m *mock) wait(ctx context.Context, sh shell, where places, failed <-chan e
 	case err := <-ended:
 		return err
 	case <-ctx.Done():
-		if len(command) > 0 {
-			return <-ended
+		if len(command) == 0 {
+			return nil
 		}
-		return nil
+		<-ended
+		return interrupted(ctx)
 	}
+}
+
+// exitSignal is added to the number of the signal that has ended a program.
+const exitSignal = 128
+
+// interrupted returns the exit of a program whose work a signal has cut short.
+func interrupted(ctx context.Context) error {
+	code := exitSignal + int(syscall.SIGINT)
+	if strings.HasPrefix(context.Cause(ctx).Error(), syscall.SIGTERM.String()) {
+		code = exitSignal + int(syscall.SIGTERM)
+	}
+	return exitError{code: code}
 }
 
 // client runs the command that asks the mock. It finds where that is in its environment.
@@ -42,7 +56,9 @@ func client(ctx context.Context, sh shell, where places, command []string) error
 	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
-	case err == nil, ctx.Err() != nil:
+	case ctx.Err() != nil:
+		return interrupted(ctx)
+	case err == nil:
 		return nil
 	case errors.As(err, &exit):
 		return exitError{exitBroken, "the command " + command[0] + " ended with " + exit.Error()}

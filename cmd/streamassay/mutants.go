@@ -33,11 +33,8 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 			if (to != "" || check != "") && (plan.Only != "" || len(names) > 0) || to != "" && (check != "" || plan.Each != 0 || plan.Sample != 0) {
 				return usage("--write or --check is for all mutants: without --only and --dialect, one of the two, and only --check with --each or --sample")
 			}
-			if plan.Each < 0 || plan.Sample < 0 {
-				return usage("--each %d, --sample %d: they are no less than 0, which is all", plan.Each, plan.Sample)
-			}
 			var err error
-			if plan.Dialects, err = dialectsNamed(names); err != nil {
+			if plan.Dialects, err = dialectsNamed("--dialect", names); err != nil {
 				return err
 			}
 			if err := plan.Check(); err != nil {
@@ -61,8 +58,8 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 	}
 	addDialectFlag(cmd, &names)
 	cmd.Flags().StringVar(&plan.Only, "only", "", "a `GLOB` of names of mutants")
-	cmd.Flags().IntVar(&plan.Each, "each", 0, "in how many dialects (`N`) each mutant is played at most, which take turns; 0 is all")
-	cmd.Flags().IntVar(&plan.Sample, "sample", 0, "play only every `N`-th mutant")
+	cmd.Flags().Var((*count)(&plan.Each), "each", "in how many dialects each mutant is played at most, which take turns (default: all)")
+	cmd.Flags().Var((*count)(&plan.Sample), "sample", "play only every `N`-th mutant (default: every one)")
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write "+mutantsFile+" to")
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` where "+mutantsFile+" stands")
 	return cmd

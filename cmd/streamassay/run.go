@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +31,8 @@ func runCommand(sh shell) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [TARGET]",
 		Short: "Hold a server to its protocol; without TARGET the embedded reference, in every dialect",
-		Long: `Hold a server to its protocol. TARGET is the base URL of a running server; without one
-the embedded reference is held to every dialect.
+		Long: `Hold a server to its protocol. TARGET is the base URL of a running server; without one,
+or with the word "reference", the embedded reference is held to every dialect.
 
 Credentials are what --header gives as Authorization, Cookie, X-API-Key or Api-Key, or
 under a name that --other-header has too. With them, a target whose document wants any
@@ -54,7 +55,9 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
-				t.URL = args[0]
+				if t.URL = args[0]; t.URL == "" {
+					return usage("TARGET is empty: it is a base URL such as http://127.0.0.1:8080, or %q for the embedded one", embeddedName)
+				}
 			}
 			bar := newProgress(sh, 0)
 			bar.say("reading the documents")
@@ -67,7 +70,7 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 		},
 	}
 	t.addFlags(cmd)
-	cmd.Flags().StringVar(&config, "config", "", "YAML `FILE` of one or more targets, each with what the flags say")
+	cmd.Flags().Var(&once{text: &config}, "config", "YAML `FILE` of one or more targets, each with what the flags say")
 	return cmd
 }
 
@@ -94,26 +97,18 @@ func plan(flags target, config string) ([]job, error) {
 		}
 	}
 	var jobs []job
-	for i, t := range targets {
+	var reported [][]output
+	for _, t := range targets {
+		if t.URL == embeddedName {
+			t.URL = ""
+		}
 		j, err := planOne(t)
 		if err != nil {
-			return nil, err
+			return nil, t.source.at(err)
 		}
-		for k := range j.outputs {
-			j.outputs[k].path = numbered(j.outputs[k].path, i, len(targets))
-		}
-		jobs = append(jobs, j)
+		jobs, reported = append(jobs, j), append(reported, j.outputs)
 	}
-	return jobs, nil
-}
-
-// numbered is a report's path where several targets write it.
-func numbered(path string, i, of int) string {
-	if of == 1 || path == "-" || i == 0 {
-		return path
-	}
-	ext := filepath.Ext(path)
-	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
+	return jobs, placeOutputs(reported...)
 }
 
 func planOne(t target) (j job, err error) {
@@ -124,68 +119,94 @@ func planOne(t target) (j job, err error) {
 		t.Salt = suites.NewSalt()
 	}
 	j = job{target: t, embedded: t.URL == "", name: "the embedded reference"}
+	name := t.source.field
 	if !j.embedded && len(t.Dialects) == 0 {
-		return j, usage("--dialect is missing: which protocol does %s speak? one of %s", t.URL, strings.Join(dialect.Names(), ", "))
+		return j, usage("%s is missing: which protocol does %s speak? one of %s", name("dialects"), bare(t.URL), strings.Join(dialect.Names(), ", "))
 	}
 	if t.Repeat < 1 || t.Repeat > mostRounds {
-		return j, usage("--repeat %d: it is a number from 1 to %d", t.Repeat, mostRounds)
+		return j, usage("%s %d: it is a number from 1 to %d", name("repeat"), t.Repeat, mostRounds)
 	}
-	dialects, err := dialectsNamed(t.Dialects)
+	dialects, err := dialectsNamed(name("dialects"), t.Dialects)
 	if err != nil {
 		return j, err
 	}
-	if j.outputs, err = outputs(t.Reports); err != nil {
+	report := name("reports")
+	if t.source.keys["reports"] > 0 {
+		report = t.source.prefix("reports") + "reports"
+	}
+	if j.outputs, err = outputs(report, t.Reports); err != nil {
 		return j, err
 	}
 	if err := t.checkGlobs(dialects); err != nil {
 		return j, err
 	}
-	if info, err := os.Stat(t.Transcripts); t.Transcripts != "" && err == nil && !info.IsDir() {
-		return j, usage("--transcripts %s: it is a file, not a folder", t.Transcripts)
+	if err := checkDir(t.Transcripts); t.Transcripts != "" && err != nil {
+		return j, usage("%s %s: %v", name("transcripts"), t.Transcripts, err)
 	}
 	for _, d := range dialects {
-		text := t.URL
-		if j.embedded {
-			text = "http://127.0.0.1/"
-		}
-		base, err := baseURL(text, d)
+		s, err := j.suite(d)
 		if err != nil {
 			return j, err
-		}
-		if !j.embedded {
-			j.name = shown(base)
-		}
-		s, err := t.suite(d, base)
-		if err != nil {
-			return j, err
-		}
-		if err := s.Check(); err != nil {
-			return j, usage("%v", err)
 		}
 		j.suites = append(j.suites, s)
+	}
+	if !slices.ContainsFunc(j.suites, func(s suites.Target) bool { return s.Judges() }) {
+		return j, usage("nothing is left to judge: %s", t.selection())
 	}
 	return j, nil
 }
 
+// suite returns what the suites need of the target for one dialect, checked.
+func (j *job) suite(d *dialect.Dialect) (s suites.Target, err error) {
+	text, name := j.URL, j.source.field("url")
+	if name == "--url" {
+		name = "TARGET"
+	}
+	if j.embedded {
+		text = "http://127.0.0.1/"
+	}
+	base, err := baseURL(name, text, d)
+	if err != nil {
+		return s, err
+	}
+	if !j.embedded {
+		j.name = shown(base)
+	}
+	if s, err = j.target.suite(d, base); err != nil {
+		return s, err
+	}
+	if err := s.Check(); err != nil {
+		return s, usage("%v", err)
+	}
+	return s, nil
+}
+
 // runAll runs every job; the worst of their exit codes is the program's.
 func runAll(ctx context.Context, sh shell, jobs []job) error {
-	worst := exitOK
+	var all conclusions
 	var heard []suites.Part
+	var failed []string
 	for _, j := range jobs {
 		report, parts, err := j.run(ctx, sh)
 		if err != nil {
 			return err
 		}
 		if err := write(report, j.outputs, sh, styleOf(sh, j.verbose)); err != nil {
-			return err
+			failed = append(failed, err.Error())
 		}
-		worst = worse(worst, report.Exit)
+		all = append(all, report.Exit)
 		heard = append(heard, parts...)
 	}
 	if !suites.Drive(heard) {
 		return exitError{exitInternal, "the verdicts of the ginkgo suite are not the report's"}
 	}
-	if worst != exitOK {
+	if len(jobs) > 1 && !slices.ContainsFunc(jobs, func(j job) bool { return printed(j.outputs) }) {
+		fmt.Fprintln(sh.out, all.line(len(failed) > 0))
+	}
+	if len(failed) > 0 {
+		return exitError{exitInternal, strings.Join(failed, "; ")}
+	}
+	if worst := all.worst(); worst != exitOK {
 		return exitError{code: worst}
 	}
 	return nil
@@ -285,7 +306,11 @@ func (j *job) embed() (stop func(), err error) {
 			return nil, exitError{exitInternal, err.Error()}
 		}
 		s := &j.suites[i]
-		s.Base, s.Claims = base, append([]string{"all"}, s.Claims...)
+		s.Base = base
+		// It is scripted: it promises everything only where it is asked in its prompts.
+		if s.Prompts == suites.Conformance && !slices.Contains(s.Lacks, "scripted") {
+			s.Claims = append([]string{"all"}, s.Claims...)
+		}
 	}
 	return func() { _ = srv.Close() }, nil
 }

@@ -35,7 +35,7 @@ type server struct {
 }
 
 func serveCommand(sh shell) *cobra.Command {
-	s := server{parts: newParts(), limits: newLimits(), log: newNotebook(), poll: span(time.Second)}
+	s := server{listener: listener{unless: "without --user or --jwks "}, parts: newParts(), limits: newLimits(), log: newNotebook(), poll: span(time.Second)}
 	var names []string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -50,7 +50,7 @@ name, and only loopback addresses are served.`,
   streamassay serve --addr :443 --user @users.txt --tls-cert cert.pem --tls-key key.pem --state sqlite:runs.db`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dialects, err := dialectsNamed(names)
+			dialects, err := dialectsNamed("--dialect", names)
 			if err != nil {
 				return err
 			}
@@ -148,7 +148,7 @@ func (s *server) serve(ctx context.Context, sh shell, dialects []*dialect.Dialec
 	base := bases(root(ln, scheme(srv)), prefix)
 	failed := make(chan error, 1)
 	go func() { failed <- listen(srv, ln) }()
-	if err := s.listener.announce(base, ""); err != nil {
+	if err := s.listener.announce(ctx, base, ""); err != nil {
 		return err
 	}
 	for _, d := range dialects {

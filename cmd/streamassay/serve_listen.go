@@ -1,12 +1,13 @@
 package main
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 )
@@ -15,6 +16,8 @@ import (
 type listener struct {
 	addr, ready string
 	cert, key   string // files, for TLS; "" is without
+	readyTo     destination
+	unless      string // what lets addresses of other machines in, for people: "without --user "
 }
 
 func (l *listener) addFlags(flags *pflag.FlagSet) {
@@ -32,7 +35,21 @@ func (l *listener) check(secured bool) error {
 		return usage("--addr %q: it is HOST:PORT, such as 127.0.0.1:4010", l.addr)
 	}
 	if ip := net.ParseIP(host); !secured && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usage("--addr %s: without --user or --jwks only loopback addresses are served (127.0.0.1, ::1, localhost)", l.addr)
+		return usage("--addr %s: %sonly loopback addresses are served (127.0.0.1, ::1, localhost)", l.addr, l.unless)
+	}
+	return l.checkReady()
+}
+
+// checkReady says what is wrong with the ready file.
+func (l *listener) checkReady() (err error) {
+	if l.ready == "" {
+		return nil
+	}
+	if l.readyTo, err = newDestination(l.ready); err == nil {
+		err = l.readyTo.check()
+	}
+	if err != nil {
+		return usage("--ready-file %s: %v", l.ready, err)
 	}
 	return nil
 }
@@ -80,8 +97,8 @@ func root(ln net.Listener, scheme string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// announce writes the ready file, in one step.
-func (l *listener) announce(base map[string]string, control string) error {
+// announce writes the ready file: a regular one in one step.
+func (l *listener) announce(ctx context.Context, base map[string]string, control string) error {
 	if l.ready == "" {
 		return nil
 	}
@@ -93,17 +110,8 @@ func (l *listener) announce(base map[string]string, control string) error {
 	if err != nil {
 		return err
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(l.ready), ".ready-*")
-	if err != nil {
-		return usage("--ready-file %s: %v", l.ready, plainError(err))
-	}
-	_, err = tmp.Write(append(text, '\n'))
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), l.ready)
-	}
-	if err != nil {
-		_ = os.Remove(tmp.Name())
-		return usage("--ready-file %s: %v", l.ready, err)
+	if err := l.readyTo.write(ctx, append(text, '\n')); err != nil {
+		return exitError{exitInternal, fmt.Sprintf("--ready-file %s: %v", l.ready, plainError(err))}
 	}
 	return nil
 }

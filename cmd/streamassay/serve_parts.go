@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func (p *parts) addFlags(flags *pflag.FlagSet) {
 func (p *parts) check() error {
 	for _, one := range []*part{&p.agent, &p.state, &p.files, &p.speech} {
 		if !one.read() {
-			return usage("--%s %s: it is %s", one.flag, bare(one.text), one.form)
+			return usage("--%s %s %s", one.flag, bare(one.text), one.wrong())
 		}
 	}
 	switch {
@@ -99,6 +100,15 @@ func (p *part) read() bool {
 		p.rest = p.text
 		return err == nil && (u.Host != "" || name == "unix" && u.Path != "")
 	}
+}
+
+// wrong says what is wrong with the text, as the rest of a sentence.
+func (p *part) wrong() string {
+	i := slices.IndexFunc(p.of, func(k kind) bool { return k.name == p.kind })
+	if i >= 0 && p.of[i].place == word {
+		return fmt.Sprintf("has nothing after %s: (it is %s)", p.kind, p.form)
+	}
+	return "is none of " + p.form
 }
 
 // bare is a text that may be a URL without the secrets that can be in one.

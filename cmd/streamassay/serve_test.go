@@ -54,7 +54,7 @@ func TestServeBadFlags(t *testing.T) {
 		{"--addr 127.0.0.1", "--addr", "HOST:PORT"},
 		{"--addr 127.0.0.1:99999", "--addr", "99999"},
 		{"--addr " + taken.Addr().String(), "--addr", "address already in use"},
-		{"--ready-file missing/ready", "--ready-file missing/ready", "no such file"},
+		{"--ready-file missing/ready", "--ready-file missing/ready", "no folder missing"},
 		{"--tls-cert no.pem", "--tls-cert no.pem", "--tls-key"},
 		{"--tls-key no.pem", "--tls-key no.pem", "--tls-cert"},
 		{"--tls-cert no.pem --tls-key no.pem", "--tls-cert no.pem", "PEM"},

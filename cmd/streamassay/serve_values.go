@@ -32,11 +32,17 @@ func (s *size) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || size(n) > mostSize/unit {
-		return errors.New("a size is a number of bytes above 0, such as 65536, 64KiB or 1MiB")
+		return errors.New("it is " + sizeForm)
 	}
 	*s = size(n) * unit
 	return nil
 }
+
+// sizeForm is what a size is, in words.
+const sizeForm = "a number of bytes above 0, such as 65536, 64KiB or 1MiB"
+
+// UnmarshalText reads a size from a file.
+func (s *size) UnmarshalText(text []byte) error { return s.Set(string(text)) }
 
 func (s *size) Type() string { return "SIZE" }
 
@@ -61,8 +67,13 @@ func (c *count) Set(text string) error {
 	return nil
 }
 
-func (c *count) Type() string   { return "N" }
-func (c *count) String() string { return strconv.Itoa(int(*c)) }
+func (c *count) Type() string { return "N" }
+func (c *count) String() string {
+	if *c == 0 {
+		return "" // there is no default
+	}
+	return strconv.Itoa(int(*c))
+}
 
 // A span is a time above 0.
 type span time.Duration

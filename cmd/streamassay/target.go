@@ -1,20 +1,19 @@
 package main
 
 import (
-	"bytes"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
-	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
@@ -42,24 +41,25 @@ type target struct {
 	Repeat       int               `yaml:"repeat"`
 	CA           string            `yaml:"ca"`
 	Insecure     bool              `yaml:"insecure"`
-	MaxEvent     int               `yaml:"max-event"`
+	MaxEvent     size              `yaml:"max-event"`
 	Reports      []string          `yaml:"reports"`
 	Transcripts  string            `yaml:"transcripts"`
 
-	verbose bool // of the text for people; a matter of the command line alone
+	verbose bool   // of the text for people; a matter of the command line alone
+	source  source // where in a file it stands
 }
 
 // addFlags lets a command line say everything that a file can.
 func (t *target) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringSliceVar(&t.Dialects, "dialect", nil, "the dialects to hold it to, NAME or NAME@VERSION")
+	f.Var((*names)(&t.Dialects), "dialect", "the dialects to hold it to, NAME or NAME@VERSION")
 	f.StringArrayVar(&t.Headers, "header", nil, "`'Name: value'` sent with every request (repeatable); never shown anywhere")
 	f.StringArrayVar(&t.OtherHeaders, "other-header", nil, "`'Name: value'` of a second user, in place of the first one's credentials (repeatable); never shown anywhere")
 	f.IntVar(&t.StreamLimit, "stream-limit", 0, "how many streams at once the target allows one user, from 1 on (0: nobody knows)")
 	f.StringVar(&t.Prompts, "prompts", "conformance", "`conformance|natural`: ask in the prompts of docs/prompts.md, or in plain words")
 	f.StringToStringVar(&t.Prompt, "prompt", nil, "`SCENARIO=TEXT`: ask for a scenario with these words")
-	f.StringSliceVar(&t.Claim, "claim", nil, "a `capability` that the target promises (repeatable; all: every one)")
-	f.StringSliceVar(&t.Lacks, "lacks", nil, "a `capability` that the target does not have (repeatable)")
+	f.Var((*names)(&t.Claim), "claim", "a `capability` that the target promises (repeatable; all: every one)")
+	f.Var((*names)(&t.Lacks), "lacks", "a `capability` that the target does not have (repeatable)")
 	f.StringArrayVar(&t.Only, "only", nil, "`glob` of check, requirement or scenario ids to judge (repeatable)")
 	f.StringArrayVar(&t.Skip, "skip", nil, "`glob` of check, requirement or scenario ids to leave out (repeatable)")
 	f.BoolVar(&t.Strict, "strict", false, "a broken SHOULD fails too")
@@ -72,56 +72,25 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
 	f.StringVar(&t.CA, "ca", "", "`FILE` of PEM certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "trust any certificate")
-	f.IntVar(&t.MaxEvent, "max-event", dialect.MaxEvent, "the most `bytes` that one event may have")
+	t.MaxEvent = dialect.MaxEvent
+	f.Var(&t.MaxEvent, "max-event", "the most bytes that one event may have")
 	f.StringArrayVar(&t.Reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable; without PATH or with -: to stdout)")
-	f.StringVar(&t.Transcripts, "transcripts", "", "`DIR` to write each conversation to")
+	f.Var(&once{text: &t.Transcripts}, "transcripts", "`DIR` to write each conversation to")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("claim", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("lacks", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// readConfig reads a file of targets. What a target does not say is taken from
-// the command line.
-func readConfig(file string, flags target) ([]target, error) {
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, usage("--config %s: %v", file, plainError(err))
-	}
-	var raw struct {
-		Targets []yaml.MapSlice `yaml:"targets"`
-	}
-	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
-	if err := dec.Decode(&raw); err != nil {
-		return nil, usage("--config %s: %s", file, yamlError(err))
-	}
-	if len(raw.Targets) == 0 {
-		return nil, usage("--config %s: no targets: it needs a list `targets:` of items with `url:` and `dialects:`", file)
-	}
-	var list []target
-	for i, item := range raw.Targets {
-		text, err := yaml.Marshal(item)
-		if err != nil {
-			return nil, usage("--config %s: target %d: %s", file, i+1, yamlError(err))
-		}
-		t := flags
-		t.Prompt = nil
-		if err := yaml.UnmarshalWithOptions(text, &t, yaml.Strict()); err != nil {
-			return nil, usage("--config %s: target %d: %s", file, i+1, yamlError(err))
-		}
-		if t.URL == "" {
-			return nil, usage("--config %s: target %d has no `url:`", file, i+1)
-		}
-		list = append(list, t)
-	}
-	return list, nil
-}
-
-func yamlError(err error) string { return oneLine(yaml.FormatError(err, false, false)) }
-
 // plainError is an error about a file without the file's name, which the caller
 // says.
 func plainError(err error) error {
-	if e, ok := err.(*os.PathError); ok {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*os.LinkError](err); ok {
+		return e.Err
+	}
+	if e, ok := errors.AsType[*exec.Error](err); ok {
 		return e.Err
 	}
 	return err
@@ -131,76 +100,57 @@ func plainError(err error) error {
 func (t target) suite(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
 	s := suites.Target{
 		Dialect: d, Base: base, Prompts: suites.Prompts(t.Prompts), Prompt: t.Prompt, Claims: t.Claim, Lacks: t.Lacks,
-		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure, MaxEvent: t.MaxEvent,
+		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure, MaxEvent: int(t.MaxEvent),
 		Streams: t.StreamLimit, Sequences: t.Sequences,
 	}
 	if s.Prompts != suites.Conformance && s.Prompts != suites.Natural {
-		return s, usage("--prompts %q: it is conformance or natural", t.Prompts)
+		return s, usage("%s %q: it is conformance or natural", t.source.field("prompts"), t.Prompts)
 	}
 	var err error
-	if s.Timeout, err = time.ParseDuration(t.Timeout); err != nil || s.Timeout <= 0 {
-		return s, usage("--timeout %q: it is a duration such as 15s", t.Timeout)
+	if s.Timeout, err = parseTimeout(t.Timeout); err != nil {
+		return s, usage("%s %q: %v", t.source.field("timeout"), t.Timeout, err)
 	}
-	if t.Parallel < 1 || t.Parallel > 1024 {
-		return s, usage("--parallel %d: it is a number from 1 to 1024", t.Parallel)
+	if t.Parallel < 1 || t.Parallel > maxParallel {
+		return s, usage("%s %d: it is a number from 1 to %d", t.source.field("parallel"), t.Parallel, maxParallel)
 	}
-	if t.MaxEvent < 1 {
-		return s, usage("--max-event %d: it is a number of bytes", t.MaxEvent)
-	}
-	if s.Header, err = headers("--header", t.Headers); err != nil {
+	if s.Header, err = headers(t.source.field("headers"), t.Headers); err != nil {
 		return s, err
 	}
-	if s.Other, err = headers("--other-header", t.OtherHeaders); err != nil {
+	if s.Other, err = headers(t.source.field("other-headers"), t.OtherHeaders); err != nil {
 		return s, err
 	}
 	if t.CA != "" {
 		if s.CA, err = readCA(t.CA); err != nil {
-			return s, err
+			return s, usage("%s %s: %v", t.source.field("ca"), t.CA, err)
 		}
 	}
 	return s, nil
 }
 
-func headers(flag string, lines []string) (list spec.Header, err error) {
-	for _, line := range lines {
-		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			return nil, usage("%s: it is 'Name: value', with a colon", flag)
-		}
-		list = append(list, spec.Field{Name: name, Value: strings.TrimSpace(value)})
+// Bounds of what a target can be told.
+const (
+	maxTimeout  = time.Hour
+	maxParallel = 1024
+)
+
+func parseTimeout(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 || d > maxTimeout {
+		return 0, fmt.Errorf("it is a duration such as 15s, above 0 and up to %s", new(span(maxTimeout)))
 	}
-	return list, nil
+	return d, nil
 }
 
 func readCA(file string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, usage("--ca %s: %v", file, plainError(err))
+		return nil, plainError(err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, usage("--ca %s: no PEM certificate in it", file)
+		return nil, errors.New("no PEM certificate in it")
 	}
 	return pool, nil
-}
-
-// baseURL is the prefix of a dialect's paths at a target: its own path, or the
-// document's.
-func baseURL(text string, d *dialect.Dialect) (*url.URL, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil:
-		return nil, usage("target %q is no URL: it is like http://127.0.0.1:8080", text)
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, usage("target %q has no scheme: it begins with http:// or https://", text)
-	case u.Host == "":
-		return nil, usage("target %q names no host", text)
-	}
-	if u.Path == "" || u.Path == "/" {
-		u.Path = d.Base
-	}
-	u.Path = strings.TrimSuffix(u.Path, "/")
-	return u, nil
 }
 
 // secrets are the values that must not be shown: those of headers, what follows the
@@ -227,29 +177,56 @@ func (t target) secrets() (all []string) {
 	return slices.DeleteFunc(all, func(s string) bool { return len(s) < 4 })
 }
 
-// checkGlobs finds selections that select nothing.
+// checkGlobs finds selections that select nothing of what the dialects have.
 func (t target) checkGlobs(dialects []*dialect.Dialect) error {
 	known := suites.Names()
 	for n := range min(t.Sequences, suites.MostSequences) {
 		known = append(known, suites.SequenceName(n+1))
 	}
-	for _, c := range rules.All {
-		known = append(known, c.ID)
-	}
 	for _, d := range dialects {
+		for _, duty := range d.Duties(rules.All).List {
+			known = append(known, duty.Check.ID)
+		}
 		for _, r := range d.Requirements {
 			known = append(known, r.ID)
 		}
 	}
-	for _, glob := range slices.Concat(t.Only, t.Skip) {
-		if _, err := path.Match(glob, ""); err != nil {
-			return usage("%q is no glob: %v", glob, err)
-		}
-		if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
-			return usage("%q matches no check, requirement or scenario: streamassay list names them", glob)
+	for key, globs := range map[string][]string{"only": t.Only, "skip": t.Skip} {
+		for _, glob := range globs {
+			name := t.source.field(key)
+			if _, err := path.Match(glob, ""); err != nil {
+				return usage("%s %q is no glob: %v", name, glob, err)
+			}
+			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
+				return usage("%s %q matches no check, requirement or scenario of %s: streamassay list names them", name, glob, several(dialects))
+			}
 		}
 	}
 	return nil
+}
+
+// several names dialects, unless there are many.
+func several(dialects []*dialect.Dialect) string {
+	if len(dialects) > 3 {
+		return fmt.Sprintf("the %d dialects", len(dialects))
+	}
+	var names []string
+	for _, d := range dialects {
+		names = append(names, d.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// selection is what was asked to be judged or left out, in words.
+func (t target) selection() string {
+	var all []string
+	for _, glob := range t.Only {
+		all = append(all, fmt.Sprintf("%s %q", t.source.field("only"), glob))
+	}
+	for _, glob := range t.Skip {
+		all = append(all, fmt.Sprintf("%s %q", t.source.field("skip"), glob))
+	}
+	return strings.Join(all, " and ")
 }
 
 // shown is a target's URL without its secrets.

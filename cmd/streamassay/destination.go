@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// stdoutPath is how a command line names standard output as a place for a report.
+const stdoutPath = "-"
+
+// maxLinks bounds the symbolic links that are followed from a path to a file.
+const maxLinks = 40
+
+// fifoTimeout is how long a write waits for somebody to open the other end of a FIFO.
+const fifoTimeout = 10 * time.Second
+
+// A destination is a place to which a report or a ready file is written. A regular file is
+// replaced in one step; anything else (a device, a FIFO, a descriptor) is written to.
+type destination struct {
+	path string      // as it was given
+	fd   int         // the descriptor of this process that the path names; -1: none
+	file string      // the path with its symbolic links followed; "" with a descriptor
+	info fs.FileInfo // of what is there; nil: nothing yet
+}
+
+// newDestination returns the destination that a path names. The error says why there can be
+// none; it does not repeat the path.
+func newDestination(path string) (destination, error) {
+	d := destination{path: path, fd: -1}
+	switch {
+	case path == stdoutPath:
+		d.fd = 1
+		return d, nil
+	case strings.HasSuffix(path, string(filepath.Separator)):
+		return d, errors.New("it names a folder, not a file")
+	}
+	at := path
+	for range maxLinks {
+		dir, err := filepath.EvalSymlinks(filepath.Dir(at))
+		if err == nil {
+			dir, err = filepath.Abs(dir)
+		}
+		if err != nil {
+			return d, fmt.Errorf("there is no folder %s", filepath.Dir(at))
+		}
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return d, fmt.Errorf("%s is not a folder", filepath.Dir(at))
+		}
+		name := filepath.Base(at)
+		if fd, err := strconv.Atoi(name); err == nil && isDescriptorDir(dir) {
+			d.fd = fd
+			return d, nil
+		}
+		d.file = filepath.Join(dir, name)
+		info, err := os.Lstat(d.file)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return d, nil
+		case err != nil:
+			return d, plainError(err)
+		case info.Mode()&fs.ModeSymlink == 0 || strings.HasPrefix(dir, "/proc/"): // those of /proc cannot be followed by name
+			d.info, err = os.Stat(d.file)
+			return d, err
+		}
+		link, err := os.Readlink(d.file)
+		if err != nil {
+			return d, plainError(err)
+		}
+		if at = link; !filepath.IsAbs(link) {
+			at = filepath.Join(dir, link)
+		}
+	}
+	return d, errors.New("too many symbolic links")
+}
+
+// isDescriptorDir reports whether a folder holds the open descriptors of this process.
+func isDescriptorDir(dir string) bool {
+	return dir == "/dev/fd" || dir == fmt.Sprintf("/proc/%d/fd", os.Getpid())
+}
+
+// isFile reports whether the destination is, or will be, a regular file.
+func (d destination) isFile() bool { return d.fd < 0 && (d.info == nil || d.info.Mode().IsRegular()) }
+
+// same reports whether two destinations are one place.
+func (d destination) same(other destination) bool {
+	if d.fd >= 0 || other.fd >= 0 {
+		return d.fd == other.fd
+	}
+	return d.file == other.file || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
+}
+
+// isStdout reports whether the destination is the regular file that standard output is.
+func (d destination) isStdout() bool {
+	out, err := os.Stdout.Stat()
+	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
+}
+
+// check returns why nothing can be written there. It changes nothing, and waits for nobody.
+func (d destination) check() error {
+	switch {
+	case d.fd >= 0:
+		return checkDescriptor(d.fd)
+	case d.info == nil:
+		return checkFolder(filepath.Dir(d.file))
+	case d.info.IsDir():
+		return errors.New("it is a folder, not a file")
+	case d.info.Mode().IsRegular():
+		file, err := os.OpenFile(d.file, os.O_WRONLY, 0)
+		if err != nil {
+			return fmt.Errorf("it cannot be written: %w", plainError(err))
+		}
+		return file.Close()
+	case d.info.Mode()&fs.ModeSocket != 0:
+		return errors.New("it is a socket, not a file")
+	}
+	return checkAccess(d.file)
+}
+
+// checkFolder returns why no file can be made in a folder.
+func checkFolder(dir string) error {
+	probe, err := os.CreateTemp(dir, ".streamassay-*")
+	if err != nil {
+		return fmt.Errorf("no file can be created in %s: %w", dir, plainError(err))
+	}
+	_ = probe.Close()
+	return os.Remove(probe.Name())
+}
+
+// write writes the data, all of it. The context ends the wait for the reader of a FIFO.
+func (d destination) write(ctx context.Context, data []byte) error {
+	switch {
+	case d.fd >= 0:
+		return writeDescriptor(d.fd, data)
+	case d.isFile():
+		return d.replace(data)
+	case d.info.Mode()&fs.ModeNamedPipe != 0:
+		return d.writeFIFO(ctx, data)
+	}
+	file, err := os.OpenFile(d.file, os.O_WRONLY, 0)
+	return writeAndClose(file, err, data)
+}
+
+// replace replaces a regular file in one step, or, where its folder cannot be written, writes
+// over it.
+func (d destination) replace(data []byte) error {
+	err := replaceFile(d.file, data)
+	if d.info == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	file, err := os.OpenFile(d.file, os.O_WRONLY|os.O_TRUNC, 0)
+	return writeAndClose(file, err, data)
+}
+
+// writeFIFO writes once somebody reads.
+func (d destination) writeFIFO(ctx context.Context, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, fifoTimeout)
+	defer cancel()
+	for {
+		file, err := openFIFO(d.file)
+		if !errors.Is(err, errNoReader) {
+			return writeAndClose(file, err, data)
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// errNoReader is that nobody has opened a FIFO for reading.
+var errNoReader = errors.New("it is a FIFO that nobody reads")
+
+// writeAndClose writes to a file that was opened with err.
+func writeAndClose(file *os.File, err error, data []byte) error {
+	if err != nil {
+		return plainError(err)
+	}
+	_, err = file.Write(data)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	return plainError(err)
+}
+
+// checkDir returns why no files can be made in a folder that may not exist yet.
+func checkDir(path string) error {
+	for {
+		info, err := os.Stat(path)
+		switch {
+		case err == nil && !info.IsDir():
+			return fmt.Errorf("%s is a file, not a folder", path)
+		case err == nil:
+			return checkFolder(path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return plainError(err)
+		}
+		parent := filepath.Dir(path)
+		if parent == path {
+			return plainError(err)
+		}
+		path = parent
+	}
+}
