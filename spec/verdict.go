@@ -29,6 +29,9 @@ func (l Level) Cost() Verdict {
 
 // A Requirement is one obligation of one dialect, and the checks that judge it,
 // or the reason why none can.
+//
+// In a quote " … " stands for text that is left out. In its rendering, a word in brackets
+// is one that the document lost when it was saved.
 type Requirement struct {
 	ID       string     `yaml:"id"`
 	Level    Level      `yaml:"level"`
