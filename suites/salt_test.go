@@ -1,6 +1,7 @@
 package suites_test
 
 import (
+	"encoding/json"
 	"net/http/httptest"
 	"net/url"
 	"slices"
@@ -92,5 +93,36 @@ func TestSaltAgain(t *testing.T) {
 	}
 	if other := ask(6); slices.Equal(first, other) {
 		t.Error("another salt sends the same bytes")
+	}
+}
+
+// TestMessageIDsDiffer wants the messages that a client sends to have ids of their own: a
+// server may know a message by its id, and take a second one of the same id for the first.
+func TestMessageIDsDiffer(t *testing.T) {
+	d, err := dialect.Named("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, played := wander(t, upright(t, d), d, func(target *suites.Target) { target.Sequences, target.Lacks = 6, []string{"refusals"} })
+	run, sent := map[string]string{}, 0
+	for _, p := range played {
+		for _, x := range p.Trace.Exchanges {
+			var body struct {
+				RunID    string
+				Messages []struct{ ID string }
+			}
+			if json.Unmarshal(x.Request.Body, &body) != nil {
+				continue
+			}
+			for _, m := range body.Messages {
+				if sent++; run[m.ID] != "" {
+					t.Errorf("a message of run %s and one of run %s are both called %s", run[m.ID], body.RunID, m.ID)
+				}
+				run[m.ID] = body.RunID
+			}
+		}
+	}
+	if sent < 20 {
+		t.Errorf("only %d messages", sent)
 	}
 }
