@@ -107,6 +107,7 @@ type Event struct {
 	Who      Who    // who asked
 
 	Thread    string // which conversation
+	User      string // Asked: whose conversation it is, where the body says so
 	Run       string // whose run
 	Message   string // which message it is, or belongs to
 	Call      string // which tool call it is, or belongs to

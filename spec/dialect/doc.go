@@ -26,7 +26,7 @@
 // several such properties is enough).
 //
 // x-slot, on a property, array item, parameter or header: this carries the slot of
-// that name: thread, run, message, call, id, name, role, type, status, index,
+// that name: thread, user (whose the thread is), run, message, call, id, name, role, type, status, index,
 // text, seq, cursor, code, created, completed, limit (how many silent polls), day, more, about. An object or array under "text" is
 // carried as compact JSON. A slot inside an array that is not x-parts is carried
 // joined (texts are concatenated).

@@ -14,6 +14,7 @@ import (
 // slots are the fields of an event that a document can name with x-slot.
 var slots = map[string]func(*spec.Event) *string{
 	"thread":    func(e *spec.Event) *string { return &e.Thread },
+	"user":      func(e *spec.Event) *string { return &e.User },
 	"run":       func(e *spec.Event) *string { return &e.Run },
 	"message":   func(e *spec.Event) *string { return &e.Message },
 	"call":      func(e *spec.Event) *string { return &e.Call },

@@ -4,20 +4,26 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/streamassay/streamassay/spec"
 )
 
 // An answer is what a run said to a prompt, put together from its events.
 type answer struct {
-	ask       spec.Event // the request that opened the run
-	told      spec.Event // the request whose stream tells it
-	before    string     // what the user said before it in the same conversation
-	preceded  bool       // there is such a thing
-	answers   string     // the prompt that a result or a resume belongs to
-	others    bool       // other conversations were led before
-	waiting   bool       // the conversation was waiting for a resume, and this is none
-	refused   bool       // a refusal came in place of a run
+	ask       spec.Event    // the request that opened the run
+	told      spec.Event    // the request whose stream tells it
+	before    string        // what the user said before it in the same conversation
+	preceded  bool          // there is such a thing
+	perhaps   []string      // what else may have been said before it
+	answers   string        // the prompt that a result or a resume belongs to
+	others    bool          // other conversations were led before
+	waiting   bool          // the conversation was waiting for a resume or a tool's result, and this is none
+	busy      bool          // the end of the run before it had not been heard
+	ended     bool          // its end was heard
+	delivered bool          // and it was a good one
+	over      time.Duration // when
+	refused   bool          // a refusal came in place of a run
 	at        placer
 	said      []*speech // messages, in the order in which they began
 	calls     []*toolUse

@@ -23,6 +23,11 @@ type dealing struct {
 	body   []byte
 	reply  spec.Event // what the body means, if it is no stream
 	inBand bool       // by a frame that refuses
+	ended  bool       // a frame ended the run
+	failed bool       // and said that it had failed
+	busy   bool       // a run of its conversation may have been going on
+	asks   bool       // a frame asks the client for something: a resume, or a tool's result
+	closed spec.Event // the end of the body
 }
 
 func (x dealing) accepted() bool { return x.status/100 == 2 && !x.inBand }
@@ -122,7 +127,10 @@ func dealings(w func(p *spec.Pass) (dealt func(dealing), over func())) watch {
 				x.status, x.media = e.HTTP, e.Media
 			case e.Kind == spec.RunRefused:
 				x.inBand = true
+			case e.Frame():
+				x.frame(e)
 			case e.Kind == spec.Closed:
+				x.closed = e
 				if x.status != 0 || !errors.Is(e.Err, spec.ErrLeft) { // else nobody waited for the answer
 					dealt(x)
 				}
@@ -144,15 +152,17 @@ A server that refuses everything refuses correctly by accident: until a request
 without fault was accepted by the same operation, no refusal counts for it. The twin
 is the last request without fault before the faulty one. Of several faults any may be
 what the answer is about: it has to be right for one of them. Statuses that speak of
-who asks, or of how busy the server is (401, 429, 503), say nothing about the fault, nor
-does it that no answer to more than a megabyte came; that something is not there, or
+who asks, or of how busy the server is (401, 429, 503, and 409 beside another run of the
+conversation), say nothing about the fault, nor does it that no answer to more than a megabyte came; that something is not there, or
 not allowed, counts as an answer to the fault only where a request without one was
 accepted for the same thread.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		operations := map[string]*desk{}
-		known := newShelf()
+		known, open := newShelf(), openRuns{}
 		deal := func(x dealing) {
 			known.note(x.ask, x.reply)
+			x.busy = open.in(x.ask.Thread)
+			open.note(x)
 			if x.ask.Whole() && (x.ask.Op == "" || known.doubtful(x.ask)) {
 				return
 			}
@@ -189,7 +199,7 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 		return
 	}
 	switch {
-	case unheard(x.status) || x.status == 0 && len(x.ask.Raw) > much: // what the answer is about nobody can tell
+	case unheard(x.status) || x.status == 409 && x.busy || x.status == 0 && len(x.ask.Raw) > much: // what the answer is about nobody can tell
 		return
 	case len(x.ask.Broken) > 1:
 		d.dealAll(p, x)
@@ -270,15 +280,19 @@ var AcceptsAsDocumented = &spec.Check{
 What a request carries belongs to requirements; a request that is refused counts
 against those of them that no accepted request carries. Where requests with faults
 were tried, one without that carries nothing new is a twin of theirs, and the
-business of refuse.as-documented. Whether a link is good that nobody was seen to hand
+business of refuse.as-documented. A server may be busy with a run of the same
+conversation whose end nobody has heard, or wait there for a resume or the result of a
+client's tool: a refusal then says nothing about the request. Whether a link is good that nobody was seen to hand
 out, and whether there is a file that nobody was seen to upload, only the server knows.`,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		carried := map[string]bool{}
 		probed := map[string]bool{}
-		known := newShelf()
+		known, open := newShelf(), openRuns{}
 		var refused []dealing
 		deal := func(x dealing) {
 			known.note(x.ask, x.reply)
+			x.busy = open.in(x.ask.Thread)
+			open.note(x)
 			switch {
 			case len(x.ask.Broken) > 0 && len(x.ask.Broken[0].Demands) > 0:
 				probed[x.ask.Op] = true
@@ -290,7 +304,7 @@ out, and whether there is a file that nobody was seen to upload, only the server
 					e.Law = law
 					p.Judge(e, true, "")
 				}
-			case known.doubtful(x.ask):
+			case known.doubtful(x.ask) || x.busy:
 			case x.inBand || x.status/100 == 4 && !stateful(x.status): // a failure (5xx) is no refusal
 				refused = append(refused, x)
 			}
