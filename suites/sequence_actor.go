@@ -2,6 +2,7 @@ package suites
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/streamassay/streamassay/internal/wire"
@@ -116,11 +117,27 @@ func (a *actor) ask(phrase string) bool { return a.send(a.Request(phrase, spec.E
 // open opens a run in the conversation of a step.
 func (a *actor) open(s step, phrase string, e spec.Event) bool {
 	a.Thread = a.talks[s.on]
+	a.moveOn(a.Thread)
 	if !a.Open(phrase, e) {
 		return false
 	}
 	a.runs[s.n] = ran{a.Thread, a.Run}
 	return true
+}
+
+// moveOn forgets what the client owes in a conversation: once it says something else there,
+// no document says what becomes of a call that waits for its result, or of an interrupt.
+func (a *actor) moveOn(talk string) {
+	maps.DeleteFunc(a.owed, func(n int, _ debt) bool { return a.runs[n].talk == talk })
+}
+
+// owe notes what the client owes after a step, if the answer that says so came whole.
+func (a *actor) owe(s step, d debt) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if last := len(a.trace.Exchanges) - 1; last >= 0 && a.trace.Exchanges[last].Response.End == nil {
+		a.owed[s.n] = d
+	}
 }
 
 // speak is open, and hears the answer.
@@ -188,6 +205,7 @@ func (a *actor) say(s step) {
 // hangUp leaves an answer.
 func (a *actor) hangUp(s step) {
 	a.Thread, a.Run = a.talks[s.on], a.id()
+	a.moveOn(a.Thread)
 	if a.send(a.Request("prompt", a.Prompt("slow", slowly)), wire.Limit{Frames: 1 + int(s.luck%5)}) {
 		a.runs[s.n] = ran{a.Thread, a.Run}
 	}
@@ -212,6 +230,7 @@ func (a *actor) together(s step) {
 	}
 	// begin makes the request for the stream of a run in a conversation.
 	begin := func(talk int, e spec.Event) (stream spec.Request, ok bool) {
+		a.moveOn(a.talks[talk])
 		if a.Thread = a.talks[talk]; phrase == "prompt" {
 			a.Run = a.id()
 			return a.Request(phrase, e), true

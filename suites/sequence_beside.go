@@ -105,8 +105,8 @@ func (a *actor) spoil(phrase string, e spec.Event, luck uint64) {
 		return
 	}
 	e.Name = "paint"
-	if m, ok := a.dialect.Mutant(a.Request(phrase, e), faults[luck%uint64(len(faults))]); ok {
-		a.send(m.Request, wire.Limit{})
+	if m, ok := a.dialect.Mutant(a.Request(phrase, e), faults[luck%uint64(len(faults))]); ok && a.send(m.Request, wire.Limit{}) && phrase == "prompt" {
+		a.moveOn(a.Thread)
 	}
 }
 

@@ -66,7 +66,7 @@ var speaking = []deed{
 			offer.Name = "paint"
 			a.speak(s, "tool-offer", offer)
 			if id := a.called(); id != "" {
-				a.owed[s.n] = debt{"tool-result", spec.Event{Call: id, Name: "paint", Text: "painted it blue"}}
+				a.owe(s, debt{"tool-result", spec.Event{Call: id, Name: "paint", Text: "painted it blue"}})
 			}
 		},
 	}, {
@@ -76,7 +76,7 @@ var speaking = []deed{
 		do: func(a *actor, s step) {
 			a.speak(s, "prompt", a.Prompt("interrupt", `{"question":"Delete 3 files?"}`))
 			if asked := a.Heard(spec.Interrupt); asked.ID != "" {
-				a.owed[s.n] = debt{"resume", spec.Event{ID: asked.ID, Text: "approved"}}
+				a.owe(s, debt{"resume", spec.Event{ID: asked.ID, Text: "approved"}})
 			}
 		},
 	}, {

@@ -63,7 +63,7 @@ func (c *chronicle) wasUnknown(r *record) bool {
 		empty := ok && x.ask.Day == "" && page.More != "true" && len(page.Parts) == 0
 		unknown = empty || x.unknown() || x.answer.HTTP == 403
 	}
-	return unknown && !c.touched[r.ask.Thread]
+	return unknown && !c.touched[r.ask.Thread] && !c.touched[""]
 }
 
 // KeepsPrompt judges whether what the user said is kept before the run begins.

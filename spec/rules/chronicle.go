@@ -19,7 +19,7 @@ type chronicle struct {
 
 	attentive bool             // what is said is wanted as well
 	tellings  map[string]*tale // run → how it was told
-	touched   map[string]bool  // threads that something else was done to before the first run
+	touched   map[string]bool  // threads that something else was done to before the first run; "" is any
 	ask       spec.Event       // the exchange that is being told
 	read      *reading         // it asks for a history
 	tale      *tale            // it tells a run
@@ -72,8 +72,8 @@ func chronicles(p *spec.Pass, judge func(p *spec.Pass, c *chronicle), attentive 
 }
 
 func (c *chronicle) hear(e spec.Event) {
-	if e.Kind == spec.Answered && e.HTTP/100 == 2 {
-		c.touch()
+	if e.Kind == spec.Answered {
+		c.touch(e.HTTP)
 	}
 	switch {
 	case e.Kind == spec.Asked:
@@ -93,12 +93,18 @@ func (c *chronicle) hear(e spec.Event) {
 	}
 }
 
-// touch notes that something was done to a thread, if that was no run and none was
-// accepted before.
-func (c *chronicle) touch() {
+// touch notes that something was done to a thread before a run without fault was accepted
+// for it: by a request of another kind, by one with a fault that was let pass, or by one
+// that failed nobody knows where.
+func (c *chronicle) touch(status int) {
 	_, prompt := c.ask.Prompt()
+	failed := status == 0 || status/100 == 5
 	before := slices.ContainsFunc(c.runs, func(r *record) bool { return r.ask.Thread == c.ask.Thread })
-	if c.read == nil && !prompt && !before && c.ask.Thread != "" {
+	switch {
+	case c.read != nil || before || status/100 != 2 && !failed:
+	case prompt && c.ask.Whole() && !failed: // the run itself
+	case c.ask.Thread == "" && c.ask.Whole():
+	default: // "" is any thread: that of a request that cannot be read
 		c.touched[c.ask.Thread] = true
 	}
 }

@@ -252,6 +252,7 @@ The client sends the increment only, where the dialect has names for conversatio
 the history lives on the server. What was said in a run whose good end nobody has heard
 (it was left, broken off, canceled, or failed), by another user, or in place of what the
 conversation was waiting for, may have been said before or not.`,
+	Overhears: true,
 	Watch: answers(func(p *spec.Pass, a *answer) {
 		if prompt, ok := a.ask.Prompt(); ok && prompt == "conformance:recall" && a.preceded {
 			before := a.before
@@ -268,6 +269,8 @@ var ScriptIsolated = &spec.Check{
 	ID:    "script.isolated",
 	Doc:   "a target asked what was said before in a new conversation says nothing",
 	Needs: []spec.Kind{spec.SlotThread},
+
+	Overhears: true,
 	Watch: answers(func(p *spec.Pass, a *answer) {
 		prompt, ok := a.ask.Prompt()
 		if ok && prompt == "conformance:recall" && !a.preceded && a.others && a.ask.Thread != "" {

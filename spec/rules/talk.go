@@ -21,7 +21,7 @@ func answers(judge func(p *spec.Pass, a *answer)) watch {
 				return
 			}
 			for _, a := range t.given {
-				if !a.waiting && !a.turnedDown() && (!a.refused || a.toFail()) && !t.canceled(a) {
+				if a.ask.Who == spec.TheUser && !a.waiting && !a.turnedDown() && (!a.refused || a.toFail()) && !t.canceled(a) {
 					judge(p, a)
 				}
 			}
