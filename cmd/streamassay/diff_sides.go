@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io/fs"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -111,29 +110,11 @@ func homeless(events []spec.Event, away *strings.Replacer) {
 	}
 }
 
-// mostRecordings bounds the recordings of one side.
-const mostRecordings = 10000
-
 // read reads the recordings of one side.
 func (d differing) read(root string) (h heardSide, err error) {
-	var files []string
-	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return usage("%s: %v", file, plainError(err))
-		case entry.IsDir() || file != root && !slices.Contains([]string{".txtar", ".http", ".sse", ".har"}, strings.ToLower(filepath.Ext(file))):
-			return nil
-		case len(files) == mostRecordings:
-			return usage("%s: more than %d recordings: name a folder with fewer", root, mostRecordings)
-		}
-		files = append(files, file)
-		return nil
-	})
+	files, err := recordingsIn(root)
 	if err != nil {
 		return h, err
-	}
-	if len(files) == 0 {
-		return h, usage("%s: no recordings in it: they end with .txtar, .http, .sse or .har", root)
 	}
 	list, err := transcript.OpenAll(files)
 	if err != nil {
@@ -167,6 +148,7 @@ func (d differing) take(h *heardSide, t *transcript.Transcript) error {
 	if len(d.Only) > 0 && !fits(d.Only, name) || fits(d.Skip, name) {
 		return nil
 	}
+	of.Complete(&t.Trace)
 	t.Strip(of.Base)
 	h.add(of.Name, name, tell(of, t.Trace, t.Target))
 	return nil

@@ -30,17 +30,22 @@ type linting struct {
 func lintCommand(sh shell) *cobra.Command {
 	var l linting
 	cmd := &cobra.Command{
-		Use:   "lint FILE…",
+		Use:   "lint FILE|DIR|-…",
 		Short: "Judge recorded exchanges, with the checks of run",
 		Long: `Judge recorded exchanges: transcripts (.txtar), the output of curl -i (.http, with the
-request in NAME.request.json beside it if there is one; NAME.1.http, NAME.2.http … are
-one conversation), bare streams (.sse) and HTTP archives (.har). The files are taken for
-recordings of one target.`,
+request in NAME.request.json beside it if there is one: its JSON body alone, or an object
+with method, path, headers and body; NAME.1.http, NAME.2.http … are one conversation), bare
+streams (.sse) and HTTP archives (.har). Of a DIR, such as run --transcripts writes, all such
+files are read; - is standard input. They are taken for recordings of one target.
+
+Exit codes: 0 every MUST that was judged holds, 1 a MUST is broken (with --strict also
+a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process -d @request.json > answer.http
-  streamassay lint answer.http --dialect agentscope`,
+  streamassay lint answer.http --dialect agentscope
+  curl -sN -i http://127.0.0.1:8080/process -d @request.json | streamassay lint - --dialect agentscope`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("lint what? name one or more files (.txtar, .http, .sse, .har)")
+				return usage("lint what? name one or more files (.txtar, .http, .sse, .har) or folders, or - for standard input")
 			}
 			return nil
 		},
@@ -75,9 +80,9 @@ func (l linting) run(sh shell, files []string) error {
 	// A recording is held in memory once; a collector that waits for it to double
 	// would need twice that.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
-	list, err := transcript.OpenAll(files)
+	list, err := openRecordings(sh, files)
 	if err != nil {
-		return usage("%v", err)
+		return err
 	}
 	for _, t := range list {
 		for _, note := range t.Notes {
@@ -120,6 +125,7 @@ func (l linting) hear(list []*transcript.Transcript) (dialects []*dialect.Dialec
 		if err != nil {
 			return nil, nil, usage("%s: %v", t.Name, err)
 		}
+		d.Complete(&t.Trace)
 		t.Strip(d.Base)
 		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claim) > 0, Streams: t.Trace.Streams}
 		events := d.Tell(t.Trace.All(), known, int(l.maxEvent))

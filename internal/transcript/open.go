@@ -1,6 +1,7 @@
 package transcript
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -27,7 +28,8 @@ var readers = map[string]func(path string, data []byte) (*Transcript, error){
 //
 //   - .txtar: a transcript; see the package comment.
 //   - .http: what "curl -sN -i" printed, with the request in NAME.request.json
-//     beside it. Without that file the request is unknown: its Method is "".
+//     beside it, or the body of the request alone. Without that file the request
+//     is unknown: its Method is "". With a body alone, that is all that is known.
 //   - .sse: the body of an event stream. The request is unknown.
 //   - .har: an HTTP archive, version 1.2.
 //
@@ -42,6 +44,30 @@ func Open(path string) (*Transcript, error) {
 		return nil, err
 	}
 	return read(path, data)
+}
+
+// Read reads one conversation from a stream, such as standard input; name is what errors call
+// it. What it is shows in how it begins: a status line is what "curl -i" printed, a brace an
+// HTTP archive; what has a section "1.request" is a transcript; anything else is the body of an
+// event stream.
+func Read(name string, r io.Reader) (*Transcript, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
+	switch {
+	case err != nil:
+		return nil, readError(name, err)
+	case len(data) > MaxFile:
+		return nil, tooLarge(name)
+	case len(start) == 0:
+		return nil, fmt.Errorf("%s: there is nothing in it", name)
+	case bytes.HasPrefix(start, []byte("HTTP/")):
+		return parseCurl(name, start, curlRun{})
+	case start[0] == '{':
+		return parseHAR(name, data)
+	case bytes.Contains(data, []byte("-- 1.request --")):
+		return Parse(name, data)
+	}
+	return openStream(name, data)
 }
 
 // OpenAll reads files, each as a conversation of its own, with one exception: if

@@ -33,7 +33,13 @@ type curlFile struct {
 //
 // A body that is a string is sent as it is; {"hex": "…"} are bytes; any other JSON
 // is the body itself. body_raw is a string always. A header of null was not sent.
+//
+// A file that has none of this is the body alone, as it was sent with curl -d @FILE.
 func parseCurlRun(name string, data []byte) (run curlRun, err error) {
+	if isBareBody(data) {
+		run.request.Body = data
+		return run, nil
+	}
 	var f curlFile
 	if err := decodeStrictly(name, data, &f); err != nil {
 		return run, err
@@ -63,6 +69,29 @@ func parseCurlRun(name string, data []byte) (run curlRun, err error) {
 	return run, nil
 }
 
+// curlMembers are those of a curlFile.
+var curlMembers = []string{"method", "path", "headers", "body", "body_raw", "curl_exit", "note"}
+
+// isBareBody reports whether a file is a JSON body rather than the description of a request: it
+// is no object, or one with neither method nor path and with something that no description has.
+func isBareBody(data []byte) bool {
+	if !json.Valid(data) {
+		return false
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(data, &members) != nil {
+		return true
+	}
+	strange := false
+	for name := range members {
+		if name == "method" || name == "path" {
+			return false
+		}
+		strange = strange || !slices.Contains(curlMembers, name)
+	}
+	return strange
+}
+
 // decodeStrictly reads a JSON document, and nothing but what v has a place for.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -79,7 +108,7 @@ func decodeStrictly(name string, data []byte, v any) error {
 		return nil
 	}
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("%s: %s: there is no such member: there are method, path, headers, body, body_raw, curl_exit and note", name, field)
+		return fmt.Errorf("%s: %s: there is no such member: there are %s", name, field, strings.Join(curlMembers, ", "))
 	}
 	return jsonError(name, data, err)
 }

@@ -132,6 +132,7 @@ func talksOf(t *transcript.Transcript, d *dialect.Dialect) (talks []spec.Trace, 
 	if d == nil {
 		return []spec.Trace{t.Trace}, nil
 	}
+	d.Complete(&t.Trace)
 	t.Strip(d.Base)
 	at := map[string]int{}
 	for i, x := range t.Trace.Exchanges {

@@ -171,6 +171,7 @@ func (b *builder) add(t *transcript.Transcript) {
 	c := &conversation{n: len(b.library.conversations), file: t.Name, dialect: d}
 	own := *t
 	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
+	d.Complete(&own.Trace)
 	if own.Target != "" {
 		own.Strip(own.Target)
 	}

@@ -116,3 +116,24 @@ func fillText(t string, e *spec.Event) (any, bool) {
 	}
 	return text, true
 }
+
+// Complete fills in the requests of a recording of which only the body is known: it was sent
+// where prompts are, with the header fields of a prompt and with credentials if the document
+// wants any.
+func (d *Dialect) Complete(t *spec.Trace) {
+	for i := range t.Exchanges {
+		r := &t.Exchanges[i].Request
+		if r.Method != "" || len(r.Body) == 0 {
+			continue
+		}
+		prompt, err := d.Say("prompt", spec.Event{})
+		if err != nil {
+			continue
+		}
+		if d.Secured() {
+			prompt.Header = prompt.Header.With("Authorization", "REDACTED")
+		}
+		prompt.Body, prompt.Who = r.Body, r.Who
+		*r = prompt
+	}
+}

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// lintInput runs lint on what is given to its standard input.
+func lintInput(t *testing.T, input string, args ...string) (code int, out string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"lint"}, args...)...)
+	cmd.Env, cmd.Dir = append(os.Environ(), "STREAMASSAY_TEST_MAIN=1"), t.TempDir()
+	var b bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(input), &b, &b
+	_ = cmd.Run() // the code says it
+	return cmd.ProcessState.ExitCode(), b.String()
+}
+
+const goodStream = "data: {\"type\":\"text\",\"content\":\"hello\"}\n\ndata: [DONE]\n\n"
+
+// A folder is linted with all that is below it, as run --transcripts writes it.
+func TestLintFolder(t *testing.T) {
+	dir := t.TempDir()
+	if code, out, said := streamassay(t, dir, quick(agkit(t, replacing(`[DONE]`, "[DONE]\n\ndata: {\"type\":\"text\",\"content\":\"more\"}")), "--transcripts", "t")...); code != exitBroken {
+		t.Fatalf("exit %d\n%s%s", code, out, said)
+	}
+	code, out, said := streamassay(t, dir, "lint", "t")
+	if code != exitBroken || !strings.Contains(out, "done.is-last") || said != "" {
+		t.Errorf("exit %d\n%s%s", code, out, said)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "none"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, said := streamassay(t, dir, "lint", "none"); code != exitUsage || !strings.Contains(said, "none: no recordings in it") {
+		t.Errorf("a folder without any: exit %d %s", code, said)
+	}
+}
+
+// Standard input is what curl -i printed, or a stream.
+func TestLintInput(t *testing.T) {
+	for input, want := range map[string]int{
+		goodStream: exitOK,
+		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + goodStream:                   exitOK,
+		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + goodStream + goodStream[:43]: exitBroken,
+		"": exitUsage, "{": exitUsage,
+	} {
+		if code, out := lintInput(t, input, "-", "--dialect", "agkit"); code != want {
+			t.Errorf("%q: exit %d, want %d\n%s", input, code, want, out)
+		}
+	}
+	if code, out := lintInput(t, goodStream, "-", "-", "--dialect", "agkit"); code != exitUsage || !strings.Contains(out, "named twice") {
+		t.Errorf("exit %d %s", code, out)
+	}
+	if code, out := lintInput(t, goodStream, "-"); code != exitUsage || !strings.Contains(out, "standard input does not say its dialect") {
+		t.Errorf("exit %d %s", code, out)
+	}
+}
+
+// The file beside an answer can be the body alone: then the request is judged as a prompt, and
+// what is wrong with it is known.
+func TestLintBareBody(t *testing.T) {
+	for body, code := range map[string]int{
+		`{"conversationId":"c1","messages":[{"role":"user","content":"conformance:text hello"}]}`:   exitOK,
+		`{"conversationId":"c1","messages":[{"role":"user","content":"conformance:text goodbye"}]}`: exitBroken,
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"answer.http": "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + goodStream, "answer.request.json": body,
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, out, said := streamassay(t, dir, "lint", "answer.http", "--dialect", "agkit", "--claim", "scripted")
+		if got != code || strings.Contains(said, "no such member") {
+			t.Errorf("%s: exit %d, want %d\n%s%s", body, got, code, out, said)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+)
+
+// maxRecordings bounds the recordings that are read of one folder.
+const maxRecordings = 10000
+
+// stdinPath is how a command line names standard input as a recording.
+const stdinPath = "-"
+
+// isRecording reports whether a name ends as those of recordings do.
+func isRecording(file string) bool {
+	return slices.Contains([]string{".txtar", ".http", ".sse", ".har"}, strings.ToLower(filepath.Ext(file)))
+}
+
+// recordingsIn returns the recordings of a folder and those below it, or the file itself.
+func recordingsIn(root string) (files []string, err error) {
+	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return usage("%s: %v", file, plainError(err))
+		case entry.IsDir() || file != root && !isRecording(file):
+			return nil
+		case len(files) == maxRecordings:
+			return usage("%s: more than %d recordings: name a folder with fewer", root, maxRecordings)
+		}
+		files = append(files, file)
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = usage("%s: no recordings in it: they end with .txtar, .http, .sse or .har", root)
+	}
+	return files, err
+}
+
+// openRecordings reads files, folders and standard input.
+func openRecordings(sh shell, paths []string) (list []*transcript.Transcript, err error) {
+	var files []string
+	stdin := false
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		switch {
+		case path == stdinPath && stdin:
+			return nil, usage("standard input is named twice")
+		case path == stdinPath:
+			stdin = true
+		case err == nil && info.IsDir():
+			in, err := recordingsIn(path)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, in...)
+		default:
+			files = append(files, path)
+		}
+	}
+	if list, err = transcript.OpenAll(files); err != nil {
+		return nil, usage("%v", err)
+	}
+	if stdin {
+		t, err := transcript.Read("standard input", sh.in)
+		if err != nil {
+			return nil, usage("%v", err)
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
