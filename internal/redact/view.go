@@ -1,0 +1,204 @@
+package redact
+
+import (
+	"bytes"
+	"html"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A view is a part of a text with some of its escapes undone. Byte i of it is written as
+// the bytes from[i] to to[i] of the text; where both are nil, as byte i.
+type view struct {
+	text     []byte
+	from, to []int32
+}
+
+// source returns what is written for a part of the view.
+func (v *view) source(x span) span {
+	if v.from == nil {
+		return x
+	}
+	return span{int(v.from[x.from]), int(v.to[x.to-1])}
+}
+
+// take appends a part of another view as it is.
+func (v *view) take(other *view, from, to int) {
+	v.text = append(v.text, other.text[from:to]...)
+	if other.from != nil {
+		v.from, v.to = append(v.from, other.from[from:to]...), append(v.to, other.to[from:to]...)
+		return
+	}
+	for i := from; i < to; i++ {
+		v.from, v.to = append(v.from, int32(i)), append(v.to, int32(i+1))
+	}
+}
+
+// A kind is a set of ways to escape.
+type kind int
+
+const (
+	backslashes kind = 1 << iota // JSON, Go, C, a shell
+	percents                     // URLs, formats
+	entities                     // HTML
+	lineEnds                     // what breaks a long line; not an escape, but undone alike
+	escapes     = backslashes | percents | entities
+)
+
+// starts are the bytes that an escape of a kind begins with.
+var starts = map[kind]string{backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n"}
+
+// next returns the place from which on an escape of the kind may begin, or the length of
+// the text.
+func (k kind) next(text []byte, from int) int {
+	i := 0
+	if set := starts[k]; len(set) == 1 {
+		i = bytes.IndexByte(text[from:], set[0])
+	} else {
+		i = bytes.IndexAny(text[from:], set)
+	}
+	if i < 0 {
+		return len(text)
+	}
+	return from + i
+}
+
+// undo returns v without the escapes of a kind, or nil if it has none.
+func (v *view) undo(k kind) *view {
+	var out *view
+	var room [utf8.UTFMax]byte
+	done := 0
+	for i := k.next(v.text, 0); i < len(v.text); i = k.next(v.text, i) {
+		plain, n := decode(room[:0], v.text[i:], k)
+		if n == 0 {
+			i++
+			continue
+		}
+		if out == nil {
+			size := len(v.text)
+			out = &view{text: make([]byte, 0, size), from: make([]int32, 0, size), to: make([]int32, 0, size)}
+		}
+		out.take(v, done, i)
+		written := v.source(span{i, i + n})
+		for _, b := range plain {
+			out.text, out.from, out.to = append(out.text, b), append(out.from, int32(written.from)), append(out.to, int32(written.to))
+		}
+		i += n
+		done = i
+	}
+	if out != nil {
+		out.take(v, done, len(v.text))
+	}
+	return out
+}
+
+// decode returns what the escape at the beginning of s stands for, and its length; n is 0
+// if there is none of the kind.
+func decode(dst, s []byte, k kind) (plain []byte, n int) {
+	switch s[0] {
+	case '\\':
+		if k&backslashes != 0 && len(s) > 1 {
+			return decodeBackslash(dst, s)
+		}
+	case '%':
+		if k&percents != 0 && len(s) > 1 {
+			if s[1] == '%' {
+				return append(dst, '%'), 2
+			}
+			return decodeByte(dst, s, 1, 2, 16)
+		}
+	case '&':
+		if k&entities != 0 {
+			return decodeEntity(dst, s)
+		}
+	case '\r', '\n':
+		if k&lineEnds != 0 {
+			return nil, 1
+		}
+	}
+	return nil, 0
+}
+
+// short are the escapes of one letter, each with what it stands for.
+const short = "a\ab\bf\fn\nr\rt\tv\v"
+
+func decodeBackslash(dst, s []byte) ([]byte, int) {
+	switch c := s[1]; {
+	case c == 'u':
+		return decodeUTF16(dst, s)
+	case c == 'U':
+		return decodeRune(dst, s, 8)
+	case c == 'x':
+		return decodeByte(dst, s, 2, 2, 16)
+	case '0' <= c && c <= '3':
+		return decodeByte(dst, s, 1, 3, 8)
+	case c > ' ' && c < utf8.RuneSelf && !inBase64(c) || strings.IndexByte("/+-_", c) >= 0:
+		return append(dst, c), 2
+	default:
+		if i := strings.IndexByte(short, c); i >= 0 && i%2 == 0 {
+			return append(dst, short[i+1]), 2
+		}
+	}
+	return nil, 0
+}
+
+// decodeUTF16 decodes \u002d, or two of them that are one character.
+func decodeUTF16(dst, s []byte) ([]byte, int) {
+	code, n := number(s, 2, 4, 16)
+	if n == 0 {
+		return nil, 0
+	}
+	r := rune(code)
+	if low, m := number(s[n:], 2, 4, 16); m > 0 && utf16.IsSurrogate(r) && string(s[n:n+2]) == `\u` {
+		if pair := utf16.DecodeRune(r, rune(low)); pair != utf8.RuneError {
+			r, n = pair, n+m
+		}
+	}
+	return utf8.AppendRune(dst, r), n
+}
+
+func decodeRune(dst, s []byte, digits int) ([]byte, int) {
+	code, n := number(s, 2, digits, 16)
+	if n == 0 {
+		return nil, 0
+	}
+	return utf8.AppendRune(dst, rune(code)), n
+}
+
+// decodeByte decodes one that is given by its number, after so many bytes.
+func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
+	code, n := number(s, after, digits, base)
+	if n == 0 || code > 0xff {
+		return nil, 0
+	}
+	return append(dst, byte(code)), n
+}
+
+func number(s []byte, after, digits, base int) (code uint64, n int) {
+	if len(s) < after+digits {
+		return 0, 0
+	}
+	code, err := strconv.ParseUint(string(s[after:after+digits]), base, 32)
+	if err != nil {
+		return 0, 0
+	}
+	return code, after + digits
+}
+
+// maxEntity is the length of the longest character reference that is decoded.
+const maxEntity = 32
+
+func decodeEntity(dst, s []byte) ([]byte, int) {
+	n := bytes.IndexByte(s[:min(len(s), maxEntity)], ';') + 1
+	if n < 3 {
+		return nil, 0
+	}
+	reference := string(s[:n])
+	plain := html.UnescapeString(reference)
+	if plain == reference || len(plain) > 1 && plain[len(plain)-1] == ';' { // a part of it was one
+		return nil, 0
+	}
+	return append(dst, plain...), n
+}
