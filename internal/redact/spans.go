@@ -31,7 +31,7 @@ func slashesBefore(data []byte, end int) (n int) {
 // How much of a text is looked at at once, and how many times as long as a secret its
 // spelling may be: a text in a text in a text.
 const (
-	window    = 1 << 20
+	minWindow = 16 << 10
 	maxLonger = 128
 )
 
@@ -40,6 +40,7 @@ const (
 func (r *Redactor) spans(data []byte, edges bool) []span {
 	s := search{r: r}
 	overlap := r.longest * maxLonger
+	window := max(minWindow, overlap)
 	for from := 0; ; {
 		to := min(len(data), from+window+overlap)
 		part := &view{text: data[from:to]}
@@ -106,19 +107,20 @@ func (s *search) look(v *view, layer int, chain bool) {
 	if layer == maxLayers || !chain && layer == maxMixed {
 		return
 	}
-	var views []*view
+	var inside []*view
 	for _, k := range []kind{backslashes, percents, entities} {
 		if inner := v.undo(k); inner != nil {
-			views = append(views, inner)
+			inside = append(inside, inner)
 		}
 	}
-	for _, inner := range views {
-		s.look(inner, layer+1, chain && len(views) == 1)
+	for _, inner := range inside {
+		s.look(inner, layer+1, chain && len(inside) == 1)
+		inner.free()
 	}
-	if chain && len(views) > 1 {
-		if inner := v.undo(escapes); inner != nil {
-			s.look(inner, layer+1, true)
-		}
+	if chain && len(inside) > 1 {
+		inner := v.undo(escapes)
+		s.look(inner, layer+1, true)
+		inner.free()
 	}
 }
 
@@ -137,6 +139,9 @@ func (s *search) plain(v *view) {
 		if s.tail {
 			s.beginning(v, p)
 		}
+	}
+	if lines != nil {
+		lines.free()
 	}
 }
 

@@ -3,8 +3,10 @@ package redact
 import (
 	"bytes"
 	"html"
-	"strconv"
+	"slices"
 	"strings"
+	"sync"
+	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -65,7 +67,18 @@ func (k kind) next(text []byte, from int) int {
 	return from + i
 }
 
-// undo returns v without the escapes of a kind, or nil if it has none.
+// views are used again: bodies are large, and each has several.
+var views = sync.Pool{New: func() any { return &view{} }}
+
+func (v *view) free() {
+	const maxIdle = 4 << 20
+	if cap(v.text) <= maxIdle {
+		views.Put(v)
+	}
+}
+
+// undo returns v without the escapes of a kind, or nil if it has none. The caller frees
+// it.
 func (v *view) undo(k kind) *view {
 	var out *view
 	var room [utf8.UTFMax]byte
@@ -77,8 +90,9 @@ func (v *view) undo(k kind) *view {
 			continue
 		}
 		if out == nil {
+			out = views.Get().(*view)
 			size := len(v.text)
-			out = &view{text: make([]byte, 0, size), from: make([]int32, 0, size), to: make([]int32, 0, size)}
+			out.text, out.from, out.to = slices.Grow(out.text[:0], size), slices.Grow(out.from[:0], size), slices.Grow(out.to[:0], size)
 		}
 		out.take(v, done, i)
 		written := v.source(span{i, i + n})
@@ -176,13 +190,23 @@ func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	return append(dst, byte(code)), n
 }
 
-func number(s []byte, after, digits, base int) (code uint64, n int) {
+// number reads digits after so many bytes; n is 0 where there are others.
+func number(s []byte, after, digits, base int) (code uint32, n int) {
 	if len(s) < after+digits {
 		return 0, 0
 	}
-	code, err := strconv.ParseUint(string(s[after:after+digits]), base, 32)
-	if err != nil {
-		return 0, 0
+	for _, c := range s[after : after+digits] {
+		digit := base
+		switch {
+		case '0' <= c && c <= '9':
+			digit = int(c - '0')
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			digit = int(c|0x20-'a') + 10
+		}
+		if digit >= base {
+			return 0, 0
+		}
+		code = code*uint32(base) + uint32(digit)
 	}
 	return code, after + digits
 }
@@ -192,7 +216,7 @@ const maxEntity = 32
 
 func decodeEntity(dst, s []byte) ([]byte, int) {
 	n := bytes.IndexByte(s[:min(len(s), maxEntity)], ';') + 1
-	if n < 3 {
+	if n < 3 || bytes.ContainsFunc(s[1:n-1], func(r rune) bool { return r != '#' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		return nil, 0
 	}
 	reference := string(s[:n])

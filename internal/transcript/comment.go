@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/streamassay/streamassay/internal/redact"
 )
 
 // A setting is a line of the comment that is not only for the reader.
@@ -167,6 +169,6 @@ func withoutUser(s string) string {
 	if err != nil || u.User == nil {
 		return s
 	}
-	u.User = url.User(redacted)
+	u.User = url.User(redact.Mark)
 	return u.String()
 }

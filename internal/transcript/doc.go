@@ -106,5 +106,7 @@
 //
 // [Format] writes REDACTED for the values of fields that carry credentials and of
 // those that [Transcript].Redact names, and wherever one of [Transcript].Secrets
-// occurs. All other fields are kept: leaving one out could change a verdict.
+// occurs, in any of the forms that package redact knows. In a body the secret is
+// replaced byte by byte, with REDACTED and asterisks: its size, and the offsets in it,
+// stay. All other fields are kept: leaving one out could change a verdict.
 package transcript

@@ -59,7 +59,7 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide redactor) {
 		return
 	}
 	target, header := hide.text(r.Target), hide.header(r.Header)
-	body, _ := hide.body(r.Body, nil)
+	body := hide.body(r.Body)
 	w := writer{b, mostlyCRLF(body)}
 	w.lines()
 	method := r.Method
@@ -89,7 +89,7 @@ func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide redacto
 	word, why := endWord(r.End)
 	why = hide.text(why)
 	header, trailer := hide.header(r.Header), hide.header(r.Trailer)
-	body, reads := hide.body(r.Body, r.Reads)
+	body := hide.body(r.Body)
 	w := writer{b, mostlyCRLF(body)}
 	w.framing(r.Framing, framingOf(method, spec.Response{Proto: r.Proto, Status: r.Status, Header: header}))
 	e := ending{word: word, why: why, stream: streams(header), trailer: trailer, always: len(trailer) > 0}
@@ -105,7 +105,7 @@ func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide redacto
 		return
 	}
 	b.WriteByte('\n')
-	e.tail = w.pieces(body, arrivals(spec.Response{Body: body, Reads: reads}))
+	e.tail = w.pieces(body, arrivals(spec.Response{Body: body, Reads: r.Reads}))
 	w.end(e)
 }
 

@@ -195,7 +195,7 @@ X-API-Key: REDACTED
 X-Tenant: REDACTED
 X-Other: kept
 
-{"plain":"REDACTED","html":"REDACTED"}
+{"plain":"******","html":"REDACTED***"}
 -- 1.response --
 HTTP/? 200
 Set-Cookie: REDACTED
