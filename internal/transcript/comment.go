@@ -116,7 +116,7 @@ func (t *Transcript) parseComment(comment string) error {
 			prose = append(prose, line)
 			continue
 		}
-		key, value := m[1], strings.TrimSpace(m[2])
+		key, value := m[1], oneLine(m[2])
 		i := slices.IndexFunc(settings, func(s setting) bool { return s.key == key })
 		switch {
 		case i < 0:
