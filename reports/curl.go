@@ -7,11 +7,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 )
-
-// secret are the fields whose values are nobody's business.
-var secret = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key"}
 
 // byCurl are the fields that belong to the connection: curl writes its own.
 var byCurl = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}
@@ -68,7 +66,7 @@ func fields(r spec.Request) (words []string) {
 		value := printed(strings.TrimSpace(f.Value))
 		switch {
 		case !token(f.Name) || named(byCurl, f.Name):
-		case named(secret, f.Name):
+		case redact.Credential(f.Name):
 			variable := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 			words = append(words, `-H "`+f.Name+`: $`+variable+`"`)
 		case value == "":

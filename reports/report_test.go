@@ -1,6 +1,10 @@
 package reports
 
 import (
+	"encoding/base64"
+	"encoding/hex"
+	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -223,9 +227,85 @@ func TestRedact(t *testing.T) {
 	if got := c.Findings[0].Raw; got != `{"echo":"REDACTED"}` {
 		t.Errorf("more than the secret is gone: %s", got)
 	}
+	for _, spelled := range []string{
+		`{"echo":"s3cr'et\u0022%20\/\u00FC"}`, "q=s3cr%27et%22%2520%2f%c3%bc", "s3cr&#39;et&quot;%20/&uuml;",
+		"Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+token)), "id " + hex.EncodeToString([]byte(token)),
+	} {
+		r := &Report{Dialects: []Dialect{{Checks: []Check{{Findings: []Finding{{Message: spelled}}}}}}}
+		r.Redact([]string{token})
+		clean := r.Dialects[0].Checks[0].Findings[0].Message
+		if !strings.Contains(clean, "REDACTED") || strings.Contains(clean, "s3cr") || strings.Contains(clean, "M2Ny") || strings.Contains(clean, "733363") {
+			t.Errorf("%s: it gives the secret away: %s", spelled, clean)
+		}
+	}
 	plain := sample()
 	plain.Redact(nil)
 	if plain.Target != sample().Target {
 		t.Error("without secrets nothing is to be done")
+	}
+}
+
+// Every text of a report is free of secrets but those that no target has a say in:
+// whoever adds a member has to decide which it is.
+func TestRedactReachesEveryText(t *testing.T) {
+	const secret = "canary-0123"
+	r := &Report{}
+	fill(reflect.ValueOf(r).Elem(), "x "+secret+" y")
+	r.Redact([]string{secret})
+	left := map[string]bool{}
+	collect(reflect.ValueOf(r).Elem(), "Report", secret, left)
+	want := []string{
+		"Check.ID", "Check.Requirements", "Check.Scenario", "Check.Title", "Dialect.Dialect", "Finding.Requirement", "Report.Tool", "Report.Version",
+		"Requirement.Checks", "Requirement.Dialect", "Requirement.English", "Requirement.Excluded", "Requirement.ID", "Requirement.Quote", "Requirement.Source",
+	}
+	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, want) {
+		t.Errorf("the secret is left in\n%q, not in\n%q", got, want)
+	}
+}
+
+// fill puts a text into every string that v can hold, one of each.
+func fill(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), text)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		fill(v.Index(0), text)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				fill(v.Field(i), text)
+			}
+		}
+	}
+}
+
+// collect notes the members below v that hold a text.
+func collect(v reflect.Value, name, text string, left map[string]bool) {
+	switch v.Kind() {
+	case reflect.String:
+		if strings.Contains(v.String(), text) {
+			left[name] = true
+		}
+	case reflect.Pointer, reflect.Slice:
+		if v.Kind() == reflect.Pointer {
+			v = reflect.Append(reflect.MakeSlice(reflect.SliceOf(v.Type().Elem()), 0, 1), v.Elem())
+		}
+		for i := range v.Len() {
+			collect(v.Index(i), name, text, left)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field, inner := v.Type().Field(i), name
+			if v.Type().PkgPath() == reflect.TypeFor[Report]().PkgPath() {
+				inner = v.Type().Name() + "." + field.Name
+			}
+			if field.IsExported() {
+				collect(v.Field(i), inner, text, left)
+			}
+		}
 	}
 }

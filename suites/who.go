@@ -5,26 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/textproto"
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
 )
-
-// sayWho are the header fields that say who asks, wherever they are given; so does any
-// that the second user has too.
-var sayWho = []string{"Authorization", "Cookie", "X-Api-Key", "Api-Key"}
 
 // anybody is sent where the document wants credentials and nobody said which. What a
 // server does without them is then not judged.
 const anybody = "Bearer streamassay"
 
-// saysWho says whether a header field is a credential of this target.
-func (t *Target) saysWho(name string) bool {
-	return slices.Contains(sayWho, textproto.CanonicalMIMEHeaderKey(name)) || t.Other.Has(name)
-}
+// saysWho reports whether a header field says who asks: so does any that the second user
+// has too.
+func (t *Target) saysWho(name string) bool { return redact.Identifies(name) || t.Other.Has(name) }
 
 // knowsUser says whether it was told who the user is.
 func (t *Target) knowsUser() bool {

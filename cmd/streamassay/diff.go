@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/internal/diff"
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/suites"
@@ -202,11 +202,7 @@ func compare(a, b heardSide) (all []diff.Dialect, only []string) {
 func (d differing) hide(r *diff.Report) {
 	t := d.target
 	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)
-	var pairs []string
-	for _, secret := range t.secrets() {
-		pairs = append(pairs, secret, "REDACTED")
-	}
-	hide := strings.NewReplacer(pairs...).Replace
+	hide := redact.New(t.secrets()...).String
 	for _, of := range r.Dialects {
 		for _, c := range of.Conversations {
 			for i := range c.Differences {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
@@ -154,19 +155,13 @@ func readCA(file string) (*x509.CertPool, error) {
 }
 
 // secrets are the values that must not be shown: those of headers, what follows the
-// scheme in them, and what follows the names in those of cookies.
+// scheme in them, what follows the names in those of cookies, and the password of the
+// URL.
 func (t target) secrets() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
-		_, value, _ := strings.Cut(line, ":")
-		value = strings.TrimSpace(value)
-		all = append(all, value)
-		if _, token, ok := strings.Cut(value, " "); ok {
-			all = append(all, strings.TrimSpace(token))
-		}
-		for pair := range strings.SplitSeq(value, ";") {
-			if _, cookie, ok := strings.Cut(pair, "="); ok {
-				all = append(all, strings.TrimSpace(cookie))
-			}
+		name, value, _ := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !redact.Harmless(name) {
+			all = append(all, redact.Values(name, value)...)
 		}
 	}
 	if u, err := url.Parse(t.URL); err == nil && u.User != nil {
@@ -174,7 +169,7 @@ func (t target) secrets() (all []string) {
 			all = append(all, password)
 		}
 	}
-	return slices.DeleteFunc(all, func(s string) bool { return len(s) < 4 })
+	return all
 }
 
 // checkGlobs finds selections that select nothing of what the dialects have.

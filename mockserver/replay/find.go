@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -170,10 +171,10 @@ func (s *search) about(f *fit) string {
 	return ""
 }
 
-// credentialFields are those by which clients say who they are.
-var credentialFields = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key"}
-
-func named(h spec.Header) bool { return slices.ContainsFunc(credentialFields, h.Has) }
+// named reports whether a client says who it is.
+func named(h spec.Header) bool {
+	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.Identifies(f.Name) })
+}
 
 // credentials says why somebody with credentials is not given the answer of somebody
 // without. The other way round he is: a mock is asked by whoever comes.
@@ -330,13 +331,10 @@ func endToEnd(h spec.Header) (out spec.Header) {
 	for _, f := range h {
 		is := func(name string) bool { return strings.EqualFold(name, f.Name) }
 		cors := len(f.Name) > 15 && strings.EqualFold(f.Name[:15], "Access-Control-")
-		if cors || slices.ContainsFunc(drop, is) || f.Value == redacted {
+		if cors || slices.ContainsFunc(drop, is) || f.Value == redact.Mark {
 			continue
 		}
 		out = append(out, f)
 	}
 	return out
 }
-
-// redacted is what stands in a recording for what is nobody's business.
-const redacted = "REDACTED"

@@ -2,14 +2,12 @@ package replay
 
 import (
 	"cmp"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/internal/transcript"
-	"github.com/streamassay/streamassay/mockserver/journal"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -30,7 +28,7 @@ func (c Conversation) Transcript() *transcript.Transcript {
 	return &transcript.Transcript{
 		Comment: "Recorded by streamassay.", Dialect: c.Dialect, Target: c.Target,
 		Recorded: c.Began.UTC().Truncate(time.Second), Trace: c.Trace,
-		Redact: journal.Usual(), Secrets: c.Secrets,
+		Secrets: c.Secrets,
 	}
 }
 
@@ -121,18 +119,12 @@ const shortest = 6
 func secretsOf(x spec.Exchange, ask spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {
-			if secretName(f.Name) {
-				all = append(all, valuesOf(f.Name, f.Value)...)
+			if redact.Credential(f.Name) {
+				all = append(all, redact.Values(f.Name, f.Value)...)
 			}
 		}
 	}
-	_, query, _ := strings.Cut(x.Request.Target, "?")
-	values, _ := url.ParseQuery(query)
-	for name, found := range values {
-		if secretName(name) {
-			all = append(all, found...)
-		}
-	}
+	all = append(all, redact.Parameters(x.Request.Target)...)
 	return slices.DeleteFunc(all, func(s string) bool {
 		return len(s) < shortest || s == ask.Thread || s == ask.Run // what tells conversations apart is no secret
 	})
@@ -141,7 +133,7 @@ func secretsOf(x spec.Exchange, ask spec.Event) (all []string) {
 // configured are the secrets that a recorder was given.
 func configured(cfg RecorderConfig) (all []string) {
 	for _, f := range cfg.Header {
-		all = append(all, valuesOf(f.Name, f.Value)...)
+		all = append(all, redact.Values(f.Name, f.Value)...)
 	}
 	if password, ok := cfg.Upstream.User.Password(); ok {
 		all = append(all, password)
@@ -150,26 +142,4 @@ func configured(cfg RecorderConfig) (all []string) {
 		all = append(all, values...)
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return len(s) < shortest })
-}
-
-func secretName(name string) bool {
-	return slices.ContainsFunc(journal.Usual(), func(s string) bool { return strings.EqualFold(s, name) })
-}
-
-// valuesOf are the parts of a field's value that are secrets by themselves: the token
-// after its scheme, the values of cookies.
-func valuesOf(name, value string) []string {
-	all := []string{value}
-	if _, token, ok := strings.Cut(value, " "); ok && !strings.Contains(strings.ToLower(name), "cookie") {
-		all = append(all, strings.TrimSpace(token))
-	}
-	if strings.EqualFold(name, "Set-Cookie") { // what follows are attributes
-		value, _, _ = strings.Cut(value, ";")
-	}
-	for pair := range strings.SplitSeq(value, ";") {
-		if _, cookie, ok := strings.Cut(pair, "="); ok {
-			all = append(all, strings.Trim(cookie, ` "`))
-		}
-	}
-	return all
 }
