@@ -34,7 +34,7 @@ func runCommand(sh shell) *cobra.Command {
 		Long: `Hold a server to its protocol. TARGET is the base URL of a running server; without one,
 or with the word "reference", the embedded reference is held to every dialect.
 
-Credentials are what --header gives as Authorization, Cookie, X-API-Key or Api-Key, or
+Credentials are what --header gives as Authorization, Cookie, X-API-Key, Api-Key, X-Auth-Token or the like, or
 under a name that --other-header has too. With them, a target whose document wants any
 has to refuse who has none, or has some that nobody handed out; with --other-header,
 to keep what is one user's from the other; with --stream-limit, to refuse one stream

@@ -108,9 +108,9 @@ func passwords(token string) []string {
 	return []string{string(plain)}
 }
 
-// Target returns the target of a request, or a reference to one, with mark in the place
-// of the values of query parameters that are secrets.
-func Target(target, mark string) string {
+// Target returns the target of a request, or a reference to one, with [Mark] in the place
+// of the values of the query parameters that are secrets by their names.
+func Target(target string, secret func(name string) bool) string {
 	path, query, ok := strings.Cut(target, "?")
 	if !ok {
 		return target
@@ -118,8 +118,8 @@ func Target(target, mark string) string {
 	pairs := strings.Split(query, "&")
 	changed := false
 	for i, pair := range pairs {
-		if name, _, ok := strings.Cut(pair, "="); ok && Credential(unescape(name)) {
-			pairs[i], changed = name+"="+mark, true
+		if name, _, ok := strings.Cut(pair, "="); ok && secret(unescape(name)) {
+			pairs[i], changed = name+"="+Mark, true
 		}
 	}
 	if !changed {
@@ -128,13 +128,13 @@ func Target(target, mark string) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
-// Parameters returns the secrets in the query of a request's target, as they stand and
-// decoded.
-func Parameters(target string) (all []string) {
+// Parameters returns the values of the query parameters of a target that are secrets by
+// their names, as they stand and decoded.
+func Parameters(target string, secret func(name string) bool) (all []string) {
 	_, query, _ := strings.Cut(target, "?")
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
-		if value != "" && Credential(unescape(name)) {
+		if value != "" && secret(unescape(name)) {
 			all = append(all, value, unescape(value))
 		}
 	}

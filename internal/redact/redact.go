@@ -20,6 +20,10 @@ const Mark = "REDACTED"
 // occurs. Shorter ones occur in every text.
 const MinSecret = 4
 
+// MinFound is the same for values that were found in traffic by the names of their fields,
+// and of which nobody said that they are secrets.
+const MinFound = 6
+
 // minPart is how many characters of a secret at the edge of a text are taken for a
 // part of it.
 const minPart = 4
@@ -35,6 +39,7 @@ type Redactor struct {
 	digit    byte // stands for the digits of a JSON number
 	patterns []pattern
 	longest  int // bytes of a pattern
+	shortest int
 }
 
 // New returns a Redactor of secrets, or nil if none of them can be removed. Secrets
@@ -58,7 +63,9 @@ func New(secrets ...string) *Redactor {
 	if len(r.patterns) == 0 {
 		return nil
 	}
+	r.shortest = len(r.patterns[0].text)
 	for _, p := range r.patterns {
+		r.shortest = min(r.shortest, len(p.text))
 		r.longest = max(r.longest, len(p.text))
 	}
 	return r

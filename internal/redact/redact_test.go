@@ -168,7 +168,7 @@ func randomOf(rnd *rand.Rand, alphabet string, n int) string {
 // A secret is removed from every text that holds it, whatever form the text is in, and
 // whatever stands before and after; what stands around it is left.
 func TestForms(t *testing.T) {
-	rounds := 200
+	rounds := 60
 	if testing.Short() {
 		rounds = 20
 	}
@@ -240,7 +240,7 @@ func TestFormsInForms(t *testing.T) {
 // A text without the secret is left alone.
 func TestFalseAlarms(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
-	for round := range 50 {
+	for round := range 15 {
 		secret := randomOf(rnd, alphabets[round%len(alphabets)], 8+rnd.IntN(30))
 		random := make([]byte, 40_000)
 		for i := range random {

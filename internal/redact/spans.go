@@ -38,6 +38,9 @@ const (
 // spans returns the parts of data that give secrets away, in order and apart from each
 // other. With edges, parts of secrets at the edges of data count.
 func (r *Redactor) spans(data []byte, edges bool) []span {
+	if len(data) < r.shortest && !edges {
+		return nil
+	}
 	s := search{r: r}
 	overlap := r.longest * maxLonger
 	window := max(minWindow, overlap)
@@ -126,7 +129,10 @@ func (s *search) look(v *view, layer int, chain bool) {
 
 // plain finds secrets in a view as it is.
 func (s *search) plain(v *view) {
-	lines := v.undo(lineEnds)
+	var lines *view
+	if v.broken() {
+		lines = v.undo(lineEnds)
+	}
 	for i := range s.r.patterns {
 		p := &s.r.patterns[i]
 		s.occurrences(v, p)
@@ -143,6 +149,20 @@ func (s *search) plain(v *view) {
 	if lines != nil {
 		lines.free()
 	}
+}
+
+// broken reports whether a line of what may be Base64 goes on in the next one.
+func (v *view) broken() bool {
+	for i := lineEnds.next(v.text, 0); i < len(v.text); i = lineEnds.next(v.text, i) {
+		before := i
+		for i < len(v.text) && (v.text[i] == '\r' || v.text[i] == '\n') {
+			i++
+		}
+		if before > 0 && i < len(v.text) && inBase64(v.text[before-1]) && inBase64(v.text[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *search) occurrences(v *view, p *pattern) {
@@ -179,10 +199,11 @@ func (s *search) beginning(v *view, p *pattern) {
 				return
 			}
 		}
-		cut := bytes.LastIndexAny(text, `\%&`)
-		if cut < len(text)-escape {
+		last := max(0, len(text)-escape)
+		cut := bytes.LastIndexAny(text[last:], `\%&`)
+		if cut < 0 {
 			return
 		}
-		text = text[:max(cut, 0)]
+		text = text[:last+cut]
 	}
 }

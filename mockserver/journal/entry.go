@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bytes"
 	"net/http"
 	"time"
 
@@ -123,7 +124,8 @@ func (e *Entry) Sent(at time.Duration, data []byte) {
 		return
 	}
 	note := Note{Kind: NoteSent, ID: e.n, Test: s.test, N: n, At: at, Bytes: len(data)}
-	note.Raw = s.masked(data[:min(len(data), mostNote)])
+	note.Raw = bytes.Clone(data[:min(len(data), mostNote)])
+	s.redactor.Mask(note.Raw)
 	e.done(s)
 	e.j.tell(note)
 }

@@ -17,7 +17,7 @@ type Config struct {
 	Entries int      // how many exchanges: 1000
 	Bytes   int64    // how much memory they may take together: 64 MiB
 	Body    int      // how much is kept of the body of one request, and of one reply: 64 KiB
-	Secrets []string // names of more headers and query parameters that nobody may read; see [Usual]
+	Secrets []string // names of more headers and query parameters that nobody may read, besides those that are known as credentials
 	Now     func() time.Time
 	Cursor  func(string) string // what a cursor as it stands on the wire means; nil: itself
 }
@@ -54,7 +54,7 @@ func New(cfg Config) *Journal {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Journal{cfg: cfg, names: namesOf(cfg.Secrets)}
+	return &Journal{cfg: cfg, names: names{more: cfg.Secrets}}
 }
 
 // Forgotten is how many exchanges are no longer kept because they were too many, or

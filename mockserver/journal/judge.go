@@ -253,10 +253,13 @@ func (p *past) handed(buf []byte, cursor string) bool {
 	return bytes.Contains(buf, quoted(cursor))
 }
 
+// minMention is the length from which on any mention of an id counts.
+const minMention = 6
+
 // spoken says whether bytes that were sent speak of an id. One may stand in a string
 // inside of JSON, so that of a long one any mention counts.
 func spoken(buf []byte, id string) bool {
-	if len(id) < shortest {
+	if len(id) < minMention {
 		return bytes.Contains(buf, quoted(id))
 	}
 	return bytes.Contains(buf, []byte(id))

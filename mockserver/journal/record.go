@@ -135,12 +135,8 @@ func (s *slot) record() Record {
 // events cuts what was sent into frames. It returns for each piece how many frames had
 // been begun before it, and one more for the end.
 func (s *slot) events(r *Record) (begun []int) {
-	buf := s.buf
-	if len(s.secrets) > 0 {
-		buf = s.masked(buf)
-	} else {
-		buf = append([]byte(nil), buf...)
-	}
+	buf := bytes.Clone(s.buf)
+	s.redactor.Mask(buf)
 	r.Events = make([]Sent, 0, len(s.pieces))
 	stream := spec.Header(s.head).MediaType() == spec.EventStream
 	cut := cutter{n: -1, fresh: true}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -35,7 +36,8 @@ type slot struct {
 	bodySize            int
 	at                  time.Time // by the clock of the mock
 	began               time.Time // by ours
-	secrets             [][]byte  // what may not be read, as long as more may come
+	secrets             []string  // what may not be read, as long as more may come
+	redactor            *redact.Redactor
 
 	heard       bool
 	op          string
@@ -118,12 +120,13 @@ func (j *Journal) Open(o Opened) *Entry {
 func (s *slot) open(names *names, o Opened, most int) {
 	s.dialect, s.does, s.test, s.seed, s.at = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.secrets(s.secrets[:0], o.Request)
-	s.method, s.target = o.Request.Method, names.target(o.Request.Target)
+	s.redactor = names.redactor(s.secrets)
+	s.method, s.target = o.Request.Method, redact.Target(o.Request.Target, names.has)
 	s.asked = names.header(o.Request.Header)
 	s.body, s.bodySize = o.Request.Body, len(o.Request.Body)
-	if len(s.secrets) > 0 {
-		s.body = hide(s.body, s.secrets)
-		s.target = string(hide([]byte(s.target), s.secrets))
+	if s.redactor != nil {
+		s.body = s.redactor.Bytes(s.body)
+		s.target = s.hide(s.target)
 		for i, f := range s.asked {
 			s.asked[i].Value = s.hide(f.Value)
 		}
@@ -152,7 +155,7 @@ func (s *slot) clear() {
 	s.dialect, s.does, s.test, s.method, s.target, s.op, s.thread, s.run, s.cursor, s.rule = "", "", "", "", "", "", "", "", "", ""
 	s.at, s.began, s.headed, s.how = time.Time{}, time.Time{}, time.Time{}, Open
 	s.asked, s.body, s.broken, s.calls, s.resumes, s.misses, s.faults, s.about = nil, nil, nil, nil, nil, nil, nil, nil
-	s.heard, s.matched, s.found = false, false, false
+	s.heard, s.matched, s.found, s.redactor = false, false, false, nil
 	s.buf, s.pieces, s.head, s.secrets = buf, pieces, head, secrets
 }
 
@@ -213,17 +216,16 @@ func (s *slot) answer(names *names, status int, header http.Header, now time.Tim
 	for name, values := range header {
 		for _, value := range values {
 			if names.has(name) {
-				s.secrets = append(s.secrets, told(name, value)...)
-				value = hidden
+				s.secrets = appendFound(s.secrets, redact.Values(name, value))
+				value = redact.Mark
 			}
 			s.head = append(s.head, spec.Field{Name: name, Value: value})
 			s.extra += int64(len(value))
 		}
 	}
-	if len(s.secrets) == 0 {
+	if s.redactor = names.redactor(s.secrets); s.redactor == nil {
 		return
 	}
-	s.secrets = longestFirst(s.secrets)
 	for i, f := range s.head {
 		s.head[i].Value = s.hide(f.Value)
 	}
@@ -243,11 +245,9 @@ func (s *slot) send(at time.Duration, data []byte, most int) {
 
 func (s *slot) end(how End, now time.Time) {
 	s.how, s.ended = how, s.since(now)
-	if len(s.secrets) > 0 { // nothing comes any more that could complete one
-		mask(s.buf, s.secrets)
-		clear(s.secrets)
-		s.secrets = s.secrets[:0]
-	}
+	s.redactor.Mask(s.buf) // nothing comes any more that could complete a secret
+	clear(s.secrets)
+	s.secrets, s.redactor = s.secrets[:0], nil
 }
 
 // since is the time since the head was sent, or else since the request came.
@@ -259,19 +259,7 @@ func (s *slot) since(now time.Time) time.Duration {
 }
 
 // hide is a text without secrets.
-func (s *slot) hide(text string) string {
-	if len(s.secrets) == 0 || text == "" {
-		return text
-	}
-	return string(hide([]byte(text), s.secrets))
-}
-
-// masked is a copy of bytes that were sent, without secrets.
-func (s *slot) masked(data []byte) []byte {
-	data = bytes.Clone(data)
-	mask(data, s.secrets)
-	return data
-}
+func (s *slot) hide(text string) string { return s.redactor.String(text) }
 
 func cut(text string) string {
 	if len(text) > mostText {

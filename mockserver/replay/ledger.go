@@ -110,10 +110,6 @@ func (l *ledger) forget(i int) {
 	l.talks = slices.Delete(l.talks, i, i+1)
 }
 
-// shortest is how long a secret is at least to be looked for elsewhere: shorter ones stand
-// in every text.
-const shortest = 6
-
 // secretsOf are the values of an exchange that say who asks: they are looked for
 // everywhere, for servers repeat them.
 func secretsOf(x spec.Exchange, ask spec.Event) (all []string) {
@@ -124,9 +120,9 @@ func secretsOf(x spec.Exchange, ask spec.Event) (all []string) {
 			}
 		}
 	}
-	all = append(all, redact.Parameters(x.Request.Target)...)
+	all = append(all, redact.Parameters(x.Request.Target, redact.Credential)...)
 	return slices.DeleteFunc(all, func(s string) bool {
-		return len(s) < shortest || s == ask.Thread || s == ask.Run // what tells conversations apart is no secret
+		return len(s) < redact.MinFound || s == ask.Thread || s == ask.Run // what tells conversations apart is no secret
 	})
 }
 
@@ -141,5 +137,5 @@ func configured(cfg RecorderConfig) (all []string) {
 	for _, values := range cfg.Upstream.Query() {
 		all = append(all, values...)
 	}
-	return slices.DeleteFunc(all, func(s string) bool { return len(s) < shortest })
+	return slices.DeleteFunc(all, func(s string) bool { return len(s) < redact.MinFound })
 }
