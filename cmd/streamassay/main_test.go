@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -292,6 +294,32 @@ func TestSecrets(t *testing.T) {
 		t.Fatalf("exit %d: %s", code, said)
 	}
 	noneShown(t, dir, out+said, canary)
+}
+
+// Nor does one that comes back in another spelling: escaped for JSON, HTML or a URL, or
+// in the middle of a Base64 text.
+func TestSecretsInOtherSpellings(t *testing.T) {
+	dir := t.TempDir()
+	const canary = "s3cr3t/canary+0815"
+	const name = "canary" // is in none of the outputs, not even in part
+	url := agkit(t, func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			sent := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+			spelled := []string{
+				strings.ReplaceAll(sent, "/", `\/`), strings.ReplaceAll(sent, "+", `\u002B`), `\u0073` + sent[1:],
+				strings.NewReplacer("/", "%2f", "+", "%2B").Replace(sent), strings.NewReplacer("/", "&#x2f;", "+", "&plus;").Replace(sent),
+				fmt.Sprintf("%X", sent), base64.StdEncoding.EncodeToString([]byte("a:" + sent + "!")), base64.RawURLEncoding.EncodeToString([]byte(sent)),
+			}
+			w.Header().Set("X-You-Sent", spelled[3])
+			replacing("[DONE]", `{"type":9,"told":["`+strings.Join(spelled, `","`)+`"]}`)(h).ServeHTTP(w, r)
+		})
+	})
+	code, out, said := streamassay(t, dir, "run", url, "--dialect", "agkit", "--only", "text", "--only", "empty", "--only", "recall", "--header", "Authorization: Bearer "+canary,
+		"--report", "json=r.json", "--report", "junit=r.xml", "--report", "html=r.html", "--report", "markdown=r.md", "--report", "text=r.txt", "--transcripts", "t", "-v")
+	if code != exitBroken {
+		t.Fatalf("exit %d: %s", code, said)
+	}
+	noneShown(t, dir, out+said, name, "s3cr3t", "733363723374", base64.RawStdEncoding.EncodeToString([]byte("a:" + canary))[4:16], base64.RawURLEncoding.EncodeToString([]byte(canary))[:12])
 }
 
 // Nor do those of two users, whatever the scheme; a bad configuration does not show
