@@ -189,13 +189,13 @@ func (e Event) Prompt() (text string, ok bool) {
 type Broken struct {
 	Where   string   // "body /runId", "query runId"
 	Pointer string   // into the body, where it is about the body
-	Why     string   // what was found there, and what would be right
+	Why     string   // what was found there and what would be right, a whole sentence
 	Law     string   // the requirement behind it, if the document names one
 	Rule    string   // the constraint itself: a pointer into the document that ends with the keyword
 	Demands []Demand // of a request: how it is to be refused; none: the document does not say
 }
 
-func (b Broken) String() string { return strings.TrimSpace(b.Where + ": " + b.Why) }
+func (b Broken) String() string { return b.Why }
 
 // A Demand is one thing that the document wants of a refusal. Each demand is a
 // judgement of its own, for its own requirement.

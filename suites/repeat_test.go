@@ -60,7 +60,7 @@ func TestAgain(t *testing.T) {
 			}
 			differs, err = suites.Again(target, parts, spoilt)
 			if err != nil || !slices.ContainsFunc(differs, func(s string) bool {
-				return strings.HasPrefix(s, name+" text: wire.frames-are-json: passed of ") && strings.Contains(s, "the frame cannot be read")
+				return strings.HasPrefix(s, name+" text: wire.frames-are-json: passed of ") && strings.Contains(s, "the event is not JSON")
 			}) {
 				t.Errorf("other bytes, and the verdicts are said to be the same: %v\n%s", err, strings.Join(differs, "\n"))
 			}

@@ -46,9 +46,9 @@ var foreigners = []foreigner{
 	}},
 	{file: "agentscope.py", dialect: "agentscope@1.1", ways: []way{
 		{name: "no-arguments", breaks: "agentscope.scripted.tool", says: `^asked for lookup with {"city":"Paris".*, it called lookup with {}$`},
-		{name: "fragments-unmarked", breaks: "agentscope.delta-flag", says: `/delta: value must be true$`},
+		{name: "fragments-unmarked", breaks: "agentscope.delta-flag", says: `"delta".*: expected true$`},
 		{name: "one-message-of-two", breaks: "agentscope.scripted.messages", says: `^asked for the messages one and two, it sent \["onetwo"\]$`},
-		{name: "any-n", breaks: "agentscope.n-range", says: `^body /n: maximum: got 6, want 5; the answer is 200`, also: "agentscope.refusal-status"},
+		{name: "any-n", breaks: "agentscope.n-range", says: `^invalid request \("n" is 6: expected at most 5\): the answer is 200`, also: "agentscope.refusal-status"},
 		{name: "own-msg-id", breaks: "agentscope.msg-id", says: `^a piece of message "msg_\w+", which never appears$`, also: "agentscope.message-announced"},
 		{name: "numbers-start-again", breaks: "agentscope.sequence-increases", says: `^number 0 comes after 1$`, also: "agentscope.sequence-every"},
 	}},
@@ -56,12 +56,12 @@ var foreigners = []foreigner{
 		// A content can name no announced message, and stand in none, where none is announced.
 		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^a piece of message "msg_[^"]+", which has not started$`,
 			also: "agentscope-java.content.msgid agentscope-java.content.in-message"},
-		{name: "pieces-unmarked", breaks: "agentscope-java.content.delta", says: `/delta: value must be true$`},
+		{name: "pieces-unmarked", breaks: "agentscope-java.content.delta", says: `"delta".*: expected true$`},
 		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^message.delta comes for content 0 of message .*, which was completed$`},
 		// What names its message by another name does not name it.
-		{name: "snake-case", breaks: "agentscope-java.names", says: `/(created_at|msg_id): `, also: "agentscope-java.content.msgid"},
+		{name: "snake-case", breaks: "agentscope-java.names", says: `^"(created_at|msg_id)" `, also: "agentscope-java.content.msgid"},
 		// Where there is no error, there are no words either.
-		{name: "failure-without-error", breaks: "agentscope-java.err.object", says: `/error: is missing$`,
+		{name: "failure-without-error", breaks: "agentscope-java.err.object", says: `^the event has no "error"$`,
 			also: "agentscope-java.scripted.error agentscope-java.scripted.error-mid"},
 		{name: "another-id-at-end", breaks: "agentscope-java.resp.id", says: `^the run was called "response_.*", and is now "response_.*_end"$`},
 	}},
@@ -72,7 +72,7 @@ var foreigners = []foreigner{
 		},
 		ways: []way{
 			// That nothing is accepted breaks whatever a request may carry.
-			{name: "wants-snake-case", breaks: "runs.create.endpoint", says: `^nothing is wrong with this request, and the answer is 422 `, also: `
+			{name: "wants-snake-case", breaks: "runs.create.endpoint", says: `^this request is valid, and the answer is 422 `, also: `
 				runs.create.user-text-form runs.create.user-array-form runs.create.user-extras runs.create.assistant-accept
 				runs.create.toolcall-accept runs.create.system-accept runs.create.tool-accept runs.create.developer
 				runs.create.reasoning runs.create.activity runs.create.tools-optional runs.create.context-optional
@@ -83,7 +83,7 @@ var foreigners = []foreigner{
 			{name: "deaf-to-cursor", breaks: "runs.resume.from-cursor", says: `^taken up at "\S+:7", it tells "\S+:6" from before$`, also: "runs.resume.exclusive"},
 			{name: "always-new", breaks: "runs.create.created-false", says: `^the second run on thread "\S+" says that it has made it$`},
 			// What is not refused is not refused in the words of the document either.
-			{name: "any-length-of-run-id", breaks: "runs.create.run-128", says: `^body /runId: maxLength: got 129, want 128; the answer is 202, `,
+			{name: "any-length-of-run-id", breaks: "runs.create.run-128", says: `^invalid request \("runId" has 129 characters: expected at most 128\): the answer is 202; `,
 				also: "runs.errors.code-run-input runs.errors.text-run"},
 		}},
 }

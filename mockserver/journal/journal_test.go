@@ -119,7 +119,7 @@ func TestFilters(t *testing.T) {
 	one, none := "one", ""
 	ended(j, asked("one", `{"say":"hello"}`), &spec.Event{Thread: "t1", Run: "r1"}, 200, "data: 1\n\n")
 	e := j.Open(asked("", `{}`))
-	e.Heard("POST /runs", &spec.Event{Thread: "t2", Broken: []spec.Broken{{Where: "body /x", Why: "is missing"}}})
+	e.Heard("POST /runs", &spec.Event{Thread: "t2", Broken: []spec.Broken{{Where: "body /x", Why: `the request body has no "x"`}}})
 	e.Matched("hello", nil)
 	e.Head(422, nil)
 	e.Close(Left)

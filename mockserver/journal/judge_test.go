@@ -42,8 +42,8 @@ func TestFindings(t *testing.T) {
 	}{
 		{"nothing", func(*Journal) {}, ""},
 		{"one that breaks the document", func(j *Journal) {
-			ended(j, asked("", ""), &spec.Event{Broken: []spec.Broken{{Where: "body /a", Why: "is missing", Demands: []spec.Demand{{Law: "runs.nonesuch"}}}}}, 422)
-		}, "client.document MUST runs.nonesuch body /a: is missing"},
+			ended(j, asked("", ""), &spec.Event{Broken: []spec.Broken{{Where: "body /a", Why: `the request body has no "a"`, Demands: []spec.Demand{{Law: "runs.nonesuch"}}}}}, 422)
+		}, `client.document MUST runs.nonesuch body /a: the request body has no "a"`},
 		{"no such address", func(j *Journal) {
 			ended(j, Opened{Dialect: "runs@2026-04", Request: spec.Request{Method: "GET", Target: "/nope"}}, nil, 404)
 		}, "client.route MUST  /nope: there is nothing here for GET"},
@@ -277,7 +277,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestOutcome(t *testing.T) {
-	broken := &spec.Event{Broken: []spec.Broken{{Where: "body /a", Why: "is missing"}}}
+	broken := &spec.Event{Broken: []spec.Broken{{Where: "body /a", Why: `the request body has no "a"`}}}
 	unmatched := func(j *Journal) {
 		e := j.Open(asked("", ""))
 		e.Matched("", []Miss{{"a", "no"}})
@@ -298,7 +298,7 @@ func TestOutcome(t *testing.T) {
 		{"nothing asked that was wanted", "calls: [{op: run}]", func(*Journal) {}, 3, spec.Silent, "failed op run: wanted at least 1, seen 0; nothing was asked\nnothing was asked\n"},
 		{"well", "calls: [{op: run, exactly: 1}]", func(j *Journal) { ended(j, asked("", ""), nil, 200) }, 0, spec.Passed, "passed: 1 exchanges\n"},
 		{"broken", "", func(j *Journal) { ended(j, asked("", ""), broken, 422) }, 1, spec.Failed,
-			"failed MUST client.document: #1 POST /runs?x=1: body /a: is missing\nfailed: 1 exchanges\n"},
+			"failed MUST client.document: #1 POST /runs?x=1: body /a: the request body has no \"a\"\nfailed: 1 exchanges\n"},
 		{"not seen", "calls: [{op: listen}]", func(j *Journal) { ended(j, asked("", ""), nil, 200) }, 1, spec.Failed,
 			"failed op listen: wanted at least 1, seen 0; nearest: #1 POST /runs?x=1 → 200, whole, but op was run\nfailed: 1 exchanges\n"},
 		{"unmatched", "", unmatched, 1, spec.Failed, "failed MUST client.matched: #1 POST /runs?x=1: : none of 1 rules is for it: a: no\nfailed: 1 exchanges\n"},

@@ -33,13 +33,13 @@ var echoMutants = []*Mutant{
 		Play:   everyEvent(anything, func(e *spec.Event) { e.Thread = "" }),
 		Breaks: lawsThreadMade,
 		Not:    []string{"agentscope-java@0.1"}, // there nobody demands a name where none was given
-		Kills:  map[string]string{"echo.thread-made": `^the request names no thread, and neither does the answer$`, "wire.matches-schema": `/session_id: `},
+		Kills:  map[string]string{"echo.thread-made": `^the request names no thread, and neither does the answer$`, "wire.matches-schema": `"session_id"`},
 	}, {
 		Name: "conversations-stay-nameless", Doc: "who names no conversation is not told which was made",
 		Twist:  nameless,
 		Breaks: lawsThreadMade,
 		Not:    []string{"agentscope-java@0.1"}, // there nobody demands a name where none was given
-		Kills:  map[string]string{"echo.thread-made": `^the request names no thread, and neither does the answer$`, "wire.matches-schema": `/session_id: `},
+		Kills:  map[string]string{"echo.thread-made": `^the request names no thread, and neither does the answer$`, "wire.matches-schema": `"session_id"`},
 	},
 }
 

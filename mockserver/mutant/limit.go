@@ -19,29 +19,29 @@ var limitMutants = []*Mutant{
 	{
 		Name: "any-number-of-streams", Doc: "a user may have any number of streams",
 		Breaks: []string{"runs.stream.limit-429", "runs.stream.limit-plain", "runs.errors.code-sse-limit"},
-		Kills:  map[string]string{"limit.refuses-streams": tooMany + `200, the document wants 429`},
+		Kills:  map[string]string{"limit.refuses-streams": tooMany + `200; expected 429`},
 		Server: func(cfg *reference.Config) { cfg.Limits.Streams = 4096 },
 	}, {
 		Name: "one-stream-more", Doc: "a user may have one stream more than allowed",
 		Breaks: []string{"runs.stream.limit-429", "runs.stream.limit-plain", "runs.errors.code-sse-limit"},
-		Kills:  map[string]string{"limit.refuses-streams": tooMany + `200, the document wants 429`},
+		Kills:  map[string]string{"limit.refuses-streams": tooMany + `200; expected 429`},
 		Server: func(cfg *reference.Config) { cfg.Limits.Streams++ },
 	}, {
 		Name: "crowd-400", Doc: "one stream too many is refused with 400",
 		// How a refusal with 400 looks the document does not say here, so it has no code.
 		Breaks: []string{"runs.stream.limit-429", "runs.errors.code-sse-limit"},
-		Kills:  map[string]string{"limit.refuses-streams": tooMany + `400( .*)?, the document wants 429`},
+		Kills:  map[string]string{"limit.refuses-streams": tooMany + `400( .*)?; expected 429`},
 		Also:   []string{"wire.opens-stream"}, // nothing is wrong with the request itself
 		Twist:  crowded(func(_ view, a *reply) { a.status = http.StatusBadRequest }),
 	}, {
 		Name: "crowd-streamed", Doc: "one stream too many is refused by a stream",
 		Breaks: []string{"runs.stream.limit-plain", "runs.errors.code-sse-limit"}, // a stream has no code
-		Kills:  map[string]string{"limit.refuses-streams": tooMany + `429( .*)?, the document wants a refusal that is no stream`},
+		Kills:  map[string]string{"limit.refuses-streams": tooMany + `429( .*)?; expected a refusal that is no stream`},
 		Twist:  crowded(asStream),
 	}, {
 		Name: "crowd-without-code", Doc: "one stream too many is refused with a code that nobody knows",
 		Breaks: []string{"runs.errors.code-sse-limit"},
-		Kills:  map[string]string{"limit.refuses-streams": tooMany + `429 .*, the document wants code AGENT_SSE_CONNECTION_LIMIT`},
+		Kills:  map[string]string{"limit.refuses-streams": tooMany + `429 .*; expected code AGENT_SSE_CONNECTION_LIMIT`},
 		Twist:  crowded(func(_ view, a *reply) { a.json(func(m map[string]any) { m["code"] = "BUSY" }) }),
 	}, {
 		Name: "crowd-for-ever", Doc: "who had too many streams once gets none any more",

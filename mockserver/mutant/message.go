@@ -62,13 +62,13 @@ var messageMutants = []*Mutant{
 		Name: "piece-without-address", Doc: "pieces of texts name no message, and the message is opened after them",
 		Play:   unaddressed(true),
 		Breaks: []string{"agentscope.msg-id"},
-		Kills:  map[string]string{"message.unambiguous": `^it names no message, and 0 are open$`, "wire.matches-schema": `/msg_id: `},
+		Kills:  map[string]string{"message.unambiguous": `^it names no message, and 0 are open$`, "wire.matches-schema": `"msg_id"`},
 		Also:   []string{"script.*", "message.*", "content.*", "delta.joins-to-whole", "run.output-matches"}, // nobody knows whose they are
 	}, {
 		Name: "piece-of-either", Doc: "pieces of texts name no message while two are open",
 		Play:   unaddressed(false),
 		Breaks: []string{"agentscope.msg-id"},
-		Kills:  map[string]string{"message.unambiguous": `^it names no message, and 2 are open$`, "wire.matches-schema": `/msg_id: `},
+		Kills:  map[string]string{"message.unambiguous": `^it names no message, and 2 are open$`, "wire.matches-schema": `"msg_id"`},
 		Also:   []string{"script.*", "message.*", "content.*", "delta.joins-to-whole", "run.output-is-complete", "run.output-matches"}, // as above, and the second message is never listed
 	}, {
 		Name: "message-left-open", Doc: "the event that ends a message is not told",

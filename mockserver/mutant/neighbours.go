@@ -47,7 +47,7 @@ var neighbourMutants = []*Mutant{
 	}, {
 		Name: "wants-accept", Doc: "who asks for a stream has to say that it accepts one",
 		Breaks: []string{"runs.stream.accept-optional"},
-		Kills:  map[string]string{"accept.as-documented": `^nothing is wrong with this request, and the answer is 406`},
+		Kills:  map[string]string{"accept.as-documented": `^this request is valid, and the answer is 406`},
 		Twist: seeing(func(w http.ResponseWriter, v view, next http.Handler) {
 			if v.says("listen") && v.http.Header.Get("Accept") == "" {
 				a := reply{header: http.Header{}}

@@ -139,7 +139,7 @@ func (v view) spoiled() (spec.Request, bool) {
 func accepts(name, doc, besides string, laws ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Breaks: append(strings.Fields(besides), laws...),
-		Kills: map[string]string{"refuse.as-documented": `the answer is 20\d, the document wants`},
+		Kills: map[string]string{"refuse.as-documented": `the answer is 20\d; expected`},
 		Twist: accepting(laws...),
 	}
 }
@@ -149,7 +149,7 @@ func accepts(name, doc, besides string, laws ...string) *Mutant {
 func answers(status int, name, doc string, laws ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Breaks: laws,
-		Kills: map[string]string{"refuse.as-documented": fmt.Sprintf(`the answer is %d( .*)?, the document wants \d`, status)},
+		Kills: map[string]string{"refuse.as-documented": fmt.Sprintf(`the answer is %d( .*)?; expected \d`, status)},
 		Twist: otherStatus(status, laws...),
 	}
 }
@@ -178,7 +178,7 @@ func (m *Mutant) not(dialects ...string) *Mutant {
 func mutters(name, doc string, laws ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Breaks: laws,
-		Kills: map[string]string{"refuse.as-documented": `the document wants (code|the text) `},
+		Kills: map[string]string{"refuse.as-documented": `; expected (code|the text) `},
 		Twist: miscoded(laws...),
 	}
 }

@@ -183,7 +183,7 @@ var unknownWhileAsked twist = func(next http.Handler) http.Handler {
 func refuses(name, doc string, besides string, law string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Breaks: append(strings.Fields(besides), law),
-		Kills: map[string]string{"accept.as-documented": `nothing is wrong with this request, and the answer is 4\d\d`},
+		Kills: map[string]string{"accept.as-documented": `this request is valid, and the answer is 4\d\d`},
 		Also:  []string{"refuse.as-documented"},
 		Twist: refusing(carrying(law)),
 	}
@@ -221,7 +221,7 @@ var replyAllowed = []*Mutant{
 	{
 		Name: "refuses-many-words", Doc: "a prompt that asks for a long answer is refused",
 		Breaks: []string{"agkit.http.post", "agentscope-java.http.status", "agentscope-java.req.roundtrip"},
-		Kills:  map[string]string{"accept.as-documented": `nothing is wrong with this request, and the answer is 4\d\d`},
+		Kills:  map[string]string{"accept.as-documented": `this request is valid, and the answer is 4\d\d`},
 		Twist: refusing(func(v view) bool {
 			return strings.HasPrefix(v.heard().Text, "conformance:many ") || strings.HasPrefix(v.heard().Text, "conformance:large ")
 		}),

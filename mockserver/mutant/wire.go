@@ -46,12 +46,12 @@ var wireMutants = []*Mutant{
 		Name: "frame-breaks-off", Doc: "an event comes whose data is JSON that lacks its last brace",
 		Play:   extraFrame(`{"type":"x-unknown"`),
 		Breaks: lawsJSON,
-		Kills:  map[string]string{"wire.frames-are-json": `^the frame cannot be read: `},
+		Kills:  map[string]string{"wire.frames-are-json": `^the event is not JSON: `},
 	}, {
 		Name: "frame-is-a-word", Doc: "an event comes whose data is a bare word",
 		Play:   extraFrame("hello"),
 		Breaks: lawsJSON,
-		Kills:  map[string]string{"wire.frames-are-json": `^the frame cannot be read: `},
+		Kills:  map[string]string{"wire.frames-are-json": `^the event is not JSON: `},
 	}, {
 		Name: "frame-has-a-name", Doc: "one event has the SSE field event",
 		Fault:  "other-fields; streams=0",
@@ -67,12 +67,12 @@ var wireMutants = []*Mutant{
 		Name: "byte-is-no-text", Doc: "an event comes that has a byte which is no UTF-8",
 		Play:   extraFrame("{\"type\":\"x-\xff\"}"),
 		Breaks: lawsUTF8,
-		Kills:  map[string]string{"wire.utf-8": `^it is not valid UTF-8$`},
+		Kills:  map[string]string{"wire.utf-8": `^the event is not valid UTF-8$`},
 	}, {
 		Name: "latin-1", Doc: "texts are sent in Latin-1",
 		Play:   everyFrame(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("ü"), []byte{0xfc}) }),
 		Breaks: lawsUTF8,
-		Kills:  map[string]string{"wire.utf-8": `^it is not valid UTF-8$`},
+		Kills:  map[string]string{"wire.utf-8": `^the event is not valid UTF-8$`},
 		Also:   lostFrame,
 	}, {
 		Name: "last-line-open", Doc: "the blank line after the last event is missing",

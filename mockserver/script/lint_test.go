@@ -43,7 +43,7 @@ func TestWarnings(t *testing.T) {
 
 func TestAFrameOfNoDialectIsRefused(t *testing.T) {
 	_, problems := Load([]Source{{"s.yaml", []byte("rules:\n- reply:\n  - raw: {type: whatever}\n")}}, served(t, "agkit", "agentscope"))
-	want := "s.yaml:3:5: raw: this breaks agentscope@1.1: /object: is missing; name the dialects that it is for, or write violates: true if it is meant to"
+	want := "s.yaml:3:5: raw: this breaks agentscope@1.1: the event has no \"object\"; name the dialects that it is for, or write violates: true if it is meant to"
 	if all := strings.Join(told(problems), "\n"); all != want {
 		t.Error(all)
 	}

@@ -8,8 +8,6 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -19,8 +17,15 @@ type breach struct {
 	at      []string // where in the instance
 	places  []place  // where in the document, innermost first, as references were followed
 	keyword string
-	why     string
 	mark    bool // it is a constant, the kind that tells schemas apart
+
+	// What its text is made of.
+	path   string     // the place, as a program would spell it; "" is the whole value
+	got    any        // what stands there
+	absent string     // the member that is missing there
+	seen   string     // what is wrong there, if not that it is got
+	want   string     // what is required, in words
+	either [][]breach // what each of several schemas finds wrong, of which it had to fit one
 }
 
 // A place is a pointer into the document, and how deep in the instance it applies.
@@ -29,9 +34,9 @@ type place struct {
 	depth   int
 }
 
-// breaches takes a validation error apart. Where one of several schemas had to
+// breaches takes the error of validating v apart. Where one of several schemas had to
 // fit, it finds out which one was meant.
-func (s *source) breaches(err error, outer []place) []breach {
+func (s *source) breaches(v any, err error, outer []place) []breach {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
 		return nil
@@ -39,14 +44,19 @@ func (s *source) breaches(err error, outer []place) []breach {
 	places := append([]place{{fragment(e.SchemaURL), len(e.InstanceLocation)}}, outer...)
 	branches := make([][]breach, len(e.Causes))
 	for i, cause := range e.Causes {
-		branches[i] = s.breaches(cause, places)
+		branches[i] = s.breaches(v, cause, places)
 	}
-	b := breach{at: e.InstanceLocation, places: places, keyword: strings.Join(e.ErrorKind.KeywordPath(), "/"), why: sentence(e)}
+	b := breach{
+		at: e.InstanceLocation, places: places, keyword: strings.Join(e.ErrorKind.KeywordPath(), "/"),
+		path: pathOf(v, e.InstanceLocation), got: valueAt(v, e.InstanceLocation),
+	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.OneOf, *kind.AnyOf:
 		if meant, ok := meant(branches, len(b.at)); ok {
 			return meant
 		}
+		s.choose(&b, branches)
+		return []breach{b}
 	case *kind.Required:
 		return s.missing(k.Missing, b)
 	case *kind.DependentRequired:
@@ -57,20 +67,17 @@ func (s *source) breaches(err error, outer []place) []breach {
 		b.mark = true
 	case *kind.Not:
 		b.keyword = "not"
-		if not := s.lookup(places[0].pointer).get("not"); not.exists() && len(not.object()) == 0 {
-			b.why = "may not be there"
-		}
-	case *kind.Contains:
-		b.keyword = "contains"
-	case *kind.MinContains:
-		b.keyword = "minContains"
-	case *kind.MaxContains:
-		b.keyword = "maxContains"
+		b.forbid(s.lookup(places[0].pointer).get("not"))
+		return []breach{b}
+	case *kind.Contains, *kind.MinContains, *kind.MaxContains:
+		b.contain(s.lookup(places[0].pointer).get("contains"), e)
+		return []breach{b}
 	default:
 		if len(e.Causes) > 0 {
 			return slices.Concat(branches...)
 		}
 	}
+	b.describe(e)
 	return []breach{b}
 }
 
@@ -80,14 +87,19 @@ func meant(branches [][]breach, depth int) ([]breach, bool) {
 	var found []breach
 	n := 0
 	for _, branch := range branches {
-		wrong := slices.ContainsFunc(branch, func(b breach) bool {
-			return b.mark && len(b.at) <= depth+1 || b.keyword == "type" && len(b.at) == depth
-		})
-		if !wrong {
+		if !isWrong(branch, depth) {
 			found, n = branch, n+1
 		}
 	}
 	return found, n == 1
+}
+
+// isWrong reports whether a value cannot have been meant to fit the branch: its type or
+// a constant is another.
+func isWrong(branch []breach, depth int) bool {
+	return slices.ContainsFunc(branch, func(b breach) bool {
+		return b.mark && len(b.at) <= depth+1 || b.keyword == "type" && len(b.at) == depth
+	})
 }
 
 // missing is one breach for each member that is not there, at the place where the
@@ -102,7 +114,7 @@ func (s *source) missing(names []string, b breach) (all []breach) {
 		}
 		all = append(all, breach{
 			at: append(slices.Clone(b.at), name), places: append(places, b.places...),
-			keyword: "required", why: "is missing",
+			keyword: "required", path: b.path, absent: name, want: expectedOf(inside),
 		})
 	}
 	return all
@@ -114,10 +126,6 @@ func fragment(schemaURL string) string {
 		return ""
 	}
 	return u.Fragment
-}
-
-func sentence(e *jsonschema.ValidationError) string {
-	return e.ErrorKind.LocalizedString(message.NewPrinter(language.English))
 }
 
 func pointer(tokens []string) (p string) {
@@ -216,9 +224,10 @@ func (b breach) rule() string {
 	return b.places[0].pointer + "/" + b.keyword
 }
 
-// broken says what a breach means.
-func (b breach) broken(where string) spec.Broken {
-	return spec.Broken{Where: strings.TrimSpace(where + " " + pointer(b.at)), Pointer: pointer(b.at), Why: b.why, Rule: b.rule()}
+// broken says what a breach means: where it is, and in words, in which the whole value
+// is called root.
+func (b breach) broken(where, root string) spec.Broken {
+	return spec.Broken{Where: strings.TrimSpace(where + " " + pointer(b.at)), Pointer: pointer(b.at), Why: b.text(root), Rule: b.rule()}
 }
 
 // Laws lists the requirements that the document's x-error and x-denied, and those that

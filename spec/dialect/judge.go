@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"mime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -23,9 +24,10 @@ func (d *Dialect) Judge(r spec.Request) []spec.Broken {
 func (d *Dialect) judge(r spec.Request) (value any, broken []spec.Broken) {
 	o, path := d.find(r)
 	if o == nil {
-		b := spec.Broken{Where: r.Method + " " + r.Target, Why: "the document has no such operation"}
+		b := spec.Broken{Where: r.Method + " " + r.Target, Why: "the document has no operation " + cut(strconv.QuoteToGraphic(r.Method+" "+r.Target), maxPath)}
 		if item, ok := d.beside(r); ok {
-			b.Where, b.Why, b.Rule = "method "+r.Method, "the path does not have it", item.at+"/method"
+			b.Where, b.Rule = "method "+r.Method, item.at+"/method"
+			b.Why = "the method is " + r.Method + ": expected " + orList(methodsOf(item))
 			if r.Method != "OPTIONS" && r.Method != "HEAD" { // a preflight, or what HTTP itself allows
 				b.Demands = d.source.demands(breach{places: []place{{item.at, 0}}, keyword: "method"})
 			}
@@ -46,18 +48,18 @@ func (d *Dialect) judgeParameter(o *Operation, p parameter, r spec.Request, path
 	outer := []place{{p.node.at, 0}, {o.node.at, -1}}
 	switch {
 	case ok:
-		for _, b := range d.source.breaches(p.validate(p.typed(v)), outer) {
+		for _, b := range d.source.breaches(p.typed(v), p.validate(p.typed(v)), outer) {
 			broken = append(broken, d.because(where, b))
 		}
 	case p.required:
-		broken = append(broken, d.because(where, breach{places: outer, keyword: "required", why: "is missing"}))
+		broken = append(broken, d.because(where, breach{places: outer, keyword: "required"}))
 	}
 	return broken
 }
 
 // because is what a breach of a request means, with what the document demands.
 func (d *Dialect) because(where string, b breach) spec.Broken {
-	broken := b.broken(where)
+	broken := b.broken(where, rootOf(where))
 	broken.Demands = d.source.demands(b)
 	for i, demand := range broken.Demands {
 		if j := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == demand.Law }); j >= 0 {
@@ -68,6 +70,18 @@ func (d *Dialect) because(where string, b breach) spec.Broken {
 		}
 	}
 	return broken
+}
+
+// rootOf is what the whole of a part of a request is called.
+func rootOf(where string) string {
+	in, name, _ := strings.Cut(where, " ")
+	switch in {
+	case "query", "path", "cookie":
+		return in + " parameter " + name
+	case "body":
+		return theRequest
+	}
+	return where
 }
 
 func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
@@ -85,7 +99,7 @@ func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
 		i := slices.IndexFunc(o.bodies, func(b body) bool { return sameMedia(b.media, media) })
 		if err != nil || i < 0 {
 			return nil, []spec.Broken{d.because("header Content-Type", breach{
-				places: append([]place{{request.deref().at, 0}}, outer...), keyword: "content-type", why: "is " + content,
+				places: append([]place{{request.deref().at, 0}}, outer...), keyword: "content-type", got: content, want: "expected " + orList(mediaOf(o.bodies)),
 			})}
 		}
 		b = o.bodies[i]
@@ -100,18 +114,35 @@ func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
 	if b.maximum.broken(r.Body) {
 		at := append([]place{{b.node.at + "/x-max-bytes", 0}}, inside...)
 		return nil, []spec.Broken{d.because("body", breach{
-			places: at, keyword: "x-max-bytes", why: fmt.Sprintf("has %d bytes, at most %d are allowed", len(r.Body), b.maximum.limit),
+			places: at, keyword: "x-max-bytes", seen: "has " + counted(len(r.Body), "byte"), want: fmt.Sprintf("expected at most %d", b.maximum.limit),
 		})}
 	}
 	v, err := decode(r.Body)
 	if err != nil {
-		return nil, []spec.Broken{d.because("body", breach{places: inside, keyword: "json", why: err.Error()})}
+		return nil, []spec.Broken{d.because("body", breach{places: inside, keyword: "json", seen: "is " + err.Error()})}
 	}
 	var broken []spec.Broken
-	for _, br := range d.source.breaches(b.validate(v), inside) {
+	for _, br := range d.source.breaches(v, b.validate(v), inside) {
 		broken = append(broken, d.because("body", br))
 	}
 	return v, broken
+}
+
+// methodsOf are the methods that a path has.
+func methodsOf(path node) (all []string) {
+	for _, method := range []string{"get", "post", "put", "patch", "delete", "query"} {
+		if path.get(method).exists() {
+			all = append(all, strings.ToUpper(method))
+		}
+	}
+	return all
+}
+
+func mediaOf(bodies []body) (all []string) {
+	for _, b := range bodies {
+		all = append(all, b.media)
+	}
+	return all
 }
 
 // sameMedia takes every +json type for JSON, as servers do.

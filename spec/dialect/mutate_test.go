@@ -167,7 +167,7 @@ func (d *Dialect) alone(o *Operation, r spec.Request) (rules []string) {
 
 func (s *source) aloneIn(e *jsonschema.ValidationError) (rules []string) {
 	for _, cause := range e.Causes {
-		if b := s.breaches(cause, nil); len(b) == 1 {
+		if b := s.breaches(nil, cause, nil); len(b) == 1 {
 			rules = append(rules, b[0].rule())
 		}
 		rules = append(rules, s.aloneIn(cause)...)

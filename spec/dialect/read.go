@@ -24,12 +24,12 @@ func decode(data []byte) (any, error) {
 	var v any
 	if err := dec.Decode(&v); err != nil {
 		if err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF) {
-			return nil, errors.New("it ends too early to be JSON")
+			return nil, errors.New("not JSON: it ends too early")
 		}
 		return nil, fmt.Errorf("not JSON: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return nil, errors.New("something stands after the JSON value")
+		return nil, errors.New("not JSON: something follows the value")
 	}
 	return v, nil
 }
@@ -86,8 +86,12 @@ func (w *word) judge(s *source, e *spec.Event, v any) {
 			return
 		}
 	}
-	for _, b := range s.breaches(w.validate(v), nil) {
-		broken := b.broken("")
+	root := theReply
+	if e.Nth >= 0 {
+		root = theEvent
+	}
+	for _, b := range s.breaches(v, w.validate(v), nil) {
+		broken := b.broken("", root)
 		if broken.Law = s.law(b); broken.Law == "" {
 			broken.Law = w.law
 		}

@@ -13,11 +13,11 @@ import (
 func (d *Dialect) Refusal(o *Operation, slot string) spec.Broken {
 	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
 	if i < 0 {
-		return spec.Broken{Where: o.Name, Why: "has no parameter that carries the " + slot}
+		return spec.Broken{Where: o.Name, Why: o.Name + " has no parameter that carries the " + slot}
 	}
 	p := o.parameters[i]
 	return d.because(p.in+" "+p.name, breach{
-		places: []place{{p.node.at, 0}, {o.node.at, -1}}, keyword: "unknown", why: "is not known",
+		places: []place{{p.node.at, 0}, {o.node.at, -1}}, keyword: "unknown", seen: "is not known",
 	})
 }
 
@@ -28,9 +28,9 @@ func (d *Dialect) Fault(o *Operation, k spec.Kind, keyword string) spec.Broken {
 		names, properties := b.node.get("schema").get("properties").members()
 		for i, p := range properties {
 			if kind, ok := p.extension("x-kind"); ok && spec.Kind(kind.text()) == k {
-				return d.because("body "+names[i], breach{places: []place{{p.at, 0}, {b.node.at, 0}, {o.node.at, -1}}, keyword: keyword, why: "does not fit"})
+				return d.because("body "+names[i], breach{places: []place{{p.at, 0}, {b.node.at, 0}, {o.node.at, -1}}, keyword: keyword, seen: "does not fit", path: names[i]})
 			}
 		}
 	}
-	return spec.Broken{Where: o.Name, Why: "has no such part"}
+	return spec.Broken{Where: o.Name, Why: o.Name + " has no such part"}
 }

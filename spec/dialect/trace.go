@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -163,24 +164,28 @@ func (t *teller) frame(item sse.Item) spec.Event {
 
 // readFrame says what the data of a frame means.
 func (d *Dialect) readFrame(o *Operation, e *spec.Event, data []byte) {
+	if len(o.frames) == 0 {
+		e.Kind, e.Err = spec.Unknown, fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.answer, "none"))
+		return
+	}
 	if len(e.Flaws) > 0 { // not UTF-8, and so not JSON
-		e.Kind, e.Err = spec.Unknown, errors.New(e.Flaws[0].Detail)
+		e.Kind, e.Err = spec.Unknown, errors.New(theEvent+" is "+e.Flaws[0].Detail)
 		return
 	}
 	v, err := decode(data)
 	if err != nil {
-		e.Kind, e.Err = spec.Unknown, err
+		e.Kind, e.Err = spec.Unknown, fmt.Errorf("%s is %w", theEvent, err)
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return
 	}
-	if kind := kindOf(v); kind != "object" {
-		e.Kind, e.Err = spec.Unknown, fmt.Errorf("the data is of type %s, not a JSON object", kind)
+	if kindOf(v) != "object" {
+		e.Kind, e.Err = spec.Unknown, errors.New(breach{got: v, want: "expected an object"}.text(theEvent))
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
 		return
 	}
 	w := choose(o.frames, v)
 	if w == nil {
-		e.Kind, e.Err = spec.Unknown, fmt.Errorf("%s has no word for this", d.Name)
+		e.Kind, e.Err = spec.Unknown, errors.New(unrecognised(o.frames, v).text(theEvent))
 		return
 	}
 	cursor := e.Cursor

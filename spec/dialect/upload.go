@@ -191,15 +191,15 @@ func filed(form map[string]any) map[string]any {
 // judgeForm says where a form breaks the document. Lengths of files are in bytes.
 func (d *Dialect) judgeForm(b body, r spec.Request, outer []place) (any, []spec.Broken) {
 	if len(r.Body) > mostForm { // whoever reads it need not be right about it
-		return nil, []spec.Broken{{Where: "body", Why: fmt.Sprintf("has %d bytes, more than is looked at", len(r.Body))}}
+		return nil, []spec.Broken{{Where: "body", Why: fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), mostForm)}}
 	}
 	form, err := decodeForm(r, b.slips)
 	if again, ok := errors.AsType[twice](err); ok {
 		places := append([]place{{b.node.get("schema").get("properties").get(again.name).at, 1}}, outer...)
-		return nil, []spec.Broken{d.because("body", breach{at: []string{again.name}, places: places, keyword: "twice", why: err.Error()})}
+		return nil, []spec.Broken{d.because("body", breach{at: []string{again.name}, places: places, keyword: "twice", path: again.name, seen: err.Error()})}
 	}
 	if err != nil {
-		return nil, []spec.Broken{d.because("body", breach{places: outer, keyword: "multipart", why: err.Error()})}
+		return nil, []spec.Broken{d.because("body", breach{places: outer, keyword: "multipart", seen: "cannot be read as a form: " + err.Error()})}
 	}
 	var broken []spec.Broken
 	flat := maps.Clone(form)
@@ -221,11 +221,12 @@ func (d *Dialect) judgeForm(b body, r spec.Request, outer []place) (any, []spec.
 		flat[name] = strings.Repeat("x", min(len(f.data), most+1))
 		if !s.takes(f.media) {
 			broken = append(broken, d.because("body", breach{
-				at: []string{name}, places: append([]place{{s.node.at, 1}}, outer...), keyword: "content-type", why: fmt.Sprintf("is of type %.60q", f.media),
+				at: []string{name}, places: append([]place{{s.node.at, 1}}, outer...), keyword: "content-type",
+				path: name, seen: "has the type " + shown(f.media), want: "expected " + orList(s.medias),
 			}))
 		}
 	}
-	for _, br := range d.source.breaches(b.validate(flat), outer) {
+	for _, br := range d.source.breaches(form, b.validate(flat), outer) {
 		broken = append(broken, d.because("body", br))
 	}
 	return form, broken

@@ -52,7 +52,7 @@ func denied(denial func(spec.Event) spec.Denial) watch {
 			if ok := x.meets(demand); opens || !ok && x.accepted() {
 				e := x.ask
 				e.Law = demand.Law
-				p.Judge(e, ok, "asked by %s, the answer is %v, the document wants %s", whose[x.ask.Who], x, Wanted(demand))
+				p.Judge(e, ok, "asked by %s: %v; expected %s", whose[x.ask.Who], x, Wanted(demand))
 			}
 		}
 	})

@@ -115,7 +115,7 @@ counts as open from its first sign to its last.`,
 			for _, demand := range l.ask.Denied[spec.DeniedCrowd] {
 				e := l.ask
 				e.Law = demand.Law
-				p.Judge(e, l.meets(demand), "%d streams were open and %d are allowed; the answer is %v, the document wants %s", n, l.ask.Allowed, l.dealing, Wanted(demand))
+				p.Judge(e, l.meets(demand), "%d streams were open and %d are allowed; %v; expected %s", n, l.ask.Allowed, l.dealing, Wanted(demand))
 			}
 		}
 	}),
@@ -135,7 +135,7 @@ A server may need five seconds to see that a client has left.`,
 			case refused && l.opened && l.beside(all) < most:
 				p.Judge(l.ask, true, "")
 			case refused && l.status == 429 && l.around(all) < most:
-				p.Judge(l.ask, false, "at most %d streams were open and %d are allowed, and the answer is %v", l.around(all), most, l.dealing)
+				p.Judge(l.ask, false, "at most %d streams were open and %d are allowed, and %v", l.around(all), most, l.dealing)
 			}
 			refused = refused || l.status == 429 && l.ask.Allowed > 0
 		}

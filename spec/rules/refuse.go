@@ -28,18 +28,26 @@ type dealing struct {
 	busy   bool       // a run of its conversation may have been going on
 	asks   bool       // a frame asks the client for something: a resume, or a tool's result
 	closed spec.Event // the end of the body
+	err    error      // why there is no status
 }
 
 func (x dealing) accepted() bool { return x.status/100 == 2 && !x.inBand }
 
+// String tells how the request was answered.
 func (x dealing) String() string {
 	switch {
 	case x.inBand:
-		return fmt.Sprintf("%d with a frame that refuses", x.status)
-	case x.status == 0:
-		return "nothing"
+		return fmt.Sprintf("the answer is %d with a frame that refuses", x.status)
+	case x.status != 0:
+		return strings.TrimSpace(fmt.Sprintf("the answer is %d %.60s", x.status, x.code))
+	case errors.Is(x.err, spec.ErrIdle) || errors.Is(x.err, spec.ErrEndless):
+		return "the server did not answer in time"
+	case errors.Is(x.err, spec.ErrReset):
+		return "the server reset the connection without an answer"
+	case errors.Is(x.err, spec.ErrNotHTTP):
+		return "the answer is not HTTP"
 	}
-	return strings.TrimSpace(fmt.Sprint(x.status, " ", x.code))
+	return "the server closed the connection without an answer"
 }
 
 // meets says whether an answer is the refusal that is demanded.
@@ -124,7 +132,7 @@ func dealings(w func(p *spec.Pass) (dealt func(dealing), over func())) watch {
 			case e.Kind == spec.Asked:
 				x = dealing{ask: e}
 			case e.Kind == spec.Answered:
-				x.status, x.media = e.HTTP, e.Media
+				x.status, x.media, x.err = e.HTTP, e.Media, e.Err
 			case e.Kind == spec.RunRefused:
 				x.inBand = true
 			case e.Frame():
@@ -212,11 +220,11 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 		if d.refusedTwin(x) {
 			twin := d.twin.ask
 			twin.Law = demand.Law
-			p.Judge(twin, false, "this request has no fault, and the answer is %v (its twin breaks: %v)", *d.twin, why)
+			p.Judge(twin, false, "this request is valid, and %v; expected a success (invalid would be: %v)", *d.twin, why)
 			return
 		}
 		judge := func() {
-			p.Judge(evidence, x.meets(demand), "%v; the answer is %v, the document wants %s", why, x, Wanted(demand))
+			p.Judge(evidence, x.meets(demand), "invalid request (%v): %v; expected %s", why, x, Wanted(demand))
 		}
 		d.judge(x, x.meets(demand), judge)
 	}
@@ -255,8 +263,30 @@ func (d *desk) dealAll(p *spec.Pass, x dealing) {
 		return // of that, each fault alone tells
 	}
 	d.judge(x, fits, func() {
-		p.Judge(evidence, fits, "%v; the answer is %v, which is right for neither", x.ask.Broken, x)
+		p.Judge(evidence, fits, "invalid request (%s): %v, which neither fault explains; expected %s", together(x.ask.Broken), x, wantedOf(x.ask.Broken))
 	})
+}
+
+// together tells several faults of one request.
+func together(faults []spec.Broken) string {
+	texts := make([]string, 0, len(faults))
+	for _, b := range faults {
+		texts = append(texts, b.String())
+	}
+	return strings.Join(texts, ", and ")
+}
+
+// wantedOf says which refusals are right for one of several faults.
+func wantedOf(faults []spec.Broken) string {
+	var all []string
+	for _, b := range faults {
+		for _, demand := range b.Demands {
+			if want := Wanted(demand); !slices.Contains(all, want) {
+				all = append(all, want)
+			}
+		}
+	}
+	return strings.Join(all, ", or ")
 }
 
 // much is how large a request is, in bytes, of which a server need not wait for the end:
@@ -318,7 +348,7 @@ out, and whether there is a file that nobody was seen to upload, only the server
 				for _, law := range blamed {
 					e := x.ask
 					e.Law = law
-					p.Judge(e, false, "nothing is wrong with this request, and the answer is %v", x)
+					p.Judge(e, false, "this request is valid, and %v; expected a success", x)
 				}
 			}
 		}

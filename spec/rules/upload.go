@@ -176,7 +176,7 @@ by accident: until a new link was given for something, no refusal counts.`,
 		over := func() {
 			for _, x := range tried {
 				if x.ask.Law = ""; signs[x.ask.Op] { // this is about another requirement than the operation's
-					p.Judge(x.ask, !x.accepted(), "nothing was ever uploaded to %q, and the answer is %v", x.ask.ID, x)
+					p.Judge(x.ask, !x.accepted(), "nothing was ever uploaded to %q, and %v; expected a refusal", x.ask.ID, x)
 				}
 			}
 		}
@@ -214,7 +214,7 @@ where a run with one of these was accepted.`,
 			for _, x := range tried {
 				x.ask.Law = "" // likewise
 				if from := host(images(x.ask)[0]); own && from != "" && !hosts[from] {
-					p.Judge(x.ask, !x.accepted(), "the image comes from %s, where nothing can be uploaded, and the answer is %v", from, x)
+					p.Judge(x.ask, !x.accepted(), "the image comes from %s, where nothing can be uploaded, and %v; expected a refusal", from, x)
 				}
 			}
 		}
@@ -231,7 +231,7 @@ var TellsTranscript = &spec.Check{
 		return func(x dealing) {
 			if x.ask.Name == "transcribe" && x.ask.Whole() && x.accepted() {
 				x.ask.Law = "" // as above
-				p.Judge(x.ask, x.reply.Kind == spec.Transcribed, "the answer is %v, and no transcript", x)
+				p.Judge(x.ask, x.reply.Kind == spec.Transcribed, "%v and has no transcript", x)
 			}
 		}, func() {}
 	}),

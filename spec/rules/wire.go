@@ -66,7 +66,7 @@ client.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.Frame() && e.Kind != spec.Done && !flawed(e, spec.FlawUTF8) {
-				p.Judge(e, e.Kind != spec.Unknown, "the frame cannot be read: %v", e.Err)
+				p.Judge(e, e.Kind != spec.Unknown, "%v", e.Err)
 			}
 		}
 	},
@@ -113,10 +113,23 @@ Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 sec
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.Kind != spec.Asked && len(e.Raw) > 0 {
-				p.Judge(e, !flawed(e, spec.FlawUTF8), "it is not valid UTF-8")
+				p.Judge(e, !flawed(e, spec.FlawUTF8), "%s is not valid UTF-8", whatOf(e))
 			}
 		}
 	},
+}
+
+// whatOf names what the bytes of an event are.
+func whatOf(e spec.Event) string {
+	switch {
+	case e.Frame():
+		return "the event"
+	case e.Kind == spec.Comment:
+		return "the comment"
+	case e.Kind == spec.Rest:
+		return "the end of the stream"
+	}
+	return "the response body"
 }
 
 // LastFrameIsTerminated judges how a stream stops.
@@ -184,7 +197,7 @@ of them is; a finding names the requirement.`,
 			for _, b := range e.Broken {
 				at := e
 				at.Law, at.Broken = b.Law, []spec.Broken{b}
-				p.Judge(at, false, "it does not match its schema: %v", b)
+				p.Judge(at, false, "%v", b)
 			}
 			for _, law := range e.Upheld {
 				at := e
