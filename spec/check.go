@@ -34,9 +34,8 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 // A Pass is one application of one check to one conversation.
 type Pass struct {
 	judged   map[string]int // per requirement that the evidence names, "" for none
-	kept     map[string]int // likewise, findings
+	broken   map[string]int // likewise, judgements that the rule does not hold
 	findings []Finding
-	dropped  int
 	found    func(Finding)
 }
 
@@ -56,17 +55,16 @@ const MostFindings = 50
 // was seen, in the dialect's terms.
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	p.judged[e.Law]++
-	switch {
-	case ok:
-	case p.kept[e.Law] >= MostFindings:
-		p.dropped++
-	default:
-		p.kept[e.Law]++
-		f := Finding{e, fmt.Sprintf(format, args...)}
-		p.findings = append(p.findings, f)
-		if p.found != nil {
-			p.found(f)
-		}
+	if ok {
+		return
+	}
+	if p.broken[e.Law]++; p.broken[e.Law] > MostFindings {
+		return
+	}
+	f := Finding{e, fmt.Sprintf(format, args...)}
+	p.findings = append(p.findings, f)
+	if p.found != nil {
+		p.found(f)
 	}
 }
 
@@ -77,7 +75,7 @@ func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Heari
 	passes := make([]Pass, len(duties.List))
 	watch := make([]func(Event), len(duties.List))
 	for i, d := range duties.List {
-		passes[i] = Pass{judged: map[string]int{}, kept: map[string]int{}}
+		passes[i] = Pass{judged: map[string]int{}, broken: map[string]int{}}
 		if found != nil {
 			passes[i].found = func(f Finding) { found(d, f) }
 		}
@@ -97,7 +95,7 @@ func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Heari
 	for _, w := range watch {
 		w(Event{Nth: -1})
 	}
-	h := Hearing{Whole: talk.whole}
+	h := Hearing{Whole: talk.whole, Recognised: talk.recognised, Asked: talk.asked, HTTP: talk.http, NotHTTP: talk.notHTTP}
 	for i, d := range duties.List {
 		h.Results = append(h.Results, conclude(d, passes[i]))
 	}
@@ -105,20 +103,28 @@ func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Heari
 }
 
 // A speech notices the first exchange that was whole: a stream that opened a run,
-// said something and ended it, every frame well-formed.
+// said something and ended it, every frame well-formed. It also notices what the
+// conversation is made of, where no exchange was whole.
 type speech struct {
-	opens, ends          bool // the dialect has words for it
-	whole                bool
-	streams, said, wrong bool
-	opened, ended        bool
+	opens, ends   bool // the dialect has words for it
+	whole         bool
+	recognised    bool // a frame was one of the dialect
+	asked         bool // a request of the dialect was written down
+	http, notHTTP bool // an answer was, or was not, HTTP
+	exchange
 }
+
+// An exchange is what a speech knows of the exchange that is being told.
+type exchange struct{ streams, said, wrong, opened, ended bool }
 
 func (s *speech) hear(e Event) {
 	switch {
 	case e.Kind == Asked:
-		*s = speech{whole: s.whole, opens: s.opens, ends: s.ends}
+		s.exchange = exchange{}
+		s.asked = s.asked || e.Op != "" && !errors.Is(e.Err, ErrUnrecorded)
 	case e.Kind == Answered:
 		s.streams = e.HTTP == 200 && e.Streams()
+		s.http, s.notHTTP = s.http || e.HTTP > 0, s.notHTTP || errors.Is(e.Err, ErrNotHTTP)
 	case e.Kind == Closed:
 		s.whole = s.whole || s.streams && s.said && !s.wrong &&
 			(s.opened || !s.opens) && (s.ended || !s.ends) && (e.Err == nil || errors.Is(e.Err, ErrLeft))
@@ -129,7 +135,8 @@ func (s *speech) hear(e Event) {
 		s.opened = true
 	case e.Kind == RunEnd || e.Kind == RunError:
 		s.ended = true
-	case e.Kind != Done && e.Kind != RunProgress && e.Kind.Thing() != "step":
+	case len(e.Broken) == 0 && e.Kind != Done && e.Kind != RunProgress && e.Kind.Thing() != "step":
 		s.said = true
 	}
+	s.recognised = s.recognised || e.Frame() && e.Kind != Done && e.Kind != Unknown && e.Kind != Other && len(e.Broken) == 0
 }

@@ -139,6 +139,8 @@ type Event struct {
 	Denied   Denials  // Asked: how the document wants those refused who may not ask
 	Broken   []Broken // where it breaks the document
 	Upheld   []string // the requirements that the document sees exercised and kept in it
+	Omitted  []string // Asked: the requirements on what it means that something was left out
+	Promised Promised // Asked: the requirements on the answer, if it is to be a stream
 	Law      string   // the requirement that this is evidence for, if it is known
 	Flaws    []Flaw   // what is wrong with the bytes themselves
 	Fields   []string // of a frame: the names of its SSE fields, in order
@@ -148,7 +150,7 @@ type Event struct {
 	Line   int           // where in the body it began, from 1
 	Offset int           // likewise in bytes, from 0
 	Raw    []byte        // exactly what arrived; nil for what has no body
-	Err    error         // Unknown: why it cannot be read. Closed: how the body ended
+	Err    error         // Unknown: why it cannot be read. Closed: how the body ended. Asked: [ErrUnrecorded] or nil
 }
 
 // Streams says that a response is, or is promised to be, a stream.
@@ -213,6 +215,14 @@ type Demand struct {
 // Denials are the demands on a refusal that has nothing to do with what is asked, by
 // the reason for it.
 type Denials map[Denial][]Demand
+
+// Promised are the requirements on the head of the answer to a request for a stream, by
+// what they are about; "" where none is about it alone.
+type Promised struct {
+	Status string // that it is 200
+	Media  string // that it is an event stream
+	Coding string // that it has no content coding which was not asked for
+}
 
 // A Denial is why somebody may not ask what another may.
 type Denial string

@@ -105,6 +105,12 @@ var (
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )
 
+// ErrUnrecorded: a recording has an answer, and not the request that it answers.
+var ErrUnrecorded = errors.New("the request was not recorded")
+
+// ErrUnrecognised: nothing that came is a well-formed frame of the dialect.
+var ErrUnrecognised = errors.New("no frame of the dialect was recognised")
+
 // A Header is a list of fields in the order and the spelling of the wire.
 type Header []Field
 

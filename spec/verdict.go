@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,7 +17,9 @@ const (
 	May    Level = "MAY"
 )
 
-// Cost is the verdict on a target that breaks a requirement of this level.
+// Cost returns the verdict on a target that breaks a requirement of this level. A MAY
+// costs nothing: what is only permitted cannot be broken, and that it was not done proves
+// nothing either.
 func (l Level) Cost() Verdict {
 	switch l {
 	case Must:
@@ -24,7 +27,7 @@ func (l Level) Cost() Verdict {
 	case Should:
 		return Warned
 	}
-	return Passed // what is only permitted cannot be broken
+	return Silent
 }
 
 // A Requirement is one obligation of one dialect, and the checks that judge it,
@@ -92,12 +95,14 @@ func Bind(checks []*Check, catalogue []Requirement, kinds []Kind) Duties {
 	return d
 }
 
-// Law is the requirement a finding breaks: the one its evidence names, or else
+// Law returns the requirement that a finding breaks: the one its evidence names, or else
 // the strictest of the duty.
-func (d Duty) Law(f Finding) Requirement {
+func (d Duty) Law(f Finding) Requirement { return d.law(f.Event.Law) }
+
+func (d Duty) law(id string) Requirement {
 	strictest := d.Laws[0]
 	for _, r := range d.Laws {
-		if r.ID == f.Event.Law {
+		if r.ID == id {
 			return r
 		}
 		if r.Level.Cost() > strictest.Level.Cost() {
@@ -146,40 +151,50 @@ type Result struct {
 	Findings []Finding
 	Dropped  int    // findings beyond [MostFindings]
 	Note     string // why, where no finding says it: what was promised, what went wrong
-	judged   map[string]int
+
+	judged  map[string]int  // per requirement that the evidence names, "" for none
+	unkept  map[string]bool // requirements that were promised and never exercised
+	decided bool            // overruled: the verdict is on every requirement
 }
 
 func conclude(d Duty, p Pass) Result {
-	r := Result{Duty: d, Findings: p.findings, Dropped: p.dropped, judged: p.judged}
-	for _, n := range p.judged {
-		r.Judged += n
+	r := Result{Duty: d, judged: map[string]int{}}
+	for law, n := range p.judged {
+		if d.law(law).Level.Cost() == Silent { // that a permission was not used is no judgement
+			n -= p.broken[law]
+		} else {
+			r.Dropped += max(0, p.broken[law]-MostFindings)
+		}
+		if n > 0 {
+			r.judged[law] = n
+			r.Judged += n
+		}
 	}
 	if r.Judged > 0 {
 		r.Verdict = Passed
 	}
-	// What is only permitted cannot be broken: that it was not done is no finding.
-	r.Findings = slices.DeleteFunc(r.Findings, func(f Finding) bool { return d.Law(f).Level.Cost() == Passed })
-	for _, f := range r.Findings {
-		r.Verdict = max(r.Verdict, d.Law(f).Level.Cost())
+	for _, f := range p.findings {
+		if cost := d.Law(f).Level.Cost(); cost > Silent {
+			r.Findings = append(r.Findings, f)
+			r.Verdict = max(r.Verdict, cost)
+		}
 	}
 	return r
 }
 
-// On is what the result says about one requirement of its duty. Evidence that
+// On returns what the result says about one requirement of its duty. Evidence that
 // names another requirement counts neither for nor against this one; evidence that
 // names none is about all of them, for them only if there is no other.
 func (r Result) On(law Requirement) Verdict {
-	switch r.Verdict {
-	case Skipped, Error:
+	if r.decided {
 		return r.Verdict
-	case Failed, Warned:
-		if len(r.Findings) == 0 { // promised, and silent
-			return law.Level.Cost()
-		}
 	}
 	v := Silent
 	if r.judged[law.ID] > 0 || r.Judged > 0 && r.judged[""] == r.Judged {
 		v = Passed
+	}
+	if r.unkept[law.ID] {
+		v = max(v, law.Level.Cost())
 	}
 	for _, f := range r.Findings {
 		if f.Event.Law == law.ID || f.Event.Law == "" {
@@ -189,33 +204,83 @@ func (r Result) On(law Requirement) Verdict {
 	return v
 }
 
-// Overrule gives the result another verdict than the evidence did: a promise that
-// was not kept, a capability that the target lacks, a harness that could not tell.
+// Overrule gives the result another verdict than the evidence did, on every requirement
+// of its duty: a capability that the target lacks, a harness that could not tell.
 func (r *Result) Overrule(v Verdict, why string) {
-	r.Verdict, r.Note = v, why
+	r.Verdict, r.Note, r.decided = v, why, true
+}
+
+// BreakPromise records that the target promised to exercise the check and did not. That
+// breaks every requirement of the duty on which there is no evidence; one that only
+// permits stays as it is. It reports whether any is broken.
+func (r *Result) BreakPromise(why string) bool {
+	unkept := map[string]bool{}
+	for _, law := range r.Duty.Laws {
+		if cost := law.Level.Cost(); cost > Silent && r.On(law) == Silent {
+			unkept[law.ID] = true
+			r.Verdict = max(r.Verdict, cost)
+		}
+	}
+	if len(unkept) > 0 {
+		r.unkept, r.Note = unkept, why
+	}
+	return len(unkept) > 0
+}
+
+// Add records a finding that was made from the whole of a conversation, and not by the
+// check itself.
+func (r *Result) Add(e Event, format string, args ...any) {
+	if r.judged == nil {
+		r.judged = map[string]int{}
+	}
+	r.judged[e.Law]++
+	r.Judged++
+	f := Finding{e, fmt.Sprintf(format, args...)}
+	r.Findings = append(r.Findings, f)
+	r.Verdict = max(r.Verdict, r.Duty.Law(f).Level.Cost())
 }
 
 // A Hearing is one conversation held to its duties.
 type Hearing struct {
 	Results []Result
 	Whole   bool // one exchange at least was whole
+
+	Recognised bool // one frame at least is of the dialect, and well-formed
+	Asked      bool // one request of the dialect at least was written down
+	HTTP       bool // one answer at least was HTTP
+	NotHTTP    bool // one answer at least was not
 }
 
 // SpeakFirst takes every pass back unless the target completed one exchange: a
 // server that answers everything alike proves nothing by it. What is wrong stays
-// wrong.
+// wrong, but for what cannot be held to the dialect at all: see [Unmeasured].
 func SpeakFirst(heard []Hearing) []Hearing {
 	if slices.ContainsFunc(heard, func(h Hearing) bool { return h.Whole }) {
 		return heard
 	}
+	why := Unmeasured(heard)
 	for _, h := range heard {
 		for i := range h.Results {
 			r := &h.Results[i]
-			if r.Verdict == Passed {
-				r.Verdict, r.Judged = Silent, 0
+			if r.Verdict == Passed || why != nil {
+				r.Verdict, r.Judged, r.Findings, r.Dropped = Silent, 0, nil, 0
 			}
 			r.judged = nil
 		}
 	}
 	return heard
+}
+
+// Unmeasured returns why nothing can be held against what was heard, nil if something can:
+// nothing that answered spoke HTTP, or nobody wrote down that a request of the dialect was
+// made and nothing that came is a frame of it.
+func Unmeasured(heard []Hearing) error {
+	some := func(f func(Hearing) bool) bool { return slices.ContainsFunc(heard, f) }
+	switch {
+	case some(func(h Hearing) bool { return h.NotHTTP }) && !some(func(h Hearing) bool { return h.HTTP }):
+		return ErrNotHTTP
+	case len(heard) > 0 && !some(func(h Hearing) bool { return h.Asked || h.Recognised }):
+		return ErrUnrecognised
+	}
+	return nil
 }

@@ -197,14 +197,6 @@ func (t *Target) wire() wire.Config {
 
 func (t *Target) lacks(capability string) bool { return slices.Contains(t.Lacks, capability) }
 
-// promises says whether silence breaks a promise.
-func (t *Target) promises(s Scenario) bool {
-	if t.told(s) != "" || s.Denied == spec.DeniedCrowd && !t.scripted { // whose runs may end at once
-		return false
-	}
-	return s.Name == "text" || s.Expected || slices.Contains(t.Claims, s.capability()) || slices.Contains(t.Claims, "all")
-}
-
 // matches says whether an id fits one of the globs.
 func matches(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
@@ -301,75 +293,6 @@ func (t *Target) probe(ctx context.Context) bool {
 	trace.Scripted = true
 	duty := spec.Duties{List: []spec.Duty{{Check: rules.ScriptText, Laws: []spec.Requirement{{Level: spec.Must}}}}}
 	return spec.Run(duty, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
-}
-
-// judge holds what was recorded to the duties, one scenario after the other, and
-// then to what was promised.
-func (t *Target) judge(parts []Part) []Part {
-	heard := make([]spec.Hearing, len(parts))
-	for i, p := range parts {
-		if heard[i] = p.Hearing; len(heard[i].Results) == 0 { // else it was heard already
-			heard[i] = t.hearing(p)
-		}
-	}
-	// A target that never completed an exchange has broken every promise; where it is
-	// known which MUST it breaks, that is enough to say.
-	spoke := slices.ContainsFunc(heard, func(h spec.Hearing) bool { return h.Whole })
-	faulty := slices.ContainsFunc(heard, func(h spec.Hearing) bool {
-		return slices.ContainsFunc(h.Results, func(r spec.Result) bool { return r.Verdict == spec.Failed })
-	})
-	for i, h := range spec.SpeakFirst(heard) {
-		parts[i].Hearing = h
-		owes := t.promises(parts[i].Scenario) && (spoke || !faulty && parts[i].Scenario.Name == "text")
-		for j := range h.Results {
-			t.overrule(parts[i], &h.Results[j], owes)
-		}
-	}
-	return parts
-}
-
-// hearing holds one conversation to the duties.
-func (t *Target) hearing(p Part) spec.Hearing {
-	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
-	return spec.Run(t.duties(p.Scenario), events, nil)
-}
-
-func (t *Target) maxEvent() int {
-	if t.MaxEvent > 0 {
-		return t.MaxEvent
-	}
-	return dialect.MaxEvent
-}
-
-// overrule says what the evidence alone does not. owes is whether silence breaks a
-// promise.
-func (t *Target) overrule(p Part, r *spec.Result, owes bool) {
-	id := r.Duty.Check.ID
-	proves := slices.Contains(p.Scenario.Proves, id)
-	switch {
-	case t.lacks(p.Scenario.capability()):
-		if proves || id == "script."+p.Scenario.Name {
-			r.Overrule(spec.Skipped, "the target lacks "+p.Scenario.capability())
-		}
-	case t.told(p.Scenario) != "" && proves:
-		r.Overrule(spec.Silent, t.told(p.Scenario))
-	case t.lacks("scripted") && strings.HasPrefix(id, "script."):
-		r.Overrule(spec.Skipped, "the target lacks scripted")
-	case p.Err != nil && len(r.Findings) == 0:
-		r.Overrule(spec.Error, "could not tell: "+p.Err.Error())
-	case r.Verdict == spec.Silent && proves && owes && r.Duty.Level() != spec.May && (t.scripted || !strings.HasPrefix(id, "script.")):
-		r.Overrule(r.Duty.Level().Cost(), "the target never gave this check anything to judge in "+p.Scenario.Name+", which it "+t.why(p.Scenario))
-	}
-}
-
-func (t *Target) why(s Scenario) string {
-	switch {
-	case s.Name == "text":
-		return "is expected to play like every target"
-	case s.Expected:
-		return "has not said that it lacks"
-	}
-	return "claims"
 }
 
 // Judges reports whether the selection leaves anything to judge.

@@ -231,7 +231,7 @@ func (b breach) broken(where, root string) spec.Broken {
 }
 
 // Laws lists the requirements that the document's x-error and x-denied, and those that
-// its x-requirement name.
+// its x-requirement, x-stream and x-absent name.
 func (d *Dialect) Laws() (refused, shaped []string) {
 	for _, v := range d.source.errors {
 		for _, demand := range demandList(node{d.source, "", v}) {
@@ -243,6 +243,13 @@ func (d *Dialect) Laws() (refused, shaped []string) {
 			refused = append(refused, denial.demand.Law)
 		}
 	}
+	for _, o := range d.operations {
+		shaped = append(shaped, o.promised.Status, o.promised.Media, o.promised.Coding)
+		for _, left := range o.omitted {
+			shaped = append(shaped, left.law)
+		}
+	}
+	shaped = slices.DeleteFunc(shaped, func(id string) bool { return id == "" })
 	for _, v := range d.source.laws {
 		shaped = append(shaped, idsIn(v)...)
 	}

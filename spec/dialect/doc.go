@@ -52,7 +52,9 @@
 // x-stream, on an operation: its 200 answer is a stream. "sentinel" is the in-band
 // terminator ("[DONE]"), which is read as the kind "done"; "sends" (default true)
 // says whether a server of ours writes it. "event": "type" writes an SSE event
-// field with the frame's type. "id": true writes the cursor as SSE id.
+// field with the frame's type. "id": true writes the cursor as SSE id. "requirements" are
+// those on the head of the answer: status (that it is 200), content-type, and
+// content-coding (that it has none which was not asked for).
 //
 // A body of multipart/form-data is an object: its texts are strings; a property with
 // x-kind (ask.file) is a file, heard as a part of that kind: its name, media type and
@@ -85,6 +87,10 @@
 // that is missing, as do "dependent" ones). The innermost wins. Each itemSchema
 // carries one, so that every breach belongs to a requirement. In a request:
 // accepting a request in which the value is there upholds the requirement.
+//
+// x-absent, on a parameter, or on a property of a JSON body: the requirement that says
+// what is meant where it is left out. A request without it that is answered as one with
+// it exercises that requirement.
 //
 // x-without, on an operation: request headers that it can do without, each with the
 // requirement that is upheld where a request without it is accepted. (OpenAPI has no

@@ -177,9 +177,10 @@ func (p parameter) typed(v string) any {
 func (d *Dialect) Hear(r spec.Request) spec.Event {
 	e := spec.Event{Kind: spec.Asked, Nth: -1, Line: 1, Raw: r.Body, Header: r.Header, Who: r.Who}
 	if r.Method == "" { // nobody wrote down what was asked: the first that streams
+		e.Err = spec.ErrUnrecorded
 		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.Streams }); i >= 0 {
 			o := d.operations[i]
-			e.Op, e.HTTP, e.Media = o.Name, o.status, o.answer
+			e.Op, e.HTTP, e.Media, e.Promised = o.Name, o.status, o.answer, o.promised
 		}
 		return e
 	}
@@ -232,7 +233,8 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 			}
 		}
 	}
-	e.Denied = o.deniedTo(&e)
+	e.Denied, e.Promised = o.deniedTo(&e), o.promised
+	e.Omitted = o.omits(r, v, path)
 	if !e.Whole() {
 		e.Upheld = nil
 	} else if o.law != "" && !slices.Contains(e.Upheld, o.law) {

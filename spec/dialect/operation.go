@@ -26,6 +26,8 @@ type Operation struct {
 	method, path string
 	node         node
 	law          string   // x-requirement of the operation
+	promised     spec.Promised
+	omitted      []omission // what can be left out of a request (x-absent)
 	denied       []denial // x-denied
 	parameters   []parameter
 	needsBody    bool
@@ -133,10 +135,38 @@ func (o *Operation) addParameters(list []node) (err error) {
 		if p.slot != "" && knownSlot(p.slot) != nil {
 			return knownSlot(p.slot)
 		}
+		if law := p.node.get("x-absent").text(); law != "" {
+			o.omitted = append(o.omitted, omission{parameter: p, law: law})
+		}
 		p.validate = n.s.validator(p.schema.at)
 		o.parameters = append(o.parameters, p)
 	}
 	return nil
+}
+
+// An omission is what a request of an operation can leave out: a member of its body, or a
+// parameter. The requirement says what it means that it is not there.
+type omission struct {
+	member    string // "": the parameter
+	parameter parameter
+	law       string
+}
+
+// omits returns the requirements on what r, with this body, leaves out.
+func (o *Operation) omits(r spec.Request, body any, path map[string]string) (laws []string) {
+	object, _ := body.(map[string]any)
+	for _, left := range o.omitted {
+		_, there := object[left.member]
+		if left.member == "" {
+			_, there = left.parameter.get(r, path)
+		} else if object == nil {
+			continue
+		}
+		if !there {
+			laws = append(laws, left.law)
+		}
+	}
+	return laws
 }
 
 const jsonMedia = "application/json"
@@ -145,6 +175,12 @@ func (o *Operation) addBodies(request node) (err error) {
 	o.needsBody, _ = request.get("required").v.(bool)
 	medias, contents := request.get("content").members()
 	for i, media := range medias {
+		names, properties := contents[i].get("schema").get("properties").members()
+		for j, p := range properties {
+			if law := p.get("x-absent").text(); law != "" {
+				o.omitted = append(o.omitted, omission{member: names[j], law: law})
+			}
+		}
 		b := body{media: media, node: contents[i], maximum: maximumOf(contents[i])}
 		if media == formMedia {
 			b.slips = slipsOf(contents[i])
@@ -159,8 +195,8 @@ func (o *Operation) addBodies(request node) (err error) {
 			}
 		}
 		o.bodies = append(o.bodies, b)
-		names, examples := contents[i].get("examples").members()
-		for j, name := range names {
+		phrases, examples := contents[i].get("examples").members()
+		for j, name := range phrases {
 			o.phrases[name] = examples[j].get("value").v
 		}
 	}
@@ -171,6 +207,8 @@ func (o *Operation) addBodies(request node) (err error) {
 func (o *Operation) addReplies(op node) error {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.Streams = true
+		laws := stream.get("requirements")
+		o.promised = spec.Promised{Status: laws.get("status").text(), Media: laws.get("content-type").text(), Coding: laws.get("content-coding").text()}
 		o.sentinel = stream.get("sentinel").text()
 		o.tells = telling{sentinel: stream.get("sends").v != false, event: stream.get("event").text(), id: stream.get("id").v == true}
 	}

@@ -34,3 +34,32 @@ func (d *Dialect) Fault(o *Operation, k spec.Kind, keyword string) spec.Broken {
 	}
 	return spec.Broken{Where: o.Name, Why: o.Name + " has no such part"}
 }
+
+// TextRequirement returns the requirement behind the text of an answer: that of the member
+// that carries it in the first form of a message's delta, or of a whole content where the
+// dialect has no deltas, and else that of the whole form. It is "" where the dialect has no
+// words for text.
+func (d *Dialect) TextRequirement() string {
+	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
+		for _, o := range d.operations {
+			if i := slices.IndexFunc(o.frames, func(w *word) bool { return w.kind == k }); i >= 0 {
+				return o.frames[i].textLaw()
+			}
+		}
+	}
+	return ""
+}
+
+func (w *word) textLaw() string {
+	for _, site := range w.slots {
+		if site.slot != "text" {
+			continue
+		}
+		for _, law := range w.laws {
+			if slices.Equal(law.path, site.path) {
+				return law.id
+			}
+		}
+	}
+	return w.law
+}

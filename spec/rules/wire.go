@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ how somebody is answered who has heard the end and asks for what comes after it.
 		var ask spec.Event
 		known := map[string]string{} // cursor → run
 		last := map[string]bool{}    // cursors of the ends of runs
+		var heads heads
 		return func(e spec.Event) {
 			if e.Frame() {
 				known[e.Cursor], last[e.Cursor] = run(ask), last[e.Cursor] || terminal(e)
@@ -34,20 +36,72 @@ how somebody is answered who has heard the end and asks for what comes after it.
 			switch {
 			case e.Kind == spec.Asked:
 				ask = e
+			case e.Kind == "":
+				heads.judge(p)
 			case e.Kind != spec.Answered || !ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
 			case ask.Header == nil && e.HTTP != 200: // nobody wrote down what was asked
 			case e.HTTP/100 == 4 && ask.Cursor != "" && known[ask.Cursor] != run(ask):
 			case ask.Cursor != "" && last[ask.Cursor] && (e.HTTP == 204 || e.HTTP/100 == 4):
 			case e.HTTP/100 == 4 && len(ask.Upheld) > 0: // the business of accept.as-documented
-			case e.HTTP == 0:
-				p.Judge(e, false, "no answer came: %v", e.Err)
-			case encoded(e) && ask.Header.Get("Accept-Encoding") == "identity":
-				p.Judge(e, false, "the answer is encoded as %s, which was not asked for", e.Header.Get("Content-Encoding"))
 			default:
-				p.Judge(e, e.HTTP == 200 && e.Streams(), "the answer is %d with content type %q", e.HTTP, e.Header.Get("Content-Type"))
+				heads.add(p, ask, e)
 			}
 		}
 	},
+}
+
+// heads are the answers to requests for a stream, as far as what is wrong with one can
+// have two reasons: that it is no event stream may be for what its request left out.
+type heads struct{ right, other []head }
+
+// A head is the head of an answer, and the request that it is to.
+type head struct{ ask, answer spec.Event }
+
+// add judges status and coding of an answer, each for its own requirement.
+func (h *heads) add(p *spec.Pass, ask, e spec.Event) {
+	status, coding := e, e
+	status.Law, coding.Law = ask.Promised.Status, ask.Promised.Coding
+	switch {
+	case e.HTTP == 0:
+		p.Judge(status, false, "no answer came: %v", e.Err)
+		return
+	case e.HTTP != 200:
+		p.Judge(status, false, "the answer is %d with content type %q", e.HTTP, e.Header.Get("Content-Type"))
+		return
+	}
+	p.Judge(status, true, "")
+	if encoded(e) && ask.Header.Get("Accept-Encoding") == "identity" {
+		p.Judge(coding, false, "the answer is encoded as %s, which was not asked for", e.Header.Get("Content-Encoding"))
+	}
+	if e.Streams() {
+		h.right = append(h.right, head{ask, e})
+	} else {
+		h.other = append(h.other, head{ask, e})
+	}
+}
+
+// judge judges the media types, when all of the conversation is known. An answer that is
+// no stream breaks the requirement on what its request left out where a request of the
+// same operation that did not leave it out was answered by a stream.
+func (h *heads) judge(p *spec.Pass) {
+	for _, x := range h.right {
+		for _, law := range append([]string{x.ask.Promised.Media}, x.ask.Omitted...) {
+			x.answer.Law = law
+			p.Judge(x.answer, true, "")
+		}
+	}
+	for _, x := range h.other {
+		blamed := []string{x.ask.Promised.Media}
+		for _, law := range x.ask.Omitted {
+			if slices.ContainsFunc(h.right, func(y head) bool { return y.ask.Op == x.ask.Op && !slices.Contains(y.ask.Omitted, law) }) {
+				blamed = []string{law}
+			}
+		}
+		for _, law := range blamed {
+			x.answer.Law = law
+			p.Judge(x.answer, false, "the answer is 200 with content type %q", x.answer.Header.Get("Content-Type"))
+		}
+	}
 }
 
 // encoded says that a body has a content coding.

@@ -1,0 +1,108 @@
+package spec_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// heard is what a check that judges evidence, each for a requirement and whether it holds,
+// concludes of one conversation.
+func heard(laws []spec.Requirement, evidence ...judgement) spec.Result {
+	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
+		return func(e spec.Event) {
+			if e.Kind != "" {
+				return
+			}
+			for _, j := range evidence {
+				p.Judge(spec.Event{Law: j.law}, j.holds, "it does not hold")
+			}
+		}
+	}}
+	duties := spec.Duties{List: []spec.Duty{{Check: check, Laws: laws}}}
+	return spec.Run(duties, slices.Values([]spec.Event{}), nil).Results[0]
+}
+
+type judgement struct {
+	law   string
+	holds bool
+}
+
+// A requirement's verdict is what the evidence about it says; a MAY is never broken, and
+// that a permission was not used does not make it hold.
+func TestOn(t *testing.T) {
+	must, should, may := spec.Requirement{ID: "must", Level: spec.Must}, spec.Requirement{ID: "should", Level: spec.Should}, spec.Requirement{ID: "may", Level: spec.May}
+	all := []spec.Requirement{must, should, may}
+	tests := map[string]struct {
+		laws     []spec.Requirement
+		evidence []judgement
+		verdict  spec.Verdict
+		judged   int
+		on       map[string]spec.Verdict
+	}{
+		"nothing":              {all, nil, spec.Silent, 0, map[string]spec.Verdict{}},
+		"a MAY not used":       {all, []judgement{{"may", false}}, spec.Silent, 0, map[string]spec.Verdict{}},
+		"a MAY used":           {all, []judgement{{"may", true}}, spec.Passed, 1, map[string]spec.Verdict{"may": spec.Passed}},
+		"a MAY used sometimes": {all, []judgement{{"may", true}, {"may", false}}, spec.Passed, 1, map[string]spec.Verdict{"may": spec.Passed}},
+		"only MAYs, unnamed":   {[]spec.Requirement{may}, []judgement{{"", false}}, spec.Silent, 0, map[string]spec.Verdict{}},
+		"one of two": {all, []judgement{{"must", false}, {"should", true}}, spec.Failed, 2,
+			map[string]spec.Verdict{"must": spec.Failed, "should": spec.Passed}},
+		"a MUST holds, a MAY is not used": {all, []judgement{{"must", true}, {"may", false}}, spec.Passed, 1,
+			map[string]spec.Verdict{"must": spec.Passed}},
+	}
+	for name, test := range tests {
+		r := heard(test.laws, test.evidence...)
+		if r.Verdict != test.verdict || r.Judged != test.judged {
+			t.Errorf("%s: %v by %d judgements, want %v by %d", name, r.Verdict, r.Judged, test.verdict, test.judged)
+		}
+		for _, law := range test.laws {
+			if got := r.On(law); got != test.on[law.ID] {
+				t.Errorf("%s: %s is %v, want %v", name, law.ID, got, test.on[law.ID])
+			}
+		}
+	}
+}
+
+// A promise that was not kept breaks what was demanded, and not what is permitted.
+func TestBreakPromise(t *testing.T) {
+	must, may := spec.Requirement{ID: "must", Level: spec.Must}, spec.Requirement{ID: "may", Level: spec.May}
+	r := heard([]spec.Requirement{must, may})
+	if !r.BreakPromise("it was promised") || r.Verdict != spec.Failed || r.On(must) != spec.Failed || r.On(may) != spec.Silent {
+		t.Errorf("the check is %v, the MUST %v, the MAY %v; want failed, failed, silent", r.Verdict, r.On(must), r.On(may))
+	}
+	only := heard([]spec.Requirement{may})
+	if only.BreakPromise("it was promised") || only.Verdict != spec.Silent || only.Note != "" {
+		t.Errorf("a promised MAY that was not exercised is %v (%q), want silent", only.Verdict, only.Note)
+	}
+}
+
+// What no request of the dialect asked for, and no frame of it is in, is not held to it; nor
+// is what is not HTTP.
+func TestUnmeasured(t *testing.T) {
+	whole, asked, frame := spec.Hearing{Whole: true, Asked: true, HTTP: true, Recognised: true}, spec.Hearing{Asked: true, HTTP: true}, spec.Hearing{Recognised: true, HTTP: true}
+	foreign, garbage := spec.Hearing{HTTP: true}, spec.Hearing{Asked: true, NotHTTP: true}
+	tests := []struct {
+		heard []spec.Hearing
+		want  error
+	}{
+		{[]spec.Hearing{whole}, nil}, {[]spec.Hearing{asked}, nil}, {[]spec.Hearing{frame}, nil}, {[]spec.Hearing{foreign, asked}, nil},
+		{[]spec.Hearing{foreign}, spec.ErrUnrecognised}, {[]spec.Hearing{garbage, garbage}, spec.ErrNotHTTP}, {[]spec.Hearing{asked, garbage}, nil}, {nil, nil},
+	}
+	for i, test := range tests {
+		if got := spec.Unmeasured(test.heard); !errors.Is(got, test.want) {
+			t.Errorf("%d: %v, want %v", i, got, test.want)
+		}
+	}
+	broken := heard([]spec.Requirement{{ID: "must", Level: spec.Must}}, judgement{"must", false})
+	for _, test := range []struct {
+		of   spec.Hearing
+		want spec.Verdict
+	}{{asked, spec.Failed}, {foreign, spec.Silent}, {garbage, spec.Silent}} {
+		test.of.Results = []spec.Result{broken}
+		if got := spec.SpeakFirst([]spec.Hearing{test.of})[0].Results[0]; got.Verdict != test.want || (got.Judged > 0) != (test.want == spec.Failed) {
+			t.Errorf("%+v: a finding is %v by %d judgements, want %v", test.of, got.Verdict, got.Judged, test.want)
+		}
+	}
+}

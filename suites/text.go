@@ -1,0 +1,115 @@
+package suites
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// judgeText adds a finding where the answer to the plain prompt of scenario text holds no
+// text. It is about the requirement of the dialect's text event; where no stream came,
+// about that of the answer's status; and where the dialect leaves open how text is sent,
+// about the convention of the prompts. It reports whether whatever there was to say is
+// said: false where no check of these requirements was selected.
+func (t *Target) judgeText(p Part) bool {
+	if slices.ContainsFunc(p.Hearing.Results, func(r spec.Result) bool {
+		return r.Duty.Check == rules.ScriptText && r.Verdict == spec.Failed
+	}) {
+		return true // it should have said certain words, and did not
+	}
+	answer, foreign, ok := t.answerWithoutText(p.Trace)
+	law := t.Dialect.TextRequirement()
+	if !ok || foreign && t.level(law).Cost() == spec.Silent {
+		return true
+	}
+	for _, id := range []string{answer.Law, law, t.convention()} {
+		i := slices.IndexFunc(p.Hearing.Results, func(r spec.Result) bool {
+			return slices.ContainsFunc(r.Duty.Laws, func(q spec.Requirement) bool { return q.ID == id })
+		})
+		if i >= 0 && t.level(id).Cost() > spec.Silent {
+			answer.Law = id
+			p.Hearing.Results[i].Add(answer, "a plain prompt was not answered with text: %s", described(answer))
+			return true
+		}
+	}
+	return false
+}
+
+// described returns what shows that there was no text, in words.
+func described(answer spec.Event) string {
+	switch {
+	case answer.Kind != spec.Answered:
+		return "the stream has none"
+	case answer.HTTP == 0:
+		return fmt.Sprintf("no answer came: %v", answer.Err)
+	}
+	return fmt.Sprintf("the answer is %d with content type %q", answer.HTTP, answer.Header.Get("Content-Type"))
+}
+
+// level returns the level of a requirement of the dialect, MAY where it has none of this id.
+func (t *Target) level(id string) spec.Level {
+	for _, r := range t.Dialect.Requirements {
+		if r.ID == id {
+			return r.Level
+		}
+	}
+	return spec.May
+}
+
+// convention returns the requirement that a scripted target says what it is asked to say.
+func (t *Target) convention() string {
+	for _, r := range t.Dialect.Requirements {
+		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// answerWithoutText returns what shows that no text came in a conversation: the end of the
+// last stream or, where there was none, the last answer, with the requirement on its head.
+// foreign is whether a frame came that the dialect has no words for. ok is false where text
+// came.
+func (t *Target) answerWithoutText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
+	streams := false
+	var asked spec.Event
+	for e := range t.Dialect.Tell(trace.All(), dialect.Known{Scripted: trace.Scripted, Streams: trace.Streams}, t.maxEvent()) {
+		switch {
+		case e.Kind == spec.Asked:
+			asked = e
+		case e.Kind == spec.Answered:
+			if streams = streams || e.Streams() && e.HTTP/100 == 2; !streams {
+				last, last.Law = e, cmp.Or(asked.Promised.Status, asked.Law)
+			}
+		case e.Kind == spec.Closed && streams:
+			last = e
+		case hasText(e):
+			return last, foreign, false
+		}
+		foreign = foreign || e.Frame() && e.Kind == spec.Other
+	}
+	return last, foreign, last.Kind != ""
+}
+
+// readable are the types of contents whose text is for a person to read.
+var readable = []string{"", "text", "refusal", "message"}
+
+// hasText reports whether an event of an answer carries text for a person to read, itself
+// or in what it repeats. Reasoning is not the answer.
+func hasText(e spec.Event) bool {
+	switch e.Kind {
+	case spec.MessageStart, spec.MessageProgress, spec.MessageDelta, spec.MessageEnd, spec.ContentPart, spec.ContentEnd:
+		if e.Text != "" && slices.Contains(readable, strings.ToLower(e.Type)) {
+			return true
+		}
+	case spec.RunEnd:
+	default:
+		return false
+	}
+	return slices.ContainsFunc(e.Parts, hasText)
+}

@@ -1,0 +1,150 @@
+package suites_test
+
+import (
+	"context"
+	"io"
+	"iter"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// played is what a target was heard to do; verdicts are the worst ones on requirements.
+func played(t *testing.T, target suites.Target, base string) (parts []suites.Part, verdicts map[string]spec.Verdict) {
+	t.Helper()
+	u, err := url.Parse(base + target.Dialect.Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target.Base = u
+	if parts, err = suites.Hear(t.Context(), target, nil); err != nil {
+		t.Fatal(err)
+	}
+	verdicts = map[string]spec.Verdict{}
+	for _, p := range parts {
+		for _, r := range p.Hearing.Results {
+			for _, law := range r.Duty.Laws {
+				verdicts[law.ID] = max(verdicts[law.ID], r.On(law))
+			}
+		}
+	}
+	return parts, verdicts
+}
+
+// unscripted is an agent that says the same to everything.
+func unscripted(said ...spec.Event) reference.Agent {
+	return func(context.Context, reference.Turn) iter.Seq[spec.Event] { return slices.Values(said) }
+}
+
+// calling is what an agent says that calls its tool.
+var calling = []spec.Event{
+	{Kind: spec.ToolStart, Message: "m1", Call: "call-1", Name: "lookup"}, {Kind: spec.ToolDelta, Call: "call-1", Text: "{}"},
+	{Kind: spec.ToolEnd, Call: "call-1"}, {Kind: spec.ToolResult, Message: "m2", Call: "call-1", Name: "lookup", Text: "found"},
+}
+
+func message(text string) []spec.Event {
+	return []spec.Event{{Kind: spec.MessageStart, Message: "m"}, {Kind: spec.MessageDelta, Message: "m", Text: text}, {Kind: spec.MessageEnd, Message: "m"}}
+}
+
+// A target whose answer to a plain prompt has no text breaks the requirement of the text,
+// whatever else it says; any text at all will do.
+func TestTextIsPromised(t *testing.T) {
+	for _, name := range dialect.Names() {
+		d, err := dialect.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		law := map[string]string{"agkit": "agkit.event.text", "agentscope": "agentscope.content-payload", "agentscope-java": "agentscope-java.content.type", "runs": "runs.scripted.text"}[d.Family]
+		for what, test := range map[string]struct {
+			said []spec.Event
+			fail bool
+		}{
+			"text":      {message("yes"), false},
+			"only tool": {calling, true},
+			"both":      {slices.Concat(calling, message("yes")), false},
+			"empty":     {message(""), true},
+		} {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				srv := httptest.NewServer(reference.New(d, unscripted(test.said...), reference.Config{}))
+				defer srv.Close()
+				target := suites.Target{Dialect: d, Seed: 1, Only: []string{"text"}, Header: bearer("streamassay")}
+				parts, verdicts := played(t, target, srv.URL)
+				if got := verdicts[law]; (got == spec.Failed) != test.fail {
+					t.Errorf("%s is %v", law, got)
+				}
+				for _, r := range parts[0].Hearing.Results {
+					for _, f := range r.Findings {
+						if says := strings.HasPrefix(f.Message, "a plain prompt was not answered with text: "); !test.fail || !says || f.Event.Law != law {
+							t.Errorf("%s for %q finds: %s", r.Duty.Check.ID, f.Event.Law, f.Message)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// What does not speak HTTP was not measured: nothing is broken, and nothing holds.
+func TestNotHTTPIsNotMeasured(t *testing.T) {
+	banner := raw(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.2\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+	})
+	for _, name := range []string{"agkit", "runs", "agentscope", "agentscope-java"} {
+		d, err := dialect.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, _ := played(t, suites.Target{Dialect: d, Timeout: 200 * time.Millisecond, Seed: 1, Only: []string{"text", "refusals"}}, banner)
+		for _, p := range parts {
+			for _, r := range p.Hearing.Results {
+				if r.Judged > 0 || r.Verdict == spec.Failed || r.Verdict == spec.Warned {
+					t.Errorf("%s: %s is %v in %s by %d judgements", name, r.Duty.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
+				}
+			}
+			if p.Err == nil || !strings.Contains(p.Err.Error(), "not HTTP") {
+				t.Errorf("%s: %s could be played: %v", name, p.Scenario.Name, p.Err)
+			}
+		}
+	}
+}
+
+// Plain words promise nothing of what is said, and a target that is not scripted nothing of
+// what only a scripted one can be asked for.
+func TestPromises(t *testing.T) {
+	d, err := dialect.Named("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(reference.New(d, reference.Scripted, reference.Config{}))
+	defer srv.Close()
+	for name, target := range map[string]suites.Target{
+		"natural":       {Prompts: suites.Natural, Claims: []string{"all"}},
+		"not scripted":  {Lacks: []string{"scripted"}, Claims: []string{"all"}},
+		"slow, claimed": {Lacks: []string{"scripted"}, Claims: []string{"slow"}},
+	} {
+		target.Dialect, target.Seed, target.Skip = d, 1, []string{"refusals"}
+		_, verdicts := played(t, target, srv.URL)
+		for id, v := range verdicts {
+			if v > spec.Passed {
+				t.Errorf("%s: %s is %v", name, id, v)
+			}
+		}
+	}
+	for _, lacking := range []string{"text", "all", "speech"} {
+		target := suites.Target{Dialect: d, Base: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Lacks: []string{lacking}}
+		if err := target.Check(); err == nil || !strings.Contains(err.Error(), lacking) {
+			t.Errorf("lacks %q: %v", lacking, err)
+		}
+	}
+}
