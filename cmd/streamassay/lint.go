@@ -93,6 +93,13 @@ func (l linting) run(sh shell, files []string) error {
 	if err != nil {
 		return err
 	}
+	for _, d := range dialects {
+		for _, p := range parts[d.Name] {
+			for _, note := range lintNotes(p) {
+				fmt.Fprintf(sh.err, "streamassay: %s: %s\n", p.Scenario.Doc, note)
+			}
+		}
+	}
 	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: strings.Join(files, " ")}
 	for _, d := range dialects {
 		file := func(p suites.Part) string { return p.Scenario.Doc }

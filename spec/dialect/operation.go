@@ -25,10 +25,10 @@ type Operation struct {
 
 	method, path string
 	node         node
-	law          string   // x-requirement of the operation
+	law          string // x-requirement of the operation
 	promised     spec.Promised
 	omitted      []omission // what can be left out of a request (x-absent)
-	denied       []denial // x-denied
+	denied       []denial   // x-denied
 	parameters   []parameter
 	needsBody    bool
 	bodies       []body

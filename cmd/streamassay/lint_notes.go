@@ -1,0 +1,128 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// lintNotes returns what explains why little or nothing of a recording was judged: requests
+// that the dialect does not have, a request that was refused, frames of something else.
+func lintNotes(p suites.Part) (notes []string) {
+	d := p.Dialect
+	if note, ok := foreignRequest(d, p.Trace); ok {
+		return []string{note}
+	}
+	for _, r := range p.Hearing.Results {
+		if r.Judged > 0 {
+			return nil
+		}
+	}
+	for _, x := range p.Trace.Exchanges {
+		if x.Response.Status >= 400 {
+			notes = append(notes, refusal(d, x))
+		}
+	}
+	streams := slices.ContainsFunc(p.Trace.Exchanges, func(x spec.Exchange) bool {
+		return x.Response.Status/100 == 2 && x.Response.Header.MediaType() == spec.EventStream
+	})
+	switch {
+	case streams && !p.Hearing.Recognised:
+		notes = append(notes, fmt.Sprintf("no frame of %s was recognised", d.Name))
+	case p.Hearing.NotHTTP && !p.Hearing.HTTP:
+		notes = append(notes, spec.ErrNotHTTP.Error())
+	}
+	return notes
+}
+
+// foreignRequest returns a note on the first request of a recording if none of its requests
+// is one of the dialect.
+func foreignRequest(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
+	foreign := -1
+	for i, x := range t.Exchanges {
+		switch {
+		case x.Request.Method == "" || d.Operation(x.Request) != nil:
+			return "", false
+		case foreign < 0:
+			foreign = i
+		}
+	}
+	if foreign < 0 {
+		return "", false
+	}
+	r := t.Exchanges[foreign].Request
+	path, _, _ := strings.Cut(r.Target, "?")
+	note = fmt.Sprintf("%s %s: %s has %s", printable([]byte(r.Method)), printable([]byte(path)), d.Name, strings.Join(streaming(d), " and "))
+	if others := having(d, r); len(others) > 0 {
+		note += "; is this " + strings.Join(others, " or ") + "?"
+	}
+	return note, true
+}
+
+// streaming returns the operations of a dialect that are answered by a stream, by name.
+func streaming(d *dialect.Dialect) (names []string) {
+	for _, o := range d.Operations() {
+		if o.Streams {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
+// having returns the families of the other dialects that have the operation of a request.
+func having(d *dialect.Dialect, r spec.Request) (families []string) {
+	all, err := dialect.All()
+	if err != nil {
+		return nil // a document that cannot be read is told where it is asked for
+	}
+	for _, other := range all {
+		asked := r
+		asked.Target = strings.TrimPrefix(r.Target, other.Base)
+		if other.Family != d.Family && other.Operation(asked) != nil && !slices.Contains(families, other.Family) {
+			families = append(families, other.Family)
+		}
+	}
+	slices.Sort(families)
+	return families
+}
+
+// maxShown bounds what is shown of the body of a refusal, in characters.
+const maxShown = 200
+
+// printable returns what of a text can be shown on one line.
+func printable(text []byte) string {
+	return oneLine(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || unicode.IsSpace(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, string(text)))
+}
+
+// refusal returns a note on a request that was refused.
+func refusal(d *dialect.Dialect, x spec.Exchange) string {
+	what := "the request, which was not recorded,"
+	if x.Request.Method != "" {
+		path, _, _ := strings.Cut(x.Request.Target, "?")
+		what = printable([]byte(x.Request.Method + " " + path))
+	}
+	reason := cmp.Or(x.Response.Reason, http.StatusText(x.Response.Status))
+	note := strings.TrimSpace(fmt.Sprintf("%s was answered %d %s", what, x.Response.Status, reason))
+	if body := printable(x.Response.Body); body != "" {
+		note += fmt.Sprintf(" %.*s", maxShown, body)
+	}
+	o := d.Operation(x.Request)
+	if x.Request.Method == http.MethodPost && len(x.Request.Body) == 0 && o != nil && o.Asks {
+		note += ": the request has no body"
+	} else {
+		note += ": no stream to judge"
+	}
+	return note
+}

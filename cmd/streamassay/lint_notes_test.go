@@ -1,0 +1,58 @@
+package main
+
+import (
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Recordings of which nothing can be judged end with exit 3, pass nothing, and say why.
+func TestLintMeasuresNothing(t *testing.T) {
+	dir := t.TempDir()
+	noise := make([]byte, 3000)
+	luck := rand.New(rand.NewPCG(1, 2))
+	for i := range noise {
+		noise[i] = byte(luck.Uint32())
+	}
+	ask := `{"method":"POST","path":"/process","headers":{"Content-Type":"application/json"},"body":{"input":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}}`
+	agentscope := "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" +
+		`data: {"sequence_number":0,"object":"response","status":"created","id":"response_1","created_at":1795226548,"session_id":"s"}` + "\n\n" +
+		`data: {"sequence_number":1,"object":"content","status":"in_progress","type":"text","index":0,"delta":true,"msg_id":"m","text":"Hello"}` + "\n\n"
+	files := map[string]string{
+		"noise.sse":          string(noise),
+		"noise.http":         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + string(noise),
+		"foreign.http":       agentscope,
+		"other.http":         agentscope,
+		"other.request.json": ask,
+		"refused.http":       "HTTP/1.1 422 Unprocessable Entity\r\nContent-Type: application/json\r\n\r\n{\"detail\":\"Field required\"}",
+		"empty.http":         "HTTP/1.1 422 Unprocessable Entity\r\nContent-Type: application/json\r\n\r\n{\"detail\":\"Field required\"}",
+		"empty.request.json": `{"method":"POST","path":"/send-message","headers":{"Content-Type":"application/json"},"body_raw":""}`,
+		"renamed.sse":        "data: {\"type\":\"message\",\"text\":\"Hello\"}\n\ndata: [DONE]\n\n",
+		"sentinel.sse":       "data: [DONE]\n\n",
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for file, says := range map[string]string{
+		"noise.sse":    "no frame of agkit@0.0.10 was recognised",
+		"noise.http":   "no frame of agkit@0.0.10 was recognised",
+		"foreign.http": "no frame of agkit@0.0.10 was recognised",
+		"renamed.sse":  "no frame of agkit@0.0.10 was recognised",
+		"sentinel.sse": "no frame of agkit@0.0.10 was recognised",
+		"other.http":   "POST /process: agkit@0.0.10 has POST /send-message; is this agentscope or agentscope-java?",
+		"refused.http": `the request, which was not recorded, was answered 422 Unprocessable Entity {"detail":"Field required"}: no stream to judge`,
+		"empty.http":   `POST /send-message was answered 422 Unprocessable Entity {"detail":"Field required"}: the request has no body`,
+	} {
+		code, out, said := streamassay(t, dir, "lint", file, "--dialect", "agkit")
+		if code != exitNothing || strings.Contains(out, " passed") || strings.Contains(out, "broken") {
+			t.Errorf("%s: exit %d\n%s", file, code, out)
+		}
+		if !strings.Contains(said, says) {
+			t.Errorf("%s: it says %q, want %q", file, said, says)
+		}
+	}
+}
