@@ -175,10 +175,29 @@ func (j *job) suite(d *dialect.Dialect) (s suites.Target, err error) {
 	if s, err = j.target.suite(d, base); err != nil {
 		return s, err
 	}
-	if err := s.Check(); err != nil {
-		return s, usage("%v", err)
+	return s, j.checkSuite(&s)
+}
+
+// checkSuite returns what is wrong with what the suites are told, by the name of the setting
+// where it is wrong by itself.
+func (j *job) checkSuite(s *suites.Target) error {
+	for _, one := range []struct {
+		key   string
+		alone suites.Target
+	}{
+		{"claim", suites.Target{Claims: s.Claims}}, {"lacks", suites.Target{Lacks: s.Lacks}}, {"prompt", suites.Target{Prompt: s.Prompt}},
+		{"sequences", suites.Target{Sequences: s.Sequences}}, {"stream-limit", suites.Target{Streams: s.Streams}},
+		{"other-headers", suites.Target{Header: s.Header, Other: s.Other}},
+	} {
+		one.alone.Dialect, one.alone.Base = s.Dialect, s.Base
+		if err := one.alone.Check(); err != nil {
+			return usage("%s: %v", j.source.field(one.key), err)
+		}
 	}
-	return s, nil
+	if err := s.Check(); err != nil {
+		return usage("%v", err)
+	}
+	return nil
 }
 
 // runAll runs every job; the worst of their exit codes is the program's.

@@ -32,7 +32,7 @@ type Expectation struct {
 	Thread   string `yaml:"thread"`
 	Run      string `yaml:"run"`
 	Rule     string `yaml:"rule"`
-	Ended    string `yaml:"ended"`
+	Ended    string `yaml:"ended"` // "whole" without a status is of what was answered with 2xx
 	Contains string `yaml:"contains"`
 	Exactly  *int   `yaml:"exactly"`
 	AtLeast  *int   `yaml:"at-least"`
@@ -111,7 +111,7 @@ func (x Expectation) check() error {
 func (x Expectation) filter() Filter {
 	return Filter{
 		Dialect: x.Dialect, Op: x.Op, Method: x.Method, Path: x.Path, Status: x.Status, Thread: x.Thread, Run: x.Run,
-		Rule: x.Rule, Ended: x.Ended, Contains: x.Contains,
+		Rule: x.Rule, Ended: x.Ended, Contains: x.Contains, success: End(x.Ended) == Whole && x.Status == "",
 	}
 }
 

@@ -31,6 +31,8 @@ type Filter struct {
 	After    uint64    // has a higher number
 	Offset   int
 	Limit    int // 0: all
+
+	success bool // answered with 2xx
 }
 
 // Check says what is wrong with the filter, and what would be right.
@@ -97,6 +99,7 @@ func (f Filter) misses(s *slot) (all []string) {
 		seen := strconv.Itoa(s.status)
 		miss(f.Status == seen || strings.EqualFold(f.Status, seen[:1]+"XX"), "status", seen)
 	}
+	miss(!f.success || s.status >= 200 && s.status < 300, "status", strconv.Itoa(s.status))
 	miss(f.Test == nil || *f.Test == s.test, "test", s.test)
 	miss(f.Thread == "" || f.Thread == s.thread, "thread", s.thread)
 	miss(f.Run == "" || f.Run == s.run, "run", s.run)

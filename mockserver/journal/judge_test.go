@@ -367,3 +367,32 @@ func TestRefusedClients(t *testing.T) {
 		}
 	}
 }
+
+// What is wanted whole is a stream that was served: a refusal that was sent in full is none,
+// unless its status is asked for.
+func TestWholeIsServed(t *testing.T) {
+	for _, c := range []struct {
+		call  string
+		fails string // "" if it is satisfied by a 404
+	}{
+		{"{op: run, ended: whole}", "status was 404"},
+		{"{op: run, ended: whole, status: 404}", ""},
+		{"{op: run, ended: whole, status: 4XX}", ""},
+		{"{op: run}", ""},
+	} {
+		j := New(Config{})
+		ended(j, asked("", ""), nil, 404)
+		x, err := Load("calls.yaml", strings.NewReader("calls: ["+c.call+"]\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		failures := j.Verify(Filter{}, x)
+		if c.fails == "" && len(failures) > 0 || c.fails != "" && (len(failures) != 1 || !strings.Contains(failures[0].Message, c.fails)) {
+			t.Errorf("%s: %+v, want %q", c.call, failures, c.fails)
+		}
+		ended(j, asked("", ""), nil, 200)
+		if failures := j.Verify(Filter{}, x); len(failures) > 0 {
+			t.Errorf("%s: after a 200: %+v", c.call, failures)
+		}
+	}
+}

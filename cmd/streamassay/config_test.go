@@ -1,0 +1,110 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What is wrong with a file of targets is one line that names the file, the line in it, the
+// target and the field, and what would be right; never a flag that nobody typed.
+func TestBadConfig(t *testing.T) {
+	const good = "targets:\n  - url: http://127.0.0.1:1\n    dialects: [agkit]\n"
+	for _, c := range []struct{ text, says string }{
+		{"", "c.yaml: it is empty: it needs a list targets:"},
+		{" \n\n", "c.yaml: it is empty"},
+		{"# nothing\n", "c.yaml: no targets"},
+		{"targets:\n", "c.yaml: no targets"},
+		{"targets: []\n", "c.yaml: no targets"},
+		{"targets: 5\n", "c.yaml:1: targets: it is a list"},
+		{"targets: [\n", "c.yaml:1:"},
+		{"hello\n", "c.yaml:1:"},
+		{"[1, 2]\n", "c.yaml:1:"},
+		{"target:\n  - url: http://127.0.0.1:1\n", `c.yaml:1: no field "target"; did you mean targets?`},
+		{"targets:\n  - just text\n", "c.yaml:2: target 1: it is a mapping"},
+		{"targets:\n  - dialects: [agkit]\n", "c.yaml:2: target 1: it has no url"},
+		{"targets:\n  - url:\n", "c.yaml:2: target 1: url: it is a text"},
+		{"targets:\n  - url: ''\n", "c.yaml:2: target 1: it has no url"},
+		{"targets:\n  - url: http://127.0.0.1:1\n", "c.yaml:2: target 1: --dialect is missing"},
+		{good + "    urll: x\n", "c.yaml:4: target 1: urll: there is no such field; did you mean url?"},
+		{good + "    dialect: agkit\n", "c.yaml:4: target 1: dialect: there is no such field; did you mean dialects?"},
+		{good + "    dialects: [runs]\n", "c.yaml:4:"},
+		{good + "    timeout: soon\n", "c.yaml:4: target 1: timeout"},
+		{good + "    timeout: 99999h\n", "c.yaml:4: target 1: timeout"},
+		{good + "    parallel: many\n", "c.yaml:4: target 1: parallel: it is a whole number"},
+		{good + "    parallel: 0\n", "c.yaml:4: target 1: parallel 0: it is a number from 1"},
+		{good + "    repeat: -1\n", "c.yaml:4: target 1: repeat -1"},
+		{good + "    seed: -1\n", "c.yaml:4: target 1: seed: it is a whole number from 0 on"},
+		{good + "    strict: maybe\n", "c.yaml:4: target 1: strict: it is true or false"},
+		{good + "    max-event: much\n", "c.yaml:4: target 1: max-event: it is a number of bytes above 0, such as 65536, 64KiB"},
+		{good + "    headers: [s3cr3t]\n", "c.yaml:4: target 1: headers: it is 'Name: value'"},
+		{good + "    headers: ['A: b', 'Host: x']\n", "c.yaml:4: target 1: headers (number 2 of 2): Host follows"},
+		{good + "    headers: {Authorization: s3cr3t}\n", "c.yaml:4: target 1: headers: it is a list of texts"},
+		{good + "    claim: [everything]\n", "c.yaml:4: target 1: claim"},
+		{good + "    lacks: [text]\n", "c.yaml:4: target 1: lacks"},
+		{good + "    prompt: {nothing: x}\n", "c.yaml:4: target 1: prompt"},
+		{good + "    prompts: rude\n", "c.yaml:4: target 1: prompts"},
+		{good + "    only: ['zz*']\n", "c.yaml:4: target 1: only"},
+		{good + "    skip: ['*']\n", "target 1: nothing is left to judge: skip"},
+		{good + "    ca: missing.pem\n", "c.yaml:4: target 1: ca missing.pem: no such file"},
+		{good + "    reports: [pdf]\n", "c.yaml:4: target 1: reports pdf: no format"},
+		{good + "    reports: [json=missing/r.json]\n", "c.yaml:4: target 1: reports json=missing/r.json: there is no folder missing"},
+		{good + "    transcripts: c.yaml\n", "c.yaml:4: target 1: transcripts c.yaml"},
+		{good + "  - url: ftp://127.0.0.1\n    dialects: [agkit]\n", `c.yaml:4: target 2: url "ftp://127.0.0.1" has the scheme ftp`},
+		{good + "  - url: http://127.0.0.1:2\n    dialects: [nope]\n", "c.yaml:5: target 2: dialects"},
+		{good + "---\ntargets: []\n", "c.yaml:5: it has a second document"},
+	} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "c.yaml"), []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, said := streamassay(t, dir, "run", "--config", "c.yaml")
+		if code != exitUsage || out != "" || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.says) || strings.Contains(said, "s3cr3t") {
+			t.Errorf("%q: exit %d, stdout %q, stderr %q: want exit 2 and one line with %q", c.text, code, out, said, c.says)
+		}
+		if files := listing(t, dir); len(files) != 1 {
+			t.Errorf("%q: there are %v", c.text, files)
+		}
+	}
+}
+
+// What a target leaves out is taken from the command line, prompts by scenario.
+func TestConfigAndFlags(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "c.yaml")
+	text := "targets:\n  - &first\n    url: http://127.0.0.1:1\n    dialects: [agkit]\n    prompt: {text: mine}\n    max-event: 16MiB\n" +
+		"  - <<: *first\n    url: http://127.0.0.1:2\n    claim: [tool]\n  - url: reference\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	flags := target{Dialects: []string{"runs"}, Prompt: map[string]string{"text": "yours", "tool": "call it"}, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 5}
+	list, err := readConfig(file, flags)
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d targets, %v", len(list), err)
+	}
+	for i, want := range []target{
+		{URL: "http://127.0.0.1:1", Dialects: []string{"agkit"}, Prompt: map[string]string{"text": "mine", "tool": "call it"}, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 16 << 20},
+		{URL: "http://127.0.0.1:2", Dialects: []string{"agkit"}, Prompt: map[string]string{"text": "mine", "tool": "call it"}, Claim: []string{"tool"}, Timeout: "7s", MaxEvent: 16 << 20},
+		{URL: "reference", Dialects: []string{"runs"}, Prompt: flags.Prompt, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 5},
+	} {
+		got := list[i]
+		got.source = source{}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("target %d is %+v, want %+v", i+1, got, want)
+		}
+	}
+}
+
+// A target that is asked in plain words, or that is said not to be scripted, promises nothing
+// of what scripted targets do: the embedded reference has no finding.
+func TestReferencePromises(t *testing.T) {
+	for _, args := range [][]string{{"--prompts", "natural"}, {"--lacks", "scripted"}, {}} {
+		began := time.Now()
+		code, out, said := streamassay(t, t.TempDir(), append([]string{"run", "reference", "--dialect", "agkit"}, args...)...)
+		if code != exitOK || strings.Contains(out, "WARNED") || strings.Contains(out, "FAILED") || !strings.Contains(out, "PASSED") {
+			t.Errorf("%v (%v): exit %d\n%s%s", args, time.Since(began), code, out, said)
+		}
+	}
+}
