@@ -34,6 +34,9 @@ cannot be said is named, and makes the exit code 1; what is said otherwise is na
 			if len(args) == 0 {
 				return usage("convert what? name the files: .har, .http, .sse or .json")
 			}
+			if err := checkPaths(args); err != nil {
+				return err
+			}
 			return c.run(sh, args)
 		},
 	}

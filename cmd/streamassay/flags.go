@@ -33,6 +33,9 @@ func noSuchCommand(parent *cobra.Command, word string) error {
 			names = append(names, c.Name())
 		}
 	}
+	if len(names) == 0 {
+		return usage("%s has no command %q", parent.CommandPath(), word)
+	}
 	return usage("no command %q%s", word, near.Miss(word, names))
 }
 
@@ -113,6 +116,16 @@ func checkEmptyFlags(cmd *cobra.Command) (err error) {
 		}
 	})
 	return err
+}
+
+// checkPaths returns what is wrong if one of several paths is empty.
+func checkPaths(paths []string) error {
+	for i, path := range paths {
+		if path == "" {
+			return usage("the name of file %d of %d is empty", i+1, len(paths))
+		}
+	}
+	return nil
 }
 
 // Names is a list of names, separated by commas or given in several flags.

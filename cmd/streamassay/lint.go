@@ -47,7 +47,7 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 			if len(args) == 0 {
 				return usage("lint what? name one or more files (.txtar, .http, .sse, .har) or folders, or - for standard input")
 			}
-			return nil
+			return checkPaths(args)
 		},
 		RunE: func(_ *cobra.Command, args []string) error { return l.run(sh, args) },
 	}

@@ -76,6 +76,9 @@ what FILE expects.`,
 			if err := m.checkFlags(cmd, paths, command); err != nil {
 				return err
 			}
+			if err := checkPaths(paths); err != nil {
+				return err
+			}
 			if m.playbook, err = playbookNamed(paths); err != nil {
 				return err
 			}

@@ -40,6 +40,9 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 			if err := plan.Check(); err != nil {
 				return usage("--only: %v", err)
 			}
+			if err := checkMutantsFile(to, check); err != nil {
+				return err
+			}
 			if isTerminal(sh.err) {
 				plan.Progress = func(_ mutant.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
 			}
@@ -63,6 +66,25 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write "+mutantsFile+" to")
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` where "+mutantsFile+" stands")
 	return cmd
+}
+
+// checkMutantsFile returns why the document cannot be written to a folder, or read from one.
+func checkMutantsFile(to, check string) error {
+	if to != "" {
+		d, err := newDestination(filepath.Join(to, mutantsFile))
+		if err == nil {
+			err = d.check()
+		}
+		if err != nil {
+			return usage("--write %s: %v", to, err)
+		}
+	}
+	if check != "" {
+		if _, err := os.Stat(filepath.Join(check, mutantsFile)); err != nil {
+			return usage("--check %s: %s: %v", check, mutantsFile, plainError(err))
+		}
+	}
+	return nil
 }
 
 // tellOutcome says what is not as it should be.

@@ -22,6 +22,9 @@ type output struct {
 // outputs reads FORMAT[=PATH] of each; name is what messages call such a thing.
 func outputs(name string, list []string) (all []output, err error) {
 	for _, text := range list {
+		if text == "" {
+			return nil, usage("%s is empty: it is FORMAT or FORMAT=PATH", name)
+		}
 		format, path, given := strings.Cut(text, "=")
 		text = name + " " + text
 		f, err := reports.Named(format)

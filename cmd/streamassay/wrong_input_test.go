@@ -1,0 +1,228 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// wrong is an invocation that is refused: words are the command line, separated by blanks, with
+// URL for a server that must not be asked anything and EMPTY for an empty word; says is what the
+// one line has to have, separated by bars.
+type wrong struct{ words, says string }
+
+// Those that a trial by a new user has brought up.
+var wrongTried = []wrong{
+	{"run EMPTY", `TARGET is empty|"reference"`},
+	{"run EMPTY --dialect agkit", "TARGET is empty"},
+	{"run ftp://127.0.0.1 --dialect agkit", "scheme ftp|not supported|http://"},
+	{"run URL/?x=1 --dialect agkit", "query"},
+	{"run URL/#part --dialect agkit", "fragment"},
+	{"run http://user:s3cr3t@127.0.0.1 --dialect agkit", "--header"},
+	{"run URL --dialect agkit --header Content-Length:5", "--header|Content-Length"},
+	{"run URL --dialect agkit --header host:x", "--header|host"},
+	{"run URL --dialect agkit --header Transfer-Encoding:chunked", "Transfer-Encoding"},
+	{"run URL --dialect agkit --header Connection:close", "Connection"},
+	{"run URL --dialect agkit --timeout 99999h", "--timeout|99999h"},
+	{"run http://127.0.0.1:99999 --dialect agkit", "99999|from 1 to 65535"},
+	{"run URL --dialect agkit --parallel x", "--parallel x|whole number"},
+	{"run URL --dialect agkit --seed -1", "--seed -1|from 0 on"},
+	{"run URL --dialect agkit --seed abc", "--seed abc|whole number"},
+	{"run URL --dialect agkit --max-event 16Mi", "--max-event 16Mi|64KiB"},
+	{"lint plain.sse --dialect agkit --max-event much", "--max-event much|64KiB"},
+	{"run URL --dialect agkit --strict=maybe", "--strict maybe|true or false"},
+	{"list dialects --json=5", "--json 5|true or false"},
+	{"run URL --dialect agkit --report json=- --report junit=-", "--report json=-|--report junit=-|same place"},
+	{"run URL --dialect agkit --report json=a --report junit=a", "same place"},
+	{"run URL --dialect agkit --report json=a --report junit=./a", "same place"},
+	{"mock --dialect agkit --expect-report folder -- true", "--expect-report folder|folder"},
+	{"run --config empty.yaml", "empty.yaml|is empty|targets:"},
+	{"run --config a.yaml --config b.yaml", "--config b.yaml|twice|a.yaml"},
+	{"run URL --dialect agkit,", "comma too many"},
+	{"proxy --dialect agkit --addr 127.0.0.1:0", `no command "proxy"`},
+	{"frobnicate --help", `no command "frobnicate"`},
+	{"run URL --dialect agkit --prompt text=", "--prompt|text|empty"},
+	{"run URL --dialect agkit --lacks text", "--lacks|text"},
+	{"run URL --dialect agkit --lacks all", "--lacks|all"},
+	{"run URL --dialect agkit --lacks nothing", "--lacks|nothing"},
+	{"run URL --dialect agkit --skip *", `nothing is left to judge|--skip "*"`},
+	{"run URL --dialect agkit --only run.*", `--only "run.*"|agkit`},
+	{"mutants --sample 0", "--sample 0|above 0"},
+	{"mutants --each 0", "--each 0|above 0"},
+	{"diff missing folder", "missing: no such file"},
+	{"diff folder missing", "missing: no such file"},
+	{"mock --dialect agkit --record nope", "--record|nope|http://"},
+	{"serve --ready-file folder", "--ready-file folder|it is a folder"},
+	{"serve --state sqlite:", "--state sqlite:|nothing after sqlite:"},
+	{"completion tcsh", "tcsh|bash, fish"},
+	{"help nope", `no command "nope"`},
+	{"run URL --dialect agkit --header A:b --header nocolon", "--header (number 2 of 2)|colon"},
+	{"mock --addr 0.0.0.0:0", "--addr 0.0.0.0:0|only loopback"},
+	{"mock --dialect agkit --save x", "--save|--record"},
+	{"mock --dialect agkit --header A:b", "--header|--record"},
+	{"mock --dialect agkit --record URL --fault abort", "--fault|--record"},
+}
+
+// Others of the kind, of every command.
+var wrongToo = []wrong{
+	{"--frobnicate", "--frobnicate"},
+	{"rum URL", "rum|did you mean run"},
+	{"run URL --dialct agkit", "--dialct|did you mean --dialect"},
+	{"run URL --dialect", "--dialect takes a value"},
+	{"run URL -z", "-z"},
+	{"run --config EMPTY", "--config is empty"},
+	{"run EMPTY --config a.yaml", "TARGET is empty"},
+	{"run reference --config a.yaml", "TARGET and --config"},
+	{"run --config folder", "--config folder|directory"},
+	{"run --config /dev/zero", "/dev/zero|bytes"},
+	{"run URL --dialect EMPTY", "--dialect|empty"},
+	{"run --dialect EMPTY", "--dialect|empty"},
+	{"run URL --dialect ,agkit", "comma too many"},
+	{"run URL --dialect agkit@", "agkit@"},
+	{"run URL --dialect agkit --report EMPTY", "--report is empty"},
+	{"run URL --dialect agkit --report json=folder", "it is a folder"},
+	{"run URL --dialect agkit --report html=plain.sse/r", "plain.sse is not a folder"},
+	{"run URL --dialect agkit --transcripts EMPTY", "--transcripts is empty"},
+	{"run URL --dialect agkit --transcripts plain.sse/x", "--transcripts|plain.sse"},
+	{"run URL --dialect agkit --transcripts a --transcripts b", "--transcripts b|twice"},
+	{"run URL --dialect agkit --transcripts /proc/x/y", "--transcripts|no file can be created"},
+	{"run URL --dialect agkit --ca EMPTY", "--ca is empty"},
+	{"run URL --dialect agkit --ca folder", "--ca folder|directory"},
+	{"run URL --dialect agkit --timeout 15", "--timeout|15s"},
+	{"run URL --dialect agkit --timeout EMPTY", "--timeout is empty"},
+	{"run URL --dialect agkit --parallel 5000", "--parallel 5000|1024"},
+	{"run URL --dialect agkit --repeat 0", "--repeat 0|from 1"},
+	{"run URL --dialect agkit --repeat 99999999999999999999", "--repeat|whole number"},
+	{"run URL --dialect agkit --sequences -1", "--sequences"},
+	{"run URL --dialect agkit --sequences 1e3", "--sequences 1e3|whole number"},
+	{"run URL --dialect runs --stream-limit 999999999", "--stream-limit"},
+	{"run URL --dialect agkit --header :x", "--header|colon"},
+	{"run URL --dialect agkit --header EMPTY", "--header|colon"},
+	{"run URL --dialect agkit --header a(b:s3cr3t", "--header|no name"},
+	{"run URL --dialect agkit --header A:b\x01", "control character"},
+	{"run URL --dialect agkit --prompt nothing", "--prompt nothing|SCENARIO=TEXT"},
+	{"run URL --dialect agkit --prompts EMPTY", "--prompts is empty"},
+	{"run URL --dialect agkit --only EMPTY", "--only"},
+	{"run URL --dialect agkit --skip *.* --skip nothing.here", `"nothing.here"`},
+	{"run URL --dialect agkit --claim EMPTY", "--claim|empty"},
+	{"run http:/127.0.0.1 --dialect agkit", "http:/127.0.0.1|scheme"},
+	{"run http://:80 --dialect agkit", "no host"},
+	{"run http://127.0.0.1:http --dialect agkit", "URL"},
+	{"run localhost:80 --dialect agkit", "localhost:80|http://"},
+	{"run user:s3cr3t@127.0.0.1:80 --dialect agkit", "http://"},
+	{"run file:///etc/passwd --dialect agkit", "scheme file"},
+	{"lint EMPTY --dialect agkit", "file 1 of 1 is empty"},
+	{"lint folder", "folder: no recordings"},
+	{"lint plain.sse --dialect agkit --report json=a --report json=a", "same place"},
+	{"lint plain.sse --dialect agkit --claim EMPTY", "--claim"},
+	{"lint plain.sse --dialect agkit,runs", "agkit,runs"},
+	{"lint plain.sse --dialect EMPTY", "--dialect is empty"},
+	{"lint plain.txt --dialect agkit", "plain.txt|.txtar"},
+	{"lint - - --dialect agkit", "twice"},
+	{"diff EMPTY reference --dialect agkit", "empty|base URL"},
+	{"diff reference", "two things"},
+	{"diff reference URL", "--dialect"},
+	{"diff reference folder --dialect agkit", "recording"},
+	{"diff reference ftp://127.0.0.1 --dialect agkit", "scheme ftp"},
+	{"diff reference URL --dialect agkit --parallel x", "--parallel x"},
+	{"diff reference URL --dialect agkit --json=yep", "--json yep"},
+	{"serve --dialect EMPTY", "--dialect|empty"},
+	{"serve --dialect agkit,", "comma"},
+	{"serve --addr EMPTY", "--addr is empty"},
+	{"serve --ready-file EMPTY", "--ready-file is empty"},
+	{"serve --files dir:", "nothing after dir:"},
+	{"serve --eventsource=x", "--eventsource x|true or false"},
+	{"mock --dialect agkit --", "COMMAND"},
+	{"mock --dialect agkit -- nosuchcommand", "nosuchcommand|not found"},
+	{"mock --check plain.yaml -- true", "--check|COMMAND"},
+	{"mock --dialect agkit --expect calls --expect calls", "twice"},
+	{"mock --dialect agkit --record URL --expect calls.yaml", "--expect|--record"},
+	{"mock --dialect agkit --record http://u:s3cr3t@127.0.0.1", "--record|--header"},
+	{"mock --dialect agkit --record URL --save plain.sse", "--save plain.sse"},
+	{"mock --dialect agkit --control EMPTY", "--control is empty"},
+	{"mock EMPTY --dialect agkit", "file 1 of 1 is empty"},
+	{"list", "list what"},
+	{"list checks scenarios", "list what"},
+	{"list checks --dialect agkit,", "comma"},
+	{"explain EMPTY", "no check"},
+	{"explain run.ends run.ends-once", "one id"},
+	{"spec EMPTY", "no dialect"},
+	{"spec agkit runs", "one dialect"},
+	{"convert", "convert what"},
+	{"convert plain.sse EMPTY", "file 2 of 2 is empty"},
+	{"convert missing.har", "missing.har: no such file"},
+	{"convert plain.sse --dialect agkit --out plain.sse", "--out plain.sse"},
+	{"convert plain.sse --dialect agkit,runs", "--dialect"},
+	{"convert plain.sse --to EMPTY", "--to is empty"},
+	{"docs --write EMPTY", "--write is empty"},
+	{"mutants --write missing", "--write missing|no folder missing"},
+	{"mutants --check missing", "--check missing|mutants.md"},
+	{"mutants --only EMPTY", "--only is empty"},
+	{"mutants --sample x", "--sample x|above 0"},
+	{"completion bash extra", "extra"},
+	{"help run lint", `run has no command "lint"`},
+}
+
+// Wrong input is one line that names the thing and what would be right, and exit code 2;
+// nothing is sent, and no file is touched.
+func TestWrongInput(t *testing.T) {
+	var asked atomic.Int32
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	t.Cleanup(srv.Close)
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"empty.yaml": "", "plain.sse": "data: {}\n\n", "plain.txt": "hello", "plain.yaml": greets, "calls.yaml": "calls: []\n", "folder/note": "x",
+		"a.yaml": "targets: [{url: 'http://127.0.0.1:1', dialects: [agkit]}]\n", "b.yaml": "targets: [{url: 'http://127.0.0.1:1', dialects: [agkit]}]\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := listing(t, dir)
+	t.Run("all", func(t *testing.T) {
+		for _, c := range slices.Concat(wrongTried, wrongToo) {
+			t.Run(c.words, func(t *testing.T) {
+				t.Parallel()
+				c.check(t, dir, srv.URL)
+			})
+		}
+	})
+	if n := asked.Load(); n > 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	if after := listing(t, dir); !slices.Equal(before, after) {
+		t.Errorf("there are %v, and there were %v", after, before)
+	}
+}
+
+func (c wrong) check(t *testing.T, dir, url string) {
+	args := strings.Fields(strings.ReplaceAll(c.words, "URL", url))
+	for i := range args {
+		if args[i] == "EMPTY" {
+			args[i] = ""
+		}
+	}
+	code, out, said := streamassay(t, dir, args...)
+	if code != exitUsage || out != "" || strings.Count(said, "\n") != 1 || !strings.HasPrefix(said, "streamassay: ") {
+		t.Errorf("exit %d, stdout %.200q, stderr %q: want exit 2 and one line", code, out, said)
+	}
+	for _, word := range strings.Split(c.says, "|") {
+		if !strings.Contains(said, word) {
+			t.Errorf("stderr is %q: want %q in it", said, word)
+		}
+	}
+	for _, word := range []string{"strconv", "s3cr3t", "unmarshal", "0x", "%!"} {
+		if strings.Contains(said, word) {
+			t.Errorf("stderr is %q: it must not have %q", said, word)
+		}
+	}
+}
