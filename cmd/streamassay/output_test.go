@@ -198,12 +198,15 @@ func TestReportsOfTargets(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "c.yaml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, out, said := streamassay(t, dir, "run", "--config", "c.yaml", "--report", "json=r.json", "--report", "markdown=/dev/null")
+	code, out, said := streamassay(t, dir, "run", "--config", "c.yaml", "--report", "json=r.json", "--report", "markdown=/dev/null", "--transcripts", "t")
 	if code != exitNothing {
 		t.Errorf("exit %d: %s%s", code, out, said)
 	}
-	if got := strings.Join(listing(t, dir), " "); got != "c.yaml own.json r-2.json r.json" {
+	if got := strings.Join(listing(t, dir), " "); got != "c.yaml own.json r-2.json r.json t t-3" {
 		t.Errorf("there are %s", got)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "t-3/agkit@0.0.10/text.txtar")); err != nil || !bytes.Contains(text, []byte(url)) {
+		t.Errorf("the third target's conversation is %.200q, %v", text, err)
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	if want := "COULD NOT TELL  3 targets: 2 passed, 1 not measured in full  (exit 3)"; lines[len(lines)-1] != want {

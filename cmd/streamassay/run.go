@@ -106,9 +106,20 @@ func plan(flags target, config string) ([]job, error) {
 		if err != nil {
 			return nil, t.source.at(err)
 		}
+		if slices.ContainsFunc(jobs, func(other job) bool { return j.overwrites(other) }) {
+			j.Transcripts = numbered(j.Transcripts, len(jobs))
+		}
 		jobs, reported = append(jobs, j), append(reported, j.outputs)
 	}
 	return jobs, placeOutputs(reported...)
+}
+
+// overwrites reports whether the transcripts of a job would take the place of those of another.
+func (j job) overwrites(other job) bool {
+	return j.Transcripts != "" && filepath.Clean(j.Transcripts) == filepath.Clean(other.Transcripts) &&
+		slices.ContainsFunc(j.suites, func(s suites.Target) bool {
+			return slices.ContainsFunc(other.suites, func(o suites.Target) bool { return o.Dialect == s.Dialect })
+		})
 }
 
 func planOne(t target) (j job, err error) {
@@ -372,10 +383,10 @@ func (j job) keep(parts []suites.Part) (file func(suites.Part) string, err error
 		}
 		path := file(p)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, usage("--transcripts %s: %v", j.Transcripts, plainError(err))
+			return nil, exitError{exitInternal, fmt.Sprintf("--transcripts %s: %v", j.Transcripts, plainError(err))}
 		}
 		if err := replaceFile(path, transcript.Format(t)); err != nil {
-			return nil, usage("--transcripts %s: %v", j.Transcripts, plainError(err))
+			return nil, exitError{exitInternal, fmt.Sprintf("--transcripts %s: %v", j.Transcripts, plainError(err))}
 		}
 	}
 	return file, nil
