@@ -15,16 +15,17 @@ const MostRaw = 4 << 10
 // mostPointer bounds a JSON Pointer, in bytes: its names are the target's.
 const mostPointer = 512
 
-// Entry is what one check concluded in one scenario.
+// Entry is what one check concluded in one scenario, whose conversation was t. base is
+// the URL that the paths of its requests are appended to, "" where it is not known.
 //
 // A result may be bad without any finding: a promise that was not kept. That
 // promise is then the one thing that was judged, so that 0 judgements always mean
 // that nothing can be concluded.
-func Entry(scenario string, r spec.Result) Check {
+func Entry(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
 		ID: r.Duty.Check.ID, Title: r.Duty.Check.Title(), Level: r.Duty.Level(), Scenario: scenario,
 		Verdict: r.Verdict, Judged: r.Judged, Note: text([]byte(r.Note), MostRaw), Dropped: r.Dropped,
-		Findings: []Finding{}, Requirements: []string{},
+		Findings: []Finding{}, Requirements: []string{}, Requests: len(t.Exchanges),
 	}
 	if c.Judged == 0 && (c.Verdict == spec.Warned || c.Verdict == spec.Failed) {
 		c.Judged = 1
@@ -33,7 +34,11 @@ func Entry(scenario string, r spec.Result) Check {
 		c.Requirements = append(c.Requirements, law.ID)
 	}
 	for _, f := range r.Findings {
-		c.Findings = append(c.Findings, finding(f, r.Duty.Law(f)))
+		found := finding(f, r.Duty.Law(f))
+		if f.Event.Exchange < len(t.Exchanges) {
+			found.show(base, f.Event, t.Exchanges[f.Event.Exchange])
+		}
+		c.Findings = append(c.Findings, found)
 	}
 	return c
 }
@@ -109,7 +114,7 @@ func Requirements(catalogue []spec.Requirement, results []spec.Result) []Require
 	for _, law := range catalogue {
 		r := Requirement{
 			ID: law.ID, Level: law.Level, Verdict: worst[law.ID], Quote: law.Quote, English: law.English, Source: law.Source,
-			Checks: append([]string{}, law.Checks...), Excluded: law.Excluded,
+			Checks: append([]string{}, law.Checks...), Excluded: law.Excluded, Convention: law.Convention(),
 		}
 		if law.Excluded != nil {
 			r.Verdict = spec.Silent

@@ -1,7 +1,7 @@
 package reports
 
 import (
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/streamassay/streamassay/spec"
@@ -28,8 +28,12 @@ func sample() *Report {
 func bad() Dialect {
 	return Dialect{
 		Dialect: "talk@2",
+		Causes: []Cause{{
+			Kind: "not-scripted", Message: "the target does not follow the test prompts: asked \"x\", it said \"\x1b[2J\"", Advice: "say --lacks scripted",
+			Scenario: "text", Exchange: nth(0), Operation: "POST /runs", Request: "POST http://127.0.0.1:4010/api/v1/agent/runs\n\n{}", Consequences: 1,
+		}},
 		Requirements: []Requirement{
-			{ID: "talk.frames.json", Level: spec.Must, Verdict: spec.Failed, Quote: "每个事件都必须是一个完整的 JSON 对象，客户端逐条解析，不会等待后续的数据。", Source: "doc.txt:12-14", Checks: []string{"wire.frames-are-json"}},
+			{ID: "talk.frames.json", Level: spec.Must, Verdict: spec.Failed, Quote: "每个事件都必须是一个完整的 JSON 对象，客户端逐条解析，不会等待后续的数据。", English: "Every event has to be a complete JSON object; clients parse one by one and wait for no more.", Source: "doc.txt:12-14", Checks: []string{"wire.frames-are-json"}},
 			{ID: "talk.run.closes", Level: spec.Must, Verdict: spec.Failed, Quote: "The stream ends when the run has ended.", Source: "doc.txt:20", Checks: []string{"run.closes"}},
 			{ID: "talk.seq", Level: spec.Should, Verdict: spec.Warned, Quote: "numbers *should* rise by `1`", Source: "doc.txt:31; observed: server 1.1", Checks: []string{"sequence.rises"}},
 			{ID: "talk.names", Level: spec.May, Verdict: spec.Passed, Quote: "may have a name", Source: "doc.txt:40", Checks: []string{"names"}},
@@ -48,12 +52,22 @@ func bad() Dialect {
 				Requirements: []string{"talk.frames.json"}, Curl: "curl -sN -i --data-binary '{\"text\":\"世界\"}' 'http://127.0.0.1:4010/api/v1/agent/runs'", Transcript: "out/talk@2/text.txtar",
 			},
 			{ID: "wire.frames-are-json", Title: "every frame's data is one JSON object", Level: spec.Must, Scenario: "many", Verdict: spec.Failed, Judged: 1, Findings: []Finding{{Message: "the same again"}}, Requirements: []string{"talk.frames.json"}},
-			{ID: "run.closes", Title: "a stream ends after its run", Level: spec.Must, Scenario: "text", Verdict: spec.Failed, Judged: 1, Note: "the target never gave this check anything to judge in text, which it claims", Requirements: []string{"talk.run.closes"}},
+			{
+				ID: "answer.comes", Title: "a request is answered", Level: spec.Must, Scenario: "many", Verdict: spec.Failed, Judged: 1, Requests: 2,
+				Findings: []Finding{{
+					Message: "the answer is 500; it has to be 200", Operation: "POST /runs", Exchange: 1, Raw: "{\"text\":1}",
+					Request: "POST http://127.0.0.1:4010/api/v1/agent/runs\n\n{\"text\":1}", Response: "HTTP/1.1 500 Internal Server Error\nContent-Type: text/html\n\n</pre><script>alert(2)</script>",
+				}},
+				Requirements: []string{"talk.run.closes"}, Curl: "curl -sN -i 'http://127.0.0.1:4010/api/v1/agent/runs'", Rerun: "streamassay run http://127.0.0.1:4010 --dialect talk@2 --only many --seed 42",
+			},
+			{ID: "stream.ends", Title: "a stream ends", Level: spec.Must, Scenario: "many", Verdict: spec.Failed, Judged: 1, Findings: []Finding{{Message: "it was cut", Exchange: 1}}, Requirements: []string{"talk.run.closes"}},
+			{ID: "run.closes", Title: "a stream ends after its run", Level: spec.Must, Scenario: "text", Verdict: spec.Failed, Judged: 1, Note: "you claimed idle, but nothing that this rule is about came in scenario text: asked \"x\", the answer had no text", Requirements: []string{"talk.run.closes"}},
 			{ID: "sequence.rises", Title: "sequence numbers rise by one", Level: spec.Should, Scenario: "text", Verdict: spec.Warned, Judged: 9, Dropped: 7, Requirements: []string{"talk.seq"}, Findings: jumps(5)},
 			{ID: "names", Title: "names are names", Level: spec.May, Scenario: "text", Verdict: spec.Passed, Judged: 2, Requirements: []string{"talk.names"}},
 			{ID: "resume.suffix", Title: "what is resumed is the rest", Level: spec.Must, Scenario: "resume", Verdict: spec.Error, Note: "could not tell: connection refused", Requirements: []string{"talk.resume"}},
 			{ID: "tool.nests", Title: "tool calls nest", Level: spec.Must, Scenario: "tool", Verdict: spec.Skipped, Note: "the target lacks tool", Requirements: []string{"talk.tool"}},
 			{ID: "wire.keeps-alive", Title: "silence is broken by comments", Level: spec.Should, Scenario: "idle", Verdict: spec.Silent, Requirements: []string{"talk.idle"}},
+			{ID: "wire.flushes", Title: "deltas come when they are made", Level: spec.Should, Scenario: "slow", Verdict: spec.Warned, Judged: 1, Note: "it follows from the cause", Cause: nth(0), Requirements: []string{"talk.idle"}},
 		},
 	}
 }
@@ -69,7 +83,7 @@ func good() Dialect {
 func jumps(n int) (all []Finding) {
 	for i := range n {
 		all = append(all, Finding{
-			Message: "the number jumps" + strings.Repeat("!", i), Requirement: "talk.seq",
+			Message: fmt.Sprintf("the number jumps to %d", i), Requirement: "talk.seq",
 			Event: nth(i), Line: 3 * i, Offset: 10 * i, Raw: "data: {\"n\":7}\n\n",
 		})
 	}

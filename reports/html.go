@@ -4,7 +4,9 @@ import (
 	_ "embed"
 	"html/template"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -29,18 +31,23 @@ func WriteHTML(w io.Writer, r *Report) error {
 		"groups":     Dialect.onPage,
 		"worst":      Dialect.worst,
 		"broken":     func(d Dialect, g group) []Requirement { return d.broken(g.Check) },
-		"tally": func(d Dialect) string {
-			var t tally
-			t.count(d)
-			return t.String()
-		},
-		"place":   Finding.place,
-		"first":   func(f []Finding) []Finding { return f[:min(len(f), mostOnPage)] },
-		"further": func(c Check) int { return max(0, len(c.Findings)-mostOnPage) + c.Dropped },
-		"flips":   Check.flips,
-		"raw":     func(s string) []string { return rawLines(s, MostRaw, 60) },
-		"visible": visible,
-		"target":  func() string { return visible(clip(r.Target, 200)) },
+		"tally":      Dialect.summary,
+		"place":      Finding.place,
+		"further":    func(f fault) int { return max(0, len(f.Findings)-mostOnPage) },
+		"rest":       func(f fault) []Finding { return f.Findings[1:min(len(f.Findings), mostOnPage)] },
+		"faults":     Check.faults,
+		"headline":   Check.headline,
+		"again":      func(c Check) string { return c.again(mostCommand) },
+		"statement":  func(r Requirement) string { return r.statement(4000) },
+		"follows":    func(c Cause) string { return c.follows(true) },
+		"about":      func(f Finding) bool { return f.Event != nil || f.Request+f.Response == "" },
+		"slug":       slug,
+		"judged":     Dialect.accounted,
+		"number":     func(v spec.Verdict) int { return r.onPageOf(v) },
+		"flips":      Check.flips,
+		"raw":        func(s string) []string { return rawLines(s, MostRaw, 60) },
+		"visible":    visible,
+		"target":     func() string { return visible(clip(r.Target, 200)) },
 	}).Parse(page)
 	if err != nil {
 		return err
@@ -52,9 +59,51 @@ func WriteHTML(w io.Writer, r *Report) error {
 var worstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Silent, spec.Skipped, spec.Passed}
 
 // onPage are all checks of a dialect, the worst first.
-func (d Dialect) onPage() (all []group) {
-	for _, v := range worstFirst {
-		all = append(all, d.groups(v)...)
+func (d Dialect) onPage() []group {
+	all := d.bad(false)
+	for _, v := range worstFirst[2:] {
+		all = append(all, d.groups(v, false)...)
 	}
 	return all
+}
+
+// onPageOf is how many checks stand on the page with a verdict.
+func (r *Report) onPageOf(v spec.Verdict) (n int) {
+	for _, d := range r.Dialects {
+		for _, g := range d.onPage() {
+			if g.Verdict == v {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// slug is a name as an address within the page can hold it.
+func slug(parts ...string) string {
+	return strings.Map(func(r rune) rune {
+		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.@", r) {
+			return '-'
+		}
+		return r
+	}, strings.Join(parts, "-"))
+}
+
+// An account is what a page says was judged, and what was not, by requirement.
+type account struct{ Judged, Silent, Skipped, Excluded int }
+
+func (d Dialect) accounted() (a account) {
+	for _, r := range d.Requirements {
+		switch {
+		case r.Excluded != nil:
+			a.Excluded++
+		case r.Verdict == spec.Silent || r.Verdict == spec.Error:
+			a.Silent++
+		case r.Verdict == spec.Skipped:
+			a.Skipped++
+		default:
+			a.Judged++
+		}
+	}
+	return a
 }

@@ -24,7 +24,7 @@ func (r *Report) complete() *Report {
 	all.Dialects = list(r.Dialects)
 	for i := range all.Dialects {
 		d := &all.Dialects[i]
-		d.Requirements, d.Checks = list(d.Requirements), list(d.Checks)
+		d.Causes, d.Requirements, d.Checks = list(d.Causes), list(d.Requirements), list(d.Checks)
 		for k := range d.Requirements {
 			d.Requirements[k].Checks = list(d.Requirements[k].Checks)
 		}

@@ -16,6 +16,7 @@ const promised = `{"tool":"streamassay","version":"…","started":"2026-01-31T12
  "target":"http://127.0.0.1:4010/api/v1/agent","verdict":"failed","exit":1,
  "counts":{"passed":0,"failed":0,"warned":0,"silent":0,"skipped":0,"error":0},
  "dialects":[{"dialect":"runs@2026-04",
+   "causes":[{"kind":"…","message":"…","advice":"…","scenario":"…","exchange":0,"operation":"…","request":"…","consequences":1}],
    "requirements":[{"id":"…","level":"MUST","verdict":"failed","quote":"…","source":"…:12-14","checks":["…"]}],
    "checks":[{"id":"…","title":"…","level":"MUST","scenario":"…","verdict":"failed","judged":7,
       "findings":[{"message":"…","exchange":0,"event":3,"line":9,"offset":211,"raw":"…","pointer":"/delta"}],
@@ -23,7 +24,8 @@ const promised = `{"tool":"streamassay","version":"…","started":"2026-01-31T12
 
 // What may be there besides, and what may be missing.
 var (
-	besides = []string{"seed", "salt", "note", "dropped", "requirement", "excluded", "kind", "reason"}
+	besides = []string{"seed", "salt", "note", "dropped", "requirement", "excluded", "kind", "reason", "english", "convention",
+		"cause", "advice", "rerun", "requests", "operation", "request", "response", "fatal"}
 	absent  = []string{"event"} // where a finding is not about a frame
 )
 
@@ -112,7 +114,7 @@ func TestJSONValues(t *testing.T) {
 	if got.Tool != "streamassay" || got.Started != "2026-01-31T12:00:00Z" || got.Verdict != "error" || got.Exit != 1 || got.Duration != 3140 {
 		t.Errorf("%+v", got)
 	}
-	if fmt.Sprint(got.Counts) != "map[error:1 failed:3 passed:2 silent:1 skipped:1 warned:1]" {
+	if fmt.Sprint(got.Counts) != "map[error:1 failed:5 passed:2 silent:1 skipped:1 warned:2]" {
 		t.Errorf("counts %v", got.Counts)
 	}
 	d := got.Dialects[0]
@@ -123,7 +125,7 @@ func TestJSONValues(t *testing.T) {
 	if want := strings.ReplaceAll(hostile, "\xff\xfe", "\ufffd\ufffd"); first.Raw != want || first.Event == nil || *first.Event != 3 {
 		t.Errorf("raw %q, want %q", first.Raw, want)
 	}
-	if d.Checks[1].Findings[0].Event != nil || d.Checks[2].Note == "" || d.Checks[0].Judged != 7 {
+	if d.Checks[1].Findings[0].Event != nil || d.Checks[4].Note == "" || d.Checks[0].Judged != 7 {
 		t.Errorf("checks %+v", d.Checks)
 	}
 }

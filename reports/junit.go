@@ -45,16 +45,37 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// WriteJUnit writes the report as JUnit XML: a test suite for each dialect, a test
-// case for each check and scenario. A failure is the target's, an error is not; a
-// broken SHOULD is in the output of a test that passed. The encoder replaces what
-// XML cannot hold.
+// mostInCase bounds the findings that one test case tells.
+const mostInCase = 20
+
+// WriteJUnit writes the report as JUnit XML: a test suite for each dialect, in it a test
+// case for each cause, then one for each check and scenario that was judged, and one for
+// each scenario that names the checks which were not. What follows from a cause is
+// counted there. A failure is the target's, an error is not; a broken SHOULD is in the
+// output of a test that passed. The encoder replaces what XML cannot hold.
 func WriteJUnit(w io.Writer, r *Report) error {
 	all := junitSuites{Name: words(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {
 		s := junitSuite{Name: visible(d.Dialect), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+		for i := range d.Causes {
+			s.addCause(d, i, r.Strict)
+		}
+		silent := map[string][]string{}
+		var scenarios []string
 		for _, c := range d.Checks {
-			s.add(d, c, r.Strict)
+			switch {
+			case c.Cause != nil:
+			case c.Verdict == spec.Silent && c.Flaky == nil:
+				if silent[c.Scenario] == nil {
+					scenarios = append(scenarios, c.Scenario)
+				}
+				silent[c.Scenario] = append(silent[c.Scenario], c.ID)
+			default:
+				s.add(d, c, r.Strict)
+			}
+		}
+		for _, name := range scenarios {
+			s.addSilent(d, name, silent[name])
 		}
 		all.Tests, all.Failures, all.Errors, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors, all.Skipped+s.Skipped
 		all.Suites = append(all.Suites, s)
@@ -95,6 +116,64 @@ func (s *junitSuite) add(d Dialect, c Check, strict bool) {
 	s.Cases = append(s.Cases, test)
 }
 
+// addCause is a test that fails as what follows from the cause does.
+func (s *junitSuite) addCause(d Dialect, i int, strict bool) {
+	c := d.Causes[i]
+	said := &junitMessage{Type: visible(c.Kind), Message: words(c.Message), Text: "\n" + c.details()}
+	test := junitCase{Class: visible(d.Dialect + ".cause"), Name: words("cause: " + c.Kind)}
+	s.Tests++
+	switch verdict := d.worstOf(i); {
+	case verdict == spec.Error:
+		s.Errors++
+		test.Error = said
+	case verdict == spec.Failed || verdict == spec.Warned && strict:
+		s.Failures++
+		test.Failure = said
+	default:
+		test.Out = said.Message + said.Text
+	}
+	s.Cases = append(s.Cases, test)
+}
+
+// worstOf is the worst verdict that follows from a cause.
+func (d Dialect) worstOf(cause int) (v spec.Verdict) {
+	for _, c := range d.Checks {
+		if c.Cause != nil && *c.Cause == cause {
+			v = max(v, c.Verdict)
+		}
+	}
+	return v
+}
+
+// details is everything there is to know of a cause, in lines.
+func (c Cause) details() string {
+	var b strings.Builder
+	if c.Advice != "" {
+		fmt.Fprintf(&b, "%s\n", words(c.Advice))
+	}
+	for _, part := range []struct{ label, text string }{{"sent", c.Request}, {"answered", c.Response}} {
+		for _, l := range rawLines(part.text, MostRaw, 20) {
+			fmt.Fprintf(&b, "  %s | %s\n", part.label, l)
+		}
+	}
+	if follows := c.follows(true); follows != "" {
+		fmt.Fprintf(&b, "%s\n", follows)
+	}
+	if n := len([]rune(c.Curl)); n > 0 && n <= mostCommand {
+		fmt.Fprintf(&b, "reproduce: %s\n", visible(c.Curl))
+	}
+	return b.String()
+}
+
+// addSilent is a test that was left out: it stands for all checks of a scenario that
+// nothing exercised.
+func (s *junitSuite) addSilent(d Dialect, scenario string, ids []string) {
+	s.Tests++
+	s.Skipped++
+	message := fmt.Sprintf("silent: nothing in this scenario exercised %s: %s", several(len(ids), "check"), strings.Join(ids, ", "))
+	s.Cases = append(s.Cases, junitCase{Class: visible(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: words(message)}})
+}
+
 // addHarness is a test that is no fault of the target.
 func (all *junitSuites) addHarness(r *Report) {
 	if len(r.Harness) == 0 {
@@ -109,6 +188,22 @@ func (all *junitSuites) addHarness(r *Report) {
 	all.Tests, all.Errors, all.Suites = all.Tests+1, all.Errors+1, append(all.Suites, s)
 }
 
+// evidence writes what was sent and answered, and the bytes of the event.
+func (f Finding) evidence(b *strings.Builder) {
+	parts := []struct{ label, text string }{{"sent", f.Request}, {"answered", f.Response}, {"event", f.Raw}}
+	if f.Request+f.Response == "" {
+		parts = parts[2:]
+		parts[0].label = ""
+	} else if f.Event == nil {
+		parts = parts[:2]
+	}
+	for _, part := range parts {
+		for _, l := range rawLines(part.text, MostRaw, 40) {
+			fmt.Fprintf(b, "  %s\n", strings.TrimSpace(part.label+" | "+l))
+		}
+	}
+}
+
 // details is everything there is to know of an entry, in lines.
 func (c Check) details(d Dialect) string {
 	var b strings.Builder
@@ -118,20 +213,25 @@ func (c Check) details(d Dialect) string {
 	if c.Flaky != nil {
 		fmt.Fprintf(&b, "flaky: %s\n", words(c.flips()))
 	}
-	for _, f := range c.shown() {
-		fmt.Fprintf(&b, "%s\n  %s\n", words(f.Message), visible(f.place()))
-		for _, l := range rawLines(f.Raw, MostRaw, 40) {
-			fmt.Fprintf(&b, "  | %s\n", l)
+	for i, f := range c.Findings {
+		if i == mostInCase {
+			fmt.Fprintf(&b, "… and %d more\n", len(c.Findings)-i)
+			break
 		}
+		fmt.Fprintf(&b, "%s\n  %s\n", words(f.Message), visible(f.place()))
+		f.evidence(&b)
 	}
-	if n := c.more(); n > 0 {
-		fmt.Fprintf(&b, "… and %d more\n", n)
+	if c.Dropped > 0 {
+		fmt.Fprintf(&b, "… and %d more that were not kept\n", c.Dropped)
 	}
 	for _, law := range d.broken(c) {
-		fmt.Fprintf(&b, "%s %s: “%s” (%s)\n", law.Level, words(law.ID), words(law.Quote), words(law.Source))
+		fmt.Fprintf(&b, "%s %s: %s (%s)\n", law.Level, words(law.ID), words(law.statement(4000)), words(law.Source))
+		if law.English != "" {
+			fmt.Fprintf(&b, "  in English: %s\n", words(law.English))
+		}
 	}
-	if c.Curl != "" {
-		fmt.Fprintf(&b, "reproduce: %s\n", visible(c.Curl))
+	if again := c.again(mostCommand); again != "" {
+		fmt.Fprintf(&b, "reproduce: %s\n", visible(again))
 	}
 	if c.Transcript != "" {
 		fmt.Fprintf(&b, "recorded: %s\n", visible(c.Transcript))

@@ -57,12 +57,19 @@ func view(t *testing.T, r *Report) (v viewed) {
 
 func TestJUnit(t *testing.T) {
 	v := view(t, sample())
-	if v.Tests != 9 || v.Failures != 3 || v.Errors != 1 || v.Skipped != 2 || len(v.Suites) != 2 {
+	if v.Tests != 12 || v.Failures != 5 || v.Errors != 1 || v.Skipped != 2 || len(v.Suites) != 2 {
 		t.Fatalf("%+v", v)
 	}
 	s := v.Suites[0]
-	if s.Name != "talk@2" || s.Tests != 8 || s.Failures != 3 || s.Errors != 1 || s.Skipped != 2 || len(s.Cases) != 8 {
+	if s.Name != "talk@2" || s.Tests != 11 || s.Failures != 5 || s.Errors != 1 || s.Skipped != 2 || len(s.Cases) != 11 {
 		t.Errorf("%+v", s)
+	}
+	if c := s.Cases[0]; c.Class != "talk@2.cause" || c.Failure != nil || !strings.Contains(c.Out, "does not follow the test prompts") || !strings.Contains(c.Out, "say --lacks scripted") {
+		t.Errorf("the cause does not come first: %+v", c)
+	}
+	s.Cases = s.Cases[1:]
+	if a := s.Cases[2].Failure; a == nil || !strings.Contains(a.Text, "sent | POST http://127.0.0.1:4010/api/v1/agent/runs") || !strings.Contains(a.Text, "answered | HTTP/1.1 500") {
+		t.Errorf("what was sent and answered: %+v", a)
 	}
 	broken := s.Cases[0]
 	if broken.Class != "talk@2.text" || broken.Name != "wire.frames-are-json: every frame's data is one JSON object" || broken.Failure == nil || broken.Error != nil || broken.Skipped != nil {
@@ -77,19 +84,19 @@ func TestJUnit(t *testing.T) {
 			t.Errorf("the failure does not say %s:\n%s", part, broken.Failure.Text)
 		}
 	}
-	if n := s.Cases[2].Failure; n == nil || !strings.Contains(n.Message, "which it claims") {
+	if n := s.Cases[4].Failure; n == nil || !strings.Contains(n.Message, "you claimed idle") {
 		t.Errorf("a promise that was not kept: %+v", n)
 	}
-	if w := s.Cases[3]; w.Failure != nil || w.Error != nil || w.Skipped != nil || !strings.Contains(w.Out, "warned: the number jumps") || !strings.Contains(w.Out, "and 9 more") {
+	if w := s.Cases[5]; w.Failure != nil || w.Error != nil || w.Skipped != nil || !strings.Contains(w.Out, "warned: the number jumps") || !strings.Contains(w.Out, "and 7 more that were not kept") {
 		t.Errorf("a warning: %+v", w)
 	}
-	if p := s.Cases[4]; p.Failure != nil || p.Error != nil || p.Skipped != nil || p.Out != "" {
+	if p := s.Cases[6]; p.Failure != nil || p.Error != nil || p.Skipped != nil || p.Out != "" {
 		t.Errorf("a pass: %+v", p)
 	}
-	if e := s.Cases[5]; e.Error == nil || e.Failure != nil || e.Error.Message != "could not tell: connection refused" {
+	if e := s.Cases[7]; e.Error == nil || e.Failure != nil || e.Error.Message != "could not tell: connection refused" {
 		t.Errorf("an error: %+v", e)
 	}
-	for i, want := range map[int]string{6: "skipped: the target lacks tool", 7: "silent: nothing in this scenario exercised it"} {
+	for i, want := range map[int]string{8: "skipped: the target lacks tool", 9: "silent: nothing in this scenario exercised 1 check: wire.keeps-alive"} {
 		if c := s.Cases[i]; c.Skipped == nil || c.Skipped.Message != want || c.Failure != nil {
 			t.Errorf("%+v, want %s", c, want)
 		}

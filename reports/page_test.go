@@ -41,7 +41,7 @@ func TestHTML(t *testing.T) {
 	if names["script"]+names["link"]+names["img"]+names["iframe"]+names["object"] != 0 {
 		t.Errorf("it needs more than itself, or runs what the target sent: %v", names)
 	}
-	if names["section"] != 2 || names["input"] != 6 || names["pre"] != 7 {
+	if names["section"] != 3 || names["main"] != 1 || names["input"] != 6 || names["pre"] != 11 {
 		t.Errorf("elements %v", names)
 	}
 	for _, a := range attrs {
@@ -54,7 +54,8 @@ func TestHTML(t *testing.T) {
 	}
 	for _, part := range []string{
 		"FAILED</span> http://127.0.0.1:4010/api/v1/agent", "prefers-color-scheme: dark", "default-src 'none'", "每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
-		"exchange 0, event 3, line 9, byte 211, at /delta", "&lt;script&gt;alert(1)", `\x1b]0;owned`, "which it claims", "… and 7 more", "Scenario text, many",
+		"exchange 0, event 3, line 9, byte 211, at /delta", "&lt;script&gt;alert(1)", `\x1b]0;owned`, "you claimed idle", "… and 7 more", "Scenario text, many", "does not follow the test prompts",
+		"in English: Every event", "So also <code>stream.ends</code>", `id="talk@2-sequence.rises-warned"`, "failed 3</label>", "4 more like this",
 		"streamassay explain wire.frames-are-json", "no check judges it (client)", "could not tell: connection refused",
 	} {
 		if !strings.Contains(page, part) {
@@ -74,7 +75,7 @@ func TestHTMLFilter(t *testing.T) {
 		if bad := v >= spec.Warned; (checked[1] != "") != bad {
 			t.Errorf("%s is shown at first: %v", v, !bad)
 		}
-		if !strings.Contains(page, fmt.Sprintf("#show-%s:checked ~ main .item.is-%s { display: block; }", v, v)) {
+		if !strings.Contains(page, fmt.Sprintf("#show-%s:checked ~ .all .item.is-%s { display: block; }", v, v)) {
 			t.Errorf("the box for %s does nothing", v)
 		}
 		if !strings.Contains(page, fmt.Sprintf(`class="check item is-%s"`, v)) {
@@ -89,11 +90,11 @@ func TestMarkdownHoldsForeignText(t *testing.T) {
 	evil := "``` <img src=x> [a](http://evil) | @everyone `x` ~~~"
 	r := &Report{Target: evil, Dialects: []Dialect{{
 		Dialect:      "d",
-		Requirements: []Requirement{{ID: "law", Level: spec.Must, Quote: "a <b> *c* | `d`", Source: "e_f"}},
+		Requirements: []Requirement{{ID: "law", Level: spec.Must, Quote: "a <b> *c* | `d`", Source: "e_f.txt:1"}},
 		Checks:       []Check{{ID: "c", Title: "<t>", Verdict: spec.Failed, Scenario: "s|", Note: evil, Findings: []Finding{{Message: evil, Raw: "data: " + evil + "\n````\nx", Requirement: "law"}}}},
 	}}}
 	out := formatted(t, "markdown", r)
-	for _, part := range []string{"\n\n```` " + evil + " ````  \n", "- ```` " + evil + " ````", "\n  `````text\n  data: " + evil + "\n  ````\n  x\n  `````\n", `“a \<b\> \*c\* \| ` + "\\`d\\`" + `” (e\_f)`, `Scenario s\|`, `\<t\>`} {
+	for _, part := range []string{"\n\n```` " + evil + " ````  \n", "- ```` " + evil + " ````", "\n  `````text\n  data: " + evil + "\n  ````\n  x\n  `````\n", `“a \<b\> \*c\* \| ` + "\\`d\\`" + `” (e\_f.txt:1)`, `Scenario s\|`, `\<t\>`} {
 		if !strings.Contains(out, part) {
 			t.Errorf("it does not hold %q:\n%s", part, out)
 		}
@@ -103,8 +104,8 @@ func TestMarkdownHoldsForeignText(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	out := formatted(t, "markdown", sample())
 	for _, part := range []string{
-		"## streamassay: FAILED\n", "| talk@2 | error | 2 | 1 | 1 | 1 | 1 | 1 |\n", "### failed `wire.frames-are-json` (talk@2)", "每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
-		"exchange 0, event 3, line 9, byte 211, at /delta", "### failed `run.closes`", "which it claims", "### warned `sequence.rises`", "- … and 9 more", "`connection refused`",
+		"## streamassay: FAILED\n", "| talk@2 | error | 2 | 1 | 1 | 1 | 1 | 1 |  |\n", "**note** (talk@2): `the target does not follow the test prompts", "sent:", "answered:", "### failed `wire.frames-are-json` (talk@2)", "每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
+		"exchange 0, event 3, line 9, byte 211, at /delta", "### failed `run.closes`", "you claimed idle", "### warned `sequence.rises`", "- … and 7 more", "  … and 4 more like this", "`connection refused`",
 		"```sh\ncurl -sN -i ", "`streamassay explain wire.frames-are-json`",
 	} {
 		if !strings.Contains(out, part) {
@@ -120,12 +121,12 @@ func TestMarkdownIsBounded(t *testing.T) {
 	for i := range 400 {
 		c := Check{ID: fmt.Sprint("c", i), Verdict: spec.Failed, Curl: long, Note: long, Scenario: "s"}
 		for range 100 {
-			c.Findings = append(c.Findings, Finding{Message: long, Raw: strings.Repeat("世\n", 2000), Requirement: "law"})
+			c.Findings = append(c.Findings, Finding{Message: long, Line: i, Raw: strings.Repeat("世\n", 2000), Requirement: "law"})
 		}
 		d.Checks = append(d.Checks, c)
 	}
 	out := formatted(t, "markdown", &Report{Dialects: []Dialect{d}})
-	if len(out) > 1<<20 || !strings.Contains(out, "… and 375 more checks") {
+	if len(out) > 1<<17 || !strings.Contains(out, "… and 390 more checks") {
 		t.Errorf("%d bytes", len(out))
 	}
 }

@@ -12,6 +12,7 @@ import (
 var ours = map[reflect.Type][]string{
 	reflect.TypeFor[Report]():      {"Tool", "Version"},
 	reflect.TypeFor[Dialect]():     {"Dialect"},
+	reflect.TypeFor[Cause]():       {"Kind", "Scenario"},
 	reflect.TypeFor[Requirement](): {"Dialect", "ID", "Quote", "English", "Source", "Checks", "Excluded"},
 	reflect.TypeFor[Check]():       {"ID", "Title", "Scenario", "Requirements"},
 	reflect.TypeFor[Finding]():     {"Requirement"},

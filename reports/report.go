@@ -40,22 +40,39 @@ type Counts struct {
 // A Dialect is what came of one dialect.
 type Dialect struct {
 	Dialect      string        `json:"dialect"`
+	Causes       []Cause       `json:"causes"`
 	Requirements []Requirement `json:"requirements"`
 	Checks       []Check       `json:"checks"`
 }
 
+// A Cause is one thing that kept the target from being judged, wholly or in part.
+type Cause struct {
+	Kind         string `json:"kind"`
+	Message      string `json:"message"`             // what was seen
+	Advice       string `json:"advice,omitempty"`    // what to do about it
+	Fatal        bool   `json:"fatal,omitempty"`     // next to nothing else could be judged
+	Scenario     string `json:"scenario"`            // where it was seen first
+	Exchange     *int   `json:"exchange,omitempty"`  // of that conversation, from 0; none: nothing was exchanged
+	Operation    string `json:"operation,omitempty"` // as of a [Finding], and so on
+	Request      string `json:"request,omitempty"`
+	Response     string `json:"response,omitempty"`
+	Curl         string `json:"curl,omitempty"`
+	Consequences int    `json:"consequences"` // checks that came out as they did because of it alone
+}
+
 // A Requirement is one obligation and the verdict on it.
 type Requirement struct {
-	Dialect  string          `json:"dialect,omitempty"` // where requirements of several are listed
-	ID       string          `json:"id"`
-	Level    spec.Level      `json:"level"`
-	Verdict  spec.Verdict    `json:"verdict"`
-	Quote    string          `json:"quote"`
-	English  string          `json:"english,omitempty"` // a rendering of Quote where that is not English
-	Source   string          `json:"source"`
-	Checks   []string        `json:"checks"`
-	Excluded *spec.Exclusion `json:"excluded,omitempty"`
-	Flaky    *Counts         `json:"flaky,omitempty"` // how many rounds came out how, where not all alike
+	Dialect    string          `json:"dialect,omitempty"` // where requirements of several are listed
+	ID         string          `json:"id"`
+	Level      spec.Level      `json:"level"`
+	Verdict    spec.Verdict    `json:"verdict"`
+	Quote      string          `json:"quote"`
+	English    string          `json:"english,omitempty"` // a rendering of Quote where that is not English
+	Source     string          `json:"source"`
+	Checks     []string        `json:"checks"`
+	Excluded   *spec.Exclusion `json:"excluded,omitempty"`
+	Convention bool            `json:"convention,omitempty"` // of the test prompts, not of the protocol
+	Flaky      *Counts         `json:"flaky,omitempty"`      // how many rounds came out how, where not all alike
 }
 
 // A Check is what one check concluded in one scenario.
@@ -70,21 +87,28 @@ type Check struct {
 	Findings     []Finding    `json:"findings"`
 	Dropped      int          `json:"dropped,omitempty"` // findings that were not kept
 	Requirements []string     `json:"requirements"`
-	Curl         string       `json:"curl"`            // "" where there is no request to show
-	Transcript   string       `json:"transcript"`      // "" where nothing was written down
-	Flaky        *Counts      `json:"flaky,omitempty"` // how many rounds came out how, where not all alike
-	Round        int          `json:"round,omitempty"` // then: the one told of here, from 1
+	Cause        *int         `json:"cause,omitempty"`    // the one of [Dialect.Causes] that this follows from
+	Advice       string       `json:"advice,omitempty"`   // what to do about it
+	Rerun        string       `json:"rerun,omitempty"`    // a command that plays the scenario again
+	Requests     int          `json:"requests,omitempty"` // how many the scenario took
+	Curl         string       `json:"curl"`               // "" where there is no request to show
+	Transcript   string       `json:"transcript"`         // "" where nothing was written down
+	Flaky        *Counts      `json:"flaky,omitempty"`    // how many rounds came out how, where not all alike
+	Round        int          `json:"round,omitempty"`    // then: the one told of here, from 1
 }
 
 // A Finding is one broken judgement and the bytes that prove it.
 type Finding struct {
 	Message     string `json:"message"`
 	Requirement string `json:"requirement,omitempty"` // the one that it breaks
+	Operation   string `json:"operation,omitempty"`   // "POST /runs"
 	Exchange    int    `json:"exchange"`              // of the conversation, from 0
 	Event       *int   `json:"event,omitempty"`       // of the exchange, from 0; none: it is not about a frame
 	Line        int    `json:"line"`                  // of the body, from 1; 0: it is not about the body
 	Offset      int    `json:"offset"`                // of the body in bytes, from 0
 	Raw         string `json:"raw"`                   // as text, and no more than [MostRaw]
+	Request     string `json:"request,omitempty"`     // what was sent: request line, fields that are not usual, body
+	Response    string `json:"response,omitempty"`    // what was answered: status line, fields, body unless it is Raw
 	Pointer     string `json:"pointer"`               // JSON Pointer into the frame or body, where it is known
 }
 

@@ -52,7 +52,7 @@ func TestEntry(t *testing.T) {
 			Raw: []byte("data: \xff\n\n"), Broken: []spec.Broken{{Pointer: "/delta"}}},
 		spec.Event{Kind: spec.Answered, Law: "t.polite", Text: "rude", Nth: -1},
 	)
-	got := Entry("text", results[0])
+	got := Entry("text", "", spec.Trace{}, results[0])
 	if got.ID != "frame.says" || got.Title != "a frame says good" || got.Level != spec.Must || got.Scenario != "text" || got.Verdict != spec.Failed || got.Judged != 3 {
 		t.Errorf("%+v", got)
 	}
@@ -82,7 +82,7 @@ func TestEntrySaysWhyWithoutFindings(t *testing.T) {
 	}{{spec.Failed, 1}, {spec.Warned, 1}, {spec.Skipped, 0}, {spec.Error, 0}, {spec.Silent, 0}} {
 		r := hear()[2]
 		r.Overrule(test.verdict, "because \xff")
-		c := Entry("text", r)
+		c := Entry("text", "", spec.Trace{}, r)
 		if c.Note != "because \ufffd" || c.Verdict != test.verdict || c.Judged != test.judged || c.Findings == nil {
 			t.Errorf("%v: %+v", test.verdict, c)
 		}
@@ -102,7 +102,7 @@ func TestPointer(t *testing.T) {
 		{spec.Event{Kind: spec.Asked, Law: "t.json", Broken: one}, 0},
 		{spec.Event{Kind: spec.Other, Law: "t.json", Broken: long}, 512 + len(" … (1048065 more bytes)")},
 	} {
-		if got := Entry("s", hear(test.e)[0]).Findings[0].Pointer; len(got) != test.want {
+		if got := Entry("s", "", spec.Trace{}, hear(test.e)[0]).Findings[0].Pointer; len(got) != test.want {
 			t.Errorf("%.20v: the pointer has %d bytes, want %d", test.e.Broken, len(got), test.want)
 		}
 	}

@@ -46,17 +46,18 @@ func (s Style) verdict(v spec.Verdict, text string) string {
 	return s.paint(dim, text)
 }
 
-// WriteText writes the report for people: a line for each dialect, then what is
-// broken, with the bytes that prove it and a command that shows it again, then
-// what could not be told, and the verdict in the last line.
+// WriteText writes the report for people: a line for each dialect, then what kept it
+// from being judged, then what is broken, with the bytes that prove it and a command
+// that shows it again, then what could not be told, and the verdict in the last line.
 func WriteText(w io.Writer, r *Report, s Style) error {
 	b := &strings.Builder{}
 	r.writeHead(b, s)
-	for _, v := range []spec.Verdict{spec.Failed, spec.Warned} {
-		for _, d := range r.Dialects {
-			for _, g := range d.groups(v) {
-				g.write(b, d, s)
-			}
+	for _, d := range r.Dialects {
+		d.writeCauses(b, s)
+	}
+	for _, d := range r.Dialects {
+		for _, g := range d.bad(s.Verbose) {
+			g.write(b, d, s)
 		}
 	}
 	for _, d := range r.Dialects {
@@ -94,64 +95,12 @@ func (r *Report) writeHead(b *strings.Builder, s Style) {
 		wide = max(wide, len(d.Dialect))
 	}
 	for _, d := range r.Dialects {
-		var t tally
-		t.count(d)
 		v := d.worst()
-		numbers := t.String()
-		if t.excluded > 0 {
-			numbers += fmt.Sprintf("  (%d more that no check can judge)", t.excluded)
-		}
+		numbers := clip(words(d.summary()), 400)
 		numbers = wrap(numbers, strings.Repeat(" ", wide+13), columns-wide-13)
 		fmt.Fprintf(b, "  %s  %-*s  %s\n", s.verdict(v, fmt.Sprintf("%-7s", v)), wide, visible(d.Dialect), numbers)
 	}
 	b.WriteString("\n")
-}
-
-// write tells of one check that did not pass.
-func (g group) write(b *strings.Builder, d Dialect, s Style) {
-	fmt.Fprintf(b, "%s  %s  %s\n", s.verdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.paint(bold, visible(g.ID)), s.paint(dim, visible(d.Dialect)))
-	line(b, "  ", words(g.Title))
-	if g.Note != "" {
-		line(b, "  • ", clip(words(g.Note), 600))
-	}
-	laws := d.broken(g.Check)
-	for _, f := range g.shown() {
-		line(b, "  • ", clip(words(f.Message), 600))
-		at := f.place()
-		if len(laws) > 1 && f.Requirement != "" {
-			at += "; breaks " + f.Requirement
-		}
-		s.aside(b, "    ", clip(visible(at), 300))
-		for _, l := range rawLines(f.Raw, columns-6, 6) {
-			fmt.Fprintf(b, "    %s %s\n", s.paint(dim, "│"), l)
-		}
-	}
-	if n := g.more(); n > 0 {
-		fmt.Fprintf(b, "  … and %d more\n", n)
-	}
-	g.writeLaws(b, laws, s)
-	if g.Flaky != nil {
-		labelled(b, "flaky", words(g.flips()))
-	}
-	labelled(b, "scenario", clip(words(g.Scenario+elsewhere(g.Elsewhere)), 300))
-	if g.Curl != "" { // in one piece: it is there to be copied
-		fmt.Fprintf(b, "  reproduce  %s\n", whole(visible(g.Curl)))
-	}
-	if g.Transcript != "" {
-		fmt.Fprintf(b, "  recorded   %s\n", visible(g.Transcript))
-	}
-	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", visible(g.ID))
-}
-
-func (g group) writeLaws(b *strings.Builder, laws []Requirement, s Style) {
-	for i, law := range laws {
-		if i == mostFindings {
-			fmt.Fprintf(b, "  … and %s\n", several(len(laws)-i, "more requirement"))
-			return
-		}
-		labelled(b, string(law.Level), words(law.ID+": “"+clip(law.Quote, 400)+"”"))
-		s.aside(b, "             ", words(law.Source))
-	}
 }
 
 // line writes a text with an indent, wrapped.
@@ -214,7 +163,7 @@ func rawLines(raw string, wide, most int) []string {
 // writeDoubts tells why something could not be told, or was left out: once for
 // each reason.
 func (d Dialect) writeDoubts(b *strings.Builder, v spec.Verdict, s Style) {
-	for _, o := range d.doubts(v) {
+	for _, o := range d.doubts(v, s.Verbose) {
 		title := "COULD NOT TELL"
 		if v == spec.Skipped {
 			title = "SKIPPED"

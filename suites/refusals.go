@@ -40,7 +40,7 @@ func (t *Talk) played(o *dialect.Operation, phrase string) bool {
 		return true
 	}
 	_, listens := t.dialect.Phrase("listen")
-	return o.Asks || phrase == "listen" || phrase == "cancel" && listens && !t.target.lacks("cancel") || phrase == "health" || phrase == "history" && !t.target.lacks("history")
+	return o.Asks || phrase == "listen" || phrase == "cancel" && listens && !t.target.lacks("cancel") || phrase == "health" && !t.target.lacks("health") || phrase == "history" && !t.target.lacks("history")
 }
 
 // probe sends a request without fault, and what breaks the document in one place,

@@ -124,7 +124,7 @@ type drawn struct{ check, law string }
 // draws are the findings of a conversation, each once.
 func (t *Target) draws(p *Part) (all []drawn) {
 	if len(p.Hearing.Results) == 0 {
-		p.Hearing = t.hearing(*p)
+		p.Hearing = t.hearing(p)
 	}
 	for _, r := range p.Hearing.Results {
 		for _, f := range r.Findings {

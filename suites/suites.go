@@ -67,6 +67,8 @@ type Part struct {
 	Trace    spec.Trace
 	Hearing  spec.Hearing
 	Err      error // why it could not be played: nobody's verdict
+
+	outlines []outline // of the exchanges, once they were judged
 }
 
 // Progress hears of each scenario when it has been played.

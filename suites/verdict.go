@@ -2,6 +2,7 @@ package suites
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ func (t *Target) judge(parts []Part) []Part {
 	heard := make([]spec.Hearing, len(parts))
 	for i, p := range parts {
 		if heard[i] = p.Hearing; len(heard[i].Results) == 0 { // else it was heard already
-			heard[i] = t.hearing(p)
+			heard[i] = t.hearing(&parts[i])
 		}
 	}
 	if why := spec.Unmeasured(heard); errors.Is(why, spec.ErrNotHTTP) {
@@ -47,9 +48,22 @@ func (t *Target) judge(parts []Part) []Part {
 }
 
 // hearing holds one conversation to the duties.
-func (t *Target) hearing(p Part) spec.Hearing {
+func (t *Target) hearing(p *Part) spec.Hearing {
 	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
-	return spec.Run(t.duties(p.Scenario), events, nil)
+	return p.judged(t.duties(p.Scenario), events)
+}
+
+// judged holds the events of the part's conversation to duties, and keeps their outline.
+func (p *Part) judged(duties spec.Duties, events iter.Seq[spec.Event]) spec.Hearing {
+	p.outlines = nil
+	return spec.Run(duties, outlined(p.Dialect, p.Trace, events, &p.outlines), nil)
+}
+
+// Recorded is a part that was not played but read, judged.
+func Recorded(s Scenario, d *dialect.Dialect, t spec.Trace, known dialect.Known, maxEvent int) Part {
+	p := Part{Scenario: s, Dialect: d, Trace: t}
+	p.Hearing = p.judged(d.Duties(rules.All), d.Tell(t.All(), known, maxEvent))
+	return p
 }
 
 func (t *Target) maxEvent() int {
@@ -92,21 +106,11 @@ func (t *Target) overrule(p Part, r *spec.Result, owes bool) {
 	case p.Err != nil && len(r.Findings) == 0:
 		r.Overrule(spec.Error, "could not tell: "+p.Err.Error())
 	case r.Verdict == spec.Silent && proves && owes && (t.scripted || !needsScript(id)):
-		r.BreakPromise("the target never gave this check anything to judge in " + p.Scenario.Name + ", which it " + t.why(p.Scenario))
+		r.BreakPromise(t.unexercised(p))
 	}
 }
 
 // needsScript reports whether a check judges only what a scripted target says.
 func needsScript(id string) bool {
 	return strings.HasPrefix(id, "script.") || id == rules.Flushes.ID
-}
-
-func (t *Target) why(s Scenario) string {
-	switch {
-	case s.Name == "text":
-		return "is expected to play like every target"
-	case s.Expected:
-		return "has not said that it lacks"
-	}
-	return "claims"
 }

@@ -71,7 +71,7 @@ Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
 	f.Var((*names)(&d.Lacks), "lacks", "a `capability` that one of them does not have (repeatable)")
 	f.StringArrayVar(&d.Only, "only", nil, "`glob` of scenarios to compare (repeatable)")
 	f.StringArrayVar(&d.Skip, "skip", nil, "`glob` of scenarios to leave out (repeatable)")
-	f.StringVar(&d.Timeout, "timeout", "15s", "how long an exchange may be silent")
+	f.StringVar(&d.Timeout, "timeout", defaultTimeout, "how long an exchange may be silent")
 	f.IntVar(&d.Parallel, "parallel", d.Parallel, "how many scenarios are played at once")
 	f.Uint64Var(&d.Seed, "seed", 0, "`NUMBER` that fixes all random choices (0: another one each time)")
 	f.Uint64Var(&d.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations (0: another one each time)")

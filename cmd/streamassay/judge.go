@@ -1,27 +1,70 @@
 package main
 
 import (
+	"fmt"
+
 	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/suites"
 )
 
-// dialectReport is what the parts of one dialect came to. base is what the
-// requests of a reproduction begin with; file names the transcript of a part.
-func dialectReport(parts []suites.Part, catalogue []spec.Requirement, name, base string, file func(suites.Part) string) reports.Dialect {
-	d := reports.Dialect{Dialect: name}
+// A telling is what a report has to know of the parts of one dialect besides them.
+type telling struct {
+	target suites.Target
+	base   string                   // what the requests of a reproduction begin with
+	file   func(suites.Part) string // the transcript of a part, "" if there is none
+	rerun  func(suites.Part) string // the command that plays it again, "" if there is none
+}
+
+// report is what the parts of one dialect came to.
+func (t telling) report(parts []suites.Part) reports.Dialect {
+	d := reports.Dialect{Dialect: t.target.Dialect.Name}
+	why := suites.Diagnose(t.target, parts)
+	for _, c := range why.Causes {
+		d.Causes = append(d.Causes, t.cause(c, parts))
+	}
 	var results []spec.Result
-	for _, p := range parts {
-		for _, r := range p.Hearing.Results {
+	for i, p := range parts {
+		for k, r := range p.Hearing.Results {
 			results = append(results, r)
-			c := reports.Entry(p.Scenario.Name, r)
-			c.Curl = reproduce(base, p, r)
-			c.Transcript = file(p)
+			c := reports.Entry(p.Scenario.Name, t.base, p.Trace, r)
+			c.Curl = reproduce(t.base, p, r)
+			c.Transcript = t.file(p)
+			if len(p.Trace.Exchanges) > 0 {
+				c.Rerun = t.rerun(p)
+			}
+			if n, ok := why.Of(i, k); ok {
+				c.Cause = &n
+			}
+			if capability, ok := suites.Lackable(p, r); ok {
+				c.Advice = fmt.Sprintf("if the target does not have this operation, say --lacks %s", capability)
+			}
 			d.Checks = append(d.Checks, c)
 		}
 	}
-	d.Requirements = reports.Requirements(catalogue, results)
+	d.Requirements = reports.Requirements(t.target.Dialect.Requirements, results)
 	return d
+}
+
+// cause is one cause with the exchange that shows it.
+func (t telling) cause(c suites.Cause, parts []suites.Part) reports.Cause {
+	shown := reports.Cause{
+		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
+	}
+	for _, p := range parts {
+		if p.Scenario.Name != c.Scenario || c.Exchange < 0 || c.Exchange >= len(p.Trace.Exchanges) {
+			continue
+		}
+		shown.Exchange = &c.Exchange
+		x := p.Trace.Exchanges[c.Exchange]
+		shown.Operation = c.Operation
+		shown.Request, shown.Response = reports.Sent(t.base, x.Request), reports.Answered(x.Response, true)
+		if x.Request.Method != "" {
+			shown.Curl = reports.Curl(t.base, x.Request)
+		}
+		break
+	}
+	return shown
 }
 
 // reproduce is the request that shows a result: that of its first finding, or the

@@ -300,7 +300,7 @@ func (j job) round(ctx context.Context, sh shell) (*reports.Report, []suites.Par
 			bar.clear()
 			return nil, nil, err
 		}
-		report.Dialects = append(report.Dialects, dialectReport(h.parts, s.Dialect.Requirements, s.Dialect.Name, shown(s.Base), file))
+		report.Dialects = append(report.Dialects, telling{s, shown(s.Base), file, j.rerun(s)}.report(h.parts))
 		all = append(all, h.parts...)
 	}
 	bar.clear()

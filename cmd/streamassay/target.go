@@ -64,7 +64,7 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&t.Only, "only", nil, "`glob` of check, requirement or scenario ids to judge (repeatable)")
 	f.StringArrayVar(&t.Skip, "skip", nil, "`glob` of check, requirement or scenario ids to leave out (repeatable)")
 	f.BoolVar(&t.Strict, "strict", false, "a broken SHOULD fails too")
-	f.StringVar(&t.Timeout, "timeout", "15s", "how long an exchange may be silent")
+	f.StringVar(&t.Timeout, "timeout", defaultTimeout, "how long an exchange may be silent")
 	f.IntVar(&t.Parallel, "parallel", 16, "how many scenarios are played at once")
 	f.Uint64Var(&t.Seed, "seed", 0, "`NUMBER` that fixes all random choices: the same seed plays the same steps (0: another one each time, see the report)")
 	f.Uint64Var(&t.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations, which are new in every run otherwise: with --seed, the same bytes again, for a target that was restarted")

@@ -1,0 +1,245 @@
+package suites
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// The symptoms: what can be wrong with an exchange as a whole, so that nothing else
+// about it can be judged. They are the kinds of a [Cause].
+const (
+	SymptomUnreachable  = "unreachable"   // no connection
+	SymptomInterrupted  = "interrupted"   // the run was called off
+	SymptomHarness      = "not-sent"      // the request could not be made
+	SymptomNotHTTP      = "not-http"      // bytes came that are no HTTP
+	SymptomNoAnswer     = "no-answer"     // nothing came in time
+	SymptomClosed       = "closed"        // the connection closed without an answer
+	SymptomCredentials  = "credentials"   // 401, 403, 407
+	SymptomPath         = "path"          // 404, 405, 410, 501
+	SymptomRedirect     = "redirect"      // 3xx
+	SymptomRefused      = "refused"       // any other 4xx
+	SymptomServerError  = "server-error"  // 5xx
+	SymptomNotAStream   = "not-a-stream"  // a success of another media type
+	SymptomCoding       = "coding"        // a content coding that cannot be undone
+	SymptomNotAccepted  = "not-accepted"  // a success that does not say that a run was accepted
+	SymptomEmpty        = "empty-stream"  // a stream without a byte
+	SymptomNoData       = "no-data"       // a stream without a line of data
+	SymptomNoBlankLine  = "no-blank-line" // a stream whose first event does not end
+	SymptomNotJSON      = "not-json"      // no event holds JSON
+	SymptomOtherDialect = "other-dialect" // most events are not of the dialect
+	SymptomNotEnded     = "not-ended"     // the answer began and did not end in time
+	SymptomRunFailed    = "run-failed"    // a stream that tells of nothing but a failure
+	SymptomNotScripted  = "not-scripted"  // the target does not follow the test prompts
+)
+
+// maxLook bounds what an outline keeps of a body.
+const maxLook = 16 << 10
+
+// An outline is an exchange without its bytes: enough to say why little could be judged.
+type outline struct {
+	op      string // "POST /runs"; where the document has no such operation, method and path
+	streams bool   // the operation answers with a stream
+	asks    bool   // the operation opens a run
+	plain   bool   // the user asked, and the document knows no fault of the request
+	asked   string // the prompt
+
+	status   int
+	reason   string
+	header   spec.Header
+	end      error
+	accepted bool // a reply said that a run was accepted
+	frames   int
+	good     int    // frames of the dialect
+	json     int    // frames that hold JSON
+	done     bool   // the terminator came
+	said     string // the beginning of the text of the answer
+	failure  string // what a run failed or was refused with
+	failed   bool
+	symptom  string
+	look     []byte // of a body with a symptom, the beginning
+}
+
+// outlined passes the events of a conversation on, and notes the outline of each
+// exchange in list.
+func outlined(d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]outline) iter.Seq[spec.Event] {
+	operations := map[string]*dialect.Operation{}
+	for _, o := range d.Operations() {
+		operations[o.Name] = o
+	}
+	return func(yield func(spec.Event) bool) {
+		for e := range events {
+			if e.Kind == spec.Asked {
+				*list = append(*list, outlineOf(e, operations[e.Op], t))
+			}
+			if n := len(*list); n > 0 {
+				(*list)[n-1].note(e)
+				if e.Kind == spec.Closed && e.Exchange < len(t.Exchanges) {
+					(*list)[n-1].conclude(t.Exchanges[e.Exchange].Response)
+				}
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+func outlineOf(e spec.Event, o *dialect.Operation, t spec.Trace) outline {
+	out := outline{plain: e.Who == spec.TheUser && e.Whole()}
+	out.asked, _ = e.Prompt()
+	if o != nil {
+		out.op, out.streams, out.asks = o.Name, o.Streams, o.Asks
+		return out
+	}
+	out.plain = false
+	if e.Exchange < len(t.Exchanges) {
+		r := t.Exchanges[e.Exchange].Request
+		path, _, _ := strings.Cut(r.Target, "?")
+		out.op = strings.TrimSpace(r.Method + " " + path)
+	}
+	return out
+}
+
+// note takes in one event of the exchange.
+func (o *outline) note(e spec.Event) {
+	switch {
+	case e.Kind == spec.RunAccepted:
+		o.accepted = true
+	case e.Kind == spec.MessageDelta || e.Kind == spec.ContentEnd:
+		if len(o.said) < maxBrief {
+			o.said += e.Text[:min(len(e.Text), maxBrief)]
+		}
+	}
+	if e.Kind == spec.RunError || e.Kind == spec.RunRefused {
+		o.failed, o.failure = true, strings.TrimSpace(e.Code+" "+brief([]byte(e.Text)))
+	}
+	if o.done = o.done || e.Kind == spec.Done; !e.Frame() || e.Kind == spec.Done {
+		return
+	}
+	o.frames++
+	if !slices.ContainsFunc(e.Flaws, func(f spec.Flaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }) {
+		o.json++
+	}
+	if e.Kind != spec.Unknown && e.Whole() && len(e.Flaws) == 0 {
+		o.good++
+	}
+}
+
+// conclude finds the symptom.
+func (o *outline) conclude(r spec.Response) {
+	o.status, o.reason, o.header, o.end = r.Status, r.Reason, r.Header, r.End
+	if o.symptom = o.ofHead(); o.symptom == "" {
+		o.symptom = o.ofBody(r)
+	}
+	if o.symptom != "" {
+		o.look = bytes.Clone(r.Body[:min(len(r.Body), maxLook)])
+	}
+}
+
+// ofHead is the symptom that an answer shows before its body.
+func (o *outline) ofHead() string {
+	switch {
+	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
+		return SymptomNotHTTP
+	case o.status == 0 && (errors.Is(o.end, spec.ErrIdle) || errors.Is(o.end, spec.ErrEndless)):
+		return SymptomNoAnswer
+	case o.status == 0 && o.end != nil && !errors.Is(o.end, spec.ErrLeft):
+		return SymptomClosed
+	case o.status == 401 || o.status == 403 || o.status == 407:
+		return SymptomCredentials
+	case o.status == 404 || o.status == 405 || o.status == 410 || o.status == 501:
+		return SymptomPath
+	case o.status/100 == 3:
+		return SymptomRedirect
+	case o.status/100 == 4:
+		return SymptomRefused
+	case o.status/100 == 5:
+		return SymptomServerError
+	}
+	return ""
+}
+
+// ofBody is the symptom of a success.
+func (o *outline) ofBody(r spec.Response) string {
+	switch {
+	case o.status/100 != 2:
+		return ""
+	case o.streams && r.Header.MediaType() != spec.EventStream:
+		return SymptomNotAStream
+	case o.asks && !o.streams:
+		if !o.accepted {
+			return SymptomNotAccepted
+		}
+		return ""
+	case !o.streams:
+		return ""
+	}
+	ended := !errors.Is(o.end, spec.ErrIdle) && !errors.Is(o.end, spec.ErrEndless)
+	switch {
+	case o.frames == 0 && !ended && len(r.Body) == 0, o.frames > 0 && o.good > 0 && !ended:
+		return SymptomNotEnded
+	case o.frames == 0 && errors.Is(o.end, spec.ErrLeft):
+		if coded(r.Header) {
+			return SymptomCoding
+		}
+		return ""
+	case len(r.Body) == 0 || o.frames == 0 && o.done:
+		return SymptomEmpty
+	case o.frames == 0 && coded(r.Header):
+		return SymptomCoding
+	case o.frames == 0 && !hasData(r.Body):
+		return SymptomNoData
+	case o.frames == 0:
+		return SymptomNoBlankLine
+	case o.json == 0:
+		return SymptomNotJSON
+	case 2*o.good < o.frames:
+		return SymptomOtherDialect
+	case o.failed && o.said == "":
+		return SymptomRunFailed
+	}
+	return ""
+}
+
+// coded reports whether a body has a content coding.
+func coded(h spec.Header) bool {
+	coding := strings.TrimSpace(h.Get("Content-Encoding"))
+	return coding != "" && !strings.EqualFold(coding, "identity")
+}
+
+// hasData reports whether a line of an event stream is a data field.
+func hasData(body []byte) bool {
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
+	for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
+		if bytes.HasPrefix(line, []byte("data:")) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxBrief bounds a quotation of what was sent or answered, in characters.
+const maxBrief = 160
+
+// brief is the beginning of a text as one line.
+func brief(text []byte) string {
+	text = text[:min(len(text), 8*maxBrief)]
+	for len(text) > 0 && !utf8.Valid(text) { // cut within a character, or no text at all
+		if r, n := utf8.DecodeLastRune(text); r != utf8.RuneError || n > 1 {
+			break
+		}
+		text = text[:len(text)-1]
+	}
+	line := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "\ufffd")), " "))
+	if len(line) > maxBrief {
+		return string(line[:maxBrief]) + " …"
+	}
+	return string(line)
+}
