@@ -20,7 +20,13 @@ const (
 func WriteMarkdown(w io.Writer, r *Report) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "## %s: %s\n\n%s  \n%s", markdown(r.Tool), r.word(), code(clip(r.Target, 200)), markdown(r.conclusion()))
-	fmt.Fprintf(b, "\n\n| dialect | verdict | MUST broken | SHOULD broken | could not be judged | hold | not exercised | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
+	b.WriteString("\n")
+	for _, d := range r.Dialects {
+		for _, c := range d.Causes {
+			c.section(b, d)
+		}
+	}
+	fmt.Fprintf(b, "\n| dialect | verdict | MUST broken | SHOULD broken | could not be judged | hold | not exercised | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
 	for _, d := range r.Dialects {
 		var t tally
 		t.count(d)
@@ -29,11 +35,6 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 			fmt.Fprintf(b, " %d |", t.verdict[v])
 		}
 		fmt.Fprintf(b, " %s |\n", markdown(t.promptWords()))
-	}
-	for _, d := range r.Dialects {
-		for _, c := range d.Causes {
-			c.section(b, d)
-		}
 	}
 	r.markRounds(b)
 	sections := 0
@@ -71,7 +72,7 @@ func (r *Report) markRounds(b *strings.Builder) {
 // section tells of one cause.
 func (c Cause) section(b *strings.Builder, d Dialect) {
 	title := "cause"
-	if !c.Fatal {
+	if !c.stops() {
 		title = "note"
 	}
 	fmt.Fprintf(b, "\n**%s** (%s): %s\n", title, markdown(d.Dialect), code(clip(c.Message, 600)))

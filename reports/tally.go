@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -32,12 +33,7 @@ func (t *tally) count(d Dialect) {
 
 // deaf reports whether the target does not follow the test prompts.
 func (d Dialect) deaf() bool {
-	for _, c := range d.Causes {
-		if c.Kind == "not-scripted" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Kind == notScripted })
 }
 
 // String returns the numbers that are not 0, in words.
@@ -93,12 +89,14 @@ func (t tally) promptWords() string {
 	return strings.Join(said, ", ")
 }
 
-// fatal returns the cause that left next to nothing to judge, nil if there is none.
+// fatal returns the cause that left next to nothing to judge, nil if there is none: where
+// something holds all the same, the numbers say more.
 func (d Dialect) fatal() *Cause {
-	for i, c := range d.Causes {
-		if c.Fatal {
-			return &d.Causes[i]
-		}
+	if slices.ContainsFunc(d.Checks, func(c Check) bool { return c.Verdict == spec.Passed }) {
+		return nil
+	}
+	if i := slices.IndexFunc(d.Causes, func(c Cause) bool { return c.Fatal }); i >= 0 {
+		return &d.Causes[i]
 	}
 	return nil
 }
@@ -106,11 +104,28 @@ func (d Dialect) fatal() *Cause {
 // summary is a dialect in one line: its numbers, or why there are none.
 func (d Dialect) summary() string {
 	if c := d.fatal(); c != nil {
-		return c.Message
+		return strings.TrimSuffix("next to nothing could be judged: "+c.follows(true), ": ") + d.besides()
 	}
 	var t tally
 	t.count(d)
 	return t.String()
+}
+
+// besides counts the checks that are bad for a reason of their own.
+func (d Dialect) besides() string {
+	bad := map[string]bool{}
+	for _, c := range d.Checks {
+		if c.Cause == nil && c.Verdict > spec.Passed {
+			bad[c.ID] = true
+		}
+	}
+	switch len(bad) {
+	case 0:
+		return ""
+	case 1:
+		return "; 1 more check did not pass"
+	}
+	return fmt.Sprintf("; %d more checks did not pass", len(bad))
 }
 
 // word is what the exit code means.
@@ -146,7 +161,7 @@ func (r *Report) conclusion() string {
 	if len(r.Dialects) > 1 {
 		name = several(len(r.Dialects), "dialect")
 	} else if fatal != nil {
-		return fmt.Sprintf("%s: %s  (exit %d)", name, clip(words(fatal.Message), 300), r.Exit)
+		return fmt.Sprintf("%s: %s%s  (exit %d)", name, clip(words(fatal.Message), 300), r.Dialects[0].besides(), r.Exit)
 	}
 	if r.Counts.Failed > 0 && t.verdict[spec.Failed]+t.prompts[spec.Failed] == 0 { // of no requirement in particular
 		s = several(r.Counts.Failed, "check") + " failed, " + s

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/term"
@@ -46,14 +47,18 @@ func (s Style) verdict(v spec.Verdict, text string) string {
 	return s.paint(dim, text)
 }
 
-// WriteText writes the report for people: a line for each dialect, then what kept it
-// from being judged, then what is broken, with the bytes that prove it and a command
+// WriteText writes the report for people: what kept the target from being judged, then a
+// line for each dialect, then what is broken, with the bytes that prove it and a command
 // that shows it again, then what could not be told, and the verdict in the last line.
 func WriteText(w io.Writer, r *Report, s Style) error {
 	b := &strings.Builder{}
+	r.writeTitle(b, s)
+	for _, d := range r.Dialects {
+		d.writeCauses(b, s, true)
+	}
 	r.writeHead(b, s)
 	for _, d := range r.Dialects {
-		d.writeCauses(b, s)
+		d.writeCauses(b, s, false)
 	}
 	for _, d := range r.Dialects {
 		for _, g := range d.bad(s.Verbose) {
@@ -81,7 +86,7 @@ func (r *Report) mood() spec.Verdict {
 	return spec.Failed
 }
 
-func (r *Report) writeHead(b *strings.Builder, s Style) {
+func (r *Report) writeTitle(b *strings.Builder, s Style) {
 	facts := fmt.Sprintf("%.1f s", float64(r.DurationMS)/1000)
 	if r.Rounds > 0 {
 		facts = several(r.Rounds, "round") + ", " + facts
@@ -90,6 +95,13 @@ func (r *Report) writeHead(b *strings.Builder, s Style) {
 		facts = fmt.Sprintf("seed %d, salt %d, %s", r.Seed, r.Salt, facts)
 	}
 	fmt.Fprintf(b, "%s  %s\n", s.paint(bold, words(r.Tool+" "+r.Version+": "+clip(r.Target, 120))), s.paint(dim, "("+facts+")"))
+	if slices.ContainsFunc(r.Dialects, Dialect.stopped) {
+		b.WriteString("\n")
+	}
+}
+
+// writeHead writes a line for each dialect.
+func (r *Report) writeHead(b *strings.Builder, s Style) {
 	wide := 0
 	for _, d := range r.Dialects {
 		wide = max(wide, len(d.Dialect))

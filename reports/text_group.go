@@ -2,6 +2,7 @@ package reports
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
@@ -14,11 +15,24 @@ const (
 	mostSame     = 8 // other checks that the same bytes break
 )
 
-// writeCauses tells what kept the dialect from being judged.
-func (d Dialect) writeCauses(b *strings.Builder, s Style) {
+// stops reports whether a cause is something that the target did, or that happened to it.
+// What it merely was not taught is told after the numbers.
+func (c Cause) stops() bool { return c.Kind != notScripted }
+
+const notScripted = "not-scripted"
+
+// stopped reports whether something kept the dialect from being judged.
+func (d Dialect) stopped() bool { return slices.ContainsFunc(d.Causes, Cause.stops) }
+
+// writeCauses tells what kept the dialect from being judged: what stopped it, or else
+// what it was not taught.
+func (d Dialect) writeCauses(b *strings.Builder, s Style, stopped bool) {
 	for _, c := range d.Causes {
+		if c.stops() != stopped {
+			continue
+		}
 		title, colour := "CAUSE", spec.Failed
-		if !c.Fatal {
+		if !stopped {
 			title, colour = "NOTE", spec.Warned
 		}
 		fmt.Fprintf(b, "%s  %s\n", s.verdict(colour, title), s.paint(dim, visible(d.Dialect)))
@@ -46,7 +60,7 @@ func (c Cause) follows(verbose bool) string {
 		return ""
 	}
 	s := several(c.Consequences, "check") + " had nothing to judge, or failed, because of it alone"
-	if c.Kind == "not-scripted" {
+	if c.Kind == notScripted {
 		s = several(c.Consequences, "check") + " had nothing to judge"
 	}
 	if !verbose {

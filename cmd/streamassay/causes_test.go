@@ -1,0 +1,226 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// answering is a server that answers everything alike.
+func answering(status int, header, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			w.Header().Set(name, value)
+		}
+		w.WriteHeader(status)
+		io.WriteString(w, body)
+	}
+}
+
+// chatty answers with an event stream of agkit, and takes no notice of what is asked.
+func chatty(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/send-message" {
+		http.Error(w, `{"detail":"Not Found"}`, http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	io.WriteString(w, "data: {\"type\":\"text\",\"content\":\"Hi there\"}\n\n")
+}
+
+// another serves the reference of another dialect at the only path that agkit asks.
+func another(t *testing.T, name string) http.HandlerFunc {
+	d, err := dialect.Named(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := reference.New(d, reference.Scripted, reference.Config{})
+	return func(w http.ResponseWriter, _ *http.Request) {
+		body := `{"input":[{"role":"user","type":"message","content":[{"type":"text","text":"hello"}]}]}`
+		r := httptest.NewRequest(http.MethodPost, "/process", strings.NewReader(body))
+		r.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(w, r)
+	}
+}
+
+// What made a target unjudgeable stands in the first five lines of what a person sees,
+// and first in the reports for programs.
+func TestRootCauseFirst(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	html := answering(200, "Content-Type: text/html", "<!doctype html><html><body>Hello</body></html>")
+	for _, c := range []struct {
+		name    string
+		handler http.HandlerFunc // nil: nobody listens
+		kind    string
+		says    []string // in the first five lines
+		advice  string
+	}{
+		{"refused connection", nil, "unreachable", []string{"connection refused: is the server running?"}, "start the server first"},
+		{"401", answering(401, "Content-Type: application/json", `{"detail":"Not authenticated"}`), "credentials", []string{"POST /send-message was answered 401 Unauthorized", "Not authenticated"}, "--header 'Authorization: Bearer …'"},
+		{"404", answering(404, "Content-Type: application/json", `{"detail":"Not Found"}`), "path", []string{"POST /send-message was answered 404 Not Found", `{"detail":"Not Found"}`, "is the base URL right?"}, "agentscope asks POST /process"},
+		{"405", answering(405, "Allow: GET", ""), "path", []string{"POST /send-message was answered 405 Method Not Allowed"}, "--dialect"},
+		{"307", answering(307, "Location: http://127.0.0.1:9/v2/send-message", ""), "redirect", []string{"307 Temporary Redirect", "http://127.0.0.1:9/v2/send-message"}, "run it against http://127.0.0.1:9/v2"},
+		{"422", answering(422, "Content-Type: application/json", `{"detail":"field required"}`), "refused", []string{"422 Unprocessable Entity", "field required"}, "the right dialect"},
+		{"500", answering(500, "Content-Type: text/plain", "KeyError: 'x'"), "server-error", []string{"500 Internal Server Error", "KeyError"}, "log of the server"},
+		{"HTML", html, "not-a-stream", []string{"200 OK", "text/html", "not text/event-stream"}, "is the base URL right?"},
+		{"JSON", answering(200, "Content-Type: application/json", `{"answer":"Hello"}`), "not-a-stream", []string{"application/json", "not text/event-stream"}, "Accept: text/event-stream"},
+		{"JSON lines", answering(200, "Content-Type: text/event-stream", "{\"type\":\"text\"}\n{\"type\":\"done\"}\n"), "no-data", []string{`no line that begins with "data:"`}, "lines of JSON"},
+		{"no blank line", answering(200, "Content-Type: text/event-stream", "data: {\"type\":\"text\"}\n"), "no-blank-line", []string{"blank line"}, "blank line"},
+		{"empty", answering(200, "Content-Type: text/event-stream", ""), "empty-stream", []string{"is empty"}, ""},
+		{"not JSON", answering(200, "Content-Type: text/event-stream", "data: Hel\n\ndata: lo\n\n"), "not-json", []string{"not JSON", "data: Hel"}, "one JSON object"},
+		{"another dialect", another(t, "agentscope@1.1"), "other-dialect", []string{"not those of agkit@0.0.10", "looks like agentscope@1.1"}, "--dialect agentscope@1.1"},
+		{"no dialect", answering(200, "Content-Type: text/event-stream", "data: {\"object\":\"chat.completion.chunk\"}\n\n"), "other-dialect", []string{"not those of agkit@0.0.10", "chat.completion.chunk"}, "no dialect that streamassay knows"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			base := "http://" + closed.Addr().String()
+			if c.handler != nil {
+				srv := httptest.NewServer(c.handler)
+				t.Cleanup(srv.Close)
+				base = srv.URL
+			}
+			dir := t.TempDir()
+			_, out, _ := streamassay(t, dir, "run", base, "--dialect", "agkit", "--only", "text", "--only", "recall", "--report", "json="+dir+"/r.json", "--report", "text")
+			first := oneLine(strings.Join(strings.SplitN(out, "\n", 6)[:5], " "))
+			first = strings.Join(strings.Fields(first), " ")
+			for _, says := range c.says {
+				if !strings.Contains(first, says) {
+					t.Errorf("the first five lines do not say %s:\n%s", says, out)
+				}
+			}
+			if joined := strings.Join(strings.Fields(out), " "); !strings.Contains(joined, c.advice) {
+				t.Errorf("it does not advise %s:\n%s", c.advice, out)
+			}
+			if strings.Contains(out, "FAILED  wire.") || strings.Contains(out, "you claimed") || strings.Contains(out, "COULD NOT TELL  agkit") {
+				t.Errorf("consequences are listed:\n%s", out)
+			}
+			r := readReport(t, dir+"/r.json")
+			if len(r.Dialects[0].Causes) != 1 {
+				t.Fatalf("causes %+v", r.Dialects[0].Causes)
+			}
+			if why := r.Dialects[0].Causes[0]; why.Kind != c.kind || !why.Fatal || why.Consequences == 0 {
+				t.Errorf("cause %+v, want %s", why, c.kind)
+			}
+		})
+	}
+}
+
+func readReport(t *testing.T, path string) (r reports.Report) {
+	t.Helper()
+	var plain struct {
+		Dialects []struct {
+			Causes []reports.Cause
+			Checks []struct {
+				ID, Scenario, Rerun, Curl, Advice, Note string
+				Cause                                   *int
+				Findings                                []reports.Finding
+			}
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(data, &plain); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range plain.Dialects {
+		all := reports.Dialect{Causes: d.Causes}
+		for _, c := range d.Checks {
+			all.Checks = append(all.Checks, reports.Check{
+				ID: c.ID, Scenario: c.Scenario, Rerun: c.Rerun, Curl: c.Curl, Advice: c.Advice, Note: c.Note, Cause: c.Cause, Findings: c.Findings,
+			})
+		}
+		r.Dialects = append(r.Dialects, all)
+	}
+	return r
+}
+
+// A target that answers as it likes is told what that means; what is broken besides is
+// listed, with request and answer, and with a command that plays it again.
+func TestNotScripted(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(chatty))
+	t.Cleanup(srv.Close)
+	dir := t.TempDir()
+	_, out, _ := streamassay(t, dir, "run", srv.URL, "--dialect", "agkit", "--header", "X-Api-Key: s3cr3t-value", "--seed", "7", "--report", "json="+dir+"/r.json", "--report", "text")
+	joined := strings.Join(strings.Fields(out), " ")
+	for _, says := range []string{
+		"the target does not follow the test prompts", `it said "Hi there"`, "docs/prompts.md", "--lacks scripted", "--claim scripted",
+		"the answer is 404", "GET /healthz", "sent │ GET " + srv.URL + "/healthz", "answered │ HTTP/1.1 404 Not Found", "--lacks health",
+		"streamassay run " + srv.URL + ` --dialect agkit@0.0.10 --header "X-Api-Key: $X_API_KEY" --only refusals --seed 7`,
+		"PASSED with warnings",
+	} {
+		if !strings.Contains(joined, says) {
+			t.Errorf("it does not say %s:\n%s", says, out)
+		}
+	}
+	r := readReport(t, dir+"/r.json")
+	if c := r.Dialects[0].Causes; len(c) != 1 || c[0].Kind != "not-scripted" || c[0].Fatal || c[0].Consequences == 0 {
+		t.Errorf("causes %+v", c)
+	}
+	if data, _ := os.ReadFile(dir + "/r.json"); strings.Contains(string(data), "s3cr3t") {
+		t.Error("the secret stands in the report")
+	}
+	for _, c := range r.Dialects[0].Checks {
+		for _, f := range c.Findings {
+			if f.Operation == "" || f.Request == "" || f.Response == "" {
+				t.Errorf("%s in %s: a finding without operation, request or answer: %+v", c.ID, c.Scenario, f)
+			}
+		}
+	}
+}
+
+// A promise that was not kept says what was asked and what was answered.
+func TestPromiseSaysWhatWasAnswered(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(chatty))
+	t.Cleanup(srv.Close)
+	_, out, _ := streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "agkit", "--claim", "tool", "--lacks", "scripted", "--only", "tool")
+	joined := strings.Join(strings.Fields(out), " ")
+	for _, says := range []string{"you claimed tool", `asked "conformance:tool {`, `the answer was "Hi there"`} {
+		if !strings.Contains(joined, says) {
+			t.Errorf("it does not say %s:\n%s", says, out)
+		}
+	}
+}
+
+// A server that goes away midway is one cause, not a verdict on each scenario after it.
+func TestTargetThatDies(t *testing.T) {
+	var ln net.Listener
+	asked := make(chan struct{}, 1000)
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if asked <- struct{}{}; len(asked) > 3 {
+			ln.Close()
+			panic(http.ErrAbortHandler)
+		}
+		chatty(w, r)
+	}))
+	ln = srv.Listener
+	srv.Start()
+	t.Cleanup(srv.Close)
+	_, out, _ := streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "agkit", "--parallel", "1")
+	joined := strings.Join(strings.Fields(out), " ")
+	for _, says := range []string{"connection refused", "the target answered before: did it crash", "closed the connection"} {
+		if !strings.Contains(joined, says) {
+			t.Errorf("it does not say %s:\n%s", says, out)
+		}
+	}
+	if n := strings.Count(out, "connection refused"); n > 2 {
+		t.Errorf("the cause is told %d times:\n%s", n, out)
+	}
+	if first := strings.Join(strings.SplitN(out, "\n", 6)[:5], "\n"); !strings.Contains(first, "connection refused") && !strings.Contains(first, "closed the connection") {
+		t.Errorf("the first lines do not say what happened:\n%s", first)
+	}
+}
