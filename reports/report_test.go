@@ -255,7 +255,7 @@ func TestRedactReachesEveryText(t *testing.T) {
 	left := map[string]bool{}
 	collect(reflect.ValueOf(r).Elem(), "Report", secret, left)
 	want := []string{
-		"Check.ID", "Check.Requirements", "Check.Scenario", "Check.Title", "Dialect.Dialect", "Finding.Requirement", "Report.Tool", "Report.Version",
+		"Cause.Kind", "Cause.Scenario", "Check.ID", "Check.Requirements", "Check.Scenario", "Check.Title", "Dialect.Dialect", "Finding.Requirement", "Report.Tool", "Report.Version",
 		"Requirement.Checks", "Requirement.Dialect", "Requirement.English", "Requirement.Excluded", "Requirement.ID", "Requirement.Quote", "Requirement.Source",
 	}
 	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, want) {
