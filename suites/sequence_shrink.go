@@ -115,6 +115,7 @@ func (t *Target) venture(ctx context.Context, name string, steps []step, ids uin
 	}
 	newActor(talk).play(steps)
 	part.Trace, part.Err = talk.recorded(), talk.err
+	part.Trace.Streams = 0 // others may have streams open meanwhile
 	return part
 }
 

@@ -274,6 +274,9 @@ func (t *Target) play(ctx context.Context, s Scenario, seed uint64) Part {
 	}
 	s.Lead(talk)
 	part.Trace, part.Err = talk.recorded(), talk.err
+	if !s.Alone { // others may have streams open meanwhile
+		part.Trace.Streams = 0
+	}
 	return part
 }
 

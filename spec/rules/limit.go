@@ -126,7 +126,8 @@ var FreesStreams = &spec.Check{
 	ID: "limit.frees-streams",
 	Doc: `who was refused one stream too many gets it after others have ended
 
-A server may need five seconds to see that a client has left.`,
+A server may need five seconds to see that a client has left, also one that left before
+the conversation began.`,
 	Watch: lines(func(p *spec.Pass, all []*line) {
 		refused := false
 		for _, l := range all {
@@ -134,7 +135,7 @@ A server may need five seconds to see that a client has left.`,
 			case most == 0:
 			case refused && l.opened && l.beside(all) < most:
 				p.Judge(l.ask, true, "")
-			case refused && l.status == 429 && l.around(all) < most:
+			case refused && l.status == 429 && l.ask.At >= noticed && l.around(all) < most:
 				p.Judge(l.ask, false, "at most %d streams were open and %d are allowed, and %v", l.around(all), most, l.dealing)
 			}
 			refused = refused || l.status == 429 && l.ask.Allowed > 0

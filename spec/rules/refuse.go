@@ -171,7 +171,7 @@ accepted for the same thread.`,
 			known.note(x.ask, x.reply)
 			x.busy = open.in(x.ask.Thread)
 			open.note(x)
-			if x.ask.Whole() && (x.ask.Op == "" || known.doubtful(x.ask)) {
+			if x.ask.Whole() && (x.ask.Op == "" || known.doubtful(x.ask) || x.busy && !x.accepted()) {
 				return
 			}
 			d := operations[x.ask.Op]

@@ -9,13 +9,15 @@ from serving import Handler, Refused, halves, main
 from talking import Failure, talk
 
 BREAKAGES = ["no-arguments", "fragments-unmarked", "one-message-of-two", "any-n", "own-msg-id", "numbers-start-again"]
+VARIANTS = ["by-user", "busy"]
 
 ROLES = ("user", "assistant", "system", "tool", None)
 CONTENTS = ("text", "image", "data", "audio", "video", "file", "refusal")
 NUMBERS = ("top_p", "temperature", "frequency_penalty", "presence_penalty", "max_tokens", "seed")
 TEXTS = ("model", "session_id", "user_id", "id")
 
-sessions = {}  # session_id → what the user said there
+sessions = {}  # session_id, and with it the user_id where sessions are those of users → what the user said there
+busy = set()  # those of which a run goes on
 lock = threading.Lock()
 
 
@@ -209,12 +211,21 @@ def use_tool(a, times, arguments):
 
 def process(handler):
     ask = read(handler)
+    session = (ask.get("session_id") or uuid.uuid4().hex, ask.get("user_id") if handler.variant == "by-user" else None)
     with lock:
-        said = sessions.setdefault(ask.get("session_id") or uuid.uuid4().hex, [])
+        if session in busy:
+            return handler.stream(['data: {"error": "Task %s:%s is already in RUNNING state."}\n\n' % (ask.get("user_id"), session[0])])
+        if handler.variant == "busy":
+            busy.add(session)
+        said = sessions.setdefault(session, [])
         said += [words_of(m) for m in ask["input"] if m.get("role") in ("user", None)]
         said = list(said)
-    events = answer(ask, said, handler.broken)
-    handler.stream("data: %s\n\n" % json.dumps(event, ensure_ascii=False) for event in events)
+    frames = ("data: %s\n\n" % json.dumps(event, ensure_ascii=False) for event in answer(ask, said, handler.broken))
+    handler.stream(frames)
+    for _ in frames:  # a run that the client has left goes on
+        pass
+    with lock:
+        busy.discard(session)
 
 
 class AgentScope(Handler):
@@ -225,4 +236,4 @@ class AgentScope(Handler):
     }
 
 
-main(AgentScope, BREAKAGES)
+main(AgentScope, BREAKAGES, VARIANTS)

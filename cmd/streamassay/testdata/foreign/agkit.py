@@ -10,7 +10,8 @@ import uuid
 
 from serving import Handler, Refused, halves, main
 
-BREAKAGES = ["half-of-large", "quiet-failure", "runs-client-tool", "python-arguments", "one-history", "no-tool-end"]
+BREAKAGES = ["half-of-large", "quiet-failure", "runs-client-tool", "python-arguments", "one-history", "no-tool-end", "cut", "other-words"]
+VARIANTS = ["busy", "kept-at-end", "waits"]
 
 
 class Conversation:
@@ -18,6 +19,8 @@ class Conversation:
 
     def __init__(self):
         self.said = []
+        self.busy = False
+        self.waits = None  # for what: "tool" is a result, "resume" an answer to an interrupt
 
 
 conversations = {}
@@ -165,13 +168,55 @@ def talk(prompt, words, broken):
 
 
 def send_message(handler):
+    """Answers whatever the content type: the page does not say that another is refused."""
     ask = read(handler.body)
     name = "everyone" if handler.broken == "one-history" else ask["conversationId"]
+    users = [m["content"] for m in ask.get("messages") or [] if m.get("role") == "user"]
     with lock:
         conversation = conversations.setdefault(name, Conversation())
-        conversation.said += [m["content"] for m in ask.get("messages") or [] if m.get("role") == "user"]
-        said = list(conversation.said)
-    handler.stream("data: %s\n\n" % json.dumps(event) for event in answer(ask, said, handler.broken))
+        if conversation.busy:
+            raise Refused(409, {"detail": "the conversation is busy"})
+        if handler.variant == "waits" and conversation.waits not in (None, brings(ask)):
+            raise Refused(400, {"detail": "the conversation waits for a " + conversation.waits})
+        conversation.busy = handler.variant == "busy"
+        conversation.waits = waits_for(users[-1].partition(" ")[0] if users else "", ask)
+        said = conversation.said + users
+        if handler.variant != "kept-at-end":
+            conversation.said = said
+    events = answer(ask, said, handler.broken)
+    heard = deliver(handler, ("data: %s\n\n" % json.dumps(spelled(event, handler.broken)) for event in events))
+    with lock:
+        conversation.busy = False
+        if handler.variant == "kept-at-end" and heard:
+            conversation.said += users
+
+
+def brings(ask):
+    """What a request brings that a conversation may wait for."""
+    messages = ask.get("messages") or []
+    return "resume" if ask.get("resume") else "tool" if messages and messages[-1].get("role") == "tool" else None
+
+
+def waits_for(prompt, ask):
+    """What a conversation waits for after such a prompt."""
+    return {"conformance:interrupt": "resume", "conformance:client-tool": "tool" if ask.get("tools") else None}.get(prompt)
+
+
+def spelled(event, broken):
+    """The event, in words of its own if it is to break the protocol so."""
+    if broken == "other-words" and event["type"] == "text":
+        return {"type": "message", "text": event["content"]}
+    return event
+
+
+def deliver(handler, frames):
+    """Sends the frames, and returns whether they were heard to their end."""
+    if handler.broken == "cut":
+        return handler.cut(frames)
+    heard = handler.stream(frames)
+    for _ in frames:  # a run that the client has left goes on
+        pass
+    return heard
 
 
 class AGKit(Handler):
@@ -181,4 +226,4 @@ class AGKit(Handler):
     }
 
 
-main(AGKit, BREAKAGES)
+main(AGKit, BREAKAGES, VARIANTS)

@@ -14,6 +14,7 @@ from serving import Handler, Refused, halves, main
 from talking import paced
 
 BREAKAGES = ["wants-snake-case", "cut-body", "half-of-large", "deaf-to-cursor", "always-new", "any-length-of-run-id"]
+VARIANTS = ["one-at-a-time", "recalls-what-ended"]
 
 USERS = ("ada", "bob")
 STREAMS = 48  # at once, of one user
@@ -33,6 +34,8 @@ class Thread:
         self.events = []
         self.messages = []
         self.runs = {}  # runId → whether it is to be canceled
+        self.open = set()  # runs that go on
+        self.ended = []  # what the user said in runs that ended well
 
     def tell(self, run, type, **fields):
         with moved:
@@ -216,9 +219,14 @@ def create(handler):
         if thread.owner != user:
             refuse(403, "AGENT_FORBIDDEN", "the thread is not yours")
         again = run in thread.runs
+        if thread.open and not again and handler.variant == "one-at-a-time":
+            refuse(409, "AGENT_THREAD_BUSY", "a run of this thread goes on")
         thread.runs.setdefault(run, False)
         if not again:
+            thread.open.add(run)
             said = [m["content"] for m in thread.messages if m["role"] == "user"]
+            if handler.variant == "recalls-what-ended":
+                said = list(thread.ended)
             threads[id] = threads.pop(id)  # the latest is the last
             thread.keep("user", words_of(given["messages"][0]))
     if not again:
@@ -257,9 +265,14 @@ def play(thread, run, text, said, broken):
             if type == "TOOL_CALL_RESULT":
                 thread.keep("tool", fields["content"])
     except Failure as why:
-        thread.tell(run, "RUN_ERROR", code=why.args[0], message=why.args[1])
+        end = {"type": "RUN_ERROR", "code": why.args[0], "message": why.args[1]}
     else:
-        thread.tell(run, "RUN_FINISHED")
+        end = {"type": "RUN_FINISHED"}
+    with moved:
+        thread.open.discard(run)
+        if end["type"] == "RUN_FINISHED":
+            thread.ended.append(text)
+        thread.tell(run, **end)
 
 
 def script(text, said, broken):
@@ -354,8 +367,7 @@ def follow(thread, id, run, place, limit):
     silent = 0
     while silent < limit:
         with moved:
-            if place == len(thread.events):
-                moved.wait(POLL)
+            moved.wait_for(lambda: len(thread.events) > place, POLL)  # that other threads go on ends no silence
             news = thread.events[place:]
         told = False
         for event in news:
@@ -403,4 +415,4 @@ class Runs(Handler):
         return problem(status, "AGENT_REFUSED", text)
 
 
-main(Runs, BREAKAGES)
+main(Runs, BREAKAGES, VARIANTS)

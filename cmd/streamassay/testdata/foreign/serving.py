@@ -2,6 +2,7 @@
 
 --port-file PATH  where to write the address, once requests are served
 --break NAME      break the protocol in this one way; without it the server is meant to be correct
+--variant NAME    be correct in this other way
 """
 
 import argparse
@@ -31,6 +32,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     routes = {}
     broken = ""
+    variant = ""
 
     def dispatch(self):
         """Answers one request, whatever its method."""
@@ -75,7 +77,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(text)
 
     def stream(self, frames, whole=True):
-        """Answers with a stream: each frame is a chunk, sent when it is made."""
+        """Answers with a stream: each frame is a chunk, sent when it is made.
+
+        Returns whether the client has heard it to its end.
+        """
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-cache")
@@ -89,8 +94,20 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(b"0\r\n\r\n")
             else:
                 self.close_connection = True
+            return whole
         except ConnectionError:  # the client has left
             self.close_connection = True
+            return False
+
+    def cut(self, frames):
+        """Answers with a stream whose length is declared, and breaks off before its end."""
+        text = "".join(frames).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text[: len(text) // 2])
+        self.close_connection = True
 
     def log_message(self, *args):
         """Keeps quiet."""
@@ -120,13 +137,14 @@ class Server(http.server.ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def main(handler, breakages):
+def main(handler, breakages, variants=()):
     """Serves until it is killed."""
     flags = argparse.ArgumentParser()
     flags.add_argument("--port-file", required=True)
     flags.add_argument("--break", dest="broken", default="", choices=breakages)
+    flags.add_argument("--variant", default="", choices=variants)
     given = flags.parse_args()
-    handler.broken = given.broken
+    handler.broken, handler.variant = given.broken, given.variant
     server = Server(("127.0.0.1", 0), handler)
     with open(given.port_file + ".new", "w") as file:
         file.write("http://127.0.0.1:%d" % server.server_port)
