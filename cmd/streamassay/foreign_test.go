@@ -45,6 +45,8 @@ var foreigners = []foreigner{
 			also: "agkit.scripted.tool agkit.scripted.client-tool"},
 		// With everybody's words in one history, what was said before may be somebody else's, too.
 		{name: "one-history", breaks: "agkit.conv.isolated", says: `^asked to say "nothing", it said "`, also: "agkit.conv.history agkit.scripted.recall"},
+		// Events of another name are nobody's fault, but a plain prompt is to be answered in those that there are.
+		{name: "other-words", breaks: "agkit.event.text", says: `^a plain prompt was not answered with text: the stream has none$`},
 		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^call "call-\w+" never ended$`, also: "agkit.order.result-after-end"},
 	}},
 	{file: "agentscope.py", dialect: "agentscope@1.1", variants: []string{"by-user", "busy"}, ways: []way{
