@@ -6,6 +6,7 @@ package spec
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -162,6 +163,13 @@ func (e Event) Frame() bool { return e.Nth >= 0 && e.Kind != Comment && e.Kind !
 // Whole says that a request has no fault that the document knows.
 func (e Event) Whole() bool { return len(e.Broken) == 0 }
 
+// Tolerable reports whether a request may be answered like one without fault: the document
+// permits that each of its faults is refused, and demands it of none.
+func (e Event) Tolerable() bool {
+	demanded := func(d Demand) bool { return d.Level != May }
+	return !slices.ContainsFunc(e.Broken, func(b Broken) bool { return len(b.Demands) == 0 || slices.ContainsFunc(b.Demands, demanded) })
+}
+
 // Last is the last part of a kind, and whether there is one.
 func (e Event) Last(k Kind) (part Event, ok bool) {
 	for _, p := range e.Parts {
@@ -222,6 +230,7 @@ type Promised struct {
 	Status string // that it is 200
 	Media  string // that it is an event stream
 	Coding string // that it has no content coding which was not asked for
+	Ends   bool   // an event is to tell its end
 }
 
 // A Denial is why somebody may not ask what another may.

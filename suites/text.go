@@ -17,13 +17,14 @@ import (
 // about the convention of the prompts. It reports whether whatever there was to say is
 // said: false where no check of these requirements was selected.
 func (t *Target) judgeText(p Part) bool {
-	if slices.ContainsFunc(p.Hearing.Results, func(r spec.Result) bool {
-		return r.Duty.Check == rules.ScriptText && r.Verdict == spec.Failed
-	}) {
-		return true // it should have said certain words, and did not
-	}
 	answer, foreign, ok := t.answerWithoutText(p.Trace)
 	law := t.Dialect.TextRequirement()
+	if slices.ContainsFunc(p.Hearing.Results, func(r spec.Result) bool {
+		cause := answer.Kind == spec.Answered || r.Duty.Check == rules.ScriptText || r.Duty.Check == rules.FramesAreJSON
+		return cause && len(r.Findings) > 0 && r.Verdict == spec.Failed
+	}) {
+		return true // that there is no text follows from it
+	}
 	if !ok || foreign && t.level(law).Cost() == spec.Silent {
 		return true
 	}

@@ -228,6 +228,7 @@ func (o *Operation) addReplies(op node) error {
 			}
 			if media == spec.EventStream {
 				o.frames = words
+				o.promised.Ends = slices.ContainsFunc(words, func(w *word) bool { return w.kind == spec.RunEnd })
 			}
 			if r.media == "" || media == spec.EventStream {
 				r.media, r.words, r.example = media, words, contents[j].get("example").text()

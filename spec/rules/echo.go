@@ -42,7 +42,7 @@ var MakesThread = &spec.Check{
 	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 		named := false
 		return func(e spec.Event) {
-			if ask.Thread != "" || ask.Header == nil && ask.Raw == nil {
+			if ask.Thread != "" || !ask.Whole() || ask.Header == nil && ask.Raw == nil {
 				return
 			}
 			if named = named || e.Thread != ""; e.Kind == spec.RunEnd {

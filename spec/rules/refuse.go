@@ -33,6 +33,15 @@ type dealing struct {
 
 func (x dealing) accepted() bool { return x.status/100 == 2 && !x.inBand }
 
+// answered reports whether the request was accepted, and its answer came whole, or as much
+// of it as the client waited for.
+func (x dealing) answered() bool { return x.accepted() && !x.brokenOff() }
+
+// brokenOff reports whether an answer began and was not transferred to its end.
+func (x dealing) brokenOff() bool {
+	return x.status != 0 && (broke(x.closed) || errors.Is(x.closed.Err, spec.ErrNotHTTP))
+}
+
 // String tells how the request was answered.
 func (x dealing) String() string {
 	switch {
@@ -48,6 +57,15 @@ func (x dealing) String() string {
 		return "the answer is not HTTP"
 	}
 	return "the server closed the connection without an answer"
+}
+
+// asksForAnswer reports whether a request is one of our prompts and not for a failure, in
+// an operation of which a requirement speaks and where no event tells the end of a stream.
+// How any other run ends is the agent's affair: to break the transfer off may be how it
+// shows that it failed.
+func (x dealing) asksForAnswer() bool {
+	prompt, _ := x.ask.Prompt()
+	return strings.HasPrefix(prompt, "conformance:") && !failing(prompt) && x.ask.Law != "" && x.ask.Streams() && !x.ask.Promised.Ends
 }
 
 // meets says whether an answer is the refusal that is demanded.
@@ -196,8 +214,8 @@ type desk struct {
 func (d *desk) deal(p *spec.Pass, x dealing) {
 	if x.ask.Whole() {
 		d.twin = &x
-		d.served[x.ask.Thread] = d.served[x.ask.Thread] || x.accepted()
-		if x.accepted() && !d.accepted {
+		d.served[x.ask.Thread] = d.served[x.ask.Thread] || x.answered()
+		if x.answered() && !d.accepted {
 			d.accepted = true
 			for _, judge := range d.waiting {
 				judge()
@@ -308,7 +326,9 @@ var AcceptsAsDocumented = &spec.Check{
 	Doc: `a request that the document allows is accepted
 
 What a request carries belongs to requirements; a request that is refused counts
-against those of them that no accepted request carries. Where requests with faults
+against those of them that no accepted request carries. An answer that breaks off is
+no answer: to a prompt of ours that does not ask for a failure it breaks the requirement
+of the operation, unless an event was to tell the end of the stream. Where requests with faults
 were tried, one without that carries nothing new is a twin of theirs, and the
 business of refuse.as-documented. A server may be busy with a run of the same
 conversation whose end nobody has heard, or wait there for a resume or the result of a
@@ -327,7 +347,7 @@ out, and whether there is a file that nobody was seen to upload, only the server
 			case len(x.ask.Broken) > 0 && len(x.ask.Broken[0].Demands) > 0:
 				probed[x.ask.Op] = true
 			case !x.ask.Whole() || x.ask.Op == "" || x.ask.Header == nil:
-			case x.accepted():
+			case x.answered():
 				for _, law := range x.ask.Upheld {
 					carried[law] = true
 					e := x.ask
@@ -335,6 +355,9 @@ out, and whether there is a file that nobody was seen to upload, only the server
 					p.Judge(e, true, "")
 				}
 			case known.doubtful(x.ask) || x.busy:
+			case x.brokenOff() && x.asksForAnswer():
+				x.closed.Law = x.ask.Law
+				p.Judge(x.closed, false, "this request is valid, and its answer broke off: %v", x.closed.Err)
 			case x.inBand || x.status/100 == 4 && !stateful(x.status): // a failure (5xx) is no refusal
 				refused = append(refused, x)
 			}

@@ -28,8 +28,9 @@ type watch = func(*spec.Pass) func(spec.Event)
 
 // tellings lets a rule about one stream hear each telling of a run as if it were
 // the only thing that happened: a stream asked for from its start, with a request
-// that has no fault. What comes after a cursor is the business of the rules of
-// resuming, what a broken request brought that of the rules of refusing. That the
+// that has no fault, or none that has to be refused. What comes after a cursor is the
+// business of the rules of resuming, what any other broken request brought that of the
+// rules of refusing. That the
 // client left does not end a telling: the rule hears of the end only if it was the
 // server's.
 func tellings(w func(p *spec.Pass, ask spec.Event) func(spec.Event)) watch {
@@ -45,7 +46,7 @@ func tellings(w func(p *spec.Pass, ask spec.Event) func(spec.Event)) watch {
 				} else if e.Text == "" {
 					ask.Text = prompts[run(e)]
 				}
-			case e.Kind == spec.Answered && e.Streams() && e.HTTP/100 == 2 && ask.Cursor == "" && ask.Whole():
+			case e.Kind == spec.Answered && e.Streams() && e.HTTP/100 == 2 && ask.Cursor == "" && ask.Tolerable():
 				hear = w(p, ask)
 			case hear == nil || errors.Is(e.Err, spec.ErrLeft):
 			case e.Frame() || e.Kind == spec.Closed || e.Kind == spec.Comment || e.Kind == spec.Rest:

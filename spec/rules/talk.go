@@ -36,6 +36,11 @@ func (a *answer) turnedDown() bool { return a.busy && a.failure.Kind != "" && a.
 // toFail says that a run was asked to fail.
 func (a *answer) toFail() bool {
 	prompt, _ := a.ask.Prompt()
+	return failing(prompt)
+}
+
+// failing reports whether a prompt asks for a failure.
+func failing(prompt string) bool {
 	name, _, _ := strings.Cut(prompt, " ")
 	return name == "conformance:error" || name == "conformance:error-mid"
 }

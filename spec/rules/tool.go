@@ -164,6 +164,9 @@ somebody may have had to approve the call.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		earlier := map[string]map[string]bool{} // thread → the calls that were made
 		return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+			if !ask.Whole() { // what it lets go on may not have been read
+				return func(spec.Event) {}
+			}
 			if earlier[ask.Thread] == nil {
 				earlier[ask.Thread] = map[string]bool{}
 			}

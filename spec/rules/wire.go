@@ -283,6 +283,9 @@ are operations of which no requirement speaks.`,
 				if ask.HTTP > 0 {
 					want = strconv.Itoa(ask.HTTP)
 				}
+				if e.HTTP == 0 && ask.Name == "health" { // the business of health.answers
+					return
+				}
 				right := (e.HTTP == ask.HTTP || ask.HTTP == 0 && e.HTTP/100 == 2) && (ask.Media == "" || e.Media == ask.Media)
 				p.Judge(e, right, "the answer is %d with content type %q, the document promises %s %s",
 					e.HTTP, e.Header.Get("Content-Type"), want, ask.Media)

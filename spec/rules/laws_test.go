@@ -1,0 +1,107 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// laws are the verdicts on the requirements of a dialect, by a conversation.
+func laws(t *testing.T, text string) map[string]spec.Verdict {
+	t.Helper()
+	tr, err := transcript.Parse("test.txtar", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := dialect.Named(tr.Dialect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verdicts := map[string]spec.Verdict{}
+	h := spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
+	for _, r := range spec.SpeakFirst([]spec.Hearing{h})[0].Results {
+		for _, law := range r.Duty.Laws {
+			verdicts[law.ID] = max(verdicts[law.ID], r.On(law))
+		}
+	}
+	return verdicts
+}
+
+const (
+	agkitAsk = "POST /send-message HTTP/1.1\nAccept: text/event-stream\nAccept-Encoding: identity\nContent-Type: application/json\n\n" +
+		`{"conversationId":"c","messages":[{"role":"user","content":"conformance:text Hello"}]}` + "\n"
+	agkitAnswer = "HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\n" + `data: {"type":"text","content":"Hello"}` + "\n\ndata: [DONE]\n\n"
+	processAsk  = "POST /process HTTP/1.1\nAccept: text/event-stream\nContent-Type: application/json\n\n" +
+		`{"input":[{"role":"user","type":"message","content":[{"type":"text","text":"Hello"}]}],"session_id":"s"STREAM}` + "\n"
+	processAnswer = "HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\n" + `data: {"sequence_number":0,"object":"response","status":"created"}` + "\n\n"
+	runsAsk       = "GET /runs/3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59/events?runId=r HTTP/1.1\nAccept: text/event-stream\n\n"
+)
+
+// Evidence counts for the requirement that it is about, and for no other.
+func TestLaws(t *testing.T) {
+	agkit := func(answers ...string) string {
+		text := "x\n\ndialect: agkit@0.0.10\n"
+		for i, a := range answers {
+			n := string(rune('1' + i))
+			text += "-- " + n + ".request --\n" + agkitAsk + "-- " + n + ".response --\n" + a
+		}
+		return text
+	}
+	one := func(name, ask, answer string) string {
+		return "x\n\ndialect: " + name + "\n-- 1.request --\n" + ask + "-- 1.response --\n" + answer
+	}
+	two := func(name, ask, answer, ask2, answer2 string) string {
+		return one(name, ask, answer) + "-- 2.request --\n" + ask2 + "-- 2.response --\n" + answer2
+	}
+	json := "HTTP/1.1 200 OK\nContent-Type: application/json\n\n{}\n"
+	failing := "HTTP/1.1 500 Internal Server Error\nContent-Type: text/plain\n\nno\n"
+	cut := "HTTP/1.1 200 OK\nContent-Type: text/event-stream\nTransfer-Encoding: chunked\n\ndata: {\"type\":\"text\",\"content\":\"He\"}\n\n:@ cut\n"
+	with, without := strings.Replace(processAsk, "STREAM", `,"stream":true`, 1), strings.Replace(processAsk, "STREAM", "", 1)
+	tests := map[string]struct {
+		text   string
+		failed string
+		passed string
+		not    string // neither
+	}{
+		"the status": {agkit(agkitAnswer, failing), "agkit.http.status", "agkit.sse.content-type", ""},
+		"the media type": {agkit(agkitAnswer, strings.Replace(agkitAnswer, "text/event-stream", "text/plain", 1)),
+			"agkit.sse.content-type", "agkit.http.status", ""},
+		"the coding": {agkit(agkitAnswer, strings.Replace(agkitAnswer, "\n\n", "\nContent-Encoding: br\n\n", 1)),
+			"agkit.sse.content-type", "agkit.http.status", ""},
+		"an answer cut off":       {agkit(agkitAnswer, cut), "agkit.http.post", "agkit.http.status", ""},
+		"the status of events":    {one("runs@2026-04", runsAsk, failing), "runs.stream.status-200", "", "runs.stream.content-type runs.stream.idle-default runs.resume.optional"},
+		"the media type, again":   {one("runs@2026-04", runsAsk, json), "runs.stream.content-type", "", "runs.resume.optional"},
+		"the status, java":        {one("agentscope-java@0.1", without, failing), "agentscope-java.http.status", "", "agentscope-java.http.sse agentscope-java.req.stream-default"},
+		"nothing streams":         {two("agentscope@1.1", with, json, without, json), "agentscope.http-ok", "", "agentscope.stream-default"},
+		"only what says stream":   {two("agentscope@1.1", with, processAnswer, without, json), "agentscope.stream-default", "", ""},
+		"only what does not, too": {two("agentscope@1.1", without, processAnswer, with, json), "agentscope.http-ok", "", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := laws(t, test.text)
+			if got[test.failed] != spec.Failed {
+				t.Errorf("%s is %v, want failed", test.failed, got[test.failed])
+			}
+			for _, id := range strings.Fields(test.passed) {
+				if got[id] != spec.Passed {
+					t.Errorf("%s is %v, want passed", id, got[id])
+				}
+			}
+			for _, id := range strings.Fields(test.not) {
+				if got[id] != spec.Silent {
+					t.Errorf("%s is %v, want silent", id, got[id])
+				}
+			}
+			for id, v := range got {
+				other := strings.HasPrefix(id, "agentscope.") || strings.HasPrefix(id, "agentscope-java.") // whose stream is no whole one here
+				if v == spec.Failed && id != test.failed && !other {
+					t.Errorf("%s is failed, too", id)
+				}
+			}
+		})
+	}
+}
