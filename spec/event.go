@@ -128,12 +128,15 @@ type Event struct {
 	Day       string // a day: of a history, or before which one is asked for
 	More      string // of a history: whether an earlier day has any
 	About     string // what a tool is for
+	Label     string // of a frame: what it is called on the wire: RUN_FINISHED, "response completed"
 
 	Parts []Event // what stands inside: contents of a message, messages of a request
 
 	HTTP   int    // Answered: the status code. Asked: the one the document promises; 0: any success
 	Media  string // likewise, the media type
 	Header Header // Asked, Answered
+
+	Spelled map[Kind]string // Asked: what the frames of the answer are called on the wire, by kind
 
 	Scripted bool     // Asked: the target can be held to the content of its answer
 	Allowed  int      // Asked: how many streams at once the target allows a user; 0: nobody said
@@ -168,6 +171,29 @@ func (e Event) Whole() bool { return len(e.Broken) == 0 }
 func (e Event) Tolerable() bool {
 	demanded := func(d Demand) bool { return d.Level != May }
 	return !slices.ContainsFunc(e.Broken, func(b Broken) bool { return len(b.Demands) == 0 || slices.ContainsFunc(b.Demands, demanded) })
+}
+
+// What is what an event is called in a message: as its dialect spells it, where it does.
+func (e Event) What() string {
+	switch {
+	case e.Label != "":
+		return e.Label
+	case e.Kind == Unknown:
+		return "an event that cannot be read"
+	case e.Kind == Other:
+		return "an unknown event"
+	case e.Kind == Comment:
+		return "a comment"
+	}
+	return "an event of the kind " + string(e.Kind)
+}
+
+// Spell is what frames of a kind are called in the answer to a request, or else, in words.
+func (e Event) Spell(k Kind, words string) string {
+	if text := e.Spelled[k]; text != "" {
+		return text
+	}
+	return words
 }
 
 // Last is the last part of a kind, and whether there is one.

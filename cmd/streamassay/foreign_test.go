@@ -62,7 +62,7 @@ var foreigners = []foreigner{
 		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^a piece of message "msg_[^"]+", which has not started$`,
 			also: "agentscope-java.content.msgid agentscope-java.content.in-message"},
 		{name: "pieces-unmarked", breaks: "agentscope-java.content.delta", says: `"delta".*: expected true$`},
-		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^message.delta comes for content 0 of message .*, which was completed$`},
+		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^content in_progress text comes for content 0 of message .*, which was completed$`},
 		// What names its message by another name does not name it.
 		{name: "snake-case", breaks: "agentscope-java.names", says: `^"(created_at|msg_id)" `, also: "agentscope-java.content.msgid"},
 		// Where there is no error, there are no words either.

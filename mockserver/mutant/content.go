@@ -64,14 +64,14 @@ var contentMutants = []*Mutant{
 		Name: "text-completed-twice", Doc: "a text is completed twice",
 		Fault:  "content-ended-twice",
 		Breaks: lawsOnce,
-		Kills:  map[string]string{"content.ends-once": `^content.end comes for content \d+ of message "\S+", which was completed$`},
+		Kills:  map[string]string{"content.ends-once": `^content completed \w+ comes for content \d+ of message "\S+", which was completed$`},
 	}, {
 		Name: "piece-after-the-whole", Doc: "an empty piece of a text comes when the text was completed",
 		Play: adding(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) []spec.Event {
 			return []spec.Event{changed(e, func(o *spec.Event) { o.Kind, o.Text = spec.MessageDelta, "" })}
 		}),
 		Breaks: lawsOnce,
-		Kills:  map[string]string{"content.ends-once": `^message.delta comes for content \d+ of message "\S+", which was completed$`},
+		Kills:  map[string]string{"content.ends-once": `^content in_progress text comes for content \d+ of message "\S+", which was completed$`},
 	}, {
 		Name: "place-skipped", Doc: "a content names the place after its own",
 		Fault:  "wrong-index",

@@ -109,12 +109,12 @@ var historyTold = []*Mutant{
 	}, {
 		Name: "tools-forgotten", Doc: "what tools gave is not in the history",
 		Breaks: []string{"runs.history.tool-shown"},
-		Kills:  map[string]string{"history.tells-tools": `results of tools were streamed, and the history tells of none`},
+		Kills:  map[string]string{"history.tells-tools": `tool results? (was|were) streamed, and the history tells of none`},
 		Twist:  silent("tool"),
 	}, {
 		Name: "tools-as-answers", Doc: "what tools gave is told as an answer",
 		Breaks: []string{"runs.history.tool-shown"},
-		Kills:  map[string]string{"history.tells-tools": `results of tools were streamed, and the history tells of none`},
+		Kills:  map[string]string{"history.tells-tools": `tool results? (was|were) streamed, and the history tells of none`},
 		Twist: messages(func(role string, m map[string]any) bool {
 			if role == "tool" {
 				m["role"] = "assistant"
@@ -211,7 +211,7 @@ var historyThreads = []*Mutant{
 	}, {
 		Name: "none-has-day", Doc: "who has no conversation is told of a day",
 		Breaks: []string{"runs.history.empty-user"},
-		Kills:  map[string]string{"history.none-is-empty": `there is no conversation, but the day "2026-01-01" with 0 messages`},
+		Kills:  map[string]string{"history.none-is-empty": `there is no conversation, but the day "2026-01-01" with no message`},
 		Twist: histories(func(_ view, m map[string]any) {
 			if m["threadId"] == nil {
 				m["day"] = "2026-01-01"

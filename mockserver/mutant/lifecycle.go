@@ -42,19 +42,19 @@ var lifecycleMutants = []*Mutant{
 		Name: "opening-late", Doc: "something is told before the run is opened",
 		Fault:  "start-late",
 		Breaks: slices.Concat(lawsOpensRun, lawsFirst),
-		Kills:  map[string]string{"run.opens-first": `^the first event is (message|content|tool)`, "run.comes-first": `^the first event is (message|content|tool)`},
+		Kills:  map[string]string{"run.opens-first": `^the first event is (message|content|TEXT_MESSAGE|TOOL_CALL)`, "run.comes-first": `^the first event is (message|content|TEXT_MESSAGE|TOOL_CALL)`},
 		Also:   []string{"run.progress-precedes-content"}, // nor is the run under way when that is told
 	}, {
 		Name: "run-untold", Doc: "nothing is told about the run but its end",
 		Play:   dropping(func(e *spec.Event) bool { return e.Kind.Thing() == "run" && !terminal(e) }),
 		Breaks: slices.Concat(lawsOpensRun, lawsFirst),
-		Kills:  map[string]string{"run.opens-first": `^the first event is `, "run.comes-first": `^the first event is (message|content|tool)`},
+		Kills:  map[string]string{"run.opens-first": `^the first event is `, "run.comes-first": `^the first event is (message|content|TEXT_MESSAGE|TOOL_CALL)`},
 		Also:   []string{"run.progress-precedes-content", "sequence.never-falls"}, // nor is the run ever under way; and a number is used twice where there is one less
 	}, {
 		Name: "not-under-way", Doc: "the run is never said to be in progress",
 		Fault:  "progress-missing",
 		Breaks: []string{"agentscope.response-in-progress"},
-		Kills:  map[string]string{"run.progress-precedes-content": `^message.start comes before the run is said to be in progress$`},
+		Kills:  map[string]string{"run.progress-precedes-content": `^message created comes before the run is said to be in progress$`},
 	}, {
 		Name: "under-way-late", Doc: "the run is said to be in progress when something of it was told",
 		Play:   swapping(fault.Of(spec.RunProgress)),
@@ -76,19 +76,19 @@ var lifecycleMutants = []*Mutant{
 		Name: "end-twice", Doc: "the run's end is told twice",
 		Fault:  "double-end",
 		Breaks: lawsEndsOnce,
-		Kills:  map[string]string{"run.ends-once": `^run.(end|error) comes after run.(end|error)$`},
+		Kills:  map[string]string{"run.ends-once": `^(RUN_(FINISHED|ERROR)|response \w+) comes after (RUN_(FINISHED|ERROR)|response \w+)$`},
 		Also:   []string{"cancel.run-ends"}, // so is that of a run that was canceled
 	}, {
 		Name: "fails-after-its-end", Doc: "the run ends well, and then it fails",
 		Fault:  "error-after-end",
 		Breaks: slices.Concat(lawsEndsOnce, lawsForward),
-		Kills:  map[string]string{"run.ends-once": `^run.error comes after run.end$`, "run.status-moves-forward": `^run.error comes after run.end$`},
+		Kills:  map[string]string{"run.ends-once": `^(RUN_ERROR|response failed) comes after (RUN_FINISHED|response completed)$`, "run.status-moves-forward": `^(RUN_ERROR|response failed) comes after (RUN_FINISHED|response completed)$`},
 		Also:   []string{"script.*"}, // who was asked to say something has failed
 	}, {
 		Name: "ends-after-its-failure", Doc: "the run fails, and then it ends well",
 		Fault:  "end-after-error",
 		Breaks: slices.Concat(lawsFailed, lawsEndsOnce),
-		Kills:  map[string]string{"run.stays-failed": `^the run failed, and then ended well$`, "run.ends-once": `^run.end comes after run.error$`},
+		Kills:  map[string]string{"run.stays-failed": `^the run failed, and then ended well$`, "run.ends-once": `^(RUN_FINISHED|response completed) comes after (RUN_ERROR|response failed)$`},
 		// Who was asked to say something has failed; and what a failure may leave open a good end may not.
 		Also: []string{"script.*", "message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
 	}, {
@@ -97,7 +97,7 @@ var lifecycleMutants = []*Mutant{
 			return []spec.Event{changed(e, func(o *spec.Event) { o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created })}
 		}),
 		Breaks: slices.Concat(lawsFailed, lawsEndsOnce),
-		Kills:  map[string]string{"run.stays-failed": `^the run failed, and then ended well$`, "run.ends-once": `^run.end comes after run.error$`},
+		Kills:  map[string]string{"run.stays-failed": `^the run failed, and then ended well$`, "run.ends-once": `^(RUN_FINISHED|response completed) comes after (RUN_ERROR|response failed)$`},
 		// What a failure may leave open a good end may not.
 		Also: []string{"message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
 	}, {
@@ -111,7 +111,7 @@ var lifecycleMutants = []*Mutant{
 		Name: "message-after-the-end", Doc: "after the run's end a message is told that it never had",
 		Play:   adding(fault.Of(spec.RunEnd), another),
 		Breaks: lawsEndIsLast,
-		Kills:  map[string]string{"run.end-is-last": `^(message|content)\.\w+ comes after the end of the run$`},
+		Kills:  map[string]string{"run.end-is-last": `^(message|content|TEXT_MESSAGE)[\w ]+ comes after the end of the run$`},
 		Also:   []string{"script.*", "resume.ends"}, // it was not asked to say that, and who takes the stream up there hears no end
 	}, {
 		Name: "lingers", Doc: "the body is not ended when the run has",
@@ -150,7 +150,7 @@ var lifecycleMutants = []*Mutant{
 		Name: "opened-twice", Doc: "the run is opened again after something was told of it",
 		Fault:  "double-start",
 		Breaks: lawsForward,
-		Kills:  map[string]string{"run.status-moves-forward": `^run.start comes after run.progress$`},
+		Kills:  map[string]string{"run.status-moves-forward": `^response created comes after response in_progress$`},
 		Also:   []string{"run.progress-precedes-content"}, // what was said to be under way is not any more
 	}, {
 		Name: "created-later", Doc: "the time at which the run began is another at its end",
@@ -206,13 +206,13 @@ var lifecycleMutants = []*Mutant{
 		Name: "word-after-the-sentinel", Doc: "after the sentinel a piece of the text is told again",
 		Fault:  "event-after-end",
 		Breaks: []string{"agkit.done.last"},
-		Kills:  map[string]string{"done.is-last": `^message.delta comes after the sentinel$`},
+		Kills:  map[string]string{"done.is-last": `^text comes after \[DONE\]$`},
 		Also:   []string{"script.*", "tool.starts-first", "tool.all-end"}, // what is told again was asked for once
 	}, {
 		Name: "sentinel-twice", Doc: "the sentinel comes twice",
 		Fault:  "sentinel-twice",
 		Breaks: []string{"agkit.done.last"},
-		Kills:  map[string]string{"done.is-last": `^done comes after the sentinel$`},
+		Kills:  map[string]string{"done.is-last": `^\[DONE\] comes after \[DONE\]$`},
 	},
 }
 

@@ -21,13 +21,13 @@ var messageMutants = []*Mutant{
 		Name: "message-unannounced", Doc: "the event that opens a message is not told",
 		Fault:  "message-not-started",
 		Breaks: lawsAnnounced,
-		Kills:  map[string]string{"message.announced": `^a piece of message "\S+", which has not started$`, "message.starts-first": `^what is told of message "\S+" first is message.end$`},
+		Kills:  map[string]string{"message.announced": `^a piece of message "\S+", which has not started$`, "message.starts-first": `^what is told of message "\S+" first is message completed$`},
 		Also:   []string{"message.known", "script.reasoning", "script.reasoning-apart"}, // the start says of what kind it is; of one that fails nothing else is told
 	}, {
 		Name: "message-under-way-first", Doc: "what is told of a message first is that it is under way",
 		Play:   everyEvent(fault.Of(spec.MessageStart), func(e *spec.Event) { e.Kind = spec.MessageProgress }),
 		Breaks: []string{"agentscope-java.msg.created"},
-		Kills:  map[string]string{"message.starts-first": `^what is told of message "\S+" first is message.progress$`},
+		Kills:  map[string]string{"message.starts-first": `^what is told of message "\S+" first is message in_progress$`},
 	}, {
 		Name: "message-announced-late", Doc: "a message is opened after the first piece of it",
 		Play:   once(fault.Of(spec.MessageStart), swapping),
@@ -86,7 +86,7 @@ var messageMutants = []*Mutant{
 		Name: "id-used-again", Doc: "after a message has ended another is told under its id",
 		Fault:  "reused-message-id",
 		Breaks: lawsMessageID,
-		Kills:  map[string]string{"message.ids-unique": `^message "\S+" had ended, and comes again as message.(start|progress|end)$`},
+		Kills:  map[string]string{"message.ids-unique": `^message "\S+" had ended, and comes again as (message \w+|TEXT_MESSAGE_\w+)$`},
 		Also:   []string{"run.output-is-complete", "run.status-moves-forward"}, // the second message is not listed, and the first begins again
 	}, {
 		Name: "one-id-for-all", Doc: "all messages of a run have one id",
@@ -98,7 +98,7 @@ var messageMutants = []*Mutant{
 			})
 		}),
 		Breaks: lawsMessageID,
-		Kills:  map[string]string{"message.ids-unique": `^message "the-message" had ended, and comes again as message.(start|progress|end)$`},
+		Kills:  map[string]string{"message.ids-unique": `^message "the-message" had ended, and comes again as (message \w+|TEXT_MESSAGE_\w+)$`},
 		Also:   []string{"script.*", "content.ends-once", "delta.joins-to-whole", "message.*", "run.output-matches", "run.status-moves-forward", "tool.*"}, // all messages are one, told again and again
 	}, {
 		Name: "repeated-otherwise", Doc: "the end of a message repeats other words than were told",

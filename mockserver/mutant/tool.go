@@ -20,13 +20,13 @@ var toolMutants = []*Mutant{
 		Name: "call-unopened", Doc: "the event that opens a call is not told",
 		Fault:  "call-not-started",
 		Breaks: []string{"agkit.order.start-first"},
-		Kills:  map[string]string{"tool.starts-first": `^tool.delta of call "\S+", which is not open$`},
+		Kills:  map[string]string{"tool.starts-first": `^(TOOL_CALL_ARGS|tool-call-args) of call "\S+", which is not open$`},
 		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json", "tool.client-call-is-offered"}, // the opening says which tool is called
 	}, {
 		Name: "piece-of-no-call", Doc: "a piece of the arguments names a call that was never opened",
 		Fault:  "unknown-call",
 		Breaks: []string{"agkit.order.start-first"},
-		Kills:  map[string]string{"tool.starts-first": `^tool.delta of call "\S+", which is not open$`},
+		Kills:  map[string]string{"tool.starts-first": `^(TOOL_CALL_ARGS|tool-call-args) of call "\S+", which is not open$`},
 		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // the piece is missing in its call, and is one of another
 	}, {
 		Name: "call-unended", Doc: "the event that ends a call is not told",
@@ -116,17 +116,17 @@ var toolMutants = []*Mutant{
 		Name: "talks-on-after-the-client-call", Doc: "after a call that the client has to answer the server says something",
 		Play:   adding(callOf("paint"), another),
 		Breaks: []string{"agkit.client-tool.no-server-result"},
-		Kills:  map[string]string{"tool.client-call-ends-stream": `^message.delta comes after a call that the client has to answer$`},
+		Kills:  map[string]string{"tool.client-call-ends-stream": `^text comes after a call that the client has to answer$`},
 	}, {
 		Name: "thinks-the-client-has-answered", Doc: "after a call that the client has to answer the server says that it was done",
 		Play:   sayingLast("paint", "It is painted."),
 		Breaks: []string{"agkit.client-tool.no-server-result"},
-		Kills:  map[string]string{"tool.client-call-ends-stream": `^message.delta comes after a call that the client has to answer$`},
+		Kills:  map[string]string{"tool.client-call-ends-stream": `^text comes after a call that the client has to answer$`},
 	}, {
 		Name: "talks-on-after-the-interrupt", Doc: "after an interrupt the run says something",
 		Fault:  "interrupt-not-last",
 		Breaks: []string{"agkit.order.interrupt-last"},
-		Kills:  map[string]string{"interrupt.is-last": `^message.delta comes after an interrupt$`},
+		Kills:  map[string]string{"interrupt.is-last": `^text comes after an interrupt$`},
 		Also:   []string{"script.interrupt", "script.resume"}, // nobody has asked for words
 	}, {
 		Name: "calls-after-the-interrupt", Doc: "after an interrupt the run calls a tool",
@@ -139,7 +139,7 @@ var toolMutants = []*Mutant{
 			}
 		}),
 		Breaks: []string{"agkit.order.interrupt-last"},
-		Kills:  map[string]string{"interrupt.is-last": `^tool.start comes after an interrupt$`},
+		Kills:  map[string]string{"interrupt.is-last": `^tool-call-start comes after an interrupt$`},
 		Also:   []string{"script.interrupt", "script.resume", "tool.*"}, // nobody has asked for a call, and it has no result
 	},
 }

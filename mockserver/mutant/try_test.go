@@ -27,7 +27,7 @@ func sentinel() *mutant.Mutant {
 	return &mutant.Mutant{
 		Name: "sentinel", Doc: "the sentinel comes twice", Fault: "sentinel-twice",
 		Breaks: []string{"agkit.done.last"},
-		Kills:  map[string]string{"done.is-last": "comes after the sentinel$"},
+		Kills:  map[string]string{"done.is-last": `comes after \[DONE\]$`},
 	}
 }
 

@@ -180,7 +180,7 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 		e.Err = spec.ErrUnrecorded
 		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.Streams }); i >= 0 {
 			o := d.operations[i]
-			e.Op, e.HTTP, e.Media, e.Promised = o.Name, o.status, o.answer, o.promised
+			e.Op, e.HTTP, e.Media, e.Promised, e.Spelled = o.Name, o.status, o.answer, o.promised, o.spelled
 		}
 		return e
 	}
@@ -193,7 +193,7 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 		}
 		return e
 	}
-	e.Op, e.HTTP, e.Media, e.Name, e.Law = o.Name, o.status, o.answer, o.says, o.law
+	e.Op, e.HTTP, e.Media, e.Name, e.Law, e.Spelled = o.Name, o.status, o.answer, o.says, o.law, o.spelled
 	if o.either {
 		e.HTTP = 0
 	}
@@ -204,6 +204,7 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 				w.read(d.source, &inner, v, (*word).trust)
 				inner.Kind, inner.Nth, inner.Line, inner.Raw = e.Kind, e.Nth, e.Line, e.Raw
 				inner.Op, inner.HTTP, inner.Media, inner.Header, inner.Broken, inner.Law = e.Op, e.HTTP, e.Media, e.Header, e.Broken, e.Law
+				inner.Spelled = e.Spelled
 				e = inner
 				for _, b := range o.bodies {
 					files, upheld := b.hearFiles(v)

@@ -37,6 +37,8 @@ type Operation struct {
 	says         string         // the phrase of an operation without a body
 
 	frames   []*word
+	labels   []string             // the members that tell frames apart
+	spelled  map[spec.Kind]string // what frames of a kind are called
 	sentinel string
 	tells    telling
 	replies  map[string]reply // by documented status, or class of it
@@ -242,6 +244,7 @@ func (o *Operation) addReplies(op node) error {
 		}
 		o.replies[status] = r
 	}
+	o.labelling()
 	return nil
 }
 

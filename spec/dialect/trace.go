@@ -154,7 +154,7 @@ func (t *teller) frame(item sse.Item) spec.Event {
 	t.nth++
 	e.Cursor = item.ID
 	if t.op.sentinel != "" && strings.TrimSpace(string(item.Data)) == t.op.sentinel {
-		e.Kind = spec.Done
+		e.Kind, e.Label = spec.Done, t.op.sentinel
 		return e
 	}
 	t.d.readFrame(t.op, &e, item.Data)
@@ -189,6 +189,7 @@ func (d *Dialect) readFrame(o *Operation, e *spec.Event, data []byte) {
 		return
 	}
 	cursor := e.Cursor
+	e.Label = o.label(w, v)
 	w.hear(d.source, e, v)
 	if cursor != "" {
 		e.Cursor = cursor

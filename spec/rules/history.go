@@ -91,7 +91,7 @@ Other targets may have tools that are not visible in the history.`,
 			func(r *record) bool { return r.ask.Scripted && r.results > 0 },
 			func(r *record, page spec.Event) bool { return len(partsOf(page, spec.ToldTool)) > 0 },
 			func(p *spec.Pass, r *record, page spec.Event) {
-				p.Judge(page, false, "%d results of tools were streamed, and the history tells of none", r.results)
+				p.Judge(page, false, "%s streamed, and the history tells of none", were(r.results, "tool result"))
 			})),
 	}
 )

@@ -16,14 +16,14 @@ var lifecycle = []*spec.Check{
 }
 
 // firstFrame is a rule about the first frame of a stream.
-func firstFrame(id, doc string, needs []spec.Kind, ok func(spec.Kind) bool) *spec.Check {
+func firstFrame(id, doc string, needs []spec.Kind, ok func(spec.Kind) bool, want func(ask spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: needs,
-		Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 			seen := false
 			return func(e spec.Event) {
 				if e.Frame() && !seen {
-					p.Judge(e, ok(e.Kind), "the first event is %s", e.Kind)
+					p.Judge(e, ok(e.Kind), "the first event is %s; expected %s", e.What(), want(ask))
 					seen = true
 				}
 			}
@@ -34,12 +34,13 @@ func firstFrame(id, doc string, needs []spec.Kind, ok func(spec.Kind) bool) *spe
 // RunComesFirst and RunOpensFirst judge how a stream begins.
 var (
 	RunComesFirst = firstFrame("run.comes-first", "the first event is about the run", []spec.Kind{spec.RunEnd},
-		func(k spec.Kind) bool { return k.Thing() == "run" })
+		func(k spec.Kind) bool { return k.Thing() == "run" }, func(spec.Event) string { return "one about the run" })
 	RunOpensFirst = firstFrame("run.opens-first", `the first event opens the run
 
 A client makes its view of the run there; what comes before has nowhere to go.`,
 		[]spec.Kind{spec.RunStart},
-		func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunRefused })
+		func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunRefused },
+		func(ask spec.Event) string { return ask.Spell(spec.RunStart, "the start of the run") })
 )
 
 // ProgressPrecedesContent judges whether a run is said to be under way.
@@ -54,7 +55,7 @@ var ProgressPrecedesContent = &spec.Check{
 			case e.Kind == spec.RunProgress:
 				under = true
 			case !judged && (thing == "message" || thing == "reasoning" || thing == "content"):
-				p.Judge(e, under, "%s comes before the run is said to be in progress", e.Kind)
+				p.Judge(e, under, "%s comes before the run is said to be in progress", e.What())
 				judged = true
 			}
 		}
@@ -123,7 +124,7 @@ var RunEndsOnce = &spec.Check{
 		var first spec.Event
 		return func(e spec.Event) {
 			if terminal(e) {
-				p.Judge(e, first.Raw == nil, "%s comes after %s", e.Kind, first.Kind)
+				p.Judge(e, first.Raw == nil, "%s comes after %s", e.What(), first.What())
 				first = e
 			}
 		}
@@ -145,7 +146,7 @@ Clients stop reading there. Comments and the sentinel may follow.`,
 			case e.Frame() && e.Kind != spec.Done:
 				last, ended = e, ended || terminal(e)
 			case e.Kind == spec.Closed && ended:
-				p.Judge(last, terminal(last), "%s comes after the end of the run", last.Kind)
+				p.Judge(last, terminal(last), "%s comes after the end of the run", last.What())
 			}
 		}
 	}),
@@ -245,7 +246,7 @@ to begin.`,
 			}
 			before, told := last[key]
 			was := ranks[before.Kind.Phase()]
-			p.Judge(e, !told || rank >= was && (was < 2 || e.Kind.Thing() == "run" && before.Kind == e.Kind), "%s comes after %s", e.Kind, before.Kind)
+			p.Judge(e, !told || rank >= was && (was < 2 || e.Kind.Thing() == "run" && before.Kind == e.Kind), "%s comes after %s", e.What(), before.What())
 			last[key] = e
 		}
 	}),
@@ -342,7 +343,7 @@ var DoneIsLast = &spec.Check{
 			switch {
 			case e.Frame() && done.Raw != nil:
 				after = true
-				p.Judge(e, false, "%s comes after the sentinel", e.Kind)
+				p.Judge(e, false, "%s comes after %s", e.What(), done.What())
 			case e.Kind == spec.Done:
 				done = e
 			case e.Kind == spec.Closed && done.Raw != nil && !after:

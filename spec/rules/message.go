@@ -94,7 +94,7 @@ Not that it is under way, or has ended.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
 	Watch: blocks(func(p *spec.Pass, e spec.Event, stand map[string]*block) {
 		if aboutMessage(e) && e.Message != "" && stand[e.Message] == nil {
-			p.Judge(e, e.Kind.Phase() == "start", "what is told of message %q first is %s", e.Message, e.Kind)
+			p.Judge(e, e.Kind.Phase() == "start", "what is told of message %q first is %s", e.Message, e.What())
 		}
 	}),
 }
@@ -216,7 +216,7 @@ var MessageIDsUnique = &spec.Check{
 	Watch: blocks(func(p *spec.Pass, e spec.Event, stand map[string]*block) {
 		if aboutMessage(e) && e.Message != "" {
 			b := stand[e.Message]
-			p.Judge(e, b == nil || !b.ended, "message %q had ended, and comes again as %s", e.Message, e.Kind)
+			p.Judge(e, b == nil || !b.ended, "message %q had ended, and comes again as %s", e.Message, e.What())
 		}
 	}),
 }

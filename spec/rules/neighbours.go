@@ -22,7 +22,7 @@ no run is for the one that its conversation is busy with.`,
 	Watch: lives(func(p *spec.Pass, a *lifetimes) {
 		for _, l := range a.streams {
 			if (l.ends > 0 || l.ask.Limit == "") && a.canceled(l) {
-				p.Judge(l.closed, l.ends == 1, "the run was canceled, and its stream told %d ends", l.ends)
+				p.Judge(l.closed, l.ends == 1, "the run was canceled, and its stream told %s of it; expected 1", counted(l.ends, "end"))
 			}
 		}
 	}),

@@ -195,7 +195,7 @@ var NoneIsEmpty = &spec.Check{
 	Watch: pages(func(p *spec.Pass, _ *reading, page spec.Event) {
 		if page.Thread == "" {
 			p.Judge(page, page.Day == "" && page.More != "true" && len(page.Parts) == 0,
-				"there is no conversation, but the day %q with %d messages (more: %s)", page.Day, len(page.Parts), page.More)
+				"there is no conversation, but the day %q with %s (more: %s)", page.Day, counted(len(page.Parts), "message"), page.More)
 		}
 	}),
 }
@@ -254,7 +254,7 @@ var (
 		})
 	NoMoreIsThere = more("history.no-more-is-there", "where a history says that there are no earlier days, there is none", "false",
 		func(p *spec.Pass, day string, earlier spec.Event) {
-			p.Judge(earlier, earlier.Day == "" && len(earlier.Parts) == 0, "%s was said to have nothing before it, and there is %q with %d messages", day, earlier.Day, len(earlier.Parts))
+			p.Judge(earlier, earlier.Day == "" && len(earlier.Parts) == 0, "%s was said to have nothing before it, and there is %q with %s", day, earlier.Day, counted(len(earlier.Parts), "message"))
 		})
 )
 

@@ -175,7 +175,7 @@ on it is held to the same.`,
 			}
 		}
 		if t.end == nil && full.ended && t.ask.Limit == "" {
-			p.Judge(t.close, next >= len(full.heard), "the stream taken up at %q ended, and %d events were still to come", t.ask.Cursor, len(full.heard)-next)
+			p.Judge(t.close, next >= len(full.heard), "the stream taken up at %q ended, and %s still to come", t.ask.Cursor, were(len(full.heard)-next, "event"))
 		}
 	}),
 }
@@ -204,7 +204,7 @@ var ResumedEnds = &spec.Check{
 		if t.ask.Cursor == "" || from < 0 || from >= len(full.heard) || errors.Is(t.end, spec.ErrLeft) || t.ask.Limit != "" || !full.ended {
 			return
 		}
-		p.Judge(t.close, t.ended, "the stream taken up at %q ended (%v) without the end of the run", t.ask.Cursor, t.end)
+		p.Judge(t.close, t.ended, "the stream taken up at %q ended%s without the end of the run", t.ask.Cursor, reason(t.end))
 	}),
 }
 
@@ -246,7 +246,7 @@ for before the cursor was told.`,
 					if full := fullest(t.runs[run(x.ask)]); full != nil && full.ended && x.ask.Limit == "" {
 						n := x.agrees(full)
 						p.Judge(x.close, n == len(x.heard) && (x.end != nil || n == len(full.heard)),
-							"taken up at %q, of the run before, it tells %d events, the first %d of them as the whole run with its %d does", x.ask.Cursor, len(x.heard), n, len(full.heard))
+							"taken up at %q, of the run before, it tells %s, the first %d of them as the whole run with its %s does", x.ask.Cursor, counted(len(x.heard), "event"), n, counted(len(full.heard), "event"))
 					}
 				}
 			}

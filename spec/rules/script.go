@@ -124,7 +124,8 @@ var (
 		func(p *spec.Pass, a *answer, words string) {
 			p.Judge(a.closed, a.failed(), "asked to fail, it ended like a success")
 			if a.failure.Kind != "" { // a transfer that is broken off says nothing
-				p.Judge(a.failure, a.text() == "" && strings.Contains(a.failure.Text, words), "asked to fail with %q, it said %q and failed with %q", words, a.text(), a.failure.Text)
+				p.Judge(a.failure, a.text() == "", "asked to fail before any content, it said %q first", a.text())
+				a.saysWhy(p, words)
 			}
 		})
 
@@ -133,10 +134,54 @@ var (
 			p.Judge(a.closed, a.text() != "", "asked to fail in the middle, it had said nothing")
 			p.Judge(a.closed, a.failed(), "asked to fail in the middle, it ended like a success")
 			if a.failure.Kind != "" {
-				p.Judge(a.failure, strings.Contains(a.failure.Text, words), "asked to fail with %q, it failed with %q", words, a.failure.Text)
+				a.saysWhy(p, words)
 			}
 		})
 )
+
+// saysWhy judges the words of a failure.
+func (a *answer) saysWhy(p *spec.Pass, words string) {
+	if f := a.failure; f.Text == "" && words != "" {
+		p.Judge(f, false, "the event %s has no text%s; expected one that contains %q", f.What(), because(f.Broken), words)
+	} else {
+		p.Judge(f, strings.Contains(f.Text, words), "asked to fail with %q, it failed with %q", words, f.Text)
+	}
+}
+
+// because tells, in parentheses, where an event breaks its schema.
+func because(broken []spec.Broken) string {
+	if len(broken) == 0 {
+		return ""
+	}
+	return " (" + together(broken) + ")"
+}
+
+// were says that there was a number of things: 1 event was, 2 events were.
+func were(n int, thing string) string {
+	if n == 1 {
+		return counted(n, thing) + " was"
+	}
+	return counted(n, thing) + " were"
+}
+
+// reason tells, in parentheses, why something ended, if it did not end well.
+func reason(err error) string {
+	if err == nil {
+		return ""
+	}
+	return " (" + err.Error() + ")"
+}
+
+// counted is a number of things: no call, 1 call, 2 calls.
+func counted(n int, thing string) string {
+	switch n {
+	case 0:
+		return "no " + thing
+	case 1:
+		return "1 " + thing
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
 
 func spoken(p *spec.Pass, a *answer, _ string) {
 	p.Judge(a.closed, a.text() != "" && a.good(), "asked for a message, it said %s%s", a.something(), a.fate())
@@ -144,7 +189,7 @@ func spoken(p *spec.Pass, a *answer, _ string) {
 
 // uses judges calls of the server's own tool.
 func (a *answer) uses(p *spec.Pass, n int, args string) {
-	p.Judge(a.closed, len(a.calls) == n, "asked for %d calls, it made %d%s", n, len(a.calls), a.fate())
+	p.Judge(a.closed, len(a.calls) == n, "asked for %s of lookup, it made %s%s", counted(n, "call"), counted(len(a.calls), "call"), a.fate())
 	for _, u := range a.calls {
 		if args != "" {
 			p.Judge(u.at, u.name == "lookup" && sameJSON(u.args, args), "asked for lookup with %s, it called %s with %s", args, u.name, u.args)
@@ -190,7 +235,7 @@ func (a *answer) callsClient(p *spec.Pass, args string) {
 		return
 	}
 	tool := a.ask.Parts[i].Name
-	p.Judge(a.closed, len(a.calls) == 1 && a.good(), "asked for one call of %s, it made %d%s", tool, len(a.calls), a.fate())
+	p.Judge(a.closed, len(a.calls) == 1 && a.good(), "asked for 1 call of %s, it made %s%s", tool, counted(len(a.calls), "call"), a.fate())
 	for _, u := range a.calls {
 		p.Judge(u.at, u.name == tool && sameJSON(u.args, args), "asked for %s with %s, it called %s with %s", tool, args, u.name, u.args)
 	}
@@ -216,11 +261,12 @@ var ScriptInterrupt = &spec.Check{
 	Doc:   "a target asked to interrupt itself does",
 	Needs: []spec.Kind{spec.Interrupt, spec.AskResume},
 	Watch: script("interrupt", "", func(p *spec.Pass, a *answer, payload string) {
-		got := ""
+		got, with := "", ""
 		if len(a.interrupt) > 0 {
 			got = a.interrupt[0].Text
+			with = " with " + got
 		}
-		p.Judge(a.closed, len(a.interrupt) == 1 && (sameJSON(got, payload) || sameJSON(quoted(got), payload)), "asked for one interrupt with %s, it made %d with %s", payload, len(a.interrupt), got)
+		p.Judge(a.closed, len(a.interrupt) == 1 && (sameJSON(got, payload) || sameJSON(quoted(got), payload)), "asked for 1 interrupt with %s, it made %s%s", payload, counted(len(a.interrupt), "interrupt"), with)
 	}).Watch,
 }
 

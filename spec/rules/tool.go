@@ -26,7 +26,7 @@ var ToolStartsFirst = &spec.Check{
 			case spec.ToolStart:
 				open[e.Call] = true
 			case spec.ToolDelta, spec.ToolEnd:
-				p.Judge(e, open[e.Call], "%s of call %q, which is not open", e.Kind, e.Call)
+				p.Judge(e, open[e.Call], "%s of call %q, which is not open", e.What(), e.Call)
 				if e.Kind == spec.ToolEnd {
 					delete(open, e.Call)
 				}
@@ -177,7 +177,7 @@ somebody may have had to approve the call.`,
 
 // resultAfterCall judges one telling, and adds its calls to those of the thread.
 func resultAfterCall(p *spec.Pass, ask spec.Event, earlier map[string]bool) func(spec.Event) {
-	made, judged := map[string]bool{}, map[string]bool{}
+	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := ask.Prompt(); !prompted && ask.Thread != "" {
 		maps.Copy(made, earlier)
 	}
@@ -187,10 +187,16 @@ func resultAfterCall(p *spec.Pass, ask spec.Event, earlier map[string]bool) func
 		}
 		inside(e, func(part spec.Event) {
 			switch {
+			case part.Kind == spec.ToolStart:
+				begun[part.Call] = true
 			case part.Kind == spec.ToolCall || part.Kind == spec.ToolEnd:
 				made[part.Call], earlier[part.Call] = true, true // a call may have no id
 			case part.Kind == spec.ToolResult && part.Call != "" && !judged[part.Call]:
 				judged[part.Call] = true
+				if begun[part.Call] && !made[part.Call] {
+					p.Judge(part, made[""], "the result of call %q came before the call was ended by %s", part.Call, ask.Spell(spec.ToolEnd, "its end"))
+					return
+				}
 				p.Judge(part, made[part.Call] || made[""], "a result of call %q, which was not made before it", part.Call)
 			}
 		})
@@ -315,7 +321,7 @@ Further calls may come, and their results, and pieces with nothing in them.`,
 		switch thing := e.Kind.Thing(); {
 		case !left:
 		case thing == "message" || thing == "reasoning" || thing == "content":
-			p.Judge(e, e.Text == "", "%s comes after a call that the client has to answer", e.Kind)
+			p.Judge(e, e.Text == "", "%s comes after a call that the client has to answer", e.What())
 		case whole(e):
 			p.Judge(e, true, "")
 		}
@@ -338,7 +344,7 @@ client that stops reading loses nothing.`,
 				interrupt = e
 			case interrupt.Raw == nil || e.Kind == spec.Other || isDelta(e) && e.Text == "":
 			case e.Frame():
-				p.Judge(e, terminal(e) || e.Kind == spec.Done, "%s comes after an interrupt", e.Kind)
+				p.Judge(e, terminal(e) || e.Kind == spec.Done, "%s comes after an interrupt", e.What())
 			case whole(e):
 				p.Judge(interrupt, true, "")
 			}
