@@ -31,6 +31,11 @@ run: ## the main job: every dialect against the embedded reference
 real: build ## run against released servers (installs them; needs Python 3.11)
 	./scripts/real.sh
 
+soak: build ## no false alarms: 20 seeds of 20 sequences, twice, against ourselves, the foreign servers and released ones
+	SOAK_SEEDS=20 go test ./suites -run 'TestSoak$$' -timeout 6h
+	SOAK_SEEDS=20 go test ./cmd/streamassay -run TestForeignersSoak -timeout 6h
+	SOAK_SEEDS=20 ./scripts/real.sh
+
 bench: build ## the figures of speed and size
 	./scripts/bench.sh
 	./scripts/bench-serve.sh
@@ -57,4 +62,4 @@ fuzz: ## a minute of fuzzing for each reader of foreign bytes
 	go test -run XXX -fuzz FuzzName -fuzztime 60s ./reference/files
 	go test -run XXX -fuzz FuzzLoad -fuzztime 60s ./mockserver/script
 
-.PHONY: help build test race check docs run real bench mutants steady vary clients fuzz
+.PHONY: help build test race check docs run real soak bench mutants steady vary clients fuzz
