@@ -36,10 +36,10 @@ func (w *sink) Write(data []byte) (int, error) {
 func BenchmarkRuns(b *testing.B) {
 	for _, c := range []struct {
 		name string
-		open func(b *testing.B) string
+		open func(b testing.TB) string
 	}{
-		{"memory", func(*testing.B) string { return "memory" }},
-		{"sqlite", func(b *testing.B) string { return "sqlite:" + filepath.Join(b.TempDir(), "state.db") }},
+		{"memory", func(testing.TB) string { return "memory" }},
+		{"sqlite", func(b testing.TB) string { return "sqlite:" + filepath.Join(b.TempDir(), "state.db") }},
 		{"redis", redisServer},
 	} {
 		b.Run(c.name, func(b *testing.B) {
@@ -96,7 +96,7 @@ func benchRun(b *testing.B, s *Server, n int64) {
 }
 
 // redisServer starts a server of this test's own.
-func redisServer(b *testing.B) string {
+func redisServer(b testing.TB) string {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		b.Skip("NOT RUN: redis-server is not installed (Debian: apt-get install redis-server): the Redis store was not measured")

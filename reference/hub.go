@@ -23,6 +23,8 @@ type hub struct {
 	done chan struct{} // closed when nothing of the hub runs any more
 	lost []state.Ref   // runs that have to be ended here, of nobody; watch has them
 
+	readings readings
+
 	once    sync.Once
 	mu      sync.Mutex
 	live    map[string][]*run // by thread

@@ -19,10 +19,7 @@ func (p *stage) tell(data []byte) {
 	if cap(data) <= mostWrite {
 		p.frame = data
 	}
-	p.l.buf = append(p.l.buf, data...)
-	if len(p.l.buf) >= mostWrite {
-		p.check(p.l.drain())
-	}
+	p.check(p.l.gather(data))
 }
 
 // pause sends what was gathered.

@@ -49,25 +49,44 @@ type source interface {
 // A shelf is a run that is played elsewhere, or was played before: the store tells it.
 type shelf struct {
 	ctx     context.Context
-	store   state.Store
+	hub     *hub
 	ref     state.Ref
+	tag     uint32
 	changed <-chan struct{}
+	held    *reading // what is being sent
 }
 
 // mostTold is how many events are read from a store at once.
 const mostTold = 256
 
-// atOnce is for more that is there already.
+// atOnce is for more that may be there already.
 var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (h *shelf) after(at int64) (told []state.Entry, over bool, more <-chan struct{}, err error) {
-	ctx, cancel := context.WithTimeout(h.ctx, storing)
-	defer cancel()
-	told, over, err = h.store.After(ctx, h.ref, at, mostTold)
-	if more = h.changed; len(told) == mostTold && !over {
-		more = atOnce
+	h.release()
+	h.held = h.hub.readings.read(h.ctx, h.hub.store, readingKey{h.ref, h.tag, at})
+	told, over, err = h.held.told, h.held.over, h.held.err
+	if more = h.changed; len(told) > 0 && !over {
+		more = atOnce // what comes at once is bounded: only the next look tells whether it was all
 	}
 	return told, over, more, err
+}
+
+// release says that what was read has been sent.
+func (h *shelf) release() {
+	h.hub.readings.release(h.held)
+	h.held = nil
+}
+
+// known reports whether the run is, or was, there.
+func (h *shelf) known() (bool, error) {
+	ctx, cancel := context.WithTimeout(h.ctx, storing)
+	defer cancel()
+	_, _, err := h.hub.store.After(ctx, h.ref, 1<<62, 1)
+	if errors.Is(err, state.ErrUnknown) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // listen tells of a run to whoever asks, from a cursor on.
@@ -108,13 +127,14 @@ func (s *Server) listen(c *call) {
 		if r := s.hub.find(ref); r != nil {
 			return r, nil, nil
 		}
-		h := &shelf{ctx: c.r.Context(), store: s.hub.store, ref: ref, changed: changed}
-		_, _, _, err := h.after(1 << 62)
-		if errors.Is(err, state.ErrUnknown) {
+		h := &shelf{ctx: c.r.Context(), hub: s.hub, ref: ref, tag: t.Tag, changed: changed}
+		known, err := h.known()
+		if !known && err == nil {
 			return nil, changed, nil
 		}
 		return h, nil, err
 	}
+	defer l.release()
 	if s.cfg.EventSource && l.from > 0 && l.ended() {
 		c.w.WriteHeader(http.StatusNoContent)
 		return
@@ -233,14 +253,36 @@ func (l *listener) catchUp() (g glance) {
 		if l.alive != nil {
 			l.buf = l.s.voice.op.AppendCursor(l.buf, cursor(e.At, l.tag))
 		}
-		if l.buf = append(l.buf, e.Data...); len(l.buf) >= mostWrite && g.err == nil {
-			g.err = l.drain()
+		if g.err == nil {
+			g.err = l.gather(e.Data)
 		}
 	}
 	if g.err == nil && more != atOnce {
 		g.err = l.drain()
 	}
 	return g
+}
+
+// gather sends an event with those that come next. A large one is sent from where it
+// is: others may be sending it too.
+func (l *listener) gather(data []byte) error {
+	if len(data) < mostWrite {
+		if l.buf = append(l.buf, data...); len(l.buf) < mostWrite {
+			return nil
+		}
+		return l.drain()
+	}
+	if err := l.drain(); err != nil {
+		return err
+	}
+	return l.write(data)
+}
+
+// release gives back what was read.
+func (l *listener) release() {
+	if h, ok := l.told.(*shelf); ok {
+		h.release()
+	}
 }
 
 // shut is closed when a stream has to end although its run goes on elsewhere.
@@ -260,13 +302,17 @@ func (l *listener) drain() error {
 	return err
 }
 
+// write sends data piece by piece: the client has its time for each of them.
 func (l *listener) write(data []byte) error {
-	if len(data) == 0 {
-		return nil
+	for len(data) > 0 {
+		piece := data[:min(len(data), 2*mostWrite)]
+		data = data[len(piece):]
+		hurry(l.w)
+		if _, err := l.w.Write(piece); err != nil {
+			return err
+		}
 	}
-	hurry(l.w)
-	_, err := l.w.Write(data)
-	return err
+	return nil
 }
 
 func (l *listener) flush() error {

@@ -227,8 +227,15 @@ func contractLarge(p *probe) {
 		var got []string
 		for at, over := int64(0), false; !over; {
 			entries, last, err := p.s.After(p.Context(), run, at, most)
-			if err != nil || len(entries) > most || !last && len(entries) < most {
+			if err != nil || len(entries) > most || !last && len(entries) == 0 {
 				p.Fatalf("%d entries of %d, %v, %v", len(entries), most, last, err)
+			}
+			size := 0
+			for _, e := range entries {
+				size += len(e.Data)
+			}
+			if _, inMemory := p.s.(*memory); !inMemory && size > MaxRead && len(entries) > 1 {
+				p.Errorf("%d entries of %d bytes at once", len(entries), size)
 			}
 			for _, e := range entries {
 				if at++; e.At != at {

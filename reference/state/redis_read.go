@@ -15,9 +15,8 @@ import (
 
 // Bounds of one round trip.
 const (
-	mostRead  = 512     // events or messages, at most
-	mostBytes = 4 << 20 // of events, about
-	mostNames = 1000    // threads
+	mostRead  = 512  // events or messages, at most
+	mostNames = 1000 // threads
 )
 
 func (s *redisStore) Thread(ctx context.Context, name string) (Thread, error) {
@@ -47,7 +46,10 @@ local reply = {'found', v[1], '0'}
 if at < top and most > 0 then
   -- Some may be large: go by what they are on average.
   most = math.min(most, math.max(1, math.floor(bytes * v[3] / math.max(1, v[4]))))
-  for _, entry in ipairs(call('XRANGE', e, place(at + 1), '+', 'COUNT', most)) do
+  local size = 0
+  for i, entry in ipairs(call('XRANGE', e, place(at + 1), '+', 'COUNT', most)) do
+    size = size + #entry[2][2]
+    if i > 1 and size > bytes then break end
     reply[#reply + 1], reply[#reply + 2] = entry[1], entry[2][2]
     at = tonumber(entry[1]:match('^%d+'))
   end
@@ -57,30 +59,26 @@ return reply
 `)
 
 func (s *redisStore) After(ctx context.Context, run Ref, at int64, most int) (entries []Entry, over bool, err error) {
-	for {
-		reply, err := s.do(ctx, afterScript, run.Thread, run.Run, at, min(most-len(entries), mostRead), mostBytes)
-		if err != nil {
-			return nil, false, err
-		}
-		a := answer{rest: reply}
-		if a.next() == "unknown" {
-			return nil, false, ErrUnknown
-		}
-		over, all := a.next() == "1", a.next() == "1"
-		for len(a.rest) > 0 {
-			id, _, _ := strings.Cut(a.next(), "-")
-			if at, err = strconv.ParseInt(id, 10, 64); err != nil {
-				return nil, false, s.wrap(err)
-			}
-			entries = append(entries, Entry{At: at, Data: []byte(a.next())})
-		}
-		if a.err != nil {
-			return nil, false, s.wrap(a.err)
-		}
-		if all || len(entries) >= most {
-			return entries, over && all, nil
-		}
+	reply, err := s.do(ctx, afterScript, run.Thread, run.Run, at, min(most, mostRead), MaxRead)
+	if err != nil {
+		return nil, false, err
 	}
+	a := answer{rest: reply}
+	if a.next() == "unknown" {
+		return nil, false, ErrUnknown
+	}
+	over, all := a.next() == "1", a.next() == "1"
+	for len(a.rest) > 0 {
+		id, _, _ := strings.Cut(a.next(), "-")
+		if at, err = strconv.ParseInt(id, 10, 64); err != nil {
+			return nil, false, s.wrap(err)
+		}
+		entries = append(entries, Entry{At: at, Data: []byte(a.next())})
+	}
+	if a.err != nil {
+		return nil, false, s.wrap(a.err)
+	}
+	return entries, over && all, nil
 }
 
 func (s *redisStore) Messages(ctx context.Context, thread string, before int64, most int) ([]Message, error) {

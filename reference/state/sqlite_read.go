@@ -44,11 +44,14 @@ func (s *sqliteStore) entries(ctx context.Context, run, at int64, most int) (ent
 		return nil, err
 	}
 	defer rows.Close()
-	for len(entries) < most && rows.Next() {
+	for size := 0; len(entries) < most && rows.Next(); {
 		var c chunk
 		var last int64
 		if err := rows.Scan(&last, &c.sizes, &c.data); err != nil {
 			return nil, err
+		}
+		if size += len(c.data); size > MaxRead && len(entries) > 0 {
+			break
 		}
 		some, err := c.entries(last, at)
 		if err != nil {

@@ -18,6 +18,10 @@ const (
 	saidStep = mostSaid / 8
 )
 
+// MaxRead is how many bytes of events a store lists at once, but for one that is larger,
+// which is listed alone. What is in memory anyway is not bounded.
+const MaxRead = 64 << 10
+
 // What a store answers, besides what its medium does.
 var (
 	ErrOwner   = errors.New("the conversation is another user's")
@@ -117,8 +121,10 @@ type Store interface {
 	// Thread is ErrUnknown if there is none.
 	Thread(ctx context.Context, name string) (Thread, error)
 
-	// After lists events of a run beyond a place, at most so many; over is whether
-	// no other will ever come after these. It is ErrUnknown if the run is not there.
+	// After lists events of a run beyond a place, at most so many, and not many more
+	// than [MaxRead] bytes of them, but one at least if there is any: that there are no
+	// more now shows when it lists none. over is whether no other will ever come after
+	// these. It is ErrUnknown if the run is not there.
 	After(ctx context.Context, run Ref, at int64, most int) (entries []Entry, over bool, err error)
 
 	// Watch gives a channel that receives (it has room for one) whenever a run of
