@@ -61,8 +61,16 @@ var worstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Silen
 // onPage are all checks of a dialect, the worst first.
 func (d Dialect) onPage() []group {
 	all := d.bad(false)
+	judged := map[string]bool{}
+	for _, c := range d.Checks {
+		judged[c.ID] = judged[c.ID] || c.Verdict > spec.Skipped
+	}
 	for _, v := range worstFirst[2:] {
-		all = append(all, d.groups(v, false)...)
+		for _, g := range d.groups(v, false) {
+			if v > spec.Skipped || !judged[g.ID] { // silence in one scenario is nothing to speak of
+				all = append(all, g)
+			}
+		}
 	}
 	return all
 }

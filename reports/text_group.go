@@ -112,7 +112,7 @@ func (g group) write(b *strings.Builder, d Dialect, s Style) {
 func (c Check) writeAgain(b *strings.Builder) {
 	if again := c.again(mostCommand); again != "" {
 		fmt.Fprintf(b, "  reproduce  %s\n", visible(again))
-		if again != c.Curl && c.Curl != "" && len(c.Findings) > 0 && c.Findings[0].Event == nil {
+		if again != c.Curl && c.Curl != "" && len(c.Findings) > 0 && (c.Findings[0].Event == nil || c.Findings[0].Exchange == 0) {
 			fmt.Fprintf(b, "  request    %s\n", whole(visible(c.Curl)))
 		}
 	} else if c.Curl != "" {
