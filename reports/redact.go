@@ -57,7 +57,7 @@ func redactAll(v reflect.Value, hide *redact.Redactor) {
 func redactText(s string, hide *redact.Redactor) string {
 	shown, note := untilLeftOut(s)
 	if note == "" {
-		return hide.String(s)
+		return hide.Cut(s)
 	}
-	return hide.Part(shown) + note
+	return hide.Part(hide.Cut(shown)) + note
 }

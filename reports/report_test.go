@@ -3,6 +3,7 @@ package reports
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
 )
 
 // The catalogue of a dialect that exists only here.
@@ -242,6 +244,28 @@ func TestRedact(t *testing.T) {
 	plain.Redact(nil)
 	if plain.Target != sample().Target {
 		t.Error("without secrets nothing is to be done")
+	}
+}
+
+// A message shows the beginning of a value; where that is the beginning of a secret, it
+// is not shown.
+func TestRedactCutValues(t *testing.T) {
+	token := strings.Repeat("s3cr3t-", 20)
+	d, err := dialect.Named("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := json.Marshal(map[string]any{"messages": []any{map[string]any{"role": token}}, "conversationId": "c"})
+	header := spec.Header{{Name: "Content-Type", Value: "application/json"}}
+	broken := d.Judge(spec.Request{Method: "POST", Target: "/send-message", Header: header, Body: body})
+	if len(broken) != 1 || !strings.Contains(broken[0].String(), "s3cr3t-") {
+		t.Fatalf("%v does not show the value", broken)
+	}
+	r := &Report{Dialects: []Dialect{{Checks: []Check{{Findings: []Finding{{Message: broken[0].String()}}}}}}}
+	r.Redact([]string{token})
+	const want = `messages[0].role is "REDACTED…: expected user, assistant, tool or system`
+	if got := r.Dialects[0].Checks[0].Findings[0].Message; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

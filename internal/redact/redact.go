@@ -89,6 +89,26 @@ func (r *Redactor) Part(s string) string {
 	return r.replace(s, r.spans([]byte(s), true))
 }
 
+// Ellipsis stands in a message for what was cut out of a value.
+const Ellipsis = "…"
+
+// Cut is like String for a text in which values were cut short: what is left of a secret
+// before or after an [Ellipsis] is removed too.
+func (r *Redactor) Cut(s string) string {
+	if r == nil {
+		return s
+	}
+	s = r.String(s)
+	if !strings.Contains(s, Ellipsis) {
+		return s
+	}
+	pieces := strings.Split(s, Ellipsis)
+	for i, piece := range pieces {
+		pieces[i] = r.Part(piece)
+	}
+	return strings.Join(pieces, Ellipsis)
+}
+
 // Bytes returns data with secrets masked byte by byte, so that the offsets and the
 // lines of all else stay. Data without secrets is returned as it is, not as a copy.
 func (r *Redactor) Bytes(data []byte) []byte {

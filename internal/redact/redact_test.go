@@ -292,6 +292,27 @@ func TestJSONStaysJSON(t *testing.T) {
 	}
 }
 
+// A secret of which only the beginning is shown is not shown in part, and all else stays.
+func TestCut(t *testing.T) {
+	secret := strings.Repeat("s3cr3t/", 20)
+	r := redact.New(secret)
+	for text, want := range map[string]string{
+		`"type" is "` + secret[:59] + `…: expected text`:     `"type" is "REDACTED…: expected text`,
+		`"type" is "a` + secret[:30] + `…": expected a`:      `"type" is "aREDACTED…": expected a`,
+		`a is "…` + secret[50:] + `"`:                        `a is "…REDACTED"`,
+		`a is "` + secret + `…": expected b`:                 `a is "REDACTED…": expected b`,
+		`"type" is "an ordinary value…: expected text or s3`: `"type" is "an ordinary value…: expected text or s3`,
+		`nothing was cut, s3cr3t`:                            `nothing was cut, s3cr3t`,
+	} {
+		if clean := r.Cut(text); clean != want {
+			t.Errorf("got  %s\nwant %s", clean, want)
+		}
+	}
+	if clean := (*redact.Redactor)(nil).Cut("a…b"); clean != "a…b" {
+		t.Errorf("without secrets: %q", clean)
+	}
+}
+
 // A secret that was cut in two is not shown in part.
 func TestPart(t *testing.T) {
 	const secret = "s3cr3t/of-ours+1"

@@ -259,7 +259,7 @@ func (s *slot) since(now time.Time) time.Duration {
 }
 
 // hide is a text without secrets.
-func (s *slot) hide(text string) string { return s.redactor.String(text) }
+func (s *slot) hide(text string) string { return s.redactor.Cut(text) }
 
 func cut(text string) string {
 	if len(text) > mostText {
