@@ -47,6 +47,8 @@ var foreigners = []foreigner{
 		{name: "one-history", breaks: "agkit.conv.isolated", says: `^asked to say "nothing", it said "`, also: "agkit.conv.history agkit.scripted.recall"},
 		// Events of another name are nobody's fault, but a plain prompt is to be answered in those that there are.
 		{name: "other-words", breaks: "agkit.event.text", says: `^a plain prompt was not answered with text: the stream has none$`},
+		// What breaks off is no answer, though it began with 200.
+		{name: "cut", breaks: "agkit.http.post", says: `^this request is valid, and its answer broke off: `},
 		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^call "call-\w+" never ended$`, also: "agkit.order.result-after-end"},
 	}},
 	{file: "agentscope.py", dialect: "agentscope@1.1", variants: []string{"by-user", "busy"}, ways: []way{

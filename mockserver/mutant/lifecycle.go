@@ -17,7 +17,7 @@ var (
 	lawsOpensRun  = []string{"agentscope-java.resp.created", "agentscope-java.resp.in-progress", "agentscope.response-first"}
 	lawsEnds      = []string{"agentscope-java.resp.last", "agentscope.response-terminal", "runs.stream.no-early-end"}
 	lawsEndsOnce  = []string{"agentscope-java.resp.one-terminal", "agentscope.response-terminal", "runs.stream.one-terminal"}
-	lawsEndIsLast = []string{"agentscope-java.resp.one-terminal", "agentscope.response-last", "runs.stream.last-terminal"}
+	lawsEndIsLast = []string{"agentscope-java.resp.last", "agentscope.response-last", "runs.stream.last-terminal"}
 	lawsCloses    = []string{"agentscope-java.http.closes", "agentscope.response-last", "runs.stream.end-finished", "runs.stream.end-error"}
 	lawsRunID     = []string{"agentscope-java.resp.id", "agentscope.response-id-stable"}
 	lawsForward   = []string{"agentscope-java.status.order", "agentscope.status-forward"}

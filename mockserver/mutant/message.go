@@ -83,6 +83,15 @@ var messageMutants = []*Mutant{
 		Breaks: lawsAllEnd,
 		Kills:  map[string]string{"message.all-end": `^message "\S+" never ended$`},
 	}, {
+		Name: "message-begun", Doc: "a message is said to be in progress at the beginning, and never again",
+		Play: adding(fault.Of(spec.RunStart), func(e *spec.Event) []spec.Event {
+			m := spec.Event{Kind: spec.MessageProgress, Thread: e.Thread, Run: e.Run, Message: e.Run + "-begun", Type: "message", Role: "assistant", Status: "in_progress"}
+			return []spec.Event{m}
+		}),
+		Not:    []string{"agentscope-java@0.1"}, // there messages are announced: message-left-open shows the same
+		Breaks: []string{"agentscope-java.msg.completed"},
+		Kills:  map[string]string{"message.all-end": `^message "\S+-begun" never ended$`},
+	}, {
 		Name: "id-used-again", Doc: "after a message has ended another is told under its id",
 		Fault:  "reused-message-id",
 		Breaks: lawsMessageID,

@@ -41,6 +41,26 @@ const (
 	runsAsk       = "GET /runs/3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59/events?runId=r HTTP/1.1\nAccept: text/event-stream\n\n"
 )
 
+// What a server of agentscope-java@1.0 says.
+var (
+	javaAsk   = strings.Replace(processAsk, "STREAM", "", 1)
+	javaBegin = "HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\n" + javaRun("in_progress", "null") + javaRun("in_progress", "null")
+	javaEnd   = javaRun("completed", "1795226549")
+)
+
+const (
+	javaText = `data:{"sequence_number":2,"object":"content","status":null,"type":"text","index":0,"delta":true,"msg_id":null,"text":"Hello"}` + "\n\n"
+	javaOpen = `data:{"sequence_number":2,"object":"message","status":"in_progress","id":"m1","type":"message","role":"assistant","content":null,"metadata":{}}` + "\n\n"
+)
+
+func javaRun(status, completed string) string {
+	return `data:{"sequence_number":2,"object":"response","status":"` + status + `","error":null,"id":"r","created_at":1795226548,"completed_at":` +
+		completed + `,"output":null,"usage":null,"session_id":"s"}` + "\n\n"
+}
+
+// A lawsTest is a conversation, and the requirements that it breaks, keeps, and says nothing of.
+type lawsTest struct{ text, failed, passed, not string }
+
 // Evidence counts for the requirement that it is about, and for no other.
 func TestLaws(t *testing.T) {
 	agkit := func(answers ...string) string {
@@ -61,12 +81,7 @@ func TestLaws(t *testing.T) {
 	failing := "HTTP/1.1 500 Internal Server Error\nContent-Type: text/plain\n\nno\n"
 	cut := "HTTP/1.1 200 OK\nContent-Type: text/event-stream\nTransfer-Encoding: chunked\n\ndata: {\"type\":\"text\",\"content\":\"He\"}\n\n:@ cut\n"
 	with, without := strings.Replace(processAsk, "STREAM", `,"stream":true`, 1), strings.Replace(processAsk, "STREAM", "", 1)
-	tests := map[string]struct {
-		text   string
-		failed string
-		passed string
-		not    string // neither
-	}{
+	tests := map[string]lawsTest{
 		"the status": {agkit(agkitAnswer, failing), "agkit.http.status", "agkit.sse.content-type", ""},
 		"the media type": {agkit(agkitAnswer, strings.Replace(agkitAnswer, "text/event-stream", "text/plain", 1)),
 			"agkit.sse.content-type", "agkit.http.status", ""},
@@ -80,10 +95,13 @@ func TestLaws(t *testing.T) {
 		"only what says stream":   {two("agentscope@1.1", with, processAnswer, without, json), "agentscope.stream-default", "", ""},
 		"only what does not, too": {two("agentscope@1.1", without, processAnswer, with, json), "agentscope.http-ok", "", ""},
 	}
+	tests["after the end, java"] = lawsTest{one("agentscope-java@1.0", javaAsk, javaBegin+javaEnd+javaText), "agentscope-java.resp.last", "", ""}
+	tests["never completed, java"] = lawsTest{one("agentscope-java@1.0", javaAsk, javaBegin+javaOpen+javaText+javaEnd), "agentscope-java.msg.completed", "agentscope-java.resp.last", ""}
+	tests["failed, java"] = lawsTest{one("agentscope-java@1.0", javaAsk, javaBegin+javaOpen+strings.Replace(javaOpen, "in_progress", "failed", 1)+javaText+javaEnd), "", "agentscope-java.msg.completed", ""}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := laws(t, test.text)
-			if got[test.failed] != spec.Failed {
+			if test.failed != "" && got[test.failed] != spec.Failed {
 				t.Errorf("%s is %v, want failed", test.failed, got[test.failed])
 			}
 			for _, id := range strings.Fields(test.passed) {

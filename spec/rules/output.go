@@ -12,7 +12,8 @@ var OutputIsComplete = &spec.Check{
 	ID: "run.output-is-complete",
 	Doc: `the end of a run lists the messages that were completed, in the order in which they were
 
-A message that ended otherwise than its run, because it failed, may be listed or not.`,
+A message that ended otherwise than its run, because it failed, may be listed or not, and so
+may what is no message of the answer, such as a sign of life.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Watch: outputs(func(p *spec.Pass, e spec.Event, told []spec.Event, listed []spec.Event) {
 		optional := map[string]bool{}
@@ -20,7 +21,7 @@ A message that ended otherwise than its run, because it failed, may be listed or
 			optional[t.Message] = t.Status != "" && e.Status != "" && t.Status != e.Status
 		}
 		owed := func(list []spec.Event) string {
-			return ids(slices.DeleteFunc(slices.Clone(list), func(m spec.Event) bool { return optional[m.Message] }))
+			return ids(slices.DeleteFunc(slices.Clone(list), func(m spec.Event) bool { return optional[m.Message] || !aboutMessage(m) }))
 		}
 		want, got := owed(told), owed(listed)
 		p.Judge(e, want == got, "the messages %s were completed, the run lists %s", want, got)
