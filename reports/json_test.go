@@ -26,7 +26,7 @@ const promised = `{"tool":"streamassay","version":"…","started":"2026-01-31T12
 var (
 	besides = []string{"seed", "salt", "note", "dropped", "requirement", "excluded", "kind", "reason", "english", "convention",
 		"cause", "advice", "rerun", "requests", "operation", "request", "response", "fatal"}
-	absent  = []string{"event"} // where a finding is not about a frame
+	absent = []string{"event"} // where a finding is not about a frame
 )
 
 func TestJSONHasThePromisedShape(t *testing.T) {

@@ -81,7 +81,7 @@ func (o outline) answered() string {
 		case SymptomClosed:
 			return "got no answer: the server closed the connection"
 		case SymptomNotHTTP, SymptomNoAnswer:
-			return fmt.Sprintf("got no answer: %v", o.end)
+			return "got no answer: " + o.ending()
 		}
 		return "got no answer"
 	}
@@ -95,6 +95,15 @@ func (o outline) answered() string {
 		s += " " + body
 	}
 	return s
+}
+
+// ending says how an answer ended: the detail, where there is one.
+func (o outline) ending() string {
+	why := fmt.Sprint(o.end)
+	if _, detail, ok := strings.Cut(why, ": "); ok && o.symptom != SymptomNotHTTP {
+		return detail
+	}
+	return why
 }
 
 func statusLine(status int, reason string) string {
@@ -156,6 +165,8 @@ func (c Cause) streamMessage(t Target) string {
 		return fmt.Sprintf("the stream of scenario %s (%s) had not ended when it was given up: %v", c.Scenario, o.op, o.end)
 	case SymptomRunFailed:
 		return fmt.Sprintf("every run failed, that of scenario %s with %q", c.Scenario, o.failure)
+	case SymptomNoText:
+		return fmt.Sprintf("the stream that answers %s has no readable text: it begins with %s", o.op, brief(o.first))
 	case SymptomNotScripted:
 		return fmt.Sprintf("the target does not follow the test prompts: asked %q, it said %q", brief([]byte(o.asked)), brief([]byte(o.said)))
 	}
@@ -191,6 +202,11 @@ func (c Cause) advice(t Target) string {
 		return "the body of the answer says what the target objects to; is it the right dialect?"
 	case SymptomServerError, SymptomClosed:
 		return "the log of the server says more"
+	case SymptomNotAccepted:
+		if like := resembling(t.Dialect, o); like != "" && o.header.MediaType() == spec.EventStream {
+			return "the answer is itself a stream, and looks like " + like + ": try --dialect " + like
+		}
+		return "is it the right dialect?"
 	case SymptomNotHTTP:
 		return "is this the port of the HTTP server?"
 	case SymptomNoAnswer:
@@ -233,6 +249,8 @@ func (c Cause) streamAdvice(t Target) string {
 		return "a stream ends when its run has ended; --timeout says how long it is waited for"
 	case SymptomRunFailed:
 		return "can the agent behind the server work (model, keys)? Its log says more"
+	case SymptomNoText:
+		return fmt.Sprintf("it can be read as %s, but no event in it is one of the answer's text: are type and members spelled as the document has them? streamassay spec %s", t.Dialect.Name, t.Dialect.Name)
 	case SymptomNotScripted:
 		return "what only these prompts provoke (tools, failures, pauses: docs/prompts.md) is not judged; teach the target to follow them, or say --lacks scripted; if it does follow them: --claim scripted"
 	}

@@ -156,7 +156,7 @@ func seen(parts []Part, kind string) (Cause, bool) {
 }
 
 // notScripted is that a target which answers was asked in test prompts that it does
-// not follow.
+// not follow, or that its answers have no text at all.
 func notScripted(t Target, parts []Part) (Cause, bool) {
 	if t.Prompts == Natural || t.lacks("scripted") {
 		return Cause{}, false
@@ -166,10 +166,17 @@ func notScripted(t Target, parts []Part) (Cause, bool) {
 			return Cause{}, false
 		}
 	}
+	answered := slices.ContainsFunc(parts, func(p Part) bool {
+		return slices.ContainsFunc(p.outlines, func(o outline) bool { return o.text })
+	})
 	for _, p := range parts {
 		for i, o := range p.outlines {
 			if p.Scenario.Name == "text" && o.plain && o.streams && o.symptom == "" {
-				return Cause{Kind: SymptomNotScripted, Scenario: p.Scenario.Name, Exchange: i, Operation: o.op, status: o.status, like: o}, true
+				c := Cause{Kind: SymptomNotScripted, Scenario: p.Scenario.Name, Exchange: i, Operation: o.op, status: o.status, like: o}
+				if !answered {
+					c.Kind = SymptomNoText
+				}
+				return c, true
 			}
 		}
 	}
@@ -225,7 +232,7 @@ func (c Cause) explains(p Part, r spec.Result, judged bool) bool {
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:
 		return false
-	case c.Kind == SymptomNotScripted:
+	case c.Kind == SymptomNotScripted || c.Kind == SymptomNoText:
 		return r.Verdict == spec.Silent && !judged
 	case len(r.Findings) > 0:
 		return !slices.ContainsFunc(r.Findings, func(f spec.Finding) bool { return !c.broke(p, f.Event) })

@@ -36,6 +36,7 @@ const (
 	SymptomOtherDialect = "other-dialect" // most events are not of the dialect
 	SymptomNotEnded     = "not-ended"     // the answer began and did not end in time
 	SymptomRunFailed    = "run-failed"    // a stream that tells of nothing but a failure
+	SymptomNoText       = "no-text"       // streams of events that hold no readable text
 	SymptomNotScripted  = "not-scripted"  // the target does not follow the test prompts
 )
 
@@ -59,6 +60,8 @@ type outline struct {
 	good     int    // frames of the dialect
 	json     int    // frames that hold JSON
 	done     bool   // the terminator came
+	first    []byte // the beginning of the first frame
+	text     bool   // the answer has text for a person to read
 	said     string // the beginning of the text of the answer
 	failure  string // what a run failed or was refused with
 	failed   bool
@@ -117,13 +120,16 @@ func (o *outline) note(e spec.Event) {
 			o.said += e.Text[:min(len(e.Text), maxBrief)]
 		}
 	}
+	o.text = o.text || hasText(e)
 	if e.Kind == spec.RunError || e.Kind == spec.RunRefused {
 		o.failed, o.failure = true, strings.TrimSpace(e.Code+" "+brief([]byte(e.Text)))
 	}
 	if o.done = o.done || e.Kind == spec.Done; !e.Frame() || e.Kind == spec.Done {
 		return
 	}
-	o.frames++
+	if o.frames++; o.frames == 1 {
+		o.first = bytes.Clone(e.Raw[:min(len(e.Raw), 8*maxBrief)])
+	}
 	if !slices.ContainsFunc(e.Flaws, func(f spec.Flaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }) {
 		o.json++
 	}
