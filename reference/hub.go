@@ -24,6 +24,7 @@ type hub struct {
 	lost []state.Ref   // runs that have to be ended here, of nobody; watch has them
 
 	readings readings
+	waiting  waitingLog
 
 	once    sync.Once
 	mu      sync.Mutex

@@ -123,7 +123,7 @@ func (s *Server) lead(c *call, r *run) {
 	case c.o.Streams && s.inline():
 		s.stage(c, r)
 	case s.resumes:
-		s.play(c, r, newScribe(r, s.hub.store))
+		s.play(c, r, newScribe(s, r))
 	default:
 		s.play(c, r, &slate{run: r, store: s.hub.store})
 	}
@@ -217,7 +217,8 @@ func (s *Server) play(c *call, r *run, on paper) {
 	}
 	s.perform(r, agent, t, on)
 	on.keep(t.said.rest())
-	if on.close() != nil {
+	if err := on.close(); err != nil {
+		s.cfg.Log.Error("what a run said could not be kept", "dialect", s.dialect.Name, "run", r.id, "err", err)
 		t.fails(errForgot) // whoever was told that it ended well would count on it
 	}
 	how := outcome(&t.in)

@@ -21,6 +21,7 @@ const (
 // A scribe writes down what is told of a run, in as few pieces as the store is slow,
 // and only then shows it to those who listen: what was heard is never forgotten.
 type scribe struct {
+	s     *Server
 	run   *run
 	store state.Store
 
@@ -32,8 +33,8 @@ type scribe struct {
 	done    chan struct{} // closed when all is written
 }
 
-func newScribe(r *run, store state.Store) *scribe {
-	w := &scribe{run: r, store: store, news: make(chan struct{}, 1), done: make(chan struct{})}
+func newScribe(s *Server, r *run) *scribe {
+	w := &scribe{s: s, run: r, store: s.hub.store, news: make(chan struct{}, 1), done: make(chan struct{})}
 	go w.write()
 	return w
 }
@@ -132,6 +133,7 @@ func (w *scribe) safe(told state.Told, last int64) (first int64, ok bool) {
 	patience := context.WithoutCancel(w.run.ctx)
 	patience, cancel := context.WithTimeout(patience, storeGone)
 	defer cancel()
+	defer func() { w.s.hub.waiting.done(w.s, w.run, ok) }()
 	for {
 		ctx, stop := context.WithTimeout(patience, storing)
 		first, canceled, err := w.store.Tell(ctx, w.run.ref, told)
@@ -148,6 +150,7 @@ func (w *scribe) safe(told state.Told, last int64) (first int64, ok bool) {
 		if errors.Is(err, state.ErrUnknown) { // it was forgotten, or buried by another
 			return 0, false
 		}
+		w.s.hub.waiting.wait(w.s, w.run, err)
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:

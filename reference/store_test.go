@@ -1,9 +1,11 @@
 package reference
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -123,6 +125,48 @@ func TestStoreComesBack(t *testing.T) {
 		}
 		if deltas != 20 || events[len(events)-1].Kind != spec.RunEnd {
 			k.Errorf("%d deltas: %s", deltas, kinds(events))
+		}
+	})
+}
+
+// A run that waits for its store says so in the log: which one, how long, how many
+// others, and when that is over; not at every attempt, nor for every run.
+func TestWaitingIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &shaky{Store: state.Memory(state.Config{})}
+		var log bytes.Buffer
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{State: s, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		var tapes []*tape
+		for i := range 20 {
+			tapes = append(tapes, k.start(k.prompt("prompt", spec.Event{Run: fmt.Sprint("waiting-", i), Text: "conformance:slow 20 100"}), nil))
+		}
+		wait(550 * time.Millisecond)
+		s.set(func() { s.gone = true })
+		wait(35 * time.Second)
+		s.set(func() { s.gone = false })
+		for _, p := range tapes {
+			<-p.done
+		}
+		lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+		waits := 0
+		for _, line := range lines {
+			if !strings.Contains(line, `msg="a run waits for its store"`) {
+				continue
+			}
+			waits++
+			if !strings.Contains(line, "run=waiting-") || !strings.Contains(line, "waited=") || !strings.Contains(line, "the medium is gone") {
+				t.Error(line)
+			}
+		}
+		if waits < 3 || waits > 4 || !strings.Contains(log.String(), "waiting=20") {
+			t.Errorf("%d lines in 35 s say that runs wait:\n%s", waits, log.String())
+		}
+		if !strings.Contains(lines[len(lines)-1], `msg="the store takes runs again"`) || len(lines) > waits+1 {
+			t.Errorf("the end of it is not told, or too often:\n%s", log.String())
+		}
+		k.close()
+		if err := s.Close(); err != nil {
+			t.Error(err)
 		}
 	})
 }

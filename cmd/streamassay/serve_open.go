@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/streamassay/streamassay/reference"
@@ -105,22 +106,68 @@ func (b *backstage) end() error {
 	}
 }
 
-// ready says why requests cannot be served now. What exactly is wrong is written down,
-// and not told to everybody.
+// ready says why requests cannot be served now: something is written to each store. What
+// exactly is wrong is written down, and not told to everybody.
 func (b *backstage) ready(ending context.Context) func(context.Context) error {
+	var look looking
 	return func(ctx context.Context) error {
 		if ending.Err() != nil {
 			return errors.New("shutting down")
 		}
-		for _, one := range []struct {
-			of   string
-			ping func(context.Context) error
-		}{{"conversations", b.cfg.State.Ping}, {"attachments", b.cfg.Files.Ping}} {
-			if err := one.ping(ctx); err != nil {
-				b.cfg.Log.Warn("not ready", "store", one.of, "err", err)
-				return fmt.Errorf("the store of %s cannot be reached", one.of)
-			}
+		return look.share(ctx, b.stored)
+	}
+}
+
+// stored tries whether each store keeps what it is given.
+func (b *backstage) stored(ctx context.Context) error {
+	for _, one := range []struct {
+		of   string
+		ping func(context.Context) error
+	}{{"conversations", b.cfg.State.Ping}, {"attachments", b.cfg.Files.Ping}} {
+		if err := one.ping(ctx); err != nil {
+			b.cfg.Log.Warn("not ready", "store", one.of, "err", err)
+			return fmt.Errorf("the store of %s cannot be written to", one.of)
 		}
-		return nil
+	}
+	return nil
+}
+
+// looking is done once for all who ask meanwhile, however many they are: it writes. One
+// that hangs holds nobody up for longer than they wait.
+type looking struct {
+	mu  sync.Mutex
+	now *look
+}
+
+type look struct {
+	done chan struct{}
+	err  error
+}
+
+// lookWait is how long a look may take in all.
+const lookWait = 10 * time.Second
+
+func (l *looking) share(ctx context.Context, do func(context.Context) error) error {
+	l.mu.Lock()
+	now := l.now
+	if now == nil {
+		now = &look{done: make(chan struct{})}
+		l.now = now
+		go func() {
+			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookWait)
+			defer cancel()
+			now.err = do(within)
+			l.mu.Lock()
+			l.now = nil
+			l.mu.Unlock()
+			close(now.done)
+		}()
+	}
+	l.mu.Unlock()
+	select {
+	case <-now.done:
+		return now.err
+	case <-ctx.Done():
+		return errors.New("the stores do not answer in time")
 	}
 }

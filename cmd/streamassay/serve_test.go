@@ -400,8 +400,8 @@ func TestReady(t *testing.T) {
 		ending context.Context
 		want   string
 	}{
-		{well, t.Context(), "<nil>"}, {lost, t.Context(), "the store of conversations cannot be reached"},
-		{away, t.Context(), "the store of attachments cannot be reached"}, {well, ended, "shutting down"},
+		{well, t.Context(), "<nil>"}, {lost, t.Context(), "the store of conversations cannot be written to"},
+		{away, t.Context(), "the store of attachments cannot be written to"}, {well, ended, "shutting down"},
 	} {
 		if err := c.b.ready(c.ending)(t.Context()); fmt.Sprint(err) != c.want {
 			t.Errorf("it is ready but for %v, want %s", err, c.want)

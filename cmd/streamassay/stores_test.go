@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +75,43 @@ func noneSilent(t *testing.T, path string) {
 			}
 		}
 	}
+}
+
+// A server is ready while it can keep what it is told, and says so within its time.
+func TestReadyMeansStored(t *testing.T) {
+	t.Parallel()
+	socket := strings.TrimPrefix(startRedis(t), "unix://")
+	s := startServe(t, []string{"runs"}, "--state", "unix://"+socket)
+	ready := func() string {
+		begun := time.Now()
+		res, text := get(t, http.DefaultClient, strings.TrimSuffix(s.base(), "/api/v1/agent")+"/readyz")
+		if took := time.Since(begun); took > 4*time.Second {
+			t.Errorf("/readyz took %v", took)
+		}
+		return fmt.Sprint(res.StatusCode, " ", text)
+	}
+	redis := func(args ...string) {
+		if out, err := exec.Command("redis-cli", append([]string{"-s", socket}, args...)...).CombinedOutput(); err != nil || !strings.Contains(string(out), "OK") {
+			t.Fatalf("%v: %s", err, out)
+		}
+	}
+	if got := ready(); got != "200 ok\n" {
+		t.Errorf("at first: %s", got)
+	}
+	redis("config", "set", "maxmemory", "1")
+	if got := ready(); got != "503 the store of conversations cannot be written to\n" {
+		t.Errorf("out of memory: %s", got)
+	}
+	redis("config", "set", "maxmemory", "0")
+	if got := ready(); got != "200 ok\n" {
+		t.Errorf("with memory again: %s", got)
+	}
+	redis("client", "pause", "20000", "write")
+	if got := ready(); !strings.HasPrefix(got, "503 ") {
+		t.Errorf("while writes hang: %s", got)
+	}
+	redis("client", "unpause")
+	gomega.NewWithT(t).Eventually(ready).WithTimeout(15 * time.Second).Should(gomega.Equal("200 ok\n"))
 }
 
 // startServe starts the reference and waits until it serves.

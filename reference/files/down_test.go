@@ -246,3 +246,56 @@ func TestOpenRefuses(t *testing.T) {
 		t.Errorf("short key: %v", err)
 	}
 }
+
+// A storage that lists what it has, and takes nothing, cannot be used.
+func TestNothingCanBeKept(t *testing.T) {
+	credentials(t)
+	inner := &store{objects: map[string]object{}}
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, "<Error><Code>AccessDenied</Code></Error>")
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	defer srv.Close()
+	for name, place := range map[string]string{
+		"a bucket that may only be read":           "s3://box?region=eu-west-1&use_path_style=true&endpoint=" + srv.URL,
+		"a directory in which no file can be made": "dir:/proc/self/task",
+	} {
+		if dir, ok := strings.CutPrefix(place, "dir:"); ok {
+			if _, err := os.Stat(dir); err != nil {
+				t.Logf("%s: DID NOT RUN: this is no Linux: %v", name, err)
+				continue
+			}
+		}
+		s, err := Open(t.Context(), place, Config{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		begun := time.Now()
+		if err := s.Ping(t.Context()); !errors.Is(err, ErrDown) || time.Since(begun) > wait {
+			t.Errorf("%s: after %v ping says %v", name, time.Since(begun), err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// What looks whether files can be kept leaves none behind.
+func TestPingLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	s, err := Open(t.Context(), "dir:"+dir, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("%v, %v", left, err)
+	}
+}

@@ -213,19 +213,23 @@ func (s *Shelf) Find(ctx context.Context, bucket, path string) (f File, owner st
 	return File{Bucket: Bucket, Path: path, Type: attrs.ContentType, Size: attrs.Size}, owner, nil
 }
 
-// Ping says whether the storage can be reached.
+// probeSize is more than fits into a file system that is full.
+const probeSize = 16 << 10
+
+// Ping says whether files can be kept now: it keeps one, and removes it.
 func (s *Shelf) Ping(ctx context.Context) error {
 	if err := s.there(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	ok, err := s.bucket.IsAccessible(ctx)
+	name := "probe-" + rand.Text() // others may look at the same time
+	err := s.bucket.WriteAll(ctx, name, make([]byte, probeSize), nil)
+	if err == nil {
+		err = s.bucket.Delete(ctx, name)
+	}
 	if err != nil {
 		return down(err)
-	}
-	if !ok {
-		return fmt.Errorf("%w: there is no such bucket", ErrDown)
 	}
 	return nil
 }

@@ -218,10 +218,12 @@ func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
 	return secret, s.wrap(err)
 }
 
+// Ping writes: a server that is out of memory, cannot save, or is a replica, answers
+// without keeping anything.
 func (s *redisStore) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisWait)
 	defer cancel()
-	return s.wrap(s.db.Ping(ctx).Err())
+	return s.wrap(s.db.Set(ctx, s.key("probe", ""), "1", time.Minute).Err())
 }
 
 // Close leaves the runs that are not over to the other replicas, at once.

@@ -99,11 +99,17 @@ func TestRedisNoMemory(t *testing.T) {
 	if got := heard(t, s, run, 0); got != "1:1" {
 		t.Errorf("heard %q: what there is can still be read", got)
 	}
+	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "OOM") {
+		t.Errorf("nothing can be kept, and ping says %v", err)
+	}
 	if _, err := s.Thread(t.Context(), "u"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a thread was made by halves: %v", err)
 	}
 	if err := db.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
 		t.Fatal(err)
+	}
+	if err := s.Ping(t.Context()); err != nil {
+		t.Error(err)
 	}
 	tell(t, s, run, "2")
 	end(t, s, run)

@@ -217,18 +217,29 @@ func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.secret), ctx.Err()
 }
 
-// Ping reads, and looks whether the file is still the one that was opened: what is
+// Ping writes, and looks whether the file is still the one that was opened: what is
 // written to one that was removed is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
-	var n int
-	err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM meta").Scan(&n)
-	if err == nil {
-		var now os.FileInfo
-		if now, err = os.Stat(s.path); err == nil && !os.SameFile(now, s.file) {
-			err = errors.New("the file was replaced by another one")
-		}
+	now, err := os.Stat(s.path)
+	if err == nil && !os.SameFile(now, s.file) {
+		err = errors.New("the file was replaced by another one")
 	}
-	return s.wrap(err)
+	if err != nil {
+		return s.wrap(err)
+	}
+	if err := s.probe(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))"); err != nil {
+		return err
+	}
+	return s.probe(ctx, "DELETE FROM meta WHERE name = 'probe'")
+}
+
+// probe changes the file as it is changed for what is kept. What is added is more than
+// fits into the room that is left in pages.
+func (s *sqliteStore) probe(ctx context.Context, statement string) error {
+	return s.submit(ctx, 0, func(d *desk) error {
+		_, err := d.conn.ExecContext(nowhere, statement)
+		return err
+	})
 }
 
 // Close ends what is being written. What comes after it is refused.

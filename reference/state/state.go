@@ -162,7 +162,8 @@ type Store interface {
 	// Secret is 32 random bytes, always the same for what is kept in one place.
 	Secret(ctx context.Context) ([]byte, error)
 
-	// Ping says whether the medium can be used.
+	// Ping says whether the medium can be used now: it writes something, and takes it
+	// back.
 	Ping(ctx context.Context) error
 
 	// Close ends the store. What was kept stays, if the medium outlives the process.
