@@ -2,12 +2,13 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// openRuns are the runs of each thread whose end nobody has heard. A server may hold a
-// conversation locked meanwhile, also for a while after the client has hung up: no
-// document forbids it, and released servers do.
-type openRuns map[string]map[string]bool
+// openRuns are the runs of each thread whose end nobody has heard, by the user that the
+// request named and the run. A server may hold a conversation locked meanwhile, also for a
+// while after the client has hung up: no document forbids it, and released servers do. Some
+// hold one lock for a thread, others one for each of its users.
+type openRuns map[string]map[[2]string]bool
 
-// in says whether a run of a thread may be going on, or waits for the client.
+// in reports whether a run of a thread may be going on, or waits for the client.
 func (o openRuns) in(thread string) bool { return len(o[thread]) > 0 }
 
 // note takes in one exchange.
@@ -16,18 +17,21 @@ func (o openRuns) note(x dealing) {
 	if thread == "" || !x.accepted() {
 		return
 	}
+	if o[thread] == nil {
+		o[thread] = map[[2]string]bool{}
+	}
+	run := [2]string{x.ask.User, x.ask.Run}
+	if asks && streamed { // the answer is the run: one at a time
+		run[1] = ""
+	}
 	switch {
 	case asks && streamed && whole(x.closed) && !x.asks && !x.failed: // it was answered to the end, so nothing else goes on
-		delete(o, thread)
+		delete(o[thread], run)
 	case asks && streamed && x.failed: // what went on before may go on
-	case asks && streamed:
-		o[thread] = map[string]bool{"": true}
-	case asks && o[thread] == nil:
-		o[thread] = map[string]bool{x.ask.Run: true}
 	case asks:
-		o[thread][x.ask.Run] = true
+		o[thread][run] = true
 	case x.ended:
-		delete(o[thread], x.ask.Run)
+		delete(o[thread], run)
 	}
 }
 

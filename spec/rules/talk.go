@@ -155,7 +155,7 @@ func (t *talks) open(ask spec.Event) *answer {
 		before = &talk{}
 	}
 	_, gives := ask.Last(before.waiting)
-	a := &answer{ask: ask, waiting: before.waiting != "" && !gives, busy: before.last != nil && !before.last.ended}
+	a := &answer{ask: ask, waiting: before.waiting != "" && !gives, busy: t.busy(ask.Thread)}
 	earlier, asked := t.settle(before, ask), before.asked
 	a.others = t.led > 0 && !known && len(t.perhaps[ask.Thread]) == 0 && !t.lost
 	if before.last != nil && !before.last.delivered { // nobody knows what came of it
@@ -175,6 +175,17 @@ func (t *talks) open(ask spec.Event) *answer {
 		}
 	}
 	return a
+}
+
+// busy reports whether a run may be going on in a thread: the end of the last one that a
+// user asked for there was not heard.
+func (t *talks) busy(thread string) bool {
+	for of, k := range t.talks {
+		if of.thread == thread && thread != "" && k.last != nil && !k.last.ended {
+			return true
+		}
+	}
+	return false
 }
 
 // settle returns what the user is certain to have said in a conversation before a request.
