@@ -33,6 +33,7 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 
 // A Pass is one application of one check to one conversation.
 type Pass struct {
+	duty     Duty
 	judged   map[string]int // per requirement that the evidence names, "" for none
 	broken   map[string]int // likewise, judgements that the rule does not hold
 	findings []Finding
@@ -54,6 +55,9 @@ const MostFindings = 50
 // A rule that never judges has not passed: it is [Silent]. The message says what
 // was seen, in the dialect's terms.
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
+	if e.Law == "" {
+		e.Law = p.duty.about(e.Kind)
+	}
 	p.judged[e.Law]++
 	if ok {
 		return
@@ -75,7 +79,7 @@ func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Heari
 	passes := make([]Pass, len(duties.List))
 	watch := make([]func(Event), len(duties.List))
 	for i, d := range duties.List {
-		passes[i] = Pass{judged: map[string]int{}, broken: map[string]int{}}
+		passes[i] = Pass{duty: d, judged: map[string]int{}, broken: map[string]int{}}
 		if found != nil {
 			passes[i].found = func(f Finding) { found(d, f) }
 		}

@@ -42,6 +42,7 @@ type Requirement struct {
 	English  string     `yaml:"english"` // a rendering of Quote where that is not English, else ""
 	Source   string     `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
 	Checks   []string   `yaml:"checks"`
+	About    []Kind     `yaml:"about"` // of a check that serves several: the kinds of events that are evidence for this one
 	Excluded *Exclusion `yaml:"excluded"`
 }
 
@@ -110,6 +111,28 @@ func (d Duty) law(id string) Requirement {
 		}
 	}
 	return strictest
+}
+
+// about returns the requirement that an event of a kind is evidence for, where the check
+// itself does not say: the one that is about this kind, else the one that is about none in
+// particular; "" where these are several.
+func (d Duty) about(k Kind) string {
+	var own, open []string
+	for _, r := range d.Laws {
+		switch {
+		case slices.Contains(r.About, k):
+			own = append(own, r.ID)
+		case len(r.About) == 0:
+			open = append(open, r.ID)
+		}
+	}
+	if len(own) > 0 {
+		open = own
+	}
+	if len(open) == 1 && len(d.Laws) > 1 {
+		return open[0]
+	}
+	return ""
 }
 
 // Level is the strictest level at which the check is demanded.

@@ -65,6 +65,34 @@ func TestOn(t *testing.T) {
 	}
 }
 
+// Evidence that names no requirement is about the one that is about such events, and else
+// about the one that is about none in particular.
+func TestAbout(t *testing.T) {
+	end, failure := spec.Requirement{ID: "end", Level: spec.Must}, spec.Requirement{ID: "failure", Level: spec.Must, About: []spec.Kind{spec.RunError}}
+	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
+		return func(e spec.Event) {
+			if e.Kind != "" {
+				p.Judge(e, e.Text == "", "it does not hold")
+			}
+		}
+	}}
+	for _, test := range []struct {
+		events       []spec.Event
+		end, failure spec.Verdict
+	}{
+		{[]spec.Event{{Kind: spec.RunError, Text: "bad"}}, spec.Silent, spec.Failed},
+		{[]spec.Event{{Kind: spec.RunEnd, Text: "bad"}}, spec.Failed, spec.Silent},
+		{[]spec.Event{{Kind: spec.RunEnd}, {Kind: spec.RunError, Text: "bad"}}, spec.Passed, spec.Failed},
+		{[]spec.Event{{Kind: spec.RunEnd}}, spec.Passed, spec.Silent},
+	} {
+		duties := spec.Duties{List: []spec.Duty{{Check: check, Laws: []spec.Requirement{end, failure}}}}
+		r := spec.Run(duties, slices.Values(test.events), nil).Results[0]
+		if r.On(end) != test.end || r.On(failure) != test.failure {
+			t.Errorf("%v: the end is %v, the failure %v; want %v, %v", test.events, r.On(end), r.On(failure), test.end, test.failure)
+		}
+	}
+}
+
 // A promise that was not kept breaks what was demanded, and not what is permitted.
 func TestBreakPromise(t *testing.T) {
 	must, may := spec.Requirement{ID: "must", Level: spec.Must}, spec.Requirement{ID: "may", Level: spec.May}

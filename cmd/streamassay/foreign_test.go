@@ -61,7 +61,7 @@ var foreigners = []foreigner{
 	}},
 	{file: "agentscope_java.py", dialect: "agentscope-java@0.1", ways: []way{
 		// A content can name no announced message, and stand in none, where none is announced.
-		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^a piece of message "msg_[^"]+", which has not started$`,
+		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^what is told of message "msg_[^"]+" first is `,
 			also: "agentscope-java.content.msgid agentscope-java.content.in-message"},
 		{name: "pieces-unmarked", breaks: "agentscope-java.content.delta", says: `"delta".*: expected true$`},
 		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^content in_progress text comes for content 0 of message .*, which was completed$`},

@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,5 +122,50 @@ func TestLaws(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// naming are the checks that name the requirement of each judgement themselves.
+var naming = []*spec.Check{
+	rules.OpensStream, rules.MatchesSchema, rules.ReplyAsPromised, rules.RefusesAsDocumented, rules.AcceptsAsDocumented,
+	rules.NeedsCredentials, rules.OwnerOnly, rules.LimitsStreams,
+}
+
+// together are the checks whose judgements are about several requirements at once, by family
+// of dialects, and why.
+var together = map[string]string{
+	"agkit script.recall":             "the history is recalled in the words of the prompts: the protocol and the convention demand the same answer",
+	"agkit script.resume":             "what a resume brings is said in the words of the prompts: likewise",
+	"agkit script.client-tool-result": "what the client's tool brought is said in the words of the prompts: likewise",
+	"agentscope script.recall":        "likewise",
+	"agentscope-java script.recall":   "likewise",
+	"runs run.keeps-to-itself":        "that a stream tells one run is said three times: of the stream, of its runId, and of resuming",
+	"runs resume.loses-nothing":       "that nothing is lost is said of one interruption and of two",
+}
+
+// Where several requirements of a dialect name one check, each judgement is about one of
+// them, or it is written down here why it is about all.
+func TestJudgementsNameTheirRequirement(t *testing.T) {
+	all, err := dialect.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, d := range all {
+		for _, duty := range d.Duties(rules.All).List {
+			open := slices.DeleteFunc(slices.Clone(duty.Laws), func(r spec.Requirement) bool { return len(r.About) > 0 })
+			if len(open) < 2 || slices.Contains(naming, duty.Check) {
+				continue
+			}
+			pair := d.Family + " " + duty.Check.ID
+			if seen[pair] = true; together[pair] == "" {
+				t.Errorf("%s: a judgement of %s is about each of %d requirements: name one, or say why", d.Name, duty.Check.ID, len(open))
+			}
+		}
+	}
+	for pair := range together {
+		if !seen[pair] {
+			t.Errorf("%s serves one requirement, or names it", pair)
+		}
 	}
 }
