@@ -127,12 +127,19 @@ func (c Cause) message(t Target) string {
 	case SymptomServerError, SymptomNotHTTP, SymptomNoAnswer:
 		return fmt.Sprintf("%s %s", o.op, o.answered())
 	case SymptomClosed:
+		if t.Base != nil && t.Base.Scheme == "http" && c.Fatal {
+			return fmt.Sprintf("%s %s: does it speak TLS on this port, or did it crash?", o.op, o.answered())
+		}
 		return fmt.Sprintf("%s %s: did it crash?", o.op, o.answered())
 	case SymptomNotAStream:
 		return fmt.Sprintf("%s was answered %s with content type %s, not text/event-stream: %s", o.op,
 			statusLine(o.status, o.reason), cmp.Or(o.header.MediaType(), "none"), brief(o.look))
 	case SymptomCoding:
-		return fmt.Sprintf("the answer to %s is encoded as %s, which was not asked for and cannot be read", o.op, brief([]byte(o.header.Get("Content-Encoding"))))
+		s := fmt.Sprintf("the answer to %s is encoded as %s, which was not asked for", o.op, brief([]byte(o.header.Get("Content-Encoding"))))
+		if c.Fatal {
+			s += " and cannot be read"
+		}
+		return s
 	case SymptomNotAccepted:
 		return fmt.Sprintf("%s was answered %s, and not as %s says that a run is accepted: %s", o.op,
 			statusLine(o.status, o.reason), t.Dialect.Name, cmp.Or(brief(o.look), "no body"))
@@ -200,7 +207,12 @@ func (c Cause) advice(t Target) string {
 			return "ask for less at once: --parallel 1"
 		}
 		return "the body of the answer says what the target objects to; is it the right dialect?"
-	case SymptomServerError, SymptomClosed:
+	case SymptomClosed:
+		if t.Base != nil && t.Base.Scheme == "http" {
+			return "if it speaks TLS, the URL begins with https://; if not, the log of the server says more"
+		}
+		return "the log of the server says more"
+	case SymptomServerError:
 		return "the log of the server says more"
 	case SymptomNotAccepted:
 		if like := resembling(t.Dialect, o); like != "" && o.header.MediaType() == spec.EventStream {

@@ -51,6 +51,9 @@ func Diagnose(t Target, parts []Part) Diagnosis {
 			d.Causes = append(d.Causes, c)
 		}
 	}
+	if c, ok := encoded(parts); ok && !whole {
+		d.Causes = append(d.Causes, c)
+	}
 	if c, ok := notScripted(t, parts); ok && !whole {
 		d.Causes = append(d.Causes, c)
 	}
@@ -183,6 +186,19 @@ func notScripted(t Target, parts []Part) (Cause, bool) {
 	return Cause{}, false
 }
 
+// encoded returns the cause that a stream came in a content coding that could be undone:
+// it is judged, and no client that did not ask for the coding can read it.
+func encoded(parts []Part) (Cause, bool) {
+	for _, p := range parts {
+		for i, o := range p.outlines {
+			if o.plain && o.streams && o.symptom == "" && o.frames > 0 && coded(o.header) {
+				return Cause{Kind: SymptomCoding, Scenario: p.Scenario.Name, Exchange: i, Operation: o.op, status: o.status, like: o}, true
+			}
+		}
+	}
+	return Cause{}, false
+}
+
 // attribute finds the results that follow from a cause alone.
 func (d *Diagnosis) attribute(parts []Part) {
 	judged := map[string]bool{}
@@ -211,12 +227,12 @@ func (d *Diagnosis) attribute(parts []Part) {
 	}
 }
 
-// drop forgets the causes that nothing follows from.
+// drop forgets the causes that nothing follows from, and that hinder no client.
 func (d *Diagnosis) drop() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
 	for i, c := range d.Causes {
-		if at[i] = len(kept); c.Checks > 0 || c.Fatal {
+		if at[i] = len(kept); c.Checks > 0 || c.Fatal || c.Kind == SymptomCoding {
 			kept = append(kept, c)
 		}
 	}
@@ -234,6 +250,8 @@ func (c Cause) explains(p Part, r spec.Result, judged bool) bool {
 		return false
 	case c.Kind == SymptomNotScripted || c.Kind == SymptomNoText:
 		return r.Verdict == spec.Silent && !judged
+	case c.Kind == SymptomCoding && !c.Fatal:
+		return false // its own finding names the clause
 	case len(r.Findings) > 0:
 		return !slices.ContainsFunc(r.Findings, func(f spec.Finding) bool { return !c.broke(p, f.Event) })
 	case r.Verdict == spec.Silent:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"io"
 	"net"
@@ -114,6 +115,43 @@ func TestRootCauseFirst(t *testing.T) {
 			}
 			if why := r.Dialects[0].Causes[0]; why.Kind != c.kind || why.Fatal == (c.kind == "no-text") || why.Consequences == 0 {
 				t.Errorf("cause %+v, want %s", why, c.kind)
+			}
+		})
+	}
+}
+
+// A stream in a content coding that nobody asked for is judged, and said first; a server
+// that wants TLS and hangs up on plain HTTP is recognised by that.
+func TestCauseOfUnreadable(t *testing.T) {
+	zipped := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		defer z.Close()
+		io.WriteString(z, "data: {\"type\":\"text\",\"content\":\"Hi there\"}\n\n")
+	}
+	hangsUp := func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	for _, c := range []struct {
+		name    string
+		handler http.HandlerFunc
+		says    []string // in the first five lines
+		later   string
+	}{
+		{"gzip", zipped, []string{"POST /send-message is encoded as gzip", "not asked for"}, "FAILED  wire.opens-stream"},
+		{"TLS port", hangsUp, []string{"closed the connection", "does it speak TLS on this port"}, "begins with https://"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			srv := httptest.NewServer(c.handler)
+			defer srv.Close()
+			_, out, _ := streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "agkit", "--only", "text")
+			first := strings.Join(strings.Fields(strings.Join(strings.SplitN(out, "\n", 6)[:5], " ")), " ")
+			for _, says := range c.says {
+				if !strings.Contains(first, says) {
+					t.Errorf("the first five lines do not say %s:\n%s", says, out)
+				}
+			}
+			if !strings.Contains(strings.Join(strings.Fields(out), " "), strings.Join(strings.Fields(c.later), " ")) {
+				t.Errorf("%s is not in\n%s", c.later, out)
 			}
 		})
 	}
