@@ -86,7 +86,7 @@ var toolMutants = []*Mutant{
 		Name: "result-before-its-call-ends", Doc: "the result of a call is told before the call has ended",
 		Fault:  "result-early",
 		Breaks: []string{"agkit.order.result-after-end"},
-		Kills:  map[string]string{"tool.result-after-call": `^a result of call "\S+", which was not made before it$`},
+		Kills:  map[string]string{"tool.result-after-call": `^the result of call "\S+" came before the call was ended by tool-call-end$`},
 		Also:   []string{"done.is-last", "tool.all-end", "tool.client-call-ends-stream"}, // what waits for a result comes when the run is over, where there is none
 	}, {
 		Name: "client-call-answered", Doc: "the server answers a call of the client's tool itself",
