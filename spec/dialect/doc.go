@@ -136,5 +136,7 @@
 // VERSION.requirements.yaml: a list of id, level, quote, source and either checks
 // or excluded {kind, reason}. x-requirement and x-error may name only requirements
 // that stand there and name the check wire.matches-schema, refuse.as-documented or
-// accept.as-documented.
+// accept.as-documented. Where several requirements name one check that does not itself
+// say which of them a judgement is about, "about" lists the kinds of events that are
+// evidence for this one; those without it have the rest.
 package dialect
