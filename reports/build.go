@@ -49,6 +49,10 @@ func finding(f spec.Finding, law spec.Requirement) Finding {
 		Message: text([]byte(f.Message), MostRaw), Requirement: law.ID,
 		Exchange: e.Exchange, Line: e.Line, Offset: e.Offset, Raw: text(e.Raw, MostRaw),
 	}
+	if f.Plays > 0 {
+		found.Seen, found.Plays = f.Seen, f.Plays
+		found.Message += fmt.Sprintf(" (seen in %d of %d)", f.Seen, f.Plays)
+	}
 	if nth := e.Nth; nth >= 0 {
 		found.Event = &nth
 	}

@@ -110,6 +110,8 @@ type Finding struct {
 	Request     string `json:"request,omitempty"`     // what was sent: request line, fields that are not usual, body
 	Response    string `json:"response,omitempty"`    // what was answered: status line, fields, body unless it is Raw
 	Pointer     string `json:"pointer"`               // JSON Pointer into the frame or body, where it is known
+	Seen        int    `json:"seen,omitempty"`        // in how many of Plays it was found, where not in all
+	Plays       int    `json:"plays,omitempty"`       // how often its scenario was played, then
 }
 
 // Exit codes that a report can come to. What is not here (2, 4) is decided before

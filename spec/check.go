@@ -44,6 +44,10 @@ type Pass struct {
 type Finding struct {
 	Event   Event
 	Message string
+
+	// Seen is in how many of so many Plays of its scenario the like was found, where the
+	// scenario was played more than once and not always alike; else both are 0.
+	Seen, Plays int
 }
 
 // MostFindings bounds what one check keeps of one conversation for each requirement
@@ -65,7 +69,7 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if p.broken[e.Law]++; p.broken[e.Law] > MostFindings {
 		return
 	}
-	f := Finding{e, fmt.Sprintf(format, args...)}
+	f := Finding{Event: e, Message: fmt.Sprintf(format, args...)}
 	p.findings = append(p.findings, f)
 	if p.found != nil {
 		p.found(f)

@@ -258,7 +258,7 @@ func (r *Result) Add(e Event, format string, args ...any) {
 	}
 	r.judged[e.Law]++
 	r.Judged++
-	f := Finding{e, fmt.Sprintf(format, args...)}
+	f := Finding{Event: e, Message: fmt.Sprintf(format, args...)}
 	r.Findings = append(r.Findings, f)
 	r.Verdict = max(r.Verdict, r.Duty.Law(f).Level.Cost())
 }

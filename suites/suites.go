@@ -46,6 +46,7 @@ type Target struct {
 	Only    []string          // globs of check, requirement or scenario ids
 	Skip    []string
 
+	Confirm   bool          // a scenario with a finding is played again, to tell one that comes and goes
 	Sequences int           // how many sequences of steps are made up and played, too
 	Timeout   time.Duration // how long an exchange may be silent
 	Parallel  int           // how many scenarios are played at once
@@ -120,7 +121,11 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 	if len(sequences) > 0 {
 		parts = t.sequences(ctx, sequences, parts, played)
 	}
-	return t.judge(parts), nil
+	parts = t.judge(parts)
+	if t.Confirm {
+		t.confirm(ctx, parts[:len(list)])
+	}
+	return parts, nil
 }
 
 // Check finds what is wrong with a target before anything is sent.

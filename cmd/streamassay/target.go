@@ -102,7 +102,7 @@ func (t target) suite(d *dialect.Dialect, base *url.URL) (suites.Target, error) 
 	s := suites.Target{
 		Dialect: d, Base: base, Prompts: suites.Prompts(t.Prompts), Prompt: t.Prompt, Claims: t.Claim, Lacks: t.Lacks,
 		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure, MaxEvent: int(t.MaxEvent),
-		Streams: t.StreamLimit, Sequences: t.Sequences,
+		Streams: t.StreamLimit, Sequences: t.Sequences, Confirm: t.Repeat <= 1,
 	}
 	if s.Prompts != suites.Conformance && s.Prompts != suites.Natural {
 		return s, usage("%s %q: it is conformance or natural", t.source.field("prompts"), t.Prompts)

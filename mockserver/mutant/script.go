@@ -242,7 +242,8 @@ var scriptMutants = []*Mutant{
 		Name: "fails-at-once", Doc: "asked to fail in the middle, the run fails before it says anything",
 		Script: answering("error-mid (?<words>.*)$", `[error: '{{.Match.words}}']`),
 		Breaks: scripted("error-mid", everybody...),
-		Kills:  map[string]string{"script.error-mid": `^asked to fail in the middle, it had said nothing$`},
+		Not:    []string{"agentscope-java@1.0"}, // a fast agent may lose what it said before it failed
+		Kills:  map[string]string{"script.error-mid-says": `^asked to fail in the middle, it had said nothing$`},
 	}, {
 		Name: "failure-untold", Doc: "a run that fails does not say so",
 		Fault:  "failure-missing",

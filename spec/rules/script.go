@@ -15,7 +15,7 @@ import (
 var scripts = []*spec.Check{
 	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool, ScriptTools,
 	ScriptClientTool, ScriptClientResult, ScriptInterrupt, ScriptResume, ScriptRecall, ScriptIsolated, ScriptSlow, ScriptMany, ScriptLarge,
-	ScriptIdle, ScriptError, ScriptErrorMid,
+	ScriptIdle, ScriptError, ScriptErrorMid, ScriptErrorMidSays,
 }
 
 // script is a rule about the answer to one prompt. judge gets the words after the
@@ -129,15 +129,25 @@ var (
 			}
 		})
 
-	ScriptErrorMid = script("error-mid", "a target asked to fail in the middle says something, and then why it failed",
+	ScriptErrorMid = script("error-mid", "a target asked to fail in the middle says why it failed",
 		func(p *spec.Pass, a *answer, words string) {
-			p.Judge(a.closed, a.text() != "", "asked to fail in the middle, it had said nothing")
 			p.Judge(a.closed, a.failed(), "asked to fail in the middle, it ended like a success")
 			if a.failure.Kind != "" {
 				a.saysWhy(p, words)
 			}
 		})
 )
+
+// ScriptErrorMidSays judges what comes before a failure.
+var ScriptErrorMidSays = &spec.Check{
+	ID: "script.error-mid-says",
+	Doc: `a target asked to fail in the middle says something first
+
+It is not demanded where a server may lose what was said before a failure.`,
+	Watch: script("error-mid", "", func(p *spec.Pass, a *answer, _ string) {
+		p.Judge(a.closed, a.text() != "", "asked to fail in the middle, it had said nothing")
+	}).Watch,
+}
 
 // saysWhy judges the words of a failure.
 func (a *answer) saysWhy(p *spec.Pass, words string) {
