@@ -115,7 +115,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 // next reads up to the beginning of the next chunk's data, or, after the last
 // chunk, to the end of the trailer.
 func (c *chunks) next() error {
-	budget := &allowance{maxSizeLine, "the line before a chunk"}
+	budget := allow(maxSizeLine, "a line before a chunk")
 	if c.begun {
 		line, err := readLine(c.br, budget)
 		if err != nil {
@@ -136,7 +136,7 @@ func (c *chunks) next() error {
 	}
 	if c.begun = c.left > 0; !c.begun {
 		c.ended = true
-		*c.trailer, err = readFields(c.br, &allowance{maxHead, "the trailer"})
+		*c.trailer, err = readFields(c.br, allow(maxHead, "a trailer"))
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -18,6 +19,11 @@ type hearing struct {
 	limit   Limit
 	frames  *counter // nil: they do not matter
 	maxBody int
+
+	stream    bool // its events are counted
+	events    sse.Count
+	maxEvents int
+	held      *held
 }
 
 // listen records a body until it ends and returns how: nil is a whole body.
@@ -27,11 +33,12 @@ func (h *hearing) listen(body io.Reader, arrived func() time.Time) error {
 	if err := h.ask(); err != nil {
 		return err
 	}
+	h.stream = h.resp.Header.MediaType() == spec.EventStream && !encoded(h.resp.Header)
 	piece := make([]byte, 32<<10)
 	for {
 		n, err := body.Read(piece)
 		if n > 0 {
-			if end := h.take(piece[:n], arrived().Sub(h.watch.asked)); end != nil {
+			if end := h.take(piece[:n], arrived().Sub(h.watch.asked)-h.watch.waited); end != nil {
 				return end
 			}
 		}
@@ -51,6 +58,12 @@ func (h *hearing) take(piece []byte, at time.Duration) error {
 	if over {
 		piece = piece[:room]
 	}
+	if h.stream {
+		piece = piece[:h.events.Add(piece, h.maxEvents)]
+	}
+	if err := h.held.grow(h.watch, len(piece)); err != nil {
+		return err
+	}
 	if len(piece) > 0 {
 		h.resp.Body = append(h.resp.Body, piece...)
 		h.resp.Reads = append(thinned(h.resp.Reads, maxReads), spec.Read{End: len(h.resp.Body), At: at})
@@ -62,8 +75,11 @@ func (h *hearing) take(piece []byte, at time.Duration) error {
 			return spec.ErrLeft
 		}
 	}
-	if over {
-		return overLimit("a body of more than %d bytes", h.maxBody)
+	switch {
+	case over:
+		return overLimit("sent more than %s", bytesOf(h.maxBody))
+	case h.events.N > h.maxEvents:
+		return overLimit("sent more than %s events", thousands(h.maxEvents))
 	}
 	return h.ask()
 }

@@ -65,7 +65,7 @@ func askHTTP1(conn net.Conn, m *message, h *hearing) error {
 	}()
 	in := &tap{conn: conn, watch: h.watch, at: h.watch.asked}
 	br := bufio.NewReaderSize(in, 32<<10)
-	if err := hearHead(br, h.resp); err != nil {
+	if err := h.hearHead(br); err != nil {
 		return h.watch.ending(err)
 	}
 	body, err := unframe(br, m.method, h.resp)
@@ -75,13 +75,22 @@ func askHTTP1(conn net.Conn, m *message, h *hearing) error {
 	return h.listen(body, in.arrived)
 }
 
+// hearHead waits for the first byte of an answer, and reads its head.
+func (h *hearing) hearHead(br *bufio.Reader) error {
+	if _, err := br.Peek(1); err != nil {
+		return endInMessage(err)
+	}
+	defer h.watch.heading()()
+	return hearHead(br, h.resp)
+}
+
 // hearHead reads up to the end of the final answer's head. What there is of that
 // head is recorded even if its end never comes.
 func hearHead(br *bufio.Reader, resp *spec.Response) error {
 	if err := looksLikeHTTP(br); err != nil {
 		return err
 	}
-	budget := &allowance{maxHead, "a head"}
+	budget := allow(maxHead, "a head")
 	for {
 		line, err := readLine(br, budget)
 		if err != nil {
@@ -166,7 +175,10 @@ func readFields(br *bufio.Reader, budget *allowance) (spec.Header, error) {
 type allowance struct {
 	left int
 	part string
+	most int
 }
+
+func allow(most int, part string) *allowance { return &allowance{most, part, most} }
 
 // readLine reads a line, without its end, and takes its length off the budget.
 func readLine(br *bufio.Reader, budget *allowance) (string, error) {
@@ -174,7 +186,7 @@ func readLine(br *bufio.Reader, budget *allowance) (string, error) {
 	for {
 		part, err := br.ReadSlice('\n')
 		if budget.left -= len(part); budget.left < 0 {
-			return "", overLimit("%s is too long", budget.part)
+			return "", overLimit("sent %s of more than %s", budget.part, bytesOf(budget.most))
 		}
 		line = append(line, part...)
 		switch {

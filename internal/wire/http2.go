@@ -37,7 +37,7 @@ func askHTTP2(conn net.Conn, m *message, h *hearing) error {
 		// Of a head that is much too long the library says just that it is wrong;
 		// packed, such a head takes at least half of its length.
 		if errors.Is(err, http2.ConnectionError(http2.ErrCodeProtocol)) && in.size() > maxHead/2 {
-			err = overLimit("a head is too long")
+			err = overLimit("sent a head of more than %s", bytesOf(maxHead))
 		}
 		// A connection that broke before it was used is called just that.
 		if broken := in.broken(); broken != nil {
@@ -112,7 +112,7 @@ func streamEnding(w *watch, err error) error {
 		case why == "received from peer":
 			return fmt.Errorf("%w: RST_STREAM with %v", spec.ErrReset, reset.Code)
 		case strings.Contains(why, "header list larger"):
-			return overLimit("a head is too long")
+			return overLimit("sent a head of more than %s", bytesOf(maxHead))
 		}
 		return notHTTP("%v", err)
 	}

@@ -45,13 +45,17 @@ func TestLimits(t *testing.T) {
 		body int // its length; -1: whatever
 		says string
 	}{
-		"infinite body":      {flood(t, ok+"\r\n", kilobyte), Config{MaxBody: 1000}, 1000, "1000 bytes"},
-		"infinite chunks":    {flood(t, ok+"Transfer-Encoding: chunked\r\n\r\n", "400\r\n"+kilobyte+"\r\n"), Config{MaxBody: 1500}, 1500, "1500 bytes"},
-		"one infinite chunk": {flood(t, ok+"Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n", kilobyte), Config{MaxBody: 70000}, 70000, "70000 bytes"},
-		"a promise too long": {flood(t, ok+"Content-Length: 9223372036854775807\r\n\r\n", kilobyte), Config{MaxBody: 10}, 10, "10 bytes"},
-		"infinite header":    {flood(t, ok+"A: ", kilobyte), Config{}, 0, "head"},
-		"body drips":         {drip(t, ok+"\r\n"), Config{Total: 100 * time.Millisecond}, -1, "longer than 100ms"},
-		"header drips":       {drip(t, ok+"A: "), Config{Total: 100 * time.Millisecond}, 0, "longer than 100ms"},
+		"infinite body":        {flood(t, ok+"\r\n", kilobyte), Config{MaxBody: 1000}, 1000, "1000 bytes"},
+		"infinite chunks":      {flood(t, ok+"Transfer-Encoding: chunked\r\n\r\n", "400\r\n"+kilobyte+"\r\n"), Config{MaxBody: 1500}, 1500, "1500 bytes"},
+		"one infinite chunk":   {flood(t, ok+"Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n", kilobyte), Config{MaxBody: 70000}, 70000, "70000 bytes"},
+		"a promise too long":   {flood(t, ok+"Content-Length: 9223372036854775807\r\n\r\n", kilobyte), Config{MaxBody: 10}, 10, "10 bytes"},
+		"infinite header":      {flood(t, ok+"A: ", kilobyte), Config{}, 0, "head"},
+		"head drips":           {drip(t, ok+"A: "), Config{Timeout: 100 * time.Millisecond}, 0, "had not sent the whole head after 100ms"},
+		"interim answers drip": {drip(t, "HTTP/1.1 100 Continue\r\nA:"), Config{Timeout: 100 * time.Millisecond}, 0, "had not sent the whole head after 100ms"},
+		"events for ever":      {flood(t, ok+"Content-Type: text/event-stream\r\n\r\n", "data: 1\n\n"), Config{MaxEvents: 1000}, -1, "sent more than 1,000 events"},
+		"comments for ever":    {flood(t, ok+"Content-Type: text/event-stream\r\n\r\n", ":\r\n"), Config{MaxEvents: 1000}, -1, "sent more than 1,000 events"},
+		"body drips":           {drip(t, ok+"\r\n"), Config{Total: 100 * time.Millisecond}, -1, "had not ended after 100ms"},
+		"header drips":         {drip(t, ok+"A: "), Config{Total: 100 * time.Millisecond}, 0, "had not ended after 100ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

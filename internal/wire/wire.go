@@ -18,6 +18,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/streamassay/streamassay/internal/sse"
@@ -26,10 +27,11 @@ import (
 
 // What a Config holds where it says nothing.
 const (
-	DefaultTimeout  = 30 * time.Second
-	DefaultTotal    = 10 * time.Minute
-	DefaultMaxBody  = 64 << 20
-	DefaultMaxEvent = sse.DefaultLimit
+	DefaultTimeout   = 30 * time.Second
+	DefaultTotal     = 10 * time.Minute
+	DefaultMaxBody   = 64 << 20
+	DefaultMaxEvents = 200_000
+	DefaultMaxEvent  = sse.DefaultLimit
 )
 
 // A Config says whom to talk to and how much to put up with. Only Base is needed:
@@ -44,10 +46,15 @@ type Config struct {
 	// may hold secrets: no Exchange and no error repeats it.
 	Header spec.Header
 
-	Timeout  time.Duration // how long nothing may come (ErrIdle), from the connection on
-	Total    time.Duration // how long one answer may take in all (ErrEndless)
-	MaxBody  int           // bytes of a body (ErrEndless)
-	MaxEvent int           // bytes of one server-sent event that is counted
+	Timeout   time.Duration // how long nothing may come (ErrIdle), from the connection on; and how long a head may take from its first byte on
+	Total     time.Duration // how long one answer may take in all (ErrEndless)
+	MaxBody   int           // bytes of a body (ErrEndless)
+	MaxEvents int           // events and comments of a stream (ErrEndless)
+	MaxEvent  int           // bytes of one server-sent event that is counted
+
+	// Room bounds the memory of the bodies of all conversations together; nil: nobody
+	// counts it.
+	Room *Room
 
 	CA       *x509.CertPool // whom to trust; nil: the system's authorities
 	Insecure bool           // trust any certificate
@@ -59,6 +66,7 @@ type Client struct {
 	cfg   Config
 	name  string // the base URL without its secrets, for errors
 	began time.Time
+	held  *held // what the conversation has of the room
 }
 
 // Dial prepares a conversation, which begins now; nothing is sent yet. An error
@@ -70,7 +78,7 @@ func Dial(cfg Config) (*Client, error) {
 	if err := checkHeader(cfg.Header); err != nil {
 		return nil, err
 	}
-	if cfg.Timeout < 0 || cfg.Total < 0 || cfg.MaxBody < 0 || cfg.MaxEvent < 0 {
+	if cfg.Timeout < 0 || cfg.Total < 0 || cfg.MaxBody < 0 || cfg.MaxEvents < 0 || cfg.MaxEvent < 0 {
 		return nil, errors.New("a limit is negative: leave it at 0 for the default")
 	}
 	base := *cfg.Base
@@ -79,9 +87,14 @@ func Dial(cfg Config) (*Client, error) {
 	cfg.Timeout = orDefault(cfg.Timeout, DefaultTimeout)
 	cfg.Total = orDefault(cfg.Total, DefaultTotal)
 	cfg.MaxBody = orDefault(cfg.MaxBody, DefaultMaxBody)
+	cfg.MaxEvents = orDefault(cfg.MaxEvents, DefaultMaxEvents)
 	cfg.MaxEvent = orDefault(cfg.MaxEvent, DefaultMaxEvent)
-	return &Client{cfg, plainURL(&base), time.Now()}, nil
+	return &Client{cfg, plainURL(&base), time.Now(), &held{room: cfg.Room}}, nil
 }
+
+// Release gives back what the conversation has of its Config's Room. Its bodies must
+// not be held any longer.
+func (c *Client) Release() { c.held.release() }
 
 // As is the same conversation led by somebody else: with this header in place of the
 // Config's, and without the user and password of its base URL.
@@ -170,7 +183,8 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit Limit) (spec.Exch
 	w := c.watch(ctx, conn, limit)
 	defer w.stop()
 	x.At = w.asked.Sub(c.began)
-	h := &hearing{resp: &x.Response, watch: w, limit: limit, maxBody: c.cfg.MaxBody}
+	h := &hearing{resp: &x.Response, watch: w, limit: limit, maxBody: c.cfg.MaxBody, held: c.held}
+	h.maxEvents = c.cfg.MaxEvents
 	if limit.Frames > 0 {
 		h.frames = newCounter(limit.Frames, c.cfg.MaxEvent)
 	}
@@ -211,6 +225,11 @@ type watch struct {
 	asked   time.Time // when the request was sent
 	timeout time.Duration
 	idle    *time.Timer
+	total   *time.Timer
+	until   time.Time     // when total strikes
+	waited  time.Duration // how long the client itself has kept the server waiting
+	stirs   atomic.Int64  // how often something moved
+	hangUp  context.CancelCauseFunc
 	stop    func()
 }
 
@@ -220,10 +239,11 @@ func (c *Client) watch(parent context.Context, conn net.Conn, limit Limit) *watc
 		return time.AfterFunc(d, func() { hangUp(why) })
 	}
 	unlink := context.AfterFunc(ctx, func() { conn.Close() })
-	w := &watch{ctx: ctx, asked: time.Now(), timeout: c.cfg.Timeout}
-	w.idle = after(c.cfg.Timeout, fmt.Errorf("%w: silent for %v", spec.ErrIdle, c.cfg.Timeout))
-	timers := []*time.Timer{w.idle, after(c.cfg.Total,
-		fmt.Errorf("%w: it took longer than %v", spec.ErrEndless, c.cfg.Total))}
+	w := &watch{ctx: ctx, asked: time.Now(), timeout: c.cfg.Timeout, hangUp: hangUp}
+	w.until = w.asked.Add(c.cfg.Total)
+	w.idle = after(c.cfg.Timeout, fmt.Errorf("%w: sent nothing for %v", spec.ErrIdle, c.cfg.Timeout))
+	w.total = after(c.cfg.Total, fmt.Errorf("%w: had not ended after %v", spec.ErrEndless, c.cfg.Total))
+	timers := []*time.Timer{w.idle, w.total}
 	if limit.For > 0 {
 		timers = append(timers, after(limit.For, fmt.Errorf("%w: after %v", spec.ErrLeft, limit.For)))
 	}
@@ -238,7 +258,38 @@ func (c *Client) watch(parent context.Context, conn net.Conn, limit Limit) *watc
 }
 
 // stir notes that something moved on the wire.
-func (w *watch) stir() { w.idle.Reset(w.timeout) }
+func (w *watch) stir() {
+	w.stirs.Add(1)
+	w.idle.Reset(w.timeout)
+}
+
+// pause stops the clocks while wait runs: that the client does not read is not the
+// server's doing.
+func (w *watch) pause(wait func() error) error {
+	w.idle.Stop()
+	w.total.Stop()
+	began := time.Now()
+	err := wait()
+	took := time.Since(began)
+	w.waited += took
+	w.until = w.until.Add(took)
+	w.total.Reset(time.Until(w.until))
+	w.stir()
+	return err
+}
+
+// heading ends an exchange whose head, once begun, does not come to its end. What it
+// returns calls that off.
+func (w *watch) heading() (over func()) {
+	began := w.stirs.Load()
+	t := time.AfterFunc(w.timeout, func() {
+		if w.stirs.Load() == began { // silence, which has its own limit
+			return
+		}
+		w.hangUp(fmt.Errorf("%w: had not sent the whole head after %v", spec.ErrEndless, w.timeout))
+	})
+	return func() { t.Stop() }
+}
 
 // ending says which of spec's errors a failed read amounts to: what made the
 // client close the connection itself, if it did, else what the peer did.

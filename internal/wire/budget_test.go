@@ -1,0 +1,62 @@
+package wire
+
+import (
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// Of two large conversations one waits while the room has one place, and what it waits
+// is not held against the server.
+func TestRoom(t *testing.T) {
+	const size = 3 << 20
+	base := serve(t, func(conn net.Conn) {
+		hear(conn)
+		conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 3145728\r\n\r\n"))
+		conn.Write(make([]byte, size))
+	})
+	room := NewRoom(1, 64<<20)
+	first, second := dial(t, Config{Base: base, Room: room}), dial(t, Config{Base: base, Room: room, Total: time.Second, Timeout: time.Second})
+	x, err := first.Do(t.Context(), get, Limit{})
+	if err != nil || len(x.Response.Body) != size {
+		t.Fatalf("%d bytes, %v", len(x.Response.Body), err)
+	}
+	done := make(chan spec.Exchange, 1)
+	go func() {
+		x, _ := second.Do(t.Context(), get, Limit{})
+		done <- x
+	}()
+	const wait = 1200 * time.Millisecond // longer than it may take
+	select {
+	case x := <-done:
+		t.Errorf("the second did not wait: %d bytes, %v", len(x.Response.Body), x.Response.End)
+	case <-time.After(wait):
+	}
+	first.Release()
+	x = <-done
+	if len(x.Response.Body) != size || x.Response.End != nil {
+		t.Errorf("second: %d bytes, %v", len(x.Response.Body), x.Response.End)
+	}
+	if last := x.Response.Reads[len(x.Response.Reads)-1]; last.At >= wait {
+		t.Errorf("the wait counts: the body was whole after %v", last.At)
+	}
+}
+
+// A conversation that grows too large is left, and nobody is blamed.
+func TestFull(t *testing.T) {
+	base := serve(t, func(conn net.Conn) {
+		hear(conn)
+		conn.Write([]byte("HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", 2<<20)))
+	})
+	c := dial(t, Config{Base: base, Room: NewRoom(1, 2<<20)})
+	for _, want := range []error{nil, spec.ErrLeft} {
+		x, err := c.Do(t.Context(), get, Limit{})
+		if err != nil || !errors.Is(x.Response.End, want) || IsFull(x.Response.End) != (want != nil) {
+			t.Errorf("%v, %v; want %v", x.Response.End, err, want)
+		}
+	}
+}
