@@ -80,6 +80,9 @@ func WriteJUnit(w io.Writer, r *Report) error {
 		all.Tests, all.Failures, all.Errors, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors, all.Skipped+s.Skipped
 		all.Suites = append(all.Suites, s)
 	}
+	if r.Incomplete != "" {
+		all.Name += words(" (incomplete: " + r.Incomplete + ")")
+	}
 	all.addHarness(r)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err

@@ -20,6 +20,9 @@ const (
 func WriteMarkdown(w io.Writer, r *Report) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "## %s: %s\n\n%s  \n%s", markdown(r.Tool), r.word(), code(clip(r.Target, 200)), markdown(r.conclusion()))
+	if r.Incomplete != "" {
+		fmt.Fprintf(b, "  \n**incomplete:** %s", code(clip(r.Incomplete, 200)))
+	}
 	b.WriteString("\n")
 	for _, d := range r.Dialects {
 		for _, c := range d.Causes {
@@ -35,6 +38,11 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 			fmt.Fprintf(b, " %d |", t.verdict[v])
 		}
 		fmt.Fprintf(b, " %s |\n", markdown(t.promptWords()))
+	}
+	for _, d := range r.Dialects {
+		for _, note := range d.Notes {
+			fmt.Fprintf(b, "\n%s: %s\n", markdown(d.Dialect), code(clip(note, 400)))
+		}
 	}
 	r.markRounds(b)
 	sections := 0

@@ -23,6 +23,7 @@ type Report struct {
 	Verdict    spec.Verdict `json:"verdict"`
 	Exit       int          `json:"exit"`
 	Counts     Counts       `json:"counts"`
+	Incomplete string       `json:"incomplete,omitempty"` // why the run was broken off
 	Dialects   []Dialect    `json:"dialects"`
 	Harness    []string     `json:"harness,omitempty"` // what the harness itself got wrong
 }
@@ -41,6 +42,7 @@ type Counts struct {
 type Dialect struct {
 	Dialect      string        `json:"dialect"`
 	Causes       []Cause       `json:"causes"`
+	Notes        []string      `json:"notes,omitempty"` // what was not asked, and why
 	Requirements []Requirement `json:"requirements"`
 	Checks       []Check       `json:"checks"`
 }
@@ -121,6 +123,9 @@ const (
 	ExitBroken  = 1 // a MUST is broken; strict: or a SHOULD
 	ExitNothing = 3 // nothing was judged, or it could not be told
 	ExitHarness = 5 // the harness itself failed
+
+	ExitInterrupted = 130 // by SIGINT
+	ExitTerminated  = 143 // by SIGTERM
 )
 
 // Options say how a report is concluded.
@@ -130,8 +135,9 @@ type Options struct {
 
 // Conclude counts the entries, and finds the verdict (the worst of theirs) and the
 // exit code: 3 where nothing at all was judged, else 1 where something is broken,
-// else 3 where something could not be told, else 0. An [ExitHarness] that the
-// caller has set stays: no conclusion of a broken harness is worth anything.
+// else 3 where something could not be told or the run was broken off, else 0. An
+// [ExitHarness] that the caller has set stays: no conclusion of a broken harness is
+// worth anything. So does the code of a signal.
 func (r *Report) Conclude(o Options) {
 	r.Strict = o.Strict
 	r.Counts, r.Verdict = Counts{}, spec.Silent
@@ -144,12 +150,12 @@ func (r *Report) Conclude(o Options) {
 		}
 	}
 	switch {
-	case r.Exit == ExitHarness:
+	case r.Exit == ExitHarness || r.Exit == ExitInterrupted || r.Exit == ExitTerminated:
 	case judged == 0:
 		r.Exit = ExitNothing
 	case r.Counts.Failed > 0 || o.Strict && r.Counts.Warned > 0:
 		r.Exit = ExitBroken
-	case r.Counts.Error > 0:
+	case r.Counts.Error > 0 || r.Incomplete != "":
 		r.Exit = ExitNothing
 	default:
 		r.Exit = ExitHolds

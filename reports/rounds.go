@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,9 +37,15 @@ func (s *Rounds) Add(r *Report) {
 		s.exit = graver(s.exit, r.Exit)
 		s.all.DurationMS += r.DurationMS
 		s.all.Harness = append(s.all.Harness, r.Harness...)
+		s.all.Incomplete = cmp.Or(s.all.Incomplete, r.Incomplete)
 	}
 	for _, d := range r.Dialects {
 		into := s.dialect(d.Dialect)
+		for _, note := range d.Notes {
+			if !slices.Contains(into.Notes, note) {
+				into.Notes = append(into.Notes, note)
+			}
+		}
 		for _, law := range d.Requirements {
 			s.law(into, law)
 		}
@@ -105,7 +112,7 @@ func tells(v, than spec.Verdict) bool {
 // graver is the exit code of two rounds together: the harness's own failure, then what
 // is broken, then that nothing could be told.
 func graver(a, b int) int {
-	order := []int{ExitHolds, ExitNothing, ExitBroken, ExitHarness}
+	order := []int{ExitHolds, ExitNothing, ExitBroken, ExitInterrupted, ExitTerminated, ExitHarness}
 	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
 }
 

@@ -140,8 +140,13 @@ func (r *Report) word() string {
 		return "FAILED"
 	case ExitHarness:
 		return "HARNESS FAILURE"
+	case ExitInterrupted, ExitTerminated:
+		return "INTERRUPTED"
 	case ExitNothing:
 		if r.Counts.Passed+r.Counts.Warned+r.Counts.Failed > 0 {
+			if r.Incomplete != "" && r.Counts.Error == 0 {
+				return "INCOMPLETE"
+			}
 			return "COULD NOT TELL"
 		}
 		return "NOTHING MEASURED"

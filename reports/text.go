@@ -95,6 +95,9 @@ func (r *Report) writeTitle(b *strings.Builder, s Style) {
 		facts = fmt.Sprintf("seed %d, salt %d, %s", r.Seed, r.Salt, facts)
 	}
 	fmt.Fprintf(b, "%s  %s\n", s.paint(bold, words(r.Tool+" "+r.Version+": "+clip(r.Target, 120))), s.paint(dim, "("+facts+")"))
+	if r.Incomplete != "" {
+		fmt.Fprintf(b, "  %s\n", s.paint(yellow, "incomplete: "+clip(words(r.Incomplete), 200)))
+	}
 	if slices.ContainsFunc(r.Dialects, Dialect.stopped) {
 		b.WriteString("\n")
 	}
@@ -111,6 +114,9 @@ func (r *Report) writeHead(b *strings.Builder, s Style) {
 		numbers := clip(words(d.summary()), 400)
 		numbers = wrap(numbers, strings.Repeat(" ", wide+13), columns-wide-13)
 		fmt.Fprintf(b, "  %s  %-*s  %s\n", s.verdict(v, fmt.Sprintf("%-7s", v)), wide, visible(d.Dialect), numbers)
+		for _, note := range d.Notes {
+			line(b, strings.Repeat(" ", wide+13), clip(words(note), 400))
+		}
 	}
 	b.WriteString("\n")
 }

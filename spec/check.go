@@ -1,10 +1,12 @@
 package spec
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Check is one rule, written once for all dialects. Suite, linter and proxy all
@@ -69,11 +71,52 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if p.broken[e.Law]++; p.broken[e.Law] > MostFindings {
 		return
 	}
-	f := Finding{Event: e, Message: fmt.Sprintf(format, args...)}
+	f := Finding{Event: e, Message: message(format, args)}
 	p.findings = append(p.findings, f)
 	if p.found != nil {
 		p.found(f)
 	}
+}
+
+// What a message may be made of, and have, in bytes: everything that the target says is
+// in its bytes, too.
+const (
+	maxQuoted  = 2 << 10
+	maxListed  = 32 // items
+	maxMessage = 4 << 10
+)
+
+// message is what a finding says. What the target made too long is shortened.
+func message(format string, args []any) string {
+	for i, arg := range args {
+		switch arg := arg.(type) {
+		case string:
+			args[i] = shortened(arg, maxQuoted)
+		case []string:
+			list := make([]string, 0, min(len(arg), maxListed)+1)
+			for k, s := range arg {
+				if k == maxListed {
+					list = append(list, fmt.Sprintf("… (%d more)", len(arg)-k))
+					break
+				}
+				list = append(list, shortened(s, maxQuoted/16))
+			}
+			args[i] = list
+		}
+	}
+	return shortened(fmt.Sprintf(format, args...), maxMessage)
+}
+
+// shortened is a text of at most so many bytes, and of what is left out the number.
+func shortened(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n := most
+	for n > most-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return fmt.Sprintf("%s … (%d more bytes)", s[:n], len(s)-n)
 }
 
 // Run holds one conversation to its duties. Suite, linter and proxy differ only in
@@ -108,6 +151,18 @@ func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Heari
 		h.Results = append(h.Results, conclude(d, passes[i]))
 	}
 	return h
+}
+
+// Until returns the events up to the moment when the context ends. A conversation that ends
+// so was not heard out: what is concluded of it is worth nothing.
+func Until(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		for e := range events {
+			if ctx.Err() != nil || !yield(e) {
+				return
+			}
+		}
+	}
 }
 
 // A speech notices the first exchange that was whole: a stream that opened a run,

@@ -154,3 +154,17 @@ func (h Header) MediaType() string {
 	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
+
+// Overrun is what an answer did that went over a limit of the client, in words that
+// follow its name: "had not ended after 30s". It is "" for any other end.
+func Overrun(end error) string {
+	for _, limit := range []error{ErrIdle, ErrEndless} {
+		if errors.Is(end, limit) {
+			if _, what, ok := strings.Cut(end.Error(), limit.Error()+": "); ok {
+				return what
+			}
+			return "went over a limit of the client"
+		}
+	}
+	return ""
+}

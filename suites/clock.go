@@ -32,7 +32,7 @@ func (t *Target) listenAgain(ctx context.Context, parts []Part) {
 // late says that a rule about time does not hold, or found nothing to judge in a telling
 // that was whole: what was produced before anybody listened is found at once.
 func (t *Target) late(p Part, rule *spec.Check) bool {
-	if p.Err != nil || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
+	if p.Err != nil || p.Unplayed != nil || p.Released || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false
 	}
 	duty := spec.Duties{List: []spec.Duty{{Check: rule, Laws: []spec.Requirement{{Level: spec.Must}}}}}

@@ -20,7 +20,7 @@ func (silentT) Fail() {}
 // Drive runs what was recorded and judged as a ginkgo suite, one It for each
 // scenario and check, and says whether ginkgo came to the end that was concluded:
 // green where nothing failed, red where something did. It can run once per
-// process.
+// process, and leaves it without handlers of SIGINT and SIGTERM.
 func Drive(parts []Part) (agrees bool) {
 	bad, specs := false, 0
 	Describe("streamassay", Ordered, ContinueOnFailure, func() {

@@ -95,32 +95,35 @@ func (t *Talk) remembered() spec.Event {
 // complete says whether a history holds what the runs of its conversation said, as far as
 // anybody can tell without judging it.
 func (t *Talk) complete(page spec.Event) bool {
-	held := map[spec.Kind]string{}
+	held := map[spec.Kind]*strings.Builder{spec.ToldUser: {}, spec.ToldAssistant: {}, spec.ToldTool: {}}
 	images := 0
 	for _, m := range page.Parts {
-		held[m.Kind] += squeezed(m.Text)
+		if all := held[m.Kind]; all != nil {
+			all.WriteString(squeezed(m.Text))
+		}
 		if m.Kind == spec.ToldUser { // where images belong that the user sent
 			images += len(m.Parts)
 		}
 	}
 	var ask spec.Event
-	answer := ""
+	var answer strings.Builder
 	for e := range t.events(math.MaxInt) {
 		switch {
 		case e.Kind == spec.Asked:
-			ask, answer = e, ""
+			ask = e
+			answer.Reset()
 		case ask.Thread != page.Thread:
 		case e.Kind == spec.RunAccepted:
 			user, _ := ask.Last(spec.AskUser)
 			sent := slices.ContainsFunc(user.Parts, func(p spec.Event) bool { return p.Kind == spec.AskImage })
-			if !strings.Contains(held[spec.ToldUser], squeezed(ask.Text)) || sent && images == 0 {
+			if !strings.Contains(held[spec.ToldUser].String(), squeezed(ask.Text)) || sent && images == 0 {
 				return false
 			}
-		case e.Kind == spec.ToolResult && held[spec.ToldTool] == "":
+		case e.Kind == spec.ToolResult && held[spec.ToldTool].Len() == 0:
 			return false
 		case e.Kind == spec.MessageDelta:
-			answer += e.Text
-		case e.Kind == spec.RunEnd && !strings.Contains(held[spec.ToldAssistant], squeezed(answer)):
+			answer.WriteString(e.Text)
+		case e.Kind == spec.RunEnd && !strings.Contains(held[spec.ToldAssistant].String(), squeezed(answer.String())):
 			return false
 		}
 	}

@@ -20,8 +20,12 @@ func Again(t Target, parts []Part, read func(Part) (spec.Trace, error)) (differe
 	}
 	again := make([]Part, len(parts))
 	for i, p := range parts {
-		again[i] = Part{Scenario: p.Scenario, Dialect: p.Dialect, Err: p.Err}
+		again[i] = Part{Scenario: p.Scenario, Dialect: p.Dialect, Err: p.Err, Unplayed: p.Unplayed}
 		t.scripted = t.scripted || p.Trace.Scripted
+		if p.Released { // of its bytes only the beginnings are left
+			again[i] = p
+			continue
+		}
 		if len(p.Trace.Exchanges) == 0 { // nobody has recorded it
 			continue
 		}

@@ -84,11 +84,17 @@ func (t *Talk) again(events int) bool {
 // inside is how many bytes of an unfinished event a client has seen that loses it.
 const inside = 512
 
+// maxInside is how much is heard, in bytes, before the client is lost in any case.
+const maxInside = 1 << 20
+
 func leadResumeInside(t *Talk) {
 	if !t.Open("prompt", t.Prompt("large", "100000")) {
 		return
 	}
 	t.send(t.Request("listen", spec.Event{}), wire.Limit{Until: func(r spec.Response) bool {
+		if len(r.Body) > maxInside {
+			return true
+		}
 		text := bytes.ReplaceAll(r.Body, []byte("\r"), nil)
 		last := bytes.LastIndex(text, []byte("\n\n"))
 		return last >= 0 && len(text)-last > inside

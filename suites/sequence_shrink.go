@@ -14,6 +14,8 @@ import (
 const (
 	mostTries  = 60  // for one sequence
 	mostShrink = 300 // for all together
+
+	maxShrinking = 150 * time.Second // likewise
 )
 
 // MostSequences bounds how many are played: all that they say is kept until it is reported.
@@ -83,7 +85,7 @@ func (t *Target) sequences(ctx context.Context, all []*odyssey, parts []Part, pl
 	for i := range parts {
 		t.note(known, &parts[i])
 	}
-	tries, until := mostShrink, time.Now().Add(mostTurns*t.Timeout)
+	tries, until := mostShrink, time.Now().Add(maxShrinking)
 	for _, o := range all { // one after the other, so that the same seed shortens the same
 		if fresh := t.fresh(known, &o.part); len(fresh) > 0 {
 			tries -= t.shrink(ctx, o, fresh, min(mostTries, tries), until)
@@ -114,9 +116,8 @@ func (t *Target) venture(ctx context.Context, name string, steps []step, ids uin
 		return part
 	}
 	newActor(talk).play(steps)
-	part.Trace, part.Err = talk.recorded(), talk.err
-	part.Trace.Streams = 0 // others may have streams open meanwhile
-	return part
+	talk.shared = true
+	return t.finish(talk, part)
 }
 
 // A drawn is a finding by what it is about: the check, and the requirement that is broken.

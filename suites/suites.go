@@ -48,17 +48,24 @@ type Target struct {
 
 	Confirm   bool          // a scenario with a finding is played again, to tell one that comes and goes
 	Sequences int           // how many sequences of steps are made up and played, too
-	Timeout   time.Duration // how long an exchange may be silent
-	Parallel  int           // how many scenarios are played at once
-	Seed      uint64        // of all random choices
-	Salt      uint64        // of the names of state, such as the ids of conversations; 0: another one each time
-	Round     int           // which time the same is asked, from 0: with other ids, and the same choices
+	Timeout   time.Duration // how long an exchange may take in all; 30 s
+	Limits    Limits
+	Parallel  int    // how many scenarios are played at once
+	Seed      uint64 // of all random choices
+	Salt      uint64 // of the names of state, such as the ids of conversations; 0: another one each time
+	Round     int    // which time the same is asked, from 0: with other ids, and the same choices
 	CA        *x509.CertPool
 	Insecure  bool
 	MaxEvent  int // bytes of one event
 
+	// Released is called with a part whose conversation is too large to be kept: when it has
+	// been judged, and before all but the beginnings of its bodies are forgotten. It may be
+	// called by several goroutines at once.
+	Released func(Part)
+
 	scripted bool
 	faults   map[string][]string // phrase → what can be wrong with its request
+	budget   *budget
 }
 
 // A Part is one scenario as a target played it.
@@ -70,6 +77,11 @@ type Part struct {
 	Err      error // why it could not be played: nobody's verdict
 
 	outlines []outline // of the exchanges, once they were judged
+
+	// Unplayed is why the scenario was not played, or not to its end: the run was broken
+	// off, or the target is not asked for more. Nobody's verdict either.
+	Unplayed error
+	Released bool // the trace has only the beginnings of the bodies: see [Target.Released]
 }
 
 // Progress hears of each scenario when it has been played.
@@ -82,6 +94,14 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
+	if t.Limits.Run > 0 {
+		var stop func()
+		ctx, stop = context.WithTimeoutCause(ctx, t.Limits.Run, timeUp{t.Limits.Run})
+		defer stop()
+	}
+	var stop func()
+	t.budget.judge, stop = judging(ctx)
+	defer stop()
 	list := slices.DeleteFunc(slices.Clone(Scenarios), func(s Scenario) bool { return !s.Applies(t.Dialect) || !t.wanted(s) })
 	t.scripted = t.probe(ctx)
 	parts := make([]Part, len(list))
@@ -105,8 +125,8 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 		if s.Alone {
 			continue
 		}
+		limit <- struct{}{} // in order: if not all are played, it is the first that are
 		wait.Go(func() {
-			limit <- struct{}{}
 			defer func() { <-limit }()
 			play(i)
 		})
@@ -133,9 +153,14 @@ func (t *Target) Check() error {
 	if t.Parallel == 0 {
 		t.Parallel = 16
 	}
-	if t.Timeout == 0 { // without one, a stream of keep-alives would hold the harness up
-		t.Timeout = 15 * time.Second
+	if t.Timeout == 0 {
+		t.Timeout = DefaultTimeout
 	}
+	if err := t.Limits.check(); err != nil {
+		return err
+	}
+	t.Limits = t.Limits.withDefaults(t.Timeout)
+	t.budget = newBudget(t.Limits)
 	if t.Salt == 0 {
 		t.Salt = NewSalt()
 	}
@@ -195,11 +220,11 @@ func Capabilities() []string {
 	return slices.Compact(all)
 }
 
-// mostTurns bounds how long one exchange may take, in times of its silence.
-const mostTurns = 10
-
 func (t *Target) wire() wire.Config {
-	return wire.Config{Base: t.Base, Timeout: t.Timeout, Total: mostTurns * t.Timeout, CA: t.CA, Insecure: t.Insecure, MaxEvent: t.MaxEvent}
+	return wire.Config{
+		Base: t.Base, Timeout: t.Limits.Idle, Total: t.Timeout, MaxBody: t.Limits.Bytes, MaxEvents: t.Limits.Events,
+		CA: t.CA, Insecure: t.Insecure, MaxEvent: t.MaxEvent, Room: t.budget.room,
+	}
 }
 
 func (t *Target) lacks(capability string) bool { return slices.Contains(t.Lacks, capability) }
@@ -278,11 +303,8 @@ func (t *Target) play(ctx context.Context, s Scenario, seed uint64) Part {
 		return part
 	}
 	s.Lead(talk)
-	part.Trace, part.Err = talk.recorded(), talk.err
-	if !s.Alone { // others may have streams open meanwhile
-		part.Trace.Streams = 0
-	}
-	return part
+	talk.shared = !s.Alone
+	return t.finish(talk, part)
 }
 
 // probe finds out whether the target understands the prompts: it is asked for a
@@ -294,10 +316,13 @@ func (t *Target) probe(ctx context.Context) bool {
 	case slices.Contains(t.Claims, "scripted") || slices.Contains(t.Claims, "all"):
 		return true
 	}
-	talk, err := t.talk(ctx, t.ids())
+	patient := *t
+	patient.Timeout = min(t.Timeout, t.Limits.Idle) // who says one word needs no longer
+	talk, err := patient.talk(ctx, t.ids())
 	if err != nil {
 		return false
 	}
+	defer talk.release()
 	talk.Say("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", talk.ids.Uint32())})
 	trace := talk.recorded()
 	trace.Scripted = true

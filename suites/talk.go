@@ -3,14 +3,12 @@ package suites
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/streamassay/streamassay/internal/wire"
 	"github.com/streamassay/streamassay/spec"
@@ -32,7 +30,9 @@ type Talk struct {
 	mu      sync.Mutex // several exchanges may be under way
 	trace   spec.Trace
 	err     error
-	stalled bool // the target fell silent: nothing more is asked of it
+	stalled bool  // the target went over a limit: nothing more is asked of it
+	shared  bool  // others may have streams open meanwhile
+	left    error // why the client broke the conversation off; nil: it did not
 }
 
 // Prompt asks for a scenario: the conformance prompt, the target's own words for
@@ -116,8 +116,11 @@ func (t *Talk) last() iter.Seq[spec.Event] { return t.events(1) }
 func (t *Talk) events(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.stalled { // nothing more is asked, so nobody has to know
+		return func(func(spec.Event) bool) {}
+	}
 	all := t.trace.Exchanges
-	return t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])})
+	return spec.Until(t.ctx, t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
 // send asks, records, and says whether the answer was a success.
@@ -127,8 +130,14 @@ func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
 
 // exchange is send for a client of its own, which knows what is asked for as target.
 func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limit wire.Limit) bool {
+	cost := t.expense(r)
 	t.mu.Lock()
-	i, failed := len(t.trace.Exchanges), t.err != nil || t.stalled
+	if t.left == nil && t.err == nil && !t.stalled {
+		if t.left = context.Cause(t.ctx); t.left == nil {
+			t.left = cost.gaveUp()
+		}
+	}
+	i, failed := len(t.trace.Exchanges), t.err != nil || t.stalled || t.left != nil
 	if !failed {
 		t.trace.Exchanges = append(t.trace.Exchanges, spec.Exchange{Request: r})
 	}
@@ -136,31 +145,65 @@ func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limi
 	if failed {
 		return false
 	}
-	patience := patience{most: t.target.Timeout, size: t.target.maxEvent(), then: limit.Until}
+	patience := patience{size: t.target.maxEvent(), then: limit.Until}
 	limit.Until = patience.lost
 	asked := r
 	asked.Target = target
-	x, err := client.Do(t.ctx, asked, limit)
-	if err != nil {
+	ctx, stop := cost.within(t.ctx)
+	x, err := client.Do(ctx, asked, limit)
+	cause := context.Cause(ctx)
+	stop()
+	if err != nil && cause == nil {
 		t.fail(err)
 		return false
 	}
 	x.Request.Target = r.Target
+	if err == nil {
+		t.expand(&x.Response)
+		cost.note(x.Response.End)
+	} else {
+		x.Response.End = fmt.Errorf("%w: %w", spec.ErrLeft, cause)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err != nil {
+		t.left = cause
+	}
 	t.trace.Exchanges[i] = x
-	t.stalled = t.stalled || patience.ended || errors.Is(x.Response.End, spec.ErrIdle) || errors.Is(x.Response.End, spec.ErrEndless)
-	return x.Response.Status/100 == 2
+	t.stalled = t.stalled || patience.ended || wentOver(x.Response.End) || wire.IsFull(x.Response.End)
+	return err == nil && x.Response.Status/100 == 2
 }
 
-// A patience ends with a stream that only keeps itself alive: one that has told
-// nothing for as long as an exchange may be silent, or says one thing without end.
+// expense is what the kind of a request's answer has cost so far.
+func (t *Talk) expense(r spec.Request) *expense {
+	o := t.dialect.Operation(r)
+	return t.target.budget.kinds[o != nil && o.Streams]
+}
+
+// expand finds out how large a body is without its content coding. One that grows beyond
+// the limits ends there; one that is large ends its conversation.
+func (t *Talk) expand(r *spec.Response) {
+	if !dialect.Coded(*r) {
+		return
+	}
+	t.target.budget.room.Use(t.ctx, func() {
+		plain := dialect.Decoded(*r)
+		if wentOver(plain.End) {
+			r.End = plain.End
+		} else if len(plain.Body) > maxKept && r.End == nil {
+			r.End = fmt.Errorf("%w: the body is large without its coding", spec.ErrLeft)
+			t.mu.Lock()
+			t.stalled = true
+			t.mu.Unlock()
+		}
+	})
+}
+
+// A patience ends with a stream that says one thing without end.
 type patience struct {
-	most  time.Duration
 	size  int // bytes of one event
 	then  func(spec.Response) bool
 	read  int // bytes looked at
-	told  time.Time
 	ended bool
 }
 
@@ -168,11 +211,10 @@ type patience struct {
 const slack = 1 << 18
 
 func (p *patience) lost(r spec.Response) bool {
-	now := time.Now()
-	if told := p.tells(r.Body); told || p.told.IsZero() {
-		p.told, p.read = now, max(0, len(r.Body)-len("data"))
+	if p.tells(r.Body) {
+		p.read = max(0, len(r.Body)-len("data"))
 	}
-	p.ended = p.most > 0 && now.Sub(p.told) > p.most || len(r.Body)-p.read > p.size+slack
+	p.ended = len(r.Body)-p.read > p.size+slack
 	return p.ended || p.then != nil && p.then(r)
 }
 
@@ -198,6 +240,9 @@ func (t *Talk) recorded() spec.Trace {
 		return x.Response.Status == 0 && x.Response.End == nil
 	})
 	t.trace.Scripted, t.trace.Streams = t.target.scripted, t.target.Streams
+	if t.shared {
+		t.trace.Streams = 0
+	}
 	return clocked(t.trace)
 }
 
@@ -208,11 +253,21 @@ func (t *Talk) While(stream spec.Request, frames int, request func()) {
 	var once sync.Once
 	start := func() { once.Do(func() { close(started) }) }
 	over := make(chan struct{})
+	seen, data := 0, []byte("data:")
 	go func() {
 		defer close(over)
 		defer start()
 		t.send(stream, wire.Limit{Until: func(r spec.Response) bool {
-			if bytes.Count(r.Body, []byte("data:")) >= frames {
+			for frames > 0 && seen < len(r.Body) {
+				i := bytes.Index(r.Body[seen:], data)
+				if i < 0 {
+					seen = max(seen, len(r.Body)-len(data)+1)
+					break
+				}
+				seen += i + len(data)
+				frames--
+			}
+			if frames <= 0 {
 				start()
 			}
 			return false

@@ -1,6 +1,7 @@
 package suites
 
 import (
+	"context"
 	"errors"
 	"iter"
 	"slices"
@@ -37,7 +38,7 @@ func (t *Target) judge(parts []Part) []Part {
 		parts[i].Hearing = h
 		s := parts[i].Scenario
 		owes := t.promises(s) && (spoke || !faulty && s.Name == "text")
-		if owes && s.Name == "text" && parts[i].Err == nil {
+		if owes && s.Name == "text" && parts[i].Err == nil && parts[i].Unplayed == nil {
 			owes = !t.judgeText(parts[i])
 		}
 		for j := range h.Results {
@@ -47,23 +48,55 @@ func (t *Target) judge(parts []Part) []Part {
 	return parts
 }
 
-// hearing holds one conversation to the duties.
+// hearing holds one conversation to the duties. A judgement that was broken off is worth
+// nothing: then nothing was judged.
 func (t *Target) hearing(p *Part) spec.Hearing {
 	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
-	return p.judged(t.duties(p.Scenario), events)
+	h, whole := p.judged(t.budget.judge, t.duties(p.Scenario), events)
+	if !whole && p.Unplayed == nil {
+		p.Unplayed = context.Cause(t.budget.judge)
+	}
+	return h
 }
 
-// judged holds the events of the part's conversation to duties, and keeps their outline.
-func (p *Part) judged(duties spec.Duties, events iter.Seq[spec.Event]) spec.Hearing {
+// judged holds the events of the part's conversation to duties, and keeps their outline,
+// unless the context ends first. Nobody waits then for a judgement that takes long.
+func (p *Part) judged(ctx context.Context, duties spec.Duties, events iter.Seq[spec.Event]) (h spec.Hearing, whole bool) {
+	type judgement struct {
+		hearing  spec.Hearing
+		outlines []outline
+		panicked any
+	}
 	p.outlines = nil
-	return spec.Run(duties, outlined(p.Dialect, p.Trace, events, &p.outlines), nil)
+	done := make(chan judgement, 1)
+	go func() {
+		var j judgement
+		defer func() {
+			j.panicked = recover()
+			done <- j
+		}()
+		j.hearing = spec.Run(duties, outlined(p.Dialect, p.Trace, spec.Until(ctx, events), &j.outlines), nil)
+	}()
+	select {
+	case j := <-done:
+		if j.panicked != nil {
+			panic(j.panicked)
+		}
+		if ctx.Err() == nil {
+			p.outlines = j.outlines
+			return j.hearing, true
+		}
+	case <-ctx.Done():
+	}
+	return spec.Run(duties, func(func(spec.Event) bool) {}, nil), false
 }
 
-// Recorded is a part that was not played but read, judged.
-func Recorded(s Scenario, d *dialect.Dialect, t spec.Trace, known dialect.Known, maxEvent int) Part {
-	p := Part{Scenario: s, Dialect: d, Trace: t}
-	p.Hearing = p.judged(d.Duties(rules.All), d.Tell(t.All(), known, maxEvent))
-	return p
+// Recorded is a part that was not played but read, judged. It is not whole if the context
+// ended before it was judged.
+func Recorded(ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, known dialect.Known, maxEvent int) (p Part, whole bool) {
+	p = Part{Scenario: s, Dialect: d, Trace: t}
+	p.Hearing, whole = p.judged(ctx, d.Duties(rules.All), d.Tell(t.All(), known, maxEvent))
+	return p, whole
 }
 
 func (t *Target) maxEvent() int {
@@ -103,6 +136,9 @@ func (t *Target) overrule(p Part, r *spec.Result, owes bool) {
 		r.Overrule(spec.Silent, t.told(p.Scenario))
 	case t.lacks("scripted") && needsScript(id):
 		r.Overrule(spec.Skipped, "the target lacks scripted")
+	case p.Unplayed != nil && r.Verdict == spec.Silent:
+		r.Overrule(spec.Silent, p.Unplayed.Error())
+	case p.Unplayed != nil:
 	case p.Err != nil && len(r.Findings) == 0:
 		r.Overrule(spec.Error, "could not tell: "+p.Err.Error())
 	case r.Verdict == spec.Silent && proves && owes && (t.scripted || !needsScript(id)):

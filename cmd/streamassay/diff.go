@@ -31,7 +31,7 @@ type differing struct {
 }
 
 func diffCommand(sh shell) *cobra.Command {
-	d := differing{target: target{Prompts: string(suites.Conformance), Parallel: 16, Repeat: 1, MaxEvent: dialect.MaxEvent}}
+	d := differing{target: target{Prompts: string(suites.Conformance), Parallel: 16, Repeat: 1}}
 	cmd := &cobra.Command{
 		Use:   "diff A B",
 		Short: "Say in what the answers of two targets, or two recordings, differ",
@@ -59,7 +59,10 @@ Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return d.run(cmd.Context(), sh, args[0], args[1]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			endAtOnce(cmd.Context())
+			return d.run(cmd.Context(), sh, args[0], args[1])
+		},
 	}
 	f := cmd.Flags()
 	f.Var((*names)(&d.Dialects), "dialect", "the dialects they speak, NAME or NAME@VERSION")
@@ -71,7 +74,7 @@ Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
 	f.Var((*names)(&d.Lacks), "lacks", "a `capability` that one of them does not have (repeatable)")
 	f.StringArrayVar(&d.Only, "only", nil, "`glob` of scenarios to compare (repeatable)")
 	f.StringArrayVar(&d.Skip, "skip", nil, "`glob` of scenarios to leave out (repeatable)")
-	f.StringVar(&d.Timeout, "timeout", defaultTimeout, "how long an exchange may be silent")
+	d.addLimits(f)
 	f.IntVar(&d.Parallel, "parallel", d.Parallel, "how many scenarios are played at once")
 	f.Uint64Var(&d.Seed, "seed", 0, "`NUMBER` that fixes all random choices (0: another one each time)")
 	f.Uint64Var(&d.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations (0: another one each time)")
@@ -118,20 +121,27 @@ func (d differing) run(ctx context.Context, sh shell, a, b string) error {
 	case recordedA != recordedB:
 		return usage("%s is a recording and %s is none: compare two targets, or two recordings", first(recordedA, a, b), first(recordedA, b, a))
 	case recordedA:
-		if left, err = d.read(a); err != nil {
-			return err
-		}
-		if right, err = d.read(b); err != nil {
-			return err
-		}
-		left.meet(&right)
+		left, right, err = d.readBoth(ctx, a, b)
 	default:
-		if left, right, err = d.askBoth(ctx, sh, report); err != nil {
-			return err
-		}
+		left, right, err = d.askBoth(ctx, sh, report)
 	}
-	report.Dialects, report.Only = compare(left, right)
+	signal, broken := signaled(ctx)
+	if err != nil && !broken {
+		return err
+	}
+	soon, stop := soonAfter(ctx)
+	defer stop()
+	compared, late := unlessInterrupted(soon, func() (c comparison, err error) {
+		c.dialects, c.only = compare(left, right)
+		return c, nil
+	})
+	if report.Dialects, report.Only = compared.dialects, compared.only; late != nil {
+		report.Dialects = []diff.Dialect{}
+	}
 	report.Conclude()
+	if signal, broken = signaled(ctx); broken {
+		report.Incomplete, report.Exit = signal.Error(), signal.code()
+	}
 	d.hide(report)
 	write := report.WriteText
 	if d.json {
@@ -144,6 +154,26 @@ func (d differing) run(ctx context.Context, sh shell, a, b string) error {
 		return exitError{code: report.Exit}
 	}
 	return nil
+}
+
+// A comparison is what came of two sides.
+type comparison struct {
+	dialects []diff.Dialect
+	only     []string
+}
+
+// readBoth reads two recordings.
+func (d differing) readBoth(ctx context.Context, a, b string) (left, right heardSide, err error) {
+	sides, err := unlessInterrupted(ctx, func() (both [2]heardSide, err error) {
+		for i, root := range []string{a, b} {
+			if both[i], err = d.read(root); err != nil {
+				return both, err
+			}
+		}
+		both[0].meet(&both[1])
+		return both, nil
+	})
+	return sides[0], sides[1], err
 }
 
 // recorded says that a word of the command line names recordings.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/streamassay/streamassay/internal/diff"
 	"github.com/streamassay/streamassay/internal/transcript"
@@ -68,6 +69,7 @@ func (j job) listen(ctx context.Context, sh shell) (h heardSide, err error) {
 		}
 		defer stop()
 	}
+	j.began, j.filed = time.Now(), &filing{}
 	for k := range takes {
 		_, parts, err := j.nth(k).round(ctx, sh)
 		if err != nil {
@@ -75,11 +77,16 @@ func (j job) listen(ctx context.Context, sh shell) (h heardSide, err error) {
 		}
 		for _, p := range parts {
 			at := j.suites[slices.IndexFunc(j.suites, func(s suites.Target) bool { return s.Dialect == p.Dialect })].Base
-			if p.Err != nil || len(p.Trace.Exchanges) == 0 {
+			if p.Err != nil || p.Unplayed != nil || len(p.Trace.Exchanges) == 0 {
 				h.add(p.Dialect.Name, p.Scenario.Name, nil)
 				continue
 			}
 			h.add(p.Dialect.Name, p.Scenario.Name, tell(p.Dialect, p.Trace, at.String()))
+		}
+	}
+	if _, broken := signaled(ctx); broken { // what differs in one take alone may be volatile
+		for name, list := range h.talks {
+			h.talks[name] = slices.DeleteFunc(list, func(t diff.Talk) bool { return len(t.Takes) < takes })
 		}
 	}
 	return h, nil

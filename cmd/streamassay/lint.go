@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -48,7 +49,10 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 			}
 			return checkPaths(args)
 		},
-		RunE: func(_ *cobra.Command, args []string) error { return l.run(sh, args) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			endAtOnce(cmd.Context())
+			return l.run(cmd.Context(), sh, args)
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dialect, "dialect", "", "the dialect, where a file does not say it: NAME or NAME@VERSION")
@@ -62,7 +66,7 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 	return cmd
 }
 
-func (l linting) run(sh shell, files []string) error {
+func (l linting) run(ctx context.Context, sh shell, files []string) error {
 	started := time.Now()
 	outs, err := outputs("--report", l.reports)
 	if err != nil {
@@ -79,8 +83,8 @@ func (l linting) run(sh shell, files []string) error {
 	// A recording is held in memory once; a collector that waits for it to double
 	// would need twice that.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
-	list, err := openRecordings(sh, files)
-	if err != nil {
+	list, err := unlessInterrupted(ctx, func() ([]*transcript.Transcript, error) { return openRecordings(sh, files) })
+	if err != nil && ctx.Err() == nil {
 		return err
 	}
 	for _, t := range list {
@@ -88,7 +92,7 @@ func (l linting) run(sh shell, files []string) error {
 			fmt.Fprintf(sh.err, "streamassay: %s: %s\n", t.Name, oneLine(note))
 		}
 	}
-	dialects, parts, err := l.hear(list)
+	dialects, parts, err := l.hear(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -107,9 +111,12 @@ func (l linting) run(sh shell, files []string) error {
 		report.Dialects = append(report.Dialects, telling{read, "$BASE", file, never}.report(parts[d.Name]))
 	}
 	report.DurationMS = time.Since(started).Milliseconds()
-	report.Conclude(reports.Options{Strict: l.strict})
+	concludeReport(ctx, report, reports.Options{Strict: l.strict})
 	if err := write(report, outs, sh, styleOf(sh, l.verbose)); err != nil {
 		return err
+	}
+	if i, yes := signaled(ctx); yes {
+		return exitError{i.code(), i.Error()}
 	}
 	if report.Exit != exitOK {
 		return exitError{code: report.Exit}
@@ -119,7 +126,7 @@ func (l linting) run(sh shell, files []string) error {
 
 // hear judges each recording, and then what all of them together prove, by
 // dialect.
-func (l linting) hear(list []*transcript.Transcript) (dialects []*dialect.Dialect, parts map[string][]suites.Part, err error) {
+func (l linting) hear(ctx context.Context, list []*transcript.Transcript) (dialects []*dialect.Dialect, parts map[string][]suites.Part, err error) {
 	parts = map[string][]suites.Part{}
 	for _, t := range list {
 		name := t.Dialect
@@ -137,7 +144,10 @@ func (l linting) hear(list []*transcript.Transcript) (dialects []*dialect.Dialec
 		t.Strip(d.Base)
 		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claim) > 0, Streams: t.Trace.Streams}
 		named := suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
-		p := suites.Recorded(named, d, t.Trace, known, int(l.maxEvent))
+		p, whole := suites.Recorded(ctx, named, d, t.Trace, known, int(l.maxEvent))
+		if !whole {
+			break
+		}
 		if parts[d.Name] == nil {
 			dialects = append(dialects, d)
 		}

@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
-	"strings"
+
 	"syscall"
 )
 
@@ -34,16 +34,10 @@ func (m *mock) wait(ctx context.Context, sh shell, where places, failed <-chan e
 	}
 }
 
-// exitSignal is added to the number of the signal that has ended a program.
-const exitSignal = 128
-
 // interrupted returns the exit of a program whose work a signal has cut short.
 func interrupted(ctx context.Context) error {
-	code := exitSignal + int(syscall.SIGINT)
-	if strings.HasPrefix(context.Cause(ctx).Error(), syscall.SIGTERM.String()) {
-		code = exitSignal + int(syscall.SIGTERM)
-	}
-	return exitError{code: code}
+	i, _ := signaled(ctx)
+	return exitError{code: i.code()}
 }
 
 // client runs the command that asks the mock. It finds where that is in its environment.

@@ -46,8 +46,10 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 			if isTerminal(sh.err) {
 				plan.Progress = func(_ mutant.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
 			}
+			endAtOnce(cmd.Context())
 			report, err := mutant.Play(cmd.Context(), plan)
-			if err != nil {
+			i, broken := signaled(cmd.Context())
+			if err != nil && !broken {
 				return exitError{exitInternal, err.Error()}
 			}
 			if plan.Progress != nil {
@@ -55,6 +57,10 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 			}
 			for _, o := range report.Outcomes {
 				tellOutcome(sh, o)
+			}
+			if broken {
+				fmt.Fprintf(sh.out, "incomplete: %v\n%s\n", i, report.Headline())
+				return exitError{i.code(), i.Error()}
 			}
 			return concludeMutants(sh, report, to, check)
 		},

@@ -27,9 +27,11 @@ func (j job) rounds(ctx context.Context, sh shell) (*reports.Report, []suites.Pa
 		if err != nil {
 			return nil, nil, err
 		}
-		wrong, err := j.judgedAgain(parts)
-		if err != nil {
-			return nil, nil, err
+		var wrong []string
+		if ctx.Err() == nil {
+			if wrong, err = j.judgedAgain(parts); err != nil {
+				return nil, nil, err
+			}
 		}
 		for _, w := range wrong {
 			report.Harness = append(report.Harness, fmt.Sprintf("round %d: %s", k+1, w))
@@ -43,7 +45,7 @@ func (j job) rounds(ctx context.Context, sh shell) (*reports.Report, []suites.Pa
 		if exit < 0 || worse(exit, report.Exit) != exit {
 			worst, exit = parts, report.Exit
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || report.Incomplete != "" {
 			break
 		}
 	}

@@ -123,7 +123,7 @@ func TestRepeatFlakyHarness(t *testing.T) {
 	srv := httptest.NewServer(rightServer(t, "agkit"))
 	defer srv.Close()
 	j, err := planOne(target{
-		URL: srv.URL, Dialects: []string{"agkit"}, Prompts: "conformance", Timeout: "15s", Parallel: 4, MaxEvent: 1 << 20,
+		URL: srv.URL, Dialects: []string{"agkit"}, Prompts: "conformance", Timeout: "15s", Parallel: 4, MaxEvent: 1 << 20, MaxBytes: 1 << 20, MaxEvents: 1000,
 		Only: []string{"text"}, Repeat: 2, Seed: 9,
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // defaultTimeout is what --timeout is where it is not given.
-const defaultTimeout = "15s"
+const defaultTimeout = "30s"
 
 // rerun makes the command that plays a scenario against one dialect of the target again.
 // What is secret stands in it as a shell variable.
@@ -59,6 +59,11 @@ func (j job) asked() (words []string) {
 	}
 	if j.Timeout != "" && j.Timeout != defaultTimeout {
 		words = append(words, "--timeout "+shellWord(j.Timeout))
+	}
+	for _, limit := range []struct{ flag, text string }{{"--idle-timeout", j.IdleTimeout}, {"--max-time", j.MaxTime}} {
+		if limit.text != "" {
+			words = append(words, limit.flag+" "+shellWord(limit.text))
+		}
 	}
 	if j.CA != "" {
 		words = append(words, "--ca "+shellWord(j.CA))

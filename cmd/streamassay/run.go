@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -66,6 +67,7 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 			if err != nil {
 				return err
 			}
+			endAtOnce(cmd.Context())
 			return runAll(cmd.Context(), sh, jobs)
 		},
 	}
@@ -82,6 +84,8 @@ type job struct {
 	suites   []suites.Target
 	embedded bool
 	reread   func(suites.Part) (spec.Trace, error) // what its bytes give back; nil: [reread]
+	began    time.Time
+	filed    *filing
 }
 
 // plan checks everything before anything is sent or written.
@@ -226,8 +230,15 @@ func runAll(ctx context.Context, sh shell, jobs []job) error {
 		}
 		all = append(all, report.Exit)
 		heard = append(heard, parts...)
+		if _, yes := signaled(ctx); yes {
+			break
+		}
 	}
-	if !suites.Drive(heard) {
+	agrees := ctx.Err() != nil || suites.Drive(heard)
+	if i, yes := signaled(ctx); yes {
+		return exitError{i.code(), strings.Join(append([]string{i.Error()}, failed...), "; ")}
+	}
+	if !agrees {
 		return exitError{exitInternal, "the verdicts of the ginkgo suite are not the report's"}
 	}
 	if len(jobs) > 1 && !slices.ContainsFunc(jobs, func(j job) bool { return printed(j.outputs) }) {
@@ -253,6 +264,7 @@ func worse(a, b int) int {
 }
 
 func (j job) run(ctx context.Context, sh shell) (*reports.Report, []suites.Part, error) {
+	j.began, j.filed = time.Now(), &filing{}
 	if j.embedded {
 		stop, err := j.embed()
 		if err != nil {
@@ -280,6 +292,8 @@ func (j job) round(ctx context.Context, sh shell) (*reports.Report, []suites.Par
 	for i, s := range j.suites { // a target's dialects are told one by one, the reference's at once
 		results[i] = make(chan heard, 1)
 		hear := func() {
+			s.Limits.Run = left(s.Limits.Run, j.began)
+			s.Released = j.released
 			parts, err := suites.Hear(ctx, s, bar.step(i, s.Dialect.Name))
 			results[i] <- heard{parts, err}
 		}
@@ -300,13 +314,15 @@ func (j job) round(ctx context.Context, sh shell) (*reports.Report, []suites.Par
 			bar.clear()
 			return nil, nil, err
 		}
-		report.Dialects = append(report.Dialects, telling{s, shown(s.Base), file, j.rerun(s)}.report(h.parts))
+		of := telling{s, shown(s.Base), file, j.rerun(s)}.report(h.parts)
+		of.Notes = unplayed(h.parts, report)
+		report.Dialects = append(report.Dialects, of)
 		all = append(all, h.parts...)
 	}
 	bar.clear()
 	report.DurationMS = time.Since(started).Milliseconds()
 	report.Redact(j.secrets())
-	report.Conclude(reports.Options{Strict: j.Strict})
+	concludeReport(ctx, report, reports.Options{Strict: j.Strict})
 	return report, all, nil
 }
 
@@ -370,24 +386,80 @@ func (j job) keep(parts []suites.Part) (file func(suites.Part) string, err error
 	if j.Transcripts == "" {
 		return func(suites.Part) string { return "" }, nil
 	}
-	file = func(p suites.Part) string {
-		return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
-	}
+	file = j.file
 	for _, p := range parts {
-		if len(p.Trace.Exchanges) == 0 {
+		if len(p.Trace.Exchanges) == 0 || p.Released { // what was released was written before
 			continue
 		}
-		t := &transcript.Transcript{
-			Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: j.name,
-			Recorded: time.Now().UTC().Truncate(time.Second), Trace: p.Trace, Secrets: j.secrets(),
-		}
-		path := file(p)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, exitError{exitInternal, fmt.Sprintf("--transcripts %s: %v", j.Transcripts, plainError(err))}
-		}
-		if err := replaceFile(path, transcript.Format(t)); err != nil {
-			return nil, exitError{exitInternal, fmt.Sprintf("--transcripts %s: %v", j.Transcripts, plainError(err))}
+		if err := j.record(p, file(p)); err != nil {
+			return nil, err
 		}
 	}
-	return file, nil
+	j.filed.mu.Lock()
+	defer j.filed.mu.Unlock()
+	return file, j.filed.err
+}
+
+// record writes a conversation down.
+func (j job) record(p suites.Part, path string) error {
+	t := &transcript.Transcript{
+		Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: j.name,
+		Recorded: time.Now().UTC().Truncate(time.Second), Trace: p.Trace, Secrets: j.secrets(),
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o755)
+	if err == nil {
+		err = replaceFile(path, transcript.Format(t))
+	}
+	if err != nil {
+		return exitError{exitInternal, fmt.Sprintf("--transcripts %s: %v", j.Transcripts, plainError(err))}
+	}
+	return nil
+}
+
+// A filing is what went wrong with the conversations that were written down before the
+// others.
+type filing struct {
+	mu  sync.Mutex
+	err error
+}
+
+// released writes a conversation down before it is forgotten.
+func (j job) released(p suites.Part) {
+	if j.Transcripts == "" {
+		return
+	}
+	j.filed.mu.Lock()
+	defer j.filed.mu.Unlock()
+	if err := j.record(p, j.file(p)); err != nil && j.filed.err == nil {
+		j.filed.err = err
+	}
+}
+
+// file names the transcript of a conversation.
+func (j job) file(p suites.Part) string {
+	return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
+}
+
+// unplayed returns what was not asked of a target, and why. That the run was broken off is noted
+// in its report.
+func unplayed(parts []suites.Part, report *reports.Report) (all []string) {
+	names := map[string][]string{}
+	var order []string
+	for _, p := range parts {
+		if p.Unplayed == nil {
+			continue
+		}
+		if suites.IsTimeUp(p.Unplayed) {
+			report.Incomplete = p.Unplayed.Error()
+		}
+		why := p.Unplayed.Error()
+		if names[why] == nil {
+			order = append(order, why)
+		}
+		names[why] = append(names[why], p.Scenario.Name)
+	}
+	for _, why := range order {
+		all = append(all, fmt.Sprintf("not played, or not to the end: %s (%s)", strings.Join(names[why], ", "), why))
+	}
+	return all
 }

@@ -35,6 +35,10 @@ type target struct {
 	Skip         []string          `yaml:"skip"`
 	Strict       bool              `yaml:"strict"`
 	Timeout      string            `yaml:"timeout"`
+	IdleTimeout  string            `yaml:"idle-timeout"`
+	MaxTime      string            `yaml:"max-time"`
+	MaxBytes     size              `yaml:"max-bytes"`
+	MaxEvents    int               `yaml:"max-events"`
 	Parallel     int               `yaml:"parallel"`
 	Seed         uint64            `yaml:"seed"`
 	Salt         uint64            `yaml:"salt"`
@@ -64,7 +68,7 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&t.Only, "only", nil, "`glob` of check, requirement or scenario ids to judge (repeatable)")
 	f.StringArrayVar(&t.Skip, "skip", nil, "`glob` of check, requirement or scenario ids to leave out (repeatable)")
 	f.BoolVar(&t.Strict, "strict", false, "a broken SHOULD fails too")
-	f.StringVar(&t.Timeout, "timeout", defaultTimeout, "how long an exchange may be silent")
+	t.addLimits(f)
 	f.IntVar(&t.Parallel, "parallel", 16, "how many scenarios are played at once")
 	f.Uint64Var(&t.Seed, "seed", 0, "`NUMBER` that fixes all random choices: the same seed plays the same steps (0: another one each time, see the report)")
 	f.Uint64Var(&t.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations, which are new in every run otherwise: with --seed, the same bytes again, for a target that was restarted")
@@ -73,8 +77,6 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
 	f.StringVar(&t.CA, "ca", "", "`FILE` of PEM certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "trust any certificate")
-	t.MaxEvent = dialect.MaxEvent
-	f.Var(&t.MaxEvent, "max-event", "the most bytes that one event may have")
 	f.StringArrayVar(&t.Reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable; without PATH or with -: to stdout)")
 	f.Var(&once{text: &t.Transcripts}, "transcripts", "`DIR` to write each conversation to")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
@@ -101,16 +103,16 @@ func plainError(err error) error {
 func (t target) suite(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
 	s := suites.Target{
 		Dialect: d, Base: base, Prompts: suites.Prompts(t.Prompts), Prompt: t.Prompt, Claims: t.Claim, Lacks: t.Lacks,
-		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure, MaxEvent: int(t.MaxEvent),
+		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure,
 		Streams: t.StreamLimit, Sequences: t.Sequences, Confirm: t.Repeat <= 1,
 	}
 	if s.Prompts != suites.Conformance && s.Prompts != suites.Natural {
 		return s, usage("%s %q: it is conformance or natural", t.source.field("prompts"), t.Prompts)
 	}
-	var err error
-	if s.Timeout, err = parseTimeout(t.Timeout); err != nil {
-		return s, usage("%s %q: %v", t.source.field("timeout"), t.Timeout, err)
+	if err := t.limits(&s); err != nil {
+		return s, err
 	}
+	var err error
 	if t.Parallel < 1 || t.Parallel > maxParallel {
 		return s, usage("%s %d: it is a number from 1 to %d", t.source.field("parallel"), t.Parallel, maxParallel)
 	}

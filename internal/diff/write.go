@@ -11,13 +11,16 @@ import (
 
 // A Report is what comparing two targets, or two folders of recordings, came to.
 type Report struct {
-	Tool     string    `json:"tool"`
-	Version  string    `json:"version"`
-	A        string    `json:"a"`
-	B        string    `json:"b"`
-	Seed     uint64    `json:"seed,omitempty"`
-	Salt     uint64    `json:"salt,omitempty"`
-	Exit     int       `json:"exit"`
+	Tool    string `json:"tool"`
+	Version string `json:"version"`
+	A       string `json:"a"`
+	B       string `json:"b"`
+	Seed    uint64 `json:"seed,omitempty"`
+	Salt    uint64 `json:"salt,omitempty"`
+	Exit    int    `json:"exit"`
+
+	Incomplete string `json:"incomplete,omitempty"` // why it was broken off
+
 	Dialects []Dialect `json:"dialects"`
 	Only     []string  `json:"only,omitempty"` // conversations that one side alone has
 }
@@ -66,6 +69,9 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Seed != 0 {
 		fmt.Fprintf(b, "seed %d, salt %d\n", r.Seed, r.Salt)
 	}
+	if r.Incomplete != "" {
+		fmt.Fprintf(b, "incomplete: %s\n", plain(r.Incomplete))
+	}
 	b.WriteByte('\n')
 	for _, d := range r.Dialects {
 		times := map[string]int{}
@@ -85,6 +91,9 @@ func (r *Report) WriteText(w io.Writer) error {
 		d.writeTail(b)
 	}
 	word := map[int]string{ExitAlike: "ALIKE", ExitDiffers: "DIFFERENT", ExitNothing: "NOTHING COMPARED"}[r.Exit]
+	if r.Incomplete != "" {
+		word = "INTERRUPTED"
+	}
 	fmt.Fprintf(b, "%s  (exit %d)\n", word, r.Exit)
 	_, err := io.WriteString(w, b.String())
 	return err

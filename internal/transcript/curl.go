@@ -31,7 +31,7 @@ var curlEnds = map[int]error{
 	52: spec.ErrCut,     // nothing came
 	55: spec.ErrReset,   // sending failed
 	56: spec.ErrReset,   // receiving failed
-	63: spec.ErrEndless, // our size limit
+	63: spec.ErrLeft,    // our size limit
 	92: spec.ErrReset,   // HTTP/2 stream
 
 	124: spec.ErrLeft, 130: spec.ErrLeft, 137: spec.ErrLeft, 141: spec.ErrLeft, 143: spec.ErrLeft,

@@ -90,7 +90,7 @@ func TestCurl(t *testing.T) {
 		"half a status":     {http: "HTTP/1.1 2", run: `{"method":"GET","path":"/","curl_exit":28}`, want: spec.Response{End: spec.ErrLeft}},
 		"not HTTP":          {http: "SSH-2.0\r\n", run: `{"method":"GET","path":"/","curl_exit":1}`, want: spec.Response{End: spec.ErrNotHTTP}},
 		"half a head":       {http: "HTTP/1.1 200 OK\r\nA: b\r\nB", run: `{"method":"GET","path":"/","curl_exit":18}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Header: spec.Header{{Name: "A", Value: "b"}}, End: spec.ErrCut}},
-		"our size limit":    {http: "HTTP/1.1 200 OK\r\n\r\nx", run: `{"method":"GET","path":"/","curl_exit":63}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("x"), End: spec.ErrEndless}},
+		"our size limit":    {http: "HTTP/1.1 200 OK\r\n\r\nx", run: `{"method":"GET","path":"/","curl_exit":63}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("x"), End: spec.ErrLeft}},
 		"stopped by a user": {http: "HTTP/1.1 200 OK\r\n\r\nx", run: `{"method":"GET","path":"/","curl_exit":130}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("x"), End: spec.ErrLeft}},
 	} {
 		t.Run(name, func(t *testing.T) {

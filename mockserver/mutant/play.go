@@ -46,7 +46,8 @@ type job struct {
 
 // Play plays the mutants side by side, with a baseline and a canary in each dialect. What
 // did not go as it should is played again, by itself, and that counts: side by side a
-// server may be late that is not.
+// server may be late that is not. With an error comes the report of those that were played
+// before it, nil if none can be.
 func Play(ctx context.Context, plan Plan) (*Report, error) {
 	jobs, err := plan.jobs()
 	if err != nil {
@@ -58,11 +59,11 @@ func Play(ctx context.Context, plan Plan) (*Report, error) {
 		all[i] = i
 	}
 	if err := plan.play(ctx, jobs, outcomes, all, abreast*runtime.GOMAXPROCS(0)); err != nil {
-		return nil, err
+		return plan.report(slices.DeleteFunc(outcomes, Outcome.unplayed)), err
 	}
 	again := slices.DeleteFunc(all, func(i int) bool { return jobs[i].asItShould(outcomes[i]) })
 	if err := plan.play(ctx, jobs, outcomes, again, 1); err != nil {
-		return nil, err
+		return plan.report(outcomes), err
 	}
 	r := plan.report(outcomes)
 	r.Again = len(again)
@@ -80,9 +81,14 @@ func (p Plan) play(ctx context.Context, jobs []job, outcomes []Outcome, which []
 	for range abreast {
 		wait.Go(func() {
 			for i := range next {
+				if ctx.Err() != nil {
+					continue
+				}
 				o, err := Try(ctx, jobs[i].dialect, jobs[i].mutant)
 				if err != nil {
-					stop(fmt.Errorf("%s in %s: %w", jobs[i].name(), jobs[i].dialect.Name, err))
+					if ctx.Err() == nil {
+						stop(fmt.Errorf("%s in %s: %w", jobs[i].name(), jobs[i].dialect.Name, err))
+					}
 					continue
 				}
 				mu.Lock()
@@ -101,6 +107,9 @@ func (p Plan) play(ctx context.Context, jobs []job, outcomes []Outcome, which []
 	wait.Wait()
 	return context.Cause(ctx)
 }
+
+// unplayed reports whether nothing is known: no mutant, and no dialect.
+func (o Outcome) unplayed() bool { return o.Dialect == "" }
 
 // asItShould says that nothing is wrong with an outcome.
 func (j job) asItShould(o Outcome) bool {

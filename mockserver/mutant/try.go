@@ -49,10 +49,11 @@ func (o Outcome) Fate() string {
 	return "survived"
 }
 
-// What every mutant is held with: how long a stream may be silent, how often the server
+// What every mutant is held with: how long an exchange may take, and be silent, how often the server
 // looks for events, and how many streams it grants a user.
 const (
-	timeout = 3 * time.Second
+	timeout = 8 * time.Second
+	idle    = 3 * time.Second
 	poll    = 200 * time.Millisecond
 	streams = 40
 )
@@ -74,7 +75,7 @@ func Try(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 		return Outcome{}, fmt.Errorf("base URL: %w", err)
 	}
 	parts, err := suites.Hear(ctx, suites.Target{
-		Dialect: d, Base: base, Claims: []string{"all"}, Timeout: timeout, Streams: streams, Seed: 1, Salt: 1,
+		Dialect: d, Base: base, Claims: []string{"all"}, Timeout: timeout, Limits: suites.Limits{Idle: idle}, Streams: streams, Seed: 1, Salt: 1,
 		Header: bearer("token-of-ann"), Other: bearer("token-of-bob"), Skip: m.unaffected(),
 	}, nil)
 	if err != nil {

@@ -3,6 +3,7 @@ package mutant
 import (
 	"bytes"
 	"net/http"
+	"time"
 
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/spec"
@@ -16,6 +17,7 @@ var (
 	lawsUTF8       = []string{"agentscope-java.http.utf-8", "agentscope.utf-8", "agkit.sse.utf-8", "runs.stream.utf-8"}
 	lawsTerminated = []string{"agentscope-java.http.terminated", "agentscope.frame-terminated", "agkit.sse.lf-framing", "runs.stream.framing"}
 	lawsWhole      = []string{"agentscope-java.http.whole", "agentscope.body-whole", "agkit.sse.whole", "runs.stream.whole"}
+	lawsAnswerEnds = []string{"agentscope-java.http.ends", "agentscope.ends", "agkit.http.ends", "runs.http.ends"}
 	lawsFlushed    = []string{"agentscope-java.http.flushes", "agentscope.flushed", "agkit.sse.incremental", "runs.stream.live"}
 )
 
@@ -106,6 +108,16 @@ var wireMutants = []*Mutant{
 		Kills:  map[string]string{"wire.body-is-whole": `^the body did not end properly: `},
 		Also:   []string{"script.*"}, // as above
 	}, {
+		Name: "stalls", Doc: "after a few events nothing comes any more, and the stream stays open",
+		Fault:  "stall; event=2; streams=0",
+		Breaks: lawsAnswerEnds,
+		Kills:  map[string]string{"wire.ends": `^the stream sent nothing for `},
+	}, {
+		Name: "goes-on-and-on", Doc: "in place of the last event comments come, without end",
+		Play:   goingOn,
+		Breaks: lawsAnswerEnds,
+		Kills:  map[string]string{"wire.ends": `^the stream had not ended after `},
+	}, {
 		Name: "all-at-the-end", Doc: "all events come at once, when the run is over",
 		Fault:  "gathered; streams=0",
 		Breaks: lawsFlushed,
@@ -138,6 +150,25 @@ var wireMutants = []*Mutant{
 		Breaks: []string{"runs.stream.keepalive-text"},
 		Kills:  map[string]string{"wire.keep-alive-text": `^the comments say " KEEP-ALIVE", and never " keep-alive"$`},
 	},
+}
+
+// goingOn ends no stream.
+func goingOn(fault.Args) fault.Effect {
+	return fault.Effect{Body: func(w fault.Writer) fault.Body {
+		return &tail{w: w, change: func([]byte) []byte { return nil }, after: func() error {
+			for {
+				if _, err := w.Write([]byte(": and on\n\n")); err != nil {
+					return err
+				}
+				if err := w.Flush(); err != nil {
+					return err
+				}
+				if err := w.Sleep(100 * time.Millisecond); err != nil {
+					return err
+				}
+			}
+		}}
+	}}
 }
 
 // holdingDeltas holds the pieces of texts until something else is told.

@@ -9,31 +9,55 @@ import (
 	"io"
 	"strings"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
-// mostDecoded is how large a body may become when its content coding is undone, in
-// bytes.
-const mostDecoded = 256 << 20
+// How large a body may become when its content coding is undone. What is beyond that is
+// not read: the body went over the limit, as one does that comes without a coding.
+const (
+	maxDecoded       = 64 << 20 // bytes
+	maxDecodedEvents = 200_000  // of a stream, comments included
+)
 
-// decoded undoes the content coding of a body (RFC 9110 section 8.4), which a client
+// Coded reports whether a response has a body with a content coding.
+func Coded(r spec.Response) bool {
+	coding := contentCoding(r)
+	return coding != "" && coding != "identity" && len(r.Body) > 0
+}
+
+func contentCoding(r spec.Response) string {
+	return strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
+}
+
+// Decoded undoes the content coding of a body (RFC 9110 section 8.4), which a client
 // may have asked for. When the pieces of the text arrived nobody can tell then. A
 // coding that is not known here leaves a body that nobody listened to: what it says
 // counts neither for nor against the server.
-func decoded(r spec.Response) spec.Response {
-	coding := strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
-	if coding == "" || coding == "identity" || len(r.Body) == 0 {
+func Decoded(r spec.Response) spec.Response {
+	if !Coded(r) {
 		return r
 	}
+	coding := contentCoding(r)
 	body, err := undo(coding, r.Body)
-	if err != nil {
+	var over sse.Count
+	switch {
+	case err != nil:
 		body, r.End = nil, fmt.Errorf("%w: it does not understand the coding %q: %w", spec.ErrLeft, coding, err)
+	case len(body) > maxDecoded:
+		body, r.End = body[:maxDecoded], fmt.Errorf("%w: sent more than %d MiB, without its coding", spec.ErrEndless, maxDecoded>>20)
+	}
+	if r.Header.MediaType() == spec.EventStream {
+		if body = body[:over.Add(body, maxDecodedEvents)]; over.N > maxDecodedEvents {
+			r.End = fmt.Errorf("%w: sent more than 200,000 events", spec.ErrEndless)
+		}
 	}
 	r.Body, r.Reads = body, nil
 	return r
 }
 
-// undo is as much of the text as there is: a body that is cut off ends early.
+// undo is as much of the text as there is, up to one byte more than it may have: a body
+// that is cut off ends early.
 func undo(coding string, body []byte) ([]byte, error) {
 	var r io.Reader
 	var err error
@@ -48,11 +72,8 @@ func undo(coding string, body []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(r, mostDecoded+1))
-	switch {
-	case len(text) > mostDecoded:
-		return nil, fmt.Errorf("more than %d bytes", mostDecoded)
-	case err != nil && !errors.Is(err, io.ErrUnexpectedEOF):
+	text, err := io.ReadAll(io.LimitReader(r, maxDecoded+1))
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && len(text) <= maxDecoded {
 		return nil, err
 	}
 	return text, nil

@@ -31,7 +31,7 @@ func (d *Dialect) Tell(exchanges iter.Seq[spec.Exchange], known Known, limit int
 	return func(yield func(spec.Event) bool) {
 		n := 0
 		for x := range exchanges {
-			x.Response = decoded(x.Response)
+			x.Response = Decoded(x.Response)
 			ask := d.Hear(x.Request)
 			ask.Scripted, ask.Allowed = known.Scripted, known.Streams
 			teller := teller{d: d, x: &x, ask: ask, op: d.asked(x), limit: limit, blocks: map[string]string{}}

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"container/list"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -43,19 +44,26 @@ func placed(w func(p *spec.Pass, ask spec.Event) func(spec.Event)) watch {
 }
 
 // A placer knows which messages of a stream are open.
-type placer struct{ open []string }
+type placer struct {
+	open  list.List // of their ids
+	where map[string]*list.Element
+}
 
 func (at *placer) place(e spec.Event) spec.Event {
 	switch {
 	case aboutMessage(e) && e.Message != "":
-		i := slices.Index(at.open, e.Message)
-		if ended := e.Kind.Phase() == "end"; ended && i >= 0 {
-			at.open = slices.Delete(at.open, i, i+1)
-		} else if !ended && i < 0 {
-			at.open = append(at.open, e.Message)
+		if at.where == nil {
+			at.where = map[string]*list.Element{}
 		}
-	case ofMessage(e) && e.Message == "" && len(at.open) == 1:
-		e.Message = at.open[0]
+		place, open := at.where[e.Message]
+		if ended := e.Kind.Phase() == "end"; ended && open {
+			at.open.Remove(place)
+			delete(at.where, e.Message)
+		} else if !ended && !open {
+			at.where[e.Message] = at.open.PushBack(e.Message)
+		}
+	case ofMessage(e) && e.Message == "" && at.open.Len() == 1:
+		e.Message = at.open.Front().Value.(string)
 	}
 	return e
 }
@@ -63,26 +71,46 @@ func (at *placer) place(e spec.Event) spec.Event {
 // A block is a message as far as a stream has told it.
 type block struct{ opened, ended bool }
 
+func (b *block) open() bool { return b.opened && !b.ended }
+
+// stands are the messages of a stream as far as it has told them.
+type stands struct {
+	of   map[string]*block
+	open int // how many of them are open
+}
+
 // blocks lets a rule see, for each event of a stream, how the messages stand
 // before it.
-func blocks(judge func(p *spec.Pass, e spec.Event, stand map[string]*block)) watch {
+func blocks(judge func(p *spec.Pass, e spec.Event, stand *stands)) watch {
 	return tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		stand := map[string]*block{}
+		stand := &stands{of: map[string]*block{}}
 		return func(e spec.Event) {
 			judge(p, e, stand)
-			if !aboutMessage(e) || e.Message == "" {
-				return
-			}
-			if stand[e.Message] == nil {
-				stand[e.Message] = &block{}
-			}
-			if e.Kind.Phase() == "end" {
-				stand[e.Message].ended = true
-			} else {
-				stand[e.Message].opened = true
+			if aboutMessage(e) && e.Message != "" {
+				stand.hear(e)
 			}
 		}
 	})
+}
+
+func (s *stands) hear(e spec.Event) {
+	b := s.of[e.Message]
+	if b == nil {
+		b = &block{}
+		s.of[e.Message] = b
+	}
+	was := b.open()
+	if e.Kind.Phase() == "end" {
+		b.ended = true
+	} else {
+		b.opened = true
+	}
+	switch is := b.open(); {
+	case is && !was:
+		s.open++
+	case was && !is:
+		s.open--
+	}
 }
 
 // MessageStartsFirst judges what is told of a message first.
@@ -92,8 +120,8 @@ var MessageStartsFirst = &spec.Check{
 
 Not that it is under way, or has ended.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand map[string]*block) {
-		if aboutMessage(e) && e.Message != "" && stand[e.Message] == nil {
+	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
+		if aboutMessage(e) && e.Message != "" && stand.of[e.Message] == nil {
 			p.Judge(e, e.Kind.Phase() == "start", "what is told of message %q first is %s", e.Message, e.What())
 		}
 	}),
@@ -107,9 +135,9 @@ var MessageAnnounced = &spec.Check{
 A client builds its view by appending to the message that a piece names; one that
 never started is nowhere.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand map[string]*block) {
+	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
 		if ofMessage(e) && e.Message != "" {
-			b := stand[e.Message]
+			b := stand.of[e.Message]
 			p.Judge(e, b != nil, "a piece of message %q, which has not started", e.Message)
 		}
 	}),
@@ -120,9 +148,9 @@ var MessageClosed = &spec.Check{
 	ID:    "message.closed",
 	Doc:   "no content or delta comes for a message that has ended",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand map[string]*block) {
+	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
 		if ofMessage(e) && e.Message != "" {
-			b := stand[e.Message]
+			b := stand.of[e.Message]
 			p.Judge(e, b == nil || !b.ended, "a piece of message %q, which has ended", e.Message)
 		}
 	}),
@@ -160,7 +188,7 @@ var MessageUnambiguous = &spec.Check{
 	ID:    "message.unambiguous",
 	Doc:   "contents that name no message come while exactly one message is open",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand map[string]*block) {
+	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
 		if !ofMessage(e) {
 			return
 		}
@@ -168,13 +196,7 @@ var MessageUnambiguous = &spec.Check{
 			p.Judge(e, true, "")
 			return
 		}
-		open := 0
-		for _, b := range stand {
-			if b.opened && !b.ended {
-				open++
-			}
-		}
-		p.Judge(e, open == 1, "it names no message, and %d are open", open)
+		p.Judge(e, stand.open == 1, "it names no message, and %d are open", stand.open)
 	}),
 }
 
@@ -213,9 +235,9 @@ var MessageIDsUnique = &spec.Check{
 	ID:    "message.ids-unique",
 	Doc:   "the id of a message that has ended is not used for another",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand map[string]*block) {
+	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
 		if aboutMessage(e) && e.Message != "" {
-			b := stand[e.Message]
+			b := stand.of[e.Message]
 			p.Judge(e, b == nil || !b.ended, "message %q had ended, and comes again as %s", e.Message, e.What())
 		}
 	}),

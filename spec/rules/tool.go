@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -44,12 +45,13 @@ A client executes a call when it has ended.`,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var order []string
-		open := map[string]spec.Event{}
+		known, open := map[string]bool{}, map[string]spec.Event{}
 		failed := false
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.ToolStart:
-				if !slices.Contains(order, e.Call) {
+				if !known[e.Call] {
+					known[e.Call] = true
 					order = append(order, e.Call)
 				}
 				open[e.Call] = e
@@ -80,18 +82,25 @@ A client parses them only when the call ends; what does not parse cannot be exec
 A call that is told in states, each in place of the one before, is judged by the last,
 and not at all if the run failed: it may never have been whole.`,
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		joined := map[string]string{}
+		joined := map[string]*strings.Builder{}
 		calls := map[string]spec.Event{} // in one piece, as far as told
 		var order []string
 		failed := false
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.ToolStart:
-				joined[e.Call] = ""
+				joined[e.Call] = &strings.Builder{}
 			case e.Kind == spec.ToolDelta:
-				joined[e.Call] += e.Text
+				if joined[e.Call] == nil {
+					joined[e.Call] = &strings.Builder{}
+				}
+				joined[e.Call].WriteString(e.Text)
 			case e.Kind == spec.ToolEnd:
-				p.Judge(e, json.Valid([]byte(joined[e.Call])), "the arguments of call %q are %q", e.Call, joined[e.Call])
+				arguments := ""
+				if all := joined[e.Call]; all != nil {
+					arguments = all.String()
+				}
+				p.Judge(e, json.Valid([]byte(arguments)), "the arguments of call %q are %q", e.Call, arguments)
 			case e.Kind == spec.RunError || e.Kind == spec.RunRefused:
 				failed = true
 			case whole(e) && !failed:
@@ -219,28 +228,29 @@ type call struct {
 type callsOf struct {
 	ask  spec.Event
 	list []*call // in the order in which they began
+	byID map[string]*call
+	left int // how many are of the client, have ended, and were not answered
 	// halted: an interrupt, or a failure, left the calls as they were. Who has to
 	// answer them cannot be told then.
 	halted bool
 }
 
-func (c *callsOf) find(id string) *call {
-	i := slices.IndexFunc(c.list, func(k *call) bool { return k.start.Call == id })
-	if i < 0 {
-		return nil
-	}
-	return c.list[i]
-}
+func (c *callsOf) find(id string) *call { return c.byID[id] }
+
+// isLeft reports whether a call is left to the client.
+func (c *callsOf) isLeft(k *call) bool { return k != nil && k.ended && !k.answered && c.ofClient(k) }
 
 // ofClient says that a call is of a tool that the request offers.
 func (c *callsOf) ofClient(k *call) bool { return offered(c.ask, k.start.Name) }
 
 func (c *callsOf) hear(e spec.Event) {
 	k := c.find(e.Call)
+	was := c.isLeft(k)
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
 		if k == nil {
-			c.list = append(c.list, &call{start: e, ended: e.Kind == spec.ToolCall})
+			k = &call{start: e, ended: e.Kind == spec.ToolCall}
+			c.list, c.byID[e.Call] = append(c.list, k), k
 		}
 	case spec.ToolEnd:
 		if k != nil {
@@ -253,12 +263,18 @@ func (c *callsOf) hear(e spec.Event) {
 	case spec.Interrupt, spec.RunError, spec.RunRefused:
 		c.halted = true
 	}
+	switch is := c.isLeft(k); {
+	case is && !was:
+		c.left++
+	case was && !is:
+		c.left--
+	}
 }
 
 // clientCalls is a rule about such a stream.
 func clientCalls(judge func(p *spec.Pass, e spec.Event, c *callsOf)) watch {
 	return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-		c := &callsOf{ask: ask}
+		c := &callsOf{ask: ask, byID: map[string]*call{}}
 		_, offers := ask.Last(spec.AskToolSpec)
 		return func(e spec.Event) {
 			if offers {
@@ -317,9 +333,8 @@ var ClientCallEndsStream = &spec.Check{
 Further calls may come, and their results, and pieces with nothing in them.`,
 	Needs: []spec.Kind{spec.AskToolSpec, spec.ToolEnd},
 	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
-		left := slices.ContainsFunc(c.list, func(k *call) bool { return c.ofClient(k) && k.ended && !k.answered })
 		switch thing := e.Kind.Thing(); {
-		case !left:
+		case c.left == 0:
 		case thing == "message" || thing == "reasoning" || thing == "content":
 			p.Judge(e, e.Text == "", "%s comes after a call that the client has to answer", e.What())
 		case whole(e):

@@ -11,7 +11,7 @@ import (
 )
 
 var wire = []*spec.Check{
-	OpensStream, FramesAreJSON, FramesArePlain, UTF8, LastFrameIsTerminated, BodyIsWhole,
+	OpensStream, FramesAreJSON, FramesArePlain, UTF8, LastFrameIsTerminated, BodyIsWhole, AnswerEnds,
 	MatchesSchema, ReplyAsPromised, Flushes, KeepsAlive, KeepAliveText, HealthAnswers,
 }
 
@@ -228,9 +228,48 @@ broken off looks like a failure to every HTTP library.`,
 			case e.Kind == spec.RunEnd || e.Kind == spec.Done:
 				ended = true
 			case e.Kind != spec.Closed || answer.HTTP == 0 || errors.Is(e.Err, spec.ErrLeft):
+			case errors.Is(e.Err, spec.ErrEndless): // the business of wire.ends
 			case ended || !answer.Streams() && ask.Op != "":
 				p.Judge(e, e.Err == nil, "the body did not end properly: %v", e.Err)
 			}
+		}
+	},
+}
+
+// AnswerEnds judges whether answers end.
+var AnswerEnds = &spec.Check{
+	ID: "wire.ends",
+	Doc: `an answer ends, and does so within the limits of the client: of time, of silence, of bytes and of events
+
+A client that waits for the end must come to it. The limits are flags of run: --timeout,
+--idle-timeout, --max-bytes and --max-events. A stream of a run that nobody was seen to ask
+for is not judged: there may be no such run. Nor is one that is taken up at a cursor: it
+may be that of the end.`,
+	Overhears: true,
+	Watch: func(p *spec.Pass) func(spec.Event) {
+		var ask, answer spec.Event
+		ended := false
+		streams := tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+			stray := ask.Run != "" && ask.Text == "" && len(ask.Parts) == 0
+			return func(e spec.Event) {
+				ended = ended || terminal(e)
+				if e.Kind == spec.Closed && !stray && !(ended && errors.Is(e.Err, spec.ErrIdle)) {
+					what := spec.Overrun(e.Err)
+					p.Judge(e, what == "", "the stream %s", what)
+				}
+			}
+		})(p)
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Asked:
+				ask, answer, ended = e, spec.Event{}, false
+			case e.Kind == spec.Answered:
+				answer = e
+			case e.Kind == spec.Closed && answer.HTTP > 0 && !answer.Streams() && ask.Op != "" && !errors.Is(e.Err, spec.ErrLeft):
+				what := spec.Overrun(e.Err)
+				p.Judge(e, what == "", "the reply %s", what)
+			}
+			streams(e)
 		}
 	},
 }

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What a run against a hostile target may cost.
+const (
+	maxHostileTime   = 60 * time.Second
+	maxHostileMemory = 512 // MiB
+)
+
+// A toll is what a run against a hostile target took, and what it said.
+type toll struct {
+	target, family string
+	took           time.Duration
+	memory         int64 // MiB, at its peak
+	exit           int
+	says           string
+	report         tollReport
+	cpu            time.Duration
+}
+
+// A tollReport is what is read of a JSON report.
+type tollReport struct {
+	Dialects []struct {
+		Checks []struct {
+			ID, Scenario, Verdict, Note string
+			Findings                    []struct{ Message string }
+		}
+	}
+}
+
+// TestHostile runs the program against targets that waste the time or the memory of their
+// client: each run ends in bounded time and memory, with the right exit code. CI tries a
+// few of them with short limits; HOSTILE=docs tries all with the defaults, and writes
+// docs/hostile.md (make hostile). HOSTILE=NAME tries those whose names begin so.
+func TestHostile(t *testing.T) {
+	only, dir := os.Getenv("HOSTILE"), t.TempDir()
+	args := []string{"--timeout", "4s", "--idle-timeout", "2s"}
+	if only != "" {
+		args = nil
+	}
+	var tolls []toll
+	for _, h := range slices.Concat(hostileStreams, hostileConns) {
+		if only == "" && !h.short || only != "" && only != "docs" && !strings.HasPrefix(h.name, only) {
+			continue
+		}
+		for _, k := range tongues {
+			t.Run(h.name+" as "+k.dialect, func(t *testing.T) {
+				got := h.measure(t, dir, k, args)
+				h.check(t, got)
+				tolls = append(tolls, got)
+			})
+		}
+	}
+	if only == "docs" && !t.Failed() {
+		if err := os.WriteFile("../../docs/hostile.md", hostileDocument(tolls), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// measure runs the program once.
+func (h hostile) measure(t *testing.T, dir string, k tongue, args []string) toll {
+	file := filepath.Join(dir, "report.json")
+	_ = os.Remove(file)
+	cmd := exec.Command(os.Args[0], append([]string{"run", h.start(t, k), "--dialect", k.dialect, "--report", "json=" + file}, args...)...)
+	cmd.Env = append(os.Environ(), "STREAMASSAY_TEST_MAIN=1")
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.AfterFunc(3*maxHostileTime, func() { _ = cmd.Process.Kill() })
+	_ = cmd.Wait()
+	deadline.Stop()
+	got := toll{target: h.name, family: k.dialect, took: time.Since(began), exit: cmd.ProcessState.ExitCode()}
+	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && runtime.GOOS == "linux" {
+		got.memory = usage.Maxrss >> 10
+	}
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Unmarshal(data, &got.report)
+	}
+	if err != nil {
+		t.Fatalf("no report after %v (exit %d): %v\n%s", got.took, got.exit, err, out.Bytes())
+	}
+	got.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	got.says = firstFinding(got.report)
+	t.Logf("%.1f s (%.1f s of processors), %d MiB, exit %d: %s", got.took.Seconds(), got.cpu.Seconds(), got.memory, got.exit, got.says)
+	return got
+}
+
+// check holds what was measured to the bounds.
+func (h hostile) check(t *testing.T, got toll) {
+	if got.took > maxHostileTime {
+		t.Errorf("it took %v", got.took)
+	}
+	if got.memory > maxHostileMemory {
+		t.Errorf("it took %d MiB", got.memory)
+	}
+	if got.exit != h.exit && h.exit >= 0 {
+		t.Errorf("exit %d, want %d", got.exit, h.exit)
+	}
+	said := false
+	for _, d := range got.report.Dialects {
+		for _, c := range d.Checks {
+			for _, f := range c.Findings {
+				said = said || strings.Contains(f.Message, h.says)
+			}
+			if c.Verdict == "error" {
+				t.Errorf("%s in %s could not tell: %s", c.ID, c.Scenario, c.Note)
+			}
+		}
+	}
+	if !said && h.says != "" {
+		t.Errorf("no finding says %q", h.says)
+	}
+}
+
+// firstFinding is the first of the text scenario, or else the first of all.
+func firstFinding(r tollReport) (message string) {
+	for _, d := range r.Dialects {
+		for _, c := range d.Checks {
+			for _, f := range c.Findings {
+				if c.Scenario == "text" {
+					return f.Message
+				}
+				if message == "" {
+					message = f.Message
+				}
+			}
+			if message == "" && c.Verdict == "failed" {
+				message = c.Note
+			}
+		}
+	}
+	return message
+}
+
+// hostileDocument is docs/hostile.md.
+func hostileDocument(tolls []toll) []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `# What hostile targets cost
+
+<!-- Written by make hostile: go test ./cmd/streamassay -run TestHostile, HOSTILE=docs. -->
+
+A run ends in bounded time and memory, whatever its target does: see --timeout, --idle-timeout, --max-bytes and
+--max-events. The table shows %d targets in four families of protocols, each run with the defaults, on %d processors:
+the time it took, the peak of its memory (resident), its exit code, and the first thing that it said. The bounds are
+%v and %d MiB. A short form of the test is part of the ordinary tests.
+
+| target | dialect | s | MiB | exit | what is said |
+|---|---|--:|--:|--:|---|
+`, len(tolls)/len(tongues), runtime.NumCPU(), maxHostileTime, maxHostileMemory)
+	for _, got := range tolls {
+		says := []rune(strings.Join(strings.Fields(got.says), " "))
+		if len(says) > 100 {
+			says = append(says[:100], '…')
+		}
+		fmt.Fprintf(&b, "| %s | %s | %.1f | %d | %d | %s |\n", got.target, got.family, got.took.Seconds(), got.memory, got.exit,
+			strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(string(says)))
+	}
+	return b.Bytes()
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// addLimits adds the flags that bound what a target may cost.
+func (t *target) addLimits(f *pflag.FlagSet) {
+	t.MaxBytes, t.MaxEvent = suites.DefaultMaxBytes, dialect.MaxEvent
+	f.StringVar(&t.Timeout, "timeout", defaultTimeout, "how long one exchange may take as a whole (`DURATION`)")
+	f.StringVar(&t.IdleTimeout, "idle-timeout", "", "how long an exchange may be silent (`DURATION`; default 15s, but no longer than --timeout)")
+	f.StringVar(&t.MaxTime, "max-time", "", "how long the whole run may take (`DURATION`): then nothing more is asked, and the report is marked incomplete (default: no limit)")
+	f.Var(&t.MaxBytes, "max-bytes", "the most bytes that one answer may have")
+	f.IntVar(&t.MaxEvents, "max-events", suites.DefaultMaxEvents, "the most events, comments included, that one stream may have (`NUMBER`)")
+	f.Var(&t.MaxEvent, "max-event", "the most bytes that one event may have")
+}
+
+// limits reads what bounds the cost of a target.
+func (t target) limits(s *suites.Target) error {
+	for _, d := range []struct {
+		key, text string
+		to        *time.Duration
+	}{{"timeout", t.Timeout, &s.Timeout}, {"idle-timeout", t.IdleTimeout, &s.Limits.Idle}, {"max-time", t.MaxTime, &s.Limits.Run}} {
+		if d.text == "" && d.key != "timeout" {
+			continue
+		}
+		span, err := parseTimeout(d.text)
+		if err != nil {
+			return usage("%s %q: %v", t.source.field(d.key), d.text, err)
+		}
+		*d.to = span
+	}
+	const maxLimit = 1 << 30
+	if t.MaxEvents < 1 || t.MaxEvents > maxLimit {
+		return usage("%s %d: it is a number from 1 to %d", t.source.field("max-events"), t.MaxEvents, maxLimit)
+	}
+	for key, n := range map[string]size{"max-bytes": t.MaxBytes, "max-event": t.MaxEvent} {
+		if n < 1 || n > maxLimit {
+			return usage("%s %s: it is from 1 byte to 1GiB", t.source.field(key), &n)
+		}
+	}
+	s.Limits.Bytes, s.Limits.Events, s.MaxEvent = int(t.MaxBytes), t.MaxEvents, int(t.MaxEvent)
+	return nil
+}
+
+// left is how much of --max-time is left of a run that began then; 0: there is no limit.
+func left(limit time.Duration, began time.Time) time.Duration {
+	if limit == 0 {
+		return 0
+	}
+	return max(1, limit-time.Since(began))
+}

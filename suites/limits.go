@@ -1,0 +1,132 @@
+package suites
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// Limits bound what a target may cost. What goes over one of an exchange is a finding. A
+// zero value takes the default.
+type Limits struct {
+	Idle   time.Duration // how long an exchange may be silent; 15 s, but no longer than Target.Timeout
+	Run    time.Duration // how long all scenarios may take; 0: no limit
+	Bytes  int           // of the body of an answer; 64 MiB
+	Events int           // of a stream, comments included; 200,000
+}
+
+// The defaults of a Target.
+const (
+	DefaultTimeout   = 30 * time.Second // of one exchange
+	DefaultIdle      = 15 * time.Second
+	DefaultMaxBytes  = wire.DefaultMaxBody
+	DefaultMaxEvents = wire.DefaultMaxEvents
+)
+
+// withDefaults fills in what was left out.
+func (l Limits) withDefaults(timeout time.Duration) Limits {
+	if l.Idle == 0 {
+		l.Idle = min(DefaultIdle, timeout)
+	}
+	if l.Bytes == 0 {
+		l.Bytes = DefaultMaxBytes
+	}
+	if l.Events == 0 {
+		l.Events = DefaultMaxEvents
+	}
+	return l
+}
+
+func (l Limits) check() error {
+	if l.Idle < 0 || l.Run < 0 || l.Bytes < 0 || l.Events < 0 {
+		return errors.New("a limit is negative: leave it at 0 for the default")
+	}
+	return nil
+}
+
+// maxLarge is how many large conversations are held in memory at once.
+const maxLarge = 1
+
+// maxOverruns is how often a target may go over a limit before it is not asked for more
+// of the kind, unless it keeps to the limits more often than not.
+const maxOverruns = 2
+
+// A budget is what a target has cost so far. All its conversations share it.
+type budget struct {
+	room  *wire.Room
+	kinds map[bool]*expense // by whether the answer is a stream
+	judge context.Context   // ends when nothing is to be judged any more
+}
+
+// An expense is what one kind of exchange has cost.
+type expense struct {
+	kind   string
+	over   context.Context // ends when no more of the kind is asked for
+	giveUp context.CancelCauseFunc
+
+	mu         sync.Mutex
+	kept, gone int // exchanges that kept to the limits, and that went over one
+}
+
+func newBudget(l Limits) *budget {
+	b := &budget{room: wire.NewRoom(maxLarge, l.Bytes), kinds: map[bool]*expense{}, judge: context.Background()}
+	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
+		e := &expense{kind: kind}
+		e.over, e.giveUp = context.WithCancelCause(context.Background())
+		b.kinds[streams] = e
+	}
+	return b
+}
+
+// A givenUp is why a target is not asked for more.
+type givenUp struct {
+	kind string
+	last error
+}
+
+func (g givenUp) Error() string {
+	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
+	return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.Overrun(g.last))
+}
+
+// note counts how an exchange ended.
+func (e *expense) note(end error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !wentOver(end) {
+		e.kept++
+		return
+	}
+	if e.gone++; e.gone >= maxOverruns && e.gone > e.kept {
+		e.giveUp(givenUp{e.kind, end})
+	}
+}
+
+func wentOver(end error) bool { return errors.Is(end, spec.ErrIdle) || errors.Is(end, spec.ErrEndless) }
+
+// gaveUp is why no more of the kind is asked for, nil if it is.
+func (e *expense) gaveUp() error { return context.Cause(e.over) }
+
+// within is a context that ends with ctx, or when no more of the kind is asked for.
+func (e *expense) within(parent context.Context) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	unlink := context.AfterFunc(e.over, func() { cancel(context.Cause(e.over)) })
+	return ctx, func() { unlink(); cancel(nil) }
+}
+
+// A timeUp ends a run that takes longer than it may.
+type timeUp struct{ after time.Duration }
+
+func (e timeUp) Error() string { return fmt.Sprintf("the run had taken %v (--max-time)", e.after) }
+
+// IsTimeUp reports whether a scenario was not played because the run had taken as long as
+// [Limits] allow.
+func IsTimeUp(err error) bool {
+	_, yes := errors.AsType[timeUp](err)
+	return yes
+}
