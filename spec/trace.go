@@ -160,10 +160,11 @@ func (h Header) MediaType() string {
 func Overrun(end error) string {
 	for _, limit := range []error{ErrIdle, ErrEndless} {
 		if errors.Is(end, limit) {
-			if _, what, ok := strings.Cut(end.Error(), limit.Error()+": "); ok {
+			_, what, known := strings.Cut(end.Error(), limit.Error()+": ")
+			if known && (strings.HasPrefix(what, "had ") || strings.HasPrefix(what, "sent ")) {
 				return what
 			}
-			return "went over a limit of the client"
+			return strings.TrimSuffix("went over a limit of the client: "+what, ": ")
 		}
 	}
 	return ""

@@ -27,7 +27,7 @@ func hand(t *testing.T, d *desk, name string, lacks ...string) (found, silent []
 	defer srv.CloseClientConnections()
 	base, _ := url.Parse(srv.URL + runs.Base)
 	target := suites.Target{
-		Dialect: runs, Base: base, Seed: 1, Timeout: 5 * time.Second, Lacks: append(lacks, "history"),
+		Dialect: runs, Base: base, Seed: 1, Limits: suites.Limits{Idle: 5 * time.Second}, Lacks: append(lacks, "history"),
 		Only: []string{"attachments", "transcribe", "refusals", "text"},
 	}
 	parts, err := suites.Hear(t.Context(), target, nil)

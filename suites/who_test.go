@@ -42,7 +42,7 @@ func knock(t *testing.T, h http.Handler, adjust func(*suites.Target)) string {
 	defer srv.CloseClientConnections()
 	base, _ := url.Parse(srv.URL + runs.Base)
 	target := suites.Target{
-		Dialect: runs, Base: base, Seed: 1, Timeout: 5 * time.Second,
+		Dialect: runs, Base: base, Seed: 1, Limits: suites.Limits{Idle: 5 * time.Second},
 		Only: []string{"credentials", "second-user", "stream-limit", "text"},
 	}
 	adjust(&target)
