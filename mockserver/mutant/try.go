@@ -52,7 +52,7 @@ func (o Outcome) Fate() string {
 // What every mutant is held with: how long an exchange may take, and be silent, how often the server
 // looks for events, and how many streams it grants a user.
 const (
-	timeout = 30 * time.Second
+	timeout = 20 * time.Second
 	idle    = 3 * time.Second
 	poll    = 200 * time.Millisecond
 	streams = 40

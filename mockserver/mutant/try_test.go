@@ -41,7 +41,7 @@ func TestTry(t *testing.T) {
 		"another message":         {func(m *mutant.Mutant) { m.Kills["done.is-last"] = "no such thing" }, "killed for another reason"},
 		"another check":           {func(m *mutant.Mutant) { m.Kills = map[string]string{"wire.utf-8": "."} }, "killed for another reason"},
 		"another clause":          {func(m *mutant.Mutant) { m.Breaks = []string{"agkit.sse.utf-8"} }, "killed for another reason"},
-		"no fault at all":         {func(m *mutant.Mutant) { m.Fault = "split" }, "survived"},
+		"no fault at all":         {func(m *mutant.Mutant) { m.Fault = "split; bytes=100" }, "survived"},
 		"more than expected":      {func(m *mutant.Mutant) { m.Fault = "sentinel-twice, duplicated" }, "over-killed"},
 	} {
 		t.Run(name, func(t *testing.T) {
