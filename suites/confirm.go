@@ -30,7 +30,7 @@ func (t *Target) confirm(ctx context.Context, parts []Part) {
 		seen, plays := map[findingKey]int{}, 1
 		for n := range uint64(replays) {
 			again := t.play(ctx, p.Scenario, t.ids()+uint64(i)+1+(mostLate+1+n)*aside)
-			if ctx.Err() != nil || again.Err != nil {
+			if ctx.Err() != nil || again.Err != nil || again.Unplayed != nil {
 				break
 			}
 			plays++
@@ -71,8 +71,11 @@ func note(p Part, seen map[findingKey]int, plays int) {
 	}
 }
 
-// broken reports whether anything was found in a part that could be played.
-func broken(p Part) bool { return p.Err == nil && len(found(p)) > 0 }
+// broken reports whether anything was found in a part that could be played, and is not too
+// large to be played again.
+func broken(p Part) bool {
+	return p.Err == nil && p.Unplayed == nil && !p.Released && len(found(p)) > 0
+}
 
 // quick reports whether a part took little time, and none of its exchanges ran out of it,
 // or over a limit.
