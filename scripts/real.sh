@@ -4,7 +4,7 @@
 # the servers' start scripts; they install the servers into a folder of their own
 # (REAL_DIR) on the first run. Needs Python 3.11. With SOAK_SEEDS=N each server is played
 # the sequences of the seeds 1 to N instead, twice without a restart, and no requirement may
-# be broken that docs/real.tsv does not list for it.
+# be broken that docs/real.tsv or docs/soak.tsv does not list for it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 targets=${TARGETS:-../shared/targets}
@@ -59,13 +59,16 @@ server agentscope-0.1.6-native agentscope@0.1 /health "" $python v0.1-native
 server agentscope-0.1.6-agentscope agentscope@0.1 /health contents,reasoning $python v0.1-agentscope
 server agkit-0.1.1 agkit@0.0.10 /healthz "" agkit-agui/start-agkit-scripted.sh
 
-python3 - "$out" docs/real.tsv "$seeds" <<'PY'
+table=docs/real.tsv
+[ "$seeds" -eq 0 ] || table="docs/real.tsv docs/soak.tsv"
+python3 - "$out" "$table" "$seeds" <<'PY'
 import glob, json, os, sys
 folder, table, seeds = sys.argv[1:]
 want = {}
-for line in open(table, encoding="utf-8").read().splitlines()[1:]:
-    server, requirement, level, verdict, _ = line.split("\t")
-    want[server, requirement] = level, verdict
+for path in table.split():
+    for line in open(path, encoding="utf-8").read().splitlines()[1:]:
+        server, requirement, level, verdict, _ = line.split("\t")
+        want[server, requirement] = level, verdict
 got = {}
 for path in glob.glob(os.path.join(folder, "*", "*.json")):
     for dialect in json.load(open(path, encoding="utf-8"))["dialects"]:

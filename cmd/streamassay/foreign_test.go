@@ -49,6 +49,8 @@ var foreigners = []foreigner{
 		{name: "other-words", breaks: "agkit.event.text", says: `^a plain prompt was not answered with text: the stream has none$`},
 		// What breaks off is no answer, though it began with 200.
 		{name: "cut", breaks: "agkit.http.post", says: `^this request is valid, and its answer broke off: `},
+		// A failure that is shown by breaking off is right, so only other prompts have a fault.
+		{name: "cut", breaks: "agkit.http.post", says: `^this request is valid, and its answer broke off: the connection ended before the body did$`},
 		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^call "call-\w+" never ended$`, also: "agkit.order.result-after-end"},
 	}},
 	{file: "agentscope.py", dialect: "agentscope@1.1", variants: []string{"by-user", "busy"}, ways: []way{

@@ -21,7 +21,7 @@ func answers(judge func(p *spec.Pass, a *answer)) watch {
 				return
 			}
 			for _, a := range t.given {
-				if a.ask.Who == spec.TheUser && !a.waiting && !a.turnedDown() && (!a.refused || a.toFail()) && !t.canceled(a) {
+				if a.ask.Who == spec.TheUser && !a.waiting && !a.turnedDown() && !a.brokeOff() && (!a.refused || a.toFail()) && !t.canceled(a) {
 					judge(p, a)
 				}
 			}
@@ -32,6 +32,10 @@ func answers(judge func(p *spec.Pass, a *answer)) watch {
 // turnedDown says that a request came while its conversation may have been busy with a run
 // whose end nobody had heard, and got a failure and not a word: nothing follows from that.
 func (a *answer) turnedDown() bool { return a.busy && a.failure.Kind != "" && a.text() == "" }
+
+// brokeOff reports whether an answer was cut off that was not to fail: what it lacks then has
+// one cause, which other checks find.
+func (a *answer) brokeOff() bool { return broke(a.closed) && !a.toFail() }
 
 // toFail says that a run was asked to fail.
 func (a *answer) toFail() bool {
