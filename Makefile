@@ -56,10 +56,17 @@ clients: build ## real clients against the reference and the mock (needs Node, a
 fuzz: ## a minute of fuzzing for each reader of foreign bytes
 	go test -run XXX -fuzz FuzzDecoder -fuzztime 60s ./internal/sse
 	go test -run XXX -fuzz FuzzParse -fuzztime 60s ./internal/transcript
+	go test -run XXX -fuzz FuzzCurl -fuzztime 60s ./internal/transcript
+	go test -run XXX -fuzz FuzzHAR -fuzztime 60s ./internal/transcript
+	go test -run XXX -fuzz FuzzAnswer -fuzztime 60s ./internal/wire
+	go test -run XXX -fuzz FuzzEvents -fuzztime 60s ./spec/dialect
 	go test -run XXX -fuzz FuzzMultipart -fuzztime 60s ./spec/dialect
 	go test -run XXX -fuzz FuzzRequest -fuzztime 60s ./reference
 	go test -run XXX -fuzz FuzzCheck -fuzztime 60s ./reference/speech
 	go test -run XXX -fuzz FuzzName -fuzztime 60s ./reference/files
 	go test -run XXX -fuzz FuzzLoad -fuzztime 60s ./mockserver/script
+	go test -run XXX -fuzz FuzzRead -fuzztime 60s ./mockserver/pace
+	go test -run XXX -fuzz FuzzExpect -fuzztime 60s ./mockserver/journal
+	go test -run XXX -fuzz FuzzConfig -fuzztime 60s ./cmd/streamassay
 
 .PHONY: help build test race check docs run real soak bench mutants steady vary clients fuzz

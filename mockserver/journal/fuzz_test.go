@@ -1,0 +1,34 @@
+package journal
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// A file of expectations is read, or refused in one line that begins with its name.
+func FuzzExpect(f *testing.F) {
+	for _, text := range []string{
+		"calls:\n  - {op: run, at-least: 1, at-most: 3, name: a}\n", "calls:\n- op: run\n  exactly: 2\n  ended: whole\n", "calls: [{op: cancel, status: 2xx, contains: hi, path: /x, thread: t}]\n",
+		"", "- a\n", "calls: {}\n", "calls: [{op: x}]\n---\ncalls: []\n", "a: &a [*a]\n", "calls:\n  - op: run\n    min: -1\n", "\t", "calls: [{min: 1e99}]",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		x, err := Load("fuzzed", bytes.NewReader(data))
+		if err != nil {
+			if text := err.Error(); !strings.HasPrefix(text, "fuzzed") || strings.Contains(text, "\n") || len(text) > 2000 {
+				t.Errorf("error: %q", text)
+			}
+			return
+		}
+		for _, e := range x.Calls {
+			if e.String() == "" {
+				t.Error("an expectation has no words")
+			}
+		}
+		if text := x.Conclude(New(Config{}), Filter{}).Text(); text == "" {
+			t.Error("a conclusion has no words")
+		}
+	})
+}
