@@ -47,7 +47,7 @@ func WriteHTML(w io.Writer, r *Report) error {
 		"flips":      Check.flips,
 		"raw":        func(s string) []string { return rawLines(s, MostRaw, 60) },
 		"visible":    visible,
-		"target":     func() string { return visible(clip(r.Target, 200)) },
+		"target":     func() string { return clip(visible(r.Target), 200) },
 	}).Parse(page)
 	if err != nil {
 		return err

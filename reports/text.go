@@ -94,7 +94,7 @@ func (r *Report) writeTitle(b *strings.Builder, s Style) {
 	if r.Seed != 0 {
 		facts = fmt.Sprintf("seed %d, salt %d, %s", r.Seed, r.Salt, facts)
 	}
-	fmt.Fprintf(b, "%s  %s\n", s.paint(bold, words(r.Tool+" "+r.Version+": "+clip(r.Target, 120))), s.paint(dim, "("+facts+")"))
+	fmt.Fprintf(b, "%s  %s\n", s.paint(bold, words(r.Tool+" "+r.Version)+": "+clip(words(r.Target), 120)), s.paint(dim, "("+facts+")"))
 	if r.Incomplete != "" {
 		fmt.Fprintf(b, "  %s\n", s.paint(yellow, "incomplete: "+clip(words(r.Incomplete), 200)))
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"github.com/streamassay/streamassay/internal/printable"
 )
 
 // columns is how wide a report for people is.
@@ -12,28 +14,7 @@ const columns = 100
 // visible spells out what a terminal or a browser might obey instead of showing:
 // control characters, directions, characters without width. It leaves letters of
 // all languages alone. What a target sends never reaches a screen but through here.
-func visible(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case unicode.IsGraphic(r):
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
-}
+func visible(s string) string { return printable.Text(s, "") }
 
 // words makes one line of a text, with single spaces.
 func words(s string) string { return visible(strings.Join(strings.Fields(s), " ")) }

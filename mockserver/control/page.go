@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/printable"
 	"github.com/streamassay/streamassay/mockserver"
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
@@ -144,6 +145,8 @@ func show(w http.ResponseWriter, name string, view any) error {
 	if err := templates().ExecuteTemplate(&b, name, view); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
-	send(w, http.StatusOK, "text/html; charset=utf-8", b.Bytes())
+	// What clients and servers sent stands in the whole of it; the page itself has nothing
+	// but printable characters.
+	send(w, http.StatusOK, "text/html; charset=utf-8", []byte(printable.Text(b.String(), "\n\t")))
 	return nil
 }

@@ -1,0 +1,31 @@
+package printable
+
+import (
+	"strings"
+	"testing"
+	"unicode"
+)
+
+func TestText(t *testing.T) {
+	for _, c := range []struct{ in, keep, want string }{
+		{"plain text", "", "plain text"},
+		{"\x1b[2J\u009b2J", "", `\x1b[2J\x9b2J`},
+		{"a\r\n\tb", "", `a\r\n\tb`},
+		{"a\r\n\tb", "\n\t", "a\\r\n\tb"},
+		{"\u202egnp.exe\u2066\u200b\u200d\ufeff\u00ad", "", `\u202egnp.exe\u2066\u200b\u200d\ufeff\xad`},
+		{"\u3164\u2800\u115f", "", `\u3164\u2800\u115f`},
+		{"\U000e0041\u2028", "", `\U000e0041\u2028`},
+		{"äöü 日本語 עברית العربية ไทย ελ\u0301", "", "äöü 日本語 עברית العربية ไทย ελ\u0301"},
+		{"Z" + strings.Repeat("\u0301", 8) + "a\u0301", "", "Z" + strings.Repeat("\u0301", 6) + `\u0301\u0301` + "a\u0301"},
+		{"\xff", "", "\ufffd"},
+	} {
+		if got := Text(c.in, c.keep); got != c.want {
+			t.Errorf("%q: %q, not %q", c.in, got, c.want)
+		}
+	}
+	for r := range rune(unicode.MaxRune) {
+		if (unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Cc, r)) && strings.ContainsRune(Text(string(r), ""), r) {
+			t.Errorf("%U is shown as it is", r)
+		}
+	}
+}
