@@ -39,7 +39,7 @@ var evil = map[string]string{
 func attacked(text string) *Report {
 	r := &Report{}
 	fill(reflect.ValueOf(r).Elem(), text)
-	r.Tool, r.Version = "streamassay", "1"
+	r.Tool, r.Version, r.Incomplete = "streamassay", "1", "interrupted"
 	for i := range r.Dialects {
 		d := &r.Dialects[i]
 		d.Dialect = "talk@2"
