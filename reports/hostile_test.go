@@ -29,6 +29,7 @@ var evil = map[string]string{
 	"marks":      "Z" + strings.Repeat("\u0300\u0489\u20dd", 200),
 	"long":       strings.Repeat("verylongword", 800),
 	"wide":       strings.Repeat("世界", 800),
+	"commands":   strings.Repeat("::error::fake ##[error]fake ", 40),
 	"lines":      strings.Repeat("\n\n", 300) + "::set-output name=x::y\n::error::fake\n## heading\n```\n~~~\n---\n| a | b |",
 	"sections":   "]]></failure></testcase><testcase name=\"fake\"/>\ufffe\uffff\x01 <![CDATA[",
 	"not UTF-8":  "\xff\xfe\xc0\x80\xed\xa0\x80",

@@ -3,6 +3,7 @@ package reports
 import (
 	"fmt"
 	"io"
+	"regexp"
 	"os"
 	"slices"
 	"strings"
@@ -74,9 +75,12 @@ func WriteText(w io.Writer, r *Report, s Style) error {
 	}
 	r.writeRounds(b, s)
 	fmt.Fprintf(b, "%s  %s\n", s.verdict(r.mood(), s.paint(bold, r.word())), visible(r.conclusion()))
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(w, commands.ReplaceAllString(b.String(), `$1\$2`))
 	return err
 }
+
+// commands are beginnings of lines that CI systems obey where they stand in a log.
+var commands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
 // mood is the verdict that the last line is coloured by.
 func (r *Report) mood() spec.Verdict {
