@@ -3,8 +3,8 @@ package reports
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
