@@ -220,10 +220,16 @@ def process(handler):
         said = sessions.setdefault(session, [])
         said += [words_of(m) for m in ask["input"] if m.get("role") in ("user", None)]
         said = list(said)
-    frames = ("data: %s\n\n" % json.dumps(event, ensure_ascii=False) for event in answer(ask, said, handler.broken))
+    frames = framed(answer(ask, said, handler.broken), session)
     handler.stream(frames)
     for _ in frames:  # a run that the client has left goes on
         pass
+
+
+def framed(events, session):
+    """The frames; when they are over, and before the client can know, the session is free."""
+    for event in events:
+        yield "data: %s\n\n" % json.dumps(event, ensure_ascii=False)
     with lock:
         busy.discard(session)
 

@@ -183,12 +183,19 @@ def send_message(handler):
         said = conversation.said + users
         if handler.variant != "kept-at-end":
             conversation.said = said
-    events = answer(ask, said, handler.broken)
-    heard = deliver(handler, ("data: %s\n\n" % json.dumps(spelled(event, handler.broken)) for event in events))
+    events = ended(answer(ask, said, handler.broken), conversation, users if handler.variant == "kept-at-end" else [])
+    deliver(handler, ("data: %s\n\n" % json.dumps(spelled(event, handler.broken)) for event in events))
+
+
+def ended(events, conversation, users):
+    """The events; when they are over, and before the client can know, the conversation is free and keeps what is new."""
+    failed = False
+    for event in events:
+        failed = failed or event["type"] == "error"
+        yield event
     with lock:
         conversation.busy = False
-        if handler.variant == "kept-at-end" and heard:
-            conversation.said += users
+        conversation.said += [] if failed else users
 
 
 def brings(ask):
@@ -210,13 +217,12 @@ def spelled(event, broken):
 
 
 def deliver(handler, frames):
-    """Sends the frames, and returns whether they were heard to their end."""
+    """Sends the frames."""
     if handler.broken == "cut":
         return handler.cut(frames)
-    heard = handler.stream(frames)
+    handler.stream(frames)
     for _ in frames:  # a run that the client has left goes on
         pass
-    return heard
 
 
 class AGKit(Handler):

@@ -77,10 +77,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(text)
 
     def stream(self, frames, whole=True):
-        """Answers with a stream: each frame is a chunk, sent when it is made.
-
-        Returns whether the client has heard it to its end.
-        """
+        """Answers with a stream: each frame is a chunk, sent when it is made."""
         self.send_response(200)
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Cache-Control", "no-cache")
@@ -94,10 +91,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(b"0\r\n\r\n")
             else:
                 self.close_connection = True
-            return whole
         except ConnectionError:  # the client has left
             self.close_connection = True
-            return False
 
     def cut(self, frames):
         """Answers with a stream whose length is declared, and breaks off before its end."""
