@@ -211,7 +211,6 @@ runs.auth.plain passed`},
 runs.auth.cancel-401 failed
 runs.auth.create-401 failed
 runs.auth.events-401 failed
-runs.auth.more-401 passed
 runs.auth.plain failed`},
 	} {
 		t.Run(name, func(t *testing.T) {

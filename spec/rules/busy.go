@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/streamassay/streamassay/spec"
+import (
+	"slices"
+
+	"github.com/streamassay/streamassay/spec"
+)
 
 // openRuns are the runs of each thread whose end nobody has heard, by the user that the
 // request named and the run. A server may hold a conversation locked meanwhile, also for a
@@ -13,7 +17,7 @@ func (o openRuns) in(thread string) bool { return len(o[thread]) > 0 }
 
 // note takes in one exchange.
 func (o openRuns) note(x dealing) {
-	thread, asks, streamed := x.ask.Thread, len(x.ask.Parts) > 0, x.media == spec.EventStream
+	thread, asks, streamed := x.ask.Thread, asksRun(x.ask), x.media == spec.EventStream
 	if thread == "" || !x.accepted() {
 		return
 	}
@@ -33,6 +37,13 @@ func (o openRuns) note(x dealing) {
 	case x.ended:
 		delete(o[thread], run)
 	}
+}
+
+// asksRun reports whether a request opens a run or goes on with one: an upload does not.
+func asksRun(ask spec.Event) bool {
+	return slices.ContainsFunc(ask.Parts, func(p spec.Event) bool {
+		return p.Kind == spec.AskUser || p.Kind == spec.AskTool || p.Kind == spec.AskResume
+	})
 }
 
 // frame notes what a frame of an answer says about its run.
