@@ -40,6 +40,7 @@ type Pass struct {
 	broken   map[string]int // likewise, judgements that the rule does not hold
 	findings []Finding
 	found    func(Finding)
+	accounts map[accountKey]*account // shared with the other passes of a Run
 }
 
 // A Finding is one broken judgement and its evidence.
@@ -92,6 +93,8 @@ func message(format string, args []any) string {
 		switch arg := arg.(type) {
 		case string:
 			args[i] = shortened(arg, maxQuoted)
+		case []byte:
+			args[i] = shortened(string(arg[:min(len(arg), maxQuoted+utf8.UTFMax)]), maxQuoted)
 		case []string:
 			list := make([]string, 0, min(len(arg), maxListed)+1)
 			for k, s := range arg {
@@ -125,8 +128,9 @@ func shortened(s string, most int) string {
 func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Hearing {
 	passes := make([]Pass, len(duties.List))
 	watch := make([]func(Event), len(duties.List))
+	accounts := map[accountKey]*account{}
 	for i, d := range duties.List {
-		passes[i] = Pass{duty: d, judged: map[string]int{}, broken: map[string]int{}}
+		passes[i] = Pass{duty: d, judged: map[string]int{}, broken: map[string]int{}, accounts: accounts}
 		if found != nil {
 			passes[i].found = func(f Finding) { found(d, f) }
 		}

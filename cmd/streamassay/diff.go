@@ -61,6 +61,7 @@ Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			endAtOnce(cmd.Context())
+			boundHeap(sh.env)
 			return d.run(cmd.Context(), sh, args[0], args[1])
 		},
 	}

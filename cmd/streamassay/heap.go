@@ -35,3 +35,14 @@ func tune() {
 	mark := new([16]byte)
 	runtime.SetFinalizer(mark, func(*[16]byte) { tune() })
 }
+
+// maxHeap is where the collector begins to work harder, in bytes: what a hostile target
+// makes a run hold for a moment is no reason to hold on to twice as much.
+const maxHeap = 320 << 20
+
+// boundHeap bounds the memory of a run. The variable GOMEMLIMIT has the last word.
+func boundHeap(env func(string) string) {
+	if env("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(maxHeap)
+	}
+}

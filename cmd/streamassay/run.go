@@ -68,6 +68,7 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 				return err
 			}
 			endAtOnce(cmd.Context())
+			boundHeap(sh.env)
 			return runAll(cmd.Context(), sh, jobs)
 		},
 	}

@@ -218,6 +218,11 @@ func (t *teller) reply() spec.Event {
 	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
+	if len(r.Body) > t.limit {
+		e.Err = fmt.Errorf("the body is of more than %d bytes", t.limit)
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
+		return e
+	}
 	doc, documented := t.op.reply(r.Status)
 	if !documented || !isJSON(e.Media) || !isJSON(doc.media) {
 		e.Kind = spec.Other

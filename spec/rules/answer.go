@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +25,9 @@ type answer struct {
 	refused   bool          // a refusal came in place of a run
 	at        placer
 	said      []*speech // messages, in the order in which they began
+	messages  map[string]*speech
 	calls     []*toolUse
+	index     useIndex
 	interrupt []spec.Event
 	failure   spec.Event // the event that says the run failed
 	closed    spec.Event
@@ -44,11 +45,14 @@ type speech struct {
 
 // A toolUse is one call of a tool and what came of it.
 type toolUse struct {
-	id, name, args string
-	result         string
-	answered       bool
-	at, told       spec.Event // the call, the result
+	id, name string
+	pieces   strings.Builder // of the arguments
+	result   string
+	answered bool
+	at, told spec.Event // the call, the result
 }
+
+func (u *toolUse) args() string { return u.pieces.String() }
 
 // text is everything the assistant said, reasoning aside.
 func (a *answer) text() string {
@@ -71,13 +75,14 @@ func (a *answer) texts() (all []string) {
 	return all
 }
 
-func (a *answer) reasoning() (text string) {
+func (a *answer) reasoning() string {
+	var b strings.Builder
 	for _, s := range a.said {
 		if s.reasoning {
-			text += s.text.String()
+			b.WriteString(s.text.String())
 		}
 	}
-	return text
+	return b.String()
 }
 
 // named says that the dialect tells messages apart.
@@ -113,13 +118,7 @@ func (a *answer) hear(e spec.Event) {
 }
 
 // known is the message of an id, if anything was heard of it.
-func (a *answer) known(id string) *speech {
-	i := slices.IndexFunc(a.said, func(s *speech) bool { return s.id == id })
-	if i < 0 {
-		return nil
-	}
-	return a.said[i]
-}
+func (a *answer) known(id string) *speech { return a.messages[id] }
 
 // speech is the message that e belongs to.
 func (a *answer) speech(e spec.Event) *speech {
@@ -127,7 +126,10 @@ func (a *answer) speech(e spec.Event) *speech {
 		return s
 	}
 	s := &speech{id: e.Message, reasoning: e.Kind.Thing() == "reasoning", deltas: map[string]bool{}}
-	a.said = append(a.said, s)
+	if a.messages == nil {
+		a.messages = map[string]*speech{}
+	}
+	a.said, a.messages[e.Message] = append(a.said, s), s
 	return s
 }
 
@@ -183,34 +185,13 @@ func (a *answer) tool(e spec.Event) {
 	case spec.ToolStart:
 		use.name = e.Name
 	case spec.ToolDelta:
-		use.args += e.Text
+		use.pieces.WriteString(e.Text)
 	case spec.ToolCall:
-		use.name, use.args = e.Name, e.Text
+		use.name = e.Name
+		use.pieces.Reset()
+		use.pieces.WriteString(e.Text)
 	case spec.ToolResult:
 		use.result, use.answered, use.told = e.Text, true, e
+		a.index.answered(use)
 	}
-}
-
-// use is the call that e belongs to: by its id, or, where ids are not told, by where
-// it stands, or by order.
-func (a *answer) use(e spec.Event) *toolUse {
-	same := func(b spec.Event) bool { return e.Message != "" && b.Message == e.Message && b.Index == e.Index }
-	nameless := func(u *toolUse) bool { return u.id == "" || e.Call == "" }
-	fits := []func(u *toolUse) bool{func(u *toolUse) bool { return u.id != "" && u.id == e.Call }}
-	switch e.Kind {
-	case spec.ToolCall:
-		fits = append(fits, func(u *toolUse) bool { return nameless(u) && same(u.at) })
-	case spec.ToolResult:
-		fits = append(fits,
-			func(u *toolUse) bool { return nameless(u) && u.answered && same(u.told) },
-			func(u *toolUse) bool { return nameless(u) && !u.answered })
-	}
-	for _, fit := range fits {
-		if i := slices.IndexFunc(a.calls, fit); i >= 0 {
-			return a.calls[i]
-		}
-	}
-	u := &toolUse{id: e.Call, at: e}
-	a.calls = append(a.calls, u)
-	return u
 }

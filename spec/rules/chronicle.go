@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -56,18 +57,24 @@ func attentive(judge func(p *spec.Pass, c *chronicle)) watch {
 }
 
 func chronicles(p *spec.Pass, judge func(p *spec.Pass, c *chronicle), attentive bool) func(spec.Event) {
-	c := &chronicle{attentive: attentive, tellings: map[string]*tale{}, touched: map[string]bool{}}
-	return func(e spec.Event) {
-		if e.Kind != "" {
-			c.hear(e)
-			return
-		}
-		for _, r := range c.runs {
-			if told := c.tellings[run(r.ask)]; told != nil {
-				r.tale = *told
+	c, hear := spec.Account(p, fmt.Sprintf("chronicle, attentive: %v", attentive), func() (*chronicle, func(spec.Event)) {
+		c := &chronicle{attentive: attentive, tellings: map[string]*tale{}, touched: map[string]bool{}}
+		return c, func(e spec.Event) {
+			if e.Kind != "" {
+				c.hear(e)
+				return
+			}
+			for _, r := range c.runs {
+				if told := c.tellings[run(r.ask)]; told != nil {
+					r.tale = *told
+				}
 			}
 		}
-		judge(p, c)
+	})
+	return func(e spec.Event) {
+		if hear(e); e.Kind == "" {
+			judge(p, c)
+		}
 	}
 }
 

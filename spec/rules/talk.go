@@ -15,9 +15,12 @@ import (
 // was turned down while the conversation may have been busy.
 func answers(judge func(p *spec.Pass, a *answer)) watch {
 	return func(p *spec.Pass) func(spec.Event) {
-		t := newTalks()
+		t, hear := spec.Account(p, "answers", func() (*talks, func(spec.Event)) {
+			t := newTalks()
+			return t, t.hear
+		})
 		return func(e spec.Event) {
-			if t.hear(e); e.Kind != "" {
+			if hear(e); e.Kind != "" {
 				return
 			}
 			for _, a := range t.given {
