@@ -20,6 +20,7 @@ type telling struct {
 	close spec.Event
 	ended bool // it told the end of the run
 	index map[string]int
+	own   map[string]bool // the cursors of its run
 }
 
 // heard is what a rule about several streams keeps of an event: enough to compare
@@ -54,39 +55,53 @@ func (t *telling) place(cursor string) int {
 // with the fullest one that is known.
 func resumes(judge func(p *spec.Pass, full, t *telling)) watch {
 	return func(p *spec.Pass) func(spec.Event) {
-		runs := map[string][]*telling{}
-		var order []string
-		var now *telling
-		seed := maphash.MakeSeed()
+		all, hear := spec.Account(p, "resumes", func() (*resumptions, func(spec.Event)) {
+			all := &resumptions{runs: map[string][]*telling{}, seed: maphash.MakeSeed()}
+			return all, all.hear
+		})
 		return func(e spec.Event) {
-			switch {
-			case e.Kind == spec.Asked:
-				now = nil
-				if e.Streams() && e.Whole() && e.Run != "" {
-					now = &telling{ask: e}
-				}
-			case e.Kind == spec.Answered && now != nil && e.Streams() && e.HTTP == 200:
-				key := run(now.ask)
-				if runs[key] == nil {
-					order = append(order, key)
-				}
-				runs[key] = append(runs[key], now)
-			case now != nil && e.Frame() && e.Cursor != "":
-				now.heard = append(now.heard, heard{e.Cursor, maphash.Bytes(seed, e.Raw), e.Exchange, e.Nth, e.Line, e.Offset, e.Raw, e.Kind})
-				now.ended = now.ended || terminal(e)
-			case now != nil && e.Kind == spec.Closed:
-				now.end, now.close = e.Err, e
-			case e.Kind == "":
-				for _, key := range order {
-					full := fullest(runs[key])
-					for _, t := range runs[key] {
-						if full != nil && t != full {
-							judge(p, full, t)
-						}
+			if hear(e); e.Kind != "" {
+				return
+			}
+			for _, key := range all.order {
+				full := fullest(all.runs[key])
+				for _, t := range all.runs[key] {
+					if full != nil && t != full {
+						judge(p, full, t)
 					}
 				}
 			}
 		}
+	}
+}
+
+// resumptions are the tellings of the runs of a conversation.
+type resumptions struct {
+	runs  map[string][]*telling
+	order []string // of the runs
+	now   *telling
+	seed  maphash.Seed
+}
+
+func (all *resumptions) hear(e spec.Event) {
+	now := all.now
+	switch {
+	case e.Kind == spec.Asked:
+		all.now = nil
+		if e.Streams() && e.Whole() && e.Run != "" {
+			all.now = &telling{ask: e}
+		}
+	case e.Kind == spec.Answered && now != nil && e.Streams() && e.HTTP == 200:
+		key := run(now.ask)
+		if all.runs[key] == nil {
+			all.order = append(all.order, key)
+		}
+		all.runs[key] = append(all.runs[key], now)
+	case now != nil && e.Frame() && e.Cursor != "":
+		now.heard = append(now.heard, heard{e.Cursor, maphash.Bytes(all.seed, e.Raw), e.Exchange, e.Nth, e.Line, e.Offset, e.Raw, e.Kind})
+		now.ended = now.ended || terminal(e)
+	case now != nil && e.Kind == spec.Closed:
+		now.end, now.close = e.Err, e
 	}
 }
 
@@ -218,7 +233,7 @@ the server does not keep so much (404, 410) is not judged, nor is a run that was
 for before the cursor was told.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		t := thread{map[string]spec.Event{}, map[string]bool{}, map[string]int{}, map[string][]*telling{}}
+		t := thread{map[string]*spec.Event{}, map[string]map[string]bool{}, map[string]int{}, map[string][]*telling{}}
 		var earlier []*telling // that were asked for at a cursor of another run
 		var now *telling
 		return func(e spec.Event) {
@@ -256,9 +271,9 @@ for before the cursor was told.`,
 
 // A thread is what was seen of the cursors of conversations.
 type thread struct {
-	placed map[string]spec.Event // cursor → the request whose answer told it first
-	own    map[string]bool       // run and cursor, where the run was seen to have it
-	first  map[string]int        // run → the exchange that asked for it
+	placed map[string]*spec.Event     // cursor → the request whose answer told it first
+	own    map[string]map[string]bool // run → the cursors that it was seen to have
+	first  map[string]int             // run → the exchange that asked for it
 	runs   map[string][]*telling
 }
 
@@ -276,13 +291,19 @@ func (t *thread) asked(e spec.Event) *telling {
 // that it asks for, and which is none of this run.
 func (t *thread) before(ask spec.Event) bool {
 	from, told := t.placed[ask.Cursor]
-	return told && from.Thread == ask.Thread && from.Run != ask.Run && from.Exchange < t.first[run(ask)] && !t.own[run(ask)+"\x00"+ask.Cursor]
+	return told && from.Thread == ask.Thread && from.Run != ask.Run && from.Exchange < t.first[run(ask)] && !t.own[run(ask)][ask.Cursor]
 }
 
 func (t *thread) told(now *telling, e spec.Event) {
-	t.own[run(now.ask)+"\x00"+e.Cursor] = true
+	if now.own == nil {
+		if now.own = t.own[run(now.ask)]; now.own == nil {
+			now.own = map[string]bool{}
+			t.own[run(now.ask)] = now.own
+		}
+	}
+	now.own[e.Cursor] = true
 	if _, ok := t.placed[e.Cursor]; !ok {
-		t.placed[e.Cursor] = now.ask
+		t.placed[e.Cursor] = &now.ask
 	}
 	now.heard, now.ended = append(now.heard, heard{cursor: e.Cursor}), now.ended || terminal(e)
 }

@@ -26,16 +26,19 @@ is the refusal of a cursor that the server was not seen to hand out for this run
 how somebody is answered who has heard the end and asks for what comes after it.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ask spec.Event
+		asked := ""                  // for which run
 		known := map[string]string{} // cursor → run
 		last := map[string]bool{}    // cursors of the ends of runs
 		var heads heads
 		return func(e spec.Event) {
-			if e.Frame() {
-				known[e.Cursor], last[e.Cursor] = run(ask), last[e.Cursor] || terminal(e)
+			if e.Frame() && e.Cursor != "" {
+				if known[e.Cursor] = asked; terminal(e) {
+					last[e.Cursor] = true
+				}
 			}
 			switch {
 			case e.Kind == spec.Asked:
-				ask = e
+				ask, asked = e, run(e)
 			case e.Kind == "":
 				heads.judge(p)
 			case e.Kind != spec.Answered || !ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
