@@ -114,7 +114,7 @@ func TestProblems(t *testing.T) {
 		{"runs@2026-04", ask("GET", "/runs/x/events", ""), 422, "application/problem+json", `"code":"AGENT_INVALID_RUN_ID"`},
 		{"runs@2026-04", ask("GET", "/runs/x/events?runId=r&idle_limit=0", ""), 422, "application/problem+json", `"code":"AGENT_INVALID_IDLE_LIMIT"`},
 		{"runs@2026-04", ask("GET", "/history?threadId=x", ""), 404, "application/problem+json", `"status":404`},
-		{"agentscope@1.1", ask("POST", "/process", `{"input":5}`), 422, "application/json", `{"detail":"body /input: got number, want array"}`},
+		{"agentscope@1.1", ask("POST", "/process", `{"input":5}`), 422, "application/json", `{"detail":"\"input\" is 5: expected an array"}`},
 		{"agentscope@1.1", ask("POST", "/elsewhere", `{}`), 404, "application/json", `{"detail":"`},
 		{"agkit@0.0.10", ask("POST", "/send-message", `null`), 422, "application/json", `{"detail":"`},
 		{"agkit@0.0.10", ask("PUT", "/healthz", ``), 405, "application/json", `{"detail":"`},
