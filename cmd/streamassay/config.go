@@ -100,7 +100,7 @@ func readConfigFile(file string) ([]byte, error) {
 	case len(data) > maxConfig:
 		return nil, fmt.Errorf("it has more than %d bytes", maxConfig)
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, errors.New("it is empty: it needs a list targets: of items with url: and dialects:")
+		return nil, errors.New("it is empty: it needs a list `targets:` of items with `url:` and `dialects:`")
 	}
 	return data, nil
 }
@@ -132,18 +132,18 @@ func configItems(data []byte) ([]configItem, error) {
 		}
 		var ok bool
 		if list, ok = field.Value.([]any); !ok && field.Value != nil {
-			return nil, fmt.Errorf(":%d: targets: it is a list of items with url: and dialects:", linesOf(file, "$")["targets"])
+			return nil, fmt.Errorf(":%d: targets: it is a list of items with `url:` and `dialects:`", linesOf(file, "$")["targets"])
 		}
 	}
 	if len(list) == 0 {
-		return nil, errors.New(": no targets: it needs a list targets: of items with url: and dialects:")
+		return nil, errors.New(": no targets: it needs a list `targets:` of items with `url:` and `dialects:`")
 	}
 	var items []configItem
 	for i, one := range list {
 		item := configItem{keys: linesOf(file, fmt.Sprintf("$.targets[%d]", i)), line: lineAt(file, fmt.Sprintf("$.targets[%d]", i))}
 		var ok bool
 		if item.fields, ok = one.(yaml.MapSlice); !ok {
-			return nil, fmt.Errorf(":%d: target %d: it is a mapping with url: and dialects:", item.line, i+1)
+			return nil, fmt.Errorf(":%d: target %d: it is a mapping with `url:` and `dialects:`", item.line, i+1)
 		}
 		items = append(items, item)
 	}

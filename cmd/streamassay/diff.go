@@ -126,8 +126,7 @@ func (d differing) run(ctx context.Context, sh shell, a, b string) error {
 	default:
 		left, right, err = d.askBoth(ctx, sh, report)
 	}
-	signal, broken := signaled(ctx)
-	if err != nil && !broken {
+	if _, broken := signaled(ctx); err != nil && !broken {
 		return err
 	}
 	soon, stop := soonAfter(ctx)
@@ -140,7 +139,7 @@ func (d differing) run(ctx context.Context, sh shell, a, b string) error {
 		report.Dialects = []diff.Dialect{}
 	}
 	report.Conclude()
-	if signal, broken = signaled(ctx); broken {
+	if signal, broken := signaled(ctx); broken {
 		report.Incomplete, report.Exit = signal.Error(), signal.code()
 	}
 	d.hide(report)

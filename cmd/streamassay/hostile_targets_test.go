@@ -20,13 +20,12 @@ import (
 // is set.
 type hostile struct {
 	name   string
-	stream func(s *speaker)                             // what it streams
-	answer func(w http.ResponseWriter, r *http.Request) // what it answers to everything
-	conn   func(ctx context.Context, conn net.Conn)     // what it does with a connection
-	coded  func(k tongue) []byte                        // a stream that is compressed
-	exit   int                                          // of the run
-	says   string                                       // what the report has to say; "" is whatever
-	short  bool                                         // it is among those that CI tries
+	stream func(s *speaker)                         // what it streams
+	conn   func(ctx context.Context, conn net.Conn) // what it does with a connection
+	coded  func(k tongue) []byte                    // a stream that is compressed
+	exit   int                                      // of the run
+	says   string                                   // what the report has to say; "" is whatever
+	short  bool                                     // it is among those that CI tries
 }
 
 // whole says a whole run.

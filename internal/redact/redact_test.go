@@ -178,7 +178,7 @@ func TestForms(t *testing.T) {
 			for round := range rounds {
 				secret := randomOf(rnd, alphabets[round%len(alphabets)], 8+rnd.IntN(60))
 				before, after := randomOf(rnd, "Qz ", rnd.IntN(9)), randomOf(rnd, "Qz ", rnd.IntN(9))
-				checkForm(t, f, strings.TrimRight(secret, `\\`)+"x", before, after)
+				checkForm(t, f, strings.TrimRight(secret, `\`)+"x", before, after)
 			}
 		})
 	}
