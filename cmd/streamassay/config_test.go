@@ -14,7 +14,7 @@ import (
 func TestBadConfig(t *testing.T) {
 	const good = "targets:\n  - url: http://127.0.0.1:1\n    dialects: [agkit]\n"
 	for _, c := range []struct{ text, says string }{
-		{"", "c.yaml: it is empty: it needs a list targets:"},
+		{"", "c.yaml: it is empty: it needs a list `targets:`"},
 		{" \n\n", "c.yaml: it is empty"},
 		{"# nothing\n", "c.yaml: no targets"},
 		{"targets:\n", "c.yaml: no targets"},
