@@ -194,13 +194,13 @@ func (s *speech) hear(e Event) {
 		s.http, s.notHTTP = s.http || e.HTTP > 0, s.notHTTP || errors.Is(e.Err, ErrNotHTTP)
 	case e.Kind == Closed:
 		s.whole = s.whole || s.streams && s.said && !s.wrong &&
-			(s.opened || !s.opens) && (s.ended || !s.ends) && (e.Err == nil || errors.Is(e.Err, ErrLeft))
+			(s.opened || !s.opens) && (s.ended || !s.ends && e.Err == nil) && (e.Err == nil || errors.Is(e.Err, ErrLeft))
 	case e.Kind == Comment || e.Kind == Rest || e.Kind == Other:
 	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Unknown || e.Kind == RunRefused:
 		s.wrong = true
 	case e.Kind == RunStart:
 		s.opened = true
-	case e.Kind == RunEnd || e.Kind == RunError:
+	case e.Kind == RunEnd || e.Kind == RunError || e.Kind == Done && !s.ends:
 		s.ended = true
 	case len(e.Broken) == 0 && e.Kind != Done && e.Kind != RunProgress && e.Kind.Thing() != "step":
 		s.said = true

@@ -121,10 +121,7 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 		parts[i] = t.play(ctx, list[i], t.ids()+uint64(i)+1)
 		played(list[i].Name)
 	}
-	for i, s := range list {
-		if s.Alone {
-			continue
-		}
+	for _, i := range together(list) {
 		limit <- struct{}{} // in order: if not all are played, it is the first that are
 		wait.Go(func() {
 			defer func() { <-limit }()
@@ -146,6 +143,20 @@ func Hear(ctx context.Context, t Target, progress Progress) ([]Part, error) {
 		t.confirm(ctx, parts[:len(list)])
 	}
 	return parts, nil
+}
+
+// together are the scenarios that are played at the same time, by their places in the
+// list. Those that open no run come first: an operation that never answers is waited for
+// while the others are.
+func together(list []Scenario) (order []int) {
+	for _, opens := range []bool{false, true} {
+		for i, s := range list {
+			if !s.Alone && slices.Contains(s.Says, "prompt") == opens {
+				order = append(order, i)
+			}
+		}
+	}
+	return order
 }
 
 // Check finds what is wrong with a target before anything is sent.

@@ -146,7 +146,13 @@ func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limi
 		return false
 	}
 	patience := patience{size: t.target.maxEvent(), then: limit.Until}
-	limit.Until = patience.lost
+	var unwanted error // why a stream is left at its head
+	limit.Until = func(heard spec.Response) bool {
+		if heard.Header.MediaType() == spec.EventStream && limit.Frames == 0 {
+			unwanted = t.target.budget.kinds[true].gaveUp()
+		}
+		return unwanted != nil || patience.lost(heard)
+	}
 	asked := r
 	asked.Target = target
 	ctx, stop := cost.within(t.ctx)
@@ -166,8 +172,11 @@ func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limi
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err != nil {
+	switch {
+	case err != nil:
 		t.left = cause
+	case unwanted != nil:
+		t.left = unwanted
 	}
 	t.trace.Exchanges[i] = x
 	t.stalled = t.stalled || patience.ended || wentOver(x.Response.End) || wire.IsFull(x.Response.End)
