@@ -47,12 +47,12 @@ type tollReport struct {
 // few of them with short limits, each in one dialect; HOSTILE=docs tries all with the defaults, and writes
 // docs/hostile.md (make hostile). HOSTILE=NAME tries those whose names begin so.
 func TestHostile(t *testing.T) {
-	only, dir := os.Getenv("HOSTILE"), t.TempDir()
+	only := os.Getenv("HOSTILE")
 	args := []string{"--timeout", "4s", "--idle-timeout", "2s"}
 	if only != "" {
 		args = nil
 	}
-	var tolls []toll
+	var tolls []*toll
 	turn := 0 // in the short form each target speaks one dialect, the next one another
 	for _, h := range slices.Concat(hostileStreams, hostileConns) {
 		if only == "" && !h.short || only != "" && only != "docs" && !strings.HasPrefix(h.name, only) {
@@ -63,24 +63,30 @@ func TestHostile(t *testing.T) {
 			if only == "" && i != turn%len(tongues) {
 				continue
 			}
+			got := &toll{target: h.name, family: k.dialect}
+			tolls = append(tolls, got)
 			t.Run(h.name+" as "+k.dialect, func(t *testing.T) {
-				got := h.measure(t, dir, k, args)
-				h.check(t, got)
-				tolls = append(tolls, got)
+				if only != "" { // most of the time they wait
+					t.Parallel()
+				}
+				h.measure(t, k, args, got)
+				h.check(t, *got)
 			})
 		}
 	}
-	if only == "docs" && !t.Failed() {
-		if err := os.WriteFile("../../docs/hostile.md", hostileDocument(tolls), 0o644); err != nil {
-			t.Fatal(err)
+	t.Cleanup(func() { // when the last of them is over
+		if only != "docs" {
+			return
 		}
-	}
+		if err := os.WriteFile("../../docs/hostile.md", hostileDocument(tolls), 0o644); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // measure runs the program once.
-func (h hostile) measure(t *testing.T, dir string, k tongue, args []string) toll {
-	file := filepath.Join(dir, "report.json")
-	_ = os.Remove(file)
+func (h hostile) measure(t *testing.T, k tongue, args []string, got *toll) {
+	file := filepath.Join(t.TempDir(), "report.json")
 	cmd := exec.Command(os.Args[0], append([]string{"run", h.start(t, k), "--dialect", k.dialect, "--report", "json=" + file}, args...)...)
 	cmd.Env = append(os.Environ(), "STREAMASSAY_TEST_MAIN=1")
 	var out bytes.Buffer
@@ -92,7 +98,7 @@ func (h hostile) measure(t *testing.T, dir string, k tongue, args []string) toll
 	deadline := time.AfterFunc(3*maxHostileTime, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait()
 	deadline.Stop()
-	got := toll{target: h.name, family: k.dialect, took: time.Since(began), exit: cmd.ProcessState.ExitCode()}
+	got.took, got.exit = time.Since(began), cmd.ProcessState.ExitCode()
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && runtime.GOOS == "linux" {
 		got.memory = usage.Maxrss >> 10
 	}
@@ -106,7 +112,6 @@ func (h hostile) measure(t *testing.T, dir string, k tongue, args []string) toll
 	got.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	got.says = firstFinding(got.report)
 	t.Logf("%.1f s (%.1f s of processors), %d MiB, exit %d: %s", got.took.Seconds(), got.cpu.Seconds(), got.memory, got.exit, got.says)
-	return got
 }
 
 // check holds what was measured to the bounds.
@@ -157,7 +162,7 @@ func firstFinding(r tollReport) (message string) {
 }
 
 // hostileDocument is docs/hostile.md.
-func hostileDocument(tolls []toll) []byte {
+func hostileDocument(tolls []*toll) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# What hostile targets cost
 
