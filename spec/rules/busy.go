@@ -12,8 +12,12 @@ import (
 // hold one lock for a thread, others one for each of its users.
 type openRuns map[string]map[[2]string]bool
 
-// in reports whether a run of a thread may be going on, or waits for the client.
-func (o openRuns) in(thread string) bool { return len(o[thread]) > 0 }
+// keepsFrom reports whether a run of the same thread may be going on, or waits for the
+// client, so that a server may refuse the request. It has no such reason to refuse to tell
+// of that run, or of what was said.
+func (o openRuns) keepsFrom(ask spec.Event) bool {
+	return len(o[ask.Thread]) > 0 && (asksRun(ask) || !ask.Whole())
+}
 
 // note takes in one exchange.
 func (o openRuns) note(x dealing) {
@@ -48,7 +52,7 @@ func asksRun(ask spec.Event) bool {
 
 // frame notes what a frame of an answer says about its run.
 func (x *dealing) frame(e spec.Event) {
-	x.ended, x.failed = x.ended || terminal(e), x.failed || e.Kind == spec.RunError
+	x.ended, x.done, x.failed = x.ended || terminal(e), x.done || e.Kind == spec.Done, x.failed || e.Kind == spec.RunError
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
 		_, offered := x.ask.Last(spec.AskToolSpec)

@@ -24,6 +24,7 @@ type dealing struct {
 	reply  spec.Event // what the body means, if it is no stream
 	inBand bool       // by a frame that refuses
 	ended  bool       // a frame ended the run
+	done   bool       // a frame ended the stream
 	failed bool       // and said that it had failed
 	busy   bool       // a run of its conversation may have been going on
 	asks   bool       // a frame asks the client for something: a resume, or a tool's result
@@ -37,9 +38,10 @@ func (x dealing) accepted() bool { return x.status/100 == 2 && !x.inBand }
 // of it as the client waited for.
 func (x dealing) answered() bool { return x.accepted() && !x.brokenOff() }
 
-// brokenOff reports whether an answer began and was not transferred to its end.
+// brokenOff reports whether an answer began and was not transferred to its end, nor to the
+// frame that ends its run or its stream.
 func (x dealing) brokenOff() bool {
-	return x.status != 0 && (broke(x.closed) || errors.Is(x.closed.Err, spec.ErrNotHTTP))
+	return x.status != 0 && !x.ended && !x.done && (broke(x.closed) || errors.Is(x.closed.Err, spec.ErrNotHTTP))
 }
 
 // String tells how the request was answered.
@@ -187,7 +189,7 @@ accepted for the same thread.`,
 		known, open := newShelf(), openRuns{}
 		deal := func(x dealing) {
 			known.note(x.ask, x.reply)
-			x.busy = open.in(x.ask.Thread)
+			x.busy = open.keepsFrom(x.ask)
 			open.note(x)
 			if x.ask.Whole() && (x.ask.Op == "" || known.doubtful(x.ask) || x.busy && !x.accepted()) {
 				return
@@ -341,7 +343,7 @@ out, and whether there is a file that nobody was seen to upload, only the server
 		var refused []dealing
 		deal := func(x dealing) {
 			known.note(x.ask, x.reply)
-			x.busy = open.in(x.ask.Thread)
+			x.busy = open.keepsFrom(x.ask)
 			open.note(x)
 			switch {
 			case len(x.ask.Broken) > 0 && len(x.ask.Broken[0].Demands) > 0:
