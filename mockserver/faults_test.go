@@ -41,7 +41,7 @@ func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []str
 		t.Fatal(err)
 	}
 	parts, err := suites.Hear(context.WithoutCancel(t.Context()), suites.Target{
-		Dialect: d, Base: base, Claims: []string{"all"}, Lacks: []string{"second-user"}, Only: only, Timeout: 3 * time.Second,
+		Dialect: d, Base: base, Claims: []string{"all"}, Lacks: []string{"second-user"}, Only: only, Timeout: 20 * time.Second, Limits: suites.Limits{Idle: 3 * time.Second},
 		Header: bearer("token-of-ann"),
 	}, nil)
 	if err != nil {
