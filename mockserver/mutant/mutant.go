@@ -10,8 +10,8 @@ import (
 	"maps"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/streamassay/streamassay/mockserver/fault"
 	"github.com/streamassay/streamassay/reference"
@@ -28,8 +28,11 @@ type Mutant struct {
 	// Breaks are the ids of the requirements that it breaks, or globs of them: "*.health".
 	// It is played in every dialect whose catalogue has one of them with checks.
 	Breaks []string
-	// Kills: check → regular expression of a finding's message. A kill is a red
-	// requirement of Breaks, by a check named here that serves it, with such a message.
+	// Kills says which checks have to fail, and where: check → patterns of places, separated by
+	// spaces, as [path.Match] takes them. The place of a finding is the kind of event that is its
+	// evidence, "run.end", and where that violates its schema the JSON pointer of the member,
+	// "/delta". The mutant is killed by a finding of a check named here, at such a place, that
+	// is about a requirement of Breaks.
 	Kills map[string]string
 	// Also are the checks that rightly turn red besides, or globs of them; a comment says why.
 	Also []string
@@ -85,9 +88,9 @@ func (m *Mutant) Check() (wrong []error) {
 	if _, err := m.faults(); err != nil {
 		wrong = append(wrong, err)
 	}
-	for id, reason := range m.Kills {
-		if _, err := regexp.Compile(reason); err != nil || reason == "" {
-			wrong = append(wrong, fmt.Errorf("%s is to kill it with %q, which is no regular expression: %w", id, reason, err))
+	for id, places := range m.Kills {
+		if err := checkPlaces(places); err != nil {
+			wrong = append(wrong, fmt.Errorf("check %s: %w", id, err))
 		}
 	}
 	for _, id := range append(slices.Sorted(maps.Keys(m.Kills)), m.Also...) {
@@ -96,4 +99,25 @@ func (m *Mutant) Check() (wrong []error) {
 		}
 	}
 	return wrong
+}
+
+// checkPlaces returns an error if a list of patterns of places is empty or malformed.
+func checkPlaces(places string) error {
+	list := strings.Fields(places)
+	if len(list) == 0 {
+		return errors.New("no place of the finding is given: the kinds of event that may be its evidence, or *")
+	}
+	for _, p := range list {
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Errorf("place %q: %w", p, err)
+		}
+	}
+	return nil
+}
+
+// at reports whether the evidence of a finding is at one of some places; see [Mutant.Kills].
+func at(f spec.Finding, places string) bool {
+	list := strings.Fields(places)
+	return matches(list, string(f.Event.Kind)) ||
+		slices.ContainsFunc(f.Event.Broken, func(b spec.Broken) bool { return b.Pointer != "" && matches(list, b.Pointer) })
 }

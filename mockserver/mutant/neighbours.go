@@ -15,7 +15,7 @@ var neighbourMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
 		Breaks: []string{"runs.stream.other-terminal"},
-		Kills:  map[string]string{"run.outlives-others": `^the stream ended without the end of its run ".+", after run ".+" of its conversation had ended$`},
+		Kills:  map[string]string{"run.outlives-others": "http.close"},
 		// So the stream has no end, and what was told of its run is not all of it.
 		Also:  []string{"run.ends", "script.idle", "cancel.spares-others"},
 		Twist: entangled(func(n *neighbourhood, thread, run string, canceled bool) { n.hangUp(thread, run) }),
@@ -24,7 +24,7 @@ var neighbourMutants = []*Mutant{
 		Breaks: []string{"runs.stream.other-terminal", "runs.cancel.only-named"},
 		Kills: map[string]string{
 			"run.outlives-others":  `^the stream ended without the end of its run ".+", after run ".+" of its conversation had ended$`,
-			"cancel.spares-others": `^run ".+" was to take .+ and was over after .+: run ".+" of its conversation had been canceled$`,
+			"cancel.spares-others": "http.close",
 		},
 		Also: []string{"run.ends", "script.idle"}, // as above
 		Twist: entangled(func(n *neighbourhood, thread, run string, canceled bool) {
@@ -35,19 +35,19 @@ var neighbourMutants = []*Mutant{
 	}, {
 		Name: "cancels-them-all", Doc: "a cancel ends all runs of the conversation",
 		Breaks: []string{"runs.cancel.only-named"},
-		Kills:  map[string]string{"cancel.spares-others": `^run ".+" was to take .+ and was over after .+: run ".+" of its conversation had been canceled$`},
+		Kills:  map[string]string{"cancel.spares-others": "http.close"},
 		Also:   []string{"script.idle"}, // it was not told to its end
 		Twist:  canceling(func(runs []string, named string) []string { return runs }),
 	}, {
 		Name: "cancels-the-first", Doc: "a cancel ends the first run of the conversation, whichever it names",
 		Breaks: []string{"runs.cancel.only-named"},
-		Kills:  map[string]string{"cancel.spares-others": `^run ".+" was to take .+ and was over after .+: run ".+" of its conversation had been canceled$`},
+		Kills:  map[string]string{"cancel.spares-others": "http.close"},
 		Also:   []string{"script.idle"}, // as above
 		Twist:  canceling(func(runs []string, named string) []string { return runs[:1] }),
 	}, {
 		Name: "wants-accept", Doc: "who asks for a stream has to say that it accepts one",
 		Breaks: []string{"runs.stream.accept-optional"},
-		Kills:  map[string]string{"accept.as-documented": `^this request is valid, and the answer is 406`},
+		Kills:  map[string]string{"accept.as-documented": "http.request"},
 		Twist: seeing(func(w http.ResponseWriter, v view, next http.Handler) {
 			if v.says("listen") && v.http.Header.Get("Accept") == "" {
 				a := reply{header: http.Header{}}

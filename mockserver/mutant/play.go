@@ -16,7 +16,7 @@ import (
 var Canary = &Mutant{
 	Name: "canary", Doc: "every text that is told has a word too many",
 	Breaks: []string{"*.scripted.text"},
-	Kills:  map[string]string{"script.text": `^asked to say ".*", it said "`},
+	Kills:  map[string]string{"script.text": "http.close"},
 	Play:   everyEvent(func(e *spec.Event) bool { return e.Kind == spec.MessageDelta }, func(e *spec.Event) { e.Text += " tweet" }),
 }
 

@@ -87,8 +87,8 @@ func (r *Report) Document() []byte {
 # Mutants
 
 Made by `+"`make mutants`"+`. A mutant is a right server with one small fault that breaks one clause. The suite is played against
-each, in every dialect whose catalogue has that clause: the clause has to turn red, by the check that serves it, with the
-message expected, and nothing else may. (The scenario of all requests that are refused takes as long as all others: it is
+each, in every dialect whose catalogue has that clause: the clause has to turn red, by the check that serves it, at the
+place expected, and nothing else may. (The scenario of all requests that are refused takes as long as all others: it is
 played where a refusal, or what should be none, has to turn red.) In each dialect the server without a fault has to be
 green, and a canary has to die, or none of this counts. %d mutants, %d plays.
 `, r.Headline(), len(r.mutants(func(Outcome) bool { return true })), len(r.Outcomes))

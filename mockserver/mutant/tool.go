@@ -20,31 +20,31 @@ var toolMutants = []*Mutant{
 		Name: "call-unopened", Doc: "the event that opens a call is not told",
 		Fault:  "call-not-started",
 		Breaks: []string{"agkit.order.start-first"},
-		Kills:  map[string]string{"tool.starts-first": `^(TOOL_CALL_ARGS|tool-call-args) of call "\S+", which is not open$`},
+		Kills:  map[string]string{"tool.starts-first": "tool.delta"},
 		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json", "tool.client-call-is-offered"}, // the opening says which tool is called
 	}, {
 		Name: "piece-of-no-call", Doc: "a piece of the arguments names a call that was never opened",
 		Fault:  "unknown-call",
 		Breaks: []string{"agkit.order.start-first"},
-		Kills:  map[string]string{"tool.starts-first": `^(TOOL_CALL_ARGS|tool-call-args) of call "\S+", which is not open$`},
+		Kills:  map[string]string{"tool.starts-first": "tool.delta"},
 		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // the piece is missing in its call, and is one of another
 	}, {
 		Name: "call-unended", Doc: "the event that ends a call is not told",
 		Fault:  "call-not-ended",
 		Breaks: []string{"agkit.order.ended"},
-		Kills:  map[string]string{"tool.all-end": `^call "\S+" never ended$`},
+		Kills:  map[string]string{"tool.all-end": "tool.start"},
 		Also:   []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result comes for a call that is not whole
 	}, {
 		Name: "calls-unended", Doc: "no call is ever said to have ended",
 		Play:   dropping(fault.Of(spec.ToolEnd)),
 		Breaks: []string{"agkit.order.ended"},
-		Kills:  map[string]string{"tool.all-end": `^call "\S+" never ended$`},
+		Kills:  map[string]string{"tool.all-end": "tool.start"},
 		Also:   []string{"tool.result-after-call", "tool.arguments-are-json"}, // as above
 	}, {
 		Name: "arguments-broken", Doc: "the arguments of a call have a brace too many",
 		Fault:  "arguments-broken",
 		Breaks: lawsArguments,
-		Kills:  map[string]string{"tool.arguments-are-json": `^the arguments of (\S+, )?call "\S+",? are ".*\}\}"$`},
+		Kills:  map[string]string{"tool.arguments-are-json": "tool.call tool.end"},
 		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "message.content-equals"}, // those are not the arguments that were asked for
 	}, {
 		Name: "arguments-in-single-quotes", Doc: "the arguments of calls are in single quotes, as Python prints them",
@@ -56,13 +56,13 @@ var toolMutants = []*Mutant{
 			})
 		}),
 		Breaks: lawsArguments,
-		Kills:  map[string]string{"tool.arguments-are-json": `^the arguments of (\S+, )?call "\S+",? are "\{'.*`},
+		Kills:  map[string]string{"tool.arguments-are-json": "tool.call tool.end"},
 		Also:   []string{"script.tool", "script.tools", "script.client-tool*"}, // as above
 	}, {
 		Name: "call-opened-twice", Doc: "a call is opened twice",
 		Fault:  "reused-call-id",
 		Breaks: []string{"agkit.order.id-unique"},
-		Kills:  map[string]string{"tool.ids-unique": `^call "\S+" was started before$`},
+		Kills:  map[string]string{"tool.ids-unique": "tool.start"},
 		Also:   []string{"script.tool", "script.tools", "script.client-tool*"}, // the second is one more call
 	}, {
 		Name: "one-id-for-all-calls", Doc: "all calls have one id",
@@ -74,59 +74,59 @@ var toolMutants = []*Mutant{
 			})
 		}),
 		Breaks: []string{"agkit.order.id-unique"},
-		Kills:  map[string]string{"tool.ids-unique": `^call "the-call" was started before$`},
+		Kills:  map[string]string{"tool.ids-unique": "tool.start"},
 		Also:   []string{"script.tools", "tool.arguments-are-json", "tool.starts-first", "tool.all-end", "tool.result-after-call", "message.*"}, // two calls at once cannot be told apart
 	}, {
 		Name: "result-of-no-call", Doc: "results name calls that were never made",
 		Fault:  "unknown-result",
 		Breaks: lawsResult,
-		Kills:  map[string]string{"tool.result-after-call": `^a result of call "\S+", which was not made before it$`},
+		Kills:  map[string]string{"tool.result-after-call": "tool.result"},
 		Also:   []string{"script.tool", "script.tools"}, // the call has no result, and the result stands for one more call
 	}, {
 		Name: "result-before-its-call-ends", Doc: "the result of a call is told before the call has ended",
 		Fault:  "result-early",
 		Breaks: []string{"agkit.order.result-after-end"},
-		Kills:  map[string]string{"tool.result-after-call": `^the result of call "\S+" came before the call was ended by tool-call-end$`},
+		Kills:  map[string]string{"tool.result-after-call": "tool.result"},
 		Also:   []string{"done.is-last", "tool.all-end", "tool.client-call-ends-stream"}, // what waits for a result comes when the run is over, where there is none
 	}, {
 		Name: "client-call-answered", Doc: "the server answers a call of the client's tool itself",
 		Play:   adding(callOf("paint"), func(e *spec.Event) []spec.Event { return []spec.Event{result(e, "done that")} }),
 		Breaks: []string{"agkit.client-tool.no-server-result"},
-		Kills:  map[string]string{"tool.client-call-is-left-open": `^the server answered call "\S+" of the client's tool paint$`},
+		Kills:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		Also:   []string{"script.client-tool*"}, // the client has nothing to answer
 	}, {
 		Name: "client-call-answered-with-nothing", Doc: "the server answers a call of the client's tool with an empty result, when all else is told",
 		Play:   answeringLate("paint"),
 		Breaks: []string{"agkit.client-tool.no-server-result"},
-		Kills:  map[string]string{"tool.client-call-is-left-open": `^the server answered call "\S+" of the client's tool paint$`},
+		Kills:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		Also:   []string{"script.client-tool*"}, // as above
 	}, {
 		Name: "tool-of-nobody", Doc: "the client is to run a tool that it does not have",
 		Play:   everyEvent(func(e *spec.Event) bool { return e.Name == "paint" }, func(e *spec.Event) { e.Name = "sculpt" }),
 		Breaks: []string{"agkit.client-tool.name"},
-		Kills:  map[string]string{"tool.client-call-is-offered": `^a call of "sculpt" is left to the client, and the request does not offer it$`},
+		Kills:  map[string]string{"tool.client-call-is-offered": "tool.start"},
 		Also:   []string{"script.client-tool*"}, // another tool was asked for
 	}, {
 		Name: "tool-in-capitals", Doc: "the client's tool is called by its name in capitals",
 		Play:   everyEvent(func(e *spec.Event) bool { return e.Name == "paint" }, func(e *spec.Event) { e.Name = "PAINT" }),
 		Breaks: []string{"agkit.client-tool.name"},
-		Kills:  map[string]string{"tool.client-call-is-offered": `^a call of "PAINT" is left to the client, and the request does not offer it$`},
+		Kills:  map[string]string{"tool.client-call-is-offered": "tool.start"},
 		Also:   []string{"script.client-tool*"}, // as above
 	}, {
 		Name: "talks-on-after-the-client-call", Doc: "after a call that the client has to answer the server says something",
 		Play:   adding(callOf("paint"), another),
 		Breaks: []string{"agkit.client-tool.no-server-result"},
-		Kills:  map[string]string{"tool.client-call-ends-stream": `^text comes after a call that the client has to answer$`},
+		Kills:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 	}, {
 		Name: "thinks-the-client-has-answered", Doc: "after a call that the client has to answer the server says that it was done",
 		Play:   sayingLast("paint", "It is painted."),
 		Breaks: []string{"agkit.client-tool.no-server-result"},
-		Kills:  map[string]string{"tool.client-call-ends-stream": `^text comes after a call that the client has to answer$`},
+		Kills:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 	}, {
 		Name: "talks-on-after-the-interrupt", Doc: "after an interrupt the run says something",
 		Fault:  "interrupt-not-last",
 		Breaks: []string{"agkit.order.interrupt-last"},
-		Kills:  map[string]string{"interrupt.is-last": `^text comes after an interrupt$`},
+		Kills:  map[string]string{"interrupt.is-last": "message.delta"},
 		Also:   []string{"script.interrupt", "script.resume"}, // nobody has asked for words
 	}, {
 		Name: "calls-after-the-interrupt", Doc: "after an interrupt the run calls a tool",
@@ -139,7 +139,7 @@ var toolMutants = []*Mutant{
 			}
 		}),
 		Breaks: []string{"agkit.order.interrupt-last"},
-		Kills:  map[string]string{"interrupt.is-last": `^tool-call-start comes after an interrupt$`},
+		Kills:  map[string]string{"interrupt.is-last": "tool.start"},
 		Also:   []string{"script.interrupt", "script.resume", "tool.*"}, // nobody has asked for a call, and it has no result
 	},
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -214,16 +213,13 @@ func first(r spec.Result) string {
 	return r.Note
 }
 
-// kills says whether a red result is the one that is wanted: a requirement that the mutant
-// breaks is red by a check that serves it, for the reason expected.
+// kills reports whether a failed result is the one that is wanted: a check that has to fail
+// has a finding at the right place about a requirement that the mutant breaks.
 func (m *Mutant) kills(r spec.Result) bool {
-	pattern, named := m.Kills[r.Duty.Check.ID]
-	if !named {
-		return false
-	}
-	reason, err := regexp.Compile(pattern)
-	return err == nil && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
-		return m.breaks(r.Duty.Law(f).ID) && r.On(r.Duty.Law(f)) >= spec.Warned && reason.MatchString(f.Message) || m.shares(r, f) && reason.MatchString(f.Message)
+	places, named := m.Kills[r.Duty.Check.ID]
+	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
+		law := r.Duty.Law(f)
+		return at(f, places) && (m.breaks(law.ID) && r.On(law) >= spec.Warned || m.shares(r, f))
 	})
 }
 

@@ -33,66 +33,67 @@ var wireMutants = []*Mutant{
 		Name: "stream-is-text", Doc: "streams are called text/plain",
 		Fault:  "content-type; streams=0",
 		Breaks: lawsOpens,
-		Kills:  map[string]string{"wire.opens-stream": `^the answer is 200 with content type "text/plain`},
+		Kills:  map[string]string{"wire.opens-stream": "http.response"},
 	}, {
 		Name: "stream-is-created", Doc: "streams are answered 201",
 		Fault:  "wrong-status; streams=0",
 		Breaks: lawsOpens,
-		Kills:  map[string]string{"wire.opens-stream": `^the answer is 201 with content type "text/event-stream`},
+		Kills:  map[string]string{"wire.opens-stream": "http.response"},
 	}, {
 		Name: "stream-is-compressed", Doc: "streams are compressed, though the client asked that they be not",
 		Fault:  "gzip; streams=0",
 		Breaks: lawsOpens,
-		Kills:  map[string]string{"wire.opens-stream": `^the answer is encoded as gzip`},
+		Kills:  map[string]string{"wire.opens-stream": "http.response"},
+		Also:   []string{"wire.ends"}, // what is not flushed is silence, where many streams are held open
 	}, {
 		Name: "frame-breaks-off", Doc: "an event comes whose data is JSON that lacks its last brace",
 		Play:   extraFrame(`{"type":"x-unknown"`),
 		Breaks: lawsJSON,
-		Kills:  map[string]string{"wire.frames-are-json": `^the event is not JSON: `},
+		Kills:  map[string]string{"wire.frames-are-json": "?"},
 	}, {
 		Name: "frame-is-a-word", Doc: "an event comes whose data is a bare word",
 		Play:   extraFrame("hello"),
 		Breaks: lawsJSON,
-		Kills:  map[string]string{"wire.frames-are-json": `^the event is not JSON: `},
+		Kills:  map[string]string{"wire.frames-are-json": "?"},
 	}, {
 		Name: "frame-has-a-name", Doc: "one event has the SSE field event",
 		Fault:  "other-fields; streams=0",
 		Breaks: lawsPlain,
-		Kills:  map[string]string{"wire.frames-are-plain": `^the frame has the field "event"$`},
+		Kills:  map[string]string{"wire.frames-are-plain": "run.progress run.start"},
 		Also:   []string{"sequence.never-falls"}, // an event that is told again under its number is not the same any more
 	}, {
 		Name: "frame-has-an-id", Doc: "all events have the SSE field id",
 		Play:   everyFrame(func(frame []byte) []byte { return append([]byte("id: 1\n"), frame...) }),
 		Breaks: lawsPlain,
-		Kills:  map[string]string{"wire.frames-are-plain": `^the frame has the field "id"$`},
+		Kills:  map[string]string{"wire.frames-are-plain": "*"},
 	}, {
 		Name: "byte-is-no-text", Doc: "an event comes that has a byte which is no UTF-8",
 		Play:   extraFrame("{\"type\":\"x-\xff\"}"),
 		Breaks: lawsUTF8,
-		Kills:  map[string]string{"wire.utf-8": `^the event is not valid UTF-8$`},
+		Kills:  map[string]string{"wire.utf-8": "?"},
 	}, {
 		Name: "latin-1", Doc: "texts are sent in Latin-1",
 		Play:   everyFrame(func(frame []byte) []byte { return bytes.ReplaceAll(frame, []byte("ü"), []byte{0xfc}) }),
 		Breaks: lawsUTF8,
-		Kills:  map[string]string{"wire.utf-8": `^the event is not valid UTF-8$`},
+		Kills:  map[string]string{"wire.utf-8": "?"},
 		Also:   lostFrame,
 	}, {
 		Name: "last-line-open", Doc: "the blank line after the last event is missing",
 		Fault:  "no-last-blank-line; streams=0",
 		Breaks: lawsTerminated,
-		Kills:  map[string]string{"wire.last-frame-is-terminated": `^no blank line follows the last \d+ bytes$`},
+		Kills:  map[string]string{"wire.last-frame-is-terminated": "rest"},
 		Also:   lostEnd,
 	}, {
 		Name: "last-line-unended", Doc: "the last event has not even the end of its line",
 		Play:   lastFrame(func(frame []byte) []byte { return bytes.TrimRight(frame, "\n") }),
 		Breaks: lawsTerminated,
-		Kills:  map[string]string{"wire.last-frame-is-terminated": `^no blank line follows the last \d+ bytes$`},
+		Kills:  map[string]string{"wire.last-frame-is-terminated": "rest"},
 		Also:   lostEnd,
 	}, {
 		Name: "cut-after-the-end", Doc: "the connection is closed after the last event, and the body not ended",
 		Fault:  "abort-late; streams=0",
 		Breaks: lawsWhole,
-		Kills:  map[string]string{"wire.body-is-whole": `^the body did not end properly: `},
+		Kills:  map[string]string{"wire.body-is-whole": "http.close"},
 		Also:   []string{"script.*"}, // an answer whose transfer breaks off has not ended well
 	}, {
 		Name: "promises-more", Doc: "the head of a stream promises ten million bytes, and the body has fewer",
@@ -105,50 +106,51 @@ var wireMutants = []*Mutant{
 			}}
 		},
 		Breaks: lawsWhole,
-		Kills:  map[string]string{"wire.body-is-whole": `^the body did not end properly: `},
+		Kills:  map[string]string{"wire.body-is-whole": "http.close"},
 		Also:   []string{"script.*"}, // as above
 	}, {
 		Name: "stalls", Doc: "after a few events nothing comes any more, and the stream stays open",
 		Fault:  "stall; event=2; streams=0",
 		Breaks: lawsAnswerEnds,
-		Kills:  map[string]string{"wire.ends": `^the stream sent nothing for `},
+		Kills:  map[string]string{"wire.ends": "http.close"},
 	}, {
 		Name: "goes-on-and-on", Doc: "in place of the last event comments come, without end",
 		Play:   goingOn,
 		Breaks: lawsAnswerEnds,
-		Kills:  map[string]string{"wire.ends": `^the stream had not ended after `},
+		Kills:  map[string]string{"wire.ends": "http.close"},
 	}, {
 		Name: "all-at-the-end", Doc: "all events come at once, when the run is over",
 		Fault:  "gathered; streams=0",
 		Breaks: lawsFlushed,
-		Kills:  map[string]string{"wire.flushes": `^deltas produced over \S+ arrived within `},
+		Kills:  map[string]string{"wire.flushes": "message.delta"},
+		Also:   []string{"wire.ends"}, // what is held back is silence, where many streams are held open
 	}, {
 		Name: "texts-at-the-end", Doc: "the pieces of a text are held until the message is whole",
 		Play:   holdingDeltas,
 		Breaks: lawsFlushed,
-		Kills:  map[string]string{"wire.flushes": `^deltas produced over \S+ arrived within `},
+		Kills:  map[string]string{"wire.flushes": "message.delta"},
 	}, {
 		Name: "silent", Doc: "a stream on which nothing happens carries no comments",
 		Fault:  "no-keep-alive; streams=0",
 		Breaks: []string{"runs.stream.keepalive"},
-		Kills:  map[string]string{"wire.keeps-alive": `^the stream was ended for its silence, and no comment had been sent$`},
+		Kills:  map[string]string{"wire.keeps-alive": "http.close"},
 		Also:   []string{"wire.keep-alive-text"}, // of comments that do not come nobody can say what they say
 	}, {
 		Name: "still-here", Doc: "the comments in a silence say something else",
 		Fault:  "other-keep-alive; streams=0",
 		Breaks: []string{"runs.stream.keepalive-text"},
-		Kills:  map[string]string{"wire.keep-alive-text": `^the comments say " still here", and never " keep-alive"$`},
+		Kills:  map[string]string{"wire.keep-alive-text": "comment"},
 	}, {
 		Name: "silent-when-limited", Doc: "a stream whose silence is limited is not kept alive until it ends",
 		Twist:  comments(func(r *http.Request, comment []byte) []byte { return nil }),
 		Breaks: []string{"runs.stream.keepalive"},
-		Kills:  map[string]string{"wire.keeps-alive": `^the stream was ended for its silence, and no comment had been sent$`},
+		Kills:  map[string]string{"wire.keeps-alive": "http.close"},
 		Also:   []string{"wire.keep-alive-text"}, // as above
 	}, {
 		Name: "keep-alive-in-capitals", Doc: "the comments in a silence are spelled in capitals",
 		Twist:  comments(func(_ *http.Request, comment []byte) []byte { return bytes.ToUpper(comment) }),
 		Breaks: []string{"runs.stream.keepalive-text"},
-		Kills:  map[string]string{"wire.keep-alive-text": `^the comments say " KEEP-ALIVE", and never " keep-alive"$`},
+		Kills:  map[string]string{"wire.keep-alive-text": "comment"},
 	},
 }
 

@@ -10,13 +10,29 @@ import (
 // request named and the run. A server may hold a conversation locked meanwhile, also for a
 // while after the client has hung up: no document forbids it, and released servers do. Some
 // hold one lock for a thread, others one for each of its users.
-type openRuns map[string]map[[2]string]bool
+type openRuns map[string]map[[2]string]openRun
 
-// keepsFrom reports whether a run of the same thread may be going on, or waits for the
-// client, so that a server may refuse the request. It has no such reason to refuse to tell
-// of that run, or of what was said.
+// An openRun is how far a run is known to have come whose end nobody has heard.
+type openRun struct {
+	waits bool // for the client: to resume it, or for the result of a tool
+}
+
+// keepsFrom reports whether a run of the same thread may be going on, or waits for something
+// else of the client, so that a server may refuse the request. It has no such reason to
+// refuse to tell of that run, or of what was said.
 func (o openRuns) keepsFrom(ask spec.Event) bool {
-	return len(o[ask.Thread]) > 0 && (asksRun(ask) || !ask.Whole())
+	if !asksRun(ask) && ask.Whole() {
+		return false
+	}
+	answers := slices.ContainsFunc(ask.Parts, func(p spec.Event) bool {
+		return p.Kind == spec.AskTool || p.Kind == spec.AskResume
+	})
+	for _, run := range o[ask.Thread] {
+		if !run.waits || !answers {
+			return true
+		}
+	}
+	return false
 }
 
 // note takes in one exchange.
@@ -26,7 +42,7 @@ func (o openRuns) note(x dealing) {
 		return
 	}
 	if o[thread] == nil {
-		o[thread] = map[[2]string]bool{}
+		o[thread] = map[[2]string]openRun{}
 	}
 	run := [2]string{x.ask.User, x.ask.Run}
 	if asks && streamed { // the answer is the run: one at a time
@@ -37,7 +53,7 @@ func (o openRuns) note(x dealing) {
 		delete(o[thread], run)
 	case asks && streamed && x.failed: // what went on before may go on
 	case asks:
-		o[thread][run] = true
+		o[thread][run] = openRun{waits: streamed && x.asks && whole(x.closed)}
 	case x.ended:
 		delete(o[thread], run)
 	}
