@@ -31,6 +31,7 @@ type answer struct {
 	interrupt []spec.Event
 	failure   spec.Event // the event that says the run failed
 	closed    spec.Event
+	keep      func(spec.Event) *spec.Event
 }
 
 // A speech is one message, or one stretch of reasoning.
@@ -49,7 +50,8 @@ type toolUse struct {
 	pieces   strings.Builder // of the arguments
 	result   string
 	answered bool
-	at, told spec.Event // the call, the result
+	at       *spec.Event // the call
+	told     slot        // where its result stands
 }
 
 func (u *toolUse) args() string { return u.pieces.String() }
@@ -191,7 +193,7 @@ func (a *answer) tool(e spec.Event) {
 		use.pieces.Reset()
 		use.pieces.WriteString(e.Text)
 	case spec.ToolResult:
-		use.result, use.answered, use.told = e.Text, true, e
+		use.result, use.answered, use.told = e.Text, true, placeOf(e)
 		a.index.answered(use)
 	}
 }

@@ -15,6 +15,7 @@ const settled = 5 * time.Second
 // A chronicle is what a conversation shows of the runs that were asked for, and of
 // what the server has kept of them.
 type chronicle struct {
+	keep  func(spec.Event) *spec.Event
 	runs  []*record
 	reads []*reading
 
@@ -58,7 +59,7 @@ func attentive(judge func(p *spec.Pass, c *chronicle)) watch {
 
 func chronicles(p *spec.Pass, judge func(p *spec.Pass, c *chronicle), attentive bool) func(spec.Event) {
 	c, hear := spec.Account(p, fmt.Sprintf("chronicle, attentive: %v", attentive), func() (*chronicle, func(spec.Event)) {
-		c := &chronicle{attentive: attentive, tellings: map[string]*tale{}, touched: map[string]bool{}}
+		c := &chronicle{attentive: attentive, keep: keeper(p), tellings: map[string]*tale{}, touched: map[string]bool{}}
 		return c, func(e spec.Event) {
 			if e.Kind != "" {
 				c.hear(e)
@@ -146,7 +147,7 @@ func (c *chronicle) listen() {
 		c.tellings[run(c.ask)] = c.tale
 	}
 	if c.attentive && c.ask.Cursor == "" && c.tale.words == nil {
-		c.words = &answer{ask: c.ask}
+		c.words = &answer{ask: c.ask, keep: c.keep}
 	}
 }
 

@@ -17,7 +17,7 @@ type slot struct{ message, index string }
 type slots map[slot]*content
 
 type content struct {
-	first spec.Event
+	first *spec.Event // of those that [ContentsAllEnd] judges
 	text  strings.Builder
 	whole bool // it has had its content.end
 }
@@ -25,7 +25,7 @@ type content struct {
 func (s slots) of(e spec.Event) *content {
 	key := slot{e.Message, e.Index}
 	if s[key] == nil {
-		s[key] = &content{first: e}
+		s[key] = &content{}
 	}
 	return s[key]
 }
@@ -81,13 +81,15 @@ Not so one of a message that ended otherwise than its run, because it failed.`,
 	Watch: placed(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		told := slots{}
 		status := map[string]string{} // message → how it ended
+		keep := keeper(p)
 		var order []*content
 		return func(e spec.Event) {
 			switch {
 			case aboutMessage(e) && e.Kind.Phase() == "end":
 				status[e.Message] = e.Status
 			case isDelta(e):
-				if c := told.of(e); c.first.Nth == e.Nth {
+				if c := told.of(e); c.first == nil && !c.whole {
+					c.first = keep(e)
 					order = append(order, c)
 				}
 			case e.Kind == spec.ContentEnd:
@@ -97,7 +99,7 @@ Not so one of a message that ended otherwise than its run, because it failed.`,
 					if s := status[c.first.Message]; s != "" && e.Status != "" && s != e.Status {
 						continue
 					}
-					p.Judge(c.first, c.whole, "content %s of message %q was never completed", c.first.Index, c.first.Message)
+					p.Judge(*c.first, c.whole, "content %s of message %q was never completed", c.first.Index, c.first.Message)
 				}
 				order = nil
 			}

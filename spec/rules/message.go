@@ -163,7 +163,7 @@ var MessageKnown = &spec.Check{
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		known := map[string]bool{}
-		named := map[string]spec.Event{}
+		named, keep := map[string]*spec.Event{}, keeper(p)
 		var order []string
 		return func(e spec.Event) {
 			switch {
@@ -172,11 +172,11 @@ var MessageKnown = &spec.Check{
 			case ofMessage(e) && e.Message != "":
 				if _, ok := named[e.Message]; !ok {
 					order = append(order, e.Message)
-					named[e.Message] = e
+					named[e.Message] = keep(e)
 				}
 			case whole(e):
 				for _, id := range order {
-					p.Judge(named[id], known[id], "a piece of message %q, which never appears", id)
+					p.Judge(*named[id], known[id], "a piece of message %q, which never appears", id)
 				}
 			}
 		}
@@ -209,20 +209,20 @@ A message left open leaves the client's view of it undefined.`,
 	Needs: []spec.Kind{spec.MessageEnd, spec.RunEnd},
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var order []string
-		opened, ended := map[string]spec.Event{}, map[string]bool{}
+		opened, ended, keep := map[string]*spec.Event{}, map[string]bool{}, keeper(p)
 		return func(e spec.Event) {
 			switch {
 			case aboutMessage(e) && e.Kind.Phase() == "end":
-				if ended[e.Message] = true; opened[e.Message].Raw == nil {
-					order, opened[e.Message] = append(order, e.Message), e
+				if ended[e.Message] = true; opened[e.Message] == nil {
+					order, opened[e.Message] = append(order, e.Message), keep(e)
 				}
 			case aboutMessage(e):
-				if opened[e.Message].Raw == nil {
-					order, opened[e.Message] = append(order, e.Message), e
+				if opened[e.Message] == nil {
+					order, opened[e.Message] = append(order, e.Message), keep(e)
 				}
 			case e.Kind == spec.RunEnd:
 				for _, id := range order {
-					p.Judge(opened[id], ended[id], "message %q never ended", id)
+					p.Judge(*opened[id], ended[id], "message %q never ended", id)
 				}
 				order = nil
 			}

@@ -59,14 +59,14 @@ func agree(a, b spec.Event) bool {
 func outputs(judge func(p *spec.Pass, end spec.Event, told, listed []spec.Event)) watch {
 	return tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var told []spec.Event
-		opened := map[string]spec.Event{}
+		opened := map[string][2]string{} // role and type
 		return func(e spec.Event) {
 			switch {
 			case aboutMessage(e) && e.Kind.Phase() == "end":
-				e.Role, e.Type = cmp.Or(e.Role, opened[e.Message].Role), cmp.Or(e.Type, opened[e.Message].Type)
+				e.Role, e.Type = cmp.Or(e.Role, opened[e.Message][0]), cmp.Or(e.Type, opened[e.Message][1])
 				told = append(told, e)
 			case aboutMessage(e):
-				opened[e.Message] = e
+				opened[e.Message] = [2]string{e.Role, e.Type}
 			case e.Kind == spec.RunEnd && (len(e.Parts) > 0 || len(told) > 0):
 				judge(p, e, told, e.Parts)
 			}

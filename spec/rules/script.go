@@ -202,9 +202,9 @@ func (a *answer) uses(p *spec.Pass, n int, args string) {
 	p.Judge(a.closed, len(a.calls) == n, "asked for %s of lookup, it made %s%s", counted(n, "call"), counted(len(a.calls), "call"), a.fate())
 	for _, u := range a.calls {
 		if args != "" {
-			p.Judge(u.at, u.name == "lookup" && sameJSON(u.args(), args), "asked for lookup with %s, it called %s with %s", args, u.name, u.args())
+			p.Judge(*u.at, u.name == "lookup" && sameJSON(u.args(), args), "asked for lookup with %s, it called %s with %s", args, u.name, u.args())
 		}
-		p.Judge(u.at, u.answered, "the call %q of %s has no result", u.id, u.name)
+		p.Judge(*u.at, u.answered, "the call %q of %s has no result", u.id, u.name)
 	}
 	p.Judge(a.closed, a.text() != "" && a.good(), "asked for a message after the tool, it said %s%s", a.something(), a.fate())
 }
@@ -247,7 +247,7 @@ func (a *answer) callsClient(p *spec.Pass, args string) {
 	tool := a.ask.Parts[i].Name
 	p.Judge(a.closed, len(a.calls) == 1 && a.good(), "asked for 1 call of %s, it made %s%s", tool, counted(len(a.calls), "call"), a.fate())
 	for _, u := range a.calls {
-		p.Judge(u.at, u.name == tool && sameJSON(u.args(), args), "asked for %s with %s, it called %s with %s", tool, args, u.name, u.args())
+		p.Judge(*u.at, u.name == tool && sameJSON(u.args(), args), "asked for %s with %s, it called %s with %s", tool, args, u.name, u.args())
 	}
 }
 

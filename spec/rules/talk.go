@@ -16,7 +16,7 @@ import (
 func answers(judge func(p *spec.Pass, a *answer)) watch {
 	return func(p *spec.Pass) func(spec.Event) {
 		t, hear := spec.Account(p, "answers", func() (*talks, func(spec.Event)) {
-			t := newTalks()
+			t := newTalks(keeper(p))
 			return t, t.hear
 		})
 		return func(e spec.Event) {
@@ -63,6 +63,7 @@ type talks struct {
 	opened  map[string]*answer  // run → what it was asked
 	given   []*answer
 	cancels []spec.Event
+	keep    func(spec.Event) *spec.Event
 
 	ask    spec.Event // the exchange that is being told
 	asking *answer    // what it asks, if it asks anything
@@ -93,8 +94,8 @@ type utterance struct {
 	in   *answer
 }
 
-func newTalks() *talks {
-	return &talks{talks: map[owner]*talk{}, perhaps: map[string][]string{}, asks: map[string]bool{}, opened: map[string]*answer{}}
+func newTalks(keep func(spec.Event) *spec.Event) *talks {
+	return &talks{keep: keep, talks: map[owner]*talk{}, perhaps: map[string][]string{}, asks: map[string]bool{}, opened: map[string]*answer{}}
 }
 
 func (t *talks) owner() owner { return owner{t.thread, t.ask.User, t.ask.Who} }
@@ -162,7 +163,7 @@ func (t *talks) open(ask spec.Event) *answer {
 		before = &talk{}
 	}
 	_, gives := ask.Last(before.waiting)
-	a := &answer{ask: ask, waiting: before.waiting != "" && !gives, busy: t.busy(ask.Thread)}
+	a := &answer{ask: ask, keep: t.keep, waiting: before.waiting != "" && !gives, busy: t.busy(ask.Thread)}
 	earlier, asked := t.settle(before, ask), before.asked
 	a.others = t.led > 0 && !known && len(t.perhaps[ask.Thread]) == 0 && !t.lost
 	if before.last != nil && !before.last.delivered { // nobody knows what came of it

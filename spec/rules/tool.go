@@ -45,7 +45,7 @@ A client executes a call when it has ended.`,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var order []string
-		known, open := map[string]bool{}, map[string]spec.Event{}
+		known, open, keep := map[string]bool{}, map[string]*spec.Event{}, keeper(p)
 		failed := false
 		return func(e spec.Event) {
 			switch {
@@ -54,10 +54,10 @@ A client executes a call when it has ended.`,
 					known[e.Call] = true
 					order = append(order, e.Call)
 				}
-				open[e.Call] = e
+				open[e.Call] = keep(e)
 			case e.Kind == spec.ToolEnd:
 				if start, ok := open[e.Call]; ok {
-					p.Judge(start, true, "")
+					p.Judge(*start, true, "")
 				}
 				delete(open, e.Call)
 			case e.Kind == spec.RunError || e.Kind == spec.RunRefused:
@@ -65,7 +65,7 @@ A client executes a call when it has ended.`,
 			case whole(e) && !failed:
 				for _, id := range order {
 					if start, ok := open[id]; ok {
-						p.Judge(start, false, "call %q never ended", id)
+						p.Judge(*start, false, "call %q never ended", id)
 					}
 				}
 			}
@@ -89,7 +89,7 @@ and not at all if the run failed: it may never have been whole.`,
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.ToolStart:
-				joined[e.Call] = &strings.Builder{}
+				delete(joined, e.Call)
 			case e.Kind == spec.ToolDelta:
 				if joined[e.Call] == nil {
 					joined[e.Call] = &strings.Builder{}
@@ -137,23 +137,22 @@ var ToolIDsUnique = &spec.Check{
 		type use struct{ thread, call string }
 		used := map[use]string{} // → where
 		var ask spec.Event
+		telling := "" // the run
 		here := map[string]bool{}
 		return func(e spec.Event) {
 			switch e.Kind {
 			case spec.Asked:
 				ask = e
+				if telling = e.Run; telling == "" {
+					telling = fmt.Sprint("exchange ", e.Exchange)
+				}
 				clear(here)
 			case spec.ToolStart:
 				if ask.Cursor != "" || !ask.Whole() {
 					return
 				}
-				// The same run told again is no second use.
-				telling := ask.Run
-				if telling == "" {
-					telling = fmt.Sprint("exchange ", e.Exchange)
-				}
 				key := use{ask.Thread, e.Call}
-				before, ok := used[key]
+				before, ok := used[key] // the same run told again is no second use
 				p.Judge(e, !here[e.Call] && (!ok || before == telling), "call %q was started before", e.Call)
 				used[key] = telling
 				here[e.Call] = true
@@ -219,7 +218,7 @@ func offered(ask spec.Event, name string) bool {
 
 // A call is one call of a tool as a stream has told it.
 type call struct {
-	start           spec.Event
+	start           *spec.Event
 	ended, answered bool
 }
 
@@ -227,6 +226,7 @@ type call struct {
 // each event and at the end.
 type callsOf struct {
 	ask  spec.Event
+	keep func(spec.Event) *spec.Event
 	list []*call // in the order in which they began
 	byID map[string]*call
 	left int // how many are of the client, have ended, and were not answered
@@ -249,7 +249,7 @@ func (c *callsOf) hear(e spec.Event) {
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
 		if k == nil {
-			k = &call{start: e, ended: e.Kind == spec.ToolCall}
+			k = &call{start: c.keep(e), ended: e.Kind == spec.ToolCall}
 			c.list, c.byID[e.Call] = append(c.list, k), k
 		}
 	case spec.ToolEnd:
@@ -274,7 +274,7 @@ func (c *callsOf) hear(e spec.Event) {
 // clientCalls is a rule about such a stream.
 func clientCalls(judge func(p *spec.Pass, e spec.Event, c *callsOf)) watch {
 	return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-		c := &callsOf{ask: ask, byID: map[string]*call{}}
+		c := &callsOf{ask: ask, keep: keeper(p), byID: map[string]*call{}}
 		_, offers := ask.Last(spec.AskToolSpec)
 		return func(e spec.Event) {
 			if offers {
@@ -301,7 +301,7 @@ The server cannot run it; a result from the server would be an invention.`,
 		case whole(e):
 			for _, k := range c.list {
 				if c.ofClient(k) && !k.answered {
-					p.Judge(k.start, true, "")
+					p.Judge(*k.start, true, "")
 				}
 			}
 		}
@@ -319,7 +319,7 @@ var ClientCallIsOffered = &spec.Check{
 		}
 		for _, k := range c.list {
 			if !k.answered {
-				p.Judge(k.start, c.ofClient(k), "a call of %q is left to the client, and the request does not offer it", k.start.Name)
+				p.Judge(*k.start, c.ofClient(k), "a call of %q is left to the client, and the request does not offer it", k.start.Name)
 			}
 		}
 	}),

@@ -48,7 +48,7 @@ func (a *answer) use(e spec.Event) *toolUse {
 	if u := a.index.find(e); u != nil {
 		return u
 	}
-	u := &toolUse{id: e.Call, at: e}
+	u := &toolUse{id: e.Call, at: a.keep(e)}
 	a.calls = append(a.calls, u)
 	a.index.add(u)
 	return u
@@ -62,7 +62,7 @@ func (s *useIndex) find(e spec.Event) *toolUse {
 	case spec.ToolCall:
 		return s.standing(s.at, e, func(*toolUse) bool { return true })
 	case spec.ToolResult:
-		if u := s.standing(s.told, e, func(u *toolUse) bool { return placeOf(u.told) == placeOf(e) }); u != nil {
+		if u := s.standing(s.told, e, func(u *toolUse) bool { return u.told == placeOf(e) }); u != nil {
 			return u
 		}
 		return first(s.open.of(e), func(u *toolUse) bool { return !u.answered })
@@ -90,9 +90,10 @@ func (s *useIndex) add(u *toolUse) {
 	if u.id != "" {
 		s.byID[u.id] = u
 	}
-	s.at[placeOf(u.at)] = s.at[placeOf(u.at)].with(u)
+	place := placeOf(*u.at)
+	s.at[place] = s.at[place].with(u)
 	s.open = s.open.with(u)
 }
 
 // answered notes a result of a call.
-func (s *useIndex) answered(u *toolUse) { s.told[placeOf(u.told)] = s.told[placeOf(u.told)].with(u) }
+func (s *useIndex) answered(u *toolUse) { s.told[u.told] = s.told[u.told].with(u) }
