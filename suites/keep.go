@@ -29,7 +29,7 @@ func (t *Target) finish(talk *Talk, part Part) Part {
 	large, coded := size(part.Trace)
 	switch {
 	case coded: // it may be large without its coding
-		t.budget.room.Use(talk.ctx, func() { part.Hearing = t.hearing(&part) })
+		talk.clients[spec.TheUser].Use(talk.ctx, func() { part.Hearing = t.hearing(&part) })
 	case large > maxKept:
 		part.Hearing = t.hearing(&part)
 	}

@@ -165,8 +165,8 @@ func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limi
 	}
 	x.Request.Target = r.Target
 	if err == nil {
-		t.expand(&x.Response)
-		cost.note(x.Response.End)
+		events := t.expand(&x.Response)
+		cost.note(x.Response.End, events)
 	} else {
 		x.Response.End = fmt.Errorf("%w: %w", spec.ErrLeft, cause)
 	}
@@ -189,14 +189,16 @@ func (t *Talk) expense(r spec.Request) *expense {
 	return t.target.budget.kinds[o != nil && o.Streams]
 }
 
-// expand finds out how large a body is without its content coding. One that grows beyond
-// the limits ends there; one that is large ends its conversation.
-func (t *Talk) expand(r *spec.Response) {
+// expand finds out how large a body is without its content coding, and returns how many
+// events it has. One that grows beyond the limits ends there; one that is large ends its
+// conversation.
+func (t *Talk) expand(r *spec.Response) (events int) {
 	if !dialect.Coded(*r) {
-		return
+		return wire.CountEvents(*r)
 	}
-	t.target.budget.room.Use(t.ctx, func() {
+	t.clients[spec.TheUser].Use(t.ctx, func() {
 		plain := dialect.Decoded(*r)
+		events = wire.CountEvents(plain)
 		if wentOver(plain.End) {
 			r.End = plain.End
 		} else if len(plain.Body) > maxKept && r.End == nil {
@@ -206,9 +208,11 @@ func (t *Talk) expand(r *spec.Response) {
 			t.mu.Unlock()
 		}
 	})
+	return events
 }
 
-// A patience ends with a stream that says one thing without end.
+// A patience ends with a stream that says one thing without end. How large another body
+// may be, and one with a content coding, is a matter of the limits.
 type patience struct {
 	size  int // bytes of one event
 	then  func(spec.Response) bool
@@ -220,10 +224,12 @@ type patience struct {
 const slack = 1 << 18
 
 func (p *patience) lost(r spec.Response) bool {
-	if p.tells(r.Body) {
-		p.read = max(0, len(r.Body)-len("data"))
+	if r.Header.MediaType() == spec.EventStream && !dialect.Coded(r) {
+		if p.tells(r.Body) {
+			p.read = max(0, len(r.Body)-len("data"))
+		}
+		p.ended = len(r.Body)-p.read > p.size+slack
 	}
-	p.ended = len(r.Body)-p.read > p.size+slack
 	return p.ended || p.then != nil && p.then(r)
 }
 

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
+	"github.com/streamassay/streamassay/internal/sse"
 	"github.com/streamassay/streamassay/spec"
 )
 
@@ -80,15 +82,34 @@ func (r *Room) enter(ctx context.Context) error {
 	}
 }
 
-// Use runs do while it has a place of its own, for work that needs as much memory as a
-// large conversation. It is false if the context ended before there was one.
-func (r *Room) Use(ctx context.Context, do func()) bool {
-	if r.enter(ctx) != nil {
-		return false
+// use runs do while the conversation has a place: the one that it holds, for it waits
+// nowhere for a second one, or one for as long as it takes.
+func (h *held) use(ctx context.Context, do func()) bool {
+	if h.room == nil {
+		do()
+		return true
 	}
-	defer func() { <-r.places }()
+	h.mu.Lock()
+	place := h.place
+	h.mu.Unlock()
+	if !place {
+		if h.room.enter(ctx) != nil {
+			return false
+		}
+		defer func() { <-h.room.places }()
+	}
 	do()
 	return true
+}
+
+// CountEvents returns how many events a stream without a content coding has, comments
+// included; 0 of what is no stream.
+func CountEvents(r spec.Response) int {
+	var n sse.Count
+	if r.Header.MediaType() == spec.EventStream {
+		n.Add(r.Body, math.MaxInt)
+	}
+	return n.N
 }
 
 func encoded(h spec.Header) bool {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"errors"
 	"net"
 	"strings"
@@ -58,5 +59,35 @@ func TestFull(t *testing.T) {
 		if err != nil || !errors.Is(x.Response.End, want) || IsFull(x.Response.End) != (want != nil) {
 			t.Errorf("%v, %v; want %v", x.Response.End, err, want)
 		}
+	}
+}
+
+// TestUseWaitsForNoSecondPlace: a conversation that is large already works in the place
+// that it has; another waits for it.
+func TestUseWaitsForNoSecondPlace(t *testing.T) {
+	base := serve(t, func(conn net.Conn) {
+		hear(conn)
+		conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 3145728\r\n\r\n"))
+		conn.Write(make([]byte, 3<<20))
+	})
+	room := NewRoom(1, 64<<20)
+	large, small := dial(t, Config{Base: base, Room: room}), dial(t, Config{Base: base, Room: room})
+	if _, err := large.Do(t.Context(), get, Limit{}); err != nil {
+		t.Fatal(err)
+	}
+	used := func(c *Client) (done bool) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		return c.Use(ctx, func() { done = true }) && done
+	}
+	if !used(large) {
+		t.Error("the large conversation waits for a place, and holds the only one")
+	}
+	if used(small) {
+		t.Error("another conversation did not wait for the place")
+	}
+	large.Release()
+	if !used(small) || !used(small) {
+		t.Error("the place was not given back")
 	}
 }

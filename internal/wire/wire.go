@@ -96,6 +96,11 @@ func Dial(cfg Config) (*Client, error) {
 // not be held any longer.
 func (c *Client) Release() { c.held.release() }
 
+// Use runs do while the conversation has a place in its Config's Room, for work that needs
+// as much memory as a large body. It returns false if the context ended before there was a
+// place.
+func (c *Client) Use(ctx context.Context, do func()) bool { return c.held.use(ctx, do) }
+
 // As is the same conversation led by somebody else: with this header in place of the
 // Config's, and without the user and password of its base URL.
 func (c *Client) As(header spec.Header) (*Client, error) {
