@@ -75,7 +75,7 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { // when the last of them is over
-		if only != "docs" {
+		if only != "docs" || slices.ContainsFunc(tolls, func(got *toll) bool { return got.took == 0 }) {
 			return
 		}
 		if err := os.WriteFile("../../docs/hostile.md", hostileDocument(tolls), 0o644); err != nil {
@@ -131,7 +131,7 @@ func (h hostile) check(t *testing.T, got toll) {
 			for _, f := range c.Findings {
 				said = said || strings.Contains(f.Message, h.says)
 			}
-			if c.Verdict == "error" {
+			if c.Verdict == "error" && h.exit != 3 { // 3: nothing can be told of such a target
 				t.Errorf("%s in %s could not tell: %s", c.ID, c.Scenario, c.Note)
 			}
 		}
