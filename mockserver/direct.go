@@ -27,7 +27,7 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, h *reference.Hea
 	x.entry.Heard(h.Op.Name, h.Ask)
 	x.key = runKey{h.Dialect.Name, h.Ask.Thread, h.Ask.Run}
 	x.listens = h.Does == "listen"
-	if len(h.Ask.Broken) > 0 { // what is wrong is refused, whatever a script says
+	if len(h.Ask.Violations) > 0 { // what is wrong is refused, whatever a script says
 		return as
 	}
 	found := x.decide(h)

@@ -24,10 +24,10 @@ func TestEndings(t *testing.T) {
 			torn  bool
 		}{
 			{"clean-end; event=2", nil, false},
-			{"abort; event=2", spec.ErrCut, false},
+			{"abort; event=2", spec.ErrTruncated, false},
 			{"reset; event=2", spec.ErrReset, false},
-			{"torn; event=2", spec.ErrCut, true},
-			{"stall; event=2", spec.ErrIdle, false},
+			{"torn; event=2", spec.ErrTruncated, true},
+			{"stall; event=2", spec.ErrIdleTimeout, false},
 		} {
 			t.Run(name+"/"+c.fault, func(t *testing.T) {
 				t.Parallel()

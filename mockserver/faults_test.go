@@ -60,10 +60,10 @@ func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []str
 	return live, read
 }
 
-func red(found map[string]bool, h spec.Hearing) {
+func red(found map[string]bool, h spec.Evaluation) {
 	for _, r := range h.Results {
 		if r.Verdict == spec.Failed && len(r.Findings) > 0 || r.Verdict == spec.Warned {
-			found[r.Duty.Check.ID] = true
+			found[r.Obligation.Check.ID] = true
 		}
 	}
 }
@@ -77,7 +77,7 @@ func possible(d *dialect.Dialect, f *fault.Fault) (checks []string) {
 			return nil
 		}
 	}
-	for _, duty := range d.Duties(rules.All).List {
+	for _, duty := range d.Duties(rules.All).Obligations {
 		binding := duty.Level() != spec.May
 		if binding && slices.Contains(f.Checks, duty.Check.ID) {
 			checks = append(checks, duty.Check.ID)

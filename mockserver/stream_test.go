@@ -77,7 +77,7 @@ func TestSteps(t *testing.T) {
 // A stream that is held can be ended, in each way, by somebody else.
 func TestEndedFromOutside(t *testing.T) {
 	for how, want := range map[fault.Ending]error{
-		fault.Clean: nil, fault.Abort: spec.ErrCut, fault.Reset: spec.ErrReset, fault.Stall: spec.ErrIdle,
+		fault.Clean: nil, fault.Abort: spec.ErrTruncated, fault.Reset: spec.ErrReset, fault.Stall: spec.ErrIdleTimeout,
 	} {
 		for _, name := range both {
 			t.Run(name+"/"+string(how), func(t *testing.T) {

@@ -28,7 +28,7 @@ type Turn struct {
 func (t Turn) before(ctx context.Context) (text string, asked bool, err error) {
 	var users []string
 	for _, part := range t.Parts {
-		if part.Kind == spec.AskUser {
+		if part.Kind == spec.InputUser {
 			users = append(users, part.Text)
 		}
 	}

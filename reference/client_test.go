@@ -163,11 +163,11 @@ func (k *desk) events(req spec.Request, p *tape) (events []spec.Event) {
 	k.Helper()
 	x := spec.Exchange{Request: req, Response: spec.Response{Status: p.status, Header: headerOf(p.header), Body: p.bytes()}}
 	for e := range k.d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-		if e.Kind == spec.Asked || e.Kind == spec.Answered || e.Kind == spec.Closed {
+		if e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse || e.Kind == spec.BodyEnd {
 			continue
 		}
-		if e.Err != nil || len(e.Broken) > 0 || len(e.Flaws) > 0 {
-			k.Errorf("%s: %v %v %v", e.Raw, e.Err, e.Broken, e.Flaws)
+		if e.Err != nil || len(e.Violations) > 0 || len(e.Flaws) > 0 {
+			k.Errorf("%s: %v %v %v", e.Raw, e.Err, e.Violations, e.Flaws)
 		}
 		events = append(events, e)
 	}

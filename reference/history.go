@@ -34,7 +34,7 @@ func (s *Server) history(c *call) {
 		s.failed(c, err)
 		return
 	}
-	told := spec.Event{Kind: spec.History, Thread: c.ask.Thread, Day: day, More: strconv.FormatBool(more)}
+	told := spec.Event{Kind: spec.History, Thread: c.ask.Thread, Day: day, HasMore: strconv.FormatBool(more)}
 	for _, m := range said {
 		told.Parts = append(told.Parts, s.recall(c, m))
 	}
@@ -42,7 +42,7 @@ func (s *Server) history(c *call) {
 }
 
 // toldAs are the kinds of messages in a history, by role.
-var toldAs = map[string]spec.Kind{roleUser: spec.ToldUser, roleAssistant: spec.ToldAssistant, roleTool: spec.ToldTool}
+var toldAs = map[string]spec.Kind{roleUser: spec.HistoryUser, roleAssistant: spec.HistoryAssistant, roleTool: spec.HistoryTool}
 
 // recall is a message as a history tells it. Links are made anew: those that were
 // sent may be of no use any more. What a tool gave is told as JSON text, whatever it was.
@@ -56,7 +56,7 @@ func (s *Server) recall(c *call, m state.Message) spec.Event {
 	}
 	for _, f := range m.Files {
 		link := s.cfg.Files.Link(s.links(c), files.File{Bucket: f.Bucket, Path: f.Path, Type: f.Type})
-		e.Parts = append(e.Parts, spec.Event{Kind: spec.ToldImage, Type: f.Type, Text: link})
+		e.Parts = append(e.Parts, spec.Event{Kind: spec.HistoryImage, Type: f.Type, Text: link})
 	}
 	return e
 }

@@ -117,7 +117,7 @@ func (s *Server) listen(c *call) {
 	}
 	defer out()
 	var err error
-	if l.limit, err = strconv.Atoi(cmp.Or(c.ask.Limit, c.o.Default("limit"))); err != nil || l.limit < 1 {
+	if l.limit, err = strconv.Atoi(cmp.Or(c.ask.PollLimit, c.o.Default("limit"))); err != nil || l.limit < 1 {
 		l.limit = 1 << 30
 	}
 	l.alive, _ = c.o.Append(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"}) // comments can be written anywhere

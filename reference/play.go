@@ -156,7 +156,7 @@ func (s *Server) turn(ask spec.Event, thread string, first int64) *Turn {
 	}}
 	if s.offers {
 		for _, part := range ask.Parts {
-			if part.Kind == spec.AskToolSpec && part.Name != "" {
+			if part.Kind == spec.InputTool && part.Name != "" {
 				turn.Offers = append(turn.Offers, part.Name)
 			}
 		}
@@ -293,7 +293,7 @@ func frameRoom() []byte { return make([]byte, 0, 256) }
 
 // spell is an event as it goes over the wire, without its place.
 func (s *Server) spell(room []byte, e *spec.Event) []byte {
-	if e.Kind == spec.Unknown { // it is spelled already
+	if e.Kind == spec.Undecodable { // it is spelled already
 		return e.Raw
 	}
 	data, err := s.voice.op.Append(room, e)

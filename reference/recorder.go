@@ -25,12 +25,12 @@ func asked(ask spec.Event, at time.Time) (said []state.Message) {
 	for _, part := range ask.Parts {
 		m := state.Message{Run: ask.Run, Text: part.Text, At: at}
 		switch part.Kind {
-		case spec.AskUser:
+		case spec.InputUser:
 			said = said[:0]
 			m.Role = roleUser
-		case spec.AskResume: // agents are to know of it; a message of the user it is not
+		case spec.InputResume: // agents are to know of it; a message of the user it is not
 			m.Role, m.Hidden = roleUser, true
-		case spec.AskTool:
+		case spec.InputToolResult:
 			m.Role, m.Call, m.Name = roleTool, part.Call, part.Name
 		default:
 			continue

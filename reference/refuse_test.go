@@ -62,7 +62,7 @@ func (k *desk) refused(name string, m dialect.Mutant) {
 	p := k.ask(m.Request)
 	var wrong []string
 	for _, broken := range k.d.Judge(m.Request) {
-		faults := p.unlike(broken.Demands)
+		faults := p.unlike(broken.Refusals)
 		if len(faults) == 0 {
 			wrong = nil
 			break
@@ -78,7 +78,7 @@ func (k *desk) refused(name string, m dialect.Mutant) {
 }
 
 // unlike is where a refusal is not as it is demanded.
-func (p *tape) unlike(demands []spec.Demand) (wrong []string) {
+func (p *tape) unlike(demands []spec.RefusalRequirement) (wrong []string) {
 	body := string(p.bytes())
 	for _, demand := range demands {
 		fits := slices.ContainsFunc(demand.Status, func(want string) bool {

@@ -235,7 +235,7 @@ func TestIdle(t *testing.T) {
 		k.prompt("prompt", spec.Event{Text: "conformance:text x", Run: "run-0"})
 		hear := func(run, limit string) (string, time.Duration) {
 			began := time.Now()
-			p := k.ask(k.say("listen", spec.Event{Run: run, Limit: limit}))
+			p := k.ask(k.say("listen", spec.Event{Run: run, PollLimit: limit}))
 			return string(p.bytes()), time.Since(began)
 		}
 		opened, took := hear("run-1", "1")
@@ -264,7 +264,7 @@ func TestSilenceIsBroken(t *testing.T) {
 		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
 		k.prompt("prompt", spec.Event{Text: "conformance:slow 4 1500", Run: "run-1"})
-		req := k.say("listen", spec.Event{Run: "run-1", Limit: "2"})
+		req := k.say("listen", spec.Event{Run: "run-1", PollLimit: "2"})
 		events := k.events(req, k.ask(req))
 		if got := strings.Count(kinds(events), "comment"); got != 3 || last(events, spec.RunEnd).Err != nil {
 			t.Errorf("%d comments: %s", got, kinds(events))

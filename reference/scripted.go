@@ -97,13 +97,13 @@ func (a *actor) answer() bool {
 	var results []string
 	for _, part := range a.turn.Parts {
 		switch part.Kind {
-		case spec.AskUser:
+		case spec.InputUser:
 			results = nil
-		case spec.AskTool:
+		case spec.InputToolResult:
 			results = append(results, part.Text)
 		}
 	}
-	if resume, ok := a.turn.Last(spec.AskResume); ok {
+	if resume, ok := a.turn.Last(spec.InputResume); ok {
 		return a.text("resumed with: " + asJSON(resume.Text))
 	}
 	return len(results) > 0 && a.text("tool said: "+strings.Join(results, "\n"))

@@ -14,7 +14,7 @@ import (
 
 // user is a turn of one user message in run r.
 func user(text string) Turn {
-	return Turn{Event: spec.Event{Run: "r", Parts: []spec.Event{{Kind: spec.AskUser, Text: text}}}}
+	return Turn{Event: spec.Event{Run: "r", Parts: []spec.Event{{Kind: spec.InputUser, Text: text}}}}
 }
 
 // lines writes events down one to a line: kind, then the slots that are not empty.
@@ -47,7 +47,7 @@ func TestScripted(t *testing.T) {
 		return []state.Message{{Role: "user", Text: "conformance:text  x "}, {Role: "assistant", Text: " x "}}, nil
 	}
 	answering := func(parts ...spec.Event) Turn { return Turn{Event: spec.Event{Run: "r", Parts: parts}} }
-	before := spec.Event{Kind: spec.AskUser, Text: "conformance:text old"}
+	before := spec.Event{Kind: spec.InputUser, Text: "conformance:text old"}
 	for _, c := range []struct {
 		name string
 		turn Turn
@@ -72,7 +72,7 @@ func TestScripted(t *testing.T) {
 		{"recall of nothing", user("conformance:recall"), "message.start r-m1\nmessage.delta r-m1 no\nmessage.delta r-m1 th\nmessage.delta r-m1 ing\nmessage.end r-m1\n"},
 		{"many", user("conformance:many 2"), "message.start r-m1\nmessage.delta r-m1 1 \nmessage.delta r-m1 2 \nmessage.end r-m1\n"},
 		{"large", user("conformance:large 5"), "message.start r-m1\nmessage.delta r-m1 01234\nmessage.end r-m1\n"},
-		{"one result", answering(before, spec.Event{Kind: spec.AskTool, Text: "7"}), "message.start r-m1\nmessage.delta r-m1 tool\nmessage.delta r-m1  sai\nmessage.delta r-m1 d: 7\nmessage.end r-m1\n"},
+		{"one result", answering(before, spec.Event{Kind: spec.InputToolResult, Text: "7"}), "message.start r-m1\nmessage.delta r-m1 tool\nmessage.delta r-m1  sai\nmessage.delta r-m1 d: 7\nmessage.end r-m1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := lines(play(t.Context(), c.turn)); got != "run.start\n"+c.want+"run.end\n" {
@@ -94,8 +94,8 @@ func says(events []spec.Event) (text string) {
 
 func TestScriptedSays(t *testing.T) {
 	answering := func(parts ...spec.Event) Turn { return Turn{Event: spec.Event{Run: "r", Parts: parts}} }
-	tool := func(text string) spec.Event { return spec.Event{Kind: spec.AskTool, Text: text} }
-	resume := func(text string) spec.Event { return spec.Event{Kind: spec.AskResume, ID: "r-i1", Text: text} }
+	tool := func(text string) spec.Event { return spec.Event{Kind: spec.InputToolResult, Text: text} }
+	resume := func(text string) spec.Event { return spec.Event{Kind: spec.InputResume, ID: "r-i1", Text: text} }
 	for _, c := range []struct {
 		name string
 		turn Turn
@@ -110,7 +110,7 @@ func TestScriptedSays(t *testing.T) {
 		{"a number beyond", user("conformance:large 99999999999"), "Hello, world."},
 		{"words in another place", user("please conformance:text x"), "Hello, world."},
 		{"results", answering(tool("a"), tool("b")), "tool said: a\nb"},
-		{"results of this turn only", answering(tool("old"), spec.Event{Kind: spec.AskUser, Text: "x"}, tool("new")), "tool said: new"},
+		{"results of this turn only", answering(tool("old"), spec.Event{Kind: spec.InputUser, Text: "x"}, tool("new")), "tool said: new"},
 		{"a string resumes", answering(resume("approved <&>")), `resumed with: "approved <&>"`},
 		{"a JSON string resumes", answering(resume(`"approved"`)), `resumed with: "approved"`},
 		{"an object resumes", answering(resume(`{ "ok" : true }`)), `resumed with: {"ok":true}`},

@@ -186,8 +186,8 @@ func (s *Server) hear(c *call, req spec.Request) (ok bool) {
 	if !s.direct(c, req) {
 		return false
 	}
-	for _, b := range c.ask.Broken {
-		if len(b.Demands) > 0 { // what nobody wants refused is accepted
+	for _, b := range c.ask.Violations {
+		if len(b.Refusals) > 0 { // what nobody wants refused is accepted
 			s.refuseAs(c, b)
 			return false
 		}
@@ -230,9 +230,9 @@ func (s *Server) send(c *call, a dialect.Answer) {
 }
 
 // refuseAs refuses a request as the document wants it.
-func (s *Server) refuseAs(c *call, b spec.Broken) {
+func (s *Server) refuseAs(c *call, b spec.Violation) {
 	status, code, text := 0, "", ""
-	for _, d := range b.Demands {
+	for _, d := range b.Refusals {
 		for _, want := range d.Status {
 			if n, err := strconv.Atoi(want); err == nil && status == 0 {
 				status = n
@@ -256,7 +256,7 @@ func (s *Server) refuse(c *call, status int, code, text string) {
 	a := dialect.Answer{Media: "text/plain", Body: []byte(text)}
 	for _, spoken := range []*dialect.Operation{c.o, s.asks} {
 		spelled := func(as int) bool {
-			problem.HTTP, problem.Created = as, spoken.Stamp(spec.Problem, "created", s.cfg.Now())
+			problem.StatusCode, problem.Created = as, spoken.Stamp(spec.Problem, "created", s.cfg.Now())
 			found := spoken.Answer(problem)
 			if found.Media != "" {
 				a = found

@@ -130,7 +130,7 @@ func describe(e spec.Event) string {
 	for _, p := range e.Parts {
 		parts = append(parts, strings.Join([]string{string(p.Kind), p.Name, p.Text}, " "))
 	}
-	return strings.Join([]string{e.Kind.Thing(), e.Type, e.Role, "[" + strings.Join(parts, ", ") + "]"}, " ")
+	return strings.Join([]string{e.Kind.Subject(), e.Type, e.Role, "[" + strings.Join(parts, ", ") + "]"}, " ")
 }
 
 // An image is a content of its own, in the slot after the text.
@@ -164,7 +164,7 @@ func TestBookkeeping(t *testing.T) {
 			var numbers []string
 			for i, e := range k.hear("prompt", spec.Event{Text: "conformance:text ok"}) {
 				numbers = append(numbers, e.Seq)
-				if e.Kind.Thing() != "run" {
+				if e.Kind.Subject() != "run" {
 					continue
 				}
 				if e.Thread != firstThread || e.Created != want.time || e.Kind == spec.RunEnd && e.Completed != want.time {

@@ -55,7 +55,7 @@ func (t *teller) listen(e *spec.Event) {
 	if !t.begun {
 		t.begin()
 	}
-	if thing := e.Kind.Thing(); thing == "reasoning" && !t.reasoning {
+	if thing := e.Kind.Subject(); thing == "reasoning" && !t.reasoning {
 		e.Kind = spec.Kind("message." + e.Kind.Phase())
 	}
 	switch e.Kind {
@@ -76,7 +76,7 @@ func (t *teller) listen(e *spec.Event) {
 		t.interrupted(e)
 	case spec.RunEnd, spec.RunError:
 		t.finish(e)
-	case spec.Unknown: // a frame as it is
+	case spec.Undecodable: // a frame as it is
 		t.add(e)
 	case spec.RunProgress, spec.StepStart, spec.StepEnd:
 		if t.op.Has(*e) {
@@ -90,7 +90,7 @@ func (t *teller) say(e *spec.Event) {
 	t.out = *e
 	t.out.Thread, t.out.Run = t.thread, t.run
 	t.out.Seq = strconv.FormatInt(t.seq, 10)
-	if t.out.Kind.Thing() == "run" {
+	if t.out.Kind.Subject() == "run" {
 		t.out.Created = t.created
 	}
 	t.seq++
@@ -119,7 +119,7 @@ func (t *teller) message(k spec.Kind, id, role, kind string) *message {
 		return t.open[i]
 	}
 	starts := spec.MessageStart
-	if k.Thing() == "reasoning" {
+	if k.Subject() == "reasoning" {
 		starts = spec.ReasoningStart
 	}
 	m := &message{start: spec.Event{Kind: starts, Message: id, Role: role, Type: kind}}
@@ -141,7 +141,7 @@ func (t *teller) piece(k spec.Kind, id, role, text string) {
 	m := t.message(k, id, role, "")
 	m.under = true
 	m.text.WriteString(text)
-	if k.Thing() == "message" {
+	if k.Subject() == "message" {
 		t.said.text(id, text)
 	}
 	m.about(&t.next, k)
@@ -198,7 +198,7 @@ func (t *teller) end(m *message) {
 	t.said.end(m.start.Message)
 	t.open = slices.DeleteFunc(t.open, func(o *message) bool { return o == m })
 	end := m.start
-	end.Kind = spec.Kind(m.start.Kind.Thing() + ".end")
+	end.Kind = spec.Kind(m.start.Kind.Subject() + ".end")
 	end.Parts = m.parts
 	if t.closes && (t.opens || len(m.parts) > 0) {
 		t.say(&end)

@@ -47,7 +47,7 @@ func (s *Server) heard(c *call) []state.Message {
 	if i < 0 {
 		return said
 	}
-	user, _ := c.ask.Last(spec.AskUser)
+	user, _ := c.ask.Last(spec.InputUser)
 	for _, part := range user.Parts {
 		if f, ok := s.issued(part); ok {
 			said[i].Files = append(said[i].Files, state.File{Bucket: f.Bucket, Path: f.Path, Type: cmp.Or(f.Type, part.Type)})
@@ -58,7 +58,7 @@ func (s *Server) heard(c *call) []state.Message {
 
 // issued is the upload that an image of a request links to.
 func (s *Server) issued(part spec.Event) (f files.File, ok bool) {
-	if !s.uploads || part.Kind != spec.AskImage {
+	if !s.uploads || part.Kind != spec.InputImage {
 		return f, false
 	}
 	return s.cfg.Files.Owns(part.Text)
@@ -72,7 +72,7 @@ func (s *Server) foreign(c *call) bool {
 	}
 	for _, message := range c.ask.Parts {
 		for _, part := range message.Parts {
-			if part.Kind != spec.AskImage {
+			if part.Kind != spec.InputImage {
 				continue
 			}
 			f, ok := s.issued(part)
@@ -93,7 +93,7 @@ func (s *Server) attach(c *call) {
 	if _, ok := s.thread(c, true); !ok {
 		return
 	}
-	file, _ := c.ask.Last(spec.AskFile)
+	file, _ := c.ask.Last(spec.InputFile)
 	f, err := s.cfg.Files.Put(c.r.Context(), files.Upload{
 		Owner: c.user, Thread: c.ask.Thread, Name: file.Name, Type: file.Type, Data: []byte(file.Text),
 	})
@@ -101,7 +101,7 @@ func (s *Server) attach(c *call) {
 		s.unfit(c, err)
 		return
 	}
-	s.answer(c, spec.Event{Kind: spec.Stored, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.links(c), f)})
+	s.answer(c, spec.Event{Kind: spec.AttachmentStored, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.links(c), f)})
 }
 
 // sign makes a new link to what was uploaded.
@@ -113,13 +113,13 @@ func (s *Server) sign(c *call) {
 	case owner != c.user:
 		s.refuse(c, http.StatusForbidden, "", "the file is another user's")
 	default:
-		s.answer(c, spec.Event{Kind: spec.Signed, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.links(c), f)})
+		s.answer(c, spec.Event{Kind: spec.AttachmentSigned, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.links(c), f)})
 	}
 }
 
 // transcribe turns a recording into text.
 func (s *Server) transcribe(c *call) {
-	file, _ := c.ask.Last(spec.AskFile)
+	file, _ := c.ask.Last(spec.InputFile)
 	_, err := speech.Check([]byte(file.Text))
 	text := ""
 	if err == nil {
@@ -129,7 +129,7 @@ func (s *Server) transcribe(c *call) {
 		s.unfit(c, err)
 		return
 	}
-	s.answer(c, spec.Event{Kind: spec.Transcribed, Text: text})
+	s.answer(c, spec.Event{Kind: spec.Transcription, Text: text})
 }
 
 // unfit refuses a file. What it is called in the dialect stands in the document.
@@ -143,7 +143,7 @@ func (s *Server) unfit(c *call, err error) {
 	case is(files.ErrTooLarge, speech.ErrTooLarge):
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", err.Error())
 	case is(files.ErrEmpty, speech.ErrEmpty):
-		s.refuseAs(c, s.dialect.Fault(c.o, spec.AskFile, "minLength"))
+		s.refuseAs(c, s.dialect.Fault(c.o, spec.InputFile, "minLength"))
 	case is(files.ErrType, speech.ErrFormat):
 		s.refuse(c, http.StatusUnprocessableEntity, "", err.Error())
 	default:

@@ -129,7 +129,7 @@ func TestHistory(t *testing.T) {
 				t.Fatalf("before %q: %d %s", c.before, p.status, p.bytes())
 			}
 			e := events[0]
-			if e.Day != c.day || e.More != c.more || !strings.Contains(string(p.bytes()), c.holds) || (len(e.Parts) == 2) != (c.day != "") {
+			if e.Day != c.day || e.HasMore != c.more || !strings.Contains(string(p.bytes()), c.holds) || (len(e.Parts) == 2) != (c.day != "") {
 				t.Errorf("before %q: %s", c.before, p.bytes())
 			}
 		}

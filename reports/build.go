@@ -23,18 +23,18 @@ const mostPointer = 512
 // that nothing can be concluded.
 func Entry(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
-		ID: r.Duty.Check.ID, Title: r.Duty.Check.Title(), Level: r.Duty.Level(), Scenario: scenario,
+		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
 		Verdict: r.Verdict, Judged: r.Judged, Note: text([]byte(r.Note), MostRaw), Dropped: r.Dropped,
 		Findings: []Finding{}, Requirements: []string{}, Requests: len(t.Exchanges),
 	}
 	if c.Judged == 0 && (c.Verdict == spec.Warned || c.Verdict == spec.Failed) {
 		c.Judged = 1
 	}
-	for _, law := range r.Duty.Laws {
+	for _, law := range r.Obligation.Requirements {
 		c.Requirements = append(c.Requirements, law.ID)
 	}
 	for _, f := range r.Findings {
-		found := finding(f, r.Duty.Law(f))
+		found := finding(f, r.Obligation.Requirement(f))
 		if f.Event.Exchange < len(t.Exchanges) {
 			found.show(base, f.Event, t.Exchanges[f.Event.Exchange])
 		}
@@ -53,13 +53,13 @@ func finding(f spec.Finding, law spec.Requirement) Finding {
 		found.Seen, found.Plays = f.Seen, f.Plays
 		found.Message += fmt.Sprintf(" (seen in %d of %d)", f.Seen, f.Plays)
 	}
-	if nth := e.Nth; nth >= 0 {
+	if nth := e.Frame; nth >= 0 {
 		found.Event = &nth
 	}
 	// A pointer leads into what the target sent: what is wrong with a request was
 	// wrong on purpose. Of several wrong places none is the place.
-	if e.Kind != spec.Asked && len(e.Broken) == 1 {
-		found.Pointer = text([]byte(e.Broken[0].Pointer), mostPointer)
+	if e.Kind != spec.HTTPRequest && len(e.Violations) == 1 {
+		found.Pointer = text([]byte(e.Violations[0].Pointer), mostPointer)
 	}
 	return found
 }
@@ -110,8 +110,8 @@ func untilLeftOut(s string) (shown, note string) {
 func Requirements(catalogue []spec.Requirement, results []spec.Result) []Requirement {
 	worst := map[string]spec.Verdict{}
 	for _, r := range results {
-		for _, law := range r.Duty.Laws {
-			worst[law.ID] = max(worst[law.ID], r.On(law))
+		for _, law := range r.Obligation.Requirements {
+			worst[law.ID] = max(worst[law.ID], r.VerdictOn(law))
 		}
 	}
 	all := make([]Requirement, 0, len(catalogue))

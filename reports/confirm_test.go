@@ -9,7 +9,7 @@ import (
 
 // How often a finding was made is told, in words and numbers, where it was not every time.
 func TestSeen(t *testing.T) {
-	r := hear(spec.Event{Law: "t.json", Text: "bad"})[0]
+	r := hear(spec.Event{Requirement: "t.json", Text: "bad"})[0]
 	if len(r.Findings) == 0 {
 		t.Fatal("nothing was found")
 	}

@@ -26,9 +26,9 @@ var telling = []string{"Content-Type", "Content-Encoding", "Location", "Allow", 
 
 // show fills in what was sent and answered in the exchange of an event.
 func (f *Finding) show(base string, e spec.Event, x spec.Exchange) {
-	f.Operation = operation(e.Op, x.Request)
+	f.Operation = operation(e.Operation, x.Request)
 	f.Request = Sent(base, x.Request)
-	f.Response = Answered(x.Response, e.Nth < 0)
+	f.Response = Answered(x.Response, e.Frame < 0)
 }
 
 // operation names what was asked for: by the document, or else by method and path.
@@ -41,8 +41,8 @@ func operation(op string, r spec.Request) string {
 }
 
 // askers say on whose behalf a request was sent.
-var askers = map[spec.Who]string{
-	spec.OtherUser: "as another user", spec.Nobody: "without credentials", spec.Stranger: "with credentials that nobody handed out",
+var askers = map[spec.Principal]string{
+	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with credentials that nobody handed out",
 }
 
 // Sent is a request as readers are shown it: the request line, the fields that are not
@@ -56,7 +56,7 @@ func Sent(base string, r spec.Request) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s%s", briefly(r.Method), base, briefly(r.Target))
-	if who := askers[r.Who]; who != "" {
+	if who := askers[r.Principal]; who != "" {
 		fmt.Fprintf(&b, " (%s)", who)
 	}
 	for _, f := range r.Header {

@@ -111,7 +111,7 @@ func TestAgain(t *testing.T) {
 // What was sent and answered is shown without secrets, bounded, and with what tells most.
 func TestSentAndAnswered(t *testing.T) {
 	r := spec.Request{
-		Method: "POST", Target: "/runs?x=1", Who: spec.Nobody, Body: []byte(strings.Repeat("b", 5000)),
+		Method: "POST", Target: "/runs?x=1", Principal: spec.Anonymous, Body: []byte(strings.Repeat("b", 5000)),
 		Header: spec.Header{{Name: "Authorization", Value: "Bearer s3cr3t"}, {Name: "Content-Type", Value: "text/plain"}, {Name: "Accept", Value: "text/event-stream"}, {Name: "X-Long", Value: strings.Repeat("l", 400)}},
 	}
 	want := "POST http://h/runs?x=1 (without credentials)\nAuthorization: REDACTED\nContent-Type: text/plain\nX-Long: (400 bytes)\n\n" +

@@ -28,14 +28,14 @@ var (
 var testChecks = []*spec.Check{
 	{ID: "frame.says", Doc: "a frame says good\n\nWhy not.", Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
-			if e.Law != "" {
+			if e.Requirement != "" {
 				p.Judge(e, e.Text == "good", "it says %q", e.Text)
 			}
 		}
 	}},
 	{ID: "frame.may", Doc: "a frame may be long", Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
-			if e.Kind == spec.Closed {
+			if e.Kind == spec.BodyEnd {
 				p.Judge(e, e.Text == "good", "it is short")
 			}
 		}
@@ -44,15 +44,15 @@ var testChecks = []*spec.Check{
 }
 
 func hear(events ...spec.Event) []spec.Result {
-	return spec.Run(spec.Bind(testChecks, catalogue, nil), slices.Values(events), nil).Results
+	return spec.Run(spec.NewPlan(testChecks, catalogue, nil), slices.Values(events), nil).Results
 }
 
 func TestEntry(t *testing.T) {
 	results := hear(
-		spec.Event{Kind: spec.Other, Law: "t.polite", Text: "good"},
-		spec.Event{Kind: spec.Other, Law: "t.json", Text: "bad", Exchange: 2, Nth: 3, Line: 9, Offset: 211,
-			Raw: []byte("data: \xff\n\n"), Broken: []spec.Broken{{Pointer: "/delta"}}},
-		spec.Event{Kind: spec.Answered, Law: "t.polite", Text: "rude", Nth: -1},
+		spec.Event{Kind: spec.Unrecognized, Requirement: "t.polite", Text: "good"},
+		spec.Event{Kind: spec.Unrecognized, Requirement: "t.json", Text: "bad", Exchange: 2, Frame: 3, Line: 9, Offset: 211,
+			Raw: []byte("data: \xff\n\n"), Violations: []spec.Violation{{Pointer: "/delta"}}},
+		spec.Event{Kind: spec.HTTPResponse, Requirement: "t.polite", Text: "rude", Frame: -1},
 	)
 	got := Entry("text", "", spec.Trace{}, results[0])
 	if got.ID != "frame.says" || got.Title != "a frame says good" || got.Level != spec.Must || got.Scenario != "text" || got.Verdict != spec.Failed || got.Judged != 3 {
@@ -93,19 +93,19 @@ func TestEntrySaysWhyWithoutFindings(t *testing.T) {
 
 // A pointer leads into what the target sent, to the one place.
 func TestPointer(t *testing.T) {
-	one, two := []spec.Broken{{Pointer: "/a"}}, []spec.Broken{{Pointer: "/a"}, {Pointer: "/b"}}
-	long := []spec.Broken{{Pointer: "/" + strings.Repeat("x", 1<<20)}}
+	one, two := []spec.Violation{{Pointer: "/a"}}, []spec.Violation{{Pointer: "/a"}, {Pointer: "/b"}}
+	long := []spec.Violation{{Pointer: "/" + strings.Repeat("x", 1<<20)}}
 	for _, test := range []struct {
 		e    spec.Event
 		want int
 	}{
-		{spec.Event{Kind: spec.Other, Law: "t.json", Broken: one}, 2},
-		{spec.Event{Kind: spec.Other, Law: "t.json", Broken: two}, 0},
-		{spec.Event{Kind: spec.Asked, Law: "t.json", Broken: one}, 0},
-		{spec.Event{Kind: spec.Other, Law: "t.json", Broken: long}, 512 + len(" … (1048065 more bytes)")},
+		{spec.Event{Kind: spec.Unrecognized, Requirement: "t.json", Violations: one}, 2},
+		{spec.Event{Kind: spec.Unrecognized, Requirement: "t.json", Violations: two}, 0},
+		{spec.Event{Kind: spec.HTTPRequest, Requirement: "t.json", Violations: one}, 0},
+		{spec.Event{Kind: spec.Unrecognized, Requirement: "t.json", Violations: long}, 512 + len(" … (1048065 more bytes)")},
 	} {
 		if got := Entry("s", "", spec.Trace{}, hear(test.e)[0]).Findings[0].Pointer; len(got) != test.want {
-			t.Errorf("%.20v: the pointer has %d bytes, want %d", test.e.Broken, len(got), test.want)
+			t.Errorf("%.20v: the pointer has %d bytes, want %d", test.e.Violations, len(got), test.want)
 		}
 	}
 }
@@ -133,8 +133,8 @@ func TestText(t *testing.T) {
 }
 
 func TestRequirements(t *testing.T) {
-	polite := hear(spec.Event{Law: "t.polite", Text: "good"}, spec.Event{Kind: spec.Closed, Text: "bad"})
-	rude := hear(spec.Event{Law: "t.polite", Text: "rude"})
+	polite := hear(spec.Event{Requirement: "t.polite", Text: "good"}, spec.Event{Kind: spec.BodyEnd, Text: "bad"})
+	rude := hear(spec.Event{Requirement: "t.polite", Text: "rude"})
 	untold := hear()
 	untold[2].Overrule(spec.Error, "no network")
 	for _, test := range []struct {
@@ -165,7 +165,7 @@ func TestRequirements(t *testing.T) {
 func TestExcludedIsSilent(t *testing.T) {
 	law := lawJSON
 	law.Excluded = &spec.Exclusion{Kind: "contradiction", Reason: "the document says both"}
-	if got := Requirements([]spec.Requirement{law}, hear(spec.Event{Law: "t.json", Text: "bad"})); got[0].Verdict != spec.Silent {
+	if got := Requirements([]spec.Requirement{law}, hear(spec.Event{Requirement: "t.json", Text: "bad"})); got[0].Verdict != spec.Silent {
 		t.Errorf("%+v", got)
 	}
 }

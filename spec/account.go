@@ -14,13 +14,13 @@ type accountKey struct {
 	overhears bool
 }
 
-// Account returns what the checks of one [Run] that give the same name share, and a
+// SharedState returns what the checks of one [Run] that give the same name share, and a
 // function that a check calls with each event that it sees. open makes what is shared,
 // and the function that hears of each event once, before the first of the checks goes on.
-func Account[T any](p *Pass, name string, open func() (T, func(Event))) (shared T, hear func(Event)) {
+func SharedState[T any](p *Pass, name string, open func() (T, func(Event))) (shared T, hear func(Event)) {
 	key := accountKey{name: name}
-	if p.duty.Check != nil {
-		key.overhears = p.duty.Check.Overhears
+	if p.obligation.Check != nil {
+		key.overhears = p.obligation.Check.AllPrincipals
 	}
 	if p.accounts == nil {
 		p.accounts = map[accountKey]*account{}

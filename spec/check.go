@@ -22,7 +22,7 @@ type Check struct {
 
 	// Overhears: the rule hears what others than the user ask and are answered, too.
 	// Most are about what one user may expect of a server.
-	Overhears bool
+	AllPrincipals bool
 
 	// Watch starts one application of the rule. The function it returns sees every
 	// event of one conversation in order; Closed comes last in each exchange, and
@@ -35,12 +35,12 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 
 // A Pass is one application of one check to one conversation.
 type Pass struct {
-	duty     Duty
-	judged   map[string]int // per requirement that the evidence names, "" for none
-	broken   map[string]int // likewise, judgements that the rule does not hold
-	findings []Finding
-	found    func(Finding)
-	accounts map[accountKey]*account // shared with the other passes of a Run
+	obligation Obligation
+	judged     map[string]int // per requirement that the evidence names, "" for none
+	broken     map[string]int // likewise, judgements that the rule does not hold
+	findings   []Finding
+	found      func(Finding)
+	accounts   map[accountKey]*account // shared with the other passes of a Run
 }
 
 // A Finding is one broken judgement and its evidence.
@@ -53,23 +53,23 @@ type Finding struct {
 	Seen, Plays int
 }
 
-// MostFindings bounds what one check keeps of one conversation for each requirement
+// MaxFindings bounds what one check keeps of one conversation for each requirement
 // that its evidence names: whoever sends a million broken frames gets the first of
 // them, and the number.
-const MostFindings = 50
+const MaxFindings = 50
 
 // Judge records that the rule had something to say about e, and whether it holds.
 // A rule that never judges has not passed: it is [Silent]. The message says what
 // was seen, in the dialect's terms.
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
-	if e.Law == "" {
-		e.Law = p.duty.about(e.Kind)
+	if e.Requirement == "" {
+		e.Requirement = p.obligation.about(e.Kind)
 	}
-	p.judged[e.Law]++
+	p.judged[e.Requirement]++
 	if ok {
 		return
 	}
-	if p.broken[e.Law]++; p.broken[e.Law] > MostFindings {
+	if p.broken[e.Requirement]++; p.broken[e.Requirement] > MaxFindings {
 		return
 	}
 	f := Finding{Event: e, Message: message(format, args)}
@@ -125,41 +125,41 @@ func shortened(s string, most int) string {
 // Run holds one conversation to its duties. Suite, linter and proxy differ only in
 // where the events come from; this is the only loop. If found is not nil it hears
 // of each finding the moment it is made.
-func Run(duties Duties, events iter.Seq[Event], found func(Duty, Finding)) Hearing {
-	passes := make([]Pass, len(duties.List))
-	watch := make([]func(Event), len(duties.List))
+func Run(duties Plan, events iter.Seq[Event], found func(Obligation, Finding)) Evaluation {
+	passes := make([]Pass, len(duties.Obligations))
+	watch := make([]func(Event), len(duties.Obligations))
 	accounts := map[accountKey]*account{}
-	for i, d := range duties.List {
-		passes[i] = Pass{duty: d, judged: map[string]int{}, broken: map[string]int{}, accounts: accounts}
+	for i, d := range duties.Obligations {
+		passes[i] = Pass{obligation: d, judged: map[string]int{}, broken: map[string]int{}, accounts: accounts}
 		if found != nil {
 			passes[i].found = func(f Finding) { found(d, f) }
 		}
 		watch[i] = d.Check.Watch(&passes[i])
 	}
-	talk := speech{opens: duties.Opens, ends: duties.Ends}
+	talk := completeness{hasRunStart: duties.HasRunStart, hasRunEnd: duties.HasRunEnd}
 	for e := range events {
-		if e.Who == TheUser {
-			talk.hear(e)
+		if e.Principal == PrimaryUser {
+			talk.observe(e)
 		}
 		for i, w := range watch {
-			if e.Who == TheUser || duties.List[i].Check.Overhears {
+			if e.Principal == PrimaryUser || duties.Obligations[i].Check.AllPrincipals {
 				w(e)
 			}
 		}
 	}
 	for _, w := range watch {
-		w(Event{Nth: -1})
+		w(Event{Frame: -1})
 	}
-	h := Hearing{Whole: talk.whole, Recognised: talk.recognised, Asked: talk.asked, HTTP: talk.http, NotHTTP: talk.notHTTP}
-	for i, d := range duties.List {
+	h := Evaluation{Complete: talk.complete, Recognized: talk.recognized, RequestRecorded: talk.requestRecorded, HTTP: talk.http, NotHTTP: talk.notHTTP}
+	for i, d := range duties.Obligations {
 		h.Results = append(h.Results, conclude(d, passes[i]))
 	}
 	return h
 }
 
-// Until returns the events up to the moment when the context ends. A conversation that ends
+// UntilDone returns the events up to the moment when the context ends. A conversation that ends
 // so was not heard out: what is concluded of it is worth nothing.
-func Until(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
+func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for e := range events {
 			if ctx.Err() != nil || !yield(e) {
@@ -169,41 +169,41 @@ func Until(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A speech notices the first exchange that was whole: a stream that opened a run,
+// A completeness notices the first exchange that was whole: a stream that opened a run,
 // said something and ended it, every frame well-formed. It also notices what the
 // conversation is made of, where no exchange was whole.
-type speech struct {
-	opens, ends   bool // the dialect has words for it
-	whole         bool
-	recognised    bool // a frame was one of the dialect
-	asked         bool // a request of the dialect was written down
-	http, notHTTP bool // an answer was, or was not, HTTP
-	exchange
+type completeness struct {
+	hasRunStart, hasRunEnd bool // the dialect has words for it
+	complete               bool
+	recognized             bool // a frame was one of the dialect
+	requestRecorded        bool // a request of the dialect was written down
+	http, notHTTP          bool // an answer was, or was not, HTTP
+	exchangeProgress
 }
 
-// An exchange is what a speech knows of the exchange that is being told.
-type exchange struct{ streams, said, wrong, opened, ended bool }
+// An exchangeProgress is what a speech knows of the exchange that is being told.
+type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
 
-func (s *speech) hear(e Event) {
+func (s *completeness) observe(e Event) {
 	switch {
-	case e.Kind == Asked:
-		s.exchange = exchange{}
-		s.asked = s.asked || e.Op != "" && !errors.Is(e.Err, ErrUnrecorded)
-	case e.Kind == Answered:
-		s.streams = e.HTTP == 200 && e.Streams()
-		s.http, s.notHTTP = s.http || e.HTTP > 0, s.notHTTP || errors.Is(e.Err, ErrNotHTTP)
-	case e.Kind == Closed:
-		s.whole = s.whole || s.streams && s.said && !s.wrong &&
-			(s.opened || !s.opens) && (s.ended || !s.ends && e.Err == nil) && (e.Err == nil || errors.Is(e.Err, ErrLeft))
-	case e.Kind == Comment || e.Kind == Rest || e.Kind == Other:
-	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Unknown || e.Kind == RunRefused:
-		s.wrong = true
+	case e.Kind == HTTPRequest:
+		s.exchangeProgress = exchangeProgress{}
+		s.requestRecorded = s.requestRecorded || e.Operation != "" && !errors.Is(e.Err, ErrRequestNotRecorded)
+	case e.Kind == HTTPResponse:
+		s.isStream = e.StatusCode == 200 && e.IsStream()
+		s.http, s.notHTTP = s.http || e.StatusCode > 0, s.notHTTP || errors.Is(e.Err, ErrNotHTTP)
+	case e.Kind == BodyEnd:
+		s.complete = s.complete || s.isStream && s.hasContent && !s.malformed &&
+			(s.opened || !s.hasRunStart) && (s.ended || !s.hasRunEnd && e.Err == nil) && (e.Err == nil || errors.Is(e.Err, ErrClientLeft))
+	case e.Kind == Comment || e.Kind == Incomplete || e.Kind == Unrecognized:
+	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Undecodable || e.Kind == RunRefused:
+		s.malformed = true
 	case e.Kind == RunStart:
 		s.opened = true
-	case e.Kind == RunEnd || e.Kind == RunError || e.Kind == Done && !s.ends:
+	case e.Kind == RunEnd || e.Kind == RunError || e.Kind == Done && !s.hasRunEnd:
 		s.ended = true
-	case len(e.Broken) == 0 && e.Kind != Done && e.Kind != RunProgress && e.Kind.Thing() != "step":
-		s.said = true
+	case len(e.Violations) == 0 && e.Kind != Done && e.Kind != RunProgress && e.Kind.Subject() != "step":
+		s.hasContent = true
 	}
-	s.recognised = s.recognised || e.Frame() && e.Kind != Done && e.Kind != Unknown && e.Kind != Other && len(e.Broken) == 0
+	s.recognized = s.recognized || e.IsFrame() && e.Kind != Done && e.Kind != Undecodable && e.Kind != Unrecognized && len(e.Violations) == 0
 }

@@ -20,7 +20,7 @@ type Trace struct {
 
 	// Streams is how many streams at once the target is known to allow one user;
 	// 0: nobody said.
-	Streams int
+	StreamLimit int
 }
 
 // All is the conversation's exchanges in order.
@@ -40,33 +40,33 @@ type Request struct {
 	Header         Header
 	Body           []byte
 
-	Who Who
+	Principal Principal
 }
 
-// Who asks. The credentials themselves are nobody's business: a recording says who
+// Principal asks. The credentials themselves are nobody's business: a recording says who
 // asked instead.
-type Who string
+type Principal string
 
 // Everybody there is.
 const (
-	TheUser   Who = ""         // the one who leads the conversation
-	OtherUser Who = "other"    // somebody else whom the server knows
-	Nobody    Who = "nobody"   // somebody without credentials
-	Stranger  Who = "stranger" // somebody with credentials that nobody handed out
+	PrimaryUser Principal = ""         // the one who leads the conversation
+	OtherUser   Principal = "other"    // somebody else whom the server knows
+	Anonymous   Principal = "nobody"   // somebody without credentials
+	UnknownUser Principal = "stranger" // somebody with credentials that nobody handed out
 )
 
 // A Response is what a server answered. Status 0: no status line ever came, and
 // End says why.
 type Response struct {
-	Proto   string // "HTTP/1.1", "HTTP/2.0"; "" if nobody wrote it down
-	Status  int
-	Reason  string // the reason phrase, HTTP/1 only
-	Header  Header
-	Body    []byte // without its transfer coding; a content coding is left on
-	Framing Framing
-	Reads   []Read // when the body arrived; nil if nobody timed it
-	End     error  // nil: the body is whole; else one of the Err values below
-	Trailer Header
+	Proto    string // "HTTP/1.1", "HTTP/2.0"; "" if nobody wrote it down
+	Status   int
+	Reason   string // the reason phrase, HTTP/1 only
+	Header   Header
+	Body     []byte // without its transfer coding; a content coding is left on
+	Framing  Framing
+	Arrivals []Arrival // when the body arrived; nil if nobody timed it
+	End      error     // nil: the body is whole; else one of the Err values below
+	Trailer  Header
 }
 
 // A Framing is how a server marked the end of a body (RFC 9112 section 6.3).
@@ -82,34 +82,34 @@ const (
 	FramingHTTP2   Framing = "h2"      // END_STREAM
 )
 
-// A Read is one arrival: the body up to End (bytes) was there At, since the
+// A Arrival is one arrival: the body up to End (bytes) was there At, since the
 // request was sent.
-type Read struct {
+type Arrival struct {
 	End int
 	At  time.Duration
 }
 
 // How a body ends when it does not end well.
 var (
-	// ErrLeft: the client stopped listening. That is nobody's fault.
-	ErrLeft = errors.New("the client left")
-	// ErrCut: the connection ended before the body did.
-	ErrCut = errors.New("the connection ended before the body did")
+	// ErrClientLeft: the client stopped listening. That is nobody's fault.
+	ErrClientLeft = errors.New("the client left")
+	// ErrTruncated: the connection ended before the body did.
+	ErrTruncated = errors.New("the connection ended before the body did")
 	// ErrReset: the peer reset the connection or the HTTP/2 stream.
 	ErrReset = errors.New("the connection was reset")
-	// ErrIdle: nothing came for longer than the client was willing to wait.
-	ErrIdle = errors.New("nothing came any more")
-	// ErrEndless: the body, or the time it took, went over the client's limit.
-	ErrEndless = errors.New("the body went over the limit")
+	// ErrIdleTimeout: nothing came for longer than the client was willing to wait.
+	ErrIdleTimeout = errors.New("nothing came any more")
+	// ErrLimitExceeded: the body, or the time it took, went over the client's limit.
+	ErrLimitExceeded = errors.New("the body went over the limit")
 	// ErrNotHTTP: what came back cannot be read as HTTP.
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )
 
-// ErrUnrecorded: a recording has an answer, and not the request that it answers.
-var ErrUnrecorded = errors.New("the request was not recorded")
+// ErrRequestNotRecorded: a recording has an answer, and not the request that it answers.
+var ErrRequestNotRecorded = errors.New("the request was not recorded")
 
-// ErrUnrecognised: nothing that came is a well-formed frame of the dialect.
-var ErrUnrecognised = errors.New("no frame of the dialect was recognised")
+// ErrUnrecognized: nothing that came is a well-formed frame of the dialect.
+var ErrUnrecognized = errors.New("no frame of the dialect was recognised")
 
 // A Header is a list of fields in the order and the spelling of the wire.
 type Header []Field
@@ -155,10 +155,10 @@ func (h Header) MediaType() string {
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// Overrun is what an answer did that went over a limit of the client, in words that
+// DescribeOverrun is what an answer did that went over a limit of the client, in words that
 // follow its name: "had not ended after 30s". It is "" for any other end.
-func Overrun(end error) string {
-	for _, limit := range []error{ErrIdle, ErrEndless} {
+func DescribeOverrun(end error) string {
+	for _, limit := range []error{ErrIdleTimeout, ErrLimitExceeded} {
 		if errors.Is(end, limit) {
 			_, what, known := strings.Cut(end.Error(), limit.Error()+": ")
 			if known && (strings.HasPrefix(what, "had ") || strings.HasPrefix(what, "sent ")) {

@@ -17,10 +17,10 @@ const (
 	May    Level = "MAY"
 )
 
-// Cost returns the verdict on a target that breaks a requirement of this level. A MAY
+// FailureVerdict returns the verdict on a target that breaks a requirement of this level. A MAY
 // costs nothing: what is only permitted cannot be broken, and that it was not done proves
 // nothing either.
-func (l Level) Cost() Verdict {
+func (l Level) FailureVerdict() Verdict {
 	switch l {
 	case Must:
 		return Failed
@@ -64,49 +64,49 @@ type Exclusion struct {
 	Reason string `yaml:"reason" json:"reason"`
 }
 
-// A Duty is a check with the requirements that oblige a target to it.
-type Duty struct {
-	Check *Check
-	Laws  []Requirement // never empty
+// A Obligation is a check with the requirements that oblige a target to it.
+type Obligation struct {
+	Check        *Check
+	Requirements []Requirement // never empty
 }
 
-// Duties are all the checks that a dialect's catalogue names.
-type Duties struct {
-	List  []Duty
-	Opens bool // the dialect has a word for the start of a run
-	Ends  bool // likewise for its end
+// Plan are all the checks that a dialect's catalogue names.
+type Plan struct {
+	Obligations []Obligation
+	HasRunStart bool // the dialect has a word for the start of a run
+	HasRunEnd   bool // likewise for its end
 }
 
-// Bind keeps the checks that a catalogue names, each with all requirements that
+// NewPlan keeps the checks that a catalogue names, each with all requirements that
 // name it. A check nobody demands of a dialect is not applied to it. The kinds are
 // what the dialect has words for.
-func Bind(checks []*Check, catalogue []Requirement, kinds []Kind) Duties {
-	d := Duties{Opens: slices.Contains(kinds, RunStart), Ends: slices.Contains(kinds, RunEnd)}
+func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
+	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
-		duty := Duty{Check: c}
+		duty := Obligation{Check: c}
 		for _, r := range catalogue {
 			if slices.Contains(r.Checks, c.ID) {
-				duty.Laws = append(duty.Laws, r)
+				duty.Requirements = append(duty.Requirements, r)
 			}
 		}
-		if len(duty.Laws) > 0 {
-			d.List = append(d.List, duty)
+		if len(duty.Requirements) > 0 {
+			d.Obligations = append(d.Obligations, duty)
 		}
 	}
 	return d
 }
 
-// Law returns the requirement that a finding breaks: the one its evidence names, or else
+// Requirement returns the requirement that a finding breaks: the one its evidence names, or else
 // the strictest of the duty.
-func (d Duty) Law(f Finding) Requirement { return d.law(f.Event.Law) }
+func (d Obligation) Requirement(f Finding) Requirement { return d.law(f.Event.Requirement) }
 
-func (d Duty) law(id string) Requirement {
-	strictest := d.Laws[0]
-	for _, r := range d.Laws {
+func (d Obligation) law(id string) Requirement {
+	strictest := d.Requirements[0]
+	for _, r := range d.Requirements {
 		if r.ID == id {
 			return r
 		}
-		if r.Level.Cost() > strictest.Level.Cost() {
+		if r.Level.FailureVerdict() > strictest.Level.FailureVerdict() {
 			strictest = r
 		}
 	}
@@ -116,9 +116,9 @@ func (d Duty) law(id string) Requirement {
 // about returns the requirement that an event of a kind is evidence for, where the check
 // itself does not say: the one that is about this kind, else the one that is about none in
 // particular; "" where these are several.
-func (d Duty) about(k Kind) string {
+func (d Obligation) about(k Kind) string {
 	var own, open []string
-	for _, r := range d.Laws {
+	for _, r := range d.Requirements {
 		switch {
 		case slices.Contains(r.About, k):
 			own = append(own, r.ID)
@@ -129,17 +129,17 @@ func (d Duty) about(k Kind) string {
 	if len(own) > 0 {
 		open = own
 	}
-	if len(open) == 1 && len(d.Laws) > 1 {
+	if len(open) == 1 && len(d.Requirements) > 1 {
 		return open[0]
 	}
 	return ""
 }
 
 // Level is the strictest level at which the check is demanded.
-func (d Duty) Level() Level {
-	strictest := d.Laws[0].Level
-	for _, r := range d.Laws {
-		if r.Level.Cost() > strictest.Cost() {
+func (d Obligation) Level() Level {
+	strictest := d.Requirements[0].Level
+	for _, r := range d.Requirements {
+		if r.Level.FailureVerdict() > strictest.FailureVerdict() {
 			strictest = r.Level
 		}
 	}
@@ -168,25 +168,25 @@ func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil 
 
 // A Result is one check's conclusion about one conversation.
 type Result struct {
-	Duty     Duty
-	Verdict  Verdict
-	Judged   int
-	Findings []Finding
-	Dropped  int    // findings beyond [MostFindings]
-	Note     string // why, where no finding says it: what was promised, what went wrong
+	Obligation Obligation
+	Verdict    Verdict
+	Judged     int
+	Findings   []Finding
+	Dropped    int    // findings beyond [MostFindings]
+	Note       string // why, where no finding says it: what was promised, what went wrong
 
 	judged  map[string]int  // per requirement that the evidence names, "" for none
 	unkept  map[string]bool // requirements that were promised and never exercised
 	decided bool            // overruled: the verdict is on every requirement
 }
 
-func conclude(d Duty, p Pass) Result {
-	r := Result{Duty: d, judged: map[string]int{}}
+func conclude(d Obligation, p Pass) Result {
+	r := Result{Obligation: d, judged: map[string]int{}}
 	for law, n := range p.judged {
-		if d.law(law).Level.Cost() == Silent { // that a permission was not used is no judgement
+		if d.law(law).Level.FailureVerdict() == Silent { // that a permission was not used is no judgement
 			n -= p.broken[law]
 		} else {
-			r.Dropped += max(0, p.broken[law]-MostFindings)
+			r.Dropped += max(0, p.broken[law]-MaxFindings)
 		}
 		if n > 0 {
 			r.judged[law] = n
@@ -197,7 +197,7 @@ func conclude(d Duty, p Pass) Result {
 		r.Verdict = Passed
 	}
 	for _, f := range p.findings {
-		if cost := d.Law(f).Level.Cost(); cost > Silent {
+		if cost := d.Requirement(f).Level.FailureVerdict(); cost > Silent {
 			r.Findings = append(r.Findings, f)
 			r.Verdict = max(r.Verdict, cost)
 		}
@@ -205,10 +205,10 @@ func conclude(d Duty, p Pass) Result {
 	return r
 }
 
-// On returns what the result says about one requirement of its duty. Evidence that
+// VerdictOn returns what the result says about one requirement of its duty. Evidence that
 // names another requirement counts neither for nor against this one; evidence that
 // names none is about all of them, for them only if there is no other.
-func (r Result) On(law Requirement) Verdict {
+func (r Result) VerdictOn(law Requirement) Verdict {
 	if r.decided {
 		return r.Verdict
 	}
@@ -217,11 +217,11 @@ func (r Result) On(law Requirement) Verdict {
 		v = Passed
 	}
 	if r.unkept[law.ID] {
-		v = max(v, law.Level.Cost())
+		v = max(v, law.Level.FailureVerdict())
 	}
 	for _, f := range r.Findings {
-		if f.Event.Law == law.ID || f.Event.Law == "" {
-			v = max(v, law.Level.Cost())
+		if f.Event.Requirement == law.ID || f.Event.Requirement == "" {
+			v = max(v, law.Level.FailureVerdict())
 		}
 	}
 	return v
@@ -238,8 +238,8 @@ func (r *Result) Overrule(v Verdict, why string) {
 // permits stays as it is. It reports whether any is broken.
 func (r *Result) BreakPromise(why string) bool {
 	unkept := map[string]bool{}
-	for _, law := range r.Duty.Laws {
-		if cost := law.Level.Cost(); cost > Silent && r.On(law) == Silent {
+	for _, law := range r.Obligation.Requirements {
+		if cost := law.Level.FailureVerdict(); cost > Silent && r.VerdictOn(law) == Silent {
 			unkept[law.ID] = true
 			r.Verdict = max(r.Verdict, cost)
 		}
@@ -256,32 +256,32 @@ func (r *Result) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}
 	}
-	r.judged[e.Law]++
+	r.judged[e.Requirement]++
 	r.Judged++
 	f := Finding{Event: e, Message: fmt.Sprintf(format, args...)}
 	r.Findings = append(r.Findings, f)
-	r.Verdict = max(r.Verdict, r.Duty.Law(f).Level.Cost())
+	r.Verdict = max(r.Verdict, r.Obligation.Requirement(f).Level.FailureVerdict())
 }
 
-// A Hearing is one conversation held to its duties.
-type Hearing struct {
-	Results []Result
-	Whole   bool // one exchange at least was whole
+// A Evaluation is one conversation held to its duties.
+type Evaluation struct {
+	Results  []Result
+	Complete bool // one exchange at least was whole
 
-	Recognised bool // one frame at least is of the dialect, and well-formed
-	Asked      bool // one request of the dialect at least was written down
-	HTTP       bool // one answer at least was HTTP
-	NotHTTP    bool // one answer at least was not
+	Recognized      bool // one frame at least is of the dialect, and well-formed
+	RequestRecorded bool // one request of the dialect at least was written down
+	HTTP            bool // one answer at least was HTTP
+	NotHTTP         bool // one answer at least was not
 }
 
-// SpeakFirst takes every pass back unless the target completed one exchange: a
+// RequireCompleteExchange takes every pass back unless the target completed one exchange: a
 // server that answers everything alike proves nothing by it. What is wrong stays
 // wrong, but for what cannot be held to the dialect at all: see [Unmeasured].
-func SpeakFirst(heard []Hearing) []Hearing {
-	if slices.ContainsFunc(heard, func(h Hearing) bool { return h.Whole }) {
+func RequireCompleteExchange(heard []Evaluation) []Evaluation {
+	if slices.ContainsFunc(heard, func(h Evaluation) bool { return h.Complete }) {
 		return heard
 	}
-	why := Unmeasured(heard)
+	why := WhyUnjudgeable(heard)
 	for _, h := range heard {
 		for i := range h.Results {
 			r := &h.Results[i]
@@ -294,16 +294,16 @@ func SpeakFirst(heard []Hearing) []Hearing {
 	return heard
 }
 
-// Unmeasured returns why nothing can be held against what was heard, nil if something can:
+// WhyUnjudgeable returns why nothing can be held against what was heard, nil if something can:
 // nothing that answered spoke HTTP, or nobody wrote down that a request of the dialect was
 // made and nothing that came is a frame of it.
-func Unmeasured(heard []Hearing) error {
-	some := func(f func(Hearing) bool) bool { return slices.ContainsFunc(heard, f) }
+func WhyUnjudgeable(heard []Evaluation) error {
+	some := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(heard, f) }
 	switch {
-	case some(func(h Hearing) bool { return h.NotHTTP }) && !some(func(h Hearing) bool { return h.HTTP }):
+	case some(func(h Evaluation) bool { return h.NotHTTP }) && !some(func(h Evaluation) bool { return h.HTTP }):
 		return ErrNotHTTP
-	case len(heard) > 0 && !some(func(h Hearing) bool { return h.Asked || h.Recognised }):
-		return ErrUnrecognised
+	case len(heard) > 0 && !some(func(h Evaluation) bool { return h.RequestRecorded || h.Recognized }):
+		return ErrUnrecognized
 	}
 	return nil
 }

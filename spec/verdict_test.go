@@ -17,11 +17,11 @@ func heard(laws []spec.Requirement, evidence ...judgement) spec.Result {
 				return
 			}
 			for _, j := range evidence {
-				p.Judge(spec.Event{Law: j.law}, j.holds, "it does not hold")
+				p.Judge(spec.Event{Requirement: j.law}, j.holds, "it does not hold")
 			}
 		}
 	}}
-	duties := spec.Duties{List: []spec.Duty{{Check: check, Laws: laws}}}
+	duties := spec.Plan{Obligations: []spec.Obligation{{Check: check, Requirements: laws}}}
 	return spec.Run(duties, slices.Values([]spec.Event{}), nil).Results[0]
 }
 
@@ -58,7 +58,7 @@ func TestOn(t *testing.T) {
 			t.Errorf("%s: %v by %d judgements, want %v by %d", name, r.Verdict, r.Judged, test.verdict, test.judged)
 		}
 		for _, law := range test.laws {
-			if got := r.On(law); got != test.on[law.ID] {
+			if got := r.VerdictOn(law); got != test.on[law.ID] {
 				t.Errorf("%s: %s is %v, want %v", name, law.ID, got, test.on[law.ID])
 			}
 		}
@@ -85,10 +85,10 @@ func TestAbout(t *testing.T) {
 		{[]spec.Event{{Kind: spec.RunEnd}, {Kind: spec.RunError, Text: "bad"}}, spec.Passed, spec.Failed},
 		{[]spec.Event{{Kind: spec.RunEnd}}, spec.Passed, spec.Silent},
 	} {
-		duties := spec.Duties{List: []spec.Duty{{Check: check, Laws: []spec.Requirement{end, failure}}}}
+		duties := spec.Plan{Obligations: []spec.Obligation{{Check: check, Requirements: []spec.Requirement{end, failure}}}}
 		r := spec.Run(duties, slices.Values(test.events), nil).Results[0]
-		if r.On(end) != test.end || r.On(failure) != test.failure {
-			t.Errorf("%v: the end is %v, the failure %v; want %v, %v", test.events, r.On(end), r.On(failure), test.end, test.failure)
+		if r.VerdictOn(end) != test.end || r.VerdictOn(failure) != test.failure {
+			t.Errorf("%v: the end is %v, the failure %v; want %v, %v", test.events, r.VerdictOn(end), r.VerdictOn(failure), test.end, test.failure)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func TestAbout(t *testing.T) {
 func TestBreakPromise(t *testing.T) {
 	must, may := spec.Requirement{ID: "must", Level: spec.Must}, spec.Requirement{ID: "may", Level: spec.May}
 	r := heard([]spec.Requirement{must, may})
-	if !r.BreakPromise("it was promised") || r.Verdict != spec.Failed || r.On(must) != spec.Failed || r.On(may) != spec.Silent {
-		t.Errorf("the check is %v, the MUST %v, the MAY %v; want failed, failed, silent", r.Verdict, r.On(must), r.On(may))
+	if !r.BreakPromise("it was promised") || r.Verdict != spec.Failed || r.VerdictOn(must) != spec.Failed || r.VerdictOn(may) != spec.Silent {
+		t.Errorf("the check is %v, the MUST %v, the MAY %v; want failed, failed, silent", r.Verdict, r.VerdictOn(must), r.VerdictOn(may))
 	}
 	only := heard([]spec.Requirement{may})
 	if only.BreakPromise("it was promised") || only.Verdict != spec.Silent || only.Note != "" {
@@ -109,27 +109,27 @@ func TestBreakPromise(t *testing.T) {
 // What no request of the dialect asked for, and no frame of it is in, is not held to it; nor
 // is what is not HTTP.
 func TestUnmeasured(t *testing.T) {
-	whole, asked, frame := spec.Hearing{Whole: true, Asked: true, HTTP: true, Recognised: true}, spec.Hearing{Asked: true, HTTP: true}, spec.Hearing{Recognised: true, HTTP: true}
-	foreign, garbage := spec.Hearing{HTTP: true}, spec.Hearing{Asked: true, NotHTTP: true}
+	whole, asked, frame := spec.Evaluation{Complete: true, RequestRecorded: true, HTTP: true, Recognized: true}, spec.Evaluation{RequestRecorded: true, HTTP: true}, spec.Evaluation{Recognized: true, HTTP: true}
+	foreign, garbage := spec.Evaluation{HTTP: true}, spec.Evaluation{RequestRecorded: true, NotHTTP: true}
 	tests := []struct {
-		heard []spec.Hearing
+		heard []spec.Evaluation
 		want  error
 	}{
-		{[]spec.Hearing{whole}, nil}, {[]spec.Hearing{asked}, nil}, {[]spec.Hearing{frame}, nil}, {[]spec.Hearing{foreign, asked}, nil},
-		{[]spec.Hearing{foreign}, spec.ErrUnrecognised}, {[]spec.Hearing{garbage, garbage}, spec.ErrNotHTTP}, {[]spec.Hearing{asked, garbage}, nil}, {nil, nil},
+		{[]spec.Evaluation{whole}, nil}, {[]spec.Evaluation{asked}, nil}, {[]spec.Evaluation{frame}, nil}, {[]spec.Evaluation{foreign, asked}, nil},
+		{[]spec.Evaluation{foreign}, spec.ErrUnrecognized}, {[]spec.Evaluation{garbage, garbage}, spec.ErrNotHTTP}, {[]spec.Evaluation{asked, garbage}, nil}, {nil, nil},
 	}
 	for i, test := range tests {
-		if got := spec.Unmeasured(test.heard); !errors.Is(got, test.want) {
+		if got := spec.WhyUnjudgeable(test.heard); !errors.Is(got, test.want) {
 			t.Errorf("%d: %v, want %v", i, got, test.want)
 		}
 	}
 	broken := heard([]spec.Requirement{{ID: "must", Level: spec.Must}}, judgement{"must", false})
 	for _, test := range []struct {
-		of   spec.Hearing
+		of   spec.Evaluation
 		want spec.Verdict
 	}{{asked, spec.Failed}, {foreign, spec.Silent}, {garbage, spec.Silent}} {
 		test.of.Results = []spec.Result{broken}
-		if got := spec.SpeakFirst([]spec.Hearing{test.of})[0].Results[0]; got.Verdict != test.want || (got.Judged > 0) != (test.want == spec.Failed) {
+		if got := spec.RequireCompleteExchange([]spec.Evaluation{test.of})[0].Results[0]; got.Verdict != test.want || (got.Judged > 0) != (test.want == spec.Failed) {
 			t.Errorf("%+v: a finding is %v by %d judgements, want %v", test.of, got.Verdict, got.Judged, test.want)
 		}
 	}

@@ -107,9 +107,9 @@ func unplayable(tr *transcript.Transcript) string {
 			return "it asks another host for a link"
 		case x.Response.Status == 0 && errors.Is(x.Response.End, spec.ErrNotHTTP):
 			return "what came was not HTTP, and nobody wrote it down"
-		case x.Response.Status > 0 && errors.Is(x.Response.End, spec.ErrLeft) && frames(x.Response.Body) == 0:
+		case x.Response.Status > 0 && errors.Is(x.Response.End, spec.ErrClientLeft) && frames(x.Response.Body) == 0:
 			return "the client left before the first event"
-		case errors.Is(x.Response.End, spec.ErrEndless):
+		case errors.Is(x.Response.End, spec.ErrLimitExceeded):
 			return "it never ended"
 		case x.Response.Status/100 == 1:
 			return "it was never answered"
@@ -132,12 +132,12 @@ var durations = regexp.MustCompile(`[0-9.]+(µs|ms|s)\b`)
 // conclusions are everything that the rules say of a conversation.
 func conclusions(d *dialect.Dialect, trace spec.Trace) (all []string) {
 	h := spec.Run(d.Duties(rules.All), d.Events(trace), nil)
-	for _, r := range spec.SpeakFirst([]spec.Hearing{h})[0].Results {
-		all = append(all, fmt.Sprintf("%s is %s by %d judgements", r.Duty.Check.ID, r.Verdict, r.Judged))
+	for _, r := range spec.RequireCompleteExchange([]spec.Evaluation{h})[0].Results {
+		all = append(all, fmt.Sprintf("%s is %s by %d judgements", r.Obligation.Check.ID, r.Verdict, r.Judged))
 		for _, f := range r.Findings {
 			e := f.Event
 			all = append(all, fmt.Sprintf("finding of %s: exchange %d event %d line %d offset %d: %s",
-				r.Duty.Check.ID, e.Exchange, e.Nth, e.Line, e.Offset, durations.ReplaceAllString(f.Message, "T")))
+				r.Obligation.Check.ID, e.Exchange, e.Frame, e.Line, e.Offset, durations.ReplaceAllString(f.Message, "T")))
 		}
 	}
 	return all
@@ -180,7 +180,7 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 	if err != nil {
 		return spec.Trace{}, err
 	}
-	heard := spec.Trace{Scripted: tr.Trace.Scripted, Streams: tr.Trace.Streams, Exchanges: make([]spec.Exchange, len(tr.Trace.Exchanges))}
+	heard := spec.Trace{Scripted: tr.Trace.Scripted, StreamLimit: tr.Trace.StreamLimit, Exchanges: make([]spec.Exchange, len(tr.Trace.Exchanges))}
 	began := time.Now()
 	var under sync.WaitGroup
 	for i, x := range tr.Trace.Exchanges {
@@ -191,7 +191,7 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 			<-time.After(ahead)
 		}
 		limit := wire.Limit{}
-		if errors.Is(x.Response.End, spec.ErrLeft) {
+		if errors.Is(x.Response.End, spec.ErrClientLeft) {
 			if limit.Frames = frames(x.Response.Body); x.Response.Status == 0 {
 				limit.For = 100 * time.Millisecond
 			}
@@ -202,8 +202,8 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 			if err != nil {
 				t.Error(err)
 			}
-			if x.Response.Reads == nil { // nobody timed the recording
-				got.Response.Reads = nil
+			if x.Response.Arrivals == nil { // nobody timed the recording
+				got.Response.Arrivals = nil
 			}
 			if x.At == 0 {
 				got.At = 0
@@ -218,7 +218,7 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 // meanwhile says that x was asked while something that was asked before was still told.
 func meanwhile(before []spec.Exchange, x spec.Exchange) bool {
 	return slices.ContainsFunc(before, func(y spec.Exchange) bool {
-		reads := y.Response.Reads
+		reads := y.Response.Arrivals
 		return len(reads) > 0 && y.At+reads[len(reads)-1].At > x.At && x.At > 0
 	})
 }
@@ -263,12 +263,12 @@ func answer(conn net.Conn, tr *transcript.Transcript, i int) {
 		}
 	}
 	switch {
-	case errors.Is(x.End, spec.ErrLeft) || errors.Is(x.End, spec.ErrIdle):
+	case errors.Is(x.End, spec.ErrClientLeft) || errors.Is(x.End, spec.ErrIdleTimeout):
 		_, _ = io.Copy(io.Discard, r) // until the client hangs up
 	case errors.Is(x.End, spec.ErrReset):
 		<-time.After(50 * time.Millisecond) // or what was said is lost on the way
 		_ = conn.(*net.TCPConn).SetLinger(0)
-	case errors.Is(x.End, spec.ErrCut):
+	case errors.Is(x.End, spec.ErrTruncated):
 	case chunked:
 		_, _ = io.WriteString(conn, "0\r\n\r\n")
 	}

@@ -22,12 +22,12 @@ func leadAttachments(t *Talk) {
 	if !ok {
 		return
 	}
-	kept := t.Heard(spec.Stored)
+	kept := t.Heard(spec.AttachmentStored)
 	t.fetch(kept.Text)
 	t.Say("uploaded", image)
 	t.remembered()
 	if t.send(t.Request("sign", spec.Event{Name: kept.Name, ID: kept.ID}), wire.Limit{}) {
-		image.ID = t.Heard(spec.Signed).Text
+		image.ID = t.Heard(spec.AttachmentSigned).Text
 		t.fetch(image.ID)
 		t.Say("uploaded", image)
 	}
@@ -48,10 +48,10 @@ func (t *Talk) fetch(link string) {
 		path += "?" + u.RawQuery
 	}
 	link, _, _ = strings.Cut(link, "#")
-	r := spec.Request{Method: "GET", Target: link, Who: spec.Nobody, Header: spec.Header{
+	r := spec.Request{Method: "GET", Target: link, Principal: spec.Anonymous, Header: spec.Header{
 		{Name: "Accept", Value: "*/*"}, {Name: "Accept-Encoding", Value: "identity"},
 	}}
-	t.exchange(t.clients[spec.TheUser].Root(), r, path, wire.Limit{Until: func(heard spec.Response) bool { return len(heard.Body) > mostFetch }})
+	t.exchange(t.clients[spec.PrimaryUser].Root(), r, path, wire.Limit{Until: func(heard spec.Response) bool { return len(heard.Body) > mostFetch }})
 }
 
 // sameHost says whether two URLs lead to the same port of the same host in the same

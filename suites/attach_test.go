@@ -43,8 +43,8 @@ func hand(t *testing.T, d *desk, name string, lacks ...string) (found, silent []
 			sameAgain(t, p)
 		}
 		for _, r := range p.Hearing.Results {
-			for _, law := range r.Duty.Laws {
-				got[law.ID] = max(got[law.ID], r.On(law))
+			for _, law := range r.Obligation.Requirements {
+				got[law.ID] = max(got[law.ID], r.VerdictOn(law))
 			}
 		}
 	}
@@ -169,8 +169,8 @@ func TestLinksAreAskedForByNobody(t *testing.T) {
 		}
 		for _, p := range parts {
 			for _, r := range p.Hearing.Results {
-				if r.Verdict > spec.Passed && strings.HasPrefix(r.Duty.Check.ID, "attachment.") {
-					t.Errorf("%s %s: %v", r.Duty.Check.ID, r.Verdict, r.Findings)
+				if r.Verdict > spec.Passed && strings.HasPrefix(r.Obligation.Check.ID, "attachment.") {
+					t.Errorf("%s %s: %v", r.Obligation.Check.ID, r.Verdict, r.Findings)
 				}
 			}
 		}

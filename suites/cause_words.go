@@ -281,7 +281,7 @@ func resembling(own *dialect.Dialect, o outline) string {
 			continue
 		}
 		like := outline{}
-		x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: o.look, End: spec.ErrLeft}}
+		x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: o.look, End: spec.ErrClientLeft}}
 		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 			like.note(e)
 		}

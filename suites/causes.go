@@ -116,7 +116,7 @@ func fatal(t Target, parts []Part) []Cause {
 		healthy, count := false, map[string]int{}
 		for _, p := range parts {
 			for i, o := range p.outlines {
-				if !o.plain || !role(o) || errors.Is(o.end, spec.ErrLeft) && o.symptom == "" && o.frames == 0 {
+				if !o.plain || !role(o) || errors.Is(o.end, spec.ErrClientLeft) && o.symptom == "" && o.frames == 0 {
 					continue
 				}
 				healthy = healthy || o.symptom == ""
@@ -204,19 +204,19 @@ func (d *Diagnosis) attribute(parts []Part) {
 	judged := map[string]bool{}
 	for _, p := range parts {
 		for _, r := range p.Hearing.Results {
-			judged[r.Duty.Check.ID] = judged[r.Duty.Check.ID] || r.Judged > 0 || len(r.Findings) > 0
+			judged[r.Obligation.Check.ID] = judged[r.Obligation.Check.ID] || r.Judged > 0 || len(r.Findings) > 0
 		}
 	}
 	checks := make([]map[string]bool, len(d.Causes))
 	for i, p := range parts {
 		for k, r := range p.Hearing.Results {
 			for n, c := range d.Causes {
-				if c.explains(p, r, judged[r.Duty.Check.ID]) {
+				if c.explains(p, r, judged[r.Obligation.Check.ID]) {
 					d.follows[[2]int{i, k}] = n
 					if checks[n] == nil {
 						checks[n] = map[string]bool{}
 					}
-					checks[n][r.Duty.Check.ID] = true
+					checks[n][r.Obligation.Check.ID] = true
 					break
 				}
 			}
@@ -278,7 +278,7 @@ func (c Cause) broke(p Part, e spec.Event) bool {
 	case SymptomRunFailed:
 		return false
 	case SymptomNotEnded:
-		return e.Kind == spec.Closed || e.Kind == spec.Rest || e.Kind == spec.Answered || e.Kind == spec.Asked
+		return e.Kind == spec.BodyEnd || e.Kind == spec.Incomplete || e.Kind == spec.HTTPResponse || e.Kind == spec.HTTPRequest
 	}
 	return true
 }

@@ -35,9 +35,9 @@ func (t *Target) late(p Part, rule *spec.Check) bool {
 	if p.Err != nil || p.Unplayed != nil || p.Released || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false
 	}
-	duty := spec.Duties{List: []spec.Duty{{Check: rule, Laws: []spec.Requirement{{Level: spec.Must}}}}}
-	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
+	duty := spec.Plan{Obligations: []spec.Obligation{{Check: rule, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
+	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.StreamLimit}, t.maxEvent())
 	heard := spec.Run(duty, events, nil)
 	verdict := heard.Results[0].Verdict
-	return verdict == spec.Failed || verdict == spec.Silent && heard.Whole
+	return verdict == spec.Failed || verdict == spec.Silent && heard.Complete
 }

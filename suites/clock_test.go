@@ -56,7 +56,7 @@ func TestLate(t *testing.T) {
 			judged := false
 			for _, p := range parts {
 				for _, r := range p.Hearing.Results {
-					if r.Duty.Check.ID == "wire.flushes" && p.Scenario.Name == "slow" {
+					if r.Obligation.Check.ID == "wire.flushes" && p.Scenario.Name == "slow" {
 						judged = true
 						if r.Verdict != c.want {
 							t.Errorf("%s, not %s, after %d answers: %v", r.Verdict, c.want, asked.Load(), r.Findings)

@@ -52,7 +52,7 @@ func found(p Part) map[findingKey]bool {
 	all := map[findingKey]bool{}
 	for _, r := range p.Hearing.Results {
 		for _, f := range r.Findings {
-			all[findingKey{r.Duty.Check.ID, r.Duty.Law(f).ID}] = true
+			all[findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}] = true
 		}
 	}
 	return all
@@ -64,7 +64,7 @@ func note(p Part, seen map[findingKey]int, plays int) {
 	for _, r := range p.Hearing.Results {
 		for k := range r.Findings {
 			f := &r.Findings[k]
-			if n := 1 + seen[findingKey{r.Duty.Check.ID, r.Duty.Law(*f).ID}]; n < plays {
+			if n := 1 + seen[findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(*f).ID}]; n < plays {
 				f.Seen, f.Plays = n, plays
 			}
 		}
@@ -82,11 +82,11 @@ func broken(p Part) bool {
 func quick(p Part) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {
-		if errors.Is(x.Response.End, spec.ErrIdle) || errors.Is(x.Response.End, spec.ErrEndless) {
+		if errors.Is(x.Response.End, spec.ErrIdleTimeout) || errors.Is(x.Response.End, spec.ErrLimitExceeded) {
 			return false
 		}
 		took = max(took, x.At)
-		if reads := x.Response.Reads; len(reads) > 0 {
+		if reads := x.Response.Arrivals; len(reads) > 0 {
 			took = max(took, x.At+reads[len(reads)-1].At)
 		}
 	}

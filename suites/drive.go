@@ -32,7 +32,7 @@ func Drive(parts []Part) (agrees bool) {
 					}
 					specs++
 					bad = bad || r.Verdict == spec.Failed || r.Verdict == spec.Error
-					It(r.Duty.Check.Title(), labels(r.Duty), func() { tell(r) })
+					It(r.Obligation.Check.Title(), labels(r.Obligation), func() { tell(r) })
 				}
 			})
 		}

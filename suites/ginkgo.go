@@ -38,7 +38,7 @@ func Declare(t Target, base func() *url.URL) {
 				continue
 			}
 			Context(s.Name, func() {
-				for i, duty := range t.duties(s).List {
+				for i, duty := range t.duties(s).Obligations {
 					It(duty.Check.Title(), labels(duty), func() {
 						if results := parts[s.Name].Hearing.Results; i < len(results) {
 							tell(results[i])
@@ -52,9 +52,9 @@ func Declare(t Target, base func() *url.URL) {
 	})
 }
 
-func labels(d spec.Duty) Labels {
+func labels(d spec.Obligation) Labels {
 	all := Labels{d.Check.ID}
-	for _, r := range d.Laws {
+	for _, r := range d.Requirements {
 		all = append(all, r.ID)
 	}
 	return all
@@ -78,7 +78,7 @@ func summary(r spec.Result) string {
 		return r.Note
 	}
 	f := r.Findings[0]
-	law := r.Duty.Law(f)
+	law := r.Obligation.Requirement(f)
 	return fmt.Sprintf("exchange %d, line %d: %s\n%s\n%s %s: %q (%s)",
 		f.Event.Exchange, f.Event.Line, f.Message, f.Event.Raw, law.Level, law.ID, law.Quote, law.Source)
 }
@@ -110,9 +110,9 @@ func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Targ
 			for _, r := range p.Hearing.Results {
 				switch r.Verdict {
 				case spec.Failed, spec.Error:
-					t.Errorf("%s: %s", r.Duty.Check.ID, summary(r))
+					t.Errorf("%s: %s", r.Obligation.Check.ID, summary(r))
 				case spec.Warned:
-					t.Logf("%s: %s", r.Duty.Check.ID, summary(r))
+					t.Logf("%s: %s", r.Obligation.Check.ID, summary(r))
 				}
 			}
 		})

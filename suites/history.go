@@ -74,7 +74,7 @@ const tardy = 5 * time.Second
 func (t *Talk) until(right func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
 		late := time.Since(began) >= tardy
-		if page = t.read(spec.Event{}); page.Kind == "" && t.Heard(spec.Answered).HTTP != 404 {
+		if page = t.read(spec.Event{}); page.Kind == "" && t.Heard(spec.HTTPResponse).StatusCode != 404 {
 			return page
 		}
 		if page.Kind != "" && right(page) || late || !t.pause(tardy/20) {
@@ -89,19 +89,19 @@ func (t *Talk) remembered() spec.Event {
 	if !t.says("history") || t.target.lacks("history") {
 		return spec.Event{}
 	}
-	return t.until(func(page spec.Event) bool { return page.More == "true" || t.complete(page) })
+	return t.until(func(page spec.Event) bool { return page.HasMore == "true" || t.complete(page) })
 }
 
 // complete says whether a history holds what the runs of its conversation said, as far as
 // anybody can tell without judging it.
 func (t *Talk) complete(page spec.Event) bool {
-	held := map[spec.Kind]*strings.Builder{spec.ToldUser: {}, spec.ToldAssistant: {}, spec.ToldTool: {}}
+	held := map[spec.Kind]*strings.Builder{spec.HistoryUser: {}, spec.HistoryAssistant: {}, spec.HistoryTool: {}}
 	images := 0
 	for _, m := range page.Parts {
 		if all := held[m.Kind]; all != nil {
 			all.WriteString(squeezed(m.Text))
 		}
-		if m.Kind == spec.ToldUser { // where images belong that the user sent
+		if m.Kind == spec.HistoryUser { // where images belong that the user sent
 			images += len(m.Parts)
 		}
 	}
@@ -109,21 +109,21 @@ func (t *Talk) complete(page spec.Event) bool {
 	var answer strings.Builder
 	for e := range t.events(math.MaxInt) {
 		switch {
-		case e.Kind == spec.Asked:
+		case e.Kind == spec.HTTPRequest:
 			ask = e
 			answer.Reset()
 		case ask.Thread != page.Thread:
 		case e.Kind == spec.RunAccepted:
-			user, _ := ask.Last(spec.AskUser)
-			sent := slices.ContainsFunc(user.Parts, func(p spec.Event) bool { return p.Kind == spec.AskImage })
-			if !strings.Contains(held[spec.ToldUser].String(), squeezed(ask.Text)) || sent && images == 0 {
+			user, _ := ask.Last(spec.InputUser)
+			sent := slices.ContainsFunc(user.Parts, func(p spec.Event) bool { return p.Kind == spec.InputImage })
+			if !strings.Contains(held[spec.HistoryUser].String(), squeezed(ask.Text)) || sent && images == 0 {
 				return false
 			}
-		case e.Kind == spec.ToolResult && held[spec.ToldTool].Len() == 0:
+		case e.Kind == spec.ToolResult && held[spec.HistoryTool].Len() == 0:
 			return false
 		case e.Kind == spec.MessageDelta:
 			answer.WriteString(e.Text)
-		case e.Kind == spec.RunEnd && !strings.Contains(held[spec.ToldAssistant].String(), squeezed(answer.String())):
+		case e.Kind == spec.RunEnd && !strings.Contains(held[spec.HistoryAssistant].String(), squeezed(answer.String())):
 			return false
 		}
 	}

@@ -157,8 +157,8 @@ func recall(t *testing.T, a *archive) (found string, silent []string) {
 			t.Errorf("%s: %s: %v", a.how, p.Scenario.Name, p.Err)
 		}
 		for _, r := range p.Hearing.Results {
-			for _, law := range r.Duty.Laws {
-				got[law.ID] = max(got[law.ID], r.On(law))
+			for _, law := range r.Obligation.Requirements {
+				got[law.ID] = max(got[law.ID], r.VerdictOn(law))
 			}
 		}
 	}

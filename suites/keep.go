@@ -29,7 +29,7 @@ func (t *Target) finish(talk *Talk, part Part) Part {
 	large, coded := size(part.Trace)
 	switch {
 	case coded: // it may be large without its coding
-		talk.clients[spec.TheUser].Use(talk.ctx, func() { part.Hearing = t.hearing(&part) })
+		talk.clients[spec.PrimaryUser].Use(talk.ctx, func() { part.Hearing = t.hearing(&part) })
 	case large > maxKept:
 		part.Hearing = t.hearing(&part)
 	}
@@ -67,7 +67,7 @@ func release(p *Part) {
 	for i := range p.Trace.Exchanges {
 		r := &p.Trace.Exchanges[i].Response
 		r.Body = bytes.Clone(r.Body[:min(len(r.Body), maxKeptBody)])
-		r.Reads = nil
+		r.Arrivals = nil
 	}
 	for i := range p.outlines {
 		o := &p.outlines[i]
@@ -84,11 +84,11 @@ func release(p *Part) {
 // evidence is what a report needs of an event.
 func evidence(e spec.Event) spec.Event {
 	kept := spec.Event{
-		Kind: e.Kind, Exchange: e.Exchange, Op: e.Op, Who: e.Who, HTTP: e.HTTP, Media: e.Media, Law: e.Law,
-		At: e.At, Nth: e.Nth, Line: e.Line, Offset: e.Offset, Raw: shortened(e.Raw), Err: e.Err,
+		Kind: e.Kind, Exchange: e.Exchange, Operation: e.Operation, Principal: e.Principal, StatusCode: e.StatusCode, MediaType: e.MediaType, Requirement: e.Requirement,
+		At: e.At, Frame: e.Frame, Line: e.Line, Offset: e.Offset, Raw: shortened(e.Raw), Err: e.Err,
 	}
-	if len(e.Broken) == 1 && len(e.Broken[0].Pointer) <= maxKeptRaw {
-		kept.Broken = []spec.Broken{{Pointer: string([]byte(e.Broken[0].Pointer)), Law: e.Broken[0].Law}}
+	if len(e.Violations) == 1 && len(e.Violations[0].Pointer) <= maxKeptRaw {
+		kept.Violations = []spec.Violation{{Pointer: string([]byte(e.Violations[0].Pointer)), Requirement: e.Violations[0].Requirement}}
 	}
 	return kept
 }

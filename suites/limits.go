@@ -106,7 +106,7 @@ func (g givenUp) Error() string {
 	if g.last == nil {
 		return fmt.Sprintf("not asked for: the %s before had %d events together, more than %d (see --max-events)", plural, g.events, g.most)
 	}
-	return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.Overrun(g.last))
+	return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.DescribeOverrun(g.last))
 }
 
 // note counts how an exchange ended, and the events of its answer.
@@ -125,7 +125,9 @@ func (e *expense) note(end error, events int) {
 	}
 }
 
-func wentOver(end error) bool { return errors.Is(end, spec.ErrIdle) || errors.Is(end, spec.ErrEndless) }
+func wentOver(end error) bool {
+	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
+}
 
 // gaveUp is why no more of the kind is asked for, nil if it is.
 func (e *expense) gaveUp() error { return context.Cause(e.over) }

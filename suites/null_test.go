@@ -185,11 +185,11 @@ func nothing(t *testing.T, d *dialect.Dialect, base string) {
 				wrong++
 			}
 			if r.Verdict == spec.Passed {
-				t.Errorf("%s passes in %s, by %d judgements", r.Duty.Check.ID, p.Scenario.Name, r.Judged)
+				t.Errorf("%s passes in %s, by %d judgements", r.Obligation.Check.ID, p.Scenario.Name, r.Judged)
 			}
-			for _, law := range r.Duty.Laws {
-				if r.On(law) == spec.Passed {
-					t.Errorf("%s holds by %s in %s", law.ID, r.Duty.Check.ID, p.Scenario.Name)
+			for _, law := range r.Obligation.Requirements {
+				if r.VerdictOn(law) == spec.Passed {
+					t.Errorf("%s holds by %s in %s", law.ID, r.Obligation.Check.ID, p.Scenario.Name)
 				}
 			}
 		}

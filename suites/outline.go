@@ -78,12 +78,12 @@ func outlined(d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], lis
 	}
 	return func(yield func(spec.Event) bool) {
 		for e := range events {
-			if e.Kind == spec.Asked {
-				*list = append(*list, outlineOf(e, operations[e.Op], t))
+			if e.Kind == spec.HTTPRequest {
+				*list = append(*list, outlineOf(e, operations[e.Operation], t))
 			}
 			if n := len(*list); n > 0 {
 				(*list)[n-1].note(e)
-				if e.Kind == spec.Closed && e.Exchange < len(t.Exchanges) {
+				if e.Kind == spec.BodyEnd && e.Exchange < len(t.Exchanges) {
 					(*list)[n-1].conclude(t.Exchanges[e.Exchange].Response)
 				}
 			}
@@ -95,7 +95,7 @@ func outlined(d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], lis
 }
 
 func outlineOf(e spec.Event, o *dialect.Operation, t spec.Trace) outline {
-	out := outline{plain: e.Who == spec.TheUser && e.Whole()}
+	out := outline{plain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.asked, _ = e.Prompt()
 	if o != nil {
 		out.op, out.streams, out.asks = o.Name, o.Streams, o.Asks
@@ -124,7 +124,7 @@ func (o *outline) note(e spec.Event) {
 	if e.Kind == spec.RunError || e.Kind == spec.RunRefused {
 		o.failed, o.failure = true, strings.TrimSpace(e.Code+" "+brief([]byte(e.Text)))
 	}
-	if o.done = o.done || e.Kind == spec.Done; !e.Frame() || e.Kind == spec.Done {
+	if o.done = o.done || e.Kind == spec.Done; !e.IsFrame() || e.Kind == spec.Done {
 		return
 	}
 	if o.frames++; o.frames == 1 {
@@ -133,7 +133,7 @@ func (o *outline) note(e spec.Event) {
 	if !slices.ContainsFunc(e.Flaws, func(f spec.Flaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }) {
 		o.json++
 	}
-	if e.Kind != spec.Unknown && e.Whole() && len(e.Flaws) == 0 {
+	if e.Kind != spec.Undecodable && e.Valid() && len(e.Flaws) == 0 {
 		o.good++
 	}
 }
@@ -154,9 +154,9 @@ func (o *outline) ofHead() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
 		return SymptomNotHTTP
-	case o.status == 0 && (errors.Is(o.end, spec.ErrIdle) || errors.Is(o.end, spec.ErrEndless)):
+	case o.status == 0 && (errors.Is(o.end, spec.ErrIdleTimeout) || errors.Is(o.end, spec.ErrLimitExceeded)):
 		return SymptomNoAnswer
-	case o.status == 0 && o.end != nil && !errors.Is(o.end, spec.ErrLeft):
+	case o.status == 0 && o.end != nil && !errors.Is(o.end, spec.ErrClientLeft):
 		return SymptomClosed
 	case o.status == 401 || o.status == 403 || o.status == 407:
 		return SymptomCredentials
@@ -187,11 +187,11 @@ func (o *outline) ofBody(r spec.Response) string {
 	case !o.streams:
 		return ""
 	}
-	ended := !errors.Is(o.end, spec.ErrIdle) && !errors.Is(o.end, spec.ErrEndless)
+	ended := !errors.Is(o.end, spec.ErrIdleTimeout) && !errors.Is(o.end, spec.ErrLimitExceeded)
 	switch {
 	case o.frames == 0 && !ended && len(r.Body) == 0, o.frames > 0 && o.good > 0 && !ended:
 		return SymptomNotEnded
-	case o.frames == 0 && errors.Is(o.end, spec.ErrLeft):
+	case o.frames == 0 && errors.Is(o.end, spec.ErrClientLeft):
 		if coded(r.Header) {
 			return SymptomCoding
 		}

@@ -43,7 +43,7 @@ func TestProvoked(t *testing.T) {
 		}
 		for _, p := range parts {
 			for _, r := range p.Hearing.Results {
-				if id := r.Duty.Check.ID; r.Judged > 0 && !slices.Contains(judged[id], p.Scenario.Name) {
+				if id := r.Obligation.Check.ID; r.Judged > 0 && !slices.Contains(judged[id], p.Scenario.Name) {
 					judged[id] = append(judged[id], p.Scenario.Name)
 				}
 			}

@@ -46,21 +46,21 @@ func Again(t Target, parts []Part, read func(Part) (spec.Trace, error)) (differe
 }
 
 // unlike says in what two hearings of one conversation differ.
-func unlike(a, b spec.Hearing) (all []string) {
-	if a.Whole != b.Whole {
-		all = append(all, fmt.Sprintf("an exchange was whole: %v when it was recorded, %v from its bytes", a.Whole, b.Whole))
+func unlike(a, b spec.Evaluation) (all []string) {
+	if a.Complete != b.Complete {
+		all = append(all, fmt.Sprintf("an exchange was whole: %v when it was recorded, %v from its bytes", a.Complete, b.Complete))
 	}
 	if len(a.Results) != len(b.Results) {
 		return append(all, fmt.Sprintf("%d checks when it was recorded, %d from its bytes", len(a.Results), len(b.Results)))
 	}
 	for i, r := range a.Results {
 		if was, is := outcome(r), outcome(b.Results[i]); was != is {
-			all = append(all, fmt.Sprintf("%s: %s when it was recorded, %s from its bytes", r.Duty.Check.ID, was, is))
+			all = append(all, fmt.Sprintf("%s: %s when it was recorded, %s from its bytes", r.Obligation.Check.ID, was, is))
 			continue
 		}
-		for _, law := range r.Duty.Laws {
-			if was, is := r.On(law), b.Results[i].On(law); was != is {
-				all = append(all, fmt.Sprintf("%s on %s: %s when it was recorded, %s from its bytes", r.Duty.Check.ID, law.ID, was, is))
+		for _, law := range r.Obligation.Requirements {
+			if was, is := r.VerdictOn(law), b.Results[i].VerdictOn(law); was != is {
+				all = append(all, fmt.Sprintf("%s on %s: %s when it was recorded, %s from its bytes", r.Obligation.Check.ID, law.ID, was, is))
 			}
 		}
 	}
@@ -96,9 +96,9 @@ func clocked(t spec.Trace) spec.Trace {
 	for i := range t.Exchanges {
 		x := &t.Exchanges[i]
 		x.At = x.At.Truncate(tick)
-		x.Response.Reads = slices.Clone(x.Response.Reads)
-		for k := range x.Response.Reads {
-			x.Response.Reads[k].At = x.Response.Reads[k].At.Truncate(tick)
+		x.Response.Arrivals = slices.Clone(x.Response.Arrivals)
+		for k := range x.Response.Arrivals {
+			x.Response.Arrivals[k].At = x.Response.Arrivals[k].At.Truncate(tick)
 		}
 	}
 	return t

@@ -24,7 +24,7 @@ type Scenario struct {
 	Words    []spec.Kind // the kinds that it is about: without them it is not played
 	// Denied is why somebody is refused in it: it is not played where the document
 	// does not say how, nor where nobody said who may ask, or how much.
-	Denied spec.Denial
+	Denied spec.DenialReason
 	Alone  bool     // it is played by itself, after the others: what they do would count
 	Proves []string // checks: silence on these breaks a promise
 	Lead   func(*Talk)
@@ -229,7 +229,7 @@ func (t *Talk) asked(phrase string) (answer spec.Event, ok bool) {
 		if t.target.lacks("attachments") || !t.send(t.Request("attach", spec.Event{}), wire.Limit{}) {
 			return spec.Event{}, false
 		}
-		kept := t.Heard(spec.Stored)
+		kept := t.Heard(spec.AttachmentStored)
 		if phrase == "sign" {
 			return spec.Event{Name: kept.Name, ID: kept.ID}, kept.ID != ""
 		}
@@ -247,7 +247,7 @@ func (t *Talk) asked(phrase string) (answer spec.Event, ok bool) {
 func leadIdleLimit(t *Talk) {
 	for _, limit := range []string{"1", "2"} {
 		if t.Open("prompt", t.Prompt("idle", "2600")) {
-			t.send(t.Request("listen", spec.Event{Limit: limit}), wire.Limit{})
+			t.send(t.Request("listen", spec.Event{PollLimit: limit}), wire.Limit{})
 		}
 	}
 }

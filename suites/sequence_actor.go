@@ -52,7 +52,7 @@ func (o offered) unless(capability string) offered {
 }
 
 // denies: the document says how somebody is refused, and it is known who that is.
-func (o offered) denies(why spec.Denial) offered {
+func (o offered) denies(why spec.DenialReason) offered {
 	return func(t *Target) bool {
 		s := Scenario{Denied: why}
 		return o(t) && t.Dialect.Denies(why) && t.told(s) == "" && !slices.ContainsFunc(admission, func(s Scenario) bool { return s.Denied == why && t.lacks(s.capability()) })
@@ -154,7 +154,7 @@ func (a *actor) speak(s step, phrase string, e spec.Event) {
 // cursors are those of the last n exchanges that a run can be taken up at.
 func (a *actor) cursors(n int) (all []string) {
 	for e := range a.events(n) {
-		if e.Frame() && e.Cursor != "" && e.Kind != spec.RunEnd && e.Kind != spec.RunError {
+		if e.IsFrame() && e.Cursor != "" && e.Kind != spec.RunEnd && e.Kind != spec.RunError {
 			all = append(all, e.Cursor)
 		}
 	}

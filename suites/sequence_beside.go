@@ -25,7 +25,7 @@ var keeping = []deed{
 		do: func(a *actor, s step) {
 			a.Thread = a.talks[s.on]
 			if a.ask("attach") {
-				a.stored[s.n] = upload{a.Thread, a.Heard(spec.Stored)}
+				a.stored[s.n] = upload{a.Thread, a.Heard(spec.AttachmentStored)}
 			}
 		},
 	}, {
@@ -35,7 +35,7 @@ var keeping = []deed{
 			if kept := a.stored[s.on]; kept.ID != "" {
 				a.Thread = kept.talk
 				a.send(a.Request("sign", spec.Event{Name: kept.Name, ID: kept.ID}), wire.Limit{})
-				if link := a.Heard(spec.Signed).Text; link != "" {
+				if link := a.Heard(spec.AttachmentSigned).Text; link != "" {
 					kept.Text = link
 					a.stored[s.on] = kept
 				}
@@ -79,12 +79,12 @@ var disturbing = []deed{
 		},
 	}, {
 		name: "intrude", doc: "let another user ask for something about the run of step %", often: 4,
-		can: says("listen").denies(spec.DeniedOther), on: onRun,
-		do: func(a *actor, s step) { a.intrude(s, spec.DeniedOther, spec.OtherUser) },
+		can: says("listen").denies(spec.DeniedOtherUser), on: onRun,
+		do: func(a *actor, s step) { a.intrude(s, spec.DeniedOtherUser, spec.OtherUser) },
 	}, {
 		name: "intrude-unknown", doc: "let somebody without credentials ask for something about the run of step %", often: 2,
-		can: says("listen").denies(spec.DeniedNobody), on: onRun,
-		do: func(a *actor, s step) { a.intrude(s, spec.DeniedNobody, spec.Nobody) },
+		can: says("listen").denies(spec.DeniedAnonymous), on: onRun,
+		do: func(a *actor, s step) { a.intrude(s, spec.DeniedAnonymous, spec.Anonymous) },
 	},
 }
 
@@ -134,7 +134,7 @@ func (t *Target) findFaults(talk *Talk) {
 }
 
 // intrude asks for what the document keeps from somebody.
-func (a *actor) intrude(s step, why spec.Denial, who spec.Who) {
+func (a *actor) intrude(s step, why spec.DenialReason, who spec.Principal) {
 	if !a.to(s.on) {
 		return
 	}
@@ -145,7 +145,7 @@ func (a *actor) intrude(s step, why spec.Denial, who spec.Who) {
 			e = a.Prompt("text", "from somebody else")
 			a.Run = a.id()
 		}
-		if r := a.Request(phrase, e); len(a.dialect.Hear(r).Denied[why]) > 0 {
+		if r := a.Request(phrase, e); len(a.dialect.Hear(r).Denials[why]) > 0 {
 			kept = append(kept, r)
 		}
 	}

@@ -34,7 +34,7 @@ func (t *Target) wantedSequences() (all []*odyssey) {
 	if !s.Applies(t.Dialect) {
 		return nil
 	}
-	some := len(t.Only) == 0 || len(t.duties(s).List) > 0
+	some := len(t.Only) == 0 || len(t.duties(s).Obligations) > 0
 	for n := range t.Sequences {
 		if name := SequenceName(n + 1); !matches(t.Skip, name) && (some || matches(t.Only, name)) {
 			stream := 1<<32 + uint64(n)
@@ -130,7 +130,7 @@ func (t *Target) draws(p *Part) (all []drawn) {
 	}
 	for _, r := range p.Hearing.Results {
 		for _, f := range r.Findings {
-			if d := (drawn{r.Duty.Check.ID, r.Duty.Law(f).ID}); !slices.Contains(all, d) {
+			if d := (drawn{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}); !slices.Contains(all, d) {
 				all = append(all, d)
 			}
 		}

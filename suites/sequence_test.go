@@ -63,7 +63,7 @@ func twoUsers(t *testing.T) *identity.Tokens {
 func complaints(p suites.Part) (all []string) {
 	for _, r := range p.Hearing.Results {
 		for _, f := range r.Findings {
-			all = append(all, fmt.Sprint(r.Duty.Check.ID, " ", r.Duty.Law(f).ID))
+			all = append(all, fmt.Sprint(r.Obligation.Check.ID, " ", r.Obligation.Requirement(f).ID))
 		}
 	}
 	slices.Sort(all)
@@ -117,7 +117,7 @@ func faultless(t *testing.T, played []suites.Part) {
 		exchanges += len(p.Trace.Exchanges)
 		for _, r := range p.Hearing.Results {
 			if judged += r.Judged; r.Verdict > spec.Passed {
-				t.Errorf("%s: %s: %s %v\n%s", p.Scenario.Name, p.Scenario.Doc, r.Duty.Check.ID, r.Verdict, findings(r))
+				t.Errorf("%s: %s: %s %v\n%s", p.Scenario.Name, p.Scenario.Doc, r.Obligation.Check.ID, r.Verdict, findings(r))
 			}
 		}
 	}
@@ -228,7 +228,7 @@ func TestSequencesRespect(t *testing.T) {
 func findings(r spec.Result) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "  exchange %d: %s (%s)\n", f.Event.Exchange, f.Message, r.Duty.Law(f).ID)
+		fmt.Fprintf(&b, "  exchange %d: %s (%s)\n", f.Event.Exchange, f.Message, r.Obligation.Requirement(f).ID)
 	}
 	return b.String() + r.Note
 }

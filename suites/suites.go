@@ -73,7 +73,7 @@ type Part struct {
 	Scenario Scenario
 	Dialect  *dialect.Dialect
 	Trace    spec.Trace
-	Hearing  spec.Hearing
+	Hearing  spec.Evaluation
 	Err      error // why it could not be played: nobody's verdict
 
 	outlines []outline // of the exchanges, once they were judged
@@ -251,24 +251,24 @@ func (t *Target) wanted(s Scenario) bool {
 	if matches(t.Skip, s.Name) {
 		return false
 	}
-	return len(t.Only) == 0 || matches(t.Only, s.Name) || len(t.duties(s).List) > 0
+	return len(t.Only) == 0 || matches(t.Only, s.Name) || len(t.duties(s).Obligations) > 0
 }
 
 // duties are those of the dialect that are selected for a scenario.
-func (t *Target) duties(s Scenario) spec.Duties {
+func (t *Target) duties(s Scenario) spec.Plan {
 	all := t.Dialect.Duties(rules.All)
-	all.List = slices.DeleteFunc(all.List, func(d spec.Duty) bool {
+	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.Obligation) bool {
 		return t.dropped(d) || len(t.Only) > 0 && !matches(t.Only, s.Name) && !t.picked(d)
 	})
 	return all
 }
 
-func (t *Target) picked(d spec.Duty) bool {
-	return matches(t.Only, d.Check.ID) || slices.ContainsFunc(d.Laws, func(r spec.Requirement) bool { return matches(t.Only, r.ID) })
+func (t *Target) picked(d spec.Obligation) bool {
+	return matches(t.Only, d.Check.ID) || slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return matches(t.Only, r.ID) })
 }
 
-func (t *Target) dropped(d spec.Duty) bool {
-	return matches(t.Skip, d.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(d.Laws, func(r spec.Requirement) bool { return !matches(t.Skip, r.ID) })
+func (t *Target) dropped(d spec.Obligation) bool {
+	return matches(t.Skip, d.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return !matches(t.Skip, r.ID) })
 }
 
 func (t *Target) prompt(scenario, words string) string {
@@ -337,13 +337,13 @@ func (t *Target) probe(ctx context.Context) bool {
 	talk.Say("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", talk.ids.Uint32())})
 	trace := talk.recorded()
 	trace.Scripted = true
-	duty := spec.Duties{List: []spec.Duty{{Check: rules.ScriptText, Laws: []spec.Requirement{{Level: spec.Must}}}}}
+	duty := spec.Plan{Obligations: []spec.Obligation{{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
 	return spec.Run(duty, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
 // Judges reports whether the selection leaves anything to judge.
 func (t *Target) Judges() bool {
 	return len(t.wantedSequences()) > 0 || slices.ContainsFunc(Scenarios, func(s Scenario) bool {
-		return s.Applies(t.Dialect) && t.wanted(s) && len(t.duties(s).List) > 0
+		return s.Applies(t.Dialect) && t.wanted(s) && len(t.duties(s).Obligations) > 0
 	})
 }

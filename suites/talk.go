@@ -24,7 +24,7 @@ type Talk struct {
 	ctx     context.Context
 	target  *Target
 	dialect *dialect.Dialect
-	clients map[spec.Who]*wire.Client
+	clients map[spec.Principal]*wire.Client
 	ids     *rand.Rand
 
 	mu      sync.Mutex // several exchanges may be under way
@@ -92,7 +92,7 @@ func (t *Talk) fail(err error) {
 func (t *Talk) Heard(k spec.Kind) (last spec.Event) {
 	for e := range t.last() {
 		for _, part := range append(slices.Clone(e.Parts), e) {
-			if part.Kind == k && e.Kind != spec.Asked {
+			if part.Kind == k && e.Kind != spec.HTTPRequest {
 				last = part
 			}
 		}
@@ -103,7 +103,7 @@ func (t *Talk) Heard(k spec.Kind) (last spec.Event) {
 // Cursors are those of the last exchange's answer, one to an event.
 func (t *Talk) Cursors() (all []string) {
 	for e := range t.last() {
-		if e.Frame() && e.Cursor != "" {
+		if e.IsFrame() && e.Cursor != "" {
 			all = append(all, e.Cursor)
 		}
 	}
@@ -120,12 +120,12 @@ func (t *Talk) events(n int) iter.Seq[spec.Event] {
 		return func(func(spec.Event) bool) {}
 	}
 	all := t.trace.Exchanges
-	return spec.Until(t.ctx, t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
+	return spec.UntilDone(t.ctx, t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
 // send asks, records, and says whether the answer was a success.
 func (t *Talk) send(r spec.Request, limit wire.Limit) bool {
-	return t.exchange(t.clients[r.Who], r, r.Target, limit)
+	return t.exchange(t.clients[r.Principal], r, r.Target, limit)
 }
 
 // exchange is send for a client of its own, which knows what is asked for as target.
@@ -168,7 +168,7 @@ func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limi
 		events := t.expand(&x.Response)
 		cost.note(x.Response.End, events)
 	} else {
-		x.Response.End = fmt.Errorf("%w: %w", spec.ErrLeft, cause)
+		x.Response.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -196,13 +196,13 @@ func (t *Talk) expand(r *spec.Response) (events int) {
 	if !dialect.Coded(*r) {
 		return wire.CountEvents(*r)
 	}
-	t.clients[spec.TheUser].Use(t.ctx, func() {
+	t.clients[spec.PrimaryUser].Use(t.ctx, func() {
 		plain := dialect.Decoded(*r)
 		events = wire.CountEvents(plain)
 		if wentOver(plain.End) {
 			r.End = plain.End
 		} else if len(plain.Body) > maxKept && r.End == nil {
-			r.End = fmt.Errorf("%w: the body is large without its coding", spec.ErrLeft)
+			r.End = fmt.Errorf("%w: the body is large without its coding", spec.ErrClientLeft)
 			t.mu.Lock()
 			t.stalled = true
 			t.mu.Unlock()
@@ -254,9 +254,9 @@ func (t *Talk) recorded() spec.Trace {
 	t.trace.Exchanges = slices.DeleteFunc(t.trace.Exchanges, func(x spec.Exchange) bool {
 		return x.Response.Status == 0 && x.Response.End == nil
 	})
-	t.trace.Scripted, t.trace.Streams = t.target.scripted, t.target.Streams
+	t.trace.Scripted, t.trace.StreamLimit = t.target.scripted, t.target.Streams
 	if t.shared {
-		t.trace.Streams = 0
+		t.trace.StreamLimit = 0
 	}
 	return clocked(t.trace)
 }

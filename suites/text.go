@@ -20,20 +20,20 @@ func (t *Target) judgeText(p Part) bool {
 	answer, foreign, ok := t.answerWithoutText(p.Trace)
 	law := t.Dialect.TextRequirement()
 	if slices.ContainsFunc(p.Hearing.Results, func(r spec.Result) bool {
-		cause := answer.Kind == spec.Answered || r.Duty.Check == rules.ScriptText || r.Duty.Check == rules.FramesAreJSON
+		cause := answer.Kind == spec.HTTPResponse || r.Obligation.Check == rules.ScriptText || r.Obligation.Check == rules.FramesAreJSON
 		return cause && len(r.Findings) > 0 && r.Verdict == spec.Failed
 	}) {
 		return true // that there is no text follows from it
 	}
-	if !ok || foreign && t.level(law).Cost() == spec.Silent {
+	if !ok || foreign && t.level(law).FailureVerdict() == spec.Silent {
 		return true
 	}
-	for _, id := range []string{answer.Law, law, t.convention()} {
+	for _, id := range []string{answer.Requirement, law, t.convention()} {
 		i := slices.IndexFunc(p.Hearing.Results, func(r spec.Result) bool {
-			return slices.ContainsFunc(r.Duty.Laws, func(q spec.Requirement) bool { return q.ID == id })
+			return slices.ContainsFunc(r.Obligation.Requirements, func(q spec.Requirement) bool { return q.ID == id })
 		})
-		if i >= 0 && t.level(id).Cost() > spec.Silent {
-			answer.Law = id
+		if i >= 0 && t.level(id).FailureVerdict() > spec.Silent {
+			answer.Requirement = id
 			p.Hearing.Results[i].Add(answer, "a plain prompt was not answered with text: %s", described(answer))
 			return true
 		}
@@ -44,12 +44,12 @@ func (t *Target) judgeText(p Part) bool {
 // described returns what shows that there was no text, in words.
 func described(answer spec.Event) string {
 	switch {
-	case answer.Kind != spec.Answered:
+	case answer.Kind != spec.HTTPResponse:
 		return "the stream has none"
-	case answer.HTTP == 0:
+	case answer.StatusCode == 0:
 		return fmt.Sprintf("no answer came: %v", answer.Err)
 	}
-	return fmt.Sprintf("the answer is %d with content type %q", answer.HTTP, answer.Header.Get("Content-Type"))
+	return fmt.Sprintf("the answer is %d with content type %q", answer.StatusCode, answer.Header.Get("Content-Type"))
 }
 
 // level returns the level of a requirement of the dialect, MAY where it has none of this id.
@@ -79,20 +79,20 @@ func (t *Target) convention() string {
 func (t *Target) answerWithoutText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
 	streams := false
 	var asked spec.Event
-	for e := range t.Dialect.Tell(trace.All(), dialect.Known{Scripted: trace.Scripted, Streams: trace.Streams}, t.maxEvent()) {
+	for e := range t.Dialect.Tell(trace.All(), dialect.Known{Scripted: trace.Scripted, Streams: trace.StreamLimit}, t.maxEvent()) {
 		switch {
-		case e.Kind == spec.Asked:
+		case e.Kind == spec.HTTPRequest:
 			asked = e
-		case e.Kind == spec.Answered:
-			if streams = streams || e.Streams() && e.HTTP/100 == 2; !streams {
-				last, last.Law = e, cmp.Or(asked.Promised.Status, asked.Law)
+		case e.Kind == spec.HTTPResponse:
+			if streams = streams || e.IsStream() && e.StatusCode/100 == 2; !streams {
+				last, last.Requirement = e, cmp.Or(asked.Promised.Status, asked.Requirement)
 			}
-		case e.Kind == spec.Closed && streams:
+		case e.Kind == spec.BodyEnd && streams:
 			last = e
 		case hasText(e):
 			return last, foreign, false
 		}
-		foreign = foreign || e.Frame() && e.Kind == spec.Other
+		foreign = foreign || e.IsFrame() && e.Kind == spec.Unrecognized
 	}
 	return last, foreign, last.Kind != ""
 }

@@ -16,23 +16,23 @@ import (
 var admission = []Scenario{
 	{
 		Name: "credentials", Doc: "every operation, asked without credentials, with some that nobody handed out, and with the user's, which have to be given",
-		Expected: true, Denied: spec.DeniedNobody, Says: prompts,
+		Expected: true, Denied: spec.DeniedAnonymous, Says: prompts,
 		Proves: []string{"auth.needs-credentials"},
-		Lead:   func(t *Talk) { t.denied(spec.Nobody, spec.Stranger) },
+		Lead:   func(t *Talk) { t.denied(spec.Anonymous, spec.UnknownUser) },
 	}, {
-		Name: "second-user", Doc: "what is the user's, asked for by another, whose credentials have to be given too", Expected: true, Denied: spec.DeniedOther, Alone: true, Says: prompts,
+		Name: "second-user", Doc: "what is the user's, asked for by another, whose credentials have to be given too", Expected: true, Denied: spec.DeniedOtherUser, Alone: true, Says: prompts,
 		Proves: []string{"auth.owner-only"},
 		Lead:   func(t *Talk) { t.denied(spec.OtherUser) },
 	}, {
 		Name: "stream-limit", Doc: "as many streams as are allowed, which has to be said, one more, and one after they have ended", Expected: true,
-		Denied: spec.DeniedCrowd, Alone: true, Says: []string{"prompt", "listen"},
+		Denied: spec.DeniedStreamLimit, Alone: true, Says: []string{"prompt", "listen"},
 		Proves: []string{"limit.refuses-streams"}, Lead: leadStreamLimit,
 	},
 }
 
 // denied asks for everything as the user, and as others who should not get it. A run is
 // canceled while it is told, so that there is something to be canceled.
-func (t *Talk) denied(others ...spec.Who) {
+func (t *Talk) denied(others ...spec.Principal) {
 	t.Say("prompt", t.Prompt("text", "one"))
 	run, cursors := t.Run, t.Cursors()
 	t.ask(others, "prompt", t.Prompt("text", "two"))
@@ -62,7 +62,7 @@ func (t *Talk) says(phrase string) bool {
 
 // ask says a phrase as others, in the user's conversation, each with a run of its own if
 // it opens one. Who gets a stream hangs up.
-func (t *Talk) ask(others []spec.Who, phrase string, e spec.Event) {
+func (t *Talk) ask(others []spec.Principal, phrase string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.Phrase(phrase); o.Asks {
 			t.Run = t.id()
@@ -71,15 +71,15 @@ func (t *Talk) ask(others []spec.Who, phrase string, e spec.Event) {
 	}
 }
 
-func (t *Talk) as(who spec.Who, r spec.Request) bool {
-	r.Who = who
+func (t *Talk) as(who spec.Principal, r spec.Request) bool {
+	r.Principal = who
 	return t.send(r, wire.Limit{Until: func(heard spec.Response) bool {
 		return heard.Status/100 == 2 && heard.Header.MediaType() == spec.EventStream
 	}})
 }
 
 // kept asks for what is kept of a conversation, and for what can be done beside it.
-func (t *Talk) kept(others []spec.Who) {
+func (t *Talk) kept(others []spec.Principal) {
 	var stored spec.Event
 	for _, phrase := range []string{"history", "attach", "sign", "transcribe"} {
 		e := spec.Event{Name: stored.Name, ID: stored.ID}
@@ -87,7 +87,7 @@ func (t *Talk) kept(others []spec.Who) {
 			continue
 		}
 		t.send(t.Request(phrase, e), wire.Limit{})
-		if e := t.Heard(spec.Stored); e.ID != "" {
+		if e := t.Heard(spec.AttachmentStored); e.ID != "" {
 			stored = e
 		}
 		t.ask(others, phrase, e)
@@ -95,7 +95,7 @@ func (t *Talk) kept(others []spec.Who) {
 	if t.says("history") && !t.target.lacks("history") && slices.Contains(others, spec.OtherUser) {
 		thread := t.Thread
 		t.Thread = "" // whichever is its own latest
-		t.ask([]spec.Who{spec.OtherUser}, "history", spec.Event{})
+		t.ask([]spec.Principal{spec.OtherUser}, "history", spec.Event{})
 		t.Thread = thread
 	}
 }

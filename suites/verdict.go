@@ -15,13 +15,13 @@ import (
 // judge holds what was recorded to the duties, one scenario after the other, and
 // then to what was promised.
 func (t *Target) judge(parts []Part) []Part {
-	heard := make([]spec.Hearing, len(parts))
+	heard := make([]spec.Evaluation, len(parts))
 	for i, p := range parts {
 		if heard[i] = p.Hearing; len(heard[i].Results) == 0 { // else it was heard already
 			heard[i] = t.hearing(&parts[i])
 		}
 	}
-	if why := spec.Unmeasured(heard); errors.Is(why, spec.ErrNotHTTP) {
+	if why := spec.WhyUnjudgeable(heard); errors.Is(why, spec.ErrNotHTTP) {
 		for i := range parts {
 			if parts[i].Err == nil && len(parts[i].Trace.Exchanges) > 0 {
 				parts[i].Err = why
@@ -30,11 +30,11 @@ func (t *Target) judge(parts []Part) []Part {
 	}
 	// A target that never completed an exchange has broken every promise; where it is
 	// known which MUST it breaks, that is enough to say.
-	spoke := slices.ContainsFunc(heard, func(h spec.Hearing) bool { return h.Whole })
-	faulty := slices.ContainsFunc(heard, func(h spec.Hearing) bool {
+	spoke := slices.ContainsFunc(heard, func(h spec.Evaluation) bool { return h.Complete })
+	faulty := slices.ContainsFunc(heard, func(h spec.Evaluation) bool {
 		return slices.ContainsFunc(h.Results, func(r spec.Result) bool { return r.Verdict == spec.Failed })
 	})
-	for i, h := range spec.SpeakFirst(heard) {
+	for i, h := range spec.RequireCompleteExchange(heard) {
 		parts[i].Hearing = h
 		s := parts[i].Scenario
 		owes := t.promises(s) && (spoke || !faulty && s.Name == "text")
@@ -50,8 +50,8 @@ func (t *Target) judge(parts []Part) []Part {
 
 // hearing holds one conversation to the duties. A judgement that was broken off is worth
 // nothing: then nothing was judged.
-func (t *Target) hearing(p *Part) spec.Hearing {
-	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.Streams}, t.maxEvent())
+func (t *Target) hearing(p *Part) spec.Evaluation {
+	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.StreamLimit}, t.maxEvent())
 	h, whole := p.judged(t.budget.judge, t.duties(p.Scenario), events)
 	if !whole && p.Unplayed == nil {
 		p.Unplayed = context.Cause(t.budget.judge)
@@ -61,9 +61,9 @@ func (t *Target) hearing(p *Part) spec.Hearing {
 
 // judged holds the events of the part's conversation to duties, and keeps their outline,
 // unless the context ends first. Nobody waits then for a judgement that takes long.
-func (p *Part) judged(ctx context.Context, duties spec.Duties, events iter.Seq[spec.Event]) (h spec.Hearing, whole bool) {
+func (p *Part) judged(ctx context.Context, duties spec.Plan, events iter.Seq[spec.Event]) (h spec.Evaluation, whole bool) {
 	type judgement struct {
-		hearing  spec.Hearing
+		hearing  spec.Evaluation
 		outlines []outline
 		panicked any
 	}
@@ -75,7 +75,7 @@ func (p *Part) judged(ctx context.Context, duties spec.Duties, events iter.Seq[s
 			j.panicked = recover()
 			done <- j
 		}()
-		j.hearing = spec.Run(duties, outlined(p.Dialect, p.Trace, spec.Until(ctx, events), &j.outlines), nil)
+		j.hearing = spec.Run(duties, outlined(p.Dialect, p.Trace, spec.UntilDone(ctx, events), &j.outlines), nil)
 	}()
 	select {
 	case j := <-done:
@@ -110,7 +110,7 @@ func (t *Target) maxEvent() int {
 // every target, and so are the operations that the document demands; a claim promises
 // what an agent says only where it is asked for in words that have one meaning.
 func (t *Target) promises(s Scenario) bool {
-	if t.told(s) != "" || s.Denied == spec.DeniedCrowd && !t.scripted { // whose runs may end at once
+	if t.told(s) != "" || s.Denied == spec.DeniedStreamLimit && !t.scripted { // whose runs may end at once
 		return false
 	}
 	if s.Name == "text" || s.Expected {
@@ -125,7 +125,7 @@ func (t *Target) promises(s Scenario) bool {
 // overrule says what the evidence alone does not. owes is whether silence breaks a
 // promise.
 func (t *Target) overrule(p Part, r *spec.Result, owes bool) {
-	id := r.Duty.Check.ID
+	id := r.Obligation.Check.ID
 	proves := slices.Contains(p.Scenario.Proves, id)
 	switch {
 	case t.lacks(p.Scenario.capability()):

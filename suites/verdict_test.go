@@ -32,8 +32,8 @@ func played(t *testing.T, target suites.Target, base string) (parts []suites.Par
 	verdicts = map[string]spec.Verdict{}
 	for _, p := range parts {
 		for _, r := range p.Hearing.Results {
-			for _, law := range r.Duty.Laws {
-				verdicts[law.ID] = max(verdicts[law.ID], r.On(law))
+			for _, law := range r.Obligation.Requirements {
+				verdicts[law.ID] = max(verdicts[law.ID], r.VerdictOn(law))
 			}
 		}
 	}
@@ -84,8 +84,8 @@ func TestTextIsPromised(t *testing.T) {
 				}
 				for _, r := range parts[0].Hearing.Results {
 					for _, f := range r.Findings {
-						if says := strings.HasPrefix(f.Message, "a plain prompt was not answered with text: "); !test.fail || !says || f.Event.Law != law {
-							t.Errorf("%s for %q finds: %s", r.Duty.Check.ID, f.Event.Law, f.Message)
+						if says := strings.HasPrefix(f.Message, "a plain prompt was not answered with text: "); !test.fail || !says || f.Event.Requirement != law {
+							t.Errorf("%s for %q finds: %s", r.Obligation.Check.ID, f.Event.Requirement, f.Message)
 						}
 					}
 				}
@@ -109,7 +109,7 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 		for _, p := range parts {
 			for _, r := range p.Hearing.Results {
 				if r.Judged > 0 || r.Verdict == spec.Failed || r.Verdict == spec.Warned {
-					t.Errorf("%s: %s is %v in %s by %d judgements", name, r.Duty.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
+					t.Errorf("%s: %s is %v in %s by %d judgements", name, r.Obligation.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
 				}
 			}
 			if p.Err == nil || !strings.Contains(p.Err.Error(), "not HTTP") {

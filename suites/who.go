@@ -27,22 +27,22 @@ func (t *Target) knowsUser() bool {
 }
 
 // header is what goes with every request of somebody.
-func (t *Target) header(who spec.Who, ids *rand.Rand) spec.Header {
+func (t *Target) header(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
 		switch {
-		case who == spec.TheUser || !t.saysWho(f.Name):
+		case who == spec.PrimaryUser || !t.saysWho(f.Name):
 			header = append(header, f)
-		case who == spec.Stranger:
+		case who == spec.UnknownUser:
 			header = append(header, spec.Field{Name: f.Name, Value: garbage(f.Value, ids)})
 		}
 	}
 	switch {
 	case who == spec.OtherUser:
 		header = append(header, t.Other...)
-	case who == spec.TheUser && !t.knowsUser() && t.Dialect.Secured():
+	case who == spec.PrimaryUser && !t.knowsUser() && t.Dialect.Secured():
 		header = append(header, spec.Field{Name: "Authorization", Value: anybody})
-	case who == spec.Stranger && t.Base.User != nil && !header.Has("Authorization"):
+	case who == spec.UnknownUser && t.Base.User != nil && !header.Has("Authorization"):
 		header = append(header, spec.Field{Name: "Authorization", Value: garbage("Basic x", ids)})
 	}
 	return header
@@ -70,15 +70,15 @@ func garbage(value string, ids *rand.Rand) string {
 }
 
 // clients are who can ask in a conversation.
-func (t *Target) clients(ids *rand.Rand) (map[spec.Who]*wire.Client, error) {
+func (t *Target) clients(ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
 	cfg := t.wire()
-	cfg.Header = t.header(spec.TheUser, ids)
+	cfg.Header = t.header(spec.PrimaryUser, ids)
 	user, err := wire.Dial(cfg)
 	if err != nil {
 		return nil, err
 	}
-	all := map[spec.Who]*wire.Client{spec.TheUser: user}
-	for _, who := range []spec.Who{spec.OtherUser, spec.Nobody, spec.Stranger} {
+	all := map[spec.Principal]*wire.Client{spec.PrimaryUser: user}
+	for _, who := range []spec.Principal{spec.OtherUser, spec.Anonymous, spec.UnknownUser} {
 		if all[who], err = user.As(t.header(who, ids)); err != nil {
 			return nil, err
 		}
@@ -108,11 +108,11 @@ func (t *Target) checkUsers() error {
 // has to know; or what is missing.
 func (t *Target) told(s Scenario) (missing string) {
 	switch {
-	case (s.Denied == spec.DeniedNobody || s.Denied == spec.DeniedStranger) && !t.knowsUser():
+	case (s.Denied == spec.DeniedAnonymous || s.Denied == spec.DeniedUnknownUser) && !t.knowsUser():
 		return "nobody said what the user's credentials are"
-	case s.Denied == spec.DeniedOther && len(t.Other) == 0:
+	case s.Denied == spec.DeniedOtherUser && len(t.Other) == 0:
 		return "nobody said who a second user is"
-	case s.Denied == spec.DeniedCrowd && t.Streams == 0:
+	case s.Denied == spec.DeniedStreamLimit && t.Streams == 0:
 		return "nobody said how many streams a user may have open"
 	}
 	return ""

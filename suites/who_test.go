@@ -57,9 +57,9 @@ func knock(t *testing.T, h http.Handler, adjust func(*suites.Target)) string {
 		}
 		sameAgain(t, p)
 		for _, r := range p.Hearing.Results {
-			for _, law := range r.Duty.Laws {
+			for _, law := range r.Obligation.Requirements {
 				made := strings.HasPrefix(law.ID, "runs.history.") // a door keeps nothing
-				if v := r.On(law); v > spec.Passed && !made || v > spec.Silent && about(law.ID) {
+				if v := r.VerdictOn(law); v > spec.Passed && !made || v > spec.Silent && about(law.ID) {
 					got[law.ID] = max(got[law.ID], v)
 				}
 			}

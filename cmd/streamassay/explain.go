@@ -189,8 +189,8 @@ func demandsOn(d *dialect.Dialect, m dialect.Mutant, id string) (all []string) {
 	if len(broken) != 1 {
 		return nil
 	}
-	for _, demand := range broken[0].Demands {
-		if demand.Law == id {
+	for _, demand := range broken[0].Refusals {
+		if demand.Requirement == id {
 			all = append(all, rules.Wanted(demand))
 		}
 	}

@@ -77,8 +77,8 @@ func faultsIn(d *dialect.Dialect) map[string]int {
 			}
 			for _, m := range d.MutateFurther(r, known) {
 				if broken := d.Judge(m.Request); len(broken) == 1 {
-					for _, demand := range broken[0].Demands {
-						n[demand.Law]++
+					for _, demand := range broken[0].Refusals {
+						n[demand.Requirement]++
 					}
 				}
 			}

@@ -142,7 +142,7 @@ func (l linting) hear(ctx context.Context, list []*transcript.Transcript) (diale
 		}
 		d.Complete(&t.Trace)
 		t.Strip(d.Base)
-		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claim) > 0, Streams: t.Trace.Streams}
+		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claim) > 0, Streams: t.Trace.StreamLimit}
 		named := suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
 		p, whole := suites.Recorded(ctx, named, d, t.Trace, known, int(l.maxEvent))
 		if !whole {
@@ -154,11 +154,11 @@ func (l linting) hear(ctx context.Context, list []*transcript.Transcript) (diale
 		parts[d.Name] = append(parts[d.Name], p)
 	}
 	for _, of := range parts {
-		hearings := make([]spec.Hearing, len(of))
+		hearings := make([]spec.Evaluation, len(of))
 		for i := range of {
 			hearings[i] = of[i].Hearing
 		}
-		for i, h := range spec.SpeakFirst(hearings) {
+		for i, h := range spec.RequireCompleteExchange(hearings) {
 			of[i].Hearing = h
 		}
 	}

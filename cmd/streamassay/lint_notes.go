@@ -34,7 +34,7 @@ func lintNotes(p suites.Part) (notes []string) {
 		return x.Response.Status/100 == 2 && x.Response.Header.MediaType() == spec.EventStream
 	})
 	switch {
-	case streams && !p.Hearing.Recognised:
+	case streams && !p.Hearing.Recognized:
 		notes = append(notes, fmt.Sprintf("no frame of %s was recognised", d.Name))
 	case p.Hearing.NotHTTP && !p.Hearing.HTTP:
 		notes = append(notes, spec.ErrNotHTTP.Error())

@@ -140,7 +140,7 @@ func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	for _, c := range rules.All {
 		e := entry{ID: c.ID, Title: c.Title(), Doc: c.Doc}
 		for _, d := range dialects {
-			for _, duty := range d.Duties(rules.All).List {
+			for _, duty := range d.Duties(rules.All).Obligations {
 				if duty.Check == c {
 					e.Dialects = append(e.Dialects, d.Name)
 				}

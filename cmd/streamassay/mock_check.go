@@ -36,7 +36,7 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	}
 	for _, result := range spec.Run(d.Duties(rules.All), d.Events(trace), nil).Results {
 		for _, f := range result.Findings {
-			if law := result.Duty.Law(f); law.Level == spec.Must && !slices.Contains(wrong, f.Message) {
+			if law := result.Obligation.Requirement(f); law.Level == spec.Must && !slices.Contains(wrong, f.Message) {
 				wrong = append(wrong, fmt.Sprintf("%s (%s)", f.Message, law.ID))
 			}
 		}

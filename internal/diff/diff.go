@@ -96,7 +96,7 @@ func Compare(a, b Talk) Conversation {
 }
 
 func answered(events []spec.Event) bool {
-	return slices.ContainsFunc(events, func(e spec.Event) bool { return e.Kind == spec.Answered && e.HTTP != 0 })
+	return slices.ContainsFunc(events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse && e.StatusCode != 0 })
 }
 
 // A volatile set names what differs between two answers of one target: "KIND FIELD", or
@@ -130,18 +130,18 @@ func (v volatile) sorted() (all []string) {
 
 // asked says what an exchange asked for, for people.
 func (x exchange) asked() string {
-	s := x.ask.Op
+	s := x.ask.Operation
 	if s == "" {
 		s = "a request that the document does not know"
 	}
 	if text, ok := x.ask.Prompt(); ok && text != "" {
 		s += fmt.Sprintf(" %.60q", text)
 	}
-	if len(x.ask.Broken) > 0 {
-		s += " (" + x.ask.Broken[0].Where + " broken)"
+	if len(x.ask.Violations) > 0 {
+		s += " (" + x.ask.Violations[0].Location + " broken)"
 	}
-	if x.ask.Who != spec.TheUser {
-		s += " as " + string(x.ask.Who)
+	if x.ask.Principal != spec.PrimaryUser {
+		s += " as " + string(x.ask.Principal)
 	}
 	return s
 }

@@ -12,14 +12,14 @@ import (
 // answer is an exchange of one run, told by the events given.
 func answer(nth int, events ...spec.Event) []spec.Event {
 	run := fmt.Sprintf("run-%d", nth)
-	all := []spec.Event{{Kind: spec.Asked, Nth: -1, Op: "POST /runs", Run: run, Thread: "t", Parts: []spec.Event{{Kind: spec.AskUser, Text: "hello"}}}}
-	all = append(all, spec.Event{Kind: spec.Answered, Nth: -1, HTTP: 200, Media: spec.EventStream, Header: spec.Header{{Name: "content-type", Value: "text/event-stream;charset=utf-8"}, {Name: "Date", Value: "today"}}})
+	all := []spec.Event{{Kind: spec.HTTPRequest, Frame: -1, Operation: "POST /runs", Run: run, Thread: "t", Parts: []spec.Event{{Kind: spec.InputUser, Text: "hello"}}}}
+	all = append(all, spec.Event{Kind: spec.HTTPResponse, Frame: -1, StatusCode: 200, MediaType: spec.EventStream, Header: spec.Header{{Name: "content-type", Value: "text/event-stream;charset=utf-8"}, {Name: "Date", Value: "today"}}})
 	for i, e := range events {
-		e.Nth = i
+		e.Frame = i
 		all = append(all, e)
 	}
-	if len(events) == 0 || all[len(all)-1].Kind != spec.Closed {
-		all = append(all, spec.Event{Kind: spec.Closed, Nth: -1})
+	if len(events) == 0 || all[len(all)-1].Kind != spec.BodyEnd {
+		all = append(all, spec.Event{Kind: spec.BodyEnd, Frame: -1})
 	}
 	for i := range all {
 		all[i].Exchange = nth
@@ -60,7 +60,7 @@ func seen(c Conversation) string {
 
 func TestCompare(t *testing.T) {
 	cut := func(events ...spec.Event) []spec.Event {
-		return answer(0, append(events, spec.Event{Kind: spec.Closed, Err: spec.ErrLeft})...)
+		return answer(0, append(events, spec.Event{Kind: spec.BodyEnd, Err: spec.ErrClientLeft})...)
 	}
 	for _, c := range []struct {
 		name string
@@ -79,7 +79,7 @@ func TestCompare(t *testing.T) {
 		{"an event more", answer(0, start("1"), closes("1")), answer(0, start("1"), closes("1"), start("2"), closes("2")), "only B message.start\nonly B message.end"},
 		{"another order", answer(0, spec.Event{Kind: spec.StepStart}, start("1")), answer(0, start("1"), spec.Event{Kind: spec.StepStart}), "only A step.start\nonly B step.start"},
 		{"another end", answer(0, start("1"), spec.Event{Kind: spec.RunEnd}), answer(0, start("1"), spec.Event{Kind: spec.RunError, Code: "boom"}), "run.end kind: run.end | run.error\nrun.end code:  | boom"},
-		{"cut off", answer(0, start("1")), answer(0, start("1"), spec.Event{Kind: spec.Closed, Err: spec.ErrCut}), "http.close end: whole | " + spec.ErrCut.Error()},
+		{"cut off", answer(0, start("1")), answer(0, start("1"), spec.Event{Kind: spec.BodyEnd, Err: spec.ErrTruncated}), "http.close end: whole | " + spec.ErrTruncated.Error()},
 		{"JSON in another order", answer(0, spec.Event{Kind: spec.ToolResult, Text: `{"a":1,"b":2}`}), answer(0, spec.Event{Kind: spec.ToolResult, Text: `{"b": 2, "a": 1}`}), ""},
 		{"comments", answer(0, start("1"), spec.Event{Kind: spec.Comment, Text: "ping"}), answer(0, start("1")), ""},
 		{"left at another place of the text", cut(start("1"), delta("1", "he")), cut(start("1"), delta("1", "hell"), closes("1")), ""},
@@ -101,7 +101,7 @@ func TestCompare(t *testing.T) {
 // Status and headers count, as far as they say something to a client.
 func TestHeads(t *testing.T) {
 	a, b := answer(0), answer(0)
-	b[1].HTTP, b[1].Media = 404, "text/html"
+	b[1].StatusCode, b[1].MediaType = 404, "text/html"
 	b[1].Header = spec.Header{{Name: "Content-Type", Value: "text/html"}, {Name: "Date", Value: "tomorrow"}}
 	got := seen(Compare(Talk{"", [][]spec.Event{a}}, Talk{"", [][]spec.Event{b}}))
 	want := "http.response http: 200 | 404\nhttp.response content-type: text/event-stream; charset=utf-8 | text/html"
@@ -128,7 +128,7 @@ func TestVolatile(t *testing.T) {
 // Nothing can be said of a target that does not answer.
 func TestNothing(t *testing.T) {
 	mute := answer(0)
-	mute[1] = spec.Event{Kind: spec.Answered, Nth: -1, Err: spec.ErrReset}
+	mute[1] = spec.Event{Kind: spec.HTTPResponse, Frame: -1, Err: spec.ErrReset}
 	for _, takes := range [][][]spec.Event{nil, {mute}} {
 		c := Compare(Talk{"", [][]spec.Event{answer(0)}}, Talk{"", takes})
 		r := Report{Dialects: []Dialect{{Conversations: []Conversation{c}}}}
@@ -147,7 +147,7 @@ func TestExchanges(t *testing.T) {
 	if len(c.Differences) != 0 || len(c.Notes) != 1 || c.Exchanges != 1 {
 		t.Errorf("%s, notes %q, %d exchanges", seen(c), c.Notes, c.Exchanges)
 	}
-	more[len(one)].Op = "POST /cancel"
+	more[len(one)].Operation = "POST /cancel"
 	if got := seen(Compare(Talk{"", [][]spec.Event{one}}, Talk{"", [][]spec.Event{more}})); got != "only B http.request" {
 		t.Error(got)
 	}

@@ -45,19 +45,19 @@ func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 			all = append(all, fact{prefix + name, value, by})
 		}
 	}
-	if e.HTTP != 0 {
-		add("http", strconv.Itoa(e.HTTP), alike)
+	if e.StatusCode != 0 {
+		add("http", strconv.Itoa(e.StatusCode), alike)
 	}
-	if e.Kind == spec.Answered {
+	if e.Kind == spec.HTTPResponse {
 		for _, name := range telling {
 			add(strings.ToLower(name), header(e, name), alike)
 		}
 	} else {
-		add("media", e.Media, alike)
+		add("media", e.MediaType, alike)
 	}
 	for _, slot := range []struct{ name, value string }{
 		{"status", e.Status}, {"code", e.Code}, {"name", e.Name}, {"role", e.Role}, {"type", e.Type}, {"index", e.Index},
-		{"text", canonical(e.Text)}, {"more", e.More}, {"about", e.About}, {"limit", e.Limit}, {"end", end(e)}, {"breaks", broken(e)},
+		{"text", canonical(e.Text)}, {"more", e.HasMore}, {"about", e.Description}, {"limit", e.PollLimit}, {"end", end(e)}, {"breaks", broken(e)},
 	} {
 		add(slot.name, slot.value, alike)
 	}
@@ -122,15 +122,15 @@ func canonical(text string) string {
 }
 
 // ends are the ways in which a body ends before it is whole.
-var ends = []error{spec.ErrLeft, spec.ErrCut, spec.ErrReset, spec.ErrIdle, spec.ErrEndless, spec.ErrNotHTTP}
+var ends = []error{spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP}
 
 // end says how a body ended, or that something cannot be read: in words that do not
 // depend on the machine.
 func end(e spec.Event) string {
 	switch {
-	case e.Kind != spec.Closed && e.Kind != spec.Answered && e.Err != nil:
+	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:
 		return "cannot be read"
-	case e.Kind != spec.Closed:
+	case e.Kind != spec.BodyEnd:
 		return ""
 	case e.Err == nil:
 		return "whole"
@@ -144,8 +144,8 @@ func end(e spec.Event) string {
 // broken names where an event breaks the document, and what is wrong with its bytes.
 func broken(e spec.Event) string {
 	var all []string
-	for _, b := range e.Broken {
-		all = append(all, b.Where)
+	for _, b := range e.Violations {
+		all = append(all, b.Location)
 	}
 	for _, f := range e.Flaws {
 		all = append(all, string(f.Kind))

@@ -31,11 +31,11 @@ func split(events []spec.Event) (all []exchange) {
 		}
 		x := &all[i]
 		switch e.Kind {
-		case spec.Asked:
+		case spec.HTTPRequest:
 			x.ask, x.front = e, e.Cursor != ""
 		case spec.Comment:
-		case spec.Closed:
-			x.back = errors.Is(e.Err, spec.ErrLeft)
+		case spec.BodyEnd:
+			x.back = errors.Is(e.Err, spec.ErrClientLeft)
 			x.events = append(x.events, e)
 		default:
 			x.add(e)
@@ -47,7 +47,7 @@ func split(events []spec.Event) (all []exchange) {
 // add appends an event, or what it adds to the one before it.
 func (x *exchange) add(e spec.Event) {
 	n := len(x.events)
-	for n > 0 && x.events[n-1].Kind == spec.Other { // it comes between the pieces of a text
+	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // it comes between the pieces of a text
 		n--
 	}
 	if n > 0 {
@@ -56,7 +56,7 @@ func (x *exchange) add(e spec.Event) {
 		switch {
 		case same && e.Kind.Phase() == "delta":
 			last.Text += e.Text
-			last.Broken = append(slices.Clone(last.Broken), e.Broken...)
+			last.Violations = append(slices.Clone(last.Violations), e.Violations...)
 			last.Flaws = append(slices.Clone(last.Flaws), e.Flaws...)
 			return
 		case same && (e.Kind == spec.ContentPart || e.Kind == spec.ToolCall || e.Kind.Phase() == "progress"):
@@ -69,8 +69,8 @@ func (x *exchange) add(e spec.Event) {
 
 // status is that of the answer, 0 if there is none.
 func (x exchange) status() int {
-	if i := slices.IndexFunc(x.events, func(e spec.Event) bool { return e.Kind == spec.Answered }); i >= 0 {
-		return x.events[i].HTTP
+	if i := slices.IndexFunc(x.events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse }); i >= 0 {
+		return x.events[i].StatusCode
 	}
 	return 0
 }
@@ -78,12 +78,12 @@ func (x exchange) status() int {
 // key is what is asked, without ids.
 func (x exchange) key() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", x.ask.Op, x.ask.Who, x.ask.Name, x.ask.Limit, x.ask.Text, x.front)
+	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", x.ask.Operation, x.ask.Principal, x.ask.Name, x.ask.PollLimit, x.ask.Text, x.front)
 	for _, p := range x.ask.Parts {
 		fmt.Fprintf(&b, "|%s %s", p.Kind, p.Text)
 	}
-	for _, f := range x.ask.Broken {
-		fmt.Fprintf(&b, "|%s: %s", f.Where, f.Why)
+	for _, f := range x.ask.Violations {
+		fmt.Fprintf(&b, "|%s: %s", f.Location, f.Message)
 	}
 	return b.String()
 }
@@ -112,7 +112,7 @@ func (m *match) talks(a, b []exchange) {
 			return 5 // of what was asked at once, either may be answered first
 		case keysA[i] == keysB[j]:
 			return 4
-		case a[i].ask.Op == b[j].ask.Op && a[i].ask.Who == b[j].ask.Who && a[i].front == b[j].front:
+		case a[i].ask.Operation == b[j].ask.Operation && a[i].ask.Principal == b[j].ask.Principal && a[i].front == b[j].front:
 			return 1
 		}
 		return 0
@@ -120,7 +120,7 @@ func (m *match) talks(a, b []exchange) {
 	matched := map[string]bool{}
 	for _, p := range pairs {
 		if p.a >= 0 && p.b >= 0 {
-			matched[a[p.a].ask.Op] = true
+			matched[a[p.a].ask.Operation] = true
 			m.exchange(a[p.a], b[p.b])
 		}
 	}
@@ -145,7 +145,7 @@ func keys(list []exchange) (all []string) {
 // what an earlier answer led to (a run that came in more pieces is taken up again more
 // often): that is noted, and is no difference.
 func (m *match) alone(x exchange, side string, matched map[string]bool) {
-	if matched[x.ask.Op] {
+	if matched[x.ask.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s was asked in exchange %d: %s", side, x.nth, x.asked()))
 		return
 	}
@@ -185,7 +185,7 @@ func (m *match) exchange(a, b exchange) {
 func span(pairs []pair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
-		if p.a >= 0 && p.b >= 0 && a[p.a].Kind != spec.Answered && a[p.a].Kind != spec.Closed {
+		if p.a >= 0 && p.b >= 0 && a[p.a].Kind != spec.HTTPResponse && a[p.a].Kind != spec.BodyEnd {
 			first, last = min(first, i), i
 		}
 	}
@@ -211,15 +211,15 @@ func (m *match) weight(a, b spec.Event) int {
 		if a.Text == b.Text {
 			w += 2
 		}
-		if a.Type == b.Type && a.Name == b.Name && a.Status == b.Status && a.HTTP == b.HTTP {
+		if a.Type == b.Type && a.Name == b.Name && a.Status == b.Status && a.StatusCode == b.StatusCode {
 			w += 2
 		}
 		return w
-	case a.Kind == spec.Answered || b.Kind == spec.Answered || a.Kind == spec.Closed || b.Kind == spec.Closed:
+	case a.Kind == spec.HTTPResponse || b.Kind == spec.HTTPResponse || a.Kind == spec.BodyEnd || b.Kind == spec.BodyEnd:
 		return 0
-	case a.Kind.Thing() == b.Kind.Thing() && a.Kind.Phase() != "" && (a.Kind.Phase() == "end" || b.Kind.Phase() == "end"):
+	case a.Kind.Subject() == b.Kind.Subject() && a.Kind.Phase() != "" && (a.Kind.Phase() == "end" || b.Kind.Phase() == "end"):
 		return 1 // it ended in another way
-	case a.Nth < 0 && b.Nth < 0:
+	case a.Frame < 0 && b.Frame < 0:
 		return 1 // the whole body of a reply
 	}
 	return 0
@@ -240,7 +240,7 @@ func (m *match) one(x exchange, e spec.Event, of string) {
 }
 
 func side(x exchange, e spec.Event) *Side {
-	return &Side{Exchange: x.nth, Event: e.Nth, Kind: e.Kind, Facts: told(e)}
+	return &Side{Exchange: x.nth, Event: e.Frame, Kind: e.Kind, Facts: told(e)}
 }
 
 // event says in what two events differ.

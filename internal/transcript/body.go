@@ -14,7 +14,7 @@ import (
 // A said is what a section says after its head.
 type said struct {
 	body    []byte
-	reads   []spec.Read
+	reads   []spec.Arrival
 	cues    []Cue
 	end     error
 	trailer spec.Header
@@ -251,7 +251,7 @@ func (b *bodyParser) say() {
 		return
 	}
 	b.cues = append(b.cues, Cue{Say: b.body[b.from:end:end]})
-	b.reads = append(b.reads, spec.Read{End: end, At: b.clock})
+	b.reads = append(b.reads, spec.Arrival{End: end, At: b.clock})
 	b.from = end
 }
 

@@ -57,14 +57,14 @@ var settings = []setting{
 		key: "streams", takes: "a number from 1 on",
 		read: func(t *Transcript, value string) bool {
 			n, err := strconv.Atoi(value)
-			t.Trace.Streams = n
+			t.Trace.StreamLimit = n
 			return err == nil && n > 0
 		},
 		write: func(t *Transcript) []string {
-			if t.Trace.Streams <= 0 {
+			if t.Trace.StreamLimit <= 0 {
 				return nil
 			}
-			return []string{strconv.Itoa(t.Trace.Streams)}
+			return []string{strconv.Itoa(t.Trace.StreamLimit)}
 		},
 	},
 	{

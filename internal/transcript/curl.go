@@ -21,20 +21,20 @@ type curlRun struct {
 // curlEnds are curl's exit codes for answers that did not end well, or not in full.
 // The codes of a shell (timeout, signals) mean that somebody stopped curl.
 var curlEnds = map[int]error{
-	1:  spec.ErrNotHTTP, // unsupported protocol: what came is HTTP/0.9
-	8:  spec.ErrNotHTTP, // weird server reply
-	16: spec.ErrNotHTTP, // HTTP/2 framing
-	18: spec.ErrCut,     // the body was longer
-	23: spec.ErrLeft,    // nobody took what curl wrote
-	28: spec.ErrLeft,    // our time limit
-	42: spec.ErrLeft,    // called off
-	52: spec.ErrCut,     // nothing came
-	55: spec.ErrReset,   // sending failed
-	56: spec.ErrReset,   // receiving failed
-	63: spec.ErrLeft,    // our size limit
-	92: spec.ErrReset,   // HTTP/2 stream
+	1:  spec.ErrNotHTTP,    // unsupported protocol: what came is HTTP/0.9
+	8:  spec.ErrNotHTTP,    // weird server reply
+	16: spec.ErrNotHTTP,    // HTTP/2 framing
+	18: spec.ErrTruncated,  // the body was longer
+	23: spec.ErrClientLeft, // nobody took what curl wrote
+	28: spec.ErrClientLeft, // our time limit
+	42: spec.ErrClientLeft, // called off
+	52: spec.ErrTruncated,  // nothing came
+	55: spec.ErrReset,      // sending failed
+	56: spec.ErrReset,      // receiving failed
+	63: spec.ErrClientLeft, // our size limit
+	92: spec.ErrReset,      // HTTP/2 stream
 
-	124: spec.ErrLeft, 130: spec.ErrLeft, 137: spec.ErrLeft, 141: spec.ErrLeft, 143: spec.ErrLeft,
+	124: spec.ErrClientLeft, 130: spec.ErrClientLeft, 137: spec.ErrClientLeft, 141: spec.ErrClientLeft, 143: spec.ErrClientLeft,
 }
 
 // end is how the answer ended.
@@ -110,7 +110,7 @@ func completeCurl(x *spec.Exchange, run curlRun) (notes []string) {
 	switch {
 	case err != nil || len(r.Body) == length:
 	case run.exit == nil && len(r.Body) > 0 && len(r.Body) < length:
-		r.End = fmt.Errorf("%w: %d of %d bytes came", spec.ErrCut, len(r.Body), length)
+		r.End = fmt.Errorf("%w: %d of %d bytes came", spec.ErrTruncated, len(r.Body), length)
 	case r.End == nil:
 		return []string{fmt.Sprintf("the body has %d bytes where Content-Length says %d", len(r.Body), length)}
 	}

@@ -13,11 +13,11 @@ var ends = []struct {
 	word string
 	err  error
 }{
-	{"cut", spec.ErrCut},
+	{"cut", spec.ErrTruncated},
 	{"reset", spec.ErrReset},
-	{"left", spec.ErrLeft},
-	{"idle", spec.ErrIdle},
-	{"endless", spec.ErrEndless},
+	{"left", spec.ErrClientLeft},
+	{"idle", spec.ErrIdleTimeout},
+	{"endless", spec.ErrLimitExceeded},
 	{"not-http", spec.ErrNotHTTP},
 }
 

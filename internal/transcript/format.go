@@ -25,8 +25,8 @@ func Format(t *Transcript) []byte {
 		if at := x.At.Truncate(Tick); at > 0 {
 			fmt.Fprintf(b, "%s at %v\n", directive, at)
 		}
-		if slices.Contains(others, x.Request.Who) {
-			fmt.Fprintf(b, "%s who %s\n", directive, x.Request.Who)
+		if slices.Contains(others, x.Request.Principal) {
+			fmt.Fprintf(b, "%s who %s\n", directive, x.Request.Principal)
 		}
 		writeRequest(b, x.Request, hide)
 		fmt.Fprintf(b, "-- %d.response --\n", i+1)
@@ -39,7 +39,7 @@ func Format(t *Transcript) []byte {
 func size(t *Transcript) int {
 	n := 512 + len(t.Comment)
 	for _, x := range t.Trace.Exchanges {
-		n += 512 + 24*len(x.Response.Reads)
+		n += 512 + 24*len(x.Response.Arrivals)
 		for _, body := range [][]byte{x.Request.Body, x.Response.Body} {
 			if n += len(body); !utf8.Valid(body) {
 				n += len(body) / 2 // base64
@@ -105,7 +105,7 @@ func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide redacto
 		return
 	}
 	b.WriteByte('\n')
-	e.tail = w.pieces(body, arrivals(spec.Response{Body: body, Reads: r.Reads}))
+	e.tail = w.pieces(body, arrivals(spec.Response{Body: body, Arrivals: r.Arrivals}))
 	w.end(e)
 }
 
@@ -174,7 +174,7 @@ func (w writer) fields(h spec.Header) {
 }
 
 // pieces writes a body, and when each piece of it arrived.
-func (w writer) pieces(body []byte, reads []spec.Read) (last tail) {
+func (w writer) pieces(body []byte, reads []spec.Arrival) (last tail) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
 		w.WriteString(directive + " wait " + (read.At - clock).String())

@@ -21,7 +21,7 @@ func streams(h spec.Header) bool { return h.MediaType() == eventStream }
 // A head is what a section says before its body.
 type head struct {
 	at      time.Duration
-	who     spec.Who
+	who     spec.Principal
 	framing *spec.Framing // nil: nothing is said about it
 	crlf    bool
 
@@ -85,7 +85,7 @@ func (s *section) parsePreamble(h *head) (started bool, err error) {
 				return false, s.errorf(":@ at %s: it takes a duration like 120ms", short(arg))
 			}
 		case "who":
-			if h.who = spec.Who(arg); !slices.Contains(others, h.who) {
+			if h.who = spec.Principal(arg); !slices.Contains(others, h.who) {
 				return false, s.errorf(":@ who %s: it takes one of %v", short(arg), others)
 			}
 		case "framing":
@@ -106,7 +106,7 @@ func (s *section) parsePreamble(h *head) (started bool, err error) {
 }
 
 // others are those who may ask and are not the user.
-var others = []spec.Who{spec.OtherUser, spec.Nobody, spec.Stranger}
+var others = []spec.Principal{spec.OtherUser, spec.Anonymous, spec.UnknownUser}
 
 // framings are the framings by the words of the format.
 var framings = []spec.Framing{spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2}

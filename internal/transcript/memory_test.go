@@ -27,17 +27,17 @@ func TestLargeBodies(t *testing.T) {
 	noise := make([]byte, size)
 	random := rand.NewChaCha8([32]byte{})
 	_, _ = random.Read(noise)
-	var reads []spec.Read
+	var reads []spec.Arrival
 	for end := 4096; end < len(text); end += 4096 {
-		reads = append(reads, spec.Read{End: end, At: time.Duration(end) * time.Microsecond})
+		reads = append(reads, spec.Arrival{End: end, At: time.Duration(end) * time.Microsecond})
 	}
-	reads = append(reads, spec.Read{End: len(text), At: time.Hour})
+	reads = append(reads, spec.Arrival{End: len(text), At: time.Hour})
 	for name, c := range map[string]struct {
 		r             spec.Response
 		format, parse float64 // at most so many times the body
 	}{
 		"untimed":       {spec.Response{Body: text}, 1.1, 0.1},
-		"timed":         {spec.Response{Body: text, Reads: reads}, 1.3, 1.3},
+		"timed":         {spec.Response{Body: text, Arrivals: reads}, 1.3, 1.3},
 		"CR LF":         {spec.Response{Body: bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))}, 1.1, 1.2},
 		"binary":        {spec.Response{Body: noise}, 2, 2},
 		"a single line": {spec.Response{Body: bytes.Repeat([]byte("x"), size)}, 1.1, 1.1},

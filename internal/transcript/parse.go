@@ -67,7 +67,7 @@ func (t *Transcript) parseRequest(s *section) error {
 	if h.framing != nil {
 		return s.here().errorf("%s: :@ framing is for responses", s.name)
 	}
-	x := spec.Exchange{At: h.at, Request: spec.Request{Header: h.header, Who: h.who}}
+	x := spec.Exchange{At: h.at, Request: spec.Request{Header: h.header, Principal: h.who}}
 	switch {
 	case h.start == nil && len(bytes.TrimSpace(s.data)) > 0:
 		return s.errorf("%s: there is no start line: it is METHOD TARGET HTTP/1.1", s.name)
@@ -114,7 +114,7 @@ func (t *Transcript) parseResponse(s *section) error {
 	if h.start == nil && (len(b.body) > 0 || !b.ended) {
 		return s.errorf("%s: there is no start line: it is HTTP/1.1 STATUS REASON, or if no answer came, a direction like :@ cut and nothing else", s.name)
 	}
-	r.Body, r.Reads, r.End, r.Trailer = b.body, b.reads, b.end, b.trailer
+	r.Body, r.Arrivals, r.End, r.Trailer = b.body, b.reads, b.end, b.trailer
 	x.Response = r
 	t.Cues = append(t.Cues, b.cues)
 	return nil

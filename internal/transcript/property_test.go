@@ -52,7 +52,7 @@ func headers() *rapid.Generator[[]spec.Field] {
 	}), 0, 4)
 }
 
-func readsOf(t *rapid.T, body []byte) (reads []spec.Read) {
+func readsOf(t *rapid.T, body []byte) (reads []spec.Arrival) {
 	if len(body) == 0 || rapid.Bool().Draw(t, "untimed") {
 		return nil
 	}
@@ -60,7 +60,7 @@ func readsOf(t *rapid.T, body []byte) (reads []spec.Read) {
 	for end := 0; end < len(body); {
 		end = rapid.IntRange(end+1, len(body)).Draw(t, "end")
 		at += time.Duration(rapid.IntRange(0, 5e6).Draw(t, "µs")) * time.Microsecond
-		reads = append(reads, spec.Read{End: end, At: at})
+		reads = append(reads, spec.Arrival{End: end, At: at})
 	}
 	return reads
 }
@@ -75,10 +75,10 @@ func responses(t *rapid.T) spec.Response {
 		Framing: rapid.SampledFrom(append([]spec.Framing{spec.FramingUnknown}, framings...)).Draw(t, "framing"),
 		Trailer: headers().Draw(t, "trailer"),
 	}
-	r.Reads = readsOf(t, r.Body)
+	r.Arrivals = readsOf(t, r.Body)
 	r.End = rapid.SampledFrom([]error{
-		nil, nil, spec.ErrLeft, spec.ErrCut, spec.ErrReset, spec.ErrIdle, spec.ErrEndless, spec.ErrNotHTTP,
-		fmt.Errorf("%w: for (some) reason\n", spec.ErrIdle), errors.New("nobody knows mid-line"),
+		nil, nil, spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
+		fmt.Errorf("%w: for (some) reason\n", spec.ErrIdleTimeout), errors.New("nobody knows mid-line"),
 	}).Draw(t, "end")
 	if rapid.IntRange(0, 9).Draw(t, "silence") == 0 {
 		r = spec.Response{End: spec.ErrReset, Framing: r.Framing}
@@ -97,7 +97,7 @@ func transcripts(t *rapid.T) *Transcript {
 		Want:     rapid.SliceOfN(rapid.SampledFrom([]string{"a.b", "c.d"}), 0, 3).Draw(t, "want"),
 	}
 	tr.Trace.Scripted = rapid.Bool().Draw(t, "scripted")
-	tr.Trace.Streams = rapid.IntRange(0, 2).Draw(t, "streams")
+	tr.Trace.StreamLimit = rapid.IntRange(0, 2).Draw(t, "streams")
 	for range rapid.IntRange(1, 3).Draw(t, "exchanges") {
 		x := spec.Exchange{At: time.Duration(rapid.IntRange(0, 1e6).Draw(t, "at")) * time.Millisecond}
 		if rapid.IntRange(0, 4).Draw(t, "written down") > 0 {
@@ -108,7 +108,7 @@ func transcripts(t *rapid.T) *Transcript {
 				Body:   bodies().Draw(t, "body"),
 			}
 		}
-		x.Request.Who = rapid.SampledFrom(append(others, spec.TheUser)).Draw(t, "who")
+		x.Request.Principal = rapid.SampledFrom(append(others, spec.PrimaryUser)).Draw(t, "who")
 		x.Response = responses(t)
 		tr.Trace.Exchanges = append(tr.Trace.Exchanges, x)
 	}
@@ -117,7 +117,7 @@ func transcripts(t *rapid.T) *Transcript {
 
 // differ says in which respect two conversations differ, if they do.
 func differ(a, b spec.Trace) string {
-	if a.Scripted != b.Scripted || a.Streams != b.Streams || len(a.Exchanges) != len(b.Exchanges) {
+	if a.Scripted != b.Scripted || a.StreamLimit != b.StreamLimit || len(a.Exchanges) != len(b.Exchanges) {
 		return "scripted, streams, or the number of exchanges"
 	}
 	for i := range a.Exchanges {
@@ -125,7 +125,7 @@ func differ(a, b spec.Trace) string {
 		rx, ry := x.Response, y.Response
 		for what, same := range map[string]bool{
 			"at":      x.At.Truncate(Tick) == y.At,
-			"who":     x.Request.Who == y.Request.Who,
+			"who":     x.Request.Principal == y.Request.Principal,
 			"request": x.Request.Method == y.Request.Method && x.Request.Target == y.Request.Target && slices.Equal(x.Request.Header, y.Request.Header),
 			"asked":   bytes.Equal(x.Request.Body, y.Request.Body),
 			"status":  rx.Proto == ry.Proto && rx.Status == ry.Status && rx.Reason == ry.Reason,
@@ -134,7 +134,7 @@ func differ(a, b spec.Trace) string {
 			"framing": rx.Framing == ry.Framing,
 			"body":    bytes.Equal(rx.Body, ry.Body),
 			"end":     sameEnd(rx.End, ry.End),
-			"reads": slices.EqualFunc(rx.Reads, ry.Reads, func(a, b spec.Read) bool {
+			"reads": slices.EqualFunc(rx.Arrivals, ry.Arrivals, func(a, b spec.Arrival) bool {
 				return a.End == b.End && a.At.Truncate(Tick) == b.At
 			}),
 		} {
@@ -150,16 +150,16 @@ func differ(a, b spec.Trace) string {
 func show(x spec.Exchange) string {
 	q, r := x.Request, x.Response
 	return fmt.Sprintf("at %v %q %q %q %.500q: %q %d %q %q %s %.500q %v %v %q",
-		x.At, q.Method, q.Target, q.Header, q.Body, r.Proto, r.Status, r.Reason, r.Header, r.Framing, r.Body, r.Reads, r.End, r.Trailer)
+		x.At, q.Method, q.Target, q.Header, q.Body, r.Proto, r.Status, r.Reason, r.Header, r.Framing, r.Body, r.Arrivals, r.End, r.Trailer)
 }
 
 func sameEnd(a, b error) bool {
-	for _, e := range []error{spec.ErrLeft, spec.ErrCut, spec.ErrReset, spec.ErrIdle, spec.ErrEndless, spec.ErrNotHTTP} {
+	for _, e := range []error{spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP} {
 		if errors.Is(a, e) {
 			return errors.Is(b, e)
 		}
 	}
-	return a == nil && b == nil || a != nil && errors.Is(b, spec.ErrCut)
+	return a == nil && b == nil || a != nil && errors.Is(b, spec.ErrTruncated)
 }
 
 func TestFormatIsLossless(t *testing.T) {
@@ -223,7 +223,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 				at := rapid.IntRange(0, len(*b)).Draw(rt, "offset")
 				*b = slices.Insert(slices.Clone(*b), at, []byte(secret)...)
 			}
-			x.Response.Reads = readsOf(rt, x.Response.Body)
+			x.Response.Arrivals = readsOf(rt, x.Response.Body)
 			x.Response.Header = append(x.Response.Header, spec.Field{Name: "X-Echo", Value: "it is " + secret})
 			if x.Response.End != nil {
 				x.Response.End = fmt.Errorf("%w: %s", x.Response.End, secret)
@@ -242,8 +242,8 @@ func TestSecretsAreNotWritten(t *testing.T) {
 			if d := unlike(body, x.Response.Body, secret); d != "" {
 				rt.Fatalf("%s: body %q, was %q", d, x.Response.Body, body)
 			}
-			if n := len(x.Response.Reads); n > 0 && x.Response.Reads[n-1].End != len(body) {
-				rt.Fatalf("the reads end at %d of %d", x.Response.Reads[n-1].End, len(body))
+			if n := len(x.Response.Arrivals); n > 0 && x.Response.Arrivals[n-1].End != len(body) {
+				rt.Fatalf("the reads end at %d of %d", x.Response.Arrivals[n-1].End, len(body))
 			}
 		}
 	})

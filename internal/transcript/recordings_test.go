@@ -63,7 +63,7 @@ func TestCurl(t *testing.T) {
 		},
 		"cut, by its length": {
 			http: "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab",
-			want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Header: spec.Header{{Name: "Content-Length", Value: "4"}}, Framing: spec.FramingLength, Body: []byte("ab"), End: spec.ErrCut},
+			want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Header: spec.Header{{Name: "Content-Length", Value: "4"}}, Framing: spec.FramingLength, Body: []byte("ab"), End: spec.ErrTruncated},
 		},
 		"longer than its length": {
 			http: "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nab", notes: 1,
@@ -85,13 +85,13 @@ func TestCurl(t *testing.T) {
 			http: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b",
 			want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("\x1f\x8b"), Header: spec.Header{{Name: "Content-Encoding", Value: "gzip"}}},
 		},
-		"no answer":         {run: `{"method":"GET","path":"/","curl_exit":52}`, want: spec.Response{End: spec.ErrCut}},
+		"no answer":         {run: `{"method":"GET","path":"/","curl_exit":52}`, want: spec.Response{End: spec.ErrTruncated}},
 		"only an interim":   {http: "HTTP/1.1 100 Continue\r\n\r\n", run: `{"method":"GET","path":"/","curl_exit":56}`, want: spec.Response{End: spec.ErrReset}},
-		"half a status":     {http: "HTTP/1.1 2", run: `{"method":"GET","path":"/","curl_exit":28}`, want: spec.Response{End: spec.ErrLeft}},
+		"half a status":     {http: "HTTP/1.1 2", run: `{"method":"GET","path":"/","curl_exit":28}`, want: spec.Response{End: spec.ErrClientLeft}},
 		"not HTTP":          {http: "SSH-2.0\r\n", run: `{"method":"GET","path":"/","curl_exit":1}`, want: spec.Response{End: spec.ErrNotHTTP}},
-		"half a head":       {http: "HTTP/1.1 200 OK\r\nA: b\r\nB", run: `{"method":"GET","path":"/","curl_exit":18}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Header: spec.Header{{Name: "A", Value: "b"}}, End: spec.ErrCut}},
-		"our size limit":    {http: "HTTP/1.1 200 OK\r\n\r\nx", run: `{"method":"GET","path":"/","curl_exit":63}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("x"), End: spec.ErrLeft}},
-		"stopped by a user": {http: "HTTP/1.1 200 OK\r\n\r\nx", run: `{"method":"GET","path":"/","curl_exit":130}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("x"), End: spec.ErrLeft}},
+		"half a head":       {http: "HTTP/1.1 200 OK\r\nA: b\r\nB", run: `{"method":"GET","path":"/","curl_exit":18}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Header: spec.Header{{Name: "A", Value: "b"}}, End: spec.ErrTruncated}},
+		"our size limit":    {http: "HTTP/1.1 200 OK\r\n\r\nx", run: `{"method":"GET","path":"/","curl_exit":63}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("x"), End: spec.ErrClientLeft}},
+		"stopped by a user": {http: "HTTP/1.1 200 OK\r\n\r\nx", run: `{"method":"GET","path":"/","curl_exit":130}`, want: spec.Response{Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose, Body: []byte("x"), End: spec.ErrClientLeft}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{"a.http": c.http}
@@ -127,12 +127,12 @@ func TestRecordings(t *testing.T) {
 		starts               string
 	}{
 		"client-left": {
-			method: "POST", target: "/process", status: 200, framing: spec.FramingChunked, end: spec.ErrLeft,
+			method: "POST", target: "/process", status: 200, framing: spec.FramingChunked, end: spec.ErrClientLeft,
 			header: spec.Header{{Name: "Content-Type", Value: "application/json"}, {Name: "Accept", Value: "text/event-stream"}},
 			body:   `{"input":[{"role":"user","type":"message","content":[{"type":"text","text":"conformance:slow"}]}]}`, starts: `data:{"sequence_number":183,`,
 		},
 		"cut": {
-			method: "POST", target: "/send-message", status: 200, framing: spec.FramingChunked, end: spec.ErrCut,
+			method: "POST", target: "/send-message", status: 200, framing: spec.FramingChunked, end: spec.ErrTruncated,
 			header: spec.Header{{Name: "Content-Type", Value: "application/json"}},
 			body:   `{"messages":[{"role":"assistant","id":"a1","toolCalls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"x","toolCallId":"c1"}],"conversationId":"conv-at"}`,
 		},

@@ -95,19 +95,19 @@ func cuesOf(r spec.Response) []Cue {
 
 // arrivals are a response's reads, fit to be written down: times in whole ticks
 // that never go back, and ends that always go forward and reach the body's.
-func arrivals(r spec.Response) []spec.Read {
-	var out []spec.Read
+func arrivals(r spec.Response) []spec.Arrival {
+	var out []spec.Arrival
 	end, clock := 0, time.Duration(0)
-	for i, read := range r.Reads {
+	for i, read := range r.Arrivals {
 		read.End, read.At = min(read.End, len(r.Body)), read.At.Truncate(Tick)
-		if i == len(r.Reads)-1 {
+		if i == len(r.Arrivals)-1 {
 			read.End = len(r.Body)
 		}
 		if read.End <= end {
 			continue
 		}
 		end, clock = read.End, max(clock, read.At)
-		out = append(out, spec.Read{End: end, At: clock})
+		out = append(out, spec.Arrival{End: end, At: clock})
 	}
 	return out
 }

@@ -41,10 +41,10 @@ func TestEveryDirection(t *testing.T) {
 				Proto: "HTTP/1.1", Status: 200, Reason: "OK", Framing: spec.FramingClose,
 				Header: spec.Header{{Name: "Content-Type", Value: "text/event-stream"}},
 				Body:   []byte(body),
-				Reads: []spec.Read{
+				Arrivals: []spec.Arrival{
 					{End: 20, At: 50 * time.Millisecond}, {End: 26, At: 50 * time.Millisecond}, {End: 33, At: 1550 * time.Millisecond},
 				},
-				End: spec.ErrIdle,
+				End: spec.ErrIdleTimeout,
 			},
 		},
 		{
@@ -70,7 +70,7 @@ func TestEveryDirection(t *testing.T) {
 	if d := differ(want, got.Trace); d != "" {
 		t.Error(d)
 	}
-	if end := got.Trace.Exchanges[0].Response.End; end.Error() != spec.ErrIdle.Error()+": silent for 30s" {
+	if end := got.Trace.Exchanges[0].Response.End; end.Error() != spec.ErrIdleTimeout.Error()+": silent for 30s" {
 		t.Errorf("the reason is lost: %v", end)
 	}
 	got.Trace, got.Cues = spec.Trace{Scripted: got.Trace.Scripted}, nil
@@ -111,18 +111,18 @@ func TestCues(t *testing.T) {
 	if !reflect.DeepEqual(tr.Cues, want) {
 		t.Errorf("%q", tr.Cues)
 	}
-	reads := []spec.Read{{End: 18}, {End: 25, At: 20 * time.Millisecond}}
-	if r := tr.Trace.Exchanges[0].Response; !reflect.DeepEqual(r.Reads, reads) || !errors.Is(r.End, spec.ErrCut) {
-		t.Errorf("%v, %v", r.Reads, r.End)
+	reads := []spec.Arrival{{End: 18}, {End: 25, At: 20 * time.Millisecond}}
+	if r := tr.Trace.Exchanges[0].Response; !reflect.DeepEqual(r.Arrivals, reads) || !errors.Is(r.End, spec.ErrTruncated) {
+		t.Errorf("%v, %v", r.Arrivals, r.End)
 	}
 }
 
 // Reads that no recorder should have made are written as what they must have been.
 func TestOddReads(t *testing.T) {
-	r := spec.Response{Body: []byte("abcdef"), Reads: []spec.Read{
+	r := spec.Response{Body: []byte("abcdef"), Arrivals: []spec.Arrival{
 		{End: 0, At: 1}, {End: 2, At: 5 * time.Millisecond}, {End: 2, At: 6 * time.Millisecond}, {End: 4, At: 3 * time.Millisecond}, {End: 5, At: time.Second},
 	}}
-	want := []spec.Read{{End: 2, At: 5 * time.Millisecond}, {End: 4, At: 5 * time.Millisecond}, {End: 6, At: time.Second}}
+	want := []spec.Arrival{{End: 2, At: 5 * time.Millisecond}, {End: 4, At: 5 * time.Millisecond}, {End: 6, At: time.Second}}
 	if got := arrivals(r); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}

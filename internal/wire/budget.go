@@ -18,7 +18,7 @@ const freeBytes = 1 << 20
 
 // errFull ends an exchange of a conversation that holds as much as it may. No single
 // exchange of it was too large: the client has had enough.
-var errFull = fmt.Errorf("%w: the conversation has grown too large", spec.ErrLeft)
+var errFull = fmt.Errorf("%w: the conversation has grown too large", spec.ErrClientLeft)
 
 // A Room bounds how many conversations may be large at once, and how large they may
 // grow. The others wait until one is released, and are not read meanwhile.

@@ -42,7 +42,7 @@ func TestRoom(t *testing.T) {
 	if len(x.Response.Body) != size || x.Response.End != nil {
 		t.Errorf("second: %d bytes, %v", len(x.Response.Body), x.Response.End)
 	}
-	if last := x.Response.Reads[len(x.Response.Reads)-1]; last.At >= wait {
+	if last := x.Response.Arrivals[len(x.Response.Arrivals)-1]; last.At >= wait {
 		t.Errorf("the wait counts: the body was whole after %v", last.At)
 	}
 }
@@ -54,7 +54,7 @@ func TestFull(t *testing.T) {
 		conn.Write([]byte("HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", 2<<20)))
 	})
 	c := dial(t, Config{Base: base, Room: NewRoom(1, 2<<20)})
-	for _, want := range []error{nil, spec.ErrLeft} {
+	for _, want := range []error{nil, spec.ErrClientLeft} {
 		x, err := c.Do(t.Context(), get, Limit{})
 		if err != nil || !errors.Is(x.Response.End, want) || IsFull(x.Response.End) != (want != nil) {
 			t.Errorf("%v, %v; want %v", x.Response.End, err, want)

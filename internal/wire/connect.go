@@ -112,14 +112,14 @@ func refusesPlain(resp *spec.Response) bool {
 // client did not close the connection itself.
 func peerDid(err error) error {
 	switch {
-	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrEndless):
+	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):
 		return err
 	case isReset(err):
 		return spec.ErrReset
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return spec.ErrCut
+		return spec.ErrTruncated
 	}
-	return fmt.Errorf("%w: %w", spec.ErrCut, err)
+	return fmt.Errorf("%w: %w", spec.ErrTruncated, err)
 }
 
 // Windows has its own numbers for what other systems call ECONNREFUSED and

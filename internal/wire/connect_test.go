@@ -181,7 +181,7 @@ func TestStreamOverTLS(t *testing.T) {
 		<-r.Context().Done()
 	})
 	got := do(t, cfg, get, Limit{Frames: 1}).Response
-	if string(got.Body) != "data: 1\n\n" || !errors.Is(got.End, spec.ErrLeft) || got.Framing != spec.FramingChunked {
+	if string(got.Body) != "data: 1\n\n" || !errors.Is(got.End, spec.ErrClientLeft) || got.Framing != spec.FramingChunked {
 		t.Errorf("got %q, %v, %v", got.Body, got.End, got.Framing)
 	}
 }

@@ -59,7 +59,7 @@ func FuzzAnswer(f *testing.F) {
 
 func named(t *testing.T, err error) {
 	t.Helper()
-	for _, known := range []error{spec.ErrCut, spec.ErrNotHTTP, spec.ErrReset, spec.ErrIdle, spec.ErrEndless, io.ErrUnexpectedEOF, io.EOF} {
+	for _, known := range []error{spec.ErrTruncated, spec.ErrNotHTTP, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, io.ErrUnexpectedEOF, io.EOF} {
 		if errors.Is(err, known) {
 			return
 		}

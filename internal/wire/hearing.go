@@ -66,13 +66,13 @@ func (h *hearing) take(piece []byte, at time.Duration) error {
 	}
 	if len(piece) > 0 {
 		h.resp.Body = append(h.resp.Body, piece...)
-		h.resp.Reads = append(thinned(h.resp.Reads, maxReads), spec.Read{End: len(h.resp.Body), At: at})
+		h.resp.Arrivals = append(thinned(h.resp.Arrivals, maxReads), spec.Arrival{End: len(h.resp.Body), At: at})
 	}
 	if h.frames != nil {
 		// The decoder may hold on to what it is fed, and piece is used again.
 		if end, ok := h.frames.feed(h.resp.Body[len(h.resp.Body)-len(piece):]); ok {
 			h.cut(end)
-			return spec.ErrLeft
+			return spec.ErrClientLeft
 		}
 	}
 	switch {
@@ -87,7 +87,7 @@ func (h *hearing) take(piece []byte, at time.Duration) error {
 // ask gives the caller the chance to leave.
 func (h *hearing) ask() error {
 	if h.limit.Until != nil && h.limit.Until(*h.resp) {
-		return spec.ErrLeft
+		return spec.ErrClientLeft
 	}
 	return nil
 }
@@ -101,10 +101,10 @@ func (h *hearing) cut(end int) {
 		end++
 	}
 	h.resp.Body = h.resp.Body[:end:end]
-	for i, r := range h.resp.Reads {
+	for i, r := range h.resp.Arrivals {
 		if r.End >= end {
-			h.resp.Reads[i].End = end
-			h.resp.Reads = h.resp.Reads[:i+1]
+			h.resp.Arrivals[i].End = end
+			h.resp.Arrivals = h.resp.Arrivals[:i+1]
 			return
 		}
 	}
@@ -112,7 +112,7 @@ func (h *hearing) cut(end int) {
 
 // thinned is reads with room for one more below most: if there is none, every
 // second arrival is told of as part of the next, which is true of its bytes too.
-func thinned(reads []spec.Read, most int) []spec.Read {
+func thinned(reads []spec.Arrival, most int) []spec.Arrival {
 	if len(reads) < most {
 		return reads
 	}

@@ -212,5 +212,5 @@ func notHTTP(format string, args ...any) error {
 }
 
 func overLimit(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", spec.ErrEndless, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", spec.ErrLimitExceeded, fmt.Sprintf(format, args...))
 }

@@ -117,7 +117,7 @@ func streamEnding(w *watch, err error) error {
 		return notHTTP("%v", err)
 	}
 	if away, ok := errors.AsType[http2.GoAwayError](err); ok {
-		return fmt.Errorf("%w: GOAWAY with %v", spec.ErrCut, away.ErrCode)
+		return fmt.Errorf("%w: GOAWAY with %v", spec.ErrTruncated, away.ErrCode)
 	}
 	if _, ok := errors.AsType[http2.ConnectionError](err); ok || errors.Is(err, http2.ErrFrameTooLarge) {
 		return notHTTP("%v", err)

@@ -73,16 +73,16 @@ func TestHTTP2Leaving(t *testing.T) {
 		<-r.Context().Done()
 	})
 	got := do(t, cfg, get, Limit{Frames: 1}).Response
-	if string(got.Body) != "data: 1\n\n" || !errors.Is(got.End, spec.ErrLeft) || got.Proto != "HTTP/2.0" {
+	if string(got.Body) != "data: 1\n\n" || !errors.Is(got.End, spec.ErrClientLeft) || got.Proto != "HTTP/2.0" {
 		t.Errorf("frames: got %q, %v", got.Body, got.End)
 	}
 	got = do(t, cfg, get, Limit{For: 150 * time.Millisecond}).Response
-	if string(got.Body) != "data: 1\n\ndata: 2\n\n" || !errors.Is(got.End, spec.ErrLeft) {
+	if string(got.Body) != "data: 1\n\ndata: 2\n\n" || !errors.Is(got.End, spec.ErrClientLeft) {
 		t.Errorf("time: got %q, %v", got.Body, got.End)
 	}
 	cfg.Timeout = 150 * time.Millisecond
 	got = do(t, cfg, get, Limit{}).Response
-	if string(got.Body) != "data: 1\n\ndata: 2\n\n" || !errors.Is(got.End, spec.ErrIdle) {
+	if string(got.Body) != "data: 1\n\ndata: 2\n\n" || !errors.Is(got.End, spec.ErrIdleTimeout) {
 		t.Errorf("idle: got %q, %v", got.Body, got.End)
 	}
 }
@@ -99,10 +99,10 @@ func TestHTTP2Limits(t *testing.T) {
 		}
 	})
 	cfg.MaxBody = 5000
-	if got := do(t, cfg, get, Limit{}).Response; len(got.Body) != 5000 || !errors.Is(got.End, spec.ErrEndless) {
+	if got := do(t, cfg, get, Limit{}).Response; len(got.Body) != 5000 || !errors.Is(got.End, spec.ErrLimitExceeded) {
 		t.Errorf("body: got %d bytes, %v", len(got.Body), got.End)
 	}
-	if got := do(t, cfg, spec.Request{Method: "GET", Target: "/header"}, Limit{}).Response; !errors.Is(got.End, spec.ErrEndless) || got.Status != 0 {
+	if got := do(t, cfg, spec.Request{Method: "GET", Target: "/header"}, Limit{}).Response; !errors.Is(got.End, spec.ErrLimitExceeded) || got.Status != 0 {
 		t.Errorf("head: got %d, %v", got.Status, got.End)
 	}
 }
@@ -191,11 +191,11 @@ func TestHTTP2Endings(t *testing.T) {
 		status int
 		end    error
 	}{
-		"closed at once": {func(conn net.Conn, _ *http2.Framer, _ func(...string) []byte) { hangUp(conn) }, 0, spec.ErrCut},
+		"closed at once": {func(conn net.Conn, _ *http2.Framer, _ func(...string) []byte) { hangUp(conn) }, 0, spec.ErrTruncated},
 		"cut": {func(conn net.Conn, frames *http2.Framer, head func(...string) []byte) {
 			begin(frames, head)
 			hangUp(conn)
-		}, 200, spec.ErrCut},
+		}, 200, spec.ErrTruncated},
 		"reset stream": {func(conn net.Conn, frames *http2.Framer, head func(...string) []byte) {
 			begin(frames, head)
 			frames.WriteRSTStream(1, http2.ErrCodeInternal)
@@ -208,7 +208,7 @@ func TestHTTP2Endings(t *testing.T) {
 		"goaway": {func(conn net.Conn, frames *http2.Framer, head func(...string) []byte) {
 			frames.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, nil)
 			hangUp(conn)
-		}, 0, spec.ErrCut},
+		}, 0, spec.ErrTruncated},
 		"no status": {func(conn net.Conn, frames *http2.Framer, head func(...string) []byte) {
 			frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true, BlockFragment: head("x-a", "1")})
 			io.Copy(io.Discard, conn)
@@ -218,12 +218,12 @@ func TestHTTP2Endings(t *testing.T) {
 		}, 0, spec.ErrNotHTTP},
 		"silence": {func(conn net.Conn, frames *http2.Framer, head func(...string) []byte) {
 			io.Copy(io.Discard, conn)
-		}, 0, spec.ErrIdle},
+		}, 0, spec.ErrIdleTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg := rawHTTP2(t, tc.scene)
-			if tc.end == spec.ErrIdle {
+			if tc.end == spec.ErrIdleTimeout {
 				cfg.Timeout = 150 * time.Millisecond
 			}
 			got := do(t, cfg, get, Limit{}).Response

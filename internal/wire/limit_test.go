@@ -61,7 +61,7 @@ func TestLimits(t *testing.T) {
 			t.Parallel()
 			tc.cfg.Base = tc.base
 			got := do(t, tc.cfg, get, Limit{}).Response
-			if !errors.Is(got.End, spec.ErrEndless) || !strings.Contains(got.End.Error(), tc.says) {
+			if !errors.Is(got.End, spec.ErrLimitExceeded) || !strings.Contains(got.End.Error(), tc.says) {
 				t.Errorf("End = %v, want one that says %s", got.End, tc.says)
 			}
 			if tc.body >= 0 && len(got.Body) != tc.body {
@@ -80,7 +80,7 @@ func TestLimits(t *testing.T) {
 // TestDripsAreNotIdle: as long as something comes, the idle limit does not strike.
 func TestDripsAreNotIdle(t *testing.T) {
 	got := do(t, Config{Base: drip(t, "HTTP/1.1 200 OK\r\n\r\n"), Timeout: 100 * time.Millisecond, MaxBody: 30}, get, Limit{}).Response
-	if !errors.Is(got.End, spec.ErrEndless) || len(got.Body) != 30 {
+	if !errors.Is(got.End, spec.ErrLimitExceeded) || len(got.Body) != 30 {
 		t.Errorf("got %d bytes, %v", len(got.Body), got.End)
 	}
 }
@@ -90,7 +90,7 @@ func TestRequestNeverRead(t *testing.T) {
 	base := serve(t, func(conn net.Conn) { <-t.Context().Done() })
 	upload := spec.Request{Method: "POST", Target: "/", Body: make([]byte, 16<<20)}
 	got := do(t, Config{Base: base, Timeout: 80 * time.Millisecond}, upload, Limit{}).Response
-	if !errors.Is(got.End, spec.ErrIdle) || got.Status != 0 {
+	if !errors.Is(got.End, spec.ErrIdleTimeout) || got.Status != 0 {
 		t.Errorf("got %d, %v", got.Status, got.End)
 	}
 }
@@ -103,7 +103,7 @@ func TestUploadNeverRead(t *testing.T) {
 		cfg.Timeout = 200 * time.Millisecond
 		upload := spec.Request{Method: "POST", Target: "/", Body: make([]byte, 16<<20)}
 		got := do(t, cfg, upload, Limit{}).Response
-		if !errors.Is(got.End, spec.ErrIdle) || got.Status != 0 {
+		if !errors.Is(got.End, spec.ErrIdleTimeout) || got.Status != 0 {
 			t.Errorf("%s: got %d, %v", protocol, got.Status, got.End)
 		}
 	}
@@ -133,11 +133,11 @@ func TestLeaveAfterFrames(t *testing.T) {
 		3: ": hello\n\ndata: 1\n\ndata: 2\r\n\r\ndata: 3\n\n",
 	} {
 		got := do(t, Config{Base: answerAndHang(t, events)}, get, Limit{Frames: frames}).Response
-		if string(got.Body) != want || !errors.Is(got.End, spec.ErrLeft) {
+		if string(got.Body) != want || !errors.Is(got.End, spec.ErrClientLeft) {
 			t.Errorf("after %d: got %q, %v", frames, got.Body, got.End)
 		}
-		if n := len(got.Reads); n == 0 || got.Reads[n-1].End != len(want) {
-			t.Errorf("after %d: reads = %v, want the last to end at %d", frames, got.Reads, len(want))
+		if n := len(got.Arrivals); n == 0 || got.Arrivals[n-1].End != len(want) {
+			t.Errorf("after %d: reads = %v, want the last to end at %d", frames, got.Arrivals, len(want))
 		}
 	}
 	got := do(t, Config{Base: answer(t, events)}, get, Limit{Frames: 4}).Response
@@ -152,8 +152,8 @@ func TestFramesInPieces(t *testing.T) {
 	const pieces = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
 		"2\r\nda\r\n7\r\nta: 12\n\r\n1\r\n\n\r\n9\r\ndata: 3\n\n\r\n0\r\n\r\n"
 	got := do(t, Config{Base: answerAndHang(t, pieces)}, get, Limit{Frames: 1}).Response
-	if string(got.Body) != "data: 12\n\n" || !errors.Is(got.End, spec.ErrLeft) || len(got.Reads) != 3 {
-		t.Errorf("got %q, %v, %v", got.Body, got.End, got.Reads)
+	if string(got.Body) != "data: 12\n\n" || !errors.Is(got.End, spec.ErrClientLeft) || len(got.Arrivals) != 3 {
+		t.Errorf("got %q, %v, %v", got.Body, got.End, got.Arrivals)
 	}
 	got = do(t, Config{Base: answerAndHang(t, pieces), MaxEvent: 7}, get, Limit{Frames: 1}).Response
 	if string(got.Body) != "data: 12\n\ndata: 3\n\n" || got.End != nil {
@@ -178,20 +178,20 @@ func TestLeaveAfterATime(t *testing.T) {
 	const long = 150 * time.Millisecond
 	began := time.Now()
 	got := do(t, Config{Base: answerAndHang(t, events)}, get, Limit{For: long}).Response
-	if !errors.Is(got.End, spec.ErrLeft) || got.Status != 200 || len(got.Body) == 0 {
+	if !errors.Is(got.End, spec.ErrClientLeft) || got.Status != 200 || len(got.Body) == 0 {
 		t.Errorf("got %d, %d bytes, %v", got.Status, len(got.Body), got.End)
 	}
 	if time.Since(began) < long {
 		t.Errorf("left after %v", time.Since(began))
 	}
-	if got := do(t, Config{Base: answerAndHang(t, "")}, get, Limit{For: long}).Response; !errors.Is(got.End, spec.ErrLeft) || got.Status != 0 {
+	if got := do(t, Config{Base: answerAndHang(t, "")}, get, Limit{For: long}).Response; !errors.Is(got.End, spec.ErrClientLeft) || got.Status != 0 {
 		t.Errorf("before the head: got %d, %v", got.Status, got.End)
 	}
 }
 
 func TestLeaveWhenToldTo(t *testing.T) {
 	got := do(t, Config{Base: answerAndHang(t, events)}, get, Limit{Until: func(so spec.Response) bool { return so.Status == 200 }}).Response
-	if !errors.Is(got.End, spec.ErrLeft) || len(got.Body) != 0 || got.Header.MediaType() != "text/event-stream" {
+	if !errors.Is(got.End, spec.ErrClientLeft) || len(got.Body) != 0 || got.Header.MediaType() != "text/event-stream" {
 		t.Errorf("got %q, %v", got.Body, got.End)
 	}
 }
@@ -254,9 +254,9 @@ func TestManyAtOnce(t *testing.T) {
 // TestArrivalsAreBounded: merging keeps what is true of each byte that is left.
 func TestArrivalsAreBounded(t *testing.T) {
 	for _, most := range []int{4, 5} {
-		var reads []spec.Read
+		var reads []spec.Arrival
 		for i := 1; i <= 100; i++ {
-			reads = append(thinned(reads, most), spec.Read{End: i, At: time.Duration(i)})
+			reads = append(thinned(reads, most), spec.Arrival{End: i, At: time.Duration(i)})
 			if len(reads) > most {
 				t.Fatalf("%d arrivals are kept, want %d at most", len(reads), most)
 			}

@@ -179,13 +179,13 @@ func TestAs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for client, want := range map[*Client]string{user: "X-Tenant: t Authorization: Basic YW5uOnMzY3IzdA==", other: "Cookie: sid=bob"} {
-		x, err := client.Do(t.Context(), spec.Request{Method: "GET", Target: "/x", Who: spec.Nobody}, Limit{})
+		x, err := client.Do(t.Context(), spec.Request{Method: "GET", Target: "/x", Principal: spec.Anonymous}, Limit{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		body := strings.Join(strings.Split(string(x.Response.Body), "\r\n"), " ")
-		if body != "GET /x HTTP/1.1 Host: "+base.Host+" "+want+" User-Agent: streamassay  " || x.Request.Who != spec.Nobody {
-			t.Errorf("asked as %q: %q", x.Request.Who, body)
+		if body != "GET /x HTTP/1.1 Host: "+base.Host+" "+want+" User-Agent: streamassay  " || x.Request.Principal != spec.Anonymous {
+			t.Errorf("asked as %q: %q", x.Request.Principal, body)
 		}
 	}
 	if other.began != user.began {

@@ -246,11 +246,11 @@ func (c *Client) watch(parent context.Context, conn net.Conn, limit Limit) *watc
 	unlink := context.AfterFunc(ctx, func() { conn.Close() })
 	w := &watch{ctx: ctx, asked: time.Now(), timeout: c.cfg.Timeout, hangUp: hangUp}
 	w.until = w.asked.Add(c.cfg.Total)
-	w.idle = after(c.cfg.Timeout, fmt.Errorf("%w: sent nothing for %v", spec.ErrIdle, c.cfg.Timeout))
-	w.total = after(c.cfg.Total, fmt.Errorf("%w: had not ended after %v", spec.ErrEndless, c.cfg.Total))
+	w.idle = after(c.cfg.Timeout, fmt.Errorf("%w: sent nothing for %v", spec.ErrIdleTimeout, c.cfg.Timeout))
+	w.total = after(c.cfg.Total, fmt.Errorf("%w: had not ended after %v", spec.ErrLimitExceeded, c.cfg.Total))
 	timers := []*time.Timer{w.idle, w.total}
 	if limit.For > 0 {
-		timers = append(timers, after(limit.For, fmt.Errorf("%w: after %v", spec.ErrLeft, limit.For)))
+		timers = append(timers, after(limit.For, fmt.Errorf("%w: after %v", spec.ErrClientLeft, limit.For)))
 	}
 	w.stop = func() {
 		for _, t := range timers {
@@ -291,7 +291,7 @@ func (w *watch) heading() (over func()) {
 		if w.stirs.Load() == began { // silence, which has its own limit
 			return
 		}
-		w.hangUp(fmt.Errorf("%w: had not sent the whole head after %v", spec.ErrEndless, w.timeout))
+		w.hangUp(fmt.Errorf("%w: had not sent the whole head after %v", spec.ErrLimitExceeded, w.timeout))
 	})
 	return func() { t.Stop() }
 }

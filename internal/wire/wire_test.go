@@ -126,37 +126,37 @@ func TestEndings(t *testing.T) {
 		"length":             {raw: ok + "Content-Length: 3\r\n\r\nabc", hang: true, status: 200, framing: spec.FramingLength, body: "abc"},
 		"length, more":       {raw: ok + "Content-Length: 3\r\n\r\nabcdef", status: 200, framing: spec.FramingLength, body: "abc"},
 		"length, twice":      {raw: ok + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", status: 200, framing: spec.FramingLength, body: "abc"},
-		"length, cut":        {raw: ok + "Content-Length: 9\r\n\r\nabc", status: 200, framing: spec.FramingLength, body: "abc", end: spec.ErrCut},
+		"length, cut":        {raw: ok + "Content-Length: 9\r\n\r\nabc", status: 200, framing: spec.FramingLength, body: "abc", end: spec.ErrTruncated},
 		"length, zero":       {raw: ok + "Content-Length: 0\r\n\r\n", hang: true, status: 200, framing: spec.FramingLength},
 		"length, two":        {raw: ok + "Content-Length: 3\r\nContent-Length: 4\r\n\r\nabc", status: 200, framing: spec.FramingLength, end: spec.ErrNotHTTP, says: "Content-Length"},
 		"length, negative":   {raw: ok + "Content-Length: -3\r\n\r\nabc", status: 200, framing: spec.FramingLength, end: spec.ErrNotHTTP, says: `"-3"`},
 		"chunked":            {raw: chunked + "3\r\nabc\r\n0\r\n\r\n", hang: true, status: 200, framing: spec.FramingChunked, body: "abc"},
 		"chunked, extension": {raw: chunked + "3;a=b\r\nabc\r\n0;z\r\n\r\n", hang: true, status: 200, framing: spec.FramingChunked, body: "abc"},
 		"chunked and length": {raw: ok + "Content-Length: 1\r\nTransfer-Encoding: Chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", hang: true, status: 200, framing: spec.FramingChunked, body: "ab"},
-		"chunked, no last":   {raw: chunked + "3\r\nabc\r\n", status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrCut},
-		"chunked, in chunk":  {raw: chunked + "9\r\nabc", status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrCut},
-		"chunked, in last":   {raw: chunked + "3\r\nabc\r\n0\r\n", status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrCut},
+		"chunked, no last":   {raw: chunked + "3\r\nabc\r\n", status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrTruncated},
+		"chunked, in chunk":  {raw: chunked + "9\r\nabc", status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrTruncated},
+		"chunked, in last":   {raw: chunked + "3\r\nabc\r\n0\r\n", status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrTruncated},
 		"chunked, bad size":  {raw: chunked + "3\r\nabc\r\nxyz\r\n", status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrNotHTTP, says: `"xyz"`},
 		"chunked, too long":  {raw: chunked + "3\r\nabcde\r\n0\r\n\r\n", status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrNotHTTP, says: `"de"`},
-		"chunked, huge line": {raw: chunked + "3;" + strings.Repeat("x", 5000) + "\r\nabc\r\n", hang: true, status: 200, framing: spec.FramingChunked, end: spec.ErrEndless, says: "before a chunk"},
+		"chunked, huge line": {raw: chunked + "3;" + strings.Repeat("x", 5000) + "\r\nabc\r\n", hang: true, status: 200, framing: spec.FramingChunked, end: spec.ErrLimitExceeded, says: "before a chunk"},
 		"other coding":       {raw: ok + "Transfer-Encoding: gzip\r\n\r\nabc", status: 200, framing: spec.FramingClose, body: "abc"},
 		"close":              {raw: ok + "\r\nabc", status: 200, framing: spec.FramingClose, body: "abc"},
 		"close, 1.0":         {raw: "HTTP/1.0 200 OK\r\n\r\nabc", status: 200, framing: spec.FramingClose, body: "abc"},
-		"close, hang":        {raw: ok + "\r\nabc", hang: true, status: 200, framing: spec.FramingClose, body: "abc", end: spec.ErrIdle},
-		"chunked, hang":      {raw: chunked + "3\r\nabc\r\n", hang: true, status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrIdle},
+		"close, hang":        {raw: ok + "\r\nabc", hang: true, status: 200, framing: spec.FramingClose, body: "abc", end: spec.ErrIdleTimeout},
+		"chunked, hang":      {raw: chunked + "3\r\nabc\r\n", hang: true, status: 200, framing: spec.FramingChunked, body: "abc", end: spec.ErrIdleTimeout},
 		"HEAD":               {raw: ok + "Content-Length: 3\r\n\r\n", hang: true, method: "HEAD", status: 200, framing: spec.FramingNone},
 		"204":                {raw: "HTTP/1.1 204 No Content\r\n\r\n", hang: true, status: 204, framing: spec.FramingNone},
 		"304":                {raw: "HTTP/1.1 304 Not Modified\r\nContent-Length: 9\r\n\r\n", hang: true, status: 304, framing: spec.FramingNone},
 		"101":                {raw: "HTTP/1.1 101 Switching Protocols\r\n\r\n", hang: true, status: 101, framing: spec.FramingNone},
 		"redirect":           {raw: "HTTP/1.1 307 Temporary Redirect\r\nLocation: /y\r\nContent-Length: 0\r\n\r\n", hang: true, status: 307, framing: spec.FramingLength},
 		"interim":            {raw: "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + ok + "Content-Length: 1\r\n\r\na", hang: true, status: 200, framing: spec.FramingLength, body: "a"},
-		"interim only":       {raw: "HTTP/1.1 100 Continue\r\n\r\n", end: spec.ErrCut},
-		"interim, endless":   {raw: strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 12000), hang: true, end: spec.ErrEndless, says: "head"},
-		"nothing":            {raw: "", end: spec.ErrCut},
-		"silence":            {raw: "", hang: true, end: spec.ErrIdle},
-		"half a status line": {raw: "HTTP/1.1 20", end: spec.ErrCut},
-		"half a header":      {raw: ok + "A: b\r\nC: d", status: 200, end: spec.ErrCut},
-		"half, hang":         {raw: ok + "A: b\r\nC: d", hang: true, status: 200, end: spec.ErrIdle},
+		"interim only":       {raw: "HTTP/1.1 100 Continue\r\n\r\n", end: spec.ErrTruncated},
+		"interim, endless":   {raw: strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 12000), hang: true, end: spec.ErrLimitExceeded, says: "head"},
+		"nothing":            {raw: "", end: spec.ErrTruncated},
+		"silence":            {raw: "", hang: true, end: spec.ErrIdleTimeout},
+		"half a status line": {raw: "HTTP/1.1 20", end: spec.ErrTruncated},
+		"half a header":      {raw: ok + "A: b\r\nC: d", status: 200, end: spec.ErrTruncated},
+		"half, hang":         {raw: ok + "A: b\r\nC: d", hang: true, status: 200, end: spec.ErrIdleTimeout},
 		"another protocol":   {raw: "SSH-2.0-OpenSSH_9.9\r\n", hang: true, end: spec.ErrNotHTTP, says: `"SSH-2.0-OpenSSH_9.9\r\n"`},
 		"no line":            {raw: "\x00\x00\x12", hang: true, end: spec.ErrNotHTTP, says: `"\x00\x00\x12"`},
 		"nearly":             {raw: "HTTX", hang: true, end: spec.ErrNotHTTP, says: `"HTTX"`},
@@ -167,9 +167,9 @@ func TestEndings(t *testing.T) {
 		"no colon":           {raw: ok + "A b\r\n\r\n", hang: true, status: 200, end: spec.ErrNotHTTP, says: `"A b"`},
 		"space before colon": {raw: ok + "A : b\r\n\r\n", hang: true, status: 200, end: spec.ErrNotHTTP, says: `"A : b"`},
 		"fold first":         {raw: ok + " b\r\n\r\n", hang: true, status: 200, end: spec.ErrNotHTTP, says: `" b"`},
-		"endless status":     {raw: "HTTP/1.1 200 " + strings.Repeat("x", 1<<20), end: spec.ErrEndless, says: "head"},
-		"endless header":     {raw: ok + strings.Repeat("A: b\r\n", 100_000), status: 200, end: spec.ErrEndless, says: "head"},
-		"endless trailer":    {raw: chunked + "0\r\n" + strings.Repeat("A: b\r\n", 100_000), status: 200, framing: spec.FramingChunked, end: spec.ErrEndless, says: "trailer"},
+		"endless status":     {raw: "HTTP/1.1 200 " + strings.Repeat("x", 1<<20), end: spec.ErrLimitExceeded, says: "head"},
+		"endless header":     {raw: ok + strings.Repeat("A: b\r\n", 100_000), status: 200, end: spec.ErrLimitExceeded, says: "head"},
+		"endless trailer":    {raw: chunked + "0\r\n" + strings.Repeat("A: b\r\n", 100_000), status: 200, framing: spec.FramingChunked, end: spec.ErrLimitExceeded, says: "trailer"},
 		"bare line feeds":    {raw: "HTTP/1.1 200 OK\nContent-Length: 1\n\na", hang: true, status: 200, framing: spec.FramingLength, body: "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestEndings(t *testing.T) {
 				base = answerAndHang(t, tc.raw)
 			}
 			cfg := Config{Base: base}
-			if tc.end == spec.ErrIdle {
+			if tc.end == spec.ErrIdleTimeout {
 				cfg.Timeout = short
 			}
 			method := tc.method
@@ -196,8 +196,8 @@ func TestEndings(t *testing.T) {
 			if got.End != nil && (!strings.Contains(got.End.Error(), tc.says) || len(got.End.Error()) > 300) {
 				t.Errorf("End = %.500v, want it to say %s", got.End, tc.says)
 			}
-			if n := len(got.Reads); n > 0 && got.Reads[n-1].End != len(got.Body) {
-				t.Errorf("the last read ends at %d, the body at %d", got.Reads[n-1].End, len(got.Body))
+			if n := len(got.Arrivals); n > 0 && got.Arrivals[n-1].End != len(got.Body) {
+				t.Errorf("the last read ends at %d, the body at %d", got.Arrivals[n-1].End, len(got.Body))
 			}
 		})
 	}
@@ -276,10 +276,10 @@ func TestCompressionIsLeftOn(t *testing.T) {
 func TestChunkBoundaries(t *testing.T) {
 	got := do(t, Config{Base: answer(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\nA\r\n0123456789\r\n0\r\n\r\n")}, get, Limit{}).Response
 	var ends []int
-	for i, r := range got.Reads {
+	for i, r := range got.Arrivals {
 		ends = append(ends, r.End)
-		if r.At < 0 || i > 0 && r.At < got.Reads[i-1].At {
-			t.Errorf("arrivals are not in order: %v", got.Reads)
+		if r.At < 0 || i > 0 && r.At < got.Arrivals[i-1].At {
+			t.Errorf("arrivals are not in order: %v", got.Arrivals)
 		}
 	}
 	if len(ends) != 3 || ends[0] != 2 || ends[1] != 3 || ends[2] != 13 {
@@ -302,8 +302,8 @@ func TestArrivalTimes(t *testing.T) {
 		}
 		return false
 	}}).Response
-	if len(got.Reads) != 2 || got.Reads[0].End != 1 || got.Reads[1].End != 2 || got.Reads[1].At <= got.Reads[0].At {
-		t.Errorf("reads = %v", got.Reads)
+	if len(got.Arrivals) != 2 || got.Arrivals[0].End != 1 || got.Arrivals[1].End != 2 || got.Arrivals[1].At <= got.Arrivals[0].At {
+		t.Errorf("reads = %v", got.Arrivals)
 	}
 }
 

@@ -7,7 +7,7 @@ var WrongRun = &Fault{
 	Name: "wrong-run", Doc: "an event about the run names another run", Family: Protocol,
 	Needs: []spec.Kind{spec.SlotRun}, Places: []string{"event"},
 	Checks: []string{"run.id-is-stable", "echo.run", "run.keeps-to-itself"},
-	Begin: changed(func(e *spec.Event) bool { return e.Kind.Thing() == "run" && e.Run != "" }, func(e *spec.Event) {
+	Begin: changed(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && e.Run != "" }, func(e *spec.Event) {
 		e.Run = other(e.Run)
 	}),
 }
@@ -17,7 +17,7 @@ var WrongThread = &Fault{
 	Name: "wrong-thread", Doc: "an event about the run names another conversation", Family: Protocol,
 	Needs: []spec.Kind{spec.SlotThread}, Places: []string{"event"},
 	Checks: []string{"echo.thread"},
-	Begin: changed(func(e *spec.Event) bool { return e.Kind.Thing() == "run" && e.Thread != "" }, func(e *spec.Event) {
+	Begin: changed(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && e.Thread != "" }, func(e *spec.Event) {
 		e.Thread = other(e.Thread)
 	}),
 }

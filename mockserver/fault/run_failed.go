@@ -78,7 +78,7 @@ func failing(text func(Args) string) func(Args) Effect {
 			if e.Created != "" {
 				created = e.Created
 			}
-			if e.Kind.Thing() != "run" {
+			if e.Kind.Subject() != "run" {
 				said++
 			}
 			if over = a.At.Event >= 0 && n >= a.At.Event || a.At.Event < 0 && (said > 1 || final(e)); over {

@@ -34,7 +34,7 @@ var StartLate = &Fault{
 			switch {
 			case told:
 				tell(e)
-			case e.Kind.Thing() == "run" && !terminal(e):
+			case e.Kind.Subject() == "run" && !terminal(e):
 				if held == nil {
 					first = e.Seq
 				}

@@ -10,7 +10,7 @@ var DoubleStart = &Fault{
 	Begin: func(a Args) Effect {
 		var s scribe
 		var start *spec.Event
-		struck := once(a.At, func(e *spec.Event) bool { return start != nil && e.Kind.Thing() != "run" })
+		struck := once(a.At, func(e *spec.Event) bool { return start != nil && e.Kind.Subject() != "run" })
 		return Effect{Event: func(e *spec.Event, tell func(*spec.Event)) {
 			if e.Kind == spec.RunStart {
 				kept := *e

@@ -38,7 +38,7 @@ var SeqFalls = &Fault{
 	Name: "seq-falls", Doc: "the number of one event is 0 again", Family: Protocol,
 	Needs: []spec.Kind{spec.SlotSeq}, Places: []string{"event"},
 	Checks: []string{"sequence.increases", "sequence.dense", "sequence.never-falls"},
-	Begin: changed(func(e *spec.Event) bool { return e.Seq != "" && e.Seq != "0" && e.Kind.Thing() != "run" }, func(e *spec.Event) {
+	Begin: changed(func(e *spec.Event) bool { return e.Seq != "" && e.Seq != "0" && e.Kind.Subject() != "run" }, func(e *spec.Event) {
 		e.Seq = "0"
 	}),
 }

@@ -119,7 +119,7 @@ func TestFilters(t *testing.T) {
 	one, none := "one", ""
 	ended(j, asked("one", `{"say":"hello"}`), &spec.Event{Thread: "t1", Run: "r1"}, 200, "data: 1\n\n")
 	e := j.Open(asked("", `{}`))
-	e.Heard("POST /runs", &spec.Event{Thread: "t2", Broken: []spec.Broken{{Where: "body /x", Why: `the request body has no "x"`}}})
+	e.Heard("POST /runs", &spec.Event{Thread: "t2", Violations: []spec.Violation{{Location: "body /x", Message: `the request body has no "x"`}}})
 	e.Matched("hello", nil)
 	e.Head(422, nil)
 	e.Close(Left)
@@ -400,7 +400,7 @@ func BenchmarkExchange(b *testing.B) {
 		{Name: "Content-Type", Value: "application/json"}, {Name: "User-Agent", Value: "bench"}, {Name: "Accept", Value: "text/event-stream"}, {Name: "Content-Length", Value: "300"},
 	}}
 	head := http.Header{"Content-Type": {"text/event-stream"}, "Cache-Control": {"no-cache"}, "Access-Control-Allow-Origin": {"*"}, "X-Mock-Seed": {"1"}, "X-Accel-Buffering": {"no"}}
-	ask := &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.AskUser, Text: "hi"}}}
+	ask := &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.InputUser, Text: "hi"}}}
 	b.ReportAllocs()
 	for b.Loop() {
 		e := j.Open(Opened{Dialect: "runs@2026-04", Op: "run", Request: request, Seed: 1})

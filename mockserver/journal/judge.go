@@ -87,17 +87,17 @@ func (s *slot) finding() Found {
 // own is what can be found in an exchange alone. The slot is locked.
 func (s *slot) own() (all []Finding) {
 	for _, b := range s.broken {
-		law := b.Law
-		for _, d := range b.Demands {
+		law := b.Requirement
+		for _, d := range b.Refusals {
 			if law == "" {
-				law = d.Law
+				law = d.Requirement
 			}
 		}
 		level := levelOf(s.dialect, law)
 		if s.status/100 == 4 { // a server may let it pass, and this one did not
 			level = spec.Must
 		}
-		all = append(all, Finding{OnDocument, law, level, b.Where, b.Why})
+		all = append(all, Finding{OnDocument, law, level, b.Location, b.Message})
 	}
 	switch {
 	case len(all) == 0 && s.rule == "" && len(s.faults) == 0 && slices.Contains(refusals, s.status):
@@ -275,9 +275,9 @@ func cursorLaw(ask asking) string {
 		if o.Name != ask.op {
 			continue
 		}
-		for _, demand := range d.Refusal(o, "cursor").Demands {
-			if demand.Law != "" {
-				return demand.Law
+		for _, demand := range d.Refusal(o, "cursor").Refusals {
+			if demand.Requirement != "" {
+				return demand.Requirement
 			}
 		}
 	}

@@ -33,7 +33,7 @@ func resumed(cursor string) Opened {
 func TestFindings(t *testing.T) {
 	told := `id: 1-1` + "\ndata: {\"toolCallId\":\"call_1\",\"interruptId\":\"int-1\"}\n\n"
 	result := func(call, body string) (Opened, *spec.Event) {
-		return asked("", body), &spec.Event{Raw: []byte(body), Parts: []spec.Event{{Kind: spec.AskTool, Call: call}}}
+		return asked("", body), &spec.Event{Raw: []byte(body), Parts: []spec.Event{{Kind: spec.InputToolResult, Call: call}}}
 	}
 	for _, c := range []struct {
 		name string
@@ -42,7 +42,7 @@ func TestFindings(t *testing.T) {
 	}{
 		{"nothing", func(*Journal) {}, ""},
 		{"one that breaks the document", func(j *Journal) {
-			ended(j, asked("", ""), &spec.Event{Broken: []spec.Broken{{Where: "body /a", Why: `the request body has no "a"`, Demands: []spec.Demand{{Law: "runs.nonesuch"}}}}}, 422)
+			ended(j, asked("", ""), &spec.Event{Violations: []spec.Violation{{Location: "body /a", Message: `the request body has no "a"`, Refusals: []spec.RefusalRequirement{{Requirement: "runs.nonesuch"}}}}}, 422)
 		}, `client.document MUST runs.nonesuch body /a: the request body has no "a"`},
 		{"no such address", func(j *Journal) {
 			ended(j, Opened{Dialect: "runs@2026-04", Request: spec.Request{Method: "GET", Target: "/nope"}}, nil, 404)
@@ -94,7 +94,7 @@ func TestFindings(t *testing.T) {
 		}, ""},
 		{"answers to an interrupt, and to none", func(j *Journal) {
 			ended(j, asked("", ""), nil, 200, told)
-			ended(j, asked("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.AskResume, ID: "int-1"}, {Kind: spec.AskResume, ID: "int-2"}}}, 200)
+			ended(j, asked("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "int-1"}, {Kind: spec.InputResume, ID: "int-2"}}}, 200)
 		}, `client.resume SHOULD  resume: no interrupt "int-2" was ever told`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -148,7 +148,7 @@ func TestFindingsNameTheRequirement(t *testing.T) {
 			}
 			request := spec.Request{Method: method, Target: d.Base + path, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`[]`)}
 			_, ask := heard(t, name, request)
-			if ask.Whole() {
+			if ask.Valid() {
 				t.Errorf("%s %s takes a list", name, o.Name)
 				continue
 			}
@@ -191,7 +191,7 @@ func TestCursorNamesTheRequirement(t *testing.T) {
 func TestFindingsOutliveTheirExchanges(t *testing.T) {
 	j := made(Config{Entries: 1})
 	for _, test := range []string{"one", "two", "two"} {
-		ended(j, asked(test, ""), &spec.Event{Broken: []spec.Broken{{Where: "body", Why: "is wrong"}}}, 422)
+		ended(j, asked(test, ""), &spec.Event{Violations: []spec.Violation{{Location: "body", Message: "is wrong"}}}, 422)
 	}
 	one := "one"
 	if n, of := len(j.Judge(Filter{})), len(j.Judge(Filter{Test: &one})); n != 3 || of != 1 {
@@ -277,7 +277,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestOutcome(t *testing.T) {
-	broken := &spec.Event{Broken: []spec.Broken{{Where: "body /a", Why: `the request body has no "a"`}}}
+	broken := &spec.Event{Violations: []spec.Violation{{Location: "body /a", Message: `the request body has no "a"`}}}
 	unmatched := func(j *Journal) {
 		e := j.Open(asked("", ""))
 		e.Matched("", []Miss{{"a", "no"}})
@@ -285,7 +285,7 @@ func TestOutcome(t *testing.T) {
 		e.Close(Whole)
 	}
 	resume := func(j *Journal) {
-		ended(j, asked("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.AskResume, ID: "i"}}}, 200)
+		ended(j, asked("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "i"}}}, 200)
 	}
 	for _, c := range []struct {
 		name, file string

@@ -110,17 +110,17 @@ func tell(name string, asked int, found []Found) Told {
 			c.Verdict = spec.Passed
 		}
 		for _, g := range found {
-			if g.Kind != kind.id || g.Dialect != name || g.Level.Cost() == spec.Passed {
+			if g.Kind != kind.id || g.Dialect != name || g.Level.FailureVerdict() == spec.Passed {
 				continue
 			}
 			c.Judged = max(c.Judged, 1)
-			c.Verdict = max(c.Verdict, g.Level.Cost())
-			if len(c.Findings) < spec.MostFindings {
+			c.Verdict = max(c.Verdict, g.Level.FailureVerdict())
+			if len(c.Findings) < spec.MaxFindings {
 				c.Findings = append(c.Findings, Evidence{g.Message, g.Level, g.Requirement, g.ID, g.Request, g.Where})
 			}
 			if g.Requirement != "" && !slices.Contains(c.Requirements, g.Requirement) {
 				c.Requirements = append(c.Requirements, g.Requirement)
-				t.Requirements = append(t.Requirements, Requirement{g.Requirement, g.Level, g.Level.Cost(), []string{kind.id}})
+				t.Requirements = append(t.Requirements, Requirement{g.Requirement, g.Level, g.Level.FailureVerdict(), []string{kind.id}})
 			}
 		}
 		if c.Verdict == spec.Warned {
@@ -191,7 +191,7 @@ func (o Outcome) Text() string {
 				if f.Requirement != "" {
 					law = f.Requirement
 				}
-				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n", f.Level.Cost(), f.Level, law, f.Exchange, f.Request, f.Pointer, f.Message)
+				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n", f.Level.FailureVerdict(), f.Level, law, f.Exchange, f.Request, f.Pointer, f.Message)
 			}
 		}
 	}

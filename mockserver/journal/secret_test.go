@@ -29,8 +29,8 @@ func TestNoSecretIsKept(t *testing.T) {
 			o.Request.Target = "/runs?access_token=canary%2F%22%3C42%3E%26secret&again=canary%2F%22%3C42%3E%26secret"
 			o.Request.Header = append(o.Request.Header, field, spec.Field{Name: "Referer", Value: "http://x/" + canary})
 			e := j.Open(o)
-			e.Heard("POST /runs", &spec.Event{Thread: "t-" + canary, Broken: []spec.Broken{{Where: "body /text", Why: canary + " is wrong"}},
-				Parts: []spec.Event{{Kind: spec.AskTool, Call: canary}}})
+			e.Heard("POST /runs", &spec.Event{Thread: "t-" + canary, Violations: []spec.Violation{{Location: "body /text", Message: canary + " is wrong"}},
+				Parts: []spec.Event{{Kind: spec.InputToolResult, Call: canary}}})
 			e.Matched("", []Miss{{"a", "the text is " + canary}})
 			e.Head(200, http.Header{"Content-Type": {"text/event-stream"}, "Set-Cookie": {"id=other-canary; Path=/"}, "X-Echo": {canary}})
 			e.Sent(0, []byte("data: "+plain[:9]))

@@ -16,7 +16,7 @@ const (
 	mostPieces = 4096 // what is sent in more is counted, not kept
 	mostMisses = 64
 	mostFaults = 64
-	mostBroken = spec.MostFindings
+	mostBroken = spec.MaxFindings
 	mostCalls  = 64
 	mostText   = 1024 // of one message
 )
@@ -43,7 +43,7 @@ type slot struct {
 	op          string
 	thread, run string
 	cursor      string
-	broken      []spec.Broken
+	broken      []spec.Violation
 	calls       []string // calls of tools that it has results of, and no history that they are from
 	resumes     []string // interrupts that it answers
 
@@ -182,19 +182,19 @@ func (s *slot) hear(op string, ask *spec.Event) {
 		return
 	}
 	s.thread, s.run, s.cursor = s.hide(ask.Thread), s.hide(ask.Run), s.hide(ask.Cursor)
-	for _, b := range ask.Broken[:min(len(ask.Broken), mostBroken)] {
-		b.Where, b.Why = s.hide(cut(b.Where)), s.hide(cut(b.Why))
+	for _, b := range ask.Violations[:min(len(ask.Violations), mostBroken)] {
+		b.Location, b.Message = s.hide(cut(b.Location)), s.hide(cut(b.Message))
 		s.broken = append(s.broken, b)
-		s.extra += int64(256 + len(b.Where) + len(b.Why))
+		s.extra += int64(256 + len(b.Location) + len(b.Message))
 	}
 	for i := range ask.Parts {
 		p := &ask.Parts[i]
 		switch {
 		case len(s.calls)+len(s.resumes) >= mostCalls:
-		case p.Kind == spec.AskTool && p.Call != "" && bytes.Count(ask.Raw, quoted(p.Call)) < 2:
+		case p.Kind == spec.InputToolResult && p.Call != "" && bytes.Count(ask.Raw, quoted(p.Call)) < 2:
 			s.calls = append(s.calls, s.hide(p.Call)) // else it is in the history that the client brings
 			s.extra += int64(16 + len(p.Call))
-		case p.Kind == spec.AskResume && p.ID != "":
+		case p.Kind == spec.InputResume && p.ID != "":
 			s.resumes = append(s.resumes, s.hide(p.ID))
 			s.extra += int64(16 + len(p.ID))
 		}

@@ -46,7 +46,7 @@ var lifecycleMutants = []*Mutant{
 		Also:   []string{"run.progress-precedes-content"}, // nor is the run under way when that is told
 	}, {
 		Name: "run-untold", Doc: "nothing is told about the run but its end",
-		Play:   dropping(func(e *spec.Event) bool { return e.Kind.Thing() == "run" && !terminal(e) }),
+		Play:   dropping(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && !terminal(e) }),
 		Breaks: slices.Concat(lawsOpensRun, lawsFirst),
 		Kills:  map[string]string{"run.opens-first": "*", "run.comes-first": "message.delta message.end message.start"},
 		Also:   []string{"run.progress-precedes-content", "sequence.never-falls"}, // nor is the run ever under way; and a number is used twice where there is one less
@@ -272,12 +272,12 @@ func lingering(fault.Args) fault.Effect {
 // limited serves every stream with another limit to its silence than was asked for.
 func limited(other func(limit string) string) twist {
 	return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
-		if !v.says("listen") || v.event.Limit == "" {
+		if !v.says("listen") || v.event.PollLimit == "" {
 			next.ServeHTTP(w, v.http)
 			return
 		}
 		bare := v.event
-		bare.Limit = other(bare.Limit)
+		bare.PollLimit = other(bare.PollLimit)
 		asked, err := v.dialect.Say("listen", bare)
 		if err != nil {
 			asked = v.request

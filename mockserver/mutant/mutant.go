@@ -119,5 +119,5 @@ func checkPlaces(places string) error {
 func at(f spec.Finding, places string) bool {
 	list := strings.Fields(places)
 	return matches(list, string(f.Event.Kind)) ||
-		slices.ContainsFunc(f.Event.Broken, func(b spec.Broken) bool { return b.Pointer != "" && matches(list, b.Pointer) })
+		slices.ContainsFunc(f.Event.Violations, func(b spec.Violation) bool { return b.Pointer != "" && matches(list, b.Pointer) })
 }

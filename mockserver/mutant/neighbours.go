@@ -89,7 +89,7 @@ func entangled(ended func(n *neighbourhood, thread, run string, canceled bool)) 
 				n.canceled[run] = true
 			}
 			n.mu.Unlock()
-			if !v.says("listen") || !v.heard().Whole() || v.heard().Cursor != "" {
+			if !v.says("listen") || !v.heard().Valid() || v.heard().Cursor != "" {
 				next.ServeHTTP(w, v.http)
 				return
 			}
@@ -142,12 +142,12 @@ func canceling(which func(runs []string, named string) []string) twist {
 		return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
 			thread, run := v.heard().Thread, v.heard().Run
 			mu.Lock()
-			if v.opens() && v.heard().Whole() {
+			if v.opens() && v.heard().Valid() {
 				opened[thread] = append(opened[thread], run)
 			}
 			runs := slices.Clone(opened[thread])
 			mu.Unlock()
-			if !v.says("cancel") || !v.heard().Whole() || !slices.Contains(runs, run) {
+			if !v.says("cancel") || !v.heard().Valid() || !slices.Contains(runs, run) {
 				next.ServeHTTP(w, v.http)
 				return
 			}

@@ -17,7 +17,7 @@ func accepting(laws ...string) twist {
 		kept := twins{}
 		return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
 			r := v.http
-			if len(v.heard().Broken) == 0 {
+			if len(v.heard().Violations) == 0 {
 				kept.note(v)
 			} else if len(v.demanded(laws)) > 0 {
 				if twin, ok := kept.of(v); ok {
@@ -37,7 +37,7 @@ type twins struct {
 }
 
 func twinKeys(v view) []string {
-	who := v.heard().Op + "\x00" + v.http.Header.Get("Authorization") + "\x00"
+	who := v.heard().Operation + "\x00" + v.http.Header.Get("Authorization") + "\x00"
 	return []string{who + v.heard().Thread, who}
 }
 
@@ -99,7 +99,7 @@ func miscoded(laws ...string) twist {
 func refusing(which func(v view) bool) twist {
 	return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
 		r := v.http
-		if v.heard().Whole() && which(v) {
+		if v.heard().Valid() && which(v) {
 			if bad, ok := v.spoiled(); ok {
 				r = v.as(bad)
 			}
@@ -111,7 +111,7 @@ func refusing(which func(v view) bool) twist {
 // carrying are requests that exercise a requirement.
 func carrying(law string) func(v view) bool {
 	return func(v view) bool {
-		return slices.ContainsFunc(v.heard().Upheld, func(id string) bool { return matches([]string{law}, id) })
+		return slices.ContainsFunc(v.heard().Exercised, func(id string) bool { return matches([]string{law}, id) })
 	}
 }
 
@@ -124,7 +124,7 @@ func (v view) spoiled() (spec.Request, bool) {
 		return cut, true
 	}
 	for _, m := range v.dialect.Mutate(v.request) {
-		for _, d := range v.dialect.Judge(m.Request)[0].Demands {
+		for _, d := range v.dialect.Judge(m.Request)[0].Refusals {
 			if slices.Contains(d.Status, "422") || slices.Contains(d.Status, "400") {
 				return m.Request, true
 			}

@@ -72,7 +72,7 @@ var replyPromised = []*Mutant{
 
 func health(status int) twist {
 	return replying(func(v view, a *reply) {
-		if v.heard().Name == "health" && v.heard().Whole() {
+		if v.heard().Name == "health" && v.heard().Valid() {
 			a.status = status
 		}
 	})

@@ -89,7 +89,7 @@ func resumed(begin func(v view, r *runs) retelling) twist {
 		r := &runs{told: map[string][][]byte{}}
 		return streaming(func(v view) retelling {
 			switch {
-			case !v.says("listen") || !v.heard().Whole():
+			case !v.says("listen") || !v.heard().Valid():
 				return retelling{}
 			case v.heard().Cursor == "":
 				return retelling{frame: func(frame []byte) [][]byte { return r.note(v, frame) }}
@@ -326,14 +326,14 @@ func canceled(last func(frame []byte) [][]byte) twist {
 		var mu sync.Mutex
 		over := map[string]bool{}
 		note := replying(func(v view, a *reply) {
-			if v.says("cancel") && v.heard().Whole() && a.status/100 == 2 {
+			if v.says("cancel") && v.heard().Valid() && a.status/100 == 2 {
 				mu.Lock()
 				defer mu.Unlock()
 				over[v.heard().Run] = true
 			}
 		})(next)
 		return seeing(func(w http.ResponseWriter, v view, _ http.Handler) {
-			if !v.says("listen") || !v.heard().Whole() {
+			if !v.says("listen") || !v.heard().Valid() {
 				note.ServeHTTP(w, v.http)
 				return
 			}

@@ -182,7 +182,7 @@ func conclude(d *dialect.Dialect, m *Mutant, parts []suites.Part) Outcome {
 			over[p.Scenario.Name+" could not be played: "+p.Err.Error()] = true
 		}
 		for _, r := range p.Hearing.Results {
-			id := r.Duty.Check.ID
+			id := r.Obligation.Check.ID
 			if r.Verdict < spec.Warned {
 				continue
 			}
@@ -216,18 +216,18 @@ func first(r spec.Result) string {
 // kills reports whether a failed result is the one that is wanted: a check that has to fail
 // has a finding at the right place about a requirement that the mutant breaks.
 func (m *Mutant) kills(r spec.Result) bool {
-	places, named := m.Kills[r.Duty.Check.ID]
+	places, named := m.Kills[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
-		law := r.Duty.Law(f)
-		return at(f, places) && (m.breaks(law.ID) && r.On(law) >= spec.Warned || m.shares(r, f))
+		law := r.Obligation.Requirement(f)
+		return at(f, places) && (m.breaks(law.ID) && r.VerdictOn(law) >= spec.Warned || m.shares(r, f))
 	})
 }
 
 // shares says whether a finding that names no requirement is about one that the mutant
 // breaks: it is about all that the check serves.
 func (m *Mutant) shares(r spec.Result, f spec.Finding) bool {
-	return f.Event.Law == "" && slices.ContainsFunc(r.Duty.Laws, func(law spec.Requirement) bool {
-		return m.breaks(law.ID) && r.On(law) >= spec.Warned
+	return f.Event.Requirement == "" && slices.ContainsFunc(r.Obligation.Requirements, func(law spec.Requirement) bool {
+		return m.breaks(law.ID) && r.VerdictOn(law) >= spec.Warned
 	})
 }
 
@@ -235,7 +235,7 @@ func (m *Mutant) shares(r spec.Result, f spec.Finding) bool {
 // names a requirement which the mutant keeps. A check that had nothing to judge, because of
 // the fault, accuses nobody of anything: that a promise was not kept is true.
 func (m *Mutant) besides(r spec.Result) (over []string) {
-	id := r.Duty.Check.ID
+	id := r.Obligation.Check.ID
 	if matches(m.Also, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {
 		return nil
 	}
@@ -243,7 +243,7 @@ func (m *Mutant) besides(r spec.Result) (over []string) {
 		return []string{id}
 	}
 	for _, f := range r.Findings {
-		if law := f.Event.Law; law != "" && !m.breaks(law) {
+		if law := f.Event.Requirement; law != "" && !m.breaks(law) {
 			over = append(over, id+" for "+law)
 		}
 	}

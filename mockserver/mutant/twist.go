@@ -93,12 +93,12 @@ func (v view) opens() bool {
 
 // demanded are what the document wants of the refusal of a request that has one fault,
 // as far as these requirements are behind it.
-func (v view) demanded(laws []string) (all []spec.Demand) {
-	if len(v.heard().Broken) != 1 {
+func (v view) demanded(laws []string) (all []spec.RefusalRequirement) {
+	if len(v.heard().Violations) != 1 {
 		return nil
 	}
-	for _, d := range v.heard().Broken[0].Demands {
-		if slices.Contains(laws, d.Law) {
+	for _, d := range v.heard().Violations[0].Refusals {
+		if slices.Contains(laws, d.Requirement) {
 			all = append(all, d)
 		}
 	}
@@ -107,7 +107,7 @@ func (v view) demanded(laws []string) (all []spec.Demand) {
 
 // upholds says whether the request has no fault and exercises a requirement.
 func (v view) upholds(law string) bool {
-	return v.heard().Whole() && slices.Contains(v.heard().Upheld, law)
+	return v.heard().Valid() && slices.Contains(v.heard().Exercised, law)
 }
 
 // as is the request with another in its place: who asks stays the same.
@@ -239,7 +239,7 @@ func remembering(with func(m *memory) twist) twist {
 		m := &memory{owner: map[string]string{}, order: map[string][]string{}, pages: map[string][]any{}}
 		inner := with(m)(next)
 		note := seeing(func(w http.ResponseWriter, v view, _ http.Handler) {
-			if who := v.http.Header.Get("Authorization"); v.opens() && v.heard().Whole() && who != "" {
+			if who := v.http.Header.Get("Authorization"); v.opens() && v.heard().Valid() && who != "" {
 				m.mu.Lock()
 				if _, ok := m.owner[v.heard().Thread]; !ok {
 					m.owner[v.heard().Thread] = who
@@ -270,7 +270,7 @@ func (m *memory) first(who string) string {
 func asking(edit func(v view, q url.Values)) twist {
 	return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
 		r := v.http
-		if v.says("history") && v.heard().Whole() {
+		if v.says("history") && v.heard().Valid() {
 			asked := v.request
 			path, query, _ := strings.Cut(asked.Target, "?")
 			q, _ := url.ParseQuery(query)

@@ -89,7 +89,7 @@ func signsAnything(says func(asked string) string) twist {
 		var mu sync.Mutex
 		var last reply
 		return replying(func(v view, a *reply) {
-			if !v.says("sign") || !v.heard().Whole() {
+			if !v.says("sign") || !v.heard().Valid() {
 				return
 			}
 			mu.Lock()
@@ -212,7 +212,7 @@ func foreign(take func(image map[string]any, own string) map[string]any) twist {
 		own := ""
 		return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
 			r := v.http
-			if link := imageOf(*v.heard()); link != "" && v.opens() && v.heard().Whole() {
+			if link := imageOf(*v.heard()); link != "" && v.opens() && v.heard().Valid() {
 				mu.Lock()
 				if u, err := url.Parse(link); err == nil && u.Host == v.http.Host {
 					own = link
@@ -228,9 +228,9 @@ func foreign(take func(image map[string]any, own string) map[string]any) twist {
 
 // imageOf is the link of an image that the user sends.
 func imageOf(ask spec.Event) string {
-	user, _ := ask.Last(spec.AskUser)
+	user, _ := ask.Last(spec.InputUser)
 	for _, part := range user.Parts {
-		if part.Kind == spec.AskImage {
+		if part.Kind == spec.InputImage {
 			return part.Text
 		}
 	}

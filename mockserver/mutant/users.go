@@ -187,7 +187,7 @@ func latestOf(whose func(m *memory, who string) string) twist {
 	return remembering(func(m *memory) twist {
 		return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
 			r, who := v.http, v.http.Header.Get("Authorization")
-			if v.says("history") && v.heard().Thread == "" && v.heard().Whole() {
+			if v.says("history") && v.heard().Thread == "" && v.heard().Valid() {
 				m.mu.Lock()
 				other := whose(m, who)
 				m.mu.Unlock()

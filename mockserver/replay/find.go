@@ -179,8 +179,8 @@ func named(h spec.Header) bool {
 // credentials says why somebody with credentials is not given the answer of somebody
 // without. The other way round he is: a mock is asked by whoever comes.
 func (s *search) credentials(f *fit) string {
-	recorded, now := f.x.ask.Who != spec.Nobody && named(f.x.ask.Header), named(s.r.Header)
-	if f.x.ask.Who == spec.Nobody && now {
+	recorded, now := f.x.ask.Principal != spec.Anonymous && named(f.x.ask.Header), named(s.r.Header)
+	if f.x.ask.Principal == spec.Anonymous && now {
 		return "it was asked without credentials"
 	}
 	if recorded == now {
@@ -261,7 +261,7 @@ func (s *search) play(f fit) *Answer {
 func messages(was, is []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {
-			if p.Kind == spec.AskUser {
+			if p.Kind == spec.InputUser {
 				all = append(all, p)
 			}
 		}
@@ -303,9 +303,9 @@ func endingOf(r spec.Response) Ending {
 		return Mute
 	case errors.Is(r.End, spec.ErrReset):
 		return Reset
-	case errors.Is(r.End, spec.ErrCut), errors.Is(r.End, spec.ErrNotHTTP):
+	case errors.Is(r.End, spec.ErrTruncated), errors.Is(r.End, spec.ErrNotHTTP):
 		return Cut
-	case errors.Is(r.End, spec.ErrIdle):
+	case errors.Is(r.End, spec.ErrIdleTimeout):
 		return Stall
 	}
 	return Clean

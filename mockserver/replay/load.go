@@ -236,16 +236,16 @@ func (b *builder) hear(e *exchange, x spec.Exchange) bool {
 	case e.op == nil:
 		b.warn(e, "it is left out: %s %s is nothing that %s has", x.Request.Method, x.Request.Target, d.Name)
 		return false
-	case x.Request.Who == spec.OtherUser || x.Request.Who == spec.Stranger:
-		b.warn(e, "it is left out: who asks there (%s) cannot be told from others", x.Request.Who)
+	case x.Request.Principal == spec.OtherUser || x.Request.Principal == spec.UnknownUser:
+		b.warn(e, "it is left out: who asks there (%s) cannot be told from others", x.Request.Principal)
 		return false
 	case x.Response.Status == 0 && errors.Is(x.Response.End, spec.ErrNotHTTP):
 		b.warn(e, "it is left out: its answer is not HTTP")
 		return false
-	case x.Response.Status == 0 && (errors.Is(x.Response.End, spec.ErrLeft) || errors.Is(x.Response.End, spec.ErrIdle)):
+	case x.Response.Status == 0 && (errors.Is(x.Response.End, spec.ErrClientLeft) || errors.Is(x.Response.End, spec.ErrIdleTimeout)):
 		b.warn(e, "it is left out: no answer had come yet")
 		return false
-	case errors.Is(x.Response.End, spec.ErrLeft), errors.Is(x.Response.End, spec.ErrEndless):
+	case errors.Is(x.Response.End, spec.ErrClientLeft), errors.Is(x.Response.End, spec.ErrLimitExceeded):
 		b.warn(e, "the client did not hear the answer out: what is played ends where the recording does")
 	}
 	e.key = questionOf(&e.ask)

@@ -119,10 +119,10 @@ func TestSwapKeepsPieces(t *testing.T) {
 		tr := *recorded
 		tr.Trace.Exchanges = append([]spec.Exchange(nil), recorded.Trace.Exchanges...)
 		r := &tr.Trace.Exchanges[1].Response
-		r.Reads = nil
+		r.Arrivals = nil
 		for _, end := range rapid.SliceOfN(rapid.IntRange(1, len(r.Body)), 0, 20).Draw(rt, "ends") {
-			if n := len(r.Reads); n == 0 || end > r.Reads[n-1].End {
-				r.Reads = append(r.Reads, spec.Read{End: end})
+			if n := len(r.Arrivals); n == 0 || end > r.Arrivals[n-1].End {
+				r.Arrivals = append(r.Arrivals, spec.Arrival{End: end})
 			}
 		}
 		run := rapid.StringMatching(`[a-z0-9"\\é<]{1,12}`).Draw(rt, "run")
@@ -141,11 +141,11 @@ func TestSwapKeepsPieces(t *testing.T) {
 		}
 		body, _ := whole(a, 1)
 		pieces := split(a, 1)
-		if !bytes.Equal(body, a.Body) || len(pieces) > len(r.Reads)+1 {
-			rt.Fatalf("%d pieces of %d\n%s", len(pieces), len(r.Reads), body)
+		if !bytes.Equal(body, a.Body) || len(pieces) > len(r.Arrivals)+1 {
+			rt.Fatalf("%d pieces of %d\n%s", len(pieces), len(r.Arrivals), body)
 		}
 		for e := range runs.Events(spec.Trace{Exchanges: []spec.Exchange{{Request: listening(otherThread, "x", ""), Response: spec.Response{Status: 200, Header: a.Header, Body: body}}}}) {
-			if e.Frame() && e.Run != run || len(e.Flaws) > 0 {
+			if e.IsFrame() && e.Run != run || len(e.Flaws) > 0 {
 				rt.Fatalf("the run is %q, want %q in %s", e.Run, run, e.Raw)
 			}
 		}

@@ -27,7 +27,7 @@ func (x *exchange) listen(recorded spec.Exchange) {
 		}
 	}
 	for e := range x.talk.dialect.Events(one) {
-		if e.Kind == spec.Asked {
+		if e.Kind == spec.HTTPRequest {
 			continue
 		}
 		if x.told.thread == "" {
@@ -36,7 +36,7 @@ func (x *exchange) listen(recorded spec.Exchange) {
 		if x.told.run == "" {
 			x.told.run = e.Run
 		}
-		if end, ok := ends[e.Offset]; ok && e.Frame() && e.Cursor != "" {
+		if end, ok := ends[e.Offset]; ok && e.IsFrame() && e.Cursor != "" {
 			x.marks = append(x.marks, mark{cursor: e.Cursor, end: end, at: e.At - recorded.At})
 		}
 	}

@@ -32,17 +32,17 @@ func questionOf(ask *spec.Event) question {
 	add("id", ask.ID)
 	add("name", ask.Name)
 	add("day", ask.Day)
-	add("limit", ask.Limit)
+	add("limit", ask.PollLimit)
 	for _, p := range ask.Parts {
-		if p.Kind == spec.AskFile {
+		if p.Kind == spec.InputFile {
 			sum := sha256.Sum256([]byte(p.Text))
 			add("file", fmt.Sprintf("%s (%s, %s)", p.Name, p.Type, hex.EncodeToString(sum[:8])))
 		}
 	}
 	q.what = strings.Join(rest, ", ")
 	var broken []string
-	for _, b := range ask.Broken {
-		broken = append(broken, b.Where+" "+b.Pointer)
+	for _, b := range ask.Violations {
+		broken = append(broken, b.Location+" "+b.Pointer)
 	}
 	slices.Sort(broken)
 	q.broken = strings.Join(broken, ", ")
@@ -55,20 +55,20 @@ func said(parts []spec.Event) string {
 	var lines []string
 	for _, p := range parts {
 		switch p.Kind {
-		case spec.AskAssistant:
+		case spec.InputAssistant:
 			lines = nil
-		case spec.AskUser:
+		case spec.InputUser:
 			lines = []string{"user: " + plain(p.Text)}
 			for _, inner := range p.Parts {
-				if inner.Kind == spec.AskImage {
+				if inner.Kind == spec.InputImage {
 					lines = append(lines, "image: "+inner.Text)
 				}
 			}
-		case spec.AskImage:
+		case spec.InputImage:
 			lines = append(lines, "image: "+p.Text)
-		case spec.AskTool:
+		case spec.InputToolResult:
 			lines = answered(lines, "tool: "+plain(p.Text))
-		case spec.AskResume:
+		case spec.InputResume:
 			lines = answered(lines, "resume: "+plain(p.Text))
 		}
 	}

@@ -98,7 +98,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	x, err := client.Do(in.Context(), req, wire.Limit{Until: back.hear})
 	broke := err != nil || x.Response.End != nil
 	if left := in.Context().Err() != nil || back.err != nil; left && broke { // who has it all may leave
-		x.Response.End, err = spec.ErrLeft, nil
+		x.Response.End, err = spec.ErrClientLeft, nil
 	}
 	if err != nil {
 		r.cfg.Log.Warn("the real server cannot be asked", "error", err.Error())
@@ -106,7 +106,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 			http.Error(w, "the server that is recorded cannot be asked", http.StatusBadGateway)
 			return
 		}
-		x.Response.End = spec.ErrCut
+		x.Response.End = spec.ErrTruncated
 	}
 	r.over(x, began)
 	back.end(x.Response)
@@ -234,7 +234,7 @@ func (b *returning) end(heard spec.Response) {
 func (r *Recorder) over(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !named(x.Request.Header) {
-		x.Request.Who = spec.Nobody
+		x.Request.Principal = spec.Anonymous
 	}
 	o := Overheard{Exchange: x, Ask: d.Hear(x.Request)}
 	o.Thread, o.Broken = r.read(x, o.Ask)
@@ -265,28 +265,28 @@ func (r *Recorder) read(x spec.Exchange, ask spec.Event) (thread, broken string)
 	switch media := resp.Header.MediaType(); {
 	case resp.Status == 0:
 		return thread, fmt.Sprintf("no answer came: %v", resp.End)
-	case resp.End != nil && !errors.Is(resp.End, spec.ErrLeft):
+	case resp.End != nil && !errors.Is(resp.End, spec.ErrClientLeft):
 		return thread, fmt.Sprintf("the answer broke off: %v", resp.End)
 	case resp.Status >= 500:
 		return thread, fmt.Sprintf("the server failed: status %d", resp.Status)
-	case resp.Status/100 == 2 && ask.Media != "" && media != ask.Media:
-		return thread, fmt.Sprintf("the answer is of the type %q, the document promises %q", media, ask.Media)
-	case resp.Status/100 == 2 && ask.Media == spec.EventStream && resp.Header.Has("Content-Encoding"):
+	case resp.Status/100 == 2 && ask.MediaType != "" && media != ask.MediaType:
+		return thread, fmt.Sprintf("the answer is of the type %q, the document promises %q", media, ask.MediaType)
+	case resp.Status/100 == 2 && ask.MediaType == spec.EventStream && resp.Header.Has("Content-Encoding"):
 		return thread, "the stream is encoded, though nobody asked for that"
 	}
 	frames, ended := 0, false
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		thread = cmp.Or(thread, e.Thread)
-		if len(e.Flaws) > 0 && e.Kind != spec.Asked {
+		if len(e.Flaws) > 0 && e.Kind != spec.HTTPRequest {
 			return thread, fmt.Sprintf("line %d of the answer: %s", e.Line, e.Flaws[0])
 		}
-		if e.Frame() {
+		if e.IsFrame() {
 			frames++
 		}
 		ended = ended || slices.Contains(ends, e.Kind)
 	}
 	told := frames > 0 || ask.Cursor == "" // there may be nothing after a cursor
-	if media := resp.Header.MediaType(); media == spec.EventStream && resp.End == nil && ask.Limit == "" && told && !ended {
+	if media := resp.Header.MediaType(); media == spec.EventStream && resp.End == nil && ask.PollLimit == "" && told && !ended {
 		return thread, fmt.Sprintf("the stream ended after %d events, none of which says that the run is over", frames)
 	}
 	return thread, ""

@@ -191,7 +191,7 @@ func TestNothingIsGathered(t *testing.T) {
 		t.Errorf("%d frames, end %v", n, x.Response.End)
 	}
 	tr, err := transcript.Open(s.saved(1)[0])
-	if err != nil || len(tr.Trace.Exchanges[0].Response.Reads) != 4 {
+	if err != nil || len(tr.Trace.Exchanges[0].Response.Arrivals) != 4 {
 		t.Errorf("%v, %v", err, tr.Trace.Exchanges)
 	}
 }
@@ -218,7 +218,7 @@ func TestClientLeaves(t *testing.T) {
 		t.Fatal("the real server's stream goes on")
 	}
 	tr, err := transcript.Open(s.saved(1)[0])
-	if err != nil || !errors.Is(tr.Trace.Exchanges[0].Response.End, spec.ErrLeft) {
+	if err != nil || !errors.Is(tr.Trace.Exchanges[0].Response.End, spec.ErrClientLeft) {
 		t.Errorf("%v, %v", err, tr)
 	}
 }
@@ -255,8 +255,8 @@ func TestBrokenUpstreams(t *testing.T) {
 		end            error
 		status         int
 	}{
-		"cut":            {streamHead + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: {}\n\r\n1\r\n\n\r\n", "broke off", "data: {}\n\n", spec.ErrCut, 200},
-		"cut by length":  {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", "broke off", "{", spec.ErrCut, 200},
+		"cut":            {streamHead + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: {}\n\r\n1\r\n\n\r\n", "broke off", "data: {}\n\n", spec.ErrTruncated, 200},
+		"cut by length":  {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", "broke off", "{", spec.ErrTruncated, 200},
 		"no answer":      {"", "no answer came", "the server that is recorded gave no answer\n", nil, 502},
 		"not HTTP":       {"SSH-2.0-x\r\n", "not HTTP", "the server that is recorded gave no answer\n", nil, 502},
 		"wrong type":     {"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", `of the type "text/html"`, "hi", nil, 200},

@@ -115,7 +115,7 @@ type Answer struct {
 	Timed  bool // the recording knows when its pieces came
 	End    Ending
 
-	pieces []spec.Read
+	pieces []spec.Arrival
 }
 
 // Pieces are the parts of the body and when each is due, since the request was asked.

@@ -68,7 +68,7 @@ func whole(a *replay.Answer, times float64) (body []byte, due []time.Duration) {
 
 // playable says whether an exchange can be asked for again by the same client.
 func playable(d *dialect.Dialect, x spec.Exchange) bool {
-	return d.Operation(x.Request) != nil && (x.Request.Who == spec.TheUser || x.Request.Who == spec.Nobody) && x.Response.Status != 0
+	return d.Operation(x.Request) != nil && (x.Request.Principal == spec.PrimaryUser || x.Request.Principal == spec.Anonymous) && x.Response.Status != 0
 }
 
 // What is asked again in the same words and with the same ids is answered to the byte,

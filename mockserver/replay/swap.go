@@ -14,9 +14,9 @@ import (
 func (x *exchange) played(from *mark, ids map[string]string) *Answer {
 	r := x.answer
 	a := &Answer{Source: x.Name(), Status: r.Status, Header: endToEnd(r.Header), Body: r.Body, End: endingOf(r)}
-	a.Timed, a.pieces = len(r.Reads) > 0, r.Reads
+	a.Timed, a.pieces = len(r.Arrivals) > 0, r.Arrivals
 	if from != nil {
-		a.Body, a.pieces = r.Body[from.end:], after(r.Reads, *from)
+		a.Body, a.pieces = r.Body[from.end:], after(r.Arrivals, *from)
 	}
 	pairs := pairsOf(ids)
 	if len(pairs) == 0 || !x.plain() {
@@ -30,10 +30,10 @@ func (x *exchange) played(from *mark, ids map[string]string) *Answer {
 }
 
 // after are the arrivals of what comes after a mark, as if it had been asked for there.
-func after(reads []spec.Read, from mark) (rest []spec.Read) {
+func after(reads []spec.Arrival, from mark) (rest []spec.Arrival) {
 	for _, read := range reads {
 		if read.End > from.end {
-			rest = append(rest, spec.Read{End: read.End - from.end, At: max(0, read.At-max(0, from.at))})
+			rest = append(rest, spec.Arrival{End: read.End - from.end, At: max(0, read.At-max(0, from.at))})
 		}
 	}
 	return rest
@@ -64,12 +64,12 @@ func inner(s string) string {
 // swap puts ids in the place of others wherever those are a JSON string of their own,
 // also one inside a string. The reads end where they ended; one that ended inside an id
 // ends after it.
-func swap(body []byte, reads []spec.Read, pairs map[string]string) ([]byte, []spec.Read) {
+func swap(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, cuts := swapStrings(body, pairs)
 	if cuts == nil {
 		return body, reads
 	}
-	moved := make([]spec.Read, len(reads))
+	moved := make([]spec.Arrival, len(reads))
 	next, grown := 0, 0
 	for i, read := range reads {
 		for next < len(cuts) && cuts[next].to <= read.End {
@@ -80,7 +80,7 @@ func swap(body []byte, reads []spec.Read, pairs map[string]string) ([]byte, []sp
 		if next < len(cuts) && cuts[next].from < read.End {
 			end = cuts[next].to + grown + cuts[next].grown
 		}
-		moved[i] = spec.Read{End: end, At: read.At}
+		moved[i] = spec.Arrival{End: end, At: read.At}
 	}
 	return out, moved
 }

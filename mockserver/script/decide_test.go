@@ -69,7 +69,7 @@ func TestExamplesAreLoaded(t *testing.T) {
 func asks(text string, more ...spec.Event) *Facts {
 	parts := append([]spec.Event{}, more...)
 	if text != "" {
-		parts = append(parts, spec.Event{Kind: spec.AskUser, Text: text})
+		parts = append(parts, spec.Event{Kind: spec.InputUser, Text: text})
 	}
 	return heard(parts...)
 }
@@ -141,7 +141,7 @@ func TestReplies(t *testing.T) {
 		f   *Facts
 	}{
 		{weather, asks("the WEATHER in Rome?")}, {weather, asks("both")}, {weather, asks("hello")},
-		{confirm, asks("order", spec.Event{Kind: spec.AskToolSpec, Name: "confirm"})}, {confirm, asks("delete it")},
+		{confirm, asks("order", spec.Event{Kind: spec.InputTool, Name: "confirm"})}, {confirm, asks("delete it")},
 		{outage, asks("fail")}, {outage, asks("count")}, {broken, asks("hi")},
 	} {
 		d := tt.set.Decide(tt.f, NewState())
@@ -170,12 +170,12 @@ func TestAReplyCanBePlayedAgain(t *testing.T) {
 
 func TestTheClientsToolIsKnownByItsCall(t *testing.T) {
 	set, st := example(t, "confirm.yaml"), NewState()
-	offer := spec.Event{Kind: spec.AskToolSpec, Name: "confirm"}
+	offer := spec.Event{Kind: spec.InputTool, Name: "confirm"}
 	if call := plays(set.Decide(asks("order", offer), st)); !strings.Contains(call, `tool.start r-m1 r-c1 confirm`) || !strings.Contains(call, "book") {
 		t.Fatal(call)
 	}
 	answer := func(text string) Decision {
-		return set.Decide(heard(spec.Event{Kind: spec.AskUser, Text: "order"}, spec.Event{Kind: spec.AskTool, Call: "r-c1", Text: text}), st)
+		return set.Decide(heard(spec.Event{Kind: spec.InputUser, Text: "order"}, spec.Event{Kind: spec.InputToolResult, Call: "r-c1", Text: text}), st)
 	}
 	if d := answer("yes please"); rule(d) != "confirmed" || said(d) != "Ordered: yes please." {
 		t.Errorf("%s: %s", rule(d), said(d))
@@ -183,7 +183,7 @@ func TestTheClientsToolIsKnownByItsCall(t *testing.T) {
 	if d := answer("no"); rule(d) != "refused" {
 		t.Errorf("%s", rule(d))
 	}
-	if d := set.Decide(heard(spec.Event{Kind: spec.AskResume, Text: "ok"}), st); said(d) != "You said ok." {
+	if d := set.Decide(heard(spec.Event{Kind: spec.InputResume, Text: "ok"}), st); said(d) != "You said ok." {
 		t.Errorf("%s", said(d))
 	}
 }
@@ -247,8 +247,8 @@ func TestTheBodyIsMatched(t *testing.T) {
 }
 
 func TestTurns(t *testing.T) {
-	user, answer := spec.Event{Kind: spec.AskUser, Text: "x"}, spec.Event{Kind: spec.AskAssistant, Text: "y"}
-	result := spec.Event{Kind: spec.AskTool, Call: "c"}
+	user, answer := spec.Event{Kind: spec.InputUser, Text: "x"}, spec.Event{Kind: spec.InputAssistant, Text: "y"}
+	result := spec.Event{Kind: spec.InputToolResult, Call: "c"}
 	for _, tt := range []struct {
 		name  string
 		asked [][]spec.Event

@@ -31,15 +31,15 @@ func (f *Facts) learn(st *State) {
 	answered := false
 	for _, part := range f.Ask.Parts {
 		switch part.Kind {
-		case spec.AskUser:
+		case spec.InputUser:
 			asks.repeats = asks.repeats || answered
 			asks.users++
 			f.last, f.text = lastUser, part.Text
-		case spec.AskAssistant:
+		case spec.InputAssistant:
 			answered = asks.users > 0
-		case spec.AskTool:
+		case spec.InputToolResult:
 			f.last = lastTool
-		case spec.AskResume:
+		case spec.InputResume:
 			f.last = lastResume
 		}
 	}
@@ -58,9 +58,9 @@ func (f *Facts) learn(st *State) {
 func (f *Facts) results() (all []spec.Event) {
 	for _, part := range f.Ask.Parts {
 		switch part.Kind {
-		case spec.AskUser:
+		case spec.InputUser:
 			all = nil
-		case spec.AskTool:
+		case spec.InputToolResult:
 			all = append(all, part)
 		}
 	}

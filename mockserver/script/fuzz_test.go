@@ -39,7 +39,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		st := NewState()
 		for _, text := range []string{"", "weather in Rome", "both"} {
-			d := set.Decide(asks(text, spec.Event{Kind: spec.AskTool, Call: "c", Text: "x"}), st)
+			d := set.Decide(asks(text, spec.Event{Kind: spec.InputToolResult, Call: "c", Text: "x"}), st)
 			if d.Reply.Play != nil {
 				_ = plays(d)
 			}

@@ -36,10 +36,10 @@ func (r *reader) lint(rule *Rule, n *node) {
 			r.spelled(&rule.does.steps[i], served)
 		}
 	}
-	if rule.when.result != nil && !some(served, spec.AskTool) {
+	if rule.when.result != nil && !some(served, spec.InputToolResult) {
 		r.warn(n.get("when"), "tool-result: no client of %s brings one", names(served))
 	}
-	if rule.when.resume != nil && !some(served, spec.AskResume) {
+	if rule.when.resume != nil && !some(served, spec.InputResume) {
 		r.warn(n.get("when"), "resume: no client of %s brings one", names(served))
 	}
 }
@@ -92,14 +92,14 @@ func (r *reader) sayable(s *step, served []*dialect.Dialect) {
 		}
 		return
 	case "client-tool":
-		if !some(served, spec.AskTool) {
+		if !some(served, spec.InputToolResult) {
 			r.wrong(s.at, "client-tool: no client of %s can bring the result: write tool, with a result", names(served))
 			return
 		}
 	}
 	kinds := []spec.Kind{s.kind}
 	switch s.kind {
-	case "", spec.Unknown:
+	case "", spec.Undecodable:
 		return
 	case spec.ToolStart:
 		kinds = append(kinds, spec.ToolCall)
@@ -143,11 +143,11 @@ func breaks(d *dialect.Dialect, frame []byte) string {
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: frame}}
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		switch {
-		case !e.Frame() || e.Kind == spec.Asked || e.Kind == spec.Answered || e.Kind == spec.Closed:
-		case e.Kind == spec.Unknown:
+		case !e.IsFrame() || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse || e.Kind == spec.BodyEnd:
+		case e.Kind == spec.Undecodable:
 			return fmt.Sprintf("it cannot be read: %v", e.Err)
-		case len(e.Broken) > 0:
-			return e.Broken[0].String()
+		case len(e.Violations) > 0:
+			return e.Violations[0].String()
 		case len(e.Flaws) > 0:
 			return e.Flaws[0].String()
 		}

@@ -123,7 +123,7 @@ func (c *conditions) textHolds(p *probe) failure {
 	if c.resume == nil {
 		return nil
 	}
-	answer, ok := p.f.Ask.Last(spec.AskResume)
+	answer, ok := p.f.Ask.Last(spec.InputResume)
 	return c.resume.hold(p, "resume", answer.Text, ok)
 }
 
@@ -187,7 +187,7 @@ func (p *probe) tool(part *spec.Event) string {
 func (c *conditions) offersHold(p *probe) failure {
 	for _, want := range c.offers {
 		offered := slices.ContainsFunc(p.f.Ask.Parts, func(part spec.Event) bool {
-			return part.Kind == spec.AskToolSpec && part.Name == want
+			return part.Kind == spec.InputTool && part.Name == want
 		})
 		if !offered {
 			return func() string { return "offers: the request offers no tool " + quoted(want) }

@@ -111,7 +111,7 @@ func (n *node) count() string {
 
 // raw reads a frame that is spelled already: its lines, or an object that is its data.
 func (r *reader) raw(n *node, s *step) {
-	s.kind = spec.Unknown
+	s.kind = spec.Undecodable
 	if n.form == scalar {
 		s.text = r.words(n, "raw")
 		return

@@ -225,7 +225,7 @@ func (p *player) bar(b *bar) {
 	case "interrupt":
 		p.say(spec.Event{Kind: spec.Interrupt, ID: p.id("i", &p.interrupts), Text: compact(b.text)})
 	case "raw":
-		p.say(spec.Event{Kind: spec.Unknown, Raw: []byte(b.text)})
+		p.say(spec.Event{Kind: spec.Undecodable, Raw: []byte(b.text)})
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 func fullView() *view {
 	f := &Facts{
-		Ask:     &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.AskUser, Text: "hi"}, {Kind: spec.AskTool, Call: "c1", Name: "lookup", Text: "21"}}},
+		Ask:     &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.InputUser, Text: "hi"}, {Kind: spec.InputToolResult, Call: "c1", Name: "lookup", Text: "21"}}},
 		Request: spec.Request{Header: spec.Header{{Name: "X-A", Value: "b"}}, Body: []byte(`{"a": {"b": [1, 12345678901234567890]}, "n": null}`)},
 		Rand:    rand.New(rand.NewPCG(1, 2)), Now: time.Unix(1_700_000_000, 0), text: "hi", turn: 2,
 	}

@@ -181,7 +181,7 @@ func isNumber(schema map[string]any) bool {
 // is its type.
 func (w walker) strangers(schema any, depth int) {
 	m := w.object(schema)
-	if m["x-kind"] == string(spec.Other) {
+	if m["x-kind"] == string(spec.Unrecognized) {
 		required, _ := m["required"].([]any)
 		found := &stranger{}
 		for _, name := range required {

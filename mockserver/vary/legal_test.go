@@ -144,14 +144,14 @@ func varied(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 					handed[strings.TrimSpace(id)] = true
 				}
 			}
-			x.Response.Body, x.Response.Reads = stream(v.Stream(seed), x.Response)
+			x.Response.Body, x.Response.Arrivals = stream(v.Stream(seed), x.Response)
 		case strings.HasSuffix(media, "json"):
 			before := len(x.Response.Body)
 			x.Response.Body = v.Reply(seed, x.Response.Body)
-			if n := len(x.Response.Reads); n > 0 && before > 0 {
-				last := x.Response.Reads[n-1]
+			if n := len(x.Response.Arrivals); n > 0 && before > 0 {
+				last := x.Response.Arrivals[n-1]
 				last.End = len(x.Response.Body)
-				x.Response.Reads = []spec.Read{last}
+				x.Response.Arrivals = []spec.Arrival{last}
 			}
 		}
 		h := http.Header{}
@@ -171,7 +171,7 @@ func varied(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 }
 
 // stream varies a body frame by frame. What arrived with a frame arrives with it still.
-func stream(s *vary.Stream, r spec.Response) (body []byte, reads []spec.Read) {
+func stream(s *vary.Stream, r spec.Response) (body []byte, reads []spec.Arrival) {
 	rest, at := r.Body, 0
 	for len(rest) > 0 {
 		n := len(rest)
@@ -180,9 +180,9 @@ func stream(s *vary.Stream, r spec.Response) (body []byte, reads []spec.Read) {
 		}
 		body = append(body, bytes.Join(s.Frame(nil, rest[:n]), nil)...)
 		rest, at = rest[n:], at+n
-		for _, read := range r.Reads {
+		for _, read := range r.Arrivals {
 			if read.End >= at {
-				reads = append(reads, spec.Read{At: read.At, End: len(body)})
+				reads = append(reads, spec.Arrival{At: read.At, End: len(body)})
 				break
 			}
 		}
@@ -194,7 +194,7 @@ func stream(s *vary.Stream, r spec.Response) (body []byte, reads []spec.Read) {
 func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
 	for _, r := range spec.Run(d.Duties(rules.All), d.Events(t), nil).Results {
 		for _, f := range r.Findings {
-			all = append(all, fmt.Sprintf("%s: %.500s", r.Duty.Check.ID, f.Message))
+			all = append(all, fmt.Sprintf("%s: %.500s", r.Obligation.Check.ID, f.Message))
 		}
 	}
 	return all
@@ -203,10 +203,10 @@ func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
 // said is what a conversation says, without how: events in order, with their slots.
 func said(d *dialect.Dialect, t spec.Trace) (all []spec.Event) {
 	for e := range d.Events(t) {
-		if e.Kind == spec.Comment || e.Kind == spec.Asked || e.Kind == spec.Other && e.Frame() {
+		if e.Kind == spec.Comment || e.Kind == spec.HTTPRequest || e.Kind == spec.Unrecognized && e.IsFrame() {
 			continue
 		}
-		e.Raw, e.Line, e.Offset, e.Nth, e.Fields, e.Header, e.At = nil, 0, 0, 0, nil, nil, time.Duration(0)
+		e.Raw, e.Line, e.Offset, e.Frame, e.Fields, e.Header, e.At = nil, 0, 0, 0, nil, nil, time.Duration(0)
 		e.Cursor = "" // compared by the rules about resuming
 		all = append(all, plain(e))
 	}

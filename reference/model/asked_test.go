@@ -15,11 +15,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-func system(text string) spec.Event   { return spec.Event{Kind: spec.AskSystem, Text: text} }
-func says(text string) spec.Event     { return spec.Event{Kind: spec.AskUser, Text: text} }
-func answered(text string) spec.Event { return spec.Event{Kind: spec.AskAssistant, Text: text} }
+func system(text string) spec.Event   { return spec.Event{Kind: spec.InputSystem, Text: text} }
+func says(text string) spec.Event     { return spec.Event{Kind: spec.InputUser, Text: text} }
+func answered(text string) spec.Event { return spec.Event{Kind: spec.InputAssistant, Text: text} }
 func gave(call, text string) spec.Event {
-	return spec.Event{Kind: spec.AskTool, Call: call, Text: text}
+	return spec.Event{Kind: spec.InputToolResult, Call: call, Text: text}
 }
 
 // earlier is a conversation of two runs: the second left a call to the client.
@@ -54,14 +54,14 @@ func TestAsks(t *testing.T) {
 		{"a result of no call", earlier[:1], []spec.Event{gave("z-c1", "painted")}, "system: Be kind.\nuser: hi\nuser: A tool (unknown) gave: painted\n"},
 		{"a result that is not the first", earlier[:4], []spec.Event{gave("a-c1", "again")}, "system: Be kind.\nuser: hi\nassistant: Let me see. [call00001 lookup {\"word\":\"x\"}] [call00002 lookup {}]\n" +
 			"tool(call00001): found\ntool(call00002): error: there is no result\nuser: A tool (unknown) gave: again\n"},
-		{"a resumption", earlier[:1], []spec.Event{{Kind: spec.AskResume, ID: "i", Text: "approved"}}, "system: Be kind.\nuser: hi\nuser: approved\n"},
+		{"a resumption", earlier[:1], []spec.Event{{Kind: spec.InputResume, ID: "i", Text: "approved"}}, "system: Be kind.\nuser: hi\nuser: approved\n"},
 		{"repeated history", earlier, []spec.Event{says("hi"), answered("Hello."), says("hello")}, "system: Be kind.\nuser: hi\nassistant: Hello.\nuser: hello\n"},
 		{"two questions", earlier, []spec.Event{says("one"), says("two")}, "system: Be kind.\nuser: one\nuser: two\n"},
 		{"repeated history without its calls", earlier, []spec.Event{says("paint it"), answered(""), gave("b-c1", "painted")},
 			"system: Be kind.\nuser: paint it\nassistant:  [call00001 paint {\"color\":\"blue\"}]\ntool(call00001): painted\n"},
 		{"repeated history with half of its calls", earlier, []spec.Event{says("paint it"), answered("Well."), gave("b-c1", "painted"), says("and?")},
 			"system: Be kind.\nuser: paint it\nassistant: Well. [call00001 paint {\"color\":\"blue\"}]\ntool(call00001): painted\nuser: and?\n"},
-		{"repeated calls", nil, []spec.Event{says("look"), {Kind: spec.AskAssistant, Call: "q", Name: "lookup"}, gave("q", "found"), answered("It is."), says("thanks")},
+		{"repeated calls", nil, []spec.Event{says("look"), {Kind: spec.InputAssistant, Call: "q", Name: "lookup"}, gave("q", "found"), answered("It is."), says("thanks")},
 			"system: Be kind.\nuser: look\nassistant:  [call00001 lookup {}]\ntool(call00001): found\nassistant: It is.\nuser: thanks\n"},
 		{"two runs of one name", slices.Concat(earlier[6:], []state.Message{{Role: "tool", Text: "painted", Call: "b-c1"}}, earlier[6:]), []spec.Event{gave("b-c1", "again")},
 			"system: Be kind.\nuser: paint it\nassistant:  [call00001 paint {\"color\":\"blue\"}]\ntool(call00001): painted\n" +
@@ -181,7 +181,7 @@ func TestImages(t *testing.T) {
 	u := fakeModel(t)
 	ask := user("see")
 	for _, url := range []string{"https://example.com/a.png", "file:///etc/passwd", "data:image/png;base64,AA=="} {
-		ask.Parts[0].Parts = append(ask.Parts[0].Parts, spec.Event{Kind: spec.AskImage, Type: "image/png", Text: url})
+		ask.Parts[0].Parts = append(ask.Parts[0].Parts, spec.Event{Kind: spec.InputImage, Type: "image/png", Text: url})
 	}
 	play(t.Context(), u.agent(u.config()), ask)
 	got := string(u.asked()[0].Body.Messages[0].Content)

@@ -38,7 +38,7 @@ func (u upstream) agent(cfg model.Config) reference.Agent {
 
 // user is a turn of one user message in run r.
 func user(text string) reference.Turn {
-	return turn(spec.Event{Kind: spec.AskUser, Text: text})
+	return turn(spec.Event{Kind: spec.InputUser, Text: text})
 }
 
 func turn(parts ...spec.Event) reference.Turn {
@@ -47,7 +47,7 @@ func turn(parts ...spec.Event) reference.Turn {
 
 // offer adds a tool of the client's.
 func offer(t reference.Turn, name, about, schema string) reference.Turn {
-	t.Parts = append(t.Parts, spec.Event{Kind: spec.AskToolSpec, Name: name, About: about, Text: schema})
+	t.Parts = append(t.Parts, spec.Event{Kind: spec.InputTool, Name: name, Description: about, Text: schema})
 	t.Offers = append(t.Offers, name)
 	return t
 }

@@ -100,12 +100,12 @@ func (r *run) tools() (all []openai.ChatCompletionToolUnionParam) {
 		all = append(all, openai.ChatCompletionFunctionTool(f))
 	}
 	for _, name := range r.turn.Offers {
-		i := slices.IndexFunc(r.turn.Parts, func(p spec.Event) bool { return p.Kind == spec.AskToolSpec && p.Name == name })
+		i := slices.IndexFunc(r.turn.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == name })
 		if i < 0 {
 			add(name, "", nil)
 			continue
 		}
-		add(name, r.turn.Parts[i].About, []byte(r.turn.Parts[i].Text))
+		add(name, r.turn.Parts[i].Description, []byte(r.turn.Parts[i].Text))
 	}
 	for _, t := range r.Tools {
 		add(t.Name, t.About, t.Parameters)

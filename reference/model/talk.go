@@ -35,20 +35,20 @@ func (r *run) conversation() ([]words, error) {
 	for _, part := range r.turn.Parts {
 		w := words{text: part.Text}
 		switch part.Kind {
-		case spec.AskSystem:
+		case spec.InputSystem:
 			system = append(system, part.Text)
 			continue
-		case spec.AskUser:
+		case spec.InputUser:
 			w.role, w.images = roleUser, images(part)
 			users++
-		case spec.AskResume:
+		case spec.InputResume:
 			w.role = roleUser
-		case spec.AskAssistant:
+		case spec.InputAssistant:
 			w.role, repeats = roleAssistant, true
 			if part.Call != "" && part.Name != "" {
 				w.calls = []state.Call{{ID: part.Call, Name: part.Name, Arguments: "{}"}}
 			}
-		case spec.AskTool:
+		case spec.InputToolResult:
 			w.role, w.call, w.name = roleTool, part.Call, part.Name
 		default:
 			continue
@@ -75,7 +75,7 @@ func (r *run) conversation() ([]words, error) {
 func images(user spec.Event) (all []string) {
 	for _, part := range user.Parts {
 		scheme, _, _ := strings.Cut(part.Text, ":")
-		if part.Kind == spec.AskImage && slices.Contains([]string{"http", "https", "data"}, strings.ToLower(scheme)) {
+		if part.Kind == spec.InputImage && slices.Contains([]string{"http", "https", "data"}, strings.ToLower(scheme)) {
 			all = append(all, part.Text)
 		}
 	}
@@ -115,10 +115,10 @@ func (r *run) shown() string {
 	}
 	var b strings.Builder
 	for _, part := range r.turn.Parts {
-		if part.Kind == spec.AskToolSpec && part.Name != "" {
+		if part.Kind == spec.InputTool && part.Name != "" {
 			b.WriteString("\n- " + part.Name)
-			if part.About != "" {
-				b.WriteString(": " + part.About)
+			if part.Description != "" {
+				b.WriteString(": " + part.Description)
 			}
 		}
 	}

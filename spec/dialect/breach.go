@@ -167,7 +167,7 @@ func (s *source) law(b breach) (id string) {
 }
 
 // demands are how the document wants a request refused that has this breach.
-func (s *source) demands(b breach) (all []spec.Demand) {
+func (s *source) demands(b breach) (all []spec.RefusalRequirement) {
 	b.outward(func(p string, here bool) bool {
 		v, ok := s.errors[p]
 		if !ok || isPathItem(p) && b.keyword != "method" {
@@ -201,17 +201,17 @@ func demandList(n node) []node {
 }
 
 // demand reads one item of an x-error, for a keyword.
-func (n node) demand(keyword string, here bool) (spec.Demand, bool) {
-	d := spec.Demand{Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text()}
+func (n node) demand(keyword string, here bool) (spec.RefusalRequirement, bool) {
+	d := spec.RefusalRequirement{Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text()}
 	d.InBand, _ = n.get("in-band").v.(bool)
 	d.Plain, _ = n.get("plain").v.(bool)
 	d.Comment = n.get("comment").text()
 	switch law := n.get("requirement"); {
 	case law.object() != nil:
-		d.Law = law.get(keyword).text()
-		return d, here && d.Law != ""
+		d.Requirement = law.get(keyword).text()
+		return d, here && d.Requirement != ""
 	default:
-		d.Law = law.text()
+		d.Requirement = law.text()
 	}
 	return d, true
 }
@@ -226,8 +226,8 @@ func (b breach) rule() string {
 
 // broken says what a breach means: where it is, and in words, in which the whole value
 // is called root.
-func (b breach) broken(where, root string) spec.Broken {
-	return spec.Broken{Where: strings.TrimSpace(where + " " + pointer(b.at)), Pointer: pointer(b.at), Why: b.text(root), Rule: b.rule()}
+func (b breach) broken(where, root string) spec.Violation {
+	return spec.Violation{Location: strings.TrimSpace(where + " " + pointer(b.at)), Pointer: pointer(b.at), Message: b.text(root), SchemaPath: b.rule()}
 }
 
 // Laws lists the requirements that the document's x-error and x-denied, and those that
@@ -240,11 +240,11 @@ func (d *Dialect) Laws() (refused, shaped []string) {
 	}
 	for _, o := range d.operations {
 		for _, denial := range o.denied {
-			refused = append(refused, denial.demand.Law)
+			refused = append(refused, denial.demand.Requirement)
 		}
 	}
 	for _, o := range d.operations {
-		shaped = append(shaped, o.promised.Status, o.promised.Media, o.promised.Coding)
+		shaped = append(shaped, o.promised.Status, o.promised.MediaType, o.promised.ContentCoding)
 		for _, left := range o.omitted {
 			shaped = append(shaped, left.law)
 		}

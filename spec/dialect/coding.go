@@ -43,16 +43,16 @@ func Decoded(r spec.Response) spec.Response {
 	var over sse.Count
 	switch {
 	case err != nil:
-		body, r.End = nil, fmt.Errorf("%w: it does not understand the coding %q: %w", spec.ErrLeft, coding, err)
+		body, r.End = nil, fmt.Errorf("%w: it does not understand the coding %q: %w", spec.ErrClientLeft, coding, err)
 	case len(body) > maxDecoded:
-		body, r.End = body[:maxDecoded], fmt.Errorf("%w: sent more than %d MiB, without its coding", spec.ErrEndless, maxDecoded>>20)
+		body, r.End = body[:maxDecoded], fmt.Errorf("%w: sent more than %d MiB, without its coding", spec.ErrLimitExceeded, maxDecoded>>20)
 	}
 	if r.Header.MediaType() == spec.EventStream {
 		if body = body[:over.Add(body, maxDecodedEvents)]; over.N > maxDecodedEvents {
-			r.End = fmt.Errorf("%w: sent more than 200,000 events", spec.ErrEndless)
+			r.End = fmt.Errorf("%w: sent more than 200,000 events", spec.ErrLimitExceeded)
 		}
 	}
-	r.Body, r.Reads = body, nil
+	r.Body, r.Arrivals = body, nil
 	return r
 }
 

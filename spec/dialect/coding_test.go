@@ -35,7 +35,7 @@ func TestContentCoding(t *testing.T) {
 	}{
 		{"whole", "gzip", b.Bytes(), nil, []spec.Kind{spec.MessageDelta, spec.Done}, false},
 		{"capitals", "GZIP", b.Bytes(), nil, []spec.Kind{spec.MessageDelta, spec.Done}, false},
-		{"cut off", "gzip", b.Bytes()[:first], spec.ErrCut, []spec.Kind{spec.MessageDelta}, false},
+		{"cut off", "gzip", b.Bytes()[:first], spec.ErrTruncated, []spec.Kind{spec.MessageDelta}, false},
 		{"not what it says", "gzip", []byte("data: [DONE]\n\n"), nil, nil, true},
 		{"unknown", "br", []byte{11, 2, 128}, nil, nil, true},
 		{"empty", "br", nil, nil, nil, false},
@@ -52,7 +52,7 @@ func TestContentCoding(t *testing.T) {
 			var got []spec.Kind
 			var closed spec.Event
 			for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-				if e.Frame() {
+				if e.IsFrame() {
 					got = append(got, e.Kind)
 				}
 				closed = e
@@ -60,7 +60,7 @@ func TestContentCoding(t *testing.T) {
 			if !slices.Equal(got, c.want) {
 				t.Errorf("heard %v, want %v", got, c.want)
 			}
-			if left := errors.Is(closed.Err, spec.ErrLeft); left != c.left || left && !strings.Contains(closed.Err.Error(), c.coding) {
+			if left := errors.Is(closed.Err, spec.ErrClientLeft); left != c.left || left && !strings.Contains(closed.Err.Error(), c.coding) {
 				t.Errorf("the body ended with %v", closed.Err)
 			}
 			if c.end != nil && !errors.Is(closed.Err, c.end) {

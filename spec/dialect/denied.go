@@ -8,19 +8,19 @@ import (
 )
 
 // denials are the reasons that x-denied knows.
-var denials = []spec.Denial{spec.DeniedNobody, spec.DeniedStranger, spec.DeniedOther, spec.DeniedCrowd}
+var denials = []spec.DenialReason{spec.DeniedAnonymous, spec.DeniedUnknownUser, spec.DeniedOtherUser, spec.DeniedStreamLimit}
 
 // A denial is one demand on how somebody is refused who may not ask.
 type denial struct {
-	why    spec.Denial
+	why    spec.DenialReason
 	with   string // the slot that a request must carry
-	demand spec.Demand
+	demand spec.RefusalRequirement
 }
 
 func (o *Operation) addDenied(n node) error {
 	names, lists := n.members()
 	for i, name := range names {
-		why := spec.Denial(name)
+		why := spec.DenialReason(name)
 		if !slices.Contains(denials, why) {
 			return fmt.Errorf("x-denied: %q is none of %v", name, denials)
 		}
@@ -37,11 +37,11 @@ func (o *Operation) addDenied(n node) error {
 }
 
 // deniedTo are the demands on how e is to be refused, if it is.
-func (o *Operation) deniedTo(e *spec.Event) spec.Denials {
+func (o *Operation) deniedTo(e *spec.Event) spec.DenialRequirements {
 	if len(o.denied) == 0 {
 		return nil
 	}
-	all := spec.Denials{}
+	all := spec.DenialRequirements{}
 	for _, d := range o.denied {
 		if d.with == "" || *slotOf(e, d.with) != "" {
 			all[d.why] = append(all[d.why], d.demand)
@@ -56,7 +56,7 @@ func (d *Dialect) Secured() bool {
 }
 
 // Denies says whether the document says how somebody is refused for this reason.
-func (d *Dialect) Denies(why spec.Denial) bool {
+func (d *Dialect) Denies(why spec.DenialReason) bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool {
 		return slices.ContainsFunc(o.denied, func(x denial) bool { return x.why == why })
 	})

@@ -17,29 +17,29 @@ func TestDenied(t *testing.T) {
 	said := spec.Event{Thread: "t", Run: "r"}
 	for _, c := range []struct {
 		phrase, cursor string
-		why            spec.Denial
+		why            spec.DenialReason
 		want           string
 	}{
-		{"prompt", "", spec.DeniedNobody, "runs.auth.create-401 [401] false; "},
-		{"prompt", "", spec.DeniedCrowd, ""},
-		{"listen", "", spec.DeniedOther, "runs.auth.events-403 [403] false; runs.auth.plain [] true; "},
-		{"listen", "1-0", spec.DeniedOther, "runs.auth.events-403 [403] false; runs.auth.events-403-cursor [403] false; runs.auth.plain [] true; "},
-		{"listen", "", spec.DeniedCrowd, "runs.stream.limit-429 [429] false; runs.stream.limit-plain [] true; runs.errors.code-sse-limit [] false; "},
-		{"cancel", "", spec.DeniedStranger, "runs.auth.bad-token [401] false; "},
-		{"history", "", spec.DeniedOther, "runs.auth.more-403 [403 404] false; "},
+		{"prompt", "", spec.DeniedAnonymous, "runs.auth.create-401 [401] false; "},
+		{"prompt", "", spec.DeniedStreamLimit, ""},
+		{"listen", "", spec.DeniedOtherUser, "runs.auth.events-403 [403] false; runs.auth.plain [] true; "},
+		{"listen", "1-0", spec.DeniedOtherUser, "runs.auth.events-403 [403] false; runs.auth.events-403-cursor [403] false; runs.auth.plain [] true; "},
+		{"listen", "", spec.DeniedStreamLimit, "runs.stream.limit-429 [429] false; runs.stream.limit-plain [] true; runs.errors.code-sse-limit [] false; "},
+		{"cancel", "", spec.DeniedUnknownUser, "runs.auth.bad-token [401] false; "},
+		{"history", "", spec.DeniedOtherUser, "runs.auth.more-403 [403 404] false; "},
 	} {
 		said.Cursor = c.cursor
 		r, err := d.Say(c.phrase, said)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Who = spec.OtherUser
+		r.Principal = spec.OtherUser
 		e, got := d.Hear(r), ""
-		for _, demand := range e.Denied[c.why] {
-			got += fmt.Sprintf("%s %v %v; ", demand.Law, demand.Status, demand.Plain)
+		for _, demand := range e.Denials[c.why] {
+			got += fmt.Sprintf("%s %v %v; ", demand.Requirement, demand.Status, demand.Plain)
 		}
-		if got != c.want || e.Who != spec.OtherUser {
-			t.Errorf("%s, cursor %q, %s: asked by %q, %s", c.phrase, c.cursor, c.why, e.Who, got)
+		if got != c.want || e.Principal != spec.OtherUser {
+			t.Errorf("%s, cursor %q, %s: asked by %q, %s", c.phrase, c.cursor, c.why, e.Principal, got)
 		}
 		if o := d.Operation(r); !o.Secured {
 			t.Errorf("%s wants no credentials", o.Name)
@@ -56,8 +56,8 @@ func TestSecured(t *testing.T) {
 	}
 	secured := 0
 	for _, d := range all {
-		if d.Secured() != d.Denies(spec.DeniedNobody) || d.Secured() != d.Denies(spec.DeniedOther) {
-			t.Errorf("%s wants credentials: %v; it says what comes without: %v, to others: %v", d.Name, d.Secured(), d.Denies(spec.DeniedNobody), d.Denies(spec.DeniedOther))
+		if d.Secured() != d.Denies(spec.DeniedAnonymous) || d.Secured() != d.Denies(spec.DeniedOtherUser) {
+			t.Errorf("%s wants credentials: %v; it says what comes without: %v, to others: %v", d.Name, d.Secured(), d.Denies(spec.DeniedAnonymous), d.Denies(spec.DeniedOtherUser))
 		}
 		if d.Secured() {
 			secured++

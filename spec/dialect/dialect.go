@@ -208,6 +208,6 @@ func (d *Dialect) Kinds() []spec.Kind {
 
 // Duties are the checks that the dialect's catalogue names, with their
 // requirements.
-func (d *Dialect) Duties(checks []*spec.Check) spec.Duties {
-	return spec.Bind(checks, d.Requirements, d.Kinds())
+func (d *Dialect) Duties(checks []*spec.Check) spec.Plan {
+	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }

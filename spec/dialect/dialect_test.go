@@ -54,7 +54,7 @@ func TestDocumentsAreOpenAPI(t *testing.T) {
 // sample fills every slot.
 var sample = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
-	Text: "hello", Cursor: "1-0", Limit: "3",
+	Text: "hello", Cursor: "1-0", PollLimit: "3",
 }
 
 // Every request that a client can say is one that the document allows, and is
@@ -78,13 +78,13 @@ func TestPhrases(t *testing.T) {
 			if phrase == "prompt" && (e.Text != sample.Text || e.Thread != sample.Thread) {
 				t.Errorf("prompt: heard %q in thread %q", e.Text, e.Thread)
 			}
-			if part, ok := e.Last(spec.AskTool); phrase == "tool-result" && (!ok || part.Call != sample.Call || part.Text != sample.Text) {
+			if part, ok := e.Last(spec.InputToolResult); phrase == "tool-result" && (!ok || part.Call != sample.Call || part.Text != sample.Text) {
 				t.Errorf("tool-result: heard call %q, result %q", part.Call, part.Text)
 			}
-			if part, ok := e.Last(spec.AskToolSpec); phrase == "tool-offer" && (!ok || part.Name != sample.Name) {
+			if part, ok := e.Last(spec.InputTool); phrase == "tool-offer" && (!ok || part.Name != sample.Name) {
 				t.Errorf("tool-offer: heard tool %q", part.Name)
 			}
-			if part, ok := e.Last(spec.AskResume); phrase == "resume" && (!ok || part.ID != sample.ID || !strings.Contains(part.Text, sample.Text)) {
+			if part, ok := e.Last(spec.InputResume); phrase == "resume" && (!ok || part.ID != sample.ID || !strings.Contains(part.Text, sample.Text)) {
 				t.Errorf("resume: heard interrupt %q, payload %q", part.ID, part.Text)
 			}
 		}
@@ -148,9 +148,9 @@ func (d *Dialect) exampleStream(t *testing.T, o *Operation, e node) (frames int)
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: []byte(e.text())}}
 	x.Request, _ = d.Say(o.Phrases()[0], sample)
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-		if e.Frame() {
+		if e.IsFrame() {
 			frames++
-			broken := slices.DeleteFunc(e.Broken, func(b spec.Broken) bool { return d.level(b.Law) != spec.Must })
+			broken := slices.DeleteFunc(e.Violations, func(b spec.Violation) bool { return d.level(b.Requirement) != spec.Must })
 			if e.Err != nil || len(broken) > 0 {
 				t.Errorf("%s: the example %s: %v %v", o.Name, e.Raw, e.Err, broken)
 			}
@@ -205,7 +205,7 @@ func TestFramesRoundTrip(t *testing.T) {
 		kinds := 0
 		for _, o := range d.operations {
 			for _, w := range o.frames {
-				if w.kind == "" || w.kind == spec.Other {
+				if w.kind == "" || w.kind == spec.Unrecognized {
 					continue
 				}
 				kinds++
@@ -241,11 +241,11 @@ func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *word) {
 	x.Request, _ = d.Say(o.Phrases()[0], sample)
 	var heard []spec.Event
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-		if e.Frame() {
+		if e.IsFrame() {
 			heard = append(heard, e)
 		}
 	}
-	if len(heard) != 1 || heard[0].Kind != said.Kind || heard[0].Err != nil || len(heard[0].Broken) > 0 {
+	if len(heard) != 1 || heard[0].Kind != said.Kind || heard[0].Err != nil || len(heard[0].Violations) > 0 {
 		t.Fatalf("wrote %s as %s, read %v", said.Kind, frame, heard)
 	}
 	for _, site := range written.slots {

@@ -13,15 +13,15 @@ import (
 
 // told is a day of a conversation, as a server tells it.
 var told = spec.Event{
-	Kind: spec.History, Thread: "t-1", Day: "2026-03-15", More: "true",
+	Kind: spec.History, Thread: "t-1", Day: "2026-03-15", HasMore: "true",
 	Parts: []spec.Event{
 		{
-			Kind: spec.ToldUser, ID: "1", Seq: "7", Text: "What is this?", Created: "2026-03-15T10:00:00Z",
-			Parts: []spec.Event{{Kind: spec.ToldImage, Type: "image/png", Text: "https://example.com/b/p.png?s=1&t=2"}},
+			Kind: spec.HistoryUser, ID: "1", Seq: "7", Text: "What is this?", Created: "2026-03-15T10:00:00Z",
+			Parts: []spec.Event{{Kind: spec.HistoryImage, Type: "image/png", Text: "https://example.com/b/p.png?s=1&t=2"}},
 		},
-		{Kind: spec.ToldTool, ID: "2", Seq: "8", Text: `{"n":1}`, Created: "2026-03-15T10:00:01.5+08:00"},
-		{Kind: spec.ToldAssistant, ID: "3", Seq: "9.5", Text: "", Created: "2026-03-15T10:00:02Z"},
-		{Kind: spec.ToldUser, ID: "4", Seq: "10", Text: "7", Created: "2026-03-15T10:00:03Z"},
+		{Kind: spec.HistoryTool, ID: "2", Seq: "8", Text: `{"n":1}`, Created: "2026-03-15T10:00:01.5+08:00"},
+		{Kind: spec.HistoryAssistant, ID: "3", Seq: "9.5", Text: "", Created: "2026-03-15T10:00:02Z"},
+		{Kind: spec.HistoryUser, ID: "4", Seq: "10", Text: "7", Created: "2026-03-15T10:00:03Z"},
 	},
 }
 
@@ -40,7 +40,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 		if got := string(o.Answer(spec.Event{Kind: spec.History}).Body); got != empty {
 			t.Errorf("an empty history is %s", got)
 		}
-		for _, said := range []spec.Event{told, {Kind: spec.History, More: "false"}, {Kind: spec.History, Thread: "t", More: "false"}} {
+		for _, said := range []spec.Event{told, {Kind: spec.History, HasMore: "false"}, {Kind: spec.History, Thread: "t", HasMore: "false"}} {
 			heard := hearReply(t, d, o.Answer(said))
 			roles := []string{"user", "tool", "assistant", "user"}
 			for i := range heard.Parts {
@@ -117,8 +117,8 @@ func TestHistoryBreaks(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, b := range hearReply(t, d, Answer{200, "application/json", []byte(c.body)}).Broken {
-				got = append(got, strings.TrimPrefix(b.Law, "runs.history."))
+			for _, b := range hearReply(t, d, Answer{200, "application/json", []byte(c.body)}).Violations {
+				got = append(got, strings.TrimPrefix(b.Requirement, "runs.history."))
 			}
 			want := strings.Fields(c.law)
 			slices.Sort(got)
@@ -144,8 +144,8 @@ func TestCreatedIsISO(t *testing.T) {
 		x.Response.Body = []byte(`{"taskId":"t","threadId":"T","runId":"r","created":"` + stamp + `"}`)
 		x.Request, _ = d.Say("prompt", sample)
 		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-			if e.Kind == spec.RunAccepted && (len(e.Broken) == 0) != ok {
-				t.Errorf("%s: %v", stamp, e.Broken)
+			if e.Kind == spec.RunAccepted && (len(e.Violations) == 0) != ok {
+				t.Errorf("%s: %v", stamp, e.Violations)
 			}
 		}
 	}

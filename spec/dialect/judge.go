@@ -15,34 +15,36 @@ import (
 // Judge says where r breaks the document, and how the document wants it refused.
 // A request for something that the document does not have is broken without
 // demands.
-func (d *Dialect) Judge(r spec.Request) []spec.Broken {
+func (d *Dialect) Judge(r spec.Request) []spec.Violation {
 	_, broken := d.judge(r)
 	return broken
 }
 
 // judge is Judge, and the decoded body where there was one to decode.
-func (d *Dialect) judge(r spec.Request) (value any, broken []spec.Broken) {
+func (d *Dialect) judge(r spec.Request) (value any, broken []spec.Violation) {
 	o, path := d.find(r)
 	if o == nil {
-		b := spec.Broken{Where: r.Method + " " + r.Target, Why: "the document has no operation " + cut(strconv.QuoteToGraphic(r.Method+" "+r.Target), maxPath)}
+		b := spec.Violation{Location: r.Method + " " + r.Target, Message: "the document has no operation " + cut(strconv.QuoteToGraphic(r.Method+" "+r.Target), maxPath)}
 		if item, ok := d.beside(r); ok {
-			b.Where, b.Rule = "method "+r.Method, item.at+"/method"
-			b.Why = "the method is " + r.Method + ": expected " + orList(methodsOf(item))
+			b.Location, b.SchemaPath = "method "+r.Method, item.at+"/method"
+			b.Message = "the method is " + r.Method + ": expected " + orList(methodsOf(item))
 			if r.Method != "OPTIONS" && r.Method != "HEAD" { // a preflight, or what HTTP itself allows
-				b.Demands = d.source.demands(breach{places: []place{{item.at, 0}}, keyword: "method"})
+				b.Refusals = d.source.demands(breach{places: []place{{item.at, 0}}, keyword: "method"})
 			}
 		}
-		return nil, []spec.Broken{b}
+		return nil, []spec.Violation{b}
 	}
 	for _, p := range o.parameters {
 		broken = append(broken, d.judgeParameter(o, p, r, path)...)
 	}
 	value, more := d.judgeBody(o, r)
-	slices.SortStableFunc(more, func(a, b spec.Broken) int { return cmp.Or(cmp.Compare(a.Where, b.Where), cmp.Compare(a.Why, b.Why)) })
+	slices.SortStableFunc(more, func(a, b spec.Violation) int {
+		return cmp.Or(cmp.Compare(a.Location, b.Location), cmp.Compare(a.Message, b.Message))
+	})
 	return value, append(broken, more...)
 }
 
-func (d *Dialect) judgeParameter(o *Operation, p parameter, r spec.Request, path map[string]string) (broken []spec.Broken) {
+func (d *Dialect) judgeParameter(o *Operation, p parameter, r spec.Request, path map[string]string) (broken []spec.Violation) {
 	where := p.in + " " + p.name
 	v, ok := p.get(r, path)
 	outer := []place{{p.node.at, 0}, {o.node.at, -1}}
@@ -58,15 +60,15 @@ func (d *Dialect) judgeParameter(o *Operation, p parameter, r spec.Request, path
 }
 
 // because is what a breach of a request means, with what the document demands.
-func (d *Dialect) because(where string, b breach) spec.Broken {
+func (d *Dialect) because(where string, b breach) spec.Violation {
 	broken := b.broken(where, rootOf(where))
-	broken.Demands = d.source.demands(b)
-	for i, demand := range broken.Demands {
-		if j := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == demand.Law }); j >= 0 {
-			broken.Demands[i].Level = d.Requirements[j].Level
+	broken.Refusals = d.source.demands(b)
+	for i, demand := range broken.Refusals {
+		if j := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == demand.Requirement }); j >= 0 {
+			broken.Refusals[i].Level = d.Requirements[j].Level
 		}
-		if broken.Law == "" {
-			broken.Law = demand.Law
+		if broken.Requirement == "" {
+			broken.Requirement = demand.Requirement
 		}
 	}
 	return broken
@@ -84,7 +86,7 @@ func rootOf(where string) string {
 	return where
 }
 
-func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
+func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Violation) {
 	request := o.node.get("requestBody")
 	if len(o.bodies) == 0 {
 		return nil, nil
@@ -98,7 +100,7 @@ func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
 		media, _, err := mime.ParseMediaType(content)
 		i := slices.IndexFunc(o.bodies, func(b body) bool { return sameMedia(b.media, media) })
 		if err != nil || i < 0 {
-			return nil, []spec.Broken{d.because("header Content-Type", breach{
+			return nil, []spec.Violation{d.because("header Content-Type", breach{
 				places: append([]place{{request.deref().at, 0}}, outer...), keyword: "content-type", got: content, want: "expected " + orList(mediaOf(o.bodies)),
 			})}
 		}
@@ -113,15 +115,15 @@ func (d *Dialect) judgeBody(o *Operation, r spec.Request) (any, []spec.Broken) {
 	inside := append([]place{{b.node.at, 0}}, outer...)
 	if b.maximum.broken(r.Body) {
 		at := append([]place{{b.node.at + "/x-max-bytes", 0}}, inside...)
-		return nil, []spec.Broken{d.because("body", breach{
+		return nil, []spec.Violation{d.because("body", breach{
 			places: at, keyword: "x-max-bytes", seen: "has " + counted(len(r.Body), "byte"), want: fmt.Sprintf("expected at most %d", b.maximum.limit),
 		})}
 	}
 	v, err := decode(r.Body)
 	if err != nil {
-		return nil, []spec.Broken{d.because("body", breach{places: inside, keyword: "json", seen: "is " + err.Error()})}
+		return nil, []spec.Violation{d.because("body", breach{places: inside, keyword: "json", seen: "is " + err.Error()})}
 	}
-	var broken []spec.Broken
+	var broken []spec.Violation
 	for _, br := range d.source.breaches(v, b.validate(v), inside) {
 		broken = append(broken, d.because("body", br))
 	}
@@ -175,40 +177,40 @@ func (p parameter) typed(v string) any {
 // Hear says what r means: the request as an event, with what the document
 // promises it (HTTP and Media).
 func (d *Dialect) Hear(r spec.Request) spec.Event {
-	e := spec.Event{Kind: spec.Asked, Nth: -1, Line: 1, Raw: r.Body, Header: r.Header, Who: r.Who}
+	e := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal}
 	if r.Method == "" { // nobody wrote down what was asked: the first that streams
-		e.Err = spec.ErrUnrecorded
+		e.Err = spec.ErrRequestNotRecorded
 		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.Streams }); i >= 0 {
 			o := d.operations[i]
-			e.Op, e.HTTP, e.Media, e.Promised, e.Spelled = o.Name, o.status, o.answer, o.promised, o.spelled
+			e.Operation, e.StatusCode, e.MediaType, e.Promised, e.WireNames = o.Name, o.status, o.answer, o.promised, o.spelled
 		}
 		return e
 	}
 	o, path := d.find(r)
 	var v any
-	v, e.Broken = d.judge(r)
+	v, e.Violations = d.judge(r)
 	if o == nil {
-		if e.Op = d.neighbour(r); isLink(r) {
+		if e.Operation = d.neighbour(r); isLink(r) {
 			e.ID = r.Target
 		}
 		return e
 	}
-	e.Op, e.HTTP, e.Media, e.Name, e.Law, e.Spelled = o.Name, o.status, o.answer, o.says, o.law, o.spelled
+	e.Operation, e.StatusCode, e.MediaType, e.Name, e.Requirement, e.WireNames = o.Name, o.status, o.answer, o.says, o.law, o.spelled
 	if o.either {
-		e.HTTP = 0
+		e.StatusCode = 0
 	}
 	if v != nil {
 		for _, w := range o.asks {
 			if w.marksOf(v) {
 				inner := spec.Event{}
 				w.read(d.source, &inner, v, (*word).trust)
-				inner.Kind, inner.Nth, inner.Line, inner.Raw = e.Kind, e.Nth, e.Line, e.Raw
-				inner.Op, inner.HTTP, inner.Media, inner.Header, inner.Broken, inner.Law = e.Op, e.HTTP, e.Media, e.Header, e.Broken, e.Law
-				inner.Spelled = e.Spelled
+				inner.Kind, inner.Frame, inner.Line, inner.Raw = e.Kind, e.Frame, e.Line, e.Raw
+				inner.Operation, inner.StatusCode, inner.MediaType, inner.Header, inner.Violations, inner.Requirement = e.Operation, e.StatusCode, e.MediaType, e.Header, e.Violations, e.Requirement
+				inner.WireNames = e.WireNames
 				e = inner
 				for _, b := range o.bodies {
 					files, upheld := b.hearFiles(v)
-					e.Parts, e.Upheld = append(e.Parts, files...), append(e.Upheld, upheld...)
+					e.Parts, e.Exercised = append(e.Parts, files...), append(e.Exercised, upheld...)
 					if len(files) > 0 {
 						e.Name = cmp.Or(e.Name, o.says)
 					}
@@ -217,29 +219,29 @@ func (d *Dialect) Hear(r spec.Request) spec.Event {
 			}
 		}
 	}
-	e.Who = r.Who
+	e.Principal = r.Principal
 	for _, p := range o.parameters {
 		v, ok := p.get(r, path)
 		if ok && p.slot != "" {
 			*slotOf(&e, p.slot) = v
 		}
 		if ok {
-			e.Upheld = append(e.Upheld, p.laws()...)
+			e.Exercised = append(e.Exercised, p.laws()...)
 		}
 	}
 	if r.Header != nil {
 		for _, f := range o.Spares {
 			if !r.Header.Has(f.Name) {
-				e.Upheld = append(e.Upheld, f.Value)
+				e.Exercised = append(e.Exercised, f.Value)
 			}
 		}
 	}
-	e.Denied, e.Promised = o.deniedTo(&e), o.promised
+	e.Denials, e.Promised = o.deniedTo(&e), o.promised
 	e.Omitted = o.omits(r, v, path)
-	if !e.Whole() {
-		e.Upheld = nil
-	} else if o.law != "" && !slices.Contains(e.Upheld, o.law) {
-		e.Upheld = append(e.Upheld, o.law)
+	if !e.Valid() {
+		e.Exercised = nil
+	} else if o.law != "" && !slices.Contains(e.Exercised, o.law) {
+		e.Exercised = append(e.Exercised, o.law)
 	}
 	if text, ok := e.Prompt(); ok {
 		e.Text = text

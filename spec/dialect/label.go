@@ -41,7 +41,7 @@ func (o *Operation) label(w *word, v any) string {
 	var parts []string
 	for _, name := range o.labels {
 		text, marked := w.constantAt(name)
-		if !marked && (w.carries(name, "status") || w.kind == "" || w.kind == spec.Other) {
+		if !marked && (w.carries(name, "status") || w.kind == "" || w.kind == spec.Unrecognized) {
 			text, _ = at(v, []string{name}).(string)
 		}
 		if text != "" {

@@ -25,8 +25,8 @@ func TestLabels(t *testing.T) {
 				continue
 			}
 			e := spec.Event{}
-			if d.readFrame(o, &e, []byte(c.data)); e.What() != c.want {
-				t.Errorf("%s: %s is called %s, want %s", c.dialect, c.data, e.What(), c.want)
+			if d.readFrame(o, &e, []byte(c.data)); e.DisplayName() != c.want {
+				t.Errorf("%s: %s is called %s, want %s", c.dialect, c.data, e.DisplayName(), c.want)
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func TestSpelled(t *testing.T) {
 			}
 		}
 	}
-	if text := (spec.Event{Spelled: map[spec.Kind]string{spec.ToolEnd: "x"}}).Spell(spec.RunEnd, "the end"); text != "the end" {
+	if text := (spec.Event{WireNames: map[spec.Kind]string{spec.ToolEnd: "x"}}).KindName(spec.RunEnd, "the end"); text != "the end" {
 		t.Errorf("what has no name is called %q", text)
 	}
 }

@@ -29,8 +29,8 @@ func TestMemoAgreesWithTheValidator(t *testing.T) {
 				fits := w.validate(v) == nil
 				for range 2 {
 					e := spec.Event{}
-					if w.judge(d.source, &e, v); (len(e.Broken) == 0) != fits {
-						t.Fatalf("%s: %s: the validator says it fits: %v, judged %v", w.name, compact(v), fits, e.Broken)
+					if w.judge(d.source, &e, v); (len(e.Violations) == 0) != fits {
+						t.Fatalf("%s: %s: the validator says it fits: %v, judged %v", w.name, compact(v), fits, e.Violations)
 					}
 				}
 			}

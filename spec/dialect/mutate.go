@@ -84,8 +84,8 @@ type mutator struct {
 	sort    string        // what sort of item was put there, for names
 	only    string        // the name of the one that is wanted, "" for all
 	mutants []Mutant
-	edits   []edit                                                    // how those came about that can be had together with others
-	tried   func(name string, bad spec.Request, broken []spec.Broken) // nil, or hears of all that is tried
+	edits   []edit                                                       // how those came about that can be had together with others
+	tried   func(name string, bad spec.Request, broken []spec.Violation) // nil, or hears of all that is tried
 }
 
 // all makes every mutant of the valid request that breaks one constraint.
@@ -127,13 +127,13 @@ func (m *mutator) add(name string, bad, twin spec.Request) bool {
 	if m.tried != nil {
 		m.tried(name, bad, broken)
 	}
-	if len(broken) != 1 || len(broken[0].Demands) == 0 || len(m.d.Judge(twin)) > 0 {
+	if len(broken) != 1 || len(broken[0].Refusals) == 0 || len(m.d.Judge(twin)) > 0 {
 		return false
 	}
-	if m.bare != nil && m.rules[broken[0].Rule] { // once is enough of what was put there to be broken
+	if m.bare != nil && m.rules[broken[0].SchemaPath] { // once is enough of what was put there to be broken
 		return false
 	}
-	m.names[name], m.rules[broken[0].Rule] = true, true
+	m.names[name], m.rules[broken[0].SchemaPath] = true, true
 	m.mutants = append(m.mutants, Mutant{name, bad, twin})
 	return true
 }

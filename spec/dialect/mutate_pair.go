@@ -12,7 +12,7 @@ const both = ", and "
 // An edit is a fault that can be had together with others.
 type edit struct {
 	name   string
-	broken spec.Broken
+	broken spec.Violation
 	make   func(spec.Request) spec.Request
 }
 
@@ -61,7 +61,9 @@ func (m *mutator) pair(a, b edit) bool {
 		return false
 	}
 	for _, e := range []edit{a, b} {
-		if !slices.ContainsFunc(broken, func(b spec.Broken) bool { return b.Rule == e.broken.Rule && b.Where == e.broken.Where }) {
+		if !slices.ContainsFunc(broken, func(b spec.Violation) bool {
+			return b.SchemaPath == e.broken.SchemaPath && b.Location == e.broken.Location
+		}) {
 			return false
 		}
 	}

@@ -231,16 +231,16 @@ func TestEveryConstraintIsBroken(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := mutator{Memory: known, d: d, valid: r, tried: func(name string, bad spec.Request, found []spec.Broken) {
+				m := mutator{Memory: known, d: d, valid: r, tried: func(name string, bad spec.Request, found []spec.Violation) {
 					if len(found) != 1 {
 						return
 					}
 					into := broken
-					if len(found[0].Demands) == 0 {
+					if len(found[0].Refusals) == 0 {
 						into = undemanded
 					}
-					into[found[0].Rule] = name
-					if strings.HasSuffix(found[0].Rule, "Of") {
+					into[found[0].SchemaPath] = name
+					if strings.HasSuffix(found[0].SchemaPath, "Of") {
 						for _, rule := range d.alone(o, bad) {
 							into[rule] = name
 						}

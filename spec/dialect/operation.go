@@ -26,7 +26,7 @@ type Operation struct {
 	method, path string
 	node         node
 	law          string // x-requirement of the operation
-	promised     spec.Promised
+	promised     spec.StreamRequirements
 	omitted      []omission // what can be left out of a request (x-absent)
 	denied       []denial   // x-denied
 	parameters   []parameter
@@ -210,7 +210,7 @@ func (o *Operation) addReplies(op node) error {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.Streams = true
 		laws := stream.get("requirements")
-		o.promised = spec.Promised{Status: laws.get("status").text(), Media: laws.get("content-type").text(), Coding: laws.get("content-coding").text()}
+		o.promised = spec.StreamRequirements{Status: laws.get("status").text(), MediaType: laws.get("content-type").text(), ContentCoding: laws.get("content-coding").text()}
 		o.sentinel = stream.get("sentinel").text()
 		o.tells = telling{sentinel: stream.get("sends").v != false, event: stream.get("event").text(), id: stream.get("id").v == true}
 	}
@@ -230,7 +230,7 @@ func (o *Operation) addReplies(op node) error {
 			}
 			if media == spec.EventStream {
 				o.frames = words
-				o.promised.Ends = slices.ContainsFunc(words, func(w *word) bool { return w.kind == spec.RunEnd })
+				o.promised.HasEndEvent = slices.ContainsFunc(words, func(w *word) bool { return w.kind == spec.RunEnd })
 			}
 			if r.media == "" || media == spec.EventStream {
 				r.media, r.words, r.example = media, words, contents[j].get("example").text()

@@ -43,14 +43,14 @@ func (w *word) hear(s *source, e *spec.Event, v any) { w.read(s, e, v, (*word).j
 
 // trust is the judging of what was validated as a whole before.
 func (w *word) trust(_ *source, e *spec.Event, v any) {
-	e.Upheld = append(e.Upheld, w.upheld(v, nil)...)
+	e.Exercised = append(e.Exercised, w.upheld(v, nil)...)
 }
 
 // read fills e with what v means; how says what that breaks.
 func (w *word) read(s *source, e *spec.Event, v any, how judging) {
 	e.Kind = w.kind
 	if e.Kind == "" {
-		e.Kind = spec.Other
+		e.Kind = spec.Unrecognized
 	}
 	for _, site := range w.slots {
 		for _, found := range all(v, site.path) {
@@ -69,9 +69,9 @@ func (w *word) read(s *source, e *spec.Event, v any, how judging) {
 	e.Parts = append(e.Parts, w.readParts(s, v, how)...)
 	how(w, s, e, v)
 	for _, part := range e.Parts {
-		for _, id := range part.Upheld {
-			if !slices.Contains(e.Upheld, id) && !slices.ContainsFunc(e.Broken, func(b spec.Broken) bool { return b.Law == id }) {
-				e.Upheld = append(e.Upheld, id)
+		for _, id := range part.Exercised {
+			if !slices.Contains(e.Exercised, id) && !slices.ContainsFunc(e.Violations, func(b spec.Violation) bool { return b.Requirement == id }) {
+				e.Exercised = append(e.Exercised, id)
 			}
 		}
 	}
@@ -82,23 +82,23 @@ func (w *word) judge(s *source, e *spec.Event, v any) {
 	key, worth := w.memo.key(v)
 	if worth {
 		if upheld, ok := w.memo.fits(key); ok {
-			e.Upheld = append(e.Upheld, upheld...)
+			e.Exercised = append(e.Exercised, upheld...)
 			return
 		}
 	}
 	root := theReply
-	if e.Nth >= 0 {
+	if e.Frame >= 0 {
 		root = theEvent
 	}
 	for _, b := range s.breaches(v, w.validate(v), nil) {
 		broken := b.broken("", root)
-		if broken.Law = s.law(b); broken.Law == "" {
-			broken.Law = w.law
+		if broken.Requirement = s.law(b); broken.Requirement == "" {
+			broken.Requirement = w.law
 		}
-		e.Broken = append(e.Broken, broken)
+		e.Violations = append(e.Violations, broken)
 	}
-	upheld := w.upheld(v, e.Broken)
-	if e.Upheld = append(e.Upheld, upheld...); worth && len(e.Broken) == 0 {
+	upheld := w.upheld(v, e.Violations)
+	if e.Exercised = append(e.Exercised, upheld...); worth && len(e.Violations) == 0 {
 		w.memo.remember(key, upheld)
 	}
 }
@@ -112,9 +112,9 @@ func (w *word) readParts(s *source, v any, how judging) (parts []spec.Event) {
 			}
 			for _, item := range list {
 				if word := choose(site.words, item); word != nil && (word.kind != "" || !site.named) {
-					part := spec.Event{Nth: -1}
+					part := spec.Event{Frame: -1}
 					word.read(s, &part, item, how)
-					part.Broken = nil // the whole was validated, with its parts in it
+					part.Violations = nil // the whole was validated, with its parts in it
 					parts = append(parts, part)
 				}
 			}
@@ -124,9 +124,9 @@ func (w *word) readParts(s *source, v any, how judging) (parts []spec.Event) {
 }
 
 // upheld are the requirements that v exercises and does not break.
-func (w *word) upheld(v any, broken []spec.Broken) (ids []string) {
+func (w *word) upheld(v any, broken []spec.Violation) (ids []string) {
 	for _, law := range w.laws {
-		if slices.Contains(ids, law.id) || slices.ContainsFunc(broken, func(b spec.Broken) bool { return b.Law == law.id }) {
+		if slices.Contains(ids, law.id) || slices.ContainsFunc(broken, func(b spec.Violation) bool { return b.Requirement == law.id }) {
 			continue
 		}
 		if law.exercised(v) {

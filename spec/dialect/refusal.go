@@ -10,10 +10,10 @@ import (
 // parameter of o that carries a slot is well-formed and still of no use: a cursor
 // that nobody handed out. Without such a parameter, or an x-error on it, the breach
 // has no demands.
-func (d *Dialect) Refusal(o *Operation, slot string) spec.Broken {
+func (d *Dialect) Refusal(o *Operation, slot string) spec.Violation {
 	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
 	if i < 0 {
-		return spec.Broken{Where: o.Name, Why: o.Name + " has no parameter that carries the " + slot}
+		return spec.Violation{Location: o.Name, Message: o.Name + " has no parameter that carries the " + slot}
 	}
 	p := o.parameters[i]
 	return d.because(p.in+" "+p.name, breach{
@@ -23,7 +23,7 @@ func (d *Dialect) Refusal(o *Operation, slot string) spec.Broken {
 
 // Fault is likewise what is broken where a part of o's body of this kind breaks a
 // keyword in a way that no schema sees: a recording that holds nothing.
-func (d *Dialect) Fault(o *Operation, k spec.Kind, keyword string) spec.Broken {
+func (d *Dialect) Fault(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()
 		for i, p := range properties {
@@ -32,7 +32,7 @@ func (d *Dialect) Fault(o *Operation, k spec.Kind, keyword string) spec.Broken {
 			}
 		}
 	}
-	return spec.Broken{Where: o.Name, Why: o.Name + " has no such part"}
+	return spec.Violation{Location: o.Name, Message: o.Name + " has no such part"}
 }
 
 // TextRequirement returns the requirement behind the text of an answer: that of the member

@@ -133,7 +133,7 @@ func (d *Dialect) Complete(t *spec.Trace) {
 		if d.Secured() {
 			prompt.Header = prompt.Header.With("Authorization", "REDACTED")
 		}
-		prompt.Body, prompt.Who = r.Body, r.Who
+		prompt.Body, prompt.Principal = r.Body, r.Principal
 		*r = prompt
 	}
 }

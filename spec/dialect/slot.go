@@ -30,10 +30,10 @@ var slots = map[string]func(*spec.Event) *string{
 	"code":      func(e *spec.Event) *string { return &e.Code },
 	"created":   func(e *spec.Event) *string { return &e.Created },
 	"completed": func(e *spec.Event) *string { return &e.Completed },
-	"limit":     func(e *spec.Event) *string { return &e.Limit },
+	"limit":     func(e *spec.Event) *string { return &e.PollLimit },
 	"day":       func(e *spec.Event) *string { return &e.Day },
-	"more":      func(e *spec.Event) *string { return &e.More },
-	"about":     func(e *spec.Event) *string { return &e.About },
+	"more":      func(e *spec.Event) *string { return &e.HasMore },
+	"about":     func(e *spec.Event) *string { return &e.Description },
 }
 
 func knownSlot(name string) error {

@@ -22,7 +22,7 @@ const MaxEvent = sse.DefaultLimit
 
 // Events tells a conversation, from the first request to the last end.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
-	return d.Tell(t.All(), Known{t.Scripted, t.Streams}, MaxEvent)
+	return d.Tell(t.All(), Known{t.Scripted, t.StreamLimit}, MaxEvent)
 }
 
 // Tell is Events for exchanges that arrive one by one. Requests are marked with what
@@ -33,10 +33,10 @@ func (d *Dialect) Tell(exchanges iter.Seq[spec.Exchange], known Known, limit int
 		for x := range exchanges {
 			x.Response = Decoded(x.Response)
 			ask := d.Hear(x.Request)
-			ask.Scripted, ask.Allowed = known.Scripted, known.Streams
+			ask.Scripted, ask.StreamLimit = known.Scripted, known.Streams
 			teller := teller{d: d, x: &x, ask: ask, op: d.asked(x), limit: limit, blocks: map[string]string{}}
 			for e := range teller.tell() {
-				e.Exchange, e.Op, e.Who = n, ask.Op, ask.Who
+				e.Exchange, e.Operation, e.Principal = n, ask.Operation, ask.Principal
 				e.At = x.At + teller.arrival(e)
 				if !yield(e) {
 					return
@@ -82,22 +82,22 @@ type teller struct {
 func (t *teller) tell() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		r := t.x.Response
-		head := spec.Event{Kind: spec.Answered, Nth: -1, HTTP: r.Status, Media: r.Header.MediaType(), Header: r.Header}
+		head := spec.Event{Kind: spec.HTTPResponse, Frame: -1, StatusCode: r.Status, MediaType: r.Header.MediaType(), Header: r.Header}
 		if r.Status == 0 {
 			head.Err = r.End
 		}
 		if !yield(t.ask) || !yield(head) {
 			return
 		}
-		end := spec.Event{Kind: spec.Closed, Nth: -1, Offset: len(r.Body), Err: r.End}
+		end := spec.Event{Kind: spec.BodyEnd, Frame: -1, Offset: len(r.Body), Err: r.End}
 		switch {
 		case isLink(t.x.Request) && r.Status/100 == 2:
-			fetched := spec.Event{Kind: spec.Fetched, Nth: -1, Line: 1, Raw: r.Body, HTTP: r.Status, Media: head.Media, Type: head.Media, Text: string(r.Body)}
+			fetched := spec.Event{Kind: spec.AttachmentContent, Frame: -1, Line: 1, Raw: r.Body, StatusCode: r.Status, MediaType: head.MediaType, Type: head.MediaType, Text: string(r.Body)}
 			if !yield(fetched) {
 				return
 			}
 		case t.op == nil: // another protocol's business
-		case head.Streams() && r.Status/100 == 2:
+		case head.IsStream() && r.Status/100 == 2:
 			for e := range t.frames() {
 				end.Line = e.Line
 				if !yield(e) {
@@ -126,16 +126,16 @@ func (t *teller) frames() iter.Seq[spec.Event] {
 			}
 		}
 		if err := dec.Err(); err != nil {
-			yield(spec.Event{Kind: spec.Unknown, Nth: t.nth, Err: err, Flaws: []spec.Flaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}}})
+			yield(spec.Event{Kind: spec.Undecodable, Frame: t.nth, Err: err, Flaws: []spec.Flaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}}})
 			return
 		}
 		if rest, ok := dec.Close(); ok {
 			// A client that left has cut this off itself.
-			if errors.Is(t.x.Response.End, spec.ErrLeft) {
+			if errors.Is(t.x.Response.End, spec.ErrClientLeft) {
 				return
 			}
 			yield(spec.Event{
-				Kind: spec.Rest, Nth: t.nth, Line: rest.Line, Offset: rest.Offset, Raw: rest.Raw, Fields: rest.Fields,
+				Kind: spec.Incomplete, Frame: t.nth, Line: rest.Line, Offset: rest.Offset, Raw: rest.Raw, Fields: rest.Fields,
 				Flaws: []spec.Flaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
 			})
 		}
@@ -143,7 +143,7 @@ func (t *teller) frames() iter.Seq[spec.Event] {
 }
 
 func (t *teller) frame(item sse.Item) spec.Event {
-	e := spec.Event{Nth: t.nth, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
+	e := spec.Event{Frame: t.nth, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
 	if item.InvalidUTF8 {
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
@@ -154,7 +154,7 @@ func (t *teller) frame(item sse.Item) spec.Event {
 	t.nth++
 	e.Cursor = item.ID
 	if t.op.sentinel != "" && strings.TrimSpace(string(item.Data)) == t.op.sentinel {
-		e.Kind, e.Label = spec.Done, t.op.sentinel
+		e.Kind, e.WireName = spec.Done, t.op.sentinel
 		return e
 	}
 	t.d.readFrame(t.op, &e, item.Data)
@@ -165,31 +165,31 @@ func (t *teller) frame(item sse.Item) spec.Event {
 // readFrame says what the data of a frame means.
 func (d *Dialect) readFrame(o *Operation, e *spec.Event, data []byte) {
 	if len(o.frames) == 0 {
-		e.Kind, e.Err = spec.Unknown, fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.answer, "none"))
+		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.answer, "none"))
 		return
 	}
 	if len(e.Flaws) > 0 { // not UTF-8, and so not JSON
-		e.Kind, e.Err = spec.Unknown, errors.New(theEvent+" is "+e.Flaws[0].Detail)
+		e.Kind, e.Err = spec.Undecodable, errors.New(theEvent+" is "+e.Flaws[0].Detail)
 		return
 	}
 	v, err := decode(data)
 	if err != nil {
-		e.Kind, e.Err = spec.Unknown, fmt.Errorf("%s is %w", theEvent, err)
+		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s is %w", theEvent, err)
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
 		return
 	}
 	if kindOf(v) != "object" {
-		e.Kind, e.Err = spec.Unknown, errors.New(breach{got: v, want: "expected an object"}.text(theEvent))
+		e.Kind, e.Err = spec.Undecodable, errors.New(breach{got: v, want: "expected an object"}.text(theEvent))
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
 		return
 	}
 	w := choose(o.frames, v)
 	if w == nil {
-		e.Kind, e.Err = spec.Unknown, errors.New(unrecognised(o.frames, v).text(theEvent))
+		e.Kind, e.Err = spec.Undecodable, errors.New(unrecognised(o.frames, v).text(theEvent))
 		return
 	}
 	cursor := e.Cursor
-	e.Label = o.label(w, v)
+	e.WireName = o.label(w, v)
 	w.hear(d.source, e, v)
 	if cursor != "" {
 		e.Cursor = cursor
@@ -199,7 +199,7 @@ func (d *Dialect) readFrame(o *Operation, e *spec.Event, data []byte) {
 // rename gives the frames of a block the name that the block was opened with: a
 // delta of a message of reasoning is a delta of reasoning.
 func (t *teller) rename(e *spec.Event) {
-	thing, phase := e.Kind.Thing(), e.Kind.Phase()
+	thing, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
 	case thing != "message" && thing != "reasoning" || e.Message == "":
 	case phase == "start" || phase == "progress":
@@ -214,7 +214,7 @@ func (t *teller) rename(e *spec.Event) {
 // reply says what a body that is no stream means.
 func (t *teller) reply() spec.Event {
 	r := t.x.Response
-	e := spec.Event{Kind: spec.Unknown, Nth: -1, Line: 1, Raw: r.Body, HTTP: r.Status, Media: r.Header.MediaType()}
+	e := spec.Event{Kind: spec.Undecodable, Frame: -1, Line: 1, Raw: r.Body, StatusCode: r.Status, MediaType: r.Header.MediaType()}
 	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
@@ -224,8 +224,8 @@ func (t *teller) reply() spec.Event {
 		return e
 	}
 	doc, documented := t.op.reply(r.Status)
-	if !documented || !isJSON(e.Media) || !isJSON(doc.media) {
-		e.Kind = spec.Other
+	if !documented || !isJSON(e.MediaType) || !isJSON(doc.media) {
+		e.Kind = spec.Unrecognized
 		return e
 	}
 	v, err := decode(r.Body)
@@ -237,7 +237,7 @@ func (t *teller) reply() spec.Event {
 	if w := choose(doc.words, v); w != nil {
 		w.hear(t.d.source, &e, v)
 	} else {
-		e.Kind = spec.Other
+		e.Kind = spec.Unrecognized
 	}
 	return e
 }
@@ -253,12 +253,12 @@ func isUTF8(h spec.Header) bool {
 
 // arrival is when the last byte of e was there, since the request.
 func (t *teller) arrival(e spec.Event) time.Duration {
-	reads := t.x.Response.Reads
-	if len(reads) == 0 || e.Kind == spec.Asked || e.Kind == spec.Answered {
+	reads := t.x.Response.Arrivals
+	if len(reads) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {
 		return 0
 	}
 	end := e.Offset + len(e.Raw)
-	if e.Kind == spec.Closed {
+	if e.Kind == spec.BodyEnd {
 		return reads[len(reads)-1].At
 	}
 	for t.reads < len(reads)-1 && reads[t.reads].End < end {

@@ -189,19 +189,19 @@ func filed(form map[string]any) map[string]any {
 }
 
 // judgeForm says where a form breaks the document. Lengths of files are in bytes.
-func (d *Dialect) judgeForm(b body, r spec.Request, outer []place) (any, []spec.Broken) {
+func (d *Dialect) judgeForm(b body, r spec.Request, outer []place) (any, []spec.Violation) {
 	if len(r.Body) > mostForm { // whoever reads it need not be right about it
-		return nil, []spec.Broken{{Where: "body", Why: fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), mostForm)}}
+		return nil, []spec.Violation{{Location: "body", Message: fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), mostForm)}}
 	}
 	form, err := decodeForm(r, b.slips)
 	if again, ok := errors.AsType[twice](err); ok {
 		places := append([]place{{b.node.get("schema").get("properties").get(again.name).at, 1}}, outer...)
-		return nil, []spec.Broken{d.because("body", breach{at: []string{again.name}, places: places, keyword: "twice", path: again.name, seen: err.Error()})}
+		return nil, []spec.Violation{d.because("body", breach{at: []string{again.name}, places: places, keyword: "twice", path: again.name, seen: err.Error()})}
 	}
 	if err != nil {
-		return nil, []spec.Broken{d.because("body", breach{places: outer, keyword: "multipart", seen: "cannot be read as a form: " + err.Error()})}
+		return nil, []spec.Violation{d.because("body", breach{places: outer, keyword: "multipart", seen: "cannot be read as a form: " + err.Error()})}
 	}
-	var broken []spec.Broken
+	var broken []spec.Violation
 	flat := maps.Clone(form)
 	for name, v := range form {
 		if _, file := v.(upload); file {
@@ -238,7 +238,7 @@ func (b body) hearFiles(form any) (parts []spec.Event, upheld []string) {
 	for _, name := range slices.Sorted(maps.Keys(b.slips)) {
 		if f, ok := fields[name].(upload); ok {
 			media, _, _ := mime.ParseMediaType(f.media)
-			parts = append(parts, spec.Event{Kind: b.slips[name].kind, Nth: -1, Name: f.name, Type: media, Text: string(f.data)})
+			parts = append(parts, spec.Event{Kind: b.slips[name].kind, Frame: -1, Name: f.name, Type: media, Text: string(f.data)})
 			if law, ok := b.slips[name].laws[media].(string); ok {
 				upheld = append(upheld, law)
 			}

@@ -73,17 +73,17 @@ func TestForms(t *testing.T) {
 				t.Errorf("%s: %v", c.name, broken)
 			}
 			e := d.Hear(c.ask)
-			f, ok := e.Last(spec.AskFile)
+			f, ok := e.Last(spec.InputFile)
 			if !ok || e.Thread != "t-1" || f.Name != `a "b".png` || f.Type != "image/png" || f.Text != "\x89PNG\x00\xff\r\n" {
 				t.Errorf("%s: heard %q of thread %q: %q, %q", c.name, f.Text, e.Thread, f.Name, f.Type)
 			}
 			continue
 		}
 		law := ""
-		if len(broken) == 1 && len(broken[0].Demands) > 0 {
-			law = broken[0].Demands[0].Law
+		if len(broken) == 1 && len(broken[0].Refusals) > 0 {
+			law = broken[0].Refusals[0].Requirement
 		}
-		if len(broken) != 1 || broken[0].Where != c.where || law != c.law {
+		if len(broken) != 1 || broken[0].Location != c.where || law != c.law {
 			t.Errorf("%s: %v, demanded by %q; want one breach in %q, by %q", c.name, broken, law, c.where, c.law)
 		}
 	}
@@ -159,14 +159,14 @@ func TestFormMutants(t *testing.T) {
 		var got []string
 		for _, m := range d.Mutate(r) {
 			line := m.Name + ":"
-			for _, demand := range d.Judge(m.Request)[0].Demands {
-				line += " " + demand.Law
+			for _, demand := range d.Judge(m.Request)[0].Refusals {
+				line += " " + demand.Requirement
 			}
 			got = append(got, line)
 			if len(d.Judge(m.Twin)) > 0 {
 				t.Errorf("%s %s: its twin breaks %v", phrase, m.Name, d.Judge(m.Twin))
 			}
-			if f, ok := d.Hear(m.Twin).Last(spec.AskFile); !ok || phrase == "transcribe" && !isWAV(f.Text) {
+			if f, ok := d.Hear(m.Twin).Last(spec.InputFile); !ok || phrase == "transcribe" && !isWAV(f.Text) {
 				t.Errorf("%s %s: its twin has no right file", phrase, m.Name)
 			}
 		}
@@ -202,12 +202,12 @@ func TestImages(t *testing.T) {
 		r := spec.Request{Method: "POST", Target: "/runs", Body: []byte(`{"threadId":"550e8400-e29b-41d4-a716-446655440000","runId":"r","messages":[` +
 			`{"id":"m","role":"user","content":` + content + `}],"forwardedProps":{"runtime_mode":"chat"}}`)}
 		e := runs(t).Hear(r)
-		user, _ := e.Last(spec.AskUser)
-		if len(e.Broken) > 0 || e.Text != "What is this?" || user.Text != e.Text || len(user.Parts) != images {
-			t.Errorf("%s is heard as %q with %d images: %v", content, user.Text, len(user.Parts), e.Broken)
+		user, _ := e.Last(spec.InputUser)
+		if len(e.Violations) > 0 || e.Text != "What is this?" || user.Text != e.Text || len(user.Parts) != images {
+			t.Errorf("%s is heard as %q with %d images: %v", content, user.Text, len(user.Parts), e.Violations)
 		}
 		for _, image := range user.Parts {
-			if image.Kind != spec.AskImage || image.Type != "image/png" || image.Text != "https://a/b?c" || image.ID != "i" || image.Name != "b.png" {
+			if image.Kind != spec.InputImage || image.Type != "image/png" || image.Text != "https://a/b?c" || image.ID != "i" || image.Name != "b.png" {
 				t.Errorf("the image is heard as %+v", image)
 			}
 		}
@@ -216,7 +216,7 @@ func TestImages(t *testing.T) {
 
 // A request for a link names the host. What comes is what it leads to.
 func TestLinks(t *testing.T) {
-	for target, want := range map[string]spec.Kind{"https://a.example/runs": spec.Fetched, "/runs": "", "/files/b": ""} {
+	for target, want := range map[string]spec.Kind{"https://a.example/runs": spec.AttachmentContent, "/runs": "", "/files/b": ""} {
 		x := spec.Exchange{
 			Request:  spec.Request{Method: "GET", Target: target},
 			Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: "image/PNG; x=y"}}, Body: []byte("\xff\x00")},
@@ -224,11 +224,11 @@ func TestLinks(t *testing.T) {
 		var got spec.Event
 		for e := range runs(t).Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 			switch e.Kind {
-			case spec.Asked:
+			case spec.HTTPRequest:
 				if want != "" && e.ID != target {
 					t.Errorf("%s: asked for %q", target, e.ID)
 				}
-			case spec.Answered, spec.Closed:
+			case spec.HTTPResponse, spec.BodyEnd:
 			default:
 				got = e
 			}
@@ -272,14 +272,14 @@ func FuzzMultipart(f *testing.F) {
 		for _, target := range []string{"/attachments", "/transcribe"} {
 			r := spec.Request{Method: "POST", Target: target, Header: spec.Header{{Name: "Content-Type", Value: media}}, Body: body}
 			e := d.Hear(r)
-			if len(e.Broken) != len(d.Judge(r)) {
-				t.Fatalf("heard and judged differ: %v", e.Broken)
+			if len(e.Violations) != len(d.Judge(r)) {
+				t.Fatalf("heard and judged differ: %v", e.Violations)
 			}
-			file, ok := e.Last(spec.AskFile)
-			if e.Whole() && (!ok || file.Text == "" || !bytes.Contains(body, []byte(file.Text))) {
+			file, ok := e.Last(spec.InputFile)
+			if e.Valid() && (!ok || file.Text == "" || !bytes.Contains(body, []byte(file.Text))) {
 				t.Fatalf("%q is whole, and its file is %q", body, file.Text)
 			}
-			if e.Whole() {
+			if e.Valid() {
 				for _, m := range d.Mutate(r) {
 					if len(d.Judge(m.Request)) != 1 {
 						t.Fatalf("%s breaks %v", m.Name, d.Judge(m.Request))

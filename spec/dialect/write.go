@@ -116,24 +116,24 @@ type Answer struct {
 // operation's replies it is, 0 the success. A text that e does not say is the one
 // that the document gives as its example.
 func (o *Operation) Answer(e spec.Event) Answer {
-	if e.HTTP == 0 {
-		e.HTTP = o.status
+	if e.StatusCode == 0 {
+		e.StatusCode = o.status
 	}
-	r, ok := o.reply(e.HTTP)
+	r, ok := o.reply(e.StatusCode)
 	if !ok || len(r.words) == 0 {
-		return Answer{Status: e.HTTP}
+		return Answer{Status: e.StatusCode}
 	}
 	if e.Text == "" && !isJSON(r.media) {
 		e.Text = r.example
 	}
 	if !isJSON(r.media) {
-		return Answer{e.HTTP, r.media, []byte(e.Text)}
+		return Answer{e.StatusCode, r.media, []byte(e.Text)}
 	}
 	w := wordFor(r.words, e.Kind, &e)
 	if w == nil {
 		w = r.words[0]
 	}
-	return Answer{e.HTTP, r.media, w.append(nil, &e)}
+	return Answer{e.StatusCode, r.media, w.append(nil, &e)}
 }
 
 // append spells a word that says e, which need not be an object, at the end of dst.

@@ -60,8 +60,8 @@ func (c *chronicle) wasUnknown(r *record) bool {
 			continue
 		}
 		page, ok := x.page()
-		empty := ok && x.ask.Day == "" && page.More != "true" && len(page.Parts) == 0
-		unknown = empty || x.unknown() || x.answer.HTTP == 403
+		empty := ok && x.ask.Day == "" && page.HasMore != "true" && len(page.Parts) == 0
+		unknown = empty || x.unknown() || x.answer.StatusCode == 403
 	}
 	return unknown && !c.touched[r.ask.Thread] && !c.touched[""]
 }
@@ -89,7 +89,7 @@ heard: what it must hold afterwards is another rule's business.`,
 				switch {
 				case ok && holds(page, r.ask.Text):
 					p.Judge(page, true, "")
-				case ok && page.More != "true" || x.ask.Thread == r.ask.Thread && x.unknown() && c.served():
+				case ok && page.HasMore != "true" || x.ask.Thread == r.ask.Thread && x.unknown() && c.served():
 					p.Judge(x.body, false, "the run was accepted, and the history does not tell that the user said %q", r.ask.Text)
 				}
 			}

@@ -98,7 +98,7 @@ func (a *answer) named() bool {
 }
 
 func (a *answer) hear(e spec.Event) {
-	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Nth == 0
+	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
 	switch e = a.at.place(e); e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.ReasoningStart:
 		a.speech(e)
@@ -127,7 +127,7 @@ func (a *answer) speech(e spec.Event) *speech {
 	if s := a.known(e.Message); s != nil {
 		return s
 	}
-	s := &speech{id: e.Message, reasoning: e.Kind.Thing() == "reasoning", deltas: map[string]bool{}}
+	s := &speech{id: e.Message, reasoning: e.Kind.Subject() == "reasoning", deltas: map[string]bool{}}
 	if a.messages == nil {
 		a.messages = map[string]*speech{}
 	}

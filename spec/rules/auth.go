@@ -12,23 +12,23 @@ type gate struct {
 
 // gates lets a rule see, at the end of a conversation, what others than the user asked
 // for, and what was the user's before that.
-func gates(denial func(spec.Event) spec.Denial, judge func(p *spec.Pass, x dealing, opens bool)) watch {
+func gates(denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x dealing, opens bool)) watch {
 	return dealings(func(p *spec.Pass) (func(dealing), func()) {
 		doors := map[string]*gate{}
 		var order []*gate
 		owns := property{}
 		deal := func(x dealing) {
-			door := doors[x.ask.Op]
+			door := doors[x.ask.Operation]
 			if door == nil {
 				door = &gate{opens: map[string]bool{}}
-				doors[x.ask.Op], order = door, append(order, door)
+				doors[x.ask.Operation], order = door, append(order, door)
 			}
 			switch why := denial(x.ask); {
-			case !x.ask.Whole():
-			case x.ask.Who == spec.TheUser && x.accepted():
+			case !x.ask.Valid():
+			case x.ask.Principal == spec.PrimaryUser && x.accepted():
 				door.opens[thing(x.ask)] = true
 			case why == "" || x.status == 429 || x.status == 503: // that is about how busy the server is
-			case why != spec.DeniedOther || owns.by(spec.TheUser, x.ask):
+			case why != spec.DeniedOtherUser || owns.by(spec.PrimaryUser, x.ask):
 				door.tried = append(door.tried, x)
 			}
 			owns.note(x)
@@ -36,7 +36,7 @@ func gates(denial func(spec.Event) spec.Denial, judge func(p *spec.Pass, x deali
 		over := func() {
 			for _, door := range order {
 				for _, x := range door.tried {
-					judge(p, x, door.opens[thing(x.ask)] || denial(x.ask) != spec.DeniedOther && len(door.opens) > 0)
+					judge(p, x, door.opens[thing(x.ask)] || denial(x.ask) != spec.DeniedOtherUser && len(door.opens) > 0)
 				}
 			}
 		}
@@ -46,22 +46,22 @@ func gates(denial func(spec.Event) spec.Denial, judge func(p *spec.Pass, x deali
 
 // denied judges whether somebody who may not ask is refused as the document says. A
 // refusal counts only where the user was not refused.
-func denied(denial func(spec.Event) spec.Denial) watch {
+func denied(denial func(spec.Event) spec.DenialReason) watch {
 	return gates(denial, func(p *spec.Pass, x dealing, opens bool) {
-		for _, demand := range x.ask.Denied[denial(x.ask)] {
+		for _, demand := range x.ask.Denials[denial(x.ask)] {
 			if ok := x.meets(demand); opens || !ok && x.accepted() {
 				e := x.ask
-				e.Law = demand.Law
-				p.Judge(e, ok, "asked by %s: %v; expected %s", whose[x.ask.Who], x, Wanted(demand))
+				e.Requirement = demand.Requirement
+				p.Judge(e, ok, "asked by %s: %v; expected %s", whose[x.ask.Principal], x, Wanted(demand))
 			}
 		}
 	})
 }
 
 // whose says in words who asked.
-var whose = map[spec.Who]string{
-	spec.OtherUser: "another user", spec.Nobody: "somebody without credentials",
-	spec.Stranger: "somebody with credentials that nobody handed out",
+var whose = map[spec.Principal]string{
+	spec.OtherUser: "another user", spec.Anonymous: "somebody without credentials",
+	spec.UnknownUser: "somebody with credentials that nobody handed out",
 }
 
 // thing is what a request is about: a conversation, or else what has an id.
@@ -76,7 +76,7 @@ func thing(e spec.Event) string {
 }
 
 // property says whose things are.
-type property map[string]spec.Who
+type property map[string]spec.Principal
 
 // note notes that things which nobody had are somebody's now.
 func (o property) note(x dealing) {
@@ -86,14 +86,14 @@ func (o property) note(x dealing) {
 	for _, e := range []spec.Event{x.ask, x.reply} {
 		if name := thing(e); name != "" {
 			if _, had := o[name]; !had {
-				o[name] = x.ask.Who
+				o[name] = x.ask.Principal
 			}
 		}
 	}
 }
 
 // by says that what e is about is somebody's.
-func (o property) by(who spec.Who, e spec.Event) bool {
+func (o property) by(who spec.Principal, e spec.Event) bool {
 	owner, had := o[thing(e)]
 	return had && owner == who
 }
@@ -106,13 +106,13 @@ var NeedsCredentials = &spec.Check{
 So is one with credentials that nobody handed out. A server that refuses everybody
 refuses correctly by accident: until the user's request was accepted by the same
 operation, no refusal counts for it.`,
-	Overhears: true,
-	Watch: denied(func(ask spec.Event) spec.Denial {
-		switch ask.Who {
-		case spec.Nobody:
-			return spec.DeniedNobody
-		case spec.Stranger:
-			return spec.DeniedStranger
+	AllPrincipals: true,
+	Watch: denied(func(ask spec.Event) spec.DenialReason {
+		switch ask.Principal {
+		case spec.Anonymous:
+			return spec.DeniedAnonymous
+		case spec.UnknownUser:
+			return spec.DeniedUnknownUser
 		}
 		return ""
 	}),
@@ -125,10 +125,10 @@ var OwnerOnly = &spec.Check{
 
 A conversation is the user's whose request about it was accepted first. A refusal
 counts only where the user was not refused the same.`,
-	Overhears: true,
-	Watch: denied(func(ask spec.Event) spec.Denial {
-		if ask.Who == spec.OtherUser {
-			return spec.DeniedOther
+	AllPrincipals: true,
+	Watch: denied(func(ask spec.Event) spec.DenialReason {
+		if ask.Principal == spec.OtherUser {
+			return spec.DeniedOtherUser
 		}
 		return ""
 	}),
@@ -140,8 +140,8 @@ var OwnHistory = &spec.Check{
 	Doc: `who asks for a history and names no conversation is not told one of somebody else's
 
 Judged where the user has one, and is told of it.`,
-	Needs:     []spec.Kind{spec.History},
-	Overhears: true,
+	Needs:         []spec.Kind{spec.History},
+	AllPrincipals: true,
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		owns := property{}
 		theirs := false
@@ -150,16 +150,16 @@ Judged where the user has one, and is told of it.`,
 			named := x.ask.Thread != ""
 			owns.note(x)
 			switch {
-			case x.reply.Kind != spec.History && !(x.ask.Who == spec.OtherUser && x.ask.Name == "history"):
-			case x.ask.Who == spec.TheUser:
+			case x.reply.Kind != spec.History && !(x.ask.Principal == spec.OtherUser && x.ask.Name == "history"):
+			case x.ask.Principal == spec.PrimaryUser:
 				theirs = theirs || x.accepted() && x.reply.Thread != ""
-			case x.ask.Who == spec.OtherUser && !named && x.ask.Whole():
+			case x.ask.Principal == spec.OtherUser && !named && x.ask.Valid():
 				tried = append(tried, x)
 			}
 		}
 		over := func() {
 			for _, x := range tried {
-				leaks := x.accepted() && owns.by(spec.TheUser, x.reply)
+				leaks := x.accepted() && owns.by(spec.PrimaryUser, x.reply)
 				if leaks || theirs && x.status/100 != 5 {
 					e := x.ask
 					if x.reply.Raw != nil {

@@ -36,10 +36,10 @@ func TestAdmission(t *testing.T) {
 		h, _ := hear(t, "testdata/"+file+".txtar")
 		got := map[string]spec.Verdict{}
 		for _, r := range h.Results {
-			for _, law := range r.Duty.Laws {
+			for _, law := range r.Obligation.Requirements {
 				id := strings.TrimPrefix(strings.TrimPrefix(strings.TrimPrefix(law.ID, "runs.auth."), "runs.stream."), "runs.errors.")
-				if about := strings.HasPrefix(law.ID, "runs.auth.") || strings.Contains(law.ID, "limit-") || strings.HasSuffix(law.ID, "sse-limit"); about && r.On(law) > spec.Silent {
-					got[id] = max(got[id], r.On(law))
+				if about := strings.HasPrefix(law.ID, "runs.auth.") || strings.Contains(law.ID, "limit-") || strings.HasSuffix(law.ID, "sse-limit"); about && r.VerdictOn(law) > spec.Silent {
+					got[id] = max(got[id], r.VerdictOn(law))
 				}
 			}
 		}

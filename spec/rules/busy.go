@@ -21,11 +21,11 @@ type openRun struct {
 // else of the client, so that a server may refuse the request. It has no such reason to
 // refuse to tell of that run, or of what was said.
 func (o openRuns) keepsFrom(ask spec.Event) bool {
-	if !asksRun(ask) && ask.Whole() {
+	if !asksRun(ask) && ask.Valid() {
 		return false
 	}
 	answers := slices.ContainsFunc(ask.Parts, func(p spec.Event) bool {
-		return p.Kind == spec.AskTool || p.Kind == spec.AskResume
+		return p.Kind == spec.InputToolResult || p.Kind == spec.InputResume
 	})
 	for _, run := range o[ask.Thread] {
 		if !run.waits || !answers {
@@ -62,7 +62,7 @@ func (o openRuns) note(x dealing) {
 // asksRun reports whether a request opens a run or goes on with one: an upload does not.
 func asksRun(ask spec.Event) bool {
 	return slices.ContainsFunc(ask.Parts, func(p spec.Event) bool {
-		return p.Kind == spec.AskUser || p.Kind == spec.AskTool || p.Kind == spec.AskResume
+		return p.Kind == spec.InputUser || p.Kind == spec.InputToolResult || p.Kind == spec.InputResume
 	})
 }
 
@@ -71,7 +71,7 @@ func (x *dealing) frame(e spec.Event) {
 	x.ended, x.done, x.failed = x.ended || terminal(e), x.done || e.Kind == spec.Done, x.failed || e.Kind == spec.RunError
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
-		_, offered := x.ask.Last(spec.AskToolSpec)
+		_, offered := x.ask.Last(spec.InputTool)
 		x.asks = offered
 	case spec.ToolResult:
 		x.asks = false

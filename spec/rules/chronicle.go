@@ -58,7 +58,7 @@ func attentive(judge func(p *spec.Pass, c *chronicle)) watch {
 }
 
 func chronicles(p *spec.Pass, judge func(p *spec.Pass, c *chronicle), attentive bool) func(spec.Event) {
-	c, hear := spec.Account(p, fmt.Sprintf("chronicle, attentive: %v", attentive), func() (*chronicle, func(spec.Event)) {
+	c, hear := spec.SharedState(p, fmt.Sprintf("chronicle, attentive: %v", attentive), func() (*chronicle, func(spec.Event)) {
 		c := &chronicle{attentive: attentive, keep: keeper(p), tellings: map[string]*tale{}, touched: map[string]bool{}}
 		return c, func(e spec.Event) {
 			if e.Kind != "" {
@@ -80,13 +80,13 @@ func chronicles(p *spec.Pass, judge func(p *spec.Pass, c *chronicle), attentive 
 }
 
 func (c *chronicle) hear(e spec.Event) {
-	if e.Kind == spec.Answered {
-		c.touch(e.HTTP)
+	if e.Kind == spec.HTTPResponse {
+		c.touch(e.StatusCode)
 	}
 	switch {
-	case e.Kind == spec.Asked:
+	case e.Kind == spec.HTTPRequest:
 		c.ask, c.read, c.tale, c.words = e, nil, nil, nil
-		if e.Name == "history" && e.Whole() {
+		if e.Name == "history" && e.Valid() {
 			c.read = &reading{ask: e}
 			c.reads = append(c.reads, c.read)
 		}
@@ -94,9 +94,9 @@ func (c *chronicle) hear(e spec.Event) {
 		c.read.hear(e)
 	case e.Kind == spec.RunAccepted:
 		c.accept(e)
-	case e.Kind == spec.Answered && e.Streams() && e.HTTP/100 == 2 && c.ask.Whole() && c.ask.Run != "":
+	case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 && c.ask.Valid() && c.ask.Run != "":
 		c.listen()
-	case c.tale != nil && e.Frame() && (e.Run == "" || e.Run == c.ask.Run):
+	case c.tale != nil && e.IsFrame() && (e.Run == "" || e.Run == c.ask.Run):
 		c.tell(e)
 	}
 }
@@ -110,8 +110,8 @@ func (c *chronicle) touch(status int) {
 	before := slices.ContainsFunc(c.runs, func(r *record) bool { return r.ask.Thread == c.ask.Thread })
 	switch {
 	case c.read != nil || before || status/100 != 2 && !failed:
-	case prompt && c.ask.Whole() && !failed: // the run itself
-	case c.ask.Thread == "" && c.ask.Whole():
+	case prompt && c.ask.Valid() && !failed: // the run itself
+	case c.ask.Thread == "" && c.ask.Valid():
 	default: // "" is any thread: that of a request that cannot be read
 		c.touched[c.ask.Thread] = true
 	}
@@ -119,9 +119,9 @@ func (c *chronicle) touch(status int) {
 
 func (r *reading) hear(e spec.Event) {
 	switch e.Kind {
-	case spec.Answered:
+	case spec.HTTPResponse:
 		r.answer = e
-	case spec.Closed:
+	case spec.BodyEnd:
 		r.closed = e
 	default:
 		r.body = e
@@ -129,7 +129,7 @@ func (r *reading) hear(e spec.Event) {
 }
 
 func (c *chronicle) accept(e spec.Event) {
-	if !c.ask.Whole() || c.ask.Run == "" || c.ask.Thread == "" {
+	if !c.ask.Valid() || c.ask.Run == "" || c.ask.Thread == "" {
 		return
 	}
 	for _, r := range c.runs {
@@ -177,11 +177,11 @@ func who(ask spec.Event) string {
 
 // page is the history that came, if one did.
 func (r *reading) page() (spec.Event, bool) {
-	return r.body, r.answer.HTTP/100 == 2 && r.body.Kind == spec.History
+	return r.body, r.answer.StatusCode/100 == 2 && r.body.Kind == spec.History
 }
 
 // unknown says that the server knows nothing of the thread that was asked for.
-func (r *reading) unknown() bool { return r.answer.HTTP == 404 || r.answer.HTTP == 410 }
+func (r *reading) unknown() bool { return r.answer.StatusCode == 404 || r.answer.StatusCode == 410 }
 
 // latest is the page of the latest day of a thread, if that came of r.
 func (r *reading) latest(thread string) (spec.Event, bool) {

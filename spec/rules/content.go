@@ -120,7 +120,7 @@ var ContentEndsOnce = &spec.Check{
 			}
 			c := told.of(e)
 			if c.whole || e.Kind == spec.ContentEnd {
-				p.Judge(e, !c.whole, "%s comes for content %s of message %q, which was completed", e.What(), e.Index, e.Message)
+				p.Judge(e, !c.whole, "%s comes for content %s of message %q, which was completed", e.DisplayName(), e.Index, e.Message)
 			}
 			c.whole = c.whole || e.Kind == spec.ContentEnd
 		}

@@ -15,10 +15,10 @@ A client that has several of them open sorts what it hears by these names.`,
 			var ask spec.Event
 			return func(e spec.Event) {
 				switch {
-				case e.Kind == spec.Asked:
+				case e.Kind == spec.HTTPRequest:
 					ask = e
-				case !ask.Whole() || slot(ask) == "" || slot(e) == "" || e.Kind == spec.Problem:
-				case e.Kind.Thing() == "run" || e.Kind == spec.CancelAccepted:
+				case !ask.Valid() || slot(ask) == "" || slot(e) == "" || e.Kind == spec.Problem:
+				case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
 					p.Judge(e, slot(e) == slot(ask), "asked about %q, it answers about %q", slot(ask), slot(e))
 				}
 			}
@@ -42,7 +42,7 @@ var MakesThread = &spec.Check{
 	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 		named := false
 		return func(e spec.Event) {
-			if ask.Thread != "" || !ask.Whole() || ask.Header == nil && ask.Raw == nil {
+			if ask.Thread != "" || !ask.Valid() || ask.Header == nil && ask.Raw == nil {
 				return
 			}
 			if named = named || e.Thread != ""; e.Kind == spec.RunEnd {

@@ -23,7 +23,7 @@ func retold(owes func(r *record) bool, has func(r *record, page spec.Event) bool
 				case !ok || !r.ended(x.ask.At, 0) || who(x.ask) != who(r.ask) || !owes(r):
 				case has(r, page):
 					p.Judge(page, true, "")
-				case page.More != "true" && r.ended(x.ask.At, settled):
+				case page.HasMore != "true" && r.ended(x.ask.At, settled):
 					lacks(p, r, page)
 				}
 			}
@@ -39,7 +39,7 @@ var (
 
 Until five seconds after the end of the run it need not be complete. Texts that were
 sent in blocks may be joined by whatever.`,
-		Needs: []spec.Kind{spec.History, spec.ToldUser, spec.RunAccepted},
+		Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.RunAccepted},
 		Watch: histories(retold(
 			func(r *record) bool { return r.ask.Text != "" },
 			func(r *record, page spec.Event) bool { return holds(page, r.ask.Text) },
@@ -50,15 +50,15 @@ sent in blocks may be joined by whatever.`,
 	TellsImages = &spec.Check{
 		ID:    "history.tells-images",
 		Doc:   "the history has images with a message that the user sent with images",
-		Needs: []spec.Kind{spec.History, spec.ToldImage, spec.AskImage},
+		Needs: []spec.Kind{spec.History, spec.HistoryImage, spec.InputImage},
 		Watch: histories(retold(
 			func(r *record) bool {
-				user, _ := r.ask.Last(spec.AskUser)
-				return len(partsOf(user, spec.AskImage)) > 0
+				user, _ := r.ask.Last(spec.InputUser)
+				return len(partsOf(user, spec.InputImage)) > 0
 			},
 			func(r *record, page spec.Event) bool {
-				return slices.ContainsFunc(partsOf(page, spec.ToldUser), func(m spec.Event) bool {
-					return repeats(m.Text, r.ask.Text) && len(partsOf(m, spec.ToldImage)) > 0
+				return slices.ContainsFunc(partsOf(page, spec.HistoryUser), func(m spec.Event) bool {
+					return repeats(m.Text, r.ask.Text) && len(partsOf(m, spec.HistoryImage)) > 0
 				})
 			},
 			func(p *spec.Pass, r *record, page spec.Event) {
@@ -71,7 +71,7 @@ sent in blocks may be joined by whatever.`,
 
 In one message or in several. Of an answer in several messages one is enough: not
 every message has to be visible in the history.`,
-		Needs: []spec.Kind{spec.History, spec.ToldAssistant, spec.MessageDelta},
+		Needs: []spec.Kind{spec.History, spec.HistoryAssistant, spec.MessageDelta},
 		Watch: attentive(retold(
 			func(r *record) bool { return r.words != nil && r.words.text() != "" },
 			func(r *record, page spec.Event) bool {
@@ -86,10 +86,10 @@ every message has to be visible in the history.`,
 		Doc: `after a run in which a tool of a scripted target gave something, the history has a message of a tool
 
 Other targets may have tools that are not visible in the history.`,
-		Needs: []spec.Kind{spec.History, spec.ToldTool, spec.ToolResult},
+		Needs: []spec.Kind{spec.History, spec.HistoryTool, spec.ToolResult},
 		Watch: histories(retold(
 			func(r *record) bool { return r.ask.Scripted && r.results > 0 },
-			func(r *record, page spec.Event) bool { return len(partsOf(page, spec.ToldTool)) > 0 },
+			func(r *record, page spec.Event) bool { return len(partsOf(page, spec.HistoryTool)) > 0 },
 			func(p *spec.Pass, r *record, page spec.Event) {
 				p.Judge(page, false, "%s streamed, and the history tells of none", were(r.results, "tool result"))
 			})),
@@ -98,7 +98,7 @@ Other targets may have tools that are not visible in the history.`,
 
 // holds says that a page tells what the user said.
 func holds(page spec.Event, said string) bool {
-	return slices.ContainsFunc(partsOf(page, spec.ToldUser), func(m spec.Event) bool { return repeats(m.Text, said) })
+	return slices.ContainsFunc(partsOf(page, spec.HistoryUser), func(m spec.Event) bool { return repeats(m.Text, said) })
 }
 
 // repeats says that a message of a history holds what a user said. Somebody who sent
@@ -121,7 +121,7 @@ func squeezed(s string) string { return strings.Join(strings.Fields(s), "") }
 // tellsText says that a page tells a text of the assistant: in one message, or in several
 // that follow one another. Spaces at the borders do not count.
 func tellsText(page spec.Event, text string) bool {
-	messages, text := partsOf(page, spec.ToldAssistant), squeezed(text)
+	messages, text := partsOf(page, spec.HistoryAssistant), squeezed(text)
 	for i := range messages {
 		rest, ok := text, true
 		for j := i; j < len(messages) && ok && rest != ""; j++ {
@@ -138,9 +138,9 @@ func tellsText(page spec.Event, text string) bool {
 var ToolsAreJSON = &spec.Check{
 	ID:    "history.tools-are-json",
 	Doc:   "the content of a tool's message in the history is JSON text",
-	Needs: []spec.Kind{spec.History, spec.ToldTool},
+	Needs: []spec.Kind{spec.History, spec.HistoryTool},
 	Watch: pages(func(p *spec.Pass, _ *reading, page spec.Event) {
-		for _, m := range partsOf(page, spec.ToldTool) {
+		for _, m := range partsOf(page, spec.HistoryTool) {
 			p.Judge(page, json.Valid([]byte(m.Text)), "the content of the tool's message %s is no JSON: %q", m.ID, m.Text)
 		}
 	}),

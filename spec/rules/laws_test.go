@@ -24,9 +24,9 @@ func laws(t *testing.T, text string) map[string]spec.Verdict {
 	}
 	verdicts := map[string]spec.Verdict{}
 	h := spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
-	for _, r := range spec.SpeakFirst([]spec.Hearing{h})[0].Results {
-		for _, law := range r.Duty.Laws {
-			verdicts[law.ID] = max(verdicts[law.ID], r.On(law))
+	for _, r := range spec.RequireCompleteExchange([]spec.Evaluation{h})[0].Results {
+		for _, law := range r.Obligation.Requirements {
+			verdicts[law.ID] = max(verdicts[law.ID], r.VerdictOn(law))
 		}
 	}
 	return verdicts
@@ -152,8 +152,8 @@ func TestJudgementsNameTheirRequirement(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, d := range all {
-		for _, duty := range d.Duties(rules.All).List {
-			open := slices.DeleteFunc(slices.Clone(duty.Laws), func(r spec.Requirement) bool { return len(r.About) > 0 })
+		for _, duty := range d.Duties(rules.All).Obligations {
+			open := slices.DeleteFunc(slices.Clone(duty.Requirements), func(r spec.Requirement) bool { return len(r.About) > 0 })
 			if len(open) < 2 || slices.Contains(naming, duty.Check) {
 				continue
 			}

@@ -22,8 +22,8 @@ func firstFrame(id, doc string, needs []spec.Kind, ok func(spec.Kind) bool, want
 		Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 			seen := false
 			return func(e spec.Event) {
-				if e.Frame() && !seen {
-					p.Judge(e, ok(e.Kind), "the first event is %s; expected %s", e.What(), want(ask))
+				if e.IsFrame() && !seen {
+					p.Judge(e, ok(e.Kind), "the first event is %s; expected %s", e.DisplayName(), want(ask))
 					seen = true
 				}
 			}
@@ -34,13 +34,13 @@ func firstFrame(id, doc string, needs []spec.Kind, ok func(spec.Kind) bool, want
 // RunComesFirst and RunOpensFirst judge how a stream begins.
 var (
 	RunComesFirst = firstFrame("run.comes-first", "the first event is about the run", []spec.Kind{spec.RunEnd},
-		func(k spec.Kind) bool { return k.Thing() == "run" }, func(spec.Event) string { return "one about the run" })
+		func(k spec.Kind) bool { return k.Subject() == "run" }, func(spec.Event) string { return "one about the run" })
 	RunOpensFirst = firstFrame("run.opens-first", `the first event opens the run
 
 A client makes its view of the run there; what comes before has nowhere to go.`,
 		[]spec.Kind{spec.RunStart},
 		func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunRefused },
-		func(ask spec.Event) string { return ask.Spell(spec.RunStart, "the start of the run") })
+		func(ask spec.Event) string { return ask.KindName(spec.RunStart, "the start of the run") })
 )
 
 // ProgressPrecedesContent judges whether a run is said to be under way.
@@ -51,11 +51,11 @@ var ProgressPrecedesContent = &spec.Check{
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		under, judged := false, false
 		return func(e spec.Event) {
-			switch thing := e.Kind.Thing(); {
+			switch thing := e.Kind.Subject(); {
 			case e.Kind == spec.RunProgress:
 				under = true
 			case !judged && (thing == "message" || thing == "reasoning" || thing == "content"):
-				p.Judge(e, under, "%s comes before the run is said to be in progress", e.What())
+				p.Judge(e, under, "%s comes before the run is said to be in progress", e.DisplayName())
 				judged = true
 			}
 		}
@@ -81,7 +81,7 @@ conversation that was stopped, whatever its run, is the business of cancel.run-e
 		})(p)
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				ask = e
 			case e.Kind == spec.CancelAccepted && ask.Run == "":
 				stops = append(stops, ask)
@@ -102,14 +102,14 @@ func runEnds(p *spec.Pass, ask spec.Event, open func(closed spec.Event)) func(sp
 	ended, silent, alive := false, true, false
 	stray := ask.Run != "" && ask.Text == "" && len(ask.Parts) == 0
 	return func(e spec.Event) {
-		silent, alive = silent && !e.Frame(), alive || e.Kind == spec.Comment
+		silent, alive = silent && !e.IsFrame(), alive || e.Kind == spec.Comment
 		switch {
 		case terminal(e):
 			ended = true
 		case !whole(e) && !broke(e):
 		case ended:
 			p.Judge(e, true, "")
-		case ask.Limit == "" && !(whole(e) && stray && silent && alive):
+		case ask.PollLimit == "" && !(whole(e) && stray && silent && alive):
 			open(e)
 		}
 	}
@@ -124,7 +124,7 @@ var RunEndsOnce = &spec.Check{
 		var first spec.Event
 		return func(e spec.Event) {
 			if terminal(e) {
-				p.Judge(e, first.Raw == nil, "%s comes after %s", e.What(), first.What())
+				p.Judge(e, first.Raw == nil, "%s comes after %s", e.DisplayName(), first.DisplayName())
 				first = e
 			}
 		}
@@ -143,10 +143,10 @@ Clients stop reading there. Comments and the sentinel may follow.`,
 		ended := false
 		return func(e spec.Event) {
 			switch {
-			case e.Frame() && e.Kind != spec.Done:
+			case e.IsFrame() && e.Kind != spec.Done:
 				last, ended = e, ended || terminal(e)
-			case e.Kind == spec.Closed && ended:
-				p.Judge(last, terminal(last), "%s comes after the end of the run", last.What())
+			case e.Kind == spec.BodyEnd && ended:
+				p.Judge(last, terminal(last), "%s comes after the end of the run", last.DisplayName())
 			}
 		}
 	}),
@@ -163,8 +163,8 @@ var ClosesAfterEnd = &spec.Check{
 			switch {
 			case terminal(e):
 				end = e
-			case e.Kind == spec.Closed && end.Raw != nil:
-				p.Judge(end, !errors.Is(e.Err, spec.ErrIdle) && e.At-end.At <= 5*time.Second, "the body was still open when the run had ended %v ago", (e.At - end.At).Round(time.Millisecond))
+			case e.Kind == spec.BodyEnd && end.Raw != nil:
+				p.Judge(end, !errors.Is(e.Err, spec.ErrIdleTimeout) && e.At-end.At <= 5*time.Second, "the body was still open when the run had ended %v ago", (e.At - end.At).Round(time.Millisecond))
 			}
 		}
 	}),
@@ -182,14 +182,14 @@ longer than one. A stream that is never silent has nothing to end it.`,
 		ended := false
 		heard, silence := ask.At, time.Duration(0)
 		return func(e spec.Event) {
-			if e.Frame() {
+			if e.IsFrame() {
 				silence = max(silence, e.At-heard)
 				heard = e.At
 			}
 			switch {
 			case terminal(e):
 				ended = true
-			case whole(e) && ask.Limit == "1" && (!ended || silence > 2*time.Second):
+			case whole(e) && ask.PollLimit == "1" && (!ended || silence > 2*time.Second):
 				p.Judge(e, !ended, "the stream went on through %v of silence", silence.Round(time.Millisecond))
 			}
 		}
@@ -204,7 +204,7 @@ var RunIDIsStable = &spec.Check{
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		id := ""
 		return func(e spec.Event) {
-			if e.Kind.Thing() != "run" || e.Kind == spec.RunRefused || e.Run == "" {
+			if e.Kind.Subject() != "run" || e.Kind == spec.RunRefused || e.Run == "" {
 				return
 			}
 			if id != "" {
@@ -230,8 +230,8 @@ to begin.`,
 		last, keep, none := map[string]*spec.Event{}, keeper(p), &spec.Event{}
 		return func(e spec.Event) {
 			rank, ranked := ranks[e.Kind.Phase()]
-			key := e.Kind.Thing() + "\x00" + e.Message
-			switch e.Kind.Thing() {
+			key := e.Kind.Subject() + "\x00" + e.Message
+			switch e.Kind.Subject() {
 			case "run":
 				key = "run\x00" + e.Run
 			case "message", "reasoning":
@@ -249,7 +249,7 @@ to begin.`,
 				before = none
 			}
 			was := ranks[before.Kind.Phase()]
-			p.Judge(e, !told || rank >= was && (was < 2 || e.Kind.Thing() == "run" && before.Kind == e.Kind), "%s comes after %s", e.What(), before.What())
+			p.Judge(e, !told || rank >= was && (was < 2 || e.Kind.Subject() == "run" && before.Kind == e.Kind), "%s comes after %s", e.DisplayName(), before.DisplayName())
 			last[key] = keep(e)
 		}
 	}),
@@ -263,7 +263,7 @@ var CreatedIsStable = &spec.Check{
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		created := ""
 		return func(e spec.Event) {
-			if e.Kind.Thing() != "run" || e.Created == "" {
+			if e.Kind.Subject() != "run" || e.Created == "" {
 				return
 			}
 			p.Judge(e, created == "" || e.Created == created, "the run began at %s, and now at %s", created, e.Created)
@@ -282,7 +282,7 @@ Whether the times have to be told is the schema's business.`,
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		created := ""
 		return func(e spec.Event) {
-			if e.Kind.Thing() == "run" && e.Created != "" {
+			if e.Kind.Subject() == "run" && e.Created != "" {
 				created = e.Created
 			}
 			began, err := strconv.ParseFloat(created, 64)
@@ -309,7 +309,7 @@ var StaysFailed = &spec.Check{
 			case e.Kind == spec.RunEnd && failed.Raw != nil:
 				good = true
 				p.Judge(e, false, "the run failed, and then ended well")
-			case e.Kind == spec.Closed && failed.Raw != nil && !good:
+			case e.Kind == spec.BodyEnd && failed.Raw != nil && !good:
 				p.Judge(failed, true, "")
 			}
 		}
@@ -325,9 +325,9 @@ var KeepsToItself = &spec.Check{
 		var ask spec.Event
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				ask = e
-			case e.Frame() && ask.Run != "" && e.Run != "" && ask.Whole():
+			case e.IsFrame() && ask.Run != "" && e.Run != "" && ask.Valid():
 				p.Judge(e, e.Run == ask.Run, "asked about run %q, it tells of %q", ask.Run, e.Run)
 			}
 		}
@@ -344,12 +344,12 @@ var DoneIsLast = &spec.Check{
 		after := false
 		return func(e spec.Event) {
 			switch {
-			case e.Frame() && done.Raw != nil:
+			case e.IsFrame() && done.Raw != nil:
 				after = true
-				p.Judge(e, false, "%s comes after %s", e.What(), done.What())
+				p.Judge(e, false, "%s comes after %s", e.DisplayName(), done.DisplayName())
 			case e.Kind == spec.Done:
 				done = e
-			case e.Kind == spec.Closed && done.Raw != nil && !after:
+			case e.Kind == spec.BodyEnd && done.Raw != nil && !after:
 				p.Judge(done, true, "")
 			}
 		}

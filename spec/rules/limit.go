@@ -41,8 +41,8 @@ func lines(judge func(p *spec.Pass, all []*line)) watch {
 			switch hear(e); {
 			case e.Kind == "":
 				judge(p, all)
-			case e.Kind == spec.Asked:
-				if now = nil; e.Streams() && e.Whole() {
+			case e.Kind == spec.HTTPRequest:
+				if now = nil; e.IsStream() && e.Valid() {
 					now = &line{dealing: dealing{ask: e}}
 					all = append(all, now)
 				}
@@ -55,10 +55,10 @@ func lines(judge func(p *spec.Pass, all []*line)) watch {
 
 func (l *line) sign(e spec.Event) {
 	switch {
-	case e.Kind == spec.Answered:
-		l.opened = e.HTTP/100 == 2 && e.Streams()
+	case e.Kind == spec.HTTPResponse:
+		l.opened = e.StatusCode/100 == 2 && e.IsStream()
 		return
-	case e.Kind == spec.Closed:
+	case e.Kind == spec.BodyEnd:
 		l.closed, l.to = e, e.At
 	}
 	if !l.signed {
@@ -88,7 +88,7 @@ func (l *line) beside(all []*line) (n int) {
 // around is how many other streams can have been open when l was asked for.
 func (l *line) around(all []*line) (n int) {
 	for _, other := range all {
-		held := errors.Is(other.closed.Err, spec.ErrIdle) // for how long nobody wrote down
+		held := errors.Is(other.closed.Err, spec.ErrIdleTimeout) // for how long nobody wrote down
 		if other != l && other.opened && other.ask.At <= l.ask.At && (held || other.to+noticed >= l.ask.At) {
 			n++
 		}
@@ -105,17 +105,17 @@ How many that is the document does not say: judged where somebody did. A stream
 counts as open from its first sign to its last.`,
 	Watch: lines(func(p *spec.Pass, all []*line) {
 		for _, l := range all {
-			if l.ask.Allowed == 0 || l.status == 0 || l.status == 503 {
+			if l.ask.StreamLimit == 0 || l.status == 0 || l.status == 503 {
 				continue
 			}
 			n := l.beside(all)
-			if n < l.ask.Allowed {
+			if n < l.ask.StreamLimit {
 				continue
 			}
-			for _, demand := range l.ask.Denied[spec.DeniedCrowd] {
+			for _, demand := range l.ask.Denials[spec.DeniedStreamLimit] {
 				e := l.ask
-				e.Law = demand.Law
-				p.Judge(e, l.meets(demand), "%d streams were open and %d are allowed; %v; expected %s", n, l.ask.Allowed, l.dealing, Wanted(demand))
+				e.Requirement = demand.Requirement
+				p.Judge(e, l.meets(demand), "%d streams were open and %d are allowed; %v; expected %s", n, l.ask.StreamLimit, l.dealing, Wanted(demand))
 			}
 		}
 	}),
@@ -131,14 +131,14 @@ the conversation began.`,
 	Watch: lines(func(p *spec.Pass, all []*line) {
 		refused := false
 		for _, l := range all {
-			switch most := l.ask.Allowed; {
+			switch most := l.ask.StreamLimit; {
 			case most == 0:
 			case refused && l.opened && l.beside(all) < most:
 				p.Judge(l.ask, true, "")
 			case refused && l.status == 429 && l.ask.At >= noticed && l.around(all) < most:
 				p.Judge(l.ask, false, "at most %d streams were open and %d are allowed, and %v", l.around(all), most, l.dealing)
 			}
-			refused = refused || l.status == 429 && l.ask.Allowed > 0
+			refused = refused || l.status == 429 && l.ask.StreamLimit > 0
 		}
 	}),
 }

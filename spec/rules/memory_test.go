@@ -55,13 +55,13 @@ func TestOpenThingsTakeLittleMemory(t *testing.T) {
 			before, peak, frames := live(), uint64(0), 0
 			spec.Run(d.Duties(rules.All), func(yield func(spec.Event) bool) {
 				for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
-					if e.Frame() {
+					if e.IsFrame() {
 						if frames++; frames == things {
 							peak = live()
 						}
 					}
-					if e.Kind == spec.Asked && len(e.Broken) > 0 {
-						t.Errorf("the request is wrong: %v", e.Broken)
+					if e.Kind == spec.HTTPRequest && len(e.Violations) > 0 {
+						t.Errorf("the request is wrong: %v", e.Violations)
 					}
 					if !yield(e) {
 						return

@@ -29,7 +29,7 @@ func ofMessage(e spec.Event) bool {
 
 // aboutMessage says that an event tells how a message stands.
 func aboutMessage(e spec.Event) bool {
-	thing := e.Kind.Thing()
+	thing := e.Kind.Subject()
 	return (thing == "message" || thing == "reasoning") && e.Kind.Phase() != "delta"
 }
 
@@ -122,7 +122,7 @@ Not that it is under way, or has ended.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
 	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
 		if aboutMessage(e) && e.Message != "" && stand.of[e.Message] == nil {
-			p.Judge(e, e.Kind.Phase() == "start", "what is told of message %q first is %s", e.Message, e.What())
+			p.Judge(e, e.Kind.Phase() == "start", "what is told of message %q first is %s", e.Message, e.DisplayName())
 		}
 	}),
 }
@@ -238,7 +238,7 @@ var MessageIDsUnique = &spec.Check{
 	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
 		if aboutMessage(e) && e.Message != "" {
 			b := stand.of[e.Message]
-			p.Judge(e, b == nil || !b.ended, "message %q had ended, and comes again as %s", e.Message, e.What())
+			p.Judge(e, b == nil || !b.ended, "message %q had ended, and comes again as %s", e.Message, e.DisplayName())
 		}
 	}),
 }

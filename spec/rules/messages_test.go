@@ -48,9 +48,9 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func messagesOf(h spec.Hearing, check string) (said []string) {
+func messagesOf(h spec.Evaluation, check string) (said []string) {
 	for _, r := range h.Results {
-		if r.Duty.Check.ID != check {
+		if r.Obligation.Check.ID != check {
 			continue
 		}
 		for _, f := range r.Findings {
@@ -76,9 +76,9 @@ func TestNoAnswer(t *testing.T) {
 		end  error
 		want string
 	}{
-		{spec.ErrCut, "the server closed the connection without an answer"},
+		{spec.ErrTruncated, "the server closed the connection without an answer"},
 		{spec.ErrReset, "the server reset the connection without an answer"},
-		{spec.ErrIdle, "the server did not answer in time"},
+		{spec.ErrIdleTimeout, "the server did not answer in time"},
 		{spec.ErrNotHTTP, "the answer is not HTTP"},
 	} {
 		said := messagesOf(hearUnanswered(t, c.end), "refuse.as-documented")
@@ -90,7 +90,7 @@ func TestNoAnswer(t *testing.T) {
 }
 
 // hearUnanswered judges a conversation whose invalid request has no answer.
-func hearUnanswered(t *testing.T, end error) spec.Hearing {
+func hearUnanswered(t *testing.T, end error) spec.Evaluation {
 	t.Helper()
 	tr, err := transcript.Open("testdata/refuse-bad-accepted.txtar")
 	if err != nil {

@@ -21,7 +21,7 @@ no run is for the one that its conversation is busy with.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	Watch: lives(func(p *spec.Pass, a *lifetimes) {
 		for _, l := range a.streams {
-			if (l.ends > 0 || l.ask.Limit == "") && a.canceled(l) {
+			if (l.ends > 0 || l.ask.PollLimit == "") && a.canceled(l) {
 				p.Judge(l.closed, l.ends == 1, "the run was canceled, and its stream told %s of it; expected 1", counted(l.ends, "end"))
 			}
 		}
@@ -73,7 +73,7 @@ func lives(judge func(p *spec.Pass, a *lifetimes)) watch {
 		var ask spec.Event
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				if _, again := all.asked[run(e)]; e.Text != "" && e.Run != "" && !again {
 					all.asked[run(e)] = e.At
 				}
@@ -137,7 +137,7 @@ open. A stream that was asked to end after some silence may end without its run.
 				later = time.Second
 			}
 			i := slices.IndexFunc(a.ends, func(e spec.Event) bool { return beside(e, l.ask) && l.during(e.At, later) })
-			if i >= 0 && (l.ends > 0 || l.ask.Limit == "") {
+			if i >= 0 && (l.ends > 0 || l.ask.PollLimit == "") {
 				p.Judge(l.closed, l.ends > 0, "the stream ended without the end of its run %q, after run %q of its conversation had ended", l.ask.Run, a.ends[i].Run)
 			}
 		}

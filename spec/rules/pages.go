@@ -44,7 +44,7 @@ Where a run of the conversation has been over for five seconds, there is one.`,
 			case ok && (page.Thread != "" || there):
 				p.Judge(page, page.Thread == x.ask.Thread, "asked for thread %q, the history is of %q", x.ask.Thread, page.Thread)
 			case there && x.unknown() && c.served():
-				p.Judge(x.answer, false, "a run of thread %q is over, and the history of it is answered %d", x.ask.Thread, x.answer.HTTP)
+				p.Judge(x.answer, false, "a run of thread %q is over, and the history of it is answered %d", x.ask.Thread, x.answer.StatusCode)
 			}
 		}
 	}),
@@ -57,7 +57,7 @@ var KeepsToItsThread = &spec.Check{
 
 Judged of messages of the user that were said in one conversation only: the same text,
 with the same id and at the same time, is not to be in the history of another.`,
-	Needs: []spec.Kind{spec.History, spec.ToldUser, spec.SlotThread},
+	Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.SlotThread},
 	Watch: histories(func(p *spec.Pass, c *chronicle) {
 		for _, r := range c.runs {
 			elsewhere := func(q *record) bool { return q.ask.Thread != r.ask.Thread && q.ask.Text == r.ask.Text }
@@ -85,7 +85,7 @@ with the same id and at the same time, is not to be in the history of another.`,
 
 // saying calls f with what tells messages apart in which the user says a text.
 func saying(page spec.Event, said string, f func(key string)) {
-	for _, m := range partsOf(page, spec.ToldUser) {
+	for _, m := range partsOf(page, spec.HistoryUser) {
 		if m.Created != "" && repeats(m.Text, said) {
 			f(m.ID + "\x00" + m.Created + "\x00" + m.Text)
 		}
@@ -172,7 +172,7 @@ func (c *chronicle) precedes(page spec.Event, r *record) bool {
 	began := time.Time{}
 	for _, x := range c.reads {
 		if told, ok := x.page(); ok && told.Thread == r.ask.Thread {
-			for _, m := range partsOf(told, spec.ToldUser) {
+			for _, m := range partsOf(told, spec.HistoryUser) {
 				if at, zoned, ok := instant(m.Created); ok && zoned && repeats(m.Text, r.ask.Text) && (began.IsZero() || at.Before(began)) {
 					began = at
 				}
@@ -191,11 +191,11 @@ var NoneIsEmpty = &spec.Check{
 	Doc:   "a history of no conversation has no day, no messages and no more",
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
 	// A second user is the one who is most likely to have none.
-	Overhears: true,
+	AllPrincipals: true,
 	Watch: pages(func(p *spec.Pass, _ *reading, page spec.Event) {
 		if page.Thread == "" {
-			p.Judge(page, page.Day == "" && page.More != "true" && len(page.Parts) == 0,
-				"there is no conversation, but the day %q with %s (more: %s)", page.Day, counted(len(page.Parts), "message"), page.More)
+			p.Judge(page, page.Day == "" && page.HasMore != "true" && len(page.Parts) == 0,
+				"there is no conversation, but the day %q with %s (more: %s)", page.Day, counted(len(page.Parts), "message"), page.HasMore)
 		}
 	}),
 }
@@ -269,7 +269,7 @@ func more(id, doc, says string, judge func(p *spec.Pass, day string, earlier spe
 				}
 				said := slices.IndexFunc(c.reads, func(x *reading) bool {
 					page, ok := x.page()
-					return ok && page.Day == y.ask.Day && page.Thread == y.ask.Thread && page.More == says
+					return ok && page.Day == y.ask.Day && page.Thread == y.ask.Thread && page.HasMore == says
 				})
 				if said >= 0 {
 					judge(p, y.ask.Day, earlier)

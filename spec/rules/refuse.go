@@ -51,7 +51,7 @@ func (x dealing) String() string {
 		return fmt.Sprintf("the answer is %d with a frame that refuses", x.status)
 	case x.status != 0:
 		return strings.TrimSpace(fmt.Sprintf("the answer is %d %.60s", x.status, x.code))
-	case errors.Is(x.err, spec.ErrIdle) || errors.Is(x.err, spec.ErrEndless):
+	case errors.Is(x.err, spec.ErrIdleTimeout) || errors.Is(x.err, spec.ErrLimitExceeded):
 		return "the server did not answer in time"
 	case errors.Is(x.err, spec.ErrReset):
 		return "the server reset the connection without an answer"
@@ -67,11 +67,11 @@ func (x dealing) String() string {
 // shows that it failed.
 func (x dealing) asksForAnswer() bool {
 	prompt, _ := x.ask.Prompt()
-	return strings.HasPrefix(prompt, "conformance:") && !failing(prompt) && x.ask.Law != "" && x.ask.Streams() && !x.ask.Promised.Ends
+	return strings.HasPrefix(prompt, "conformance:") && !failing(prompt) && x.ask.Requirement != "" && x.ask.IsStream() && !x.ask.Promised.HasEndEvent
 }
 
 // meets says whether an answer is the refusal that is demanded.
-func (x dealing) meets(d spec.Demand) bool {
+func (x dealing) meets(d spec.RefusalRequirement) bool {
 	if x.inBand {
 		return d.InBand
 	}
@@ -118,7 +118,7 @@ func fitsStatus(want string, status int) bool {
 }
 
 // Wanted says what a demand wants.
-func Wanted(d spec.Demand) string {
+func Wanted(d spec.RefusalRequirement) string {
 	want := []string{}
 	if len(d.Status) > 0 {
 		want = append(want, strings.Join(d.Status, " or "))
@@ -149,22 +149,22 @@ func dealings(w func(p *spec.Pass) (dealt func(dealing), over func())) watch {
 		var x dealing
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				x = dealing{ask: e}
-			case e.Kind == spec.Answered:
-				x.status, x.media, x.err = e.HTTP, e.Media, e.Err
+			case e.Kind == spec.HTTPResponse:
+				x.status, x.media, x.err = e.StatusCode, e.MediaType, e.Err
 			case e.Kind == spec.RunRefused:
 				x.inBand = true
-			case e.Frame():
+			case e.IsFrame():
 				x.frame(e)
-			case e.Kind == spec.Closed:
+			case e.Kind == spec.BodyEnd:
 				x.closed = e
-				if x.status != 0 || !errors.Is(e.Err, spec.ErrLeft) { // else nobody waited for the answer
+				if x.status != 0 || !errors.Is(e.Err, spec.ErrClientLeft) { // else nobody waited for the answer
 					dealt(x)
 				}
 			case e.Kind == "":
 				over()
-			case e.Nth < 0: // no frame: a body that is no stream
+			case e.Frame < 0: // no frame: a body that is no stream
 				x.code, x.body, x.reply = e.Code, e.Raw, e
 			}
 		}
@@ -191,13 +191,13 @@ accepted for the same thread.`,
 			known.note(x.ask, x.reply)
 			x.busy = open.keepsFrom(x.ask)
 			open.note(x)
-			if x.ask.Whole() && (x.ask.Op == "" || known.doubtful(x.ask) || x.busy && !x.accepted()) {
+			if x.ask.Valid() && (x.ask.Operation == "" || known.doubtful(x.ask) || x.busy && !x.accepted()) {
 				return
 			}
-			d := operations[x.ask.Op]
+			d := operations[x.ask.Operation]
 			if d == nil {
 				d = &desk{served: map[string]bool{}}
-				operations[x.ask.Op] = d
+				operations[x.ask.Operation] = d
 			}
 			d.deal(p, x)
 		}
@@ -214,7 +214,7 @@ type desk struct {
 }
 
 func (d *desk) deal(p *spec.Pass, x dealing) {
-	if x.ask.Whole() {
+	if x.ask.Valid() {
 		d.twin = &x
 		d.served[x.ask.Thread] = d.served[x.ask.Thread] || x.answered()
 		if x.answered() && !d.accepted {
@@ -229,17 +229,17 @@ func (d *desk) deal(p *spec.Pass, x dealing) {
 	switch {
 	case unheard(x.status) || x.status == 409 && x.busy || x.status == 0 && len(x.ask.Raw) > much: // what the answer is about nobody can tell
 		return
-	case len(x.ask.Broken) > 1:
+	case len(x.ask.Violations) > 1:
 		d.dealAll(p, x)
 		return
 	}
-	why := x.ask.Broken[0]
-	for _, demand := range why.Demands {
+	why := x.ask.Violations[0]
+	for _, demand := range why.Refusals {
 		evidence := x.ask
-		evidence.Law = demand.Law
+		evidence.Requirement = demand.Requirement
 		if d.refusedTwin(x) {
 			twin := d.twin.ask
-			twin.Law = demand.Law
+			twin.Requirement = demand.Requirement
 			p.Judge(twin, false, "this request is valid, and %v; expected a success (invalid would be: %v)", *d.twin, why)
 			return
 		}
@@ -265,30 +265,30 @@ func (d *desk) judge(x dealing, fits bool, judge func()) {
 // fault that it comes closest to.
 func (d *desk) dealAll(p *spec.Pass, x dealing) {
 	evidence, fits, least := x.ask, false, spec.Error
-	for _, why := range x.ask.Broken {
-		if len(why.Demands) == 0 {
+	for _, why := range x.ask.Violations {
+		if len(why.Refusals) == 0 {
 			return // nobody says how this one is refused
 		}
-		worst, law := spec.Silent, why.Demands[0].Law
-		for _, demand := range why.Demands {
-			if cost := demand.Level.Cost(); !x.meets(demand) && cost > worst {
-				worst, law = cost, demand.Law
+		worst, law := spec.Silent, why.Refusals[0].Requirement
+		for _, demand := range why.Refusals {
+			if cost := demand.Level.FailureVerdict(); !x.meets(demand) && cost > worst {
+				worst, law = cost, demand.Requirement
 			}
 		}
 		if worst < least {
-			least, fits, evidence.Law = worst, worst == spec.Silent, law
+			least, fits, evidence.Requirement = worst, worst == spec.Silent, law
 		}
 	}
 	if d.refusedTwin(x) {
 		return // of that, each fault alone tells
 	}
 	d.judge(x, fits, func() {
-		p.Judge(evidence, fits, "invalid request (%s): %v, which neither fault explains; expected %s", together(x.ask.Broken), x, wantedOf(x.ask.Broken))
+		p.Judge(evidence, fits, "invalid request (%s): %v, which neither fault explains; expected %s", together(x.ask.Violations), x, wantedOf(x.ask.Violations))
 	})
 }
 
 // together tells several faults of one request.
-func together(faults []spec.Broken) string {
+func together(faults []spec.Violation) string {
 	texts := make([]string, 0, len(faults))
 	for _, b := range faults {
 		texts = append(texts, b.String())
@@ -297,10 +297,10 @@ func together(faults []spec.Broken) string {
 }
 
 // wantedOf says which refusals are right for one of several faults.
-func wantedOf(faults []spec.Broken) string {
+func wantedOf(faults []spec.Violation) string {
 	var all []string
 	for _, b := range faults {
-		for _, demand := range b.Demands {
+		for _, demand := range b.Refusals {
 			if want := Wanted(demand); !slices.Contains(all, want) {
 				all = append(all, want)
 			}
@@ -319,7 +319,7 @@ func unheard(status int) bool { return status == 401 || status == 429 || status 
 
 // refusedTwin says that the request without fault that goes with x was refused.
 func (d *desk) refusedTwin(x dealing) bool {
-	return d.accepted && d.twin != nil && !d.twin.accepted() && !stateful(d.twin.status) && d.twin.status >= 400 && x.ask.Op == d.twin.ask.Op
+	return d.accepted && d.twin != nil && !d.twin.accepted() && !stateful(d.twin.status) && d.twin.status >= 400 && x.ask.Operation == d.twin.ask.Operation
 }
 
 // AcceptsAsDocumented judges the answers to requests that the document allows.
@@ -346,19 +346,19 @@ out, and whether there is a file that nobody was seen to upload, only the server
 			x.busy = open.keepsFrom(x.ask)
 			open.note(x)
 			switch {
-			case len(x.ask.Broken) > 0 && len(x.ask.Broken[0].Demands) > 0:
-				probed[x.ask.Op] = true
-			case !x.ask.Whole() || x.ask.Op == "" || x.ask.Header == nil:
+			case len(x.ask.Violations) > 0 && len(x.ask.Violations[0].Refusals) > 0:
+				probed[x.ask.Operation] = true
+			case !x.ask.Valid() || x.ask.Operation == "" || x.ask.Header == nil:
 			case x.answered():
-				for _, law := range x.ask.Upheld {
+				for _, law := range x.ask.Exercised {
 					carried[law] = true
 					e := x.ask
-					e.Law = law
+					e.Requirement = law
 					p.Judge(e, true, "")
 				}
 			case known.doubtful(x.ask) || x.busy:
 			case x.brokenOff() && x.asksForAnswer():
-				x.closed.Law = x.ask.Law
+				x.closed.Requirement = x.ask.Requirement
 				p.Judge(x.closed, false, "this request is valid, and its answer broke off: %v", x.closed.Err)
 			case x.inBand || x.status/100 == 4 && !stateful(x.status): // a failure (5xx) is no refusal
 				refused = append(refused, x)
@@ -366,13 +366,13 @@ out, and whether there is a file that nobody was seen to upload, only the server
 		}
 		over := func() {
 			for _, x := range refused {
-				blamed := slices.DeleteFunc(slices.Clone(x.ask.Upheld), func(law string) bool { return carried[law] })
-				if len(blamed) == 0 && x.ask.Law != "" && !probed[x.ask.Op] {
-					blamed = []string{x.ask.Law}
+				blamed := slices.DeleteFunc(slices.Clone(x.ask.Exercised), func(law string) bool { return carried[law] })
+				if len(blamed) == 0 && x.ask.Requirement != "" && !probed[x.ask.Operation] {
+					blamed = []string{x.ask.Requirement}
 				}
 				for _, law := range blamed {
 					e := x.ask
-					e.Law = law
+					e.Requirement = law
 					p.Judge(e, false, "this request is valid, and %v; expected a success", x)
 				}
 			}

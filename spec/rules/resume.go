@@ -34,7 +34,7 @@ type heard struct {
 }
 
 func (h heard) event() spec.Event {
-	return spec.Event{Kind: h.kind, Exchange: h.exchange, Nth: h.nth, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor}
+	return spec.Event{Kind: h.kind, Exchange: h.exchange, Frame: h.nth, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor}
 }
 
 // place is where in the telling the cursor stands, -1 if it does not.
@@ -55,7 +55,7 @@ func (t *telling) place(cursor string) int {
 // with the fullest one that is known.
 func resumes(judge func(p *spec.Pass, full, t *telling)) watch {
 	return func(p *spec.Pass) func(spec.Event) {
-		all, hear := spec.Account(p, "resumes", func() (*resumptions, func(spec.Event)) {
+		all, hear := spec.SharedState(p, "resumes", func() (*resumptions, func(spec.Event)) {
 			all := &resumptions{runs: map[string][]*telling{}, seed: maphash.MakeSeed()}
 			return all, all.hear
 		})
@@ -86,21 +86,21 @@ type resumptions struct {
 func (all *resumptions) hear(e spec.Event) {
 	now := all.now
 	switch {
-	case e.Kind == spec.Asked:
+	case e.Kind == spec.HTTPRequest:
 		all.now = nil
-		if e.Streams() && e.Whole() && e.Run != "" {
+		if e.IsStream() && e.Valid() && e.Run != "" {
 			all.now = &telling{ask: e}
 		}
-	case e.Kind == spec.Answered && now != nil && e.Streams() && e.HTTP == 200:
+	case e.Kind == spec.HTTPResponse && now != nil && e.IsStream() && e.StatusCode == 200:
 		key := run(now.ask)
 		if all.runs[key] == nil {
 			all.order = append(all.order, key)
 		}
 		all.runs[key] = append(all.runs[key], now)
-	case now != nil && e.Frame() && e.Cursor != "":
-		now.heard = append(now.heard, heard{e.Cursor, maphash.Bytes(all.seed, e.Raw), e.Exchange, e.Nth, e.Line, e.Offset, e.Raw, e.Kind})
+	case now != nil && e.IsFrame() && e.Cursor != "":
+		now.heard = append(now.heard, heard{e.Cursor, maphash.Bytes(all.seed, e.Raw), e.Exchange, e.Frame, e.Line, e.Offset, e.Raw, e.Kind})
 		now.ended = now.ended || terminal(e)
-	case now != nil && e.Kind == spec.Closed:
+	case now != nil && e.Kind == spec.BodyEnd:
 		now.end, now.close = e.Err, e
 	}
 }
@@ -189,7 +189,7 @@ on it is held to the same.`,
 				next = max(next, i) + 1
 			}
 		}
-		if t.end == nil && full.ended && t.ask.Limit == "" {
+		if t.end == nil && full.ended && t.ask.PollLimit == "" {
 			p.Judge(t.close, next >= len(full.heard), "the stream taken up at %q ended, and %s still to come", t.ask.Cursor, were(len(full.heard)-next, "event"))
 		}
 	}),
@@ -216,7 +216,7 @@ var ResumedEnds = &spec.Check{
 	Needs: []spec.Kind{spec.SlotCursor, spec.RunEnd},
 	Watch: resumes(func(p *spec.Pass, full, t *telling) {
 		from := t.after(full)
-		if t.ask.Cursor == "" || from < 0 || from >= len(full.heard) || errors.Is(t.end, spec.ErrLeft) || t.ask.Limit != "" || !full.ended {
+		if t.ask.Cursor == "" || from < 0 || from >= len(full.heard) || errors.Is(t.end, spec.ErrClientLeft) || t.ask.PollLimit != "" || !full.ended {
 			return
 		}
 		p.Judge(t.close, t.ended, "the stream taken up at %q ended%s without the end of the run", t.ask.Cursor, reason(t.end))
@@ -238,27 +238,27 @@ for before the cursor was told.`,
 		var now *telling
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				now = t.asked(e)
-			case e.Kind == spec.Answered && now != nil:
+			case e.Kind == spec.HTTPResponse && now != nil:
 				before := t.before(now.ask)
 				switch {
-				case !now.ask.Streams() || stateful(e.HTTP) || e.HTTP != 200 && !before:
+				case !now.ask.IsStream() || stateful(e.StatusCode) || e.StatusCode != 200 && !before:
 					now = nil
-				case e.HTTP/100 == 4:
-					p.Judge(e, false, "%q, which was told of the run before in the same conversation, is refused with %d", now.ask.Cursor, e.HTTP)
+				case e.StatusCode/100 == 4:
+					p.Judge(e, false, "%q, which was told of the run before in the same conversation, is refused with %d", now.ask.Cursor, e.StatusCode)
 				case before:
 					earlier = append(earlier, now)
 				default:
 					t.runs[run(now.ask)] = append(t.runs[run(now.ask)], now)
 				}
-			case now != nil && e.Frame() && e.Cursor != "":
+			case now != nil && e.IsFrame() && e.Cursor != "":
 				t.told(now, e)
-			case now != nil && e.Kind == spec.Closed:
+			case now != nil && e.Kind == spec.BodyEnd:
 				now.end, now.close = e.Err, e
 			case e.Kind == "":
 				for _, x := range earlier {
-					if full := fullest(t.runs[run(x.ask)]); full != nil && full.ended && x.ask.Limit == "" {
+					if full := fullest(t.runs[run(x.ask)]); full != nil && full.ended && x.ask.PollLimit == "" {
 						n := x.agrees(full)
 						p.Judge(x.close, n == len(x.heard) && (x.end != nil || n == len(full.heard)),
 							"taken up at %q, of the run before, it tells %s, the first %d of them as the whole run with its %s does", x.ask.Cursor, counted(len(x.heard), "event"), n, counted(len(full.heard), "event"))
@@ -278,7 +278,7 @@ type thread struct {
 }
 
 func (t *thread) asked(e spec.Event) *telling {
-	if e.Run == "" || !e.Whole() {
+	if e.Run == "" || !e.Valid() {
 		return nil
 	}
 	if _, ok := t.first[run(e)]; !ok {

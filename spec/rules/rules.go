@@ -40,16 +40,16 @@ func tellings(w func(p *spec.Pass, ask spec.Event) func(spec.Event)) watch {
 		prompts := map[string]string{} // run → what it was asked, where another request tells it
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				if ask, hear = e, nil; e.Text != "" && e.Run != "" {
 					prompts[run(e)] = e.Text
 				} else if e.Text == "" {
 					ask.Text = prompts[run(e)]
 				}
-			case e.Kind == spec.Answered && e.Streams() && e.HTTP/100 == 2 && ask.Cursor == "" && ask.Tolerable():
+			case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 && ask.Cursor == "" && ask.MayBeAccepted():
 				hear = w(p, ask)
-			case hear == nil || errors.Is(e.Err, spec.ErrLeft):
-			case e.Frame() || e.Kind == spec.Closed || e.Kind == spec.Comment || e.Kind == spec.Rest:
+			case hear == nil || errors.Is(e.Err, spec.ErrClientLeft):
+			case e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete:
 				hear(e)
 			}
 		}
@@ -57,11 +57,11 @@ func tellings(w func(p *spec.Pass, ask spec.Event) func(spec.Event)) watch {
 }
 
 // whole says that a stream ended the way HTTP wants streams to end.
-func whole(closed spec.Event) bool { return closed.Kind == spec.Closed && closed.Err == nil }
+func whole(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
 // broke says that the server, or the network, broke the transfer off.
 func broke(closed spec.Event) bool {
-	return errors.Is(closed.Err, spec.ErrCut) || errors.Is(closed.Err, spec.ErrReset)
+	return errors.Is(closed.Err, spec.ErrTruncated) || errors.Is(closed.Err, spec.ErrReset)
 }
 
 // terminal says that an event ends its run.
@@ -92,6 +92,6 @@ func standing(part, e spec.Event) spec.Event {
 	if part.Message == "" {
 		part.Message = e.Message
 	}
-	part.Exchange, part.Nth, part.Line, part.Offset, part.Raw, part.At = e.Exchange, e.Nth, e.Line, e.Offset, e.Raw, e.At
+	part.Exchange, part.Frame, part.Line, part.Offset, part.Raw, part.At = e.Exchange, e.Frame, e.Line, e.Offset, e.Raw, e.At
 	return part
 }

@@ -32,7 +32,7 @@ func TestTranscripts(t *testing.T) {
 			h, want := hear(t, file)
 			broken := map[string]bool{}
 			for _, r := range h.Results {
-				id := r.Duty.Check.ID
+				id := r.Obligation.Check.ID
 				passed[id] = passed[id] || r.Verdict == spec.Passed
 				for _, f := range r.Findings {
 					broken[id] = true
@@ -64,7 +64,7 @@ func TestTranscripts(t *testing.T) {
 }
 
 // hear judges one transcript as lint does.
-func hear(t *testing.T, file string) (spec.Hearing, []string) {
+func hear(t *testing.T, file string) (spec.Evaluation, []string) {
 	tr, err := transcript.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func hear(t *testing.T, file string) (spec.Hearing, []string) {
 		t.Fatal(err)
 	}
 	h := spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
-	return spec.SpeakFirst([]spec.Hearing{h})[0], tr.Want
+	return spec.RequireCompleteExchange([]spec.Evaluation{h})[0], tr.Want
 }
 
 var verb = regexp.MustCompile(`%[a-z]`)

@@ -152,14 +152,14 @@ It is not demanded where a server may lose what was said before a failure.`,
 // saysWhy judges the words of a failure.
 func (a *answer) saysWhy(p *spec.Pass, words string) {
 	if f := a.failure; f.Text == "" && words != "" {
-		p.Judge(f, false, "the event %s has no text%s; expected one that contains %q", f.What(), because(f.Broken), words)
+		p.Judge(f, false, "the event %s has no text%s; expected one that contains %q", f.DisplayName(), because(f.Violations), words)
 	} else {
 		p.Judge(f, strings.Contains(f.Text, words), "asked to fail with %q, it failed with %q", words, f.Text)
 	}
 }
 
 // because tells, in parentheses, where an event breaks its schema.
-func because(broken []spec.Broken) string {
+func because(broken []spec.Violation) string {
 	if len(broken) == 0 {
 		return ""
 	}
@@ -213,7 +213,7 @@ func (a *answer) uses(p *spec.Pass, n int, args string) {
 var ScriptClientTool = &spec.Check{
 	ID:    "script.client-tool",
 	Doc:   "a target asked to call the client's tool calls it",
-	Needs: []spec.Kind{spec.AskToolSpec, spec.AskTool},
+	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: answers(func(p *spec.Pass, a *answer) {
 		prompt, asked := a.ask.Prompt()
 		if args, now := strings.CutPrefix(prompt, "conformance:client-tool "); asked && now {
@@ -226,7 +226,7 @@ var ScriptClientTool = &spec.Check{
 var ScriptClientResult = &spec.Check{
 	ID:    "script.client-tool-result",
 	Doc:   "a target that has called the client's tool goes on with what the client answers",
-	Needs: []spec.Kind{spec.AskToolSpec, spec.AskTool},
+	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: answers(func(p *spec.Pass, a *answer) {
 		if _, asked := a.ask.Prompt(); asked || !strings.HasPrefix(a.answers, "conformance:client-tool ") {
 			return
@@ -240,7 +240,7 @@ var ScriptClientResult = &spec.Check{
 // callsClient judges the call of the first tool that the request offers, if it offers
 // any.
 func (a *answer) callsClient(p *spec.Pass, args string) {
-	i := slices.IndexFunc(a.ask.Parts, func(part spec.Event) bool { return part.Kind == spec.AskToolSpec })
+	i := slices.IndexFunc(a.ask.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
 	if i < 0 {
 		return
 	}
@@ -256,9 +256,9 @@ func (a *answer) callsClient(p *spec.Pass, args string) {
 func (a *answer) results() (texts []string) {
 	for _, part := range a.ask.Parts {
 		switch part.Kind {
-		case spec.AskUser, spec.AskAssistant:
+		case spec.InputUser, spec.InputAssistant:
 			texts = nil
-		case spec.AskTool:
+		case spec.InputToolResult:
 			texts = append(texts, part.Text)
 		}
 	}
@@ -269,7 +269,7 @@ func (a *answer) results() (texts []string) {
 var ScriptInterrupt = &spec.Check{
 	ID:    "script.interrupt",
 	Doc:   "a target asked to interrupt itself does",
-	Needs: []spec.Kind{spec.Interrupt, spec.AskResume},
+	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
 	Watch: script("interrupt", "", func(p *spec.Pass, a *answer, payload string) {
 		got, with := "", ""
 		if len(a.interrupt) > 0 {
@@ -284,9 +284,9 @@ var ScriptInterrupt = &spec.Check{
 var ScriptResume = &spec.Check{
 	ID:    "script.resume",
 	Doc:   "a target that has interrupted itself goes on with what the client answers",
-	Needs: []spec.Kind{spec.Interrupt, spec.AskResume},
+	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
 	Watch: answers(func(p *spec.Pass, a *answer) {
-		if resume, resumes := a.ask.Last(spec.AskResume); resumes && strings.HasPrefix(a.answers, "conformance:interrupt ") {
+		if resume, resumes := a.ask.Last(spec.InputResume); resumes && strings.HasPrefix(a.answers, "conformance:interrupt ") {
 			said, ok := strings.CutPrefix(a.text(), "resumed with: ")
 			right := ok && (sameJSON(said, resume.Text) || sameJSON(said, quoted(resume.Text)))
 			p.Judge(a.closed, right && a.good(), "resumed with %s, it said %q%s", resume.Text, a.text(), a.fate())
@@ -308,7 +308,7 @@ The client sends the increment only, where the dialect has names for conversatio
 the history lives on the server. What was said in a run whose good end nobody has heard
 (it was left, broken off, canceled, or failed), by another user, or in place of what the
 conversation was waiting for, may have been said before or not.`,
-	Overhears: true,
+	AllPrincipals: true,
 	Watch: answers(func(p *spec.Pass, a *answer) {
 		if prompt, ok := a.ask.Prompt(); ok && prompt == "conformance:recall" && a.preceded {
 			before := a.before
@@ -326,7 +326,7 @@ var ScriptIsolated = &spec.Check{
 	Doc:   "a target asked what was said before in a new conversation says nothing",
 	Needs: []spec.Kind{spec.SlotThread},
 
-	Overhears: true,
+	AllPrincipals: true,
 	Watch: answers(func(p *spec.Pass, a *answer) {
 		prompt, ok := a.ask.Prompt()
 		if ok && prompt == "conformance:recall" && !a.preceded && a.others && a.ask.Thread != "" {
@@ -358,15 +358,15 @@ var NoStackTrace = &spec.Check{
 	ID:  "error.no-stack-trace",
 	Doc: "no error shows a stack trace",
 
-	Overhears: true,
+	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		status := 0
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				status = 0
-			case e.Kind == spec.Answered:
-				status = e.HTTP
+			case e.Kind == spec.HTTPResponse:
+				status = e.StatusCode
 			case len(e.Raw) > 0 && (status >= 400 || e.Kind == spec.RunError || e.Kind == spec.RunRefused):
 				shown := traces.Find(e.Raw)
 				p.Judge(e, shown == nil, "the error shows a stack trace (%q)", shown)

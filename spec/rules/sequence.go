@@ -17,7 +17,7 @@ func numbers(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watc
 		last := int64(-1)
 		return func(e spec.Event) {
 			n, err := strconv.ParseInt(e.Seq, 10, 64)
-			if !e.Frame() || err != nil {
+			if !e.IsFrame() || err != nil {
 				return // an event without its number is the schema's business
 			}
 			judge(p, e, before, n, last)
@@ -46,7 +46,7 @@ var SequenceDense = &spec.Check{
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		next := int64(0)
 		return func(e spec.Event) {
-			if !e.Frame() || e.Kind == spec.Done || e.Kind == spec.RunRefused || e.Kind == spec.Unknown {
+			if !e.IsFrame() || e.Kind == spec.Done || e.Kind == spec.RunRefused || e.Kind == spec.Undecodable {
 				return
 			}
 			n, err := strconv.ParseInt(e.Seq, 10, 64)
@@ -81,7 +81,7 @@ var CursorPresent = &spec.Check{
 		seen := false
 		return func(e spec.Event) {
 			switch {
-			case e.Frame():
+			case e.IsFrame():
 				if seen = seen || e.Cursor != ""; first.Raw == nil {
 					first = e
 				}
@@ -100,7 +100,7 @@ var CursorUnique = &spec.Check{
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		seen := map[string]bool{}
 		return func(e spec.Event) {
-			if e.Frame() && e.Cursor != "" {
+			if e.IsFrame() && e.Cursor != "" {
 				p.Judge(e, !seen[e.Cursor], "id %q was used before", e.Cursor)
 				seen[e.Cursor] = true
 			}

@@ -15,7 +15,7 @@ import (
 // was turned down while the conversation may have been busy.
 func answers(judge func(p *spec.Pass, a *answer)) watch {
 	return func(p *spec.Pass) func(spec.Event) {
-		t, hear := spec.Account(p, "answers", func() (*talks, func(spec.Event)) {
+		t, hear := spec.SharedState(p, "answers", func() (*talks, func(spec.Event)) {
 			t := newTalks(keeper(p))
 			return t, t.hear
 		})
@@ -24,7 +24,7 @@ func answers(judge func(p *spec.Pass, a *answer)) watch {
 				return
 			}
 			for _, a := range t.given {
-				if a.ask.Who == spec.TheUser && !a.waiting && !a.turnedDown() && !a.brokeOff() && (!a.refused || a.toFail()) && !t.canceled(a) {
+				if a.ask.Principal == spec.PrimaryUser && !a.waiting && !a.turnedDown() && !a.brokeOff() && (!a.refused || a.toFail()) && !t.canceled(a) {
 					judge(p, a)
 				}
 			}
@@ -77,7 +77,7 @@ type talks struct {
 // said in a thread of the same name, whether the request names the user or its credentials do.
 type owner struct {
 	thread, user string
-	who          spec.Who
+	who          spec.Principal
 }
 
 // A talk is one conversation, as far as its requests were taken.
@@ -98,7 +98,7 @@ func newTalks(keep func(spec.Event) *spec.Event) *talks {
 	return &talks{keep: keep, talks: map[owner]*talk{}, perhaps: map[string][]string{}, asks: map[string]bool{}, opened: map[string]*answer{}}
 }
 
-func (t *talks) owner() owner { return owner{t.thread, t.ask.User, t.ask.Who} }
+func (t *talks) owner() owner { return owner{t.thread, t.ask.User, t.ask.Principal} }
 
 // lose forgets what was said where a request with a fault was taken: who knows what was
 // understood, and, if that cannot be read, in which conversation.
@@ -115,22 +115,22 @@ func (t *talks) lose() {
 
 func (t *talks) hear(e spec.Event) {
 	switch {
-	case e.Kind == spec.Asked:
+	case e.Kind == spec.HTTPRequest:
 		t.ask, t.asking, t.now, t.taken, t.opens, t.thread = e, nil, nil, false, false, e.Thread
-		if e.Scripted && e.Whole() {
-			if t.asks[e.Op] = t.asks[e.Op] || len(e.Parts) > 0; len(e.Parts) > 0 {
+		if e.Scripted && e.Valid() {
+			if t.asks[e.Operation] = t.asks[e.Operation] || len(e.Parts) > 0; len(e.Parts) > 0 {
 				t.asking = t.open(e)
 			}
 		}
-	case e.Kind == spec.Answered:
+	case e.Kind == spec.HTTPResponse:
 		t.answered(e)
 	case e.Kind == spec.CancelAccepted:
 		t.cancels = append(t.cancels, t.ask)
 	case e.Kind == spec.RunAccepted:
 		t.opens = true
-	case e.Frame():
+	case e.IsFrame():
 		t.frame(e)
-	case e.Kind == spec.Closed:
+	case e.Kind == spec.BodyEnd:
 		t.close(e)
 	}
 }
@@ -145,13 +145,13 @@ func (t *talks) frame(e spec.Event) {
 	if t.ends = t.ends || e.Kind == spec.RunEnd; terminal(e) {
 		t.opened[run(t.ask)].finish(e)
 	}
-	t.taken = t.taken && (e.Kind != spec.RunRefused || e.Nth > 0)
+	t.taken = t.taken && (e.Kind != spec.RunRefused || e.Frame > 0)
 }
 
 // finish notes that the end of a run was heard.
 func (a *answer) finish(e spec.Event) {
 	if a != nil && !a.ended {
-		a.ended, a.delivered, a.over = true, e.Kind == spec.RunEnd || e.Kind == spec.Closed, e.At
+		a.ended, a.delivered, a.over = true, e.Kind == spec.RunEnd || e.Kind == spec.BodyEnd, e.At
 	}
 }
 
@@ -171,7 +171,7 @@ func (t *talks) open(ask spec.Event) *answer {
 	}
 	kept := len(earlier)
 	for _, part := range ask.Parts {
-		if part.Kind == spec.AskUser {
+		if part.Kind == spec.InputUser {
 			earlier, asked = append(earlier, part.Text), part.Text
 		}
 	}
@@ -231,13 +231,13 @@ func (t *talks) doubt(thread, text string) {
 
 // answered finds out whose answer comes.
 func (t *talks) answered(e spec.Event) {
-	t.taken = e.HTTP/100 == 2
-	streams := e.HTTP == 200 && e.Streams()
+	t.taken = e.StatusCode/100 == 2
+	streams := e.StatusCode == 200 && e.IsStream()
 	t.opens = streams
 	before := t.opened[run(t.ask)]
 	switch {
 	case !t.taken:
-		if user, ok := t.ask.Last(spec.AskUser); ok && t.asking != nil && (e.HTTP == 0 || e.HTTP/100 == 5) {
+		if user, ok := t.ask.Last(spec.InputUser); ok && t.asking != nil && (e.StatusCode == 0 || e.StatusCode/100 == 5) {
 			t.doubt(t.thread, user.Text) // it failed, and nobody knows how far it came
 		}
 		t.asking = nil
@@ -248,7 +248,7 @@ func (t *talks) answered(e spec.Event) {
 		t.asking = nil
 	case t.asking != nil:
 		t.opened[run(t.ask)] = t.asking
-	case before != nil && streams && t.ask.Streams() && t.ask.Whole() && t.ask.Cursor == "":
+	case before != nil && streams && t.ask.IsStream() && t.ask.Valid() && t.ask.Cursor == "":
 		a := *before
 		t.now = &a
 	}
@@ -259,12 +259,12 @@ func (t *talks) answered(e spec.Event) {
 
 // close notes an answer, and what the conversation has come to.
 func (t *talks) close(e spec.Event) {
-	if t.now != nil && (whole(e) || broke(e)) && t.ask.Limit == "" {
+	if t.now != nil && (whole(e) || broke(e)) && t.ask.PollLimit == "" {
 		t.now.closed = e
 		t.given = append(t.given, t.now)
 	}
 	a := t.asking
-	if asks, seen := t.asks[t.ask.Op]; a == nil && t.taken && !t.ask.Whole() && (asks || !seen && t.opens) {
+	if asks, seen := t.asks[t.ask.Operation]; a == nil && t.taken && !t.ask.Valid() && (asks || !seen && t.opens) {
 		t.lose()
 	}
 	if a == nil || a.refused {
@@ -283,14 +283,14 @@ func (t *talks) close(e spec.Event) {
 	here := t.talks[t.owner()]
 	here.last = a
 	here.asked, _ = a.ask.Prompt()
-	if user, ok := a.ask.Last(spec.AskUser); ok { // whatever stands after it
+	if user, ok := a.ask.Last(spec.InputUser); ok { // whatever stands after it
 		here.said = append(here.said, utterance{user.Text, a})
 	}
 	switch {
 	case len(a.interrupt) > 0:
-		here.waiting = spec.AskResume
+		here.waiting = spec.InputResume
 	case a.leavesCall():
-		here.waiting = spec.AskTool
+		here.waiting = spec.InputToolResult
 	case !a.waiting:
 		here.waiting = ""
 	}
@@ -300,7 +300,7 @@ func (t *talks) close(e spec.Event) {
 // to the client.
 func (a *answer) leavesCall() bool {
 	return slices.ContainsFunc(a.calls, func(u *toolUse) bool {
-		return !u.answered && slices.ContainsFunc(a.ask.Parts, func(p spec.Event) bool { return p.Kind == spec.AskToolSpec && p.Name == u.name })
+		return !u.answered && slices.ContainsFunc(a.ask.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == u.name })
 	})
 }
 

@@ -27,7 +27,7 @@ var ToolStartsFirst = &spec.Check{
 			case spec.ToolStart:
 				open[e.Call] = true
 			case spec.ToolDelta, spec.ToolEnd:
-				p.Judge(e, open[e.Call], "%s of call %q, which is not open", e.What(), e.Call)
+				p.Judge(e, open[e.Call], "%s of call %q, which is not open", e.DisplayName(), e.Call)
 				if e.Kind == spec.ToolEnd {
 					delete(open, e.Call)
 				}
@@ -141,14 +141,14 @@ var ToolIDsUnique = &spec.Check{
 		here := map[string]bool{}
 		return func(e spec.Event) {
 			switch e.Kind {
-			case spec.Asked:
+			case spec.HTTPRequest:
 				ask = e
 				if telling = e.Run; telling == "" {
 					telling = fmt.Sprint("exchange ", e.Exchange)
 				}
 				clear(here)
 			case spec.ToolStart:
-				if ask.Cursor != "" || !ask.Whole() {
+				if ask.Cursor != "" || !ask.Valid() {
 					return
 				}
 				key := use{ask.Thread, e.Call}
@@ -172,7 +172,7 @@ somebody may have had to approve the call.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		earlier := map[string]map[string]bool{} // thread → the calls that were made
 		return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-			if !ask.Whole() { // what it lets go on may not have been read
+			if !ask.Valid() { // what it lets go on may not have been read
 				return func(spec.Event) {}
 			}
 			if earlier[ask.Thread] == nil {
@@ -202,7 +202,7 @@ func resultAfterCall(p *spec.Pass, ask spec.Event, earlier map[string]bool) func
 			case part.Kind == spec.ToolResult && part.Call != "" && !judged[part.Call]:
 				judged[part.Call] = true
 				if begun[part.Call] && !made[part.Call] {
-					p.Judge(part, made[""], "the result of call %q came before the call was ended by %s", part.Call, ask.Spell(spec.ToolEnd, "its end"))
+					p.Judge(part, made[""], "the result of call %q came before the call was ended by %s", part.Call, ask.KindName(spec.ToolEnd, "its end"))
 					return
 				}
 				p.Judge(part, made[part.Call] || made[""], "a result of call %q, which was not made before it", part.Call)
@@ -213,7 +213,7 @@ func resultAfterCall(p *spec.Pass, ask spec.Event, earlier map[string]bool) func
 
 // offered says whether a request offers a tool of the name.
 func offered(ask spec.Event, name string) bool {
-	return slices.ContainsFunc(ask.Parts, func(p spec.Event) bool { return p.Kind == spec.AskToolSpec && p.Name == name })
+	return slices.ContainsFunc(ask.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == name })
 }
 
 // A call is one call of a tool as a stream has told it.
@@ -275,7 +275,7 @@ func (c *callsOf) hear(e spec.Event) {
 func clientCalls(judge func(p *spec.Pass, e spec.Event, c *callsOf)) watch {
 	return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
 		c := &callsOf{ask: ask, keep: keeper(p), byID: map[string]*call{}}
-		_, offers := ask.Last(spec.AskToolSpec)
+		_, offers := ask.Last(spec.InputTool)
 		return func(e spec.Event) {
 			if offers {
 				judge(p, e, c)
@@ -291,7 +291,7 @@ var ClientCallIsLeftOpen = &spec.Check{
 	Doc: `a call of a tool that the request offers is left to the client
 
 The server cannot run it; a result from the server would be an invention.`,
-	Needs: []spec.Kind{spec.AskToolSpec, spec.ToolResult},
+	Needs: []spec.Kind{spec.InputTool, spec.ToolResult},
 	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
 		switch {
 		case e.Kind == spec.ToolResult:
@@ -312,7 +312,7 @@ The server cannot run it; a result from the server would be an invention.`,
 var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a call that is left to the client is of a tool that the request offers",
-	Needs: []spec.Kind{spec.AskToolSpec},
+	Needs: []spec.Kind{spec.InputTool},
 	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
 		if !whole(e) || c.halted {
 			return
@@ -331,12 +331,12 @@ var ClientCallEndsStream = &spec.Check{
 	Doc: `after a call that is left to the client the stream ends
 
 Further calls may come, and their results, and pieces with nothing in them.`,
-	Needs: []spec.Kind{spec.AskToolSpec, spec.ToolEnd},
+	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd},
 	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
-		switch thing := e.Kind.Thing(); {
+		switch thing := e.Kind.Subject(); {
 		case c.left == 0:
 		case thing == "message" || thing == "reasoning" || thing == "content":
-			p.Judge(e, e.Text == "", "%s comes after a call that the client has to answer", e.What())
+			p.Judge(e, e.Text == "", "%s comes after a call that the client has to answer", e.DisplayName())
 		case whole(e):
 			p.Judge(e, true, "")
 		}
@@ -357,9 +357,9 @@ client that stops reading loses nothing.`,
 			switch {
 			case e.Kind == spec.Interrupt:
 				interrupt = e
-			case interrupt.Raw == nil || e.Kind == spec.Other || isDelta(e) && e.Text == "":
-			case e.Frame():
-				p.Judge(e, terminal(e) || e.Kind == spec.Done, "%s comes after an interrupt", e.What())
+			case interrupt.Raw == nil || e.Kind == spec.Unrecognized || isDelta(e) && e.Text == "":
+			case e.IsFrame():
+				p.Judge(e, terminal(e) || e.Kind == spec.Done, "%s comes after an interrupt", e.DisplayName())
 			case whole(e):
 				p.Judge(interrupt, true, "")
 			}

@@ -15,14 +15,14 @@ var uploads = []*spec.Check{TypeAsSent, SignsWhatWasAsked, LinkGives, NewLinkGiv
 var TypeAsSent = &spec.Check{
 	ID:    "attachment.type-as-sent",
 	Doc:   "the media type that the answer to an upload names is the one that was sent",
-	Needs: []spec.Kind{spec.Stored, spec.AskFile},
+	Needs: []spec.Kind{spec.AttachmentStored, spec.InputFile},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		sent := spec.Event{}
 		return func(e spec.Event) {
 			switch e.Kind {
-			case spec.Asked:
-				sent, _ = e.Last(spec.AskFile)
-			case spec.Stored:
+			case spec.HTTPRequest:
+				sent, _ = e.Last(spec.InputFile)
+			case spec.AttachmentStored:
 				if sent.Type != "" {
 					media, _, _ := strings.Cut(e.Type, ";")
 					p.Judge(e, strings.EqualFold(strings.TrimSpace(media), sent.Type), "an upload of type %q is answered with the type %q", sent.Type, e.Type)
@@ -36,15 +36,15 @@ var TypeAsSent = &spec.Check{
 var SignsWhatWasAsked = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
 	Doc:   "a new link is of the object that was asked for: bucket and path are those of the request",
-	Needs: []spec.Kind{spec.Signed},
+	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		asked := spec.Event{}
 		return func(e spec.Event) {
 			switch e.Kind {
-			case spec.Asked:
+			case spec.HTTPRequest:
 				asked = e
-			case spec.Signed:
-				if !asked.Whole() {
+			case spec.AttachmentSigned:
+				if !asked.Valid() {
 					return
 				}
 				p.Judge(e, e.Name == asked.Name && e.ID == asked.ID, "asked for %q in %q, the link is said to be of %q in %q", asked.ID, asked.Name, e.ID, e.Name)
@@ -65,11 +65,11 @@ func object(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
 // note notes what an answer says of a file.
 func (s *shelf) note(ask, e spec.Event) {
-	switch file, ok := ask.Last(spec.AskFile); {
-	case e.Kind == spec.Stored && ok:
+	switch file, ok := ask.Last(spec.InputFile); {
+	case e.Kind == spec.AttachmentStored && ok:
 		s.files[object(e)] = file.Text
 		s.links[e.Text] = e
-	case e.Kind == spec.Signed:
+	case e.Kind == spec.AttachmentSigned:
 		s.links[e.Text] = e
 	}
 }
@@ -77,7 +77,7 @@ func (s *shelf) note(ask, e spec.Event) {
 // unknown says that a request carries a link that nobody was seen to hand out.
 func (s *shelf) unknown(ask spec.Event) (found bool) {
 	inside(ask, func(part spec.Event) {
-		if _, handed := s.links[part.Text]; part.Kind == spec.AskImage && !handed {
+		if _, handed := s.links[part.Text]; part.Kind == spec.InputImage && !handed {
 			found = true
 		}
 	})
@@ -108,26 +108,26 @@ func gives(id, doc string, kind spec.Kind) *spec.Check {
 Judged where the link was asked for by itself, without credentials. That it has ended
 is judged in the first half minute; that it leads elsewhere, or that somebody is busy,
 is not.`,
-		Needs: []spec.Kind{kind, spec.AskFile}, Overhears: true,
+		Needs: []spec.Kind{kind, spec.InputFile}, AllPrincipals: true,
 		Watch: func(p *spec.Pass) func(spec.Event) {
 			known := newShelf()
 			var ask, answer, body spec.Event
 			return func(e spec.Event) {
 				switch e.Kind {
-				case spec.Asked:
+				case spec.HTTPRequest:
 					ask, answer, body = e, spec.Event{}, spec.Event{}
-				case spec.Answered:
+				case spec.HTTPResponse:
 					answer = e
-				case spec.Fetched:
+				case spec.AttachmentContent:
 					body = e
-				case spec.Closed:
+				case spec.BodyEnd:
 					link, handed := known.links[ask.ID]
 					file, sent := known.files[object(link)]
-					late := answer.HTTP/100 == 4 && ask.At-link.At > fresh
-					if !handed || !sent || link.Kind != kind || e.Err != nil || answer.HTTP/100 == 3 || unheard(answer.HTTP) && answer.HTTP != 401 || late {
+					late := answer.StatusCode/100 == 4 && ask.At-link.At > fresh
+					if !handed || !sent || link.Kind != kind || e.Err != nil || answer.StatusCode/100 == 3 || unheard(answer.StatusCode) && answer.StatusCode != 401 || late {
 						return
 					}
-					p.Judge(answer, answer.HTTP == 200 && body.Text == file, "the link is answered %d with %s; the file has %d bytes", answer.HTTP, size(body.Text, file), len(file))
+					p.Judge(answer, answer.StatusCode == 200 && body.Text == file, "the link is answered %d with %s; the file has %d bytes", answer.StatusCode, size(body.Text, file), len(file))
 				default:
 					known.note(ask, e)
 				}
@@ -149,8 +149,8 @@ func size(got, file string) string {
 
 // LinkGives and NewLinkGives judge what links lead to.
 var (
-	LinkGives    = gives("attachment.link-gives-the-file", "the link that an upload is answered with leads to what was uploaded", spec.Stored)
-	NewLinkGives = gives("attachment.new-link-gives-the-file", "a new link leads to what was uploaded", spec.Signed)
+	LinkGives    = gives("attachment.link-gives-the-file", "the link that an upload is answered with leads to what was uploaded", spec.AttachmentStored)
+	NewLinkGives = gives("attachment.new-link-gives-the-file", "a new link leads to what was uploaded", spec.AttachmentSigned)
 )
 
 // RefusesUnknownFile judges a new link for what is not there.
@@ -160,22 +160,22 @@ var RefusesUnknownFile = &spec.Check{
 
 Judged for paths that the harness makes up. A server that signs nothing refuses rightly
 by accident: until a new link was given for something, no refusal counts.`,
-	Needs: []spec.Kind{spec.Signed},
+	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		signs := map[string]bool{}
 		var tried []dealing
 		deal := func(x dealing) {
 			switch madeUp := strings.Contains(x.ask.ID, nothing); {
-			case !x.ask.Whole():
+			case !x.ask.Valid():
 			case madeUp && x.ask.Name != "" && (x.accepted() || x.status/100 == 4 && !unheard(x.status)):
 				tried = append(tried, x)
-			case x.reply.Kind == spec.Signed:
-				signs[x.ask.Op] = true
+			case x.reply.Kind == spec.AttachmentSigned:
+				signs[x.ask.Operation] = true
 			}
 		}
 		over := func() {
 			for _, x := range tried {
-				if x.ask.Law = ""; signs[x.ask.Op] { // this is about another requirement than the operation's
+				if x.ask.Requirement = ""; signs[x.ask.Operation] { // this is about another requirement than the operation's
 					p.Judge(x.ask, !x.accepted(), "nothing was ever uploaded to %q, and %v; expected a refusal", x.ask.ID, x)
 				}
 			}
@@ -191,7 +191,7 @@ var RefusesForeignLink = &spec.Check{
 
 Judged for links to another host than those that the server handed out lead to, and
 where a run with one of these was accepted.`,
-	Needs: []spec.Kind{spec.Stored, spec.AskImage},
+	Needs: []spec.Kind{spec.AttachmentStored, spec.InputImage},
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		known := newShelf()
 		hosts := map[string]bool{}
@@ -199,11 +199,11 @@ where a run with one of these was accepted.`,
 		var tried []dealing
 		deal := func(x dealing) {
 			known.note(x.ask, x.reply)
-			if x.reply.Kind == spec.Stored || x.reply.Kind == spec.Signed {
+			if x.reply.Kind == spec.AttachmentStored || x.reply.Kind == spec.AttachmentSigned {
 				hosts[host(x.reply.Text)] = true
 			}
 			switch links := images(x.ask); {
-			case len(links) != 1 || !x.ask.Whole():
+			case len(links) != 1 || !x.ask.Valid():
 			case !known.unknown(x.ask):
 				own = own || x.accepted()
 			case x.accepted() || x.status/100 == 4 && !unheard(x.status):
@@ -212,7 +212,7 @@ where a run with one of these was accepted.`,
 		}
 		over := func() {
 			for _, x := range tried {
-				x.ask.Law = "" // likewise
+				x.ask.Requirement = "" // likewise
 				if from := host(images(x.ask)[0]); own && from != "" && !hosts[from] {
 					p.Judge(x.ask, !x.accepted(), "the image comes from %s, where nothing can be uploaded, and %v; expected a refusal", from, x)
 				}
@@ -226,12 +226,12 @@ where a run with one of these was accepted.`,
 var TellsTranscript = &spec.Check{
 	ID:    "transcript.is-told",
 	Doc:   "a recording that is accepted is answered with what was said",
-	Needs: []spec.Kind{spec.AskFile, spec.Transcribed},
+	Needs: []spec.Kind{spec.InputFile, spec.Transcription},
 	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
 		return func(x dealing) {
-			if x.ask.Name == "transcribe" && x.ask.Whole() && x.accepted() {
-				x.ask.Law = "" // as above
-				p.Judge(x.ask, x.reply.Kind == spec.Transcribed, "%v and has no transcript", x)
+			if x.ask.Name == "transcribe" && x.ask.Valid() && x.accepted() {
+				x.ask.Requirement = "" // as above
+				p.Judge(x.ask, x.reply.Kind == spec.Transcription, "%v and has no transcript", x)
 			}
 		}, func() {}
 	}),
@@ -240,7 +240,7 @@ var TellsTranscript = &spec.Check{
 // images are the links in a request.
 func images(ask spec.Event) (links []string) {
 	inside(ask, func(part spec.Event) {
-		if part.Kind == spec.AskImage {
+		if part.Kind == spec.InputImage {
 			links = append(links, part.Text)
 		}
 	})

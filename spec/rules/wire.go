@@ -31,21 +31,21 @@ how somebody is answered who has heard the end and asks for what comes after it.
 		last := map[string]bool{}    // cursors of the ends of runs
 		var heads heads
 		return func(e spec.Event) {
-			if e.Frame() && e.Cursor != "" {
+			if e.IsFrame() && e.Cursor != "" {
 				if known[e.Cursor] = asked; terminal(e) {
 					last[e.Cursor] = true
 				}
 			}
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				ask, asked = e, run(e)
 			case e.Kind == "":
 				heads.judge(p)
-			case e.Kind != spec.Answered || !ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
-			case ask.Header == nil && e.HTTP != 200: // nobody wrote down what was asked
-			case e.HTTP/100 == 4 && ask.Cursor != "" && known[ask.Cursor] != run(ask):
-			case ask.Cursor != "" && last[ask.Cursor] && (e.HTTP == 204 || e.HTTP/100 == 4):
-			case e.HTTP/100 == 4 && len(ask.Upheld) > 0: // the business of accept.as-documented
+			case e.Kind != spec.HTTPResponse || !ask.IsStream() || !ask.Valid() || stateful(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
+			case ask.Header == nil && e.StatusCode != 200: // nobody wrote down what was asked
+			case e.StatusCode/100 == 4 && ask.Cursor != "" && known[ask.Cursor] != run(ask):
+			case ask.Cursor != "" && last[ask.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
+			case e.StatusCode/100 == 4 && len(ask.Exercised) > 0: // the business of accept.as-documented
 			default:
 				heads.add(p, ask, e)
 			}
@@ -63,20 +63,20 @@ type head struct{ ask, answer spec.Event }
 // add judges status and coding of an answer, each for its own requirement.
 func (h *heads) add(p *spec.Pass, ask, e spec.Event) {
 	status, coding := e, e
-	status.Law, coding.Law = ask.Promised.Status, ask.Promised.Coding
+	status.Requirement, coding.Requirement = ask.Promised.Status, ask.Promised.ContentCoding
 	switch {
-	case e.HTTP == 0:
+	case e.StatusCode == 0:
 		p.Judge(status, false, "no answer came: %v", e.Err)
 		return
-	case e.HTTP != 200:
-		p.Judge(status, false, "the answer is %d with content type %q", e.HTTP, e.Header.Get("Content-Type"))
+	case e.StatusCode != 200:
+		p.Judge(status, false, "the answer is %d with content type %q", e.StatusCode, e.Header.Get("Content-Type"))
 		return
 	}
 	p.Judge(status, true, "")
 	if encoded(e) && ask.Header.Get("Accept-Encoding") == "identity" {
 		p.Judge(coding, false, "the answer is encoded as %s, which was not asked for", e.Header.Get("Content-Encoding"))
 	}
-	if e.Streams() {
+	if e.IsStream() {
 		h.right = append(h.right, head{ask, e})
 	} else {
 		h.other = append(h.other, head{ask, e})
@@ -88,20 +88,20 @@ func (h *heads) add(p *spec.Pass, ask, e spec.Event) {
 // same operation that did not leave it out was answered by a stream.
 func (h *heads) judge(p *spec.Pass) {
 	for _, x := range h.right {
-		for _, law := range append([]string{x.ask.Promised.Media}, x.ask.Omitted...) {
-			x.answer.Law = law
+		for _, law := range append([]string{x.ask.Promised.MediaType}, x.ask.Omitted...) {
+			x.answer.Requirement = law
 			p.Judge(x.answer, true, "")
 		}
 	}
 	for _, x := range h.other {
-		blamed := []string{x.ask.Promised.Media}
+		blamed := []string{x.ask.Promised.MediaType}
 		for _, law := range x.ask.Omitted {
-			if slices.ContainsFunc(h.right, func(y head) bool { return y.ask.Op == x.ask.Op && !slices.Contains(y.ask.Omitted, law) }) {
+			if slices.ContainsFunc(h.right, func(y head) bool { return y.ask.Operation == x.ask.Operation && !slices.Contains(y.ask.Omitted, law) }) {
 				blamed = []string{law}
 			}
 		}
 		for _, law := range blamed {
-			x.answer.Law = law
+			x.answer.Requirement = law
 			p.Judge(x.answer, false, "the answer is 200 with content type %q", x.answer.Header.Get("Content-Type"))
 		}
 	}
@@ -122,8 +122,8 @@ A client parses each event on its own; one that does not parse is lost, or ends 
 client.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
-			if e.Frame() && e.Kind != spec.Done && !flawed(e, spec.FlawUTF8) {
-				p.Judge(e, e.Kind != spec.Unknown, "%v", e.Err)
+			if e.IsFrame() && e.Kind != spec.Done && !flawed(e, spec.FlawUTF8) {
+				p.Judge(e, e.Kind != spec.Undecodable, "%v", e.Err)
 			}
 		}
 	},
@@ -146,7 +146,7 @@ var FramesArePlain = &spec.Check{
 Clients that read lines by hand, as most of this protocol do, know no other.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
-			if !e.Frame() {
+			if !e.IsFrame() {
 				return
 			}
 			odd := ""
@@ -166,10 +166,10 @@ var UTF8 = &spec.Check{
 	Doc: `what is sent is valid UTF-8
 
 Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 section 8.1.`,
-	Overhears: true,
+	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
-			if e.Kind != spec.Asked && len(e.Raw) > 0 {
+			if e.Kind != spec.HTTPRequest && len(e.Raw) > 0 {
 				p.Judge(e, !flawed(e, spec.FlawUTF8), "%s is not valid UTF-8", whatOf(e))
 			}
 		}
@@ -179,11 +179,11 @@ Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 sec
 // whatOf names what the bytes of an event are.
 func whatOf(e spec.Event) string {
 	switch {
-	case e.Frame():
+	case e.IsFrame():
 		return "the event"
 	case e.Kind == spec.Comment:
 		return "the comment"
-	case e.Kind == spec.Rest:
+	case e.Kind == spec.Incomplete:
 		return "the end of the stream"
 	}
 	return "the response body"
@@ -200,9 +200,9 @@ The standard discards an event that the end of the stream cuts off (HTML section
 		var last, rest spec.Event
 		return func(e spec.Event) {
 			switch {
-			case e.Frame():
+			case e.IsFrame():
 				last = e
-			case e.Kind == spec.Rest && len(e.Fields) > 0:
+			case e.Kind == spec.Incomplete && len(e.Fields) > 0:
 				last, rest = e, e
 			case whole(e) && last.Raw != nil:
 				p.Judge(last, rest.Raw == nil, "no blank line follows the last %d bytes", len(rest.Raw))
@@ -218,21 +218,21 @@ var BodyIsWhole = &spec.Check{
 
 A reply that is cut off cannot be trusted; a stream that has told its end and is then
 broken off looks like a failure to every HTTP library.`,
-	Overhears: true,
+	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ask, answer spec.Event
 		ended := false
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				ask, ended = e, false
-			case e.Kind == spec.Answered:
+			case e.Kind == spec.HTTPResponse:
 				answer = e
 			case e.Kind == spec.RunEnd || e.Kind == spec.Done:
 				ended = true
-			case e.Kind != spec.Closed || answer.HTTP == 0 || errors.Is(e.Err, spec.ErrLeft):
-			case errors.Is(e.Err, spec.ErrEndless): // the business of wire.ends
-			case ended || !answer.Streams() && ask.Op != "":
+			case e.Kind != spec.BodyEnd || answer.StatusCode == 0 || errors.Is(e.Err, spec.ErrClientLeft):
+			case errors.Is(e.Err, spec.ErrLimitExceeded): // the business of wire.ends
+			case ended || !answer.IsStream() && ask.Operation != "":
 				p.Judge(e, e.Err == nil, "the body did not end properly: %v", e.Err)
 			}
 		}
@@ -248,7 +248,7 @@ A client that waits for the end must come to it. The limits are flags of run: --
 --idle-timeout, --max-bytes and --max-events. A stream of a run that nobody was seen to ask
 for is not judged: there may be no such run. Nor is one that is taken up at a cursor: it
 may be that of the end.`,
-	Overhears: true,
+	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var ask, answer spec.Event
 		ended := false
@@ -256,20 +256,20 @@ may be that of the end.`,
 			stray := ask.Run != "" && ask.Text == "" && len(ask.Parts) == 0
 			return func(e spec.Event) {
 				ended = ended || terminal(e)
-				if e.Kind == spec.Closed && !stray && !(ended && errors.Is(e.Err, spec.ErrIdle)) {
-					what := spec.Overrun(e.Err)
+				if e.Kind == spec.BodyEnd && !stray && !(ended && errors.Is(e.Err, spec.ErrIdleTimeout)) {
+					what := spec.DescribeOverrun(e.Err)
 					p.Judge(e, what == "", "the stream %s", what)
 				}
 			}
 		})(p)
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				ask, answer, ended = e, spec.Event{}, false
-			case e.Kind == spec.Answered:
+			case e.Kind == spec.HTTPResponse:
 				answer = e
-			case e.Kind == spec.Closed && answer.HTTP > 0 && !answer.Streams() && ask.Op != "" && !errors.Is(e.Err, spec.ErrLeft):
-				what := spec.Overrun(e.Err)
+			case e.Kind == spec.BodyEnd && answer.StatusCode > 0 && !answer.IsStream() && ask.Operation != "" && !errors.Is(e.Err, spec.ErrClientLeft):
+				what := spec.DescribeOverrun(e.Err)
 				p.Judge(e, what == "", "the reply %s", what)
 			}
 			streams(e)
@@ -284,20 +284,20 @@ var MatchesSchema = &spec.Check{
 
 The document says which members there are, of which types, and which requirement each
 of them is; a finding names the requirement.`,
-	Overhears: true,
+	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
-			if e.Kind == spec.Asked {
+			if e.Kind == spec.HTTPRequest {
 				return
 			}
-			for _, b := range e.Broken {
+			for _, b := range e.Violations {
 				at := e
-				at.Law, at.Broken = b.Law, []spec.Broken{b}
+				at.Requirement, at.Violations = b.Requirement, []spec.Violation{b}
 				p.Judge(at, false, "%v", b)
 			}
-			for _, law := range e.Upheld {
+			for _, law := range e.Exercised {
 				at := e
-				at.Law = law
+				at.Requirement = law
 				p.Judge(at, true, "")
 			}
 		}
@@ -315,22 +315,22 @@ are operations of which no requirement speaks.`,
 		var ask spec.Event
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				ask = e
-			case e.Kind != spec.Answered || ask.Law == "" || ask.Streams() || !ask.Whole() || stateful(e.HTTP) || errors.Is(e.Err, spec.ErrLeft):
-			case e.HTTP/100 == 4: // the business of accept.as-documented
+			case e.Kind != spec.HTTPResponse || ask.Requirement == "" || ask.IsStream() || !ask.Valid() || stateful(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
+			case e.StatusCode/100 == 4: // the business of accept.as-documented
 			default:
-				e.Law = ask.Law
+				e.Requirement = ask.Requirement
 				want := "a success"
-				if ask.HTTP > 0 {
-					want = strconv.Itoa(ask.HTTP)
+				if ask.StatusCode > 0 {
+					want = strconv.Itoa(ask.StatusCode)
 				}
-				if e.HTTP == 0 && ask.Name == "health" { // the business of health.answers
+				if e.StatusCode == 0 && ask.Name == "health" { // the business of health.answers
 					return
 				}
-				right := (e.HTTP == ask.HTTP || ask.HTTP == 0 && e.HTTP/100 == 2) && (ask.Media == "" || e.Media == ask.Media)
+				right := (e.StatusCode == ask.StatusCode || ask.StatusCode == 0 && e.StatusCode/100 == 2) && (ask.MediaType == "" || e.MediaType == ask.MediaType)
 				p.Judge(e, right, "the answer is %d with content type %q, the document promises %s %s",
-					e.HTTP, e.Header.Get("Content-Type"), want, ask.Media)
+					e.StatusCode, e.Header.Get("Content-Type"), want, ask.MediaType)
 			}
 		}
 	},
@@ -344,10 +344,10 @@ var HealthAnswers = &spec.Check{
 		var ask spec.Event
 		return func(e spec.Event) {
 			switch {
-			case e.Kind == spec.Asked:
+			case e.Kind == spec.HTTPRequest:
 				ask = e
-			case e.Kind == spec.Answered && ask.Name == "health" && ask.Whole() && !errors.Is(e.Err, spec.ErrLeft):
-				p.Judge(e, e.HTTP == ask.HTTP, "the answer is %d, the document promises %d", e.HTTP, ask.HTTP)
+			case e.Kind == spec.HTTPResponse && ask.Name == "health" && ask.Valid() && !errors.Is(e.Err, spec.ErrClientLeft):
+				p.Judge(e, e.StatusCode == ask.StatusCode, "the answer is %d, the document promises %d", e.StatusCode, ask.StatusCode)
 			}
 		}
 	},
@@ -414,7 +414,7 @@ stream before a comment is due.`,
 				alive = true
 			case terminal(e):
 				ended = true
-			case whole(e) && !ended && !alive && ask.Limit != "" && ask.Limit != "1":
+			case whole(e) && !ended && !alive && ask.PollLimit != "" && ask.PollLimit != "1":
 				p.Judge(e, false, "the stream was ended for its silence, and no comment had been sent")
 			}
 		}
@@ -446,10 +446,10 @@ silence.`,
 				}
 			case terminal(e):
 				ended = true
-			case whole(e) && ask.Limit != "" && !ended && late.Raw == nil:
+			case whole(e) && ask.PollLimit != "" && !ended && late.Raw == nil:
 				late = other
 			}
-			if e.Kind == spec.Closed && late.Raw != nil && !said {
+			if e.Kind == spec.BodyEnd && late.Raw != nil && !said {
 				p.Judge(late, false, "the comments say %q, and never \" keep-alive\"", late.Text)
 			}
 			before = e
