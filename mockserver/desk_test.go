@@ -38,7 +38,7 @@ func patient(t testing.TB, m *mockserver.Server, patience time.Duration) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := wire.Dial(wire.Config{Base: base, Header: bearer("token-of-ann"), Timeout: patience})
+	client, err := wire.NewClient(wire.Config{Base: base, Header: bearer("token-of-ann"), IdleTimeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func (k *desk) send(r spec.Request, header ...string) spec.Response {
 		name, value, _ := strings.Cut(line, ": ")
 		r.Header = r.Header.With(name, value)
 	}
-	x, err := k.client.Do(context.Background(), r, wire.Limit{})
+	x, err := k.client.Do(context.Background(), r, wire.StopWhen{})
 	if err != nil {
 		k.t.Fatal(err)
 	}

@@ -40,8 +40,8 @@ func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []str
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts, err := suites.Hear(context.WithoutCancel(t.Context()), suites.Target{
-		Dialect: d, Base: base, Claims: []string{"all"}, Lacks: []string{"second-user"}, Only: only, Timeout: 20 * time.Second, Limits: suites.Limits{Idle: 3 * time.Second},
+	parts, err := suites.Run(context.WithoutCancel(t.Context()), suites.Target{
+		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, LackedCapabilities: []string{"second-user"}, Only: only, Timeout: 20 * time.Second, Limits: suites.Limits{IdleTimeout: 3 * time.Second},
 		Header: bearer("token-of-ann"),
 	}, nil)
 	if err != nil {
@@ -49,7 +49,7 @@ func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []str
 	}
 	live, read = map[string]bool{}, map[string]bool{}
 	for _, p := range parts {
-		red(live, p.Hearing)
+		red(live, p.Evaluation)
 		file, err := transcript.Parse(p.Scenario.Name, transcript.Format(&transcript.Transcript{Dialect: d.Name, Trace: p.Trace}))
 		if err != nil {
 			t.Fatalf("%s cannot be read again: %v", p.Scenario.Name, err)

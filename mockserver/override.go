@@ -60,7 +60,7 @@ func overridesOf(h http.Header) (o overrides, err error) {
 		}
 		switch {
 		case at < 0:
-			return o, fmt.Errorf("%.60s: there is no such header%s", name, near.Miss(name, names))
+			return o, fmt.Errorf("%.60s: there is no such header%s", name, near.Suggest(name, names))
 		case len(values) > 1 || len(values[0]) > mostOverride:
 			return o, fmt.Errorf("%s: it is there once, with at most %d bytes", name, mostOverride)
 		}

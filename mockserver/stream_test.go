@@ -103,9 +103,9 @@ func TestHeldStreamsEnd(t *testing.T) {
 		r := k.request("prompt", spec.Event{Run: "run-0", Text: "hello"})
 		r.Header = append(r.Header, header...)
 		go func() {
-			_, _ = k.client.Do(ctx, r, wire.Limit{})
+			_, _ = k.client.Do(ctx, r, wire.StopWhen{})
 			if _, listens := k.d.Phrase("listen"); listens {
-				_, _ = k.client.Do(ctx, k.request("listen", spec.Event{Run: "run-0"}), wire.Limit{})
+				_, _ = k.client.Do(ctx, k.request("listen", spec.Event{Run: "run-0"}), wire.StopWhen{})
 			}
 		}()
 		g := gomega.NewWithT(t)

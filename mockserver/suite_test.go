@@ -41,8 +41,8 @@ func made(t testing.TB, cfg mockserver.Config, names ...string) *mockserver.Serv
 func strict(t *testing.T, h http.Handler, name string, streams int, only ...string) {
 	t.Helper()
 	suites.Test(t, h, name, func(target *suites.Target) {
-		target.Claims, target.Only = []string{"all"}, only
-		target.Header, target.Other, target.Streams = bearer("token-of-ann"), bearer("token-of-bob"), streams
+		target.ClaimedCapabilities, target.Only = []string{"all"}, only
+		target.Header, target.OtherHeader, target.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), streams
 	})
 }
 

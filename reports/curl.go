@@ -11,16 +11,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// byCurl are the fields that belong to the connection: curl writes its own.
-var byCurl = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}
+// curlOwnHeaders are the fields that belong to the connection: curl writes its own.
+var curlOwnHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}
 
-// added are the fields that curl sends unless it is told not to, and that change
+// curlDefaultHeaders are the fields that curl sends unless it is told not to, and that change
 // what is answered.
-var added = []string{"Accept"}
+var curlDefaultHeaders = []string{"Accept"}
 
-// mostCurl bounds the body that a command holds, in bytes: shells and systems bound
+// maxCurlBody bounds the body that a command holds, in bytes: shells and systems bound
 // the length of a word, and so does the patience of a reader.
-const mostCurl = 16 << 10
+const maxCurlBody = 16 << 10
 
 // Curl is a command of one line for a POSIX shell that sends the request again: the
 // same method, path, fields and body, byte for byte. It prints the head of the
@@ -42,7 +42,7 @@ func Curl(base string, r spec.Request) string {
 	case "HEAD":
 		words[2] = "-I" // with -X, curl waits for a body that never comes
 	default:
-		words = append(words, "-X "+quote(printed(r.Method)))
+		words = append(words, "-X "+shellQuote(replaceUnprintable(r.Method)))
 	}
 	if strings.ContainsAny(r.Target, "[]{}") {
 		words = append(words, "-g")
@@ -50,37 +50,37 @@ func Curl(base string, r spec.Request) string {
 	if strings.Contains(r.Target, "/.") {
 		words = append(words, "--path-as-is")
 	}
-	words = append(words, fields(r)...)
-	before, data, after := body(r.Body)
+	words = append(words, headerArgs(r)...)
+	before, data, after := bodyArgs(r.Body)
 	words = append(words, data...)
-	words = append(words, address(base, r.Target))
+	words = append(words, urlArg(base, r.Target))
 	return before + strings.Join(words, " ") + after
 }
 
-// fields are the request's header fields, and those that curl is to leave out.
-func fields(r spec.Request) (words []string) {
+// headerArgs are the request's header fields, and those that curl is to leave out.
+func headerArgs(r spec.Request) (words []string) {
 	named := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
 	}
 	for _, f := range r.Header {
-		value := printed(strings.TrimSpace(f.Value))
+		value := replaceUnprintable(strings.TrimSpace(f.Value))
 		switch {
-		case !token(f.Name) || named(byCurl, f.Name):
-		case redact.Credential(f.Name):
+		case !isHeaderToken(f.Name) || named(curlOwnHeaders, f.Name):
+		case redact.IsCredential(f.Name):
 			variable := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 			words = append(words, `-H "`+f.Name+`: $`+variable+`"`)
 		case value == "":
-			words = append(words, "-H "+quote(f.Name+";")) // with a colon it would be left out
+			words = append(words, "-H "+shellQuote(f.Name+";")) // with a colon it would be left out
 		default:
-			words = append(words, "-H "+quote(f.Name+": "+value))
+			words = append(words, "-H "+shellQuote(f.Name+": "+value))
 		}
 	}
 	if len(r.Header) == 0 { // nobody wrote down what was sent
 		return words
 	}
-	for _, name := range added {
+	for _, name := range curlDefaultHeaders {
 		if !r.Header.Has(name) {
-			words = append(words, "-H "+quote(name+":"))
+			words = append(words, "-H "+shellQuote(name+":"))
 		}
 	}
 	if len(r.Body) > 0 && !r.Header.Has("Content-Type") {
@@ -89,9 +89,9 @@ func fields(r spec.Request) (words []string) {
 	return words
 }
 
-// token says that a name is one of a header field: nothing else may reach a shell,
+// isHeaderToken says that a name is one of a header field: nothing else may reach a shell,
 // or a curl that reads files for names which begin with @.
-func token(name string) bool {
+func isHeaderToken(name string) bool {
 	for _, r := range name {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) {
 			return false
@@ -100,27 +100,27 @@ func token(name string) bool {
 	return name != ""
 }
 
-// body is how a body gets to curl: what comes before the command, the options, and
+// bodyArgs is how a body gets to curl: what comes before the command, the options, and
 // what comes after it.
-func body(b []byte) (before string, data []string, after string) {
+func bodyArgs(b []byte) (before string, data []string, after string) {
 	switch {
 	case len(b) == 0:
 		return "", nil, ""
-	case len(b) > mostCurl:
+	case len(b) > maxCurlBody:
 		return "", []string{"--data-binary @BODY"}, fmt.Sprintf("  # BODY: a file with the %d bytes of the body", len(b))
-	case b[0] == '@' || !legible(b): // @ would name a file
-		return "printf " + quote(printf(b)) + " | ", []string{"--data-binary @-"}, ""
+	case b[0] == '@' || !isPrintableText(b): // @ would name a file
+		return "printf " + shellQuote(printfFormat(b)) + " | ", []string{"--data-binary @-"}, ""
 	}
-	return "", []string{"--data-binary " + quote(string(b))}, ""
+	return "", []string{"--data-binary " + shellQuote(string(b))}, ""
 }
 
-// legible says that bytes can stand in a command as they are.
-func legible(b []byte) bool {
+// isPrintableText says that bytes can stand in a command as they are.
+func isPrintableText(b []byte) bool {
 	return utf8.Valid(b) && !strings.ContainsFunc(string(b), func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
-// printf is the format for which printf prints just these bytes.
-func printf(b []byte) string {
+// printfFormat is the format for which printf prints just these bytes.
+func printfFormat(b []byte) string {
 	var s strings.Builder
 	for len(b) > 0 {
 		r, n := utf8.DecodeRune(b)
@@ -143,8 +143,8 @@ func printf(b []byte) string {
 	return s.String()
 }
 
-// printed takes what cannot be printed out of a word that cannot hold it anyway.
-func printed(s string) string {
+// replaceUnprintable takes what cannot be printed out of a word that cannot hold it anyway.
+func replaceUnprintable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
 			return ' '
@@ -153,8 +153,8 @@ func printed(s string) string {
 	}, s)
 }
 
-// address is the word that names the resource.
-func address(base, target string) string {
+// urlArg is the word that names the resource.
+func urlArg(base, target string) string {
 	var safe strings.Builder
 	for _, c := range []byte(target) {
 		if c <= ' ' || c >= 0x7f {
@@ -163,14 +163,14 @@ func address(base, target string) string {
 		}
 		safe.WriteByte(c)
 	}
-	if name, ok := strings.CutPrefix(base, "$"); ok && token(name) && !strings.ContainsAny(name, "-.") {
-		return `"` + base + `"` + quote(safe.String())
+	if name, ok := strings.CutPrefix(base, "$"); ok && isHeaderToken(name) && !strings.ContainsAny(name, "-.") {
+		return `"` + base + `"` + shellQuote(safe.String())
 	}
-	return quote(printed(base) + safe.String())
+	return shellQuote(replaceUnprintable(base) + safe.String())
 }
 
-// quote makes one word of a POSIX shell of any text.
-func quote(s string) string { return "'" + inQuotes(s) + "'" }
+// shellQuote makes one word of a POSIX shell of any text.
+func shellQuote(s string) string { return "'" + escapeQuotes(s) + "'" }
 
-// inQuotes is how a text stands between single quotes.
-func inQuotes(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }
+// escapeQuotes is how a text stands between single quotes.
+func escapeQuotes(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }

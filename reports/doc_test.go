@@ -16,7 +16,7 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections := strings.Split(string(text), "\n## ")
-	for i, shape := range []any{reports.Report{}, reports.Dialect{}, reports.Cause{}, reports.Requirement{}, reports.Check{}, reports.Finding{}} {
+	for i, shape := range []any{reports.Report{}, reports.DialectReport{}, reports.Cause{}, reports.RequirementResult{}, reports.Check{}, reports.Finding{}} {
 		told := map[string]bool{}
 		for line := range strings.Lines(sections[i]) {
 			if !strings.HasPrefix(line, "| `") {
@@ -29,7 +29,7 @@ func TestDocumented(t *testing.T) {
 		for f := range reflect.TypeOf(shape).NumField() {
 			field := reflect.TypeOf(shape).Field(f)
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if name == "dialect" && reflect.TypeOf(shape) == reflect.TypeFor[reports.Requirement]() {
+			if name == "dialect" && reflect.TypeOf(shape) == reflect.TypeFor[reports.RequirementResult]() {
 				continue // of lists of several dialects' only
 			}
 			if !told[name] {

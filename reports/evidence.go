@@ -11,43 +11,43 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxShown bounds the body of a request or response that a finding shows, in bytes.
-const maxShown = 1 << 10
+// maxBodyExcerpt bounds the body of a request or response that a finding shows, in bytes.
+const maxBodyExcerpt = 1 << 10
 
-// usual are request fields that say nothing about what is wrong, with the values that
+// commonHeaders are request fields that say nothing about what is wrong, with the values that
 // they mostly have; none: whatever they are.
-var usual = map[string][]string{
+var commonHeaders = map[string][]string{
 	"accept": {"text/event-stream", "application/json"}, "content-type": {"application/json"}, "accept-encoding": {"identity"},
 	"user-agent": nil, "content-length": nil, "host": nil, "connection": nil,
 }
 
-// telling are the response fields that say more about an answer than its status.
-var telling = []string{"Content-Type", "Content-Encoding", "Location", "Allow", "WWW-Authenticate", "Retry-After"}
+// relevantHeaders are the response fields that say more about an answer than its status.
+var relevantHeaders = []string{"Content-Type", "Content-Encoding", "Location", "Allow", "WWW-Authenticate", "Retry-After"}
 
-// show fills in what was sent and answered in the exchange of an event.
-func (f *Finding) show(base string, e spec.Event, x spec.Exchange) {
-	f.Operation = operation(e.Operation, x.Request)
-	f.Request = Sent(base, x.Request)
-	f.Response = Answered(x.Response, e.Frame < 0)
+// addExchange fills in what was sent and answered in the exchange of an event.
+func (f *Finding) addExchange(base string, e spec.Event, x spec.Exchange) {
+	f.Operation = operationName(e.Operation, x.Request)
+	f.Request = RequestText(base, x.Request)
+	f.Response = ResponseText(x.Response, e.Frame < 0)
 }
 
-// operation names what was asked for: by the document, or else by method and path.
-func operation(op string, r spec.Request) string {
+// operationName names what was asked for: by the document, or else by method and path.
+func operationName(op string, r spec.Request) string {
 	if op != "" || r.Method == "" {
 		return op
 	}
 	path, _, _ := strings.Cut(r.Target, "?")
-	return text([]byte(r.Method+" "+path), mostPointer)
+	return boundedText([]byte(r.Method+" "+path), maxPointer)
 }
 
-// askers say on whose behalf a request was sent.
-var askers = map[spec.Principal]string{
+// principalNotes say on whose behalf a request was sent.
+var principalNotes = map[spec.Principal]string{
 	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with credentials that nobody handed out",
 }
 
-// Sent is a request as readers are shown it: the request line, the fields that are not
+// RequestText is a request as readers are shown it: the request line, the fields that are not
 // usual, and the beginning of the body; "" where nobody wrote it down.
-func Sent(base string, r spec.Request) string {
+func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""
 	}
@@ -55,62 +55,62 @@ func Sent(base string, r spec.Request) string {
 		base = ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s%s", briefly(r.Method), base, briefly(r.Target))
-	if who := askers[r.Principal]; who != "" {
+	fmt.Fprintf(&b, "%s %s%s", shortValue(r.Method), base, shortValue(r.Target))
+	if who := principalNotes[r.Principal]; who != "" {
 		fmt.Fprintf(&b, " (%s)", who)
 	}
 	for _, f := range r.Header {
-		values, known := usual[strings.ToLower(f.Name)]
+		values, known := commonHeaders[strings.ToLower(f.Name)]
 		if known && (values == nil || slices.Contains(values, f.Value)) {
 			continue
 		}
-		value := briefly(f.Value)
-		if redact.Credential(f.Name) {
-			value = redact.Mark
+		value := shortValue(f.Value)
+		if redact.IsCredential(f.Name) {
+			value = redact.Placeholder
 		}
-		fmt.Fprintf(&b, "\n%s: %s", briefly(f.Name), value)
+		fmt.Fprintf(&b, "\n%s: %s", shortValue(f.Name), value)
 	}
-	return b.String() + shownBody(r.Body)
+	return b.String() + bodyExcerpt(r.Body)
 }
 
-// Answered is a response as readers are shown it: the status line, the fields that tell
+// ResponseText is a response as readers are shown it: the status line, the fields that tell
 // most, the body if it is wanted, and how it ended if it did not end well.
-func Answered(r spec.Response, body bool) string {
+func ResponseText(r spec.Response, body bool) string {
 	if r.Status == 0 {
 		if r.End == nil {
 			return ""
 		}
-		return "no answer: " + text([]byte(r.End.Error()), maxShown)
+		return "no answer: " + boundedText([]byte(r.End.Error()), maxBodyExcerpt)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d %s", cmp.Or(r.Proto, "HTTP"), r.Status, text([]byte(cmp.Or(r.Reason, http.StatusText(r.Status))), 200))
-	for _, name := range telling {
+	fmt.Fprintf(&b, "%s %d %s", cmp.Or(r.Proto, "HTTP"), r.Status, boundedText([]byte(cmp.Or(r.Reason, http.StatusText(r.Status))), 200))
+	for _, name := range relevantHeaders {
 		if r.Header.Has(name) {
-			fmt.Fprintf(&b, "\n%s: %s", name, briefly(r.Header.Get(name)))
+			fmt.Fprintf(&b, "\n%s: %s", name, shortValue(r.Header.Get(name)))
 		}
 	}
 	if r.End != nil {
-		fmt.Fprintf(&b, "\n(%s)", text([]byte(r.End.Error()), maxShown))
+		fmt.Fprintf(&b, "\n(%s)", boundedText([]byte(r.End.Error()), maxBodyExcerpt))
 	}
 	if body {
-		b.WriteString(shownBody(r.Body))
+		b.WriteString(bodyExcerpt(r.Body))
 	}
 	return b.String()
 }
 
-// briefly is a text of at most 300 bytes, or its length: what is cut in the middle of a
+// shortValue is a text of at most 300 bytes, or its length: what is cut in the middle of a
 // longer text may hold half a secret, which nothing would find.
-func briefly(s string) string {
+func shortValue(s string) string {
 	if len(s) > 300 {
 		return fmt.Sprintf("(%d bytes)", len(s))
 	}
-	return text([]byte(s), len(s))
+	return boundedText([]byte(s), len(s))
 }
 
-// shownBody is the beginning of a body, after a blank line.
-func shownBody(body []byte) string {
+// bodyExcerpt is the beginning of a body, after a blank line.
+func bodyExcerpt(body []byte) string {
 	if len(body) == 0 {
 		return ""
 	}
-	return "\n\n" + text(body, maxShown)
+	return "\n\n" + boundedText(body, maxBodyExcerpt)
 }

@@ -19,20 +19,20 @@ func sample() *Report {
 	r := &Report{
 		Tool: "streamassay", Version: "1.2.3", Target: "http://127.0.0.1:4010/api/v1/agent", Seed: 42, Salt: 7, DurationMS: 3140,
 		Started:  time.Date(2026, 1, 31, 13, 0, 0, 5e8, time.FixedZone("CET", 3600)),
-		Dialects: []Dialect{bad(), good()},
+		Dialects: []DialectReport{bad(), good()},
 	}
-	r.Conclude(Options{})
+	r.Conclude(ConcludeOptions{})
 	return r
 }
 
-func bad() Dialect {
-	return Dialect{
+func bad() DialectReport {
+	return DialectReport{
 		Dialect: "talk@2",
 		Causes: []Cause{{
 			Kind: "not-scripted", Message: "the target does not follow the test prompts: asked \"x\", it said \"\x1b[2J\"", Advice: "say --lacks scripted",
 			Scenario: "text", Exchange: nth(0), Operation: "POST /runs", Request: "POST http://127.0.0.1:4010/api/v1/agent/runs\n\n{}", Consequences: 1,
 		}},
-		Requirements: []Requirement{
+		Requirements: []RequirementResult{
 			{ID: "talk.frames.json", Level: spec.Must, Verdict: spec.Failed, Quote: "每个事件都必须是一个完整的 JSON 对象，客户端逐条解析，不会等待后续的数据。", English: "Every event has to be a complete JSON object; clients parse one by one and wait for no more.", Source: "doc.txt:12-14", Checks: []string{"wire.frames-are-json"}},
 			{ID: "talk.run.closes", Level: spec.Must, Verdict: spec.Failed, Quote: "The stream ends when the run has ended.", Source: "doc.txt:20", Checks: []string{"run.closes"}},
 			{ID: "talk.seq", Level: spec.Should, Verdict: spec.Warned, Quote: "numbers *should* rise by `1`", Source: "doc.txt:31; observed: server 1.1", Checks: []string{"sequence.rises"}},
@@ -47,7 +47,7 @@ func bad() Dialect {
 				ID: "wire.frames-are-json", Title: "every frame's data is one JSON object", Level: spec.Must, Scenario: "text", Verdict: spec.Failed, Judged: 7,
 				Findings: []Finding{{
 					Message: "the frame cannot be read: invalid character '\x1b' in string", Requirement: "talk.frames.json",
-					Exchange: 0, Event: nth(3), Line: 9, Offset: 211, Raw: text([]byte(hostile), MostRaw), Pointer: "/delta",
+					Exchange: 0, Event: nth(3), Line: 9, Offset: 211, Raw: boundedText([]byte(hostile), MaxRaw), Pointer: "/delta",
 				}},
 				Requirements: []string{"talk.frames.json"}, Curl: "curl -sN -i --data-binary '{\"text\":\"世界\"}' 'http://127.0.0.1:4010/api/v1/agent/runs'", Transcript: "out/talk@2/text.txtar",
 			},
@@ -72,10 +72,10 @@ func bad() Dialect {
 	}
 }
 
-func good() Dialect {
-	return Dialect{
+func good() DialectReport {
+	return DialectReport{
 		Dialect:      "hello@1.0",
-		Requirements: []Requirement{{ID: "hello.says", Level: spec.Must, Verdict: spec.Passed, Quote: "says hello", Source: "hello.txt:1", Checks: []string{"says"}}},
+		Requirements: []RequirementResult{{ID: "hello.says", Level: spec.Must, Verdict: spec.Passed, Quote: "says hello", Source: "hello.txt:1", Checks: []string{"says"}}},
 		Checks:       []Check{{ID: "says", Title: "it says something", Level: spec.Must, Scenario: "text", Verdict: spec.Passed, Judged: 1, Requirements: []string{"hello.says"}}},
 	}
 }

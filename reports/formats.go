@@ -21,11 +21,11 @@ var Formats = []Format{
 	{"junit", ".xml", "JUnit XML, for CI systems", WriteJUnit},
 	{"html", ".html", "one page, for people with a browser", WriteHTML},
 	{"markdown", ".md", "the summary of a CI job", WriteMarkdown},
-	{"text", ".txt", "for people", func(w io.Writer, r *Report) error { return WriteText(w, r, Style{}) }},
+	{"text", ".txt", "for people", func(w io.Writer, r *Report) error { return WriteText(w, r, TextStyle{}) }},
 }
 
-// Named finds a format. The error names those that there are.
-func Named(name string) (Format, error) {
+// FormatByName finds a format. The error names those that there are.
+func FormatByName(name string) (Format, error) {
 	if i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name }); i >= 0 {
 		return Formats[i], nil
 	}

@@ -19,8 +19,8 @@ func TestGolden(t *testing.T) {
 	for _, f := range Formats {
 		golden(t, "sample"+f.Suffix, f.Write)
 	}
-	golden(t, "verbose.txt", func(w io.Writer, r *Report) error { return WriteText(w, r, Style{Verbose: true}) })
-	golden(t, "color.txt", func(w io.Writer, r *Report) error { return WriteText(w, r, Style{Color: true}) })
+	golden(t, "verbose.txt", func(w io.Writer, r *Report) error { return WriteText(w, r, TextStyle{Verbose: true}) })
+	golden(t, "color.txt", func(w io.Writer, r *Report) error { return WriteText(w, r, TextStyle{Color: true}) })
 }
 
 func golden(t *testing.T, name string, write func(io.Writer, *Report) error) {
@@ -58,7 +58,7 @@ func firstDifference(got, want string) string {
 func TestNamed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range Formats {
-		got, err := Named(f.Name)
+		got, err := FormatByName(f.Name)
 		if err != nil || got.Suffix != f.Suffix || !strings.HasPrefix(f.Suffix, ".") || f.Doc == "" {
 			t.Errorf("%s: %+v, %v", f.Name, got, err)
 		}
@@ -72,7 +72,7 @@ func TestNamed(t *testing.T) {
 			t.Errorf("%s is missing", name)
 		}
 	}
-	_, err := Named("pdf")
+	_, err := FormatByName("pdf")
 	if err == nil || !strings.Contains(err.Error(), `"pdf"`) || !strings.Contains(err.Error(), "json, junit, html, markdown, text") {
 		t.Errorf("the error does not say what would be right: %v", err)
 	}

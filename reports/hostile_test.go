@@ -65,7 +65,7 @@ func attacked(text string) *Report {
 			d.Checks = append(d.Checks, noted)
 		}
 	}
-	r.Conclude(Options{})
+	r.Conclude(ConcludeOptions{})
 	return r
 }
 
@@ -104,9 +104,9 @@ var piled = regexp.MustCompile(`[\p{Mn}\p{Me}]{7}`)
 func narrow(t *testing.T, out string) {
 	t.Helper()
 	for line := range strings.Lines(out) {
-		w, most := span(strings.TrimSuffix(line, "\n")), columns+8
+		w, most := textWidth(strings.TrimSuffix(line, "\n")), lineWidth+8
 		if strings.HasPrefix(line, "streamassay 1: ") { // a long URL is of use as a whole
-			most += columns
+			most += lineWidth
 		}
 		if w > most && !strings.HasPrefix(line, "  reproduce  ") { // which is to be copied
 			t.Errorf("a line of %d columns: %.80q", w, line)

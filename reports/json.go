@@ -13,31 +13,31 @@ func WriteJSON(w io.Writer, r *Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(r.complete())
+	return enc.Encode(r.normalized())
 }
 
-// complete is a copy of the report in which no list is nil, and the time has the form
+// normalized is a copy of the report in which no list is nil, and the time has the form
 // of RFC 3339 that everybody can read.
-func (r *Report) complete() *Report {
+func (r *Report) normalized() *Report {
 	all := *r
 	all.Started = r.Started.UTC().Truncate(time.Second)
-	all.Dialects = list(r.Dialects)
+	all.Dialects = nonNilCopy(r.Dialects)
 	for i := range all.Dialects {
 		d := &all.Dialects[i]
-		d.Causes, d.Requirements, d.Checks = list(d.Causes), list(d.Requirements), list(d.Checks)
+		d.Causes, d.Requirements, d.Checks = nonNilCopy(d.Causes), nonNilCopy(d.Requirements), nonNilCopy(d.Checks)
 		for k := range d.Requirements {
-			d.Requirements[k].Checks = list(d.Requirements[k].Checks)
+			d.Requirements[k].Checks = nonNilCopy(d.Requirements[k].Checks)
 		}
 		for k := range d.Checks {
 			c := &d.Checks[k]
-			c.Findings, c.Requirements = list(c.Findings), list(c.Requirements)
+			c.Findings, c.Requirements = nonNilCopy(c.Findings), nonNilCopy(c.Requirements)
 		}
 	}
 	return &all
 }
 
-// list is a copy that is never nil.
-func list[T any](s []T) []T {
+// nonNilCopy is a copy that is never nil.
+func nonNilCopy[T any](s []T) []T {
 	if s == nil {
 		return []T{}
 	}

@@ -34,8 +34,8 @@ func TestJSONHasThePromisedShape(t *testing.T) {
 	if err := json.Unmarshal([]byte(promised), &want); err != nil {
 		t.Fatal(err)
 	}
-	for name, r := range map[string]*Report{"sample": sample(), "empty": {}, "bare": {Dialects: []Dialect{{
-		Requirements: []Requirement{{}}, Checks: []Check{{Findings: []Finding{{}}}, {}},
+	for name, r := range map[string]*Report{"sample": sample(), "empty": {}, "bare": {Dialects: []DialectReport{{
+		Requirements: []RequirementResult{{}}, Checks: []Check{{Findings: []Finding{{}}}, {}},
 	}}}} {
 		var b bytes.Buffer
 		if err := WriteJSON(&b, r); err != nil {
@@ -132,7 +132,7 @@ func TestJSONValues(t *testing.T) {
 
 // Writing a report does not change it.
 func TestJSONLeavesTheReportAlone(t *testing.T) {
-	r := &Report{Dialects: []Dialect{{Checks: []Check{{}}}}}
+	r := &Report{Dialects: []DialectReport{{Checks: []Check{{}}}}}
 	if err := WriteJSON(&bytes.Buffer{}, r); err != nil {
 		t.Fatal(err)
 	}

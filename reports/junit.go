@@ -45,8 +45,8 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// mostInCase bounds the findings that one test case tells.
-const mostInCase = 20
+// maxCaseFindings bounds the findings that one test case tells.
+const maxCaseFindings = 20
 
 // WriteJUnit writes the report as JUnit XML: a test suite for each dialect, in it a test
 // case for each cause, then one for each check and scenario that was judged, and one for
@@ -54,9 +54,9 @@ const mostInCase = 20
 // counted there. A failure is the target's, an error is not; a broken SHOULD is in the
 // output of a test that passed. The encoder replaces what XML cannot hold.
 func WriteJUnit(w io.Writer, r *Report) error {
-	all := junitSuites{Name: words(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
+	all := junitSuites{Name: singleLine(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {
-		s := junitSuite{Name: visible(d.Dialect), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+		s := junitSuite{Name: safeText(d.Dialect), Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 		for i := range d.Causes {
 			s.addCause(d, i, r.Strict)
 		}
@@ -71,7 +71,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 				}
 				silent[c.Scenario] = append(silent[c.Scenario], c.ID)
 			default:
-				s.add(d, c, r.Strict)
+				s.addCheck(d, c, r.Strict)
 			}
 		}
 		for _, name := range scenarios {
@@ -81,7 +81,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 		all.Suites = append(all.Suites, s)
 	}
 	if r.Incomplete != "" {
-		all.Name += words(" (incomplete: " + r.Incomplete + ")")
+		all.Name += singleLine(" (incomplete: " + r.Incomplete + ")")
 	}
 	all.addHarness(r)
 	if _, err := io.WriteString(w, xml.Header); err != nil {
@@ -96,9 +96,9 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	return err
 }
 
-func (s *junitSuite) add(d Dialect, c Check, strict bool) {
-	test := junitCase{Class: visible(d.Dialect + "." + c.Scenario), Name: words(c.ID + ": " + c.Title)}
-	said := &junitMessage{Type: visible(string(c.Level)), Message: words(c.headline()), Text: "\n" + c.details(d)}
+func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
+	test := junitCase{Class: safeText(d.Dialect + "." + c.Scenario), Name: singleLine(c.ID + ": " + c.Title)}
+	said := &junitMessage{Type: safeText(string(c.Level)), Message: singleLine(c.headline()), Text: "\n" + c.detailText(d)}
 	s.Tests++
 	switch verdict := c.Verdict; {
 	case verdict == spec.Failed || verdict == spec.Warned && strict:
@@ -109,23 +109,23 @@ func (s *junitSuite) add(d Dialect, c Check, strict bool) {
 		test.Error = said
 	case verdict == spec.Silent || verdict == spec.Skipped:
 		s.Skipped++
-		test.Skipped = &junitMessage{Message: c.Verdict.String() + ": " + words(c.headline())}
+		test.Skipped = &junitMessage{Message: c.Verdict.String() + ": " + singleLine(c.headline())}
 	case verdict == spec.Warned:
 		test.Out = "warned: " + said.Message + said.Text
 	}
 	if c.Flaky != nil && test.Out == "" { // a test that is passed or left out shows nothing else
-		test.Out = "flaky: " + words(c.flips())
+		test.Out = "flaky: " + singleLine(c.flakyText())
 	}
 	s.Cases = append(s.Cases, test)
 }
 
 // addCause is a test that fails as what follows from the cause does.
-func (s *junitSuite) addCause(d Dialect, i int, strict bool) {
+func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	c := d.Causes[i]
-	said := &junitMessage{Type: visible(c.Kind), Message: words(c.Message), Text: "\n" + c.details()}
-	test := junitCase{Class: visible(d.Dialect + ".cause"), Name: words("cause: " + c.Kind)}
+	said := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
+	test := junitCase{Class: safeText(d.Dialect + ".cause"), Name: singleLine("cause: " + c.Kind)}
 	s.Tests++
-	switch verdict := d.worstOf(i); {
+	switch verdict := d.causeVerdict(i); {
 	case verdict == spec.Error:
 		s.Errors++
 		test.Error = said
@@ -138,8 +138,8 @@ func (s *junitSuite) addCause(d Dialect, i int, strict bool) {
 	s.Cases = append(s.Cases, test)
 }
 
-// worstOf is the worst verdict that follows from a cause.
-func (d Dialect) worstOf(cause int) (v spec.Verdict) {
+// causeVerdict is the worst verdict that follows from a cause.
+func (d DialectReport) causeVerdict(cause int) (v spec.Verdict) {
 	for _, c := range d.Checks {
 		if c.Cause != nil && *c.Cause == cause {
 			v = max(v, c.Verdict)
@@ -148,33 +148,33 @@ func (d Dialect) worstOf(cause int) (v spec.Verdict) {
 	return v
 }
 
-// details is everything there is to know of a cause, in lines.
-func (c Cause) details() string {
+// detailText is everything there is to know of a cause, in lines.
+func (c Cause) detailText() string {
 	var b strings.Builder
 	if c.Advice != "" {
-		fmt.Fprintf(&b, "%s\n", words(c.Advice))
+		fmt.Fprintf(&b, "%s\n", singleLine(c.Advice))
 	}
 	for _, part := range []struct{ label, text string }{{"sent", c.Request}, {"answered", c.Response}} {
-		for _, l := range rawLines(part.text, MostRaw, 20) {
+		for _, l := range displayLines(part.text, MaxRaw, 20) {
 			fmt.Fprintf(&b, "  %s | %s\n", part.label, l)
 		}
 	}
-	if follows := c.follows(true); follows != "" {
+	if follows := c.consequenceText(true); follows != "" {
 		fmt.Fprintf(&b, "%s\n", follows)
 	}
-	if n := len([]rune(c.Curl)); n > 0 && n <= mostCommand {
-		fmt.Fprintf(&b, "reproduce: %s\n", visible(c.Curl))
+	if n := len([]rune(c.Curl)); n > 0 && n <= maxCommand {
+		fmt.Fprintf(&b, "reproduce: %s\n", safeText(c.Curl))
 	}
 	return b.String()
 }
 
 // addSilent is a test that was left out: it stands for all checks of a scenario that
 // nothing exercised.
-func (s *junitSuite) addSilent(d Dialect, scenario string, ids []string) {
+func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	s.Tests++
 	s.Skipped++
-	message := fmt.Sprintf("silent: nothing in this scenario exercised %s: %s", several(len(ids), "check"), strings.Join(ids, ", "))
-	s.Cases = append(s.Cases, junitCase{Class: visible(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: words(message)}})
+	message := fmt.Sprintf("silent: nothing in this scenario exercised %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))
+	s.Cases = append(s.Cases, junitCase{Class: safeText(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: singleLine(message)}})
 }
 
 // addHarness is a test that is no fault of the target.
@@ -184,15 +184,15 @@ func (all *junitSuites) addHarness(r *Report) {
 	}
 	why := &junitMessage{Message: "the same bytes got other verdicts when they were judged again"}
 	for _, l := range r.Harness {
-		why.Text += "\n" + words(l)
+		why.Text += "\n" + singleLine(l)
 	}
 	s := junitSuite{Name: "harness", Tests: 1, Errors: 1, Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
 	s.Cases = []junitCase{{Class: "harness", Name: "judges the same bytes alike", Error: why}}
 	all.Tests, all.Errors, all.Suites = all.Tests+1, all.Errors+1, append(all.Suites, s)
 }
 
-// evidence writes what was sent and answered, and the bytes of the event.
-func (f Finding) evidence(b *strings.Builder) {
+// writeEvidence writes what was sent and answered, and the bytes of the event.
+func (f Finding) writeEvidence(b *strings.Builder) {
 	parts := []struct{ label, text string }{{"sent", f.Request}, {"answered", f.Response}, {"event", f.Raw}}
 	if f.Request+f.Response == "" {
 		parts = parts[2:]
@@ -201,44 +201,44 @@ func (f Finding) evidence(b *strings.Builder) {
 		parts = parts[:2]
 	}
 	for _, part := range parts {
-		for _, l := range rawLines(part.text, MostRaw, 40) {
+		for _, l := range displayLines(part.text, MaxRaw, 40) {
 			fmt.Fprintf(b, "  %s\n", strings.TrimSpace(part.label+" | "+l))
 		}
 	}
 }
 
-// details is everything there is to know of an entry, in lines.
-func (c Check) details(d Dialect) string {
+// detailText is everything there is to know of an entry, in lines.
+func (c Check) detailText(d DialectReport) string {
 	var b strings.Builder
 	if c.Note != "" {
-		fmt.Fprintf(&b, "%s\n", words(c.Note))
+		fmt.Fprintf(&b, "%s\n", singleLine(c.Note))
 	}
 	if c.Flaky != nil {
-		fmt.Fprintf(&b, "flaky: %s\n", words(c.flips()))
+		fmt.Fprintf(&b, "flaky: %s\n", singleLine(c.flakyText()))
 	}
 	for i, f := range c.Findings {
-		if i == mostInCase {
+		if i == maxCaseFindings {
 			fmt.Fprintf(&b, "… and %d more\n", len(c.Findings)-i)
 			break
 		}
-		fmt.Fprintf(&b, "%s\n  %s\n", words(f.Message), visible(f.place()))
-		f.evidence(&b)
+		fmt.Fprintf(&b, "%s\n  %s\n", singleLine(f.Message), safeText(f.locationText()))
+		f.writeEvidence(&b)
 	}
 	if c.Dropped > 0 {
 		fmt.Fprintf(&b, "… and %d more that were not kept\n", c.Dropped)
 	}
-	for _, law := range d.broken(c) {
-		fmt.Fprintf(&b, "%s %s: %s (%s)\n", law.Level, words(law.ID), words(law.statement(4000)), words(law.Source))
+	for _, law := range d.violatedRequirements(c) {
+		fmt.Fprintf(&b, "%s %s: %s (%s)\n", law.Level, singleLine(law.ID), singleLine(law.quotedText(4000)), singleLine(law.Source))
 		if law.English != "" {
-			fmt.Fprintf(&b, "  in English: %s\n", words(law.English))
+			fmt.Fprintf(&b, "  in English: %s\n", singleLine(law.English))
 		}
 	}
-	if again := c.again(mostCommand); again != "" {
-		fmt.Fprintf(&b, "reproduce: %s\n", visible(again))
+	if again := c.reproduceCommand(maxCommand); again != "" {
+		fmt.Fprintf(&b, "reproduce: %s\n", safeText(again))
 	}
 	if c.Transcript != "" {
-		fmt.Fprintf(&b, "recorded: %s\n", visible(c.Transcript))
+		fmt.Fprintf(&b, "recorded: %s\n", safeText(c.Transcript))
 	}
-	fmt.Fprintf(&b, "explain: streamassay explain %s\n", visible(c.ID))
+	fmt.Fprintf(&b, "explain: streamassay explain %s\n", safeText(c.ID))
 	return b.String()
 }

@@ -11,140 +11,140 @@ import (
 // How much a summary tells: CI systems refuse one of more than a megabyte, and people
 // one of more than a few screens.
 const (
-	mostSections = 10  // checks
-	mostMarkdown = 300 // characters of a command
+	maxSections        = 10  // checks
+	maxMarkdownCommand = 300 // characters of a command
 )
 
 // WriteMarkdown writes the report as the summary of a CI job. What the target sent
 // stands in it as code, never as Markdown.
 func WriteMarkdown(w io.Writer, r *Report) error {
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "## %s: %s\n\n%s  \n%s", markdown(r.Tool), r.word(), code(clip(r.Target, 200)), markdown(r.conclusion()))
+	fmt.Fprintf(b, "## %s: %s\n\n%s  \n%s", escapeMarkdown(r.Tool), r.exitWord(), codeSpan(truncateText(r.Target, 200)), escapeMarkdown(r.conclusionLine()))
 	if r.Incomplete != "" {
-		fmt.Fprintf(b, "  \n**incomplete:** %s", code(clip(r.Incomplete, 200)))
+		fmt.Fprintf(b, "  \n**incomplete:** %s", codeSpan(truncateText(r.Incomplete, 200)))
 	}
 	b.WriteString("\n")
 	for _, d := range r.Dialects {
 		for _, c := range d.Causes {
-			c.section(b, d)
+			c.writeMarkdown(b, d)
 		}
 	}
 	fmt.Fprintf(b, "\n| dialect | verdict | MUST broken | SHOULD broken | could not be judged | hold | not exercised | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
 	for _, d := range r.Dialects {
-		var t tally
-		t.count(d)
-		fmt.Fprintf(b, "| %s | %s |", markdown(d.Dialect), d.worst())
+		var t requirementCounts
+		t.addDialect(d)
+		fmt.Fprintf(b, "| %s | %s |", escapeMarkdown(d.Dialect), d.worstVerdict())
 		for _, v := range []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Passed, spec.Silent, spec.Skipped} {
-			fmt.Fprintf(b, " %d |", t.verdict[v])
+			fmt.Fprintf(b, " %d |", t.byVerdict[v])
 		}
-		fmt.Fprintf(b, " %s |\n", markdown(t.promptWords()))
+		fmt.Fprintf(b, " %s |\n", escapeMarkdown(t.promptSummary()))
 	}
 	for _, d := range r.Dialects {
 		for _, note := range d.Notes {
-			fmt.Fprintf(b, "\n%s: %s\n", markdown(d.Dialect), code(clip(note, 400)))
+			fmt.Fprintf(b, "\n%s: %s\n", escapeMarkdown(d.Dialect), codeSpan(truncateText(note, 400)))
 		}
 	}
-	r.markRounds(b)
+	r.writeMarkdownRounds(b)
 	sections := 0
 	for _, d := range r.Dialects {
-		for _, g := range d.bad(false) {
-			if sections++; sections <= mostSections {
-				g.section(b, d)
+		for _, g := range d.failedGroups(false) {
+			if sections++; sections <= maxSections {
+				g.writeMarkdown(b, d)
 			}
 		}
 	}
-	if n := sections - mostSections; n > 0 {
-		fmt.Fprintf(b, "\n… and %s: the other reports have all of them.\n", several(n, "more check"))
+	if n := sections - maxSections; n > 0 {
+		fmt.Fprintf(b, "\n… and %s: the other reports have all of them.\n", countNoun(n, "more check"))
 	}
 	for _, d := range r.Dialects {
-		for _, o := range d.doubts(spec.Error, false) {
-			fmt.Fprintf(b, "\n**could not tell** (%s, %s): %s\n", markdown(d.Dialect), o.about(), code(clip(o.Why, 600)))
+		for _, o := range d.inconclusiveReasons(spec.Error, false) {
+			fmt.Fprintf(b, "\n**could not tell** (%s, %s): %s\n", escapeMarkdown(d.Dialect), o.scope(), codeSpan(truncateText(o.Why, 600)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// markRounds tells what did not come out alike in all rounds.
-func (r *Report) markRounds(b *strings.Builder) {
+// writeMarkdownRounds tells what did not come out alike in all rounds.
+func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 	for _, d := range r.Dialects {
-		for _, law := range d.flaky() {
-			fmt.Fprintf(b, "\n**flaky** in %s (%s): %s %s: %s\n", several(r.Rounds, "round"), markdown(d.Dialect), law.Level, code(law.ID), law.Flaky)
+		for _, law := range d.flakyRequirements() {
+			fmt.Fprintf(b, "\n**flaky** in %s (%s): %s %s: %s\n", countNoun(r.Rounds, "round"), escapeMarkdown(d.Dialect), law.Level, codeSpan(law.ID), law.Flaky)
 		}
 	}
 	for _, why := range r.Harness {
-		fmt.Fprintf(b, "\n**harness flaky**: %s\n", code(clip(why, 600)))
+		fmt.Fprintf(b, "\n**harness flaky**: %s\n", codeSpan(truncateText(why, 600)))
 	}
 }
 
-// section tells of one cause.
-func (c Cause) section(b *strings.Builder, d Dialect) {
+// writeMarkdown tells of one cause.
+func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	title := "cause"
-	if !c.stops() {
+	if !c.isBlocking() {
 		title = "note"
 	}
-	fmt.Fprintf(b, "\n**%s** (%s): %s\n", title, markdown(d.Dialect), code(clip(c.Message, 600)))
+	fmt.Fprintf(b, "\n**%s** (%s): %s\n", title, escapeMarkdown(d.Dialect), codeSpan(truncateText(c.Message, 600)))
 	if c.Advice != "" {
-		fmt.Fprintf(b, "\n%s\n", markdown(c.Advice))
+		fmt.Fprintf(b, "\n%s\n", escapeMarkdown(c.Advice))
 	}
-	if follows := c.follows(true); follows != "" {
-		fmt.Fprintf(b, "\n%s\n", markdown(follows))
+	if follows := c.consequenceText(true); follows != "" {
+		fmt.Fprintf(b, "\n%s\n", escapeMarkdown(follows))
 	}
 }
 
-// section tells of one check that did not pass: what was found, then the rule.
-func (g group) section(b *strings.Builder, d Dialect) {
-	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, code(g.ID), markdown(d.Dialect))
+// writeMarkdown tells of one check that did not pass: what was found, then the rule.
+func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
+	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, codeSpan(g.ID), escapeMarkdown(d.Dialect))
 	if g.Note != "" {
-		fmt.Fprintf(b, "- %s\n\n", code(clip(g.Note, 600)))
+		fmt.Fprintf(b, "- %s\n\n", codeSpan(truncateText(g.Note, 600)))
 	}
 	left := g.Dropped
-	for i, f := range g.faults() {
-		if i >= mostFindings {
+	for i, f := range g.findingGroups() {
+		if i >= maxFindingGroups {
 			left += len(f.Findings)
 			continue
 		}
-		f.markdown(b)
+		f.writeMarkdown(b)
 	}
 	if left > 0 {
 		fmt.Fprintf(b, "- … and %d more\n", left)
 	}
-	fmt.Fprintf(b, "\n%s\n\n", markdown(g.Title))
-	for i, law := range d.broken(g.Check) {
-		if i == mostFindings {
+	fmt.Fprintf(b, "\n%s\n\n", escapeMarkdown(g.Title))
+	for i, law := range d.violatedRequirements(g.Check) {
+		if i == maxFindingGroups {
 			break
 		}
 		english := ""
 		if law.English != "" {
 			english = " in English: " + law.English
 		}
-		fmt.Fprintf(b, "> %s %s: %s%s (%s)\n>\n", law.Level, code(law.ID), markdown(law.statement(400)), markdown(clip(english, 400)), markdown(law.Source))
+		fmt.Fprintf(b, "> %s %s: %s%s (%s)\n>\n", law.Level, codeSpan(law.ID), escapeMarkdown(law.quotedText(400)), escapeMarkdown(truncateText(english, 400)), escapeMarkdown(law.Source))
 	}
 	for i, o := range g.Same {
-		if i == mostSame {
+		if i == maxSameChecks {
 			break
 		}
-		fmt.Fprintf(b, "- so also %s: %s\n", code(o.ID), code(clip(o.headline(), 300)))
+		fmt.Fprintf(b, "- so also %s: %s\n", codeSpan(o.ID), codeSpan(truncateText(o.headline(), 300)))
 	}
-	fmt.Fprintf(b, "\nScenario %s\n", markdown(clip(g.Scenario+elsewhere(g.Elsewhere), 300)))
-	if again := g.again(mostMarkdown); again != "" {
-		fmt.Fprintf(b, "\n%s", fenced("sh", []string{visible(again)}, ""))
+	fmt.Fprintf(b, "\nScenario %s\n", escapeMarkdown(truncateText(g.Scenario+otherScenarios(g.Elsewhere), 300)))
+	if again := g.reproduceCommand(maxMarkdownCommand); again != "" {
+		fmt.Fprintf(b, "\n%s", codeBlock("sh", []string{safeText(again)}, ""))
 	}
-	fmt.Fprintf(b, "\n%s\n", code("streamassay explain "+g.ID))
+	fmt.Fprintf(b, "\n%s\n", codeSpan("streamassay explain "+g.ID))
 }
 
-// markdown tells of findings that are alike.
-func (f fault) markdown(b *strings.Builder) {
+// writeMarkdown tells of findings that are alike.
+func (f findingGroup) writeMarkdown(b *strings.Builder) {
 	first := f.Findings[0]
-	fmt.Fprintf(b, "- %s  \n  %s\n", code(clip(first.Message, 600)), code(first.place()))
+	fmt.Fprintf(b, "- %s  \n  %s\n", codeSpan(truncateText(first.Message, 600)), codeSpan(first.locationText()))
 	if first.Event != nil || first.Request == "" && first.Response == "" {
-		if lines := rawLines(first.Raw, 200, 6); len(lines) > 0 {
-			fmt.Fprintf(b, "\n%s\n", fenced("text", lines, "  "))
+		if lines := displayLines(first.Raw, 200, 6); len(lines) > 0 {
+			fmt.Fprintf(b, "\n%s\n", codeBlock("text", lines, "  "))
 		}
 	} else {
 		for _, part := range []struct{ label, text string }{{"sent", first.Request}, {"answered", first.Response}} {
-			if lines := rawLines(part.text, 200, 4); len(lines) > 0 {
-				fmt.Fprintf(b, "\n  %s:\n\n%s\n", part.label, fenced("text", lines, "  "))
+			if lines := displayLines(part.text, 200, 4); len(lines) > 0 {
+				fmt.Fprintf(b, "\n  %s:\n\n%s\n", part.label, codeBlock("text", lines, "  "))
 			}
 		}
 	}
@@ -153,10 +153,10 @@ func (f fault) markdown(b *strings.Builder) {
 	}
 }
 
-// markdown makes a text mean nothing but itself.
-func markdown(s string) string {
+// escapeMarkdown makes a text mean nothing but itself.
+func escapeMarkdown(s string) string {
 	var b strings.Builder
-	for i, r := range words(s) {
+	for i, r := range singleLine(s) {
 		if strings.ContainsRune("\\`*_[]<>#|~&", r) || i == 0 && strings.ContainsRune("-+", r) {
 			b.WriteByte('\\')
 		}
@@ -165,28 +165,28 @@ func markdown(s string) string {
 	return b.String()
 }
 
-// code makes a text one span of code.
-func code(s string) string {
-	s = words(s)
-	fence := strings.Repeat("`", ticks(s)+1)
+// codeSpan makes a text one span of code.
+func codeSpan(s string) string {
+	s = singleLine(s)
+	fence := strings.Repeat("`", longestBacktickRun(s)+1)
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") || s == "" {
 		s = " " + s + " "
 	}
 	return fence + s + fence
 }
 
-// fenced makes lines a block of code.
-func fenced(language string, lines []string, indent string) string {
+// codeBlock makes lines a block of code.
+func codeBlock(language string, lines []string, indent string) string {
 	most := 2
 	for _, l := range lines {
-		most = max(most, ticks(l))
+		most = max(most, longestBacktickRun(l))
 	}
 	fence := strings.Repeat("`", most+1)
 	return indent + fence + language + "\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + fence + "\n"
 }
 
-// ticks is the length of the longest run of backticks.
-func ticks(s string) (most int) {
+// longestBacktickRun is the length of the longest run of backticks.
+func longestBacktickRun(s string) (most int) {
 	n := 0
 	for _, r := range s {
 		if n++; r != '`' {

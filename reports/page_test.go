@@ -88,9 +88,9 @@ func TestHTMLFilter(t *testing.T) {
 // its own block.
 func TestMarkdownHoldsForeignText(t *testing.T) {
 	evil := "``` <img src=x> [a](http://evil) | @everyone `x` ~~~"
-	r := &Report{Target: evil, Dialects: []Dialect{{
+	r := &Report{Target: evil, Dialects: []DialectReport{{
 		Dialect:      "d",
-		Requirements: []Requirement{{ID: "law", Level: spec.Must, Quote: "a <b> *c* | `d`", Source: "e_f.txt:1"}},
+		Requirements: []RequirementResult{{ID: "law", Level: spec.Must, Quote: "a <b> *c* | `d`", Source: "e_f.txt:1"}},
 		Checks:       []Check{{ID: "c", Title: "<t>", Verdict: spec.Failed, Scenario: "s|", Note: evil, Findings: []Finding{{Message: evil, Raw: "data: " + evil + "\n````\nx", Requirement: "law"}}}},
 	}}}
 	out := formatted(t, "markdown", r)
@@ -117,7 +117,7 @@ func TestMarkdown(t *testing.T) {
 // A summary over a megabyte is refused by those who ask for it.
 func TestMarkdownIsBounded(t *testing.T) {
 	long := strings.Repeat("世", 5000)
-	d := Dialect{Dialect: "d", Requirements: []Requirement{{ID: "law", Quote: long, Source: "s"}}}
+	d := DialectReport{Dialect: "d", Requirements: []RequirementResult{{ID: "law", Quote: long, Source: "s"}}}
 	for i := range 400 {
 		c := Check{ID: fmt.Sprint("c", i), Verdict: spec.Failed, Curl: long, Note: long, Scenario: "s"}
 		for range 100 {
@@ -125,7 +125,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 		}
 		d.Checks = append(d.Checks, c)
 	}
-	out := formatted(t, "markdown", &Report{Dialects: []Dialect{d}})
+	out := formatted(t, "markdown", &Report{Dialects: []DialectReport{d}})
 	if len(out) > 1<<17 || !strings.Contains(out, "… and 390 more checks") {
 		t.Errorf("%d bytes", len(out))
 	}

@@ -7,15 +7,15 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// ours are the members whose texts come from the harness and the documents, by the type
+// trustedFields are the members whose texts come from the harness and the documents, by the type
 // that they belong to: no target has a say in them.
-var ours = map[reflect.Type][]string{
-	reflect.TypeFor[Report]():      {"Tool", "Version"},
-	reflect.TypeFor[Dialect]():     {"Dialect"},
-	reflect.TypeFor[Cause]():       {"Kind", "Scenario"},
-	reflect.TypeFor[Requirement](): {"Dialect", "ID", "Quote", "English", "Source", "Checks", "Excluded"},
-	reflect.TypeFor[Check]():       {"ID", "Title", "Scenario", "Requirements"},
-	reflect.TypeFor[Finding]():     {"Requirement"},
+var trustedFields = map[reflect.Type][]string{
+	reflect.TypeFor[Report]():            {"Tool", "Version"},
+	reflect.TypeFor[DialectReport]():     {"Dialect"},
+	reflect.TypeFor[Cause]():             {"Kind", "Scenario"},
+	reflect.TypeFor[RequirementResult](): {"Dialect", "ID", "Quote", "English", "Source", "Checks", "Excluded"},
+	reflect.TypeFor[Check]():             {"ID", "Title", "Scenario", "Requirements"},
+	reflect.TypeFor[Finding]():           {"Requirement"},
 }
 
 // Redact removes secrets from everything in the report that may repeat what was sent or
@@ -45,7 +45,7 @@ func redactAll(v reflect.Value, hide *redact.Redactor) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			field := v.Type().Field(i)
-			if field.IsExported() && !slices.Contains(ours[v.Type()], field.Name) {
+			if field.IsExported() && !slices.Contains(trustedFields[v.Type()], field.Name) {
 				redactAll(v.Field(i), hide)
 			}
 		}
@@ -55,9 +55,9 @@ func redactAll(v reflect.Value, hide *redact.Redactor) {
 // redactText removes secrets from a text, and what is left of one that the bound on
 // what is shown cut in two.
 func redactText(s string, hide *redact.Redactor) string {
-	shown, note := untilLeftOut(s)
+	shown, note := cutTruncationNote(s)
 	if note == "" {
-		return hide.Cut(s)
+		return hide.Shortened(s)
 	}
-	return hide.Part(hide.Cut(shown)) + note
+	return hide.Fragment(hide.Shortened(shown)) + note
 }

@@ -11,21 +11,21 @@ import (
 
 // A Report is one run or lint, in the shape of the JSON report.
 type Report struct {
-	Tool       string       `json:"tool"`
-	Version    string       `json:"version"`
-	Started    time.Time    `json:"started"` // written as RFC 3339, UTC, whole seconds
-	DurationMS int64        `json:"duration_ms"`
-	Target     string       `json:"target"`
-	Seed       uint64       `json:"seed,omitempty"`   // of a run: makes the same random choices again
-	Salt       uint64       `json:"salt,omitempty"`   // of a run: names conversations and the like as this run did
-	Strict     bool         `json:"strict,omitempty"` // a broken SHOULD fails
-	Rounds     int          `json:"rounds,omitempty"` // how often the suite was played, if more than once
-	Verdict    spec.Verdict `json:"verdict"`
-	Exit       int          `json:"exit"`
-	Counts     Counts       `json:"counts"`
-	Incomplete string       `json:"incomplete,omitempty"` // why the run was broken off
-	Dialects   []Dialect    `json:"dialects"`
-	Harness    []string     `json:"harness,omitempty"` // what the harness itself got wrong
+	Tool       string          `json:"tool"`
+	Version    string          `json:"version"`
+	Started    time.Time       `json:"started"` // written as RFC 3339, UTC, whole seconds
+	DurationMS int64           `json:"duration_ms"`
+	Target     string          `json:"target"`
+	Seed       uint64          `json:"seed,omitempty"`   // of a run: makes the same random choices again
+	Salt       uint64          `json:"salt,omitempty"`   // of a run: names conversations and the like as this run did
+	Strict     bool            `json:"strict,omitempty"` // a broken SHOULD fails
+	Rounds     int             `json:"rounds,omitempty"` // how often the suite was played, if more than once
+	Verdict    spec.Verdict    `json:"verdict"`
+	Exit       int             `json:"exit"`
+	Counts     Counts          `json:"counts"`
+	Incomplete string          `json:"incomplete,omitempty"` // why the run was broken off
+	Dialects   []DialectReport `json:"dialects"`
+	Harness    []string        `json:"harness,omitempty"` // what the harness itself got wrong
 }
 
 // Counts are numbers by verdict: of checks entries, or of the rounds of one.
@@ -38,13 +38,13 @@ type Counts struct {
 	Error   int `json:"error"`
 }
 
-// A Dialect is what came of one dialect.
-type Dialect struct {
-	Dialect      string        `json:"dialect"`
-	Causes       []Cause       `json:"causes"`
-	Notes        []string      `json:"notes,omitempty"` // what was not asked, and why
-	Requirements []Requirement `json:"requirements"`
-	Checks       []Check       `json:"checks"`
+// A DialectReport is what came of one dialect.
+type DialectReport struct {
+	Dialect      string              `json:"dialect"`
+	Causes       []Cause             `json:"causes"`
+	Notes        []string            `json:"notes,omitempty"` // what was not asked, and why
+	Requirements []RequirementResult `json:"requirements"`
+	Checks       []Check             `json:"checks"`
 }
 
 // A Cause is one thing that kept the target from being judged, wholly or in part.
@@ -62,8 +62,8 @@ type Cause struct {
 	Consequences int    `json:"consequences"` // checks that came out as they did because of it alone
 }
 
-// A Requirement is one obligation and the verdict on it.
-type Requirement struct {
+// A RequirementResult is one obligation and the verdict on it.
+type RequirementResult struct {
 	Dialect    string          `json:"dialect,omitempty"` // where requirements of several are listed
 	ID         string          `json:"id"`
 	Level      spec.Level      `json:"level"`
@@ -119,17 +119,17 @@ type Finding struct {
 // Exit codes that a report can come to. What is not here (2, 4) is decided before
 // or after there is one.
 const (
-	ExitHolds   = 0 // every MUST that was judged holds, and something was judged
-	ExitBroken  = 1 // a MUST is broken; strict: or a SHOULD
-	ExitNothing = 3 // nothing was judged, or it could not be told
-	ExitHarness = 5 // the harness itself failed
+	ExitPassed       = 0 // every MUST that was judged holds, and something was judged
+	ExitFailed       = 1 // a MUST is broken; strict: or a SHOULD
+	ExitInconclusive = 3 // nothing was judged, or it could not be told
+	ExitInternal     = 5 // the harness itself failed
 
 	ExitInterrupted = 130 // by SIGINT
 	ExitTerminated  = 143 // by SIGTERM
 )
 
-// Options say how a report is concluded.
-type Options struct {
+// ConcludeOptions say how a report is concluded.
+type ConcludeOptions struct {
 	Strict bool // a broken SHOULD fails
 }
 
@@ -138,7 +138,7 @@ type Options struct {
 // else 3 where something could not be told or the run was broken off, else 0. An
 // [ExitHarness] that the caller has set stays: no conclusion of a broken harness is
 // worth anything. So does the code of a signal.
-func (r *Report) Conclude(o Options) {
+func (r *Report) Conclude(o ConcludeOptions) {
 	r.Strict = o.Strict
 	r.Counts, r.Verdict = Counts{}, spec.Silent
 	judged := 0
@@ -150,15 +150,15 @@ func (r *Report) Conclude(o Options) {
 		}
 	}
 	switch {
-	case r.Exit == ExitHarness || r.Exit == ExitInterrupted || r.Exit == ExitTerminated:
+	case r.Exit == ExitInternal || r.Exit == ExitInterrupted || r.Exit == ExitTerminated:
 	case judged == 0:
-		r.Exit = ExitNothing
+		r.Exit = ExitInconclusive
 	case r.Counts.Failed > 0 || o.Strict && r.Counts.Warned > 0:
-		r.Exit = ExitBroken
+		r.Exit = ExitFailed
 	case r.Counts.Error > 0 || r.Incomplete != "":
-		r.Exit = ExitNothing
+		r.Exit = ExitInconclusive
 	default:
-		r.Exit = ExitHolds
+		r.Exit = ExitPassed
 	}
 }
 

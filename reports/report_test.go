@@ -54,7 +54,7 @@ func TestEntry(t *testing.T) {
 			Raw: []byte("data: \xff\n\n"), Violations: []spec.Violation{{Pointer: "/delta"}}},
 		spec.Event{Kind: spec.HTTPResponse, Requirement: "t.polite", Text: "rude", Frame: -1},
 	)
-	got := Entry("text", "", spec.Trace{}, results[0])
+	got := NewCheckResult("text", "", spec.Trace{}, results[0])
 	if got.ID != "frame.says" || got.Title != "a frame says good" || got.Level != spec.Must || got.Scenario != "text" || got.Verdict != spec.Failed || got.Judged != 3 {
 		t.Errorf("%+v", got)
 	}
@@ -84,7 +84,7 @@ func TestEntrySaysWhyWithoutFindings(t *testing.T) {
 	}{{spec.Failed, 1}, {spec.Warned, 1}, {spec.Skipped, 0}, {spec.Error, 0}, {spec.Silent, 0}} {
 		r := hear()[2]
 		r.Overrule(test.verdict, "because \xff")
-		c := Entry("text", "", spec.Trace{}, r)
+		c := NewCheckResult("text", "", spec.Trace{}, r)
 		if c.Note != "because \ufffd" || c.Verdict != test.verdict || c.Judged != test.judged || c.Findings == nil {
 			t.Errorf("%v: %+v", test.verdict, c)
 		}
@@ -104,7 +104,7 @@ func TestPointer(t *testing.T) {
 		{spec.Event{Kind: spec.HTTPRequest, Requirement: "t.json", Violations: one}, 0},
 		{spec.Event{Kind: spec.Unrecognized, Requirement: "t.json", Violations: long}, 512 + len(" … (1048065 more bytes)")},
 	} {
-		if got := Entry("s", "", spec.Trace{}, hear(test.e)[0]).Findings[0].Pointer; len(got) != test.want {
+		if got := NewCheckResult("s", "", spec.Trace{}, hear(test.e)[0]).Findings[0].Pointer; len(got) != test.want {
 			t.Errorf("%.20v: the pointer has %d bytes, want %d", test.e.Violations, len(got), test.want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestText(t *testing.T) {
 		{"nothing but continuations", strings.Repeat("\x80", 9), 6, strings.Repeat("\ufffd", 6) + " … (3 more bytes)"},
 		{"half a character at the end", "a\xe4\xb8", 9, "a\ufffd\ufffd"},
 	} {
-		if got := text([]byte(test.in), test.most); got != test.want || !utf8.ValidString(got) {
+		if got := boundedText([]byte(test.in), test.most); got != test.want || !utf8.ValidString(got) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}
@@ -149,7 +149,7 @@ func TestRequirements(t *testing.T) {
 		{"and in the other order", slices.Concat(polite, rude), []spec.Verdict{spec.Silent, spec.Warned, spec.Silent, spec.Silent, spec.Silent}},
 		{"errors are told", untold, []spec.Verdict{spec.Silent, spec.Silent, spec.Silent, spec.Error, spec.Silent}},
 	} {
-		got := Requirements(catalogue, test.results)
+		got := RequirementResults(catalogue, test.results)
 		for i, r := range got {
 			if r.ID != catalogue[i].ID || r.Verdict != test.want[i] || r.Checks == nil {
 				t.Errorf("%s: %s is %v, want %v", test.name, r.ID, r.Verdict, test.want[i])
@@ -165,7 +165,7 @@ func TestRequirements(t *testing.T) {
 func TestExcludedIsSilent(t *testing.T) {
 	law := lawJSON
 	law.Excluded = &spec.Exclusion{Kind: "contradiction", Reason: "the document says both"}
-	if got := Requirements([]spec.Requirement{law}, hear(spec.Event{Requirement: "t.json", Text: "bad"})); got[0].Verdict != spec.Silent {
+	if got := RequirementResults([]spec.Requirement{law}, hear(spec.Event{Requirement: "t.json", Text: "bad"})); got[0].Verdict != spec.Silent {
 		t.Errorf("%+v", got)
 	}
 }
@@ -192,8 +192,8 @@ func TestConclude(t *testing.T) {
 		{"a pass and doubt", []Check{passed, untold}, spec.Error, 3, 3},
 		{"a warning and doubt", []Check{warned, untold}, spec.Error, 3, 1},
 	} {
-		for want, o := range map[*int]Options{&test.exit: {}, &test.strict: {Strict: true}} {
-			r := &Report{Dialects: []Dialect{{}, {Checks: test.checks}}}
+		for want, o := range map[*int]ConcludeOptions{&test.exit: {}, &test.strict: {Strict: true}} {
+			r := &Report{Dialects: []DialectReport{{}, {Checks: test.checks}}}
 			r.Conclude(o)
 			r.Conclude(o) // a second time changes nothing
 			if r.Exit != *want || r.Verdict != test.verdict {
@@ -201,8 +201,8 @@ func TestConclude(t *testing.T) {
 			}
 		}
 	}
-	r := &Report{Exit: ExitHarness, Dialects: []Dialect{{Checks: []Check{passed, failed, failed, warned, silent, skipped, untold}}}}
-	r.Conclude(Options{})
+	r := &Report{Exit: ExitInternal, Dialects: []DialectReport{{Checks: []Check{passed, failed, failed, warned, silent, skipped, untold}}}}
+	r.Conclude(ConcludeOptions{})
 	if r.Exit != 5 {
 		t.Errorf("a broken harness concludes with exit %d", r.Exit)
 	}
@@ -213,11 +213,11 @@ func TestConclude(t *testing.T) {
 
 func TestRedact(t *testing.T) {
 	const token = `s3cr'et"%20/ü`
-	r := &Report{Target: "http://h/?t=" + `s3cr%27et%22%2520%2F%C3%BC`, Dialects: []Dialect{{Checks: []Check{{
+	r := &Report{Target: "http://h/?t=" + `s3cr%27et%22%2520%2F%C3%BC`, Dialects: []DialectReport{{Checks: []Check{{
 		Note:       "sent " + token,
 		Curl:       Curl("http://h", spec.Request{Method: "POST", Header: spec.Header{{Name: "X-Mine", Value: token}}, Body: []byte("\n" + token)}),
 		Transcript: token,
-		Findings:   []Finding{{Message: token, Raw: `{"echo":"s3cr'et\"%20/ü"}`, Pointer: "/" + token}, {Raw: text([]byte("x"+token), 7)}},
+		Findings:   []Finding{{Message: token, Raw: `{"echo":"s3cr'et\"%20/ü"}`, Pointer: "/" + token}, {Raw: boundedText([]byte("x"+token), 7)}},
 	}}}}}
 	r.Redact([]string{"", token, "Bearer of nothing"})
 	c := r.Dialects[0].Checks[0]
@@ -233,7 +233,7 @@ func TestRedact(t *testing.T) {
 		`{"echo":"s3cr'et\u0022%20\/\u00FC"}`, "q=s3cr%27et%22%2520%2f%c3%bc", "s3cr&#39;et&quot;%20/&uuml;",
 		"Basic " + base64.StdEncoding.EncodeToString([]byte("me:"+token)), "id " + hex.EncodeToString([]byte(token)),
 	} {
-		r := &Report{Dialects: []Dialect{{Checks: []Check{{Findings: []Finding{{Message: spelled}}}}}}}
+		r := &Report{Dialects: []DialectReport{{Checks: []Check{{Findings: []Finding{{Message: spelled}}}}}}}
 		r.Redact([]string{token})
 		clean := r.Dialects[0].Checks[0].Findings[0].Message
 		if !strings.Contains(clean, "REDACTED") || strings.Contains(clean, "s3cr") || strings.Contains(clean, "M2Ny") || strings.Contains(clean, "733363") {
@@ -261,7 +261,7 @@ func TestRedactCutValues(t *testing.T) {
 	if len(broken) != 1 || !strings.Contains(broken[0].String(), "s3cr3t-") {
 		t.Fatalf("%v does not show the value", broken)
 	}
-	r := &Report{Dialects: []Dialect{{Checks: []Check{{Findings: []Finding{{Message: broken[0].String()}}}}}}}
+	r := &Report{Dialects: []DialectReport{{Checks: []Check{{Findings: []Finding{{Message: broken[0].String()}}}}}}}
 	r.Redact([]string{token})
 	const want = `messages[0].role is "REDACTED…: expected user, assistant, tool or system`
 	if got := r.Dialects[0].Checks[0].Findings[0].Message; got != want {

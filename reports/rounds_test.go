@@ -18,15 +18,15 @@ func round(v spec.Verdict, harness ...string) *Report {
 	if v == spec.Failed {
 		c.Findings = []Finding{{Message: "it said nothing", Requirement: "talk.says"}}
 	}
-	r := &Report{Tool: "streamassay", Target: "http://127.0.0.1", DurationMS: 10, Harness: harness, Dialects: []Dialect{{
+	r := &Report{Tool: "streamassay", Target: "http://127.0.0.1", DurationMS: 10, Harness: harness, Dialects: []DialectReport{{
 		Dialect:      "talk@2",
-		Requirements: []Requirement{{ID: "talk.says", Level: spec.Must, Verdict: v, Quote: "says something", Checks: []string{"says"}}},
+		Requirements: []RequirementResult{{ID: "talk.says", Level: spec.Must, Verdict: v, Quote: "says something", Checks: []string{"says"}}},
 		Checks:       []Check{c},
 	}}}
 	if len(harness) > 0 {
-		r.Exit = ExitHarness
+		r.Exit = ExitInternal
 	}
-	r.Conclude(Options{})
+	r.Conclude(ConcludeOptions{})
 	return r
 }
 
@@ -40,21 +40,21 @@ func TestRounds(t *testing.T) {
 		law     spec.Verdict
 		flaky   string // of the requirement
 	}{
-		{"alike", []*Report{round(spec.Passed), round(spec.Passed)}, ExitHolds, spec.Passed, spec.Passed, ""},
-		{"one failure", []*Report{round(spec.Passed), round(spec.Failed), round(spec.Passed)}, ExitBroken, spec.Failed, spec.Failed, "failed 1, passed 2"},
-		{"failed first", []*Report{round(spec.Failed), round(spec.Passed)}, ExitBroken, spec.Failed, spec.Failed, "failed 1, passed 1"},
-		{"always failed", []*Report{round(spec.Failed), round(spec.Failed)}, ExitBroken, spec.Failed, spec.Failed, ""},
-		{"silence", []*Report{round(spec.Silent), round(spec.Passed)}, ExitNothing, spec.Passed, spec.Passed, "passed 1, silent 1"},
-		{"gone away", []*Report{round(spec.Passed), round(spec.Error)}, ExitNothing, spec.Error, spec.Error, "error 1, passed 1"},
-		{"failed and gone away", []*Report{round(spec.Failed), round(spec.Error)}, ExitBroken, spec.Error, spec.Failed, "error 1, failed 1"},
-		{"harness", []*Report{round(spec.Passed), round(spec.Failed, "text: says: passed, failed from its bytes")}, ExitHarness, spec.Failed, spec.Failed, "failed 1, passed 1"},
+		{"alike", []*Report{round(spec.Passed), round(spec.Passed)}, ExitPassed, spec.Passed, spec.Passed, ""},
+		{"one failure", []*Report{round(spec.Passed), round(spec.Failed), round(spec.Passed)}, ExitFailed, spec.Failed, spec.Failed, "failed 1, passed 2"},
+		{"failed first", []*Report{round(spec.Failed), round(spec.Passed)}, ExitFailed, spec.Failed, spec.Failed, "failed 1, passed 1"},
+		{"always failed", []*Report{round(spec.Failed), round(spec.Failed)}, ExitFailed, spec.Failed, spec.Failed, ""},
+		{"silence", []*Report{round(spec.Silent), round(spec.Passed)}, ExitInconclusive, spec.Passed, spec.Passed, "passed 1, silent 1"},
+		{"gone away", []*Report{round(spec.Passed), round(spec.Error)}, ExitInconclusive, spec.Error, spec.Error, "error 1, passed 1"},
+		{"failed and gone away", []*Report{round(spec.Failed), round(spec.Error)}, ExitFailed, spec.Error, spec.Failed, "error 1, failed 1"},
+		{"harness", []*Report{round(spec.Passed), round(spec.Failed, "text: says: passed, failed from its bytes")}, ExitInternal, spec.Failed, spec.Failed, "failed 1, passed 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var all Rounds
+			var all RoundMerger
 			for _, r := range c.rounds {
-				all.Add(r)
+				all.AddRound(r)
 			}
-			r := all.Report()
+			r := all.Merged()
 			d := r.Dialects[0]
 			if r.Exit != c.exit || r.Verdict != c.verdict || r.Rounds != len(c.rounds) || r.DurationMS != int64(10*len(c.rounds)) {
 				t.Errorf("exit %d, verdict %s, %d rounds, %d ms", r.Exit, r.Verdict, r.Rounds, r.DurationMS)
@@ -78,17 +78,17 @@ func TestRounds(t *testing.T) {
 
 // Every report tells of it.
 func TestRoundsAreTold(t *testing.T) {
-	var all Rounds
-	all.Add(round(spec.Passed))
-	all.Add(round(spec.Failed, "text: says: passed, failed from its bytes"))
-	r := all.Report()
+	var all RoundMerger
+	all.AddRound(round(spec.Passed))
+	all.AddRound(round(spec.Failed, "text: says: passed, failed from its bytes"))
+	r := all.Merged()
 	for name, want := range map[string][]string{
 		"json":     {`"rounds": 2`, `"round": 2`, `"harness": [`},
 		"junit":    {"flaky: failed 1, passed 1; told of here: round 2", `name="judges the same bytes alike"`, "failed from its bytes"},
 		"html":     {"flaky: failed 1, passed 1", "2 rounds", "failed from its bytes"},
 		"markdown": {"failed 1, passed 1", "failed from its bytes"},
 	} {
-		f, err := Named(name)
+		f, err := FormatByName(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +103,7 @@ func TestRoundsAreTold(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	if err := WriteText(&b, r, Style{}); err != nil {
+	if err := WriteText(&b, r, TextStyle{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range []string{"2 rounds", "FLAKY  talk@2: not alike in 2 rounds", "talk.says: failed 1, passed 1", "HARNESS FLAKY", "failed from its bytes", "HARNESS FAILURE"} {

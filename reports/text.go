@@ -13,161 +13,163 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Style is how the report for people looks.
-type Style struct {
+// A TextStyle is how the report for people looks.
+type TextStyle struct {
 	Color   bool
 	Verbose bool // names what was silent or left out, not only how many
 }
 
 // DetectStyle is the style for an output: colour on a terminal, unless NO_COLOR is
 // set or the terminal is dumb.
-func DetectStyle(f *os.File, env func(string) string) Style {
-	return Style{Color: f != nil && term.IsTerminal(int(f.Fd())) && env("NO_COLOR") == "" && env("TERM") != "dumb"}
+func DetectStyle(f *os.File, env func(string) string) TextStyle {
+	return TextStyle{Color: f != nil && term.IsTerminal(int(f.Fd())) && env("NO_COLOR") == "" && env("TERM") != "dumb"}
 }
 
 const (
 	red, yellow, green, dim, bold = "31", "33", "32", "2", "1"
 )
 
-func (s Style) paint(color, text string) string {
+func (s TextStyle) colorize(color, text string) string {
 	if !s.Color {
 		return text
 	}
 	return "\033[" + color + "m" + text + "\033[0m"
 }
 
-func (s Style) verdict(v spec.Verdict, text string) string {
+func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	switch v {
 	case spec.Failed, spec.Error:
-		return s.paint(red, text)
+		return s.colorize(red, text)
 	case spec.Warned:
-		return s.paint(yellow, text)
+		return s.colorize(yellow, text)
 	case spec.Passed:
-		return s.paint(green, text)
+		return s.colorize(green, text)
 	}
-	return s.paint(dim, text)
+	return s.colorize(dim, text)
 }
 
 // WriteText writes the report for people: what kept the target from being judged, then a
 // line for each dialect, then what is broken, with the bytes that prove it and a command
 // that shows it again, then what could not be told, and the verdict in the last line.
-func WriteText(w io.Writer, r *Report, s Style) error {
+func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	b := &strings.Builder{}
 	r.writeTitle(b, s)
 	for _, d := range r.Dialects {
 		d.writeCauses(b, s, true)
 	}
-	r.writeHead(b, s)
+	r.writeDialects(b, s)
 	for _, d := range r.Dialects {
 		d.writeCauses(b, s, false)
 	}
 	for _, d := range r.Dialects {
-		for _, g := range d.bad(s.Verbose) {
-			g.write(b, d, s)
+		for _, g := range d.failedGroups(s.Verbose) {
+			g.writeText(b, d, s)
 		}
 	}
 	for _, d := range r.Dialects {
-		d.writeDoubts(b, spec.Error, s)
+		d.writeInconclusive(b, spec.Error, s)
 		if s.Verbose {
-			d.writeDoubts(b, spec.Skipped, s)
+			d.writeInconclusive(b, spec.Skipped, s)
 			d.writeSilent(b, s)
 		}
 	}
 	r.writeRounds(b, s)
-	fmt.Fprintf(b, "%s  %s\n", s.verdict(r.mood(), s.paint(bold, r.word())), visible(r.conclusion()))
-	_, err := io.WriteString(w, commands.ReplaceAllString(b.String(), `$1\$2`))
+	fmt.Fprintf(b, "%s  %s\n", s.colorVerdict(r.overallVerdict(), s.colorize(bold, r.exitWord())), safeText(r.conclusionLine()))
+	_, err := io.WriteString(w, ciCommands.ReplaceAllString(b.String(), `$1\$2`))
 	return err
 }
 
-// commands are beginnings of lines that CI systems obey where they stand in a log.
-var commands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
+// ciCommands are beginnings of lines that CI systems obey where they stand in a log.
+var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// mood is the verdict that the last line is coloured by.
-func (r *Report) mood() spec.Verdict {
-	if r.Exit == ExitHolds {
+// overallVerdict is the verdict that the last line is coloured by.
+func (r *Report) overallVerdict() spec.Verdict {
+	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)
 	}
 	return spec.Failed
 }
 
-func (r *Report) writeTitle(b *strings.Builder, s Style) {
+func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	facts := fmt.Sprintf("%.1f s", float64(r.DurationMS)/1000)
 	if r.Rounds > 0 {
-		facts = several(r.Rounds, "round") + ", " + facts
+		facts = countNoun(r.Rounds, "round") + ", " + facts
 	}
 	if r.Seed != 0 {
 		facts = fmt.Sprintf("seed %d, salt %d, %s", r.Seed, r.Salt, facts)
 	}
-	fmt.Fprintf(b, "%s  %s\n", s.paint(bold, words(r.Tool+" "+r.Version)+": "+clip(words(r.Target), 120)), s.paint(dim, "("+facts+")"))
+	fmt.Fprintf(b, "%s  %s\n", s.colorize(bold, singleLine(r.Tool+" "+r.Version)+": "+truncateText(singleLine(r.Target), 120)), s.colorize(dim, "("+facts+")"))
 	if r.Incomplete != "" {
-		fmt.Fprintf(b, "  %s\n", s.paint(yellow, "incomplete: "+clip(words(r.Incomplete), 200)))
+		fmt.Fprintf(b, "  %s\n", s.colorize(yellow, "incomplete: "+truncateText(singleLine(r.Incomplete), 200)))
 	}
-	if slices.ContainsFunc(r.Dialects, Dialect.stopped) {
+	if slices.ContainsFunc(r.Dialects, DialectReport.isBlocked) {
 		b.WriteString("\n")
 	}
 }
 
-// writeHead writes a line for each dialect.
-func (r *Report) writeHead(b *strings.Builder, s Style) {
+// writeDialects writes a line for each dialect.
+func (r *Report) writeDialects(b *strings.Builder, s TextStyle) {
 	wide := 0
 	for _, d := range r.Dialects {
 		wide = max(wide, len(d.Dialect))
 	}
 	for _, d := range r.Dialects {
-		v := d.worst()
-		numbers := clip(words(d.summary()), 400)
-		numbers = wrap(numbers, strings.Repeat(" ", wide+13), columns-wide-13)
-		fmt.Fprintf(b, "  %s  %-*s  %s\n", s.verdict(v, fmt.Sprintf("%-7s", v)), wide, visible(d.Dialect), numbers)
+		v := d.worstVerdict()
+		numbers := truncateText(singleLine(d.summaryLine()), 400)
+		numbers = wrapText(numbers, strings.Repeat(" ", wide+13), lineWidth-wide-13)
+		fmt.Fprintf(b, "  %s  %-*s  %s\n", s.colorVerdict(v, fmt.Sprintf("%-7s", v)), wide, safeText(d.Dialect), numbers)
 		for _, note := range d.Notes {
-			line(b, strings.Repeat(" ", wide+13), clip(words(note), 400))
+			writeWrapped(b, strings.Repeat(" ", wide+13), truncateText(singleLine(note), 400))
 		}
 	}
 	b.WriteString("\n")
 }
 
-// line writes a text with an indent, wrapped.
-func line(b *strings.Builder, indent, text string) {
-	deeper := strings.Repeat(" ", span(indent))
-	b.WriteString(indent + wrap(text, deeper, columns-span(indent)) + "\n")
+// writeWrapped writes a text with an indent, wrapped.
+func writeWrapped(b *strings.Builder, indent, text string) {
+	deeper := strings.Repeat(" ", textWidth(indent))
+	b.WriteString(indent + wrapText(text, deeper, lineWidth-textWidth(indent)) + "\n")
 }
 
-// aside writes a line that is less important than the one before it.
-func (s Style) aside(b *strings.Builder, indent, text string) {
-	b.WriteString(indent + s.paint(dim, wrap(text, indent, columns-len(indent))) + "\n")
+// writeDimmed writes a line that is less important than the one before it.
+func (s TextStyle) writeDimmed(b *strings.Builder, indent, text string) {
+	b.WriteString(indent + s.colorize(dim, wrapText(text, indent, lineWidth-len(indent))) + "\n")
 }
 
-func labelled(b *strings.Builder, label, text string) { line(b, fmt.Sprintf("  %-9s  ", label), text) }
+func writeLabelled(b *strings.Builder, label, text string) {
+	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
+}
 
-// elsewhere names the other scenarios that show the same.
-func elsewhere(names []string) string {
+// otherScenarios names the other scenarios that show the same.
+func otherScenarios(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
 	return fmt.Sprintf(" (and in %d more: %s)", len(names), strings.Join(names, ", "))
 }
 
-// mostCommand bounds a command on the screen, in characters.
-const mostCommand = 4000
+// maxCommand bounds a command on the screen, in characters.
+const maxCommand = 4000
 
-// whole is a command, or where to find it: half a command is none.
-func whole(command string) string {
-	if n := len([]rune(command)); n > mostCommand {
+// fullCommand is a command, or where to find it: half a command is none.
+func fullCommand(command string) string {
+	if n := len([]rune(command)); n > maxCommand {
 		return fmt.Sprintf("a command of %d characters: see curl in the JSON report", n)
 	}
 	return command
 }
 
-// rawLines are bytes as people can read them: line by line, at most so many lines
+// displayLines are bytes as people can read them: line by line, at most so many lines
 // and columns, and a note of what is left out.
-func rawLines(raw string, wide, most int) []string {
-	raw, note := untilLeftOut(raw)
+func displayLines(raw string, wide, most int) []string {
+	raw, note := cutTruncationNote(raw)
 	var lines []string
 	if body := strings.TrimRight(raw, "\n"); body != "" {
 		for l := range strings.SplitSeq(body, "\n") {
-			lines = append(lines, chop(visible(l), wide)...)
+			lines = append(lines, splitAtWidth(safeText(l), wide)...)
 		}
 	} else if raw != "" {
-		lines = chop(visible(raw), wide)
+		lines = splitAtWidth(safeText(raw), wide)
 	}
 	if len(lines) > most {
 		left := 0
@@ -182,30 +184,30 @@ func rawLines(raw string, wide, most int) []string {
 	return lines
 }
 
-// writeDoubts tells why something could not be told, or was left out: once for
+// writeInconclusive tells why something could not be told, or was left out: once for
 // each reason.
-func (d Dialect) writeDoubts(b *strings.Builder, v spec.Verdict, s Style) {
-	for _, o := range d.doubts(v, s.Verbose) {
+func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s TextStyle) {
+	for _, o := range d.inconclusiveReasons(v, s.Verbose) {
 		title := "COULD NOT TELL"
 		if v == spec.Skipped {
 			title = "SKIPPED"
 		}
-		fmt.Fprintf(b, "%s  %s\n", s.verdict(v, title), s.paint(dim, visible(d.Dialect)))
-		line(b, "  • ", clip(words(o.Why), 600))
-		labelled(b, "about", o.about())
+		fmt.Fprintf(b, "%s  %s\n", s.colorVerdict(v, title), s.colorize(dim, safeText(d.Dialect)))
+		writeWrapped(b, "  • ", truncateText(singleLine(o.Why), 600))
+		writeLabelled(b, "about", o.scope())
 		ids := strings.Join(o.Checks, ", ")
 		if !s.Verbose {
-			ids = clip(ids, 300)
+			ids = truncateText(ids, 300)
 		}
-		labelled(b, "checks", words(ids))
+		writeLabelled(b, "checks", singleLine(ids))
 		b.WriteString("\n")
 	}
 }
 
 // writeSilent names the requirements that nobody has exercised, and those that no
 // check can judge.
-func (d Dialect) writeSilent(b *strings.Builder, s Style) {
-	var silent, excluded []Requirement
+func (d DialectReport) writeSilent(b *strings.Builder, s TextStyle) {
+	var silent, excluded []RequirementResult
 	for _, r := range d.Requirements {
 		switch {
 		case r.Excluded != nil:
@@ -215,16 +217,16 @@ func (d Dialect) writeSilent(b *strings.Builder, s Style) {
 		}
 	}
 	if len(silent) > 0 {
-		fmt.Fprintf(b, "%s  %s: nothing in this run exercised\n", s.paint(dim, "SILENT"), visible(d.Dialect))
+		fmt.Fprintf(b, "%s  %s: nothing in this run exercised\n", s.colorize(dim, "SILENT"), safeText(d.Dialect))
 		for _, r := range silent {
-			labelled(b, string(r.Level), words(r.ID)+"  ("+words(strings.Join(r.Checks, ", "))+")")
+			writeLabelled(b, string(r.Level), singleLine(r.ID)+"  ("+singleLine(strings.Join(r.Checks, ", "))+")")
 		}
 		b.WriteString("\n")
 	}
 	if len(excluded) > 0 {
-		fmt.Fprintf(b, "%s  %s: no check judges\n", s.paint(dim, "EXCLUDED"), visible(d.Dialect))
+		fmt.Fprintf(b, "%s  %s: no check judges\n", s.colorize(dim, "EXCLUDED"), safeText(d.Dialect))
 		for _, r := range excluded {
-			labelled(b, string(r.Level), words(r.ID+": "+r.Excluded.Kind+": "+r.Excluded.Reason))
+			writeLabelled(b, string(r.Level), singleLine(r.ID+": "+r.Excluded.Kind+": "+r.Excluded.Reason))
 		}
 		b.WriteString("\n")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-func textOf(t *testing.T, r *Report, s Style) string {
+func textOf(t *testing.T, r *Report, s TextStyle) string {
 	t.Helper()
 	var b strings.Builder
 	if err := WriteText(&b, r, s); err != nil {
@@ -29,11 +29,11 @@ func TestNothingCommandsTheScreen(t *testing.T) {
 	r := &Report{Tool: evil, Version: evil, Target: evil}
 	for v := spec.Silent; v <= spec.Error; v++ {
 		c.Verdict = v
-		laws := []Requirement{{ID: evil, Quote: evil, Source: evil, Checks: []string{evil}}, {ID: "x", Excluded: &spec.Exclusion{Kind: evil, Reason: evil}}}
-		r.Dialects = append(r.Dialects, Dialect{Dialect: evil, Requirements: laws, Checks: []Check{c, {ID: "y", Verdict: v, Requirements: []string{evil}}}})
+		laws := []RequirementResult{{ID: evil, Quote: evil, Source: evil, Checks: []string{evil}}, {ID: "x", Excluded: &spec.Exclusion{Kind: evil, Reason: evil}}}
+		r.Dialects = append(r.Dialects, DialectReport{Dialect: evil, Requirements: laws, Checks: []Check{c, {ID: "y", Verdict: v, Requirements: []string{evil}}}})
 	}
 	for name, out := range map[string]string{
-		"text": textOf(t, r, Style{}), "verbose": textOf(t, r, Style{Verbose: true}),
+		"text": textOf(t, r, TextStyle{}), "verbose": textOf(t, r, TextStyle{Verbose: true}),
 		"markdown": formatted(t, "markdown", r), "html": formatted(t, "html", r), "junit": formatted(t, "junit", r),
 	} {
 		for i, char := range out {
@@ -43,14 +43,14 @@ func TestNothingCommandsTheScreen(t *testing.T) {
 			}
 		}
 	}
-	if colored := textOf(t, r, Style{Color: true}); strings.Count(colored, "\x1b[31mb") != 0 || !strings.Contains(colored, `\x1b[31mb`) {
+	if colored := textOf(t, r, TextStyle{Color: true}); strings.Count(colored, "\x1b[31mb") != 0 || !strings.Contains(colored, `\x1b[31mb`) {
 		t.Error("the target's colour is on the screen, or its bytes are not")
 	}
 }
 
 func formatted(t *testing.T, name string, r *Report) string {
 	t.Helper()
-	f, err := Named(name)
+	f, err := FormatByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func formatted(t *testing.T, name string, r *Report) string {
 }
 
 func TestTextSaysWhatIsNeeded(t *testing.T) {
-	out := textOf(t, sample(), Style{})
+	out := textOf(t, sample(), TextStyle{})
 	joined := strings.Join(strings.Fields(out), " ")
 	for _, part := range []string{
 		"FAILED wire.frames-are-json talk@2", "every frame's data is one JSON object", `invalid character '\x1b' in string`,
@@ -83,33 +83,33 @@ func TestTextSaysWhatIsNeeded(t *testing.T) {
 			t.Errorf("it says %s", part)
 		}
 	}
-	verbose := textOf(t, sample(), Style{Verbose: true})
+	verbose := textOf(t, sample(), TextStyle{Verbose: true})
 	for _, part := range []string{"the target lacks tool", "talk.idle", "wire.keeps-alive", "talk.client: client: it obliges the client", "the number jumps to 4", "follows from the cause", "FAILED  stream.ends"} {
 		if !strings.Contains(verbose, part) {
 			t.Errorf("verbose, it does not say %s", part)
 		}
 	}
 	for l := range strings.Lines(out) {
-		if l = strings.TrimSuffix(l, "\n"); span(l) > 100 && !strings.HasPrefix(l, "  reproduce  ") && !strings.HasPrefix(l, "FAILED  2 dialects") {
-			t.Errorf("%d columns: %s", span(l), l)
+		if l = strings.TrimSuffix(l, "\n"); textWidth(l) > 100 && !strings.HasPrefix(l, "  reproduce  ") && !strings.HasPrefix(l, "FAILED  2 dialects") {
+			t.Errorf("%d columns: %s", textWidth(l), l)
 		}
 	}
 }
 
 func TestLastLine(t *testing.T) {
-	laws := func(v ...spec.Verdict) (all []Requirement) {
+	laws := func(v ...spec.Verdict) (all []RequirementResult) {
 		for i, v := range v {
-			all = append(all, Requirement{ID: fmt.Sprint(i), Verdict: v})
+			all = append(all, RequirementResult{ID: fmt.Sprint(i), Verdict: v})
 		}
-		return append(all, Requirement{ID: "x", Excluded: &spec.Exclusion{}})
+		return append(all, RequirementResult{ID: "x", Excluded: &spec.Exclusion{}})
 	}
-	one := func(laws []Requirement, checks ...Check) []Dialect {
-		return []Dialect{{Dialect: "runs@2026-04", Requirements: laws, Checks: checks}}
+	one := func(laws []RequirementResult, checks ...Check) []DialectReport {
+		return []DialectReport{{Dialect: "runs@2026-04", Requirements: laws, Checks: checks}}
 	}
 	passed, failed, warned := Check{Verdict: spec.Passed, Judged: 1}, Check{Verdict: spec.Failed, Judged: 1}, Check{Verdict: spec.Warned, Judged: 1}
 	untold := Check{Verdict: spec.Error}
 	for _, test := range []struct {
-		dialects []Dialect
+		dialects []DialectReport
 		exit     int
 		want     string
 	}{
@@ -118,13 +118,13 @@ func TestLastLine(t *testing.T) {
 		{one(laws(spec.Passed), failed, failed), 0, "FAILED  runs@2026-04: 2 checks failed, 1 clause holds, 1 not testable  (exit 1)"},
 		{one(laws(spec.Error), untold), 0, "NOTHING MEASURED  runs@2026-04: 1 could not be judged, 1 not testable  (exit 3)"},
 		{one(laws(spec.Error, spec.Passed), untold, passed), 0, "COULD NOT TELL  runs@2026-04: 1 could not be judged, 1 clause holds, 1 not testable  (exit 3)"},
-		{one(laws(spec.Passed), passed), ExitHarness, "HARNESS FAILURE  runs@2026-04: 1 clause holds, 1 not testable  (exit 5)"},
+		{one(laws(spec.Passed), passed), ExitInternal, "HARNESS FAILURE  runs@2026-04: 1 clause holds, 1 not testable  (exit 5)"},
 		{append(one(laws(spec.Passed), passed), one(laws(spec.Skipped), passed)...), 0, "PASSED  2 dialects: 1 clause holds, 1 skipped, 2 not testable  (exit 0)"},
 		{nil, 0, "NOTHING MEASURED  no dialect: nothing to judge  (exit 3)"},
 	} {
 		r := &Report{Dialects: test.dialects, Exit: test.exit}
-		r.Conclude(Options{})
-		lines := strings.Split(strings.TrimSuffix(textOf(t, r, Style{}), "\n"), "\n")
+		r.Conclude(ConcludeOptions{})
+		lines := strings.Split(strings.TrimSuffix(textOf(t, r, TextStyle{}), "\n"), "\n")
 		if got := lines[len(lines)-1]; got != test.want {
 			t.Errorf("got  %s\nwant %s", got, test.want)
 		}
@@ -133,11 +133,11 @@ func TestLastLine(t *testing.T) {
 
 // A reason is told once, however many checks it is the reason of.
 func TestDoubtsAreToldOnce(t *testing.T) {
-	d := Dialect{Dialect: "d"}
+	d := DialectReport{Dialect: "d"}
 	for i := range 60 {
 		d.Checks = append(d.Checks, Check{ID: fmt.Sprint("check-", i%20), Scenario: fmt.Sprint("s", i/20), Verdict: spec.Error, Note: "connection refused"})
 	}
-	out := textOf(t, &Report{Dialects: []Dialect{d}}, Style{})
+	out := textOf(t, &Report{Dialects: []DialectReport{d}}, TextStyle{})
 	if strings.Count(out, "connection refused") != 1 || !strings.Contains(out, "20 checks in 3 scenarios") {
 		t.Error(out)
 	}
@@ -177,7 +177,7 @@ func TestVisible(t *testing.T) {
 		"\u009b\u202e":    `\x9b\u202e`,
 		"\U000e0001":      `\U000e0001`,
 	} {
-		if got := visible(in); got != want {
+		if got := safeText(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
@@ -196,28 +196,28 @@ func TestWrap(t *testing.T) {
 		{"ab 世界世界世界", 8, "ab 世界\n> 世界世界"},
 		{"世界，世界", 6, "世界，\n> 世界"},
 	} {
-		if got := wrap(test.in, "> ", test.most); got != test.want {
+		if got := wrapText(test.in, "> ", test.most); got != test.want {
 			t.Errorf("%q in %d columns: %q, want %q", test.in, test.most, got, test.want)
 		}
 	}
-	if got := clip("世界abc", 5); got != "世界a … (2 more characters)" {
+	if got := truncateText("世界abc", 5); got != "世界a … (2 more characters)" {
 		t.Errorf("clip: %q", got)
 	}
-	if got := rawLines("a\n"+strings.Repeat("x", 25)+"\n\n … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|xxxxxxxxxx|xxxxxxxxxx|… (5 more characters)|… (9 more bytes)" {
+	if got := displayLines("a\n"+strings.Repeat("x", 25)+"\n\n … (9 more bytes)", 10, 3); strings.Join(got, "|") != "a|xxxxxxxxxx|xxxxxxxxxx|… (5 more characters)|… (9 more bytes)" {
 		t.Errorf("rawLines: %q", got)
 	}
 }
 
 // A check is told once; the scenario with findings tells most.
 func TestGroups(t *testing.T) {
-	d := Dialect{Checks: []Check{
+	d := DialectReport{Checks: []Check{
 		{ID: "a", Scenario: "promised", Verdict: spec.Failed, Note: "silent"},
 		{ID: "b", Scenario: "other", Verdict: spec.Failed},
 		{ID: "a", Scenario: "seen", Verdict: spec.Failed, Findings: []Finding{{Message: "first"}}},
 		{ID: "a", Scenario: "again", Verdict: spec.Failed, Findings: []Finding{{Message: "second"}}},
 		{ID: "a", Scenario: "fine", Verdict: spec.Passed},
 	}}
-	got := d.groups(spec.Failed, false)
+	got := d.checkGroups(spec.Failed, false)
 	if len(got) != 2 || got[0].ID != "a" || got[0].Scenario != "seen" || strings.Join(got[0].Elsewhere, " ") != "promised again" || got[1].ID != "b" {
 		t.Errorf("%+v", got)
 	}

@@ -76,7 +76,7 @@ func TestDriversAgree(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 				return
 			}
-			tr.Strip(d.Base)
+			tr.StripBasePath(d.Base)
 			read := conclusions(d, tr.Trace)
 			trace, err := replay(t, d, tr)
 			if err != nil {
@@ -176,7 +176,7 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 		}
 	}()
 	base, _ := url.Parse("http://" + ln.Addr().String() + d.Base)
-	client, err := wire.Dial(wire.Config{Base: base, Timeout: patience(tr)})
+	client, err := wire.NewClient(wire.Config{Base: base, IdleTimeout: idleGuard(tr)})
 	if err != nil {
 		return spec.Trace{}, err
 	}
@@ -190,10 +190,10 @@ func replay(t *testing.T, d *dialect.Dialect, tr *transcript.Transcript) (spec.T
 		if ahead := x.At - time.Since(began); ahead > 0 {
 			<-time.After(ahead)
 		}
-		limit := wire.Limit{}
+		limit := wire.StopWhen{}
 		if errors.Is(x.Response.End, spec.ErrClientLeft) {
 			if limit.Frames = frames(x.Response.Body); x.Response.Status == 0 {
-				limit.For = 100 * time.Millisecond
+				limit.Elapsed = 100 * time.Millisecond
 			}
 		}
 		next <- i
@@ -223,13 +223,13 @@ func meanwhile(before []spec.Exchange, x spec.Exchange) bool {
 	})
 }
 
-// patience is longer than any recorded pause, and no longer than it has to be where
+// idleGuard is longer than any recorded pause, and no longer than it has to be where
 // the recorded server never ended.
-func patience(tr *transcript.Transcript) time.Duration {
+func idleGuard(tr *transcript.Transcript) time.Duration {
 	longest := time.Duration(0)
-	for _, cues := range tr.Cues {
+	for _, cues := range tr.Playback {
 		for _, cue := range cues {
-			if pause, err := time.ParseDuration(cue.Arg); err == nil && cue.Do == "wait" {
+			if pause, err := time.ParseDuration(cue.Argument); err == nil && cue.Directive == "wait" {
 				longest = max(longest, pause)
 			}
 		}
@@ -251,15 +251,15 @@ func answer(conn net.Conn, tr *transcript.Transcript, i int) {
 	if x.Status > 0 {
 		chunked, length = head(conn, x, req.Method)
 	}
-	for _, cue := range tr.Cues[i] {
+	for _, cue := range tr.Playback[i] {
 		switch {
-		case cue.Do == "wait":
-			pause, _ := time.ParseDuration(cue.Arg)
+		case cue.Directive == "wait":
+			pause, _ := time.ParseDuration(cue.Argument)
 			<-time.After(pause)
-		case len(cue.Say) > 0 && chunked:
-			fmt.Fprintf(conn, "%x\r\n%s\r\n", len(cue.Say), cue.Say)
-		case len(cue.Say) > 0 && length:
-			_, _ = conn.Write(cue.Say)
+		case len(cue.Data) > 0 && chunked:
+			fmt.Fprintf(conn, "%x\r\n%s\r\n", len(cue.Data), cue.Data)
+		case len(cue.Data) > 0 && length:
+			_, _ = conn.Write(cue.Data)
 		}
 	}
 	switch {

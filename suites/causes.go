@@ -20,53 +20,53 @@ type Cause struct {
 	Operation string // what was asked for there
 	Checks    int    // how many checks came out as they did because of it alone
 
-	status int
-	why    string // of what is no exchange
-	like   outline
+	status   int
+	reason   string // of what is no exchange
+	exchange exchangeSummary
 }
 
 // A Diagnosis is why a target was not judged further than it was: the causes, and
 // which results follow from which of them.
 type Diagnosis struct {
 	Causes  []Cause
-	follows map[[2]int]int // part and result → cause
+	causeOf map[[2]int]int // part and result → cause
 }
 
-// Of returns the cause that a result follows from.
-func (d Diagnosis) Of(part, result int) (cause int, ok bool) {
-	cause, ok = d.follows[[2]int{part, result}]
+// CauseOf returns the cause that a result follows from.
+func (d Diagnosis) CauseOf(part, result int) (cause int, ok bool) {
+	cause, ok = d.causeOf[[2]int{part, result}]
 	return cause, ok
 }
 
 // Diagnose finds the causes in parts that were judged. The worst comes first.
-func Diagnose(t Target, parts []Part) Diagnosis {
-	d := Diagnosis{follows: map[[2]int]int{}}
-	d.Causes = unplayed(parts)
+func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
+	d := Diagnosis{causeOf: map[[2]int]int{}}
+	d.Causes = unplayedCauses(parts)
 	if !slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Fatal }) {
-		d.Causes = append(d.Causes, fatal(t, parts)...)
+		d.Causes = append(d.Causes, fatalCauses(t, parts)...)
 	}
 	whole := slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Fatal })
-	for _, kind := range []string{SymptomClosed, SymptomNotEnded, SymptomNoAnswer} {
-		if c, ok := seen(parts, kind); ok && !slices.ContainsFunc(d.Causes, func(o Cause) bool { return o.Kind == kind }) {
+	for _, kind := range []string{SymptomClosed, SymptomNotEnded, SymptomNoResponse} {
+		if c, ok := findSymptom(parts, kind); ok && !slices.ContainsFunc(d.Causes, func(o Cause) bool { return o.Kind == kind }) {
 			d.Causes = append(d.Causes, c)
 		}
 	}
-	if c, ok := encoded(parts); ok && !whole {
+	if c, ok := findEncoded(parts); ok && !whole {
 		d.Causes = append(d.Causes, c)
 	}
-	if c, ok := notScripted(t, parts); ok && !whole {
+	if c, ok := findNotScripted(t, parts); ok && !whole {
 		d.Causes = append(d.Causes, c)
 	}
-	slices.SortStableFunc(d.Causes, func(a, b Cause) int { return order(a) - order(b) })
+	slices.SortStableFunc(d.Causes, func(a, b Cause) int { return causeRank(a) - causeRank(b) })
 	d.attribute(parts)
-	d.drop()
+	d.dropUnused()
 	for i := range d.Causes {
-		d.Causes[i].word(t, parts)
+		d.Causes[i].setText(t, parts)
 	}
 	return d
 }
 
-func order(c Cause) int {
+func causeRank(c Cause) int {
 	switch {
 	case c.Fatal:
 		return 0
@@ -76,69 +76,69 @@ func order(c Cause) int {
 	return 1
 }
 
-// unplayed are the causes of scenarios that could not be played to their end.
-func unplayed(parts []Part) (all []Cause) {
-	answered := slices.ContainsFunc(parts, func(p Part) bool {
-		return slices.ContainsFunc(p.outlines, func(o outline) bool { return o.status > 0 })
+// unplayedCauses are the causes of scenarios that could not be played to their end.
+func unplayedCauses(parts []ScenarioResult) (all []Cause) {
+	answered := slices.ContainsFunc(parts, func(p ScenarioResult) bool {
+		return slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.status > 0 })
 	})
 	for _, p := range parts {
 		if p.Err == nil || errors.Is(p.Err, spec.ErrNotHTTP) { // of which the exchanges tell
 			continue
 		}
-		kind, why := kindOf(p.Err)
-		if slices.ContainsFunc(all, func(c Cause) bool { return c.Kind == kind && c.why == why }) {
+		kind, why := classifyError(p.Err)
+		if slices.ContainsFunc(all, func(c Cause) bool { return c.Kind == kind && c.reason == why }) {
 			continue
 		}
-		all = append(all, Cause{Kind: kind, why: why, Fatal: !answered, Scenario: p.Scenario.Name, Exchange: -1})
+		all = append(all, Cause{Kind: kind, reason: why, Fatal: !answered, Scenario: p.Scenario.Name, Exchange: -1})
 	}
 	return all
 }
 
-// kindOf says what an error is, which was nobody's answer.
-func kindOf(err error) (kind, why string) {
+// classifyError says what an error is, which was nobody's answer.
+func classifyError(err error) (kind, why string) {
 	w, ok := errors.AsType[*wire.Error](err)
 	switch {
 	case !ok:
-		return SymptomHarness, err.Error()
-	case strings.HasPrefix(w.Why, "the exchange was called off"):
-		return SymptomInterrupted, w.Why
+		return SymptomNotSent, err.Error()
+	case strings.HasPrefix(w.Reason, "the exchange was called off"):
+		return SymptomInterrupted, w.Reason
 	}
 	return SymptomUnreachable, w.Error()
 }
 
-// fatal is the symptom that every plain request for a run shows, or every plain
+// fatalCauses is the symptom that every plain request for a run shows, or every plain
 // request for its stream.
-func fatal(t Target, parts []Part) []Cause {
-	for _, role := range []func(outline) bool{
-		func(o outline) bool { return o.asks }, func(o outline) bool { return o.streams && !o.asks },
+func fatalCauses(t Target, parts []ScenarioResult) []Cause {
+	for _, role := range []func(exchangeSummary) bool{
+		func(o exchangeSummary) bool { return o.startsRun }, func(o exchangeSummary) bool { return o.isStream && !o.startsRun },
 	} {
 		var first *Cause
 		healthy, count := false, map[string]int{}
 		for _, p := range parts {
-			for i, o := range p.outlines {
-				if !o.plain || !role(o) || errors.Is(o.end, spec.ErrClientLeft) && o.symptom == "" && o.frames == 0 {
+			for i, o := range p.summaries {
+				if !o.isPlain || !role(o) || errors.Is(o.end, spec.ErrClientLeft) && o.symptom == "" && o.frames == 0 {
 					continue
 				}
 				healthy = healthy || o.symptom == ""
 				if count[o.symptom]++; first == nil || count[o.symptom] > count[first.Kind] {
-					first = &Cause{Kind: o.symptom, Fatal: true, Scenario: p.Scenario.Name, Exchange: i, Operation: o.op, status: o.status, like: o}
+					first = &Cause{Kind: o.symptom, Fatal: true, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}
 				}
 			}
 		}
 		if first != nil && !healthy {
-			c, _ := firstOf(parts, *first)
+			c, _ := firstOccurrence(parts, *first)
 			return []Cause{c}
 		}
 	}
 	return nil
 }
 
-// firstOf is a cause as it was seen first, in a plain request.
-func firstOf(parts []Part, c Cause) (Cause, bool) {
+// firstOccurrence is a cause as it was seen first, in a plain request.
+func firstOccurrence(parts []ScenarioResult, c Cause) (Cause, bool) {
 	for _, p := range parts {
-		for i, o := range p.outlines {
-			if o.symptom == c.Kind && o.op == c.Operation && o.plain {
-				c.Scenario, c.Exchange, c.status, c.like = p.Scenario.Name, i, o.status, o
+		for i, o := range p.summaries {
+			if o.symptom == c.Kind && o.operation == c.Operation && o.isPlain {
+				c.Scenario, c.Exchange, c.status, c.exchange = p.Scenario.Name, i, o.status, o
 				return c, true
 			}
 		}
@@ -146,22 +146,22 @@ func firstOf(parts []Part, c Cause) (Cause, bool) {
 	return c, false
 }
 
-// seen is a cause that some exchanges show.
-func seen(parts []Part, kind string) (Cause, bool) {
+// findSymptom is a cause that some exchanges show.
+func findSymptom(parts []ScenarioResult, kind string) (Cause, bool) {
 	for _, p := range parts {
-		for i, o := range p.outlines {
+		for i, o := range p.summaries {
 			if o.symptom == kind {
-				return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.op, status: o.status, like: o}, true
+				return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}, true
 			}
 		}
 	}
 	return Cause{}, false
 }
 
-// notScripted is that a target which answers was asked in test prompts that it does
+// findNotScripted is that a target which answers was asked in test prompts that it does
 // not follow, or that its answers have no text at all.
-func notScripted(t Target, parts []Part) (Cause, bool) {
-	if t.Prompts == Natural || t.lacks("scripted") {
+func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
+	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") {
 		return Cause{}, false
 	}
 	for _, p := range parts {
@@ -169,13 +169,13 @@ func notScripted(t Target, parts []Part) (Cause, bool) {
 			return Cause{}, false
 		}
 	}
-	answered := slices.ContainsFunc(parts, func(p Part) bool {
-		return slices.ContainsFunc(p.outlines, func(o outline) bool { return o.text })
+	answered := slices.ContainsFunc(parts, func(p ScenarioResult) bool {
+		return slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.hasText })
 	})
 	for _, p := range parts {
-		for i, o := range p.outlines {
-			if p.Scenario.Name == "text" && o.plain && o.streams && o.symptom == "" {
-				c := Cause{Kind: SymptomNotScripted, Scenario: p.Scenario.Name, Exchange: i, Operation: o.op, status: o.status, like: o}
+		for i, o := range p.summaries {
+			if p.Scenario.Name == "text" && o.isPlain && o.isStream && o.symptom == "" {
+				c := Cause{Kind: SymptomNotScripted, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}
 				if !answered {
 					c.Kind = SymptomNoText
 				}
@@ -186,13 +186,13 @@ func notScripted(t Target, parts []Part) (Cause, bool) {
 	return Cause{}, false
 }
 
-// encoded returns the cause that a stream came in a content coding that could be undone:
+// findEncoded returns the cause that a stream came in a content coding that could be undone:
 // it is judged, and no client that did not ask for the coding can read it.
-func encoded(parts []Part) (Cause, bool) {
+func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	for _, p := range parts {
-		for i, o := range p.outlines {
-			if o.plain && o.streams && o.symptom == "" && o.frames > 0 && coded(o.header) {
-				return Cause{Kind: SymptomCoding, Scenario: p.Scenario.Name, Exchange: i, Operation: o.op, status: o.status, like: o}, true
+		for i, o := range p.summaries {
+			if o.isPlain && o.isStream && o.symptom == "" && o.frames > 0 && isEncoded(o.header) {
+				return Cause{Kind: SymptomContentCoding, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}, true
 			}
 		}
 	}
@@ -200,19 +200,19 @@ func encoded(parts []Part) (Cause, bool) {
 }
 
 // attribute finds the results that follow from a cause alone.
-func (d *Diagnosis) attribute(parts []Part) {
+func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
-		for _, r := range p.Hearing.Results {
+		for _, r := range p.Evaluation.Results {
 			judged[r.Obligation.Check.ID] = judged[r.Obligation.Check.ID] || r.Judged > 0 || len(r.Findings) > 0
 		}
 	}
 	checks := make([]map[string]bool, len(d.Causes))
 	for i, p := range parts {
-		for k, r := range p.Hearing.Results {
+		for k, r := range p.Evaluation.Results {
 			for n, c := range d.Causes {
-				if c.explains(p, r, judged[r.Obligation.Check.ID]) {
-					d.follows[[2]int{i, k}] = n
+				if c.explainsResult(p, r, judged[r.Obligation.Check.ID]) {
+					d.causeOf[[2]int{i, k}] = n
 					if checks[n] == nil {
 						checks[n] = map[string]bool{}
 					}
@@ -227,51 +227,51 @@ func (d *Diagnosis) attribute(parts []Part) {
 	}
 }
 
-// drop forgets the causes that nothing follows from, and that hinder no client.
-func (d *Diagnosis) drop() {
+// dropUnused forgets the causes that nothing follows from, and that hinder no client.
+func (d *Diagnosis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
 	for i, c := range d.Causes {
-		if at[i] = len(kept); c.Checks > 0 || c.Fatal || c.Kind == SymptomCoding {
+		if at[i] = len(kept); c.Checks > 0 || c.Fatal || c.Kind == SymptomContentCoding {
 			kept = append(kept, c)
 		}
 	}
 	d.Causes = kept
-	for key, n := range d.follows {
-		d.follows[key] = at[n]
+	for key, n := range d.causeOf {
+		d.causeOf[key] = at[n]
 	}
 }
 
-// explains reports whether a result follows from the cause alone. judged is whether its
+// explainsResult reports whether a result follows from the cause alone. judged is whether its
 // check judged anything of the target in any scenario.
-func (c Cause) explains(p Part, r spec.Result, judged bool) bool {
+func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool {
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:
 		return false
 	case c.Kind == SymptomNotScripted || c.Kind == SymptomNoText:
 		return r.Verdict == spec.Silent && !judged
-	case c.Kind == SymptomCoding && !c.Fatal:
+	case c.Kind == SymptomContentCoding && !c.Fatal:
 		return false // its own finding names the clause
 	case len(r.Findings) > 0:
-		return !slices.ContainsFunc(r.Findings, func(f spec.Finding) bool { return !c.broke(p, f.Event) })
+		return !slices.ContainsFunc(r.Findings, func(f spec.Finding) bool { return !c.affectsEvent(p, f.Event) })
 	case r.Verdict == spec.Silent:
 		return c.Fatal
 	case p.Err != nil && c.Exchange < 0:
-		kind, why := kindOf(p.Err)
-		return kind == c.Kind && why == c.why
+		kind, why := classifyError(p.Err)
+		return kind == c.Kind && why == c.reason
 	}
-	return c.Fatal || slices.ContainsFunc(p.outlines, c.shows)
+	return c.Fatal || slices.ContainsFunc(p.summaries, c.matchesSymptom)
 }
 
-// shows reports whether an exchange has the symptom.
-func (c Cause) shows(o outline) bool {
+// matchesSymptom reports whether an exchange has the symptom.
+func (c Cause) matchesSymptom(o exchangeSummary) bool {
 	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.status
 }
 
-// broke reports whether the cause is what is wrong with the exchange of an event, as
+// affectsEvent reports whether the cause is what is wrong with the exchange of an event, as
 // far as the event shows it.
-func (c Cause) broke(p Part, e spec.Event) bool {
-	if e.Exchange >= len(p.outlines) || !c.shows(p.outlines[e.Exchange]) {
+func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
+	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false
 	}
 	switch c.Kind {

@@ -10,47 +10,47 @@ import (
 
 // What is played again to tell a finding that comes and goes.
 const (
-	replays      = 2               // how often each scenario
-	maxConfirmed = 6               // how many scenarios
-	maxQuick     = 2 * time.Second // how long a scenario may have taken
+	confirmReplays        = 2               // how often each scenario
+	maxConfirmedScenarios = 6               // how many scenarios
+	maxQuickDuration      = 2 * time.Second // how long a scenario may have taken
 )
 
-// confirm plays scenarios with findings again, with other ids, and notes how often each
+// confirmFindings plays scenarios with findings again, with other ids, and notes how often each
 // finding was made where that was not every time. The verdicts stay: a fault that comes
 // and goes is a fault.
-func (t *Target) confirm(ctx context.Context, parts []Part) {
-	left := maxConfirmed
+func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
+	left := maxConfirmedScenarios
 	for i, p := range parts {
-		if !broken(p) || !quick(p) {
+		if !isReplayable(p) || !isQuick(p) {
 			continue
 		}
 		if left--; left < 0 {
 			return
 		}
 		seen, plays := map[findingKey]int{}, 1
-		for n := range uint64(replays) {
-			again := t.play(ctx, p.Scenario, t.ids()+uint64(i)+1+(mostLate+1+n)*aside)
-			if ctx.Err() != nil || again.Err != nil || again.Unplayed != nil {
+		for n := range uint64(confirmReplays) {
+			again := t.playScenario(ctx, p.Scenario, t.idSeed()+uint64(i)+1+(maxTimingRetries+1+n)*seedStride)
+			if ctx.Err() != nil || again.Err != nil || again.IncompleteReason != nil {
 				break
 			}
 			plays++
-			for key := range found(t.judge([]Part{again})[0]) {
+			for key := range findingKeys(t.evaluateAll([]ScenarioResult{again})[0]) {
 				seen[key]++
 			}
 		}
 		if plays > 1 {
-			note(p, seen, plays)
+			markIntermittent(p, seen, plays)
 		}
 	}
 }
 
 // A findingKey is what findings of several plays of a scenario are taken for the same by.
-type findingKey struct{ check, law string }
+type findingKey struct{ check, requirement string }
 
-// found returns the findings of a part.
-func found(p Part) map[findingKey]bool {
+// findingKeys returns the findings of a part.
+func findingKeys(p ScenarioResult) map[findingKey]bool {
 	all := map[findingKey]bool{}
-	for _, r := range p.Hearing.Results {
+	for _, r := range p.Evaluation.Results {
 		for _, f := range r.Findings {
 			all[findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(f).ID}] = true
 		}
@@ -58,10 +58,10 @@ func found(p Part) map[findingKey]bool {
 	return all
 }
 
-// note notes which findings of a part were not made in all of its plays; seen counts the
+// markIntermittent notes which findings of a part were not made in all of its plays; seen counts the
 // others than the first.
-func note(p Part, seen map[findingKey]int, plays int) {
-	for _, r := range p.Hearing.Results {
+func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
+	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {
 			f := &r.Findings[k]
 			if n := 1 + seen[findingKey{r.Obligation.Check.ID, r.Obligation.Requirement(*f).ID}]; n < plays {
@@ -71,15 +71,15 @@ func note(p Part, seen map[findingKey]int, plays int) {
 	}
 }
 
-// broken reports whether anything was found in a part that could be played, and is not too
+// isReplayable reports whether anything was found in a part that could be played, and is not too
 // large to be played again.
-func broken(p Part) bool {
-	return p.Err == nil && p.Unplayed == nil && !p.Released && len(found(p)) > 0
+func isReplayable(p ScenarioResult) bool {
+	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(findingKeys(p)) > 0
 }
 
-// quick reports whether a part took little time, and none of its exchanges ran out of it,
+// isQuick reports whether a part took little time, and none of its exchanges ran out of it,
 // or over a limit.
-func quick(p Part) bool {
+func isQuick(p ScenarioResult) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {
 		if errors.Is(x.Response.End, spec.ErrIdleTimeout) || errors.Is(x.Response.End, spec.ErrLimitExceeded) {
@@ -90,5 +90,5 @@ func quick(p Part) bool {
 			took = max(took, x.At+reads[len(reads)-1].At)
 		}
 	}
-	return took <= maxQuick
+	return took <= maxQuickDuration
 }

@@ -43,7 +43,7 @@ func TestConfirm(t *testing.T) {
 			if failed := verdicts["agkit.done.last"] == spec.Failed; failed != (test.bad > 0) {
 				t.Errorf("agkit.done.last is %v", verdicts["agkit.done.last"])
 			}
-			for _, r := range parts[0].Hearing.Results {
+			for _, r := range parts[0].Evaluation.Results {
 				for _, f := range r.Findings {
 					if f.Seen != test.seen || f.Plays != test.plays {
 						t.Errorf("%s: seen in %d of %d, want %d of %d", f.Message, f.Seen, f.Plays, test.seen, test.plays)

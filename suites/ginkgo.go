@@ -22,10 +22,10 @@ import (
 // that the server may be started by the suite.
 func Declare(t Target, base func() *url.URL) {
 	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
-		parts := map[string]Part{}
+		parts := map[string]ScenarioResult{}
 		BeforeAll(func(ctx SpecContext) {
 			t.Base = base()
-			heard, err := Hear(ctx, t, nil)
+			heard, err := Run(ctx, t, nil)
 			if err != nil {
 				Fail(err.Error())
 			}
@@ -33,15 +33,15 @@ func Declare(t Target, base func() *url.URL) {
 				parts[p.Scenario.Name] = p
 			}
 		})
-		for _, s := range slices.Concat(Scenarios, t.ventures()) {
-			if !s.Applies(t.Dialect) || !t.wanted(s) {
+		for _, s := range slices.Concat(Scenarios, t.sequenceScenarios()) {
+			if !s.AppliesTo(t.Dialect) || !t.isScenarioSelected(s) {
 				continue
 			}
 			Context(s.Name, func() {
-				for i, duty := range t.duties(s).Obligations {
-					It(duty.Check.Title(), labels(duty), func() {
-						if results := parts[s.Name].Hearing.Results; i < len(results) {
-							tell(results[i])
+				for i, duty := range t.plan(s).Obligations {
+					It(duty.Check.Title(), specLabels(duty), func() {
+						if results := parts[s.Name].Evaluation.Results; i < len(results) {
+							reportResult(results[i])
 						} else {
 							Fail("the scenario was not judged")
 						}
@@ -52,7 +52,7 @@ func Declare(t Target, base func() *url.URL) {
 	})
 }
 
-func labels(d spec.Obligation) Labels {
+func specLabels(d spec.Obligation) Labels {
 	all := Labels{d.Check.ID}
 	for _, r := range d.Requirements {
 		all = append(all, r.ID)
@@ -60,20 +60,20 @@ func labels(d spec.Obligation) Labels {
 	return all
 }
 
-// tell tells ginkgo what was concluded: it does not judge.
-func tell(r spec.Result) {
+// reportResult tells ginkgo what was concluded: it does not judge.
+func reportResult(r spec.Result) {
 	switch r.Verdict {
 	case spec.Failed, spec.Error:
-		Fail(summary(r))
+		Fail(resultSummary(r))
 	case spec.Silent, spec.Skipped:
 		Skip(cmp.Or(r.Note, "not exercised here"))
 	case spec.Warned:
-		AddReportEntry("warned", summary(r))
+		AddReportEntry("warned", resultSummary(r))
 	}
 }
 
-// summary is what there is to say of a result that is not good.
-func summary(r spec.Result) string {
+// resultSummary is what there is to say of a result that is not good.
+func resultSummary(r spec.Result) string {
 	if len(r.Findings) == 0 {
 		return r.Note
 	}
@@ -101,18 +101,18 @@ func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Targ
 	for _, f := range adjust {
 		f(&target)
 	}
-	parts, err := Hear(context.WithoutCancel(t.Context()), target, nil)
+	parts, err := Run(context.WithoutCancel(t.Context()), target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range parts {
 		t.Run(p.Scenario.Name, func(t *testing.T) {
-			for _, r := range p.Hearing.Results {
+			for _, r := range p.Evaluation.Results {
 				switch r.Verdict {
 				case spec.Failed, spec.Error:
-					t.Errorf("%s: %s", r.Obligation.Check.ID, summary(r))
+					t.Errorf("%s: %s", r.Obligation.Check.ID, resultSummary(r))
 				case spec.Warned:
-					t.Logf("%s: %s", r.Obligation.Check.ID, summary(r))
+					t.Logf("%s: %s", r.Obligation.Check.ID, resultSummary(r))
 				}
 			}
 		})

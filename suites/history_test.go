@@ -17,16 +17,16 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-func (a *archive) history(w http.ResponseWriter, r *http.Request) {
+func (a *historyServer) history(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	asked, before := r.FormValue("threadId"), r.FormValue("before")
 	t := a.thread(asked)
 	switch {
 	case asked == "" && a.is("is used by others"):
-		t = &thread{"others", []*archiveRun{{prompt: "Hi.", began: time.Now(), events: []string{""}}}}
+		t = &thread{"others", []*historyServerRun{{prompt: "Hi.", began: time.Now(), events: []string{""}}}}
 	case asked == "" && a.is("tells of long ago"):
-		t = &thread{"others", []*archiveRun{{prompt: "Hi.", began: time.Now().Add(-time.Hour), events: []string{""}}}}
+		t = &thread{"others", []*historyServerRun{{prompt: "Hi.", began: time.Now().Add(-time.Hour), events: []string{""}}}}
 	case asked == "" && a.is("tells of nothing"):
 		t = nil
 	case asked == "" && a.is("tells the first"):
@@ -56,7 +56,7 @@ func (a *archive) history(w http.ResponseWriter, r *http.Request) {
 }
 
 // zone is where the days of the archive begin, and where its clock stands.
-func (a *archive) zone() (day, clock *time.Location) {
+func (a *historyServer) zone() (day, clock *time.Location) {
 	if a.is("lives far east, and has its clock far west") {
 		return time.FixedZone("", 14*3600), time.FixedZone("", -12*3600)
 	}
@@ -64,7 +64,7 @@ func (a *archive) zone() (day, clock *time.Location) {
 }
 
 // fill tells the newest day before one.
-func (a *archive) fill(page map[string]any, t *thread, before string) {
+func (a *historyServer) fill(page map[string]any, t *thread, before string) {
 	all := a.scraps(t)
 	if a.is("mixes threads") {
 		all = nil
@@ -105,7 +105,7 @@ func (a *archive) fill(page map[string]any, t *thread, before string) {
 	}
 }
 
-func (a *archive) message(t *thread, i int, s scrap) map[string]any {
+func (a *historyServer) message(t *thread, i int, s scrap) map[string]any {
 	_, clock := a.zone()
 	m := map[string]any{"id": fmt.Sprint("m", i), "seq": i, "role": s.role, "content": s.text, "timestamp": s.at.In(clock).Format(time.RFC3339Nano)}
 	switch {
@@ -132,7 +132,7 @@ func (a *archive) message(t *thread, i int, s scrap) map[string]any {
 
 // recall holds an archive to what the documents say of histories and of how runs are
 // accepted. Found is what is wrong, "?" with what should be otherwise.
-func recall(t *testing.T, a *archive) (found string, silent []string) {
+func recall(t *testing.T, a *historyServer) (found string, silent []string) {
 	name := "runs@2026-04"
 	if a.old {
 		name = "runs@2026-03"
@@ -147,7 +147,7 @@ func recall(t *testing.T, a *archive) (found string, silent []string) {
 	defer srv.CloseClientConnections()
 	base, _ := url.Parse(srv.URL + runs.Base)
 	target := suites.Target{Dialect: runs, Base: base, Seed: 1, Only: []string{"history", "latest", "text"}}
-	parts, err := suites.Hear(t.Context(), target, nil)
+	parts, err := suites.Run(t.Context(), target, nil)
 	if err != nil {
 		t.Error(err)
 	}
@@ -156,7 +156,7 @@ func recall(t *testing.T, a *archive) (found string, silent []string) {
 		if p.Err != nil {
 			t.Errorf("%s: %s: %v", a.how, p.Scenario.Name, p.Err)
 		}
-		for _, r := range p.Hearing.Results {
+		for _, r := range p.Evaluation.Results {
 			for _, law := range r.Obligation.Requirements {
 				got[law.ID] = max(got[law.ID], r.VerdictOn(law))
 			}
@@ -237,7 +237,7 @@ func TestHistories(t *testing.T) {
 				continue // in this they are the same
 			}
 			wait.Go(func() {
-				found, silent := recall(t, &archive{how: how, old: old})
+				found, silent := recall(t, &historyServer{how: how, old: old})
 				if found != c.found {
 					t.Errorf("%q (old: %v): found %q, want %q", how, old, found, c.found)
 				}

@@ -14,43 +14,43 @@ import (
 // Limits bound what a target may cost. What goes over one of an exchange is a finding. A
 // zero value takes the default.
 type Limits struct {
-	Idle   time.Duration // how long an exchange may be silent; 15 s, but no longer than Target.Timeout
-	Run    time.Duration // how long all scenarios may take; 0: no limit
-	Bytes  int           // of the body of an answer; 64 MiB
-	Events int           // of a stream, comments included; 200,000. Of all streams together: five times as many, but at least 1,000,000
+	IdleTimeout time.Duration // how long an exchange may be silent; 15 s, but no longer than Target.Timeout
+	RunTimeout  time.Duration // how long all scenarios may take; 0: no limit
+	MaxBytes    int           // of the body of an answer; 64 MiB
+	MaxEvents   int           // of a stream, comments included; 200,000. Of all streams together: five times as many, but at least 1,000,000
 }
 
 // The defaults of a Target.
 const (
-	DefaultTimeout   = 30 * time.Second // of one exchange
-	DefaultIdle      = 15 * time.Second
-	DefaultMaxBytes  = wire.DefaultMaxBody
-	DefaultMaxEvents = wire.DefaultMaxEvents
+	DefaultTimeout     = 30 * time.Second // of one exchange
+	DefaultIdleTimeout = 15 * time.Second
+	DefaultMaxBytes    = wire.DefaultMaxBodyBytes
+	DefaultMaxEvents   = wire.DefaultMaxEvents
 )
 
 // withDefaults fills in what was left out.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
-	if l.Idle == 0 {
-		l.Idle = min(DefaultIdle, timeout)
+	if l.IdleTimeout == 0 {
+		l.IdleTimeout = min(DefaultIdleTimeout, timeout)
 	}
-	if l.Bytes == 0 {
-		l.Bytes = DefaultMaxBytes
+	if l.MaxBytes == 0 {
+		l.MaxBytes = DefaultMaxBytes
 	}
-	if l.Events == 0 {
-		l.Events = DefaultMaxEvents
+	if l.MaxEvents == 0 {
+		l.MaxEvents = DefaultMaxEvents
 	}
 	return l
 }
 
-func (l Limits) check() error {
-	if l.Idle < 0 || l.Run < 0 || l.Bytes < 0 || l.Events < 0 {
+func (l Limits) validate() error {
+	if l.IdleTimeout < 0 || l.RunTimeout < 0 || l.MaxBytes < 0 || l.MaxEvents < 0 {
 		return errors.New("a limit is negative: leave it at 0 for the default")
 	}
 	return nil
 }
 
-// maxLarge is how many large conversations are held in memory at once.
-const maxLarge = 1
+// maxLargeConversations is how many large conversations are held in memory at once.
+const maxLargeConversations = 1
 
 // maxOverruns is how often a target may go over a limit before it is not asked for more
 // of the kind, unless it keeps to the limits more often than not.
@@ -66,42 +66,42 @@ const (
 
 // A budget is what a target has cost so far. All its conversations share it.
 type budget struct {
-	room  *wire.Room
-	kinds map[bool]*expense // by whether the answer is a stream
-	judge context.Context   // ends when nothing is to be judged any more
+	memory   *wire.MemoryLimiter
+	trackers map[bool]*limitTracker // by whether the answer is a stream
+	judgeCtx context.Context        // ends when nothing is to be judged any more
 }
 
-// An expense is what one kind of exchange has cost.
-type expense struct {
-	kind   string
-	most   int             // events that all of the kind may have
-	over   context.Context // ends when no more of the kind is asked for
-	giveUp context.CancelCauseFunc
+// An limitTracker is what one kind of exchange has cost.
+type limitTracker struct {
+	kind    string
+	most    int             // events that all of the kind may have
+	stopped context.Context // ends when no more of the kind is asked for
+	stop    context.CancelCauseFunc
 
-	mu         sync.Mutex
-	kept, gone int // exchanges that kept to the limits, and that went over one
-	events     int // of all of them
+	mu                     sync.Mutex
+	withinLimit, overLimit int // exchanges that kept to the limits, and that went over one
+	events                 int // of all of them
 }
 
 func newBudget(l Limits) *budget {
-	b := &budget{room: wire.NewRoom(maxLarge, l.Bytes), kinds: map[bool]*expense{}, judge: context.Background()}
+	b := &budget{memory: wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes), trackers: map[bool]*limitTracker{}, judgeCtx: context.Background()}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
-		e := &expense{kind: kind, most: max(maxAllEvents, leastStreams*l.Events)}
-		e.over, e.giveUp = context.WithCancelCause(context.Background())
-		b.kinds[streams] = e
+		e := &limitTracker{kind: kind, most: max(maxAllEvents, leastStreams*l.MaxEvents)}
+		e.stopped, e.stop = context.WithCancelCause(context.Background())
+		b.trackers[streams] = e
 	}
 	return b
 }
 
-// A givenUp is why a target is not asked for more.
-type givenUp struct {
+// A overrunError is why a target is not asked for more.
+type overrunError struct {
 	kind   string
 	last   error // how the last one that went over a limit ended
 	events int   // or how many events they had together
 	most   int
 }
 
-func (g givenUp) Error() string {
+func (g overrunError) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
 	if g.last == nil {
 		return fmt.Sprintf("not asked for: the %s before had %d events together, more than %d (see --max-events)", plural, g.events, g.most)
@@ -109,44 +109,46 @@ func (g givenUp) Error() string {
 	return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.DescribeOverrun(g.last))
 }
 
-// note counts how an exchange ended, and the events of its answer.
-func (e *expense) note(end error, events int) {
+// record counts how an exchange ended, and the events of its answer.
+func (e *limitTracker) record(end error, events int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.events += events; e.events > e.most {
-		e.giveUp(givenUp{kind: e.kind, events: e.events, most: e.most})
+		e.stop(overrunError{kind: e.kind, events: e.events, most: e.most})
 	}
-	if !wentOver(end) {
-		e.kept++
+	if !isOverLimit(end) {
+		e.withinLimit++
 		return
 	}
-	if e.gone++; e.gone >= maxOverruns && e.gone > e.kept {
-		e.giveUp(givenUp{kind: e.kind, last: end})
+	if e.overLimit++; e.overLimit >= maxOverruns && e.overLimit > e.withinLimit {
+		e.stop(overrunError{kind: e.kind, last: end})
 	}
 }
 
-func wentOver(end error) bool {
+func isOverLimit(end error) bool {
 	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
 }
 
-// gaveUp is why no more of the kind is asked for, nil if it is.
-func (e *expense) gaveUp() error { return context.Cause(e.over) }
+// stopCause is why no more of the kind is asked for, nil if it is.
+func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
-// within is a context that ends with ctx, or when no more of the kind is asked for.
-func (e *expense) within(parent context.Context) (ctx context.Context, stop func()) {
+// withContext is a context that ends with ctx, or when no more of the kind is asked for.
+func (e *limitTracker) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	unlink := context.AfterFunc(e.over, func() { cancel(context.Cause(e.over)) })
+	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })
 	return ctx, func() { unlink(); cancel(nil) }
 }
 
-// A timeUp ends a run that takes longer than it may.
-type timeUp struct{ after time.Duration }
+// A runTimeoutError ends a run that takes longer than it may.
+type runTimeoutError struct{ limit time.Duration }
 
-func (e timeUp) Error() string { return fmt.Sprintf("the run had taken %v (--max-time)", e.after) }
+func (e runTimeoutError) Error() string {
+	return fmt.Sprintf("the run had taken %v (--max-time)", e.limit)
+}
 
-// IsTimeUp reports whether a scenario was not played because the run had taken as long as
+// IsRunTimeout reports whether a scenario was not played because the run had taken as long as
 // [Limits] allow.
-func IsTimeUp(err error) bool {
-	_, yes := errors.AsType[timeUp](err)
+func IsRunTimeout(err error) bool {
+	_, yes := errors.AsType[runTimeoutError](err)
 	return yes
 }

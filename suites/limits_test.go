@@ -29,7 +29,7 @@ func TestEventsOfAllStreams(t *testing.T) {
 		givesUp      bool
 		contentCoded bool
 	}{
-		{name: "few events, and a low limit", events: 50, limits: suites.Limits{Events: 60}, least: 50, most: 500},
+		{name: "few events, and a low limit", events: 50, limits: suites.Limits{MaxEvents: 60}, least: 50, most: 500},
 		{name: "many events", events: 180_000, least: 6, most: 6, givesUp: true},
 		{name: "many events, compressed", events: 180_000, least: 6, most: 6, givesUp: true, contentCoded: true},
 	} {
@@ -54,12 +54,12 @@ func TestEventsOfAllStreams(t *testing.T) {
 				_, _ = io.WriteString(w, answer)
 			}))
 			defer srv.Close()
-			target := suites.Target{Dialect: d, Seed: 1, Parallel: 1, Lacks: []string{"scripted"}, Limits: test.limits}
+			target := suites.Target{Dialect: d, Seed: 1, Parallel: 1, LackedCapabilities: []string{"scripted"}, Limits: test.limits}
 			parts, _ := played(t, target, srv.URL)
 			gaveUp := ""
 			for _, p := range parts {
-				if p.Unplayed != nil {
-					gaveUp = p.Unplayed.Error()
+				if p.IncompleteReason != nil {
+					gaveUp = p.IncompleteReason.Error()
 				}
 			}
 			if n := asked.Load(); n < test.least || n > test.most {

@@ -170,16 +170,16 @@ func nothing(t *testing.T, d *dialect.Dialect, base string) {
 	}
 	began := time.Now()
 	target := suites.Target{
-		Dialect: d, Base: u, Claims: []string{"all"}, Timeout: 200 * time.Millisecond, MaxEvent: 1 << 20, Seed: 1,
-		Header: bearer("ann"), Other: bearer("bob"), Streams: 3,
+		Dialect: d, Base: u, ClaimedCapabilities: []string{"all"}, Timeout: 200 * time.Millisecond, MaxEventBytes: 1 << 20, Seed: 1,
+		Header: bearer("ann"), OtherHeader: bearer("bob"), StreamLimit: 3,
 	}
-	parts, err := suites.Hear(t.Context(), target, nil)
+	parts, err := suites.Run(t.Context(), target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	judged, wrong := 0, 0
 	for _, p := range parts {
-		for _, r := range p.Hearing.Results {
+		for _, r := range p.Evaluation.Results {
 			judged += r.Judged
 			if r.Verdict == spec.Failed || r.Verdict == spec.Error {
 				wrong++

@@ -23,8 +23,8 @@ func TestReference(t *testing.T) {
 			}
 			cfg := reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 40}}
 			suites.Test(t, reference.New(d, reference.Scripted, cfg), name, func(target *suites.Target) {
-				target.Claims = []string{"all"}
-				target.Header, target.Other, target.Streams = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.Streams
+				target.ClaimedCapabilities = []string{"all"}
+				target.Header, target.OtherHeader, target.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.Streams
 			})
 		})
 	}
@@ -39,7 +39,7 @@ func TestDeclare(t *testing.T) {
 	}
 	srv := httptest.NewServer(reference.New(d, reference.Scripted, reference.Config{}))
 	defer srv.Close()
-	suites.Declare(suites.Target{Dialect: d, Claims: []string{"all"}, Sequences: 3}, func() *url.URL {
+	suites.Declare(suites.Target{Dialect: d, ClaimedCapabilities: []string{"all"}, Sequences: 3}, func() *url.URL {
 		u, err := url.Parse(srv.URL)
 		gomega.Expect(err).NotTo(gomega.HaveOccurred())
 		return u

@@ -11,162 +11,162 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// resumed are the checks that a stream which is taken up again exercises.
-var resumed = []string{
+// resumeChecks are the checks that a stream which is taken up again exercises.
+var resumeChecks = []string{
 	"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends",
 }
 
-// cursors are what a dialect needs for a stream to be taken up again.
-var cursors = []spec.Kind{spec.SlotCursor}
+// cursorKinds are what a dialect needs for a stream to be taken up again.
+var cursorKinds = []spec.Kind{spec.SlotCursor}
 
-// resuming are the scenarios of a client that loses its connection.
-var resuming = []Scenario{
+// resumeScenarios are the scenarios of a client that loses its connection.
+var resumeScenarios = []Scenario{
 	{
-		Name: "resume", Doc: "the connection is lost after every event in turn, and taken up again; then one run is taken up at each of its events", Expected: true,
-		Says: []string{"prompt", "listen"}, Words: cursors, Proves: resumed, Lead: leadResume,
+		Name: "resume", Doc: "the connection is lost after every event in turn, and taken up again; then one run is taken up at each of its events", Required: true,
+		Templates: []string{"prompt", "listen"}, Kinds: cursorKinds, ExpectedChecks: resumeChecks, Run: runResume,
 	}, {
-		Name: "resume-inside", Doc: "the connection is lost in the middle of an event, and taken up at the one before", Capability: "resume", Expected: true,
-		Says: []string{"prompt", "listen"}, Words: cursors, Lead: leadResumeInside,
+		Name: "resume-inside", Doc: "the connection is lost in the middle of an event, and taken up at the one before", Capability: "resume", Required: true,
+		Templates: []string{"prompt", "listen"}, Kinds: cursorKinds, Run: runResumeInside,
 	}, {
-		Name: "resume-twice", Doc: "the connection is lost again and again while the run goes on, also in silence", Capability: "resume", Expected: true,
-		Says: []string{"prompt", "listen"}, Words: cursors, Proves: resumed, Lead: leadResumeTwice,
+		Name: "resume-twice", Doc: "the connection is lost again and again while the run goes on, also in silence", Capability: "resume", Required: true,
+		Templates: []string{"prompt", "listen"}, Kinds: cursorKinds, ExpectedChecks: resumeChecks, Run: runResumeTwice,
 	}, {
-		Name: "resume-alone", Doc: "a run that goes on while nobody listens", Capability: "resume", Expected: true,
-		Says: []string{"prompt", "listen"}, Words: cursors, Proves: resumed, Lead: leadResumeAlone,
+		Name: "resume-alone", Doc: "a run that goes on while nobody listens", Capability: "resume", Required: true,
+		Templates: []string{"prompt", "listen"}, Kinds: cursorKinds, ExpectedChecks: resumeChecks, Run: runResumeAlone,
 	}, {
-		Name: "two-readers", Doc: "two clients that hear the same run at once, one of them from its middle on", Capability: "resume", Expected: true,
-		Says: []string{"prompt", "listen"}, Words: cursors, Proves: resumed, Lead: leadTwoReaders,
+		Name: "two-readers", Doc: "two clients that hear the same run at once, one of them from its middle on", Capability: "resume", Required: true,
+		Templates: []string{"prompt", "listen"}, Kinds: cursorKinds, ExpectedChecks: resumeChecks, Run: runTwoReaders,
 	}, {
-		Name: "foreign-cursors", Doc: "cursors of another run, of another conversation, and such as nobody handed out", Capability: "resume", Expected: true,
-		Says: []string{"prompt", "listen"}, Words: cursors, Proves: []string{"resume.takes-thread-cursor"}, Lead: leadForeignCursors,
+		Name: "foreign-cursors", Doc: "cursors of another run, of another conversation, and such as nobody handed out", Capability: "resume", Required: true,
+		Templates: []string{"prompt", "listen"}, Kinds: cursorKinds, ExpectedChecks: []string{"resume.takes-thread-cursor"}, Run: runForeignCursors,
 	},
 }
 
-// mostCuts bounds how often the resume scenario loses the connection: how long the
+// maxDisconnects bounds how often the resume scenario loses the connection: how long the
 // run is, is the target's word.
-const mostCuts = 32
+const maxDisconnects = 32
 
-// settled is how long a client waits for what may not come.
-const settled = 2 * time.Second
+// quietTimeout is how long a client waits for what may not come.
+const quietTimeout = 2 * time.Second
 
-func leadResume(t *Talk) {
-	for k, n := 1, 2; k < min(n, mostCuts); k++ {
-		if !t.Open("prompt", t.Prompt("text", "resume after event "+strconv.Itoa(k))) {
+func runResume(t *Conversation) {
+	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
+		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k))) {
 			return
 		}
-		t.Listen("", k)
-		t.again(0)
-		t.Listen("", 0)
+		t.ReadStream("", k)
+		t.resume(0)
+		t.ReadStream("", 0)
 		n = len(t.Cursors())
 	}
 	all := t.Cursors()
-	for i, cursor := range all[:min(len(all), mostCuts)] {
-		limit := wire.Limit{}
+	for i, cursor := range all[:min(len(all), maxDisconnects)] {
+		limit := wire.StopWhen{}
 		if i == len(all)-1 { // that of the end: nothing comes any more, and some servers wait for it
-			limit.For = settled
+			limit.Elapsed = quietTimeout
 		}
-		t.send(t.Request("listen", spec.Event{Cursor: cursor}), limit)
+		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), limit)
 	}
-	t.Listen("", 0)
+	t.ReadStream("", 0)
 }
 
-// again takes the stream up where the last exchange left it, and hangs up after so many
+// resume takes the stream up where the last exchange left it, and hangs up after so many
 // events; 0 is never. It says whether there was a place to go on from.
-func (t *Talk) again(events int) bool {
+func (t *Conversation) resume(events int) bool {
 	heard := t.Cursors()
 	if len(heard) == 0 {
 		return false
 	}
-	t.Listen(heard[len(heard)-1], events)
+	t.ReadStream(heard[len(heard)-1], events)
 	return true
 }
 
-// inside is how many bytes of an unfinished event a client has seen that loses it.
-const inside = 512
+// minPartialEvent is how many bytes of an unfinished event a client has seen that loses it.
+const minPartialEvent = 512
 
-// maxInside is how much is heard, in bytes, before the client is lost in any case.
-const maxInside = 1 << 20
+// maxPartialBody is how much is heard, in bytes, before the client is lost in any case.
+const maxPartialBody = 1 << 20
 
-func leadResumeInside(t *Talk) {
-	if !t.Open("prompt", t.Prompt("large", "100000")) {
+func runResumeInside(t *Conversation) {
+	if !t.StartRun("prompt", t.PromptEvent("large", "100000")) {
 		return
 	}
-	t.send(t.Request("listen", spec.Event{}), wire.Limit{Until: func(r spec.Response) bool {
-		if len(r.Body) > maxInside {
+	t.send(t.BuildRequest("listen", spec.Event{}), wire.StopWhen{Until: func(r spec.Response) bool {
+		if len(r.Body) > maxPartialBody {
 			return true
 		}
 		text := bytes.ReplaceAll(r.Body, []byte("\r"), nil)
 		last := bytes.LastIndex(text, []byte("\n\n"))
-		return last >= 0 && len(text)-last > inside
+		return last >= 0 && len(text)-last > minPartialEvent
 	}})
-	t.again(0)
-	t.Listen("", 0)
+	t.resume(0)
+	t.ReadStream("", 0)
 }
 
-func leadResumeTwice(t *Talk) {
-	if !t.Open("prompt", t.Prompt("slow", "12 15")) {
+func runResumeTwice(t *Conversation) {
+	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
 	}
-	t.Listen("", 2)
+	t.ReadStream("", 2)
 	for range 3 {
-		t.again(2)
+		t.resume(2)
 	}
-	t.again(0)
-	t.Listen("", 0)
-	if !t.Open("prompt", t.Prompt("idle", "300")) {
+	t.resume(0)
+	t.ReadStream("", 0)
+	if !t.StartRun("prompt", t.PromptEvent("idle", "300")) {
 		return
 	}
-	t.Listen("", 1)
-	t.again(0) // in the silence
-	t.Listen("", 0)
+	t.ReadStream("", 1)
+	t.resume(0) // in the silence
+	t.ReadStream("", 0)
 }
 
-// unheard is how long nobody listens: longer than the run that is asked for takes.
-const unheard = 300 * time.Millisecond
+// disconnectDuration is how long nobody listens: longer than the run that is asked for takes.
+const disconnectDuration = 300 * time.Millisecond
 
-func leadResumeAlone(t *Talk) {
-	if !t.Open("prompt", t.Prompt("slow", "10 15")) {
+func runResumeAlone(t *Conversation) {
+	if !t.StartRun("prompt", t.PromptEvent("slow", "10 15")) {
 		return
 	}
-	t.Listen("", 2)
+	t.ReadStream("", 2)
 	heard := t.Cursors()
-	t.pause(unheard)
+	t.sleep(disconnectDuration)
 	if len(heard) > 0 {
-		t.Listen(heard[len(heard)-1], 0)
+		t.ReadStream(heard[len(heard)-1], 0)
 	}
-	t.Listen("", 0)
+	t.ReadStream("", 0)
 }
 
-func leadTwoReaders(t *Talk) {
-	if !t.Open("prompt", t.Prompt("slow", "12 15")) {
+func runTwoReaders(t *Conversation) {
+	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
 	}
-	t.Listen("", 2)
+	t.ReadStream("", 2)
 	heard := t.Cursors()
 	if len(heard) == 0 {
 		return
 	}
-	whole, rest := t.Request("listen", spec.Event{}), t.Request("listen", spec.Event{Cursor: heard[len(heard)-1]})
+	whole, rest := t.BuildRequest("listen", spec.Event{}), t.BuildRequest("listen", spec.Event{Cursor: heard[len(heard)-1]})
 	var wait sync.WaitGroup
 	for _, r := range []spec.Request{whole, rest} {
-		wait.Go(func() { t.send(r, wire.Limit{}) })
+		wait.Go(func() { t.send(r, wire.StopWhen{}) })
 	}
 	wait.Wait()
 }
 
-// doubtful is how long a stream is heard that was asked for at a place that is not in it:
+// probeTimeout is how long a stream is heard that was asked for at a place that is not in it:
 // nobody says that it tells anything, or ends.
-const doubtful = 250 * time.Millisecond
+const probeTimeout = 250 * time.Millisecond
 
-func leadForeignCursors(t *Talk) {
-	t.Say("prompt", t.Prompt("text", "one"))
+func runForeignCursors(t *Conversation) {
+	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	before := t.Cursors()
 	thread := t.Thread
-	t.Thread = t.id()
-	t.Say("prompt", t.Prompt("text", "elsewhere"))
+	t.Thread = t.newID()
+	t.SendAndRead("prompt", t.PromptEvent("text", "elsewhere"))
 	elsewhere := t.Cursors()
 	t.Thread = thread
-	t.Say("prompt", t.Prompt("text", "two"))
+	t.SendAndRead("prompt", t.PromptEvent("text", "two"))
 	own := t.Cursors()
 	if len(before) == 0 || len(elsewhere) == 0 || len(own) == 0 {
 		return
@@ -175,19 +175,19 @@ func leadForeignCursors(t *Talk) {
 	for _, cursor := range []string{
 		before[len(before)-1], // of the run before, in the same conversation
 		before[0],
-		elsewhere[0],  // of another conversation
-		later(last),   // nobody handed it out yet
-		last + "-0-x", // nobody ever does
+		elsewhere[0],      // of another conversation
+		laterCursor(last), // nobody handed it out yet
+		last + "-0-x",     // nobody ever does
 		"0",
 		strings.Repeat("9", 400),
 	} {
-		t.send(t.Request("listen", spec.Event{Cursor: cursor}), wire.Limit{For: doubtful})
+		t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Elapsed: probeTimeout})
 	}
-	t.Listen("", 0)
+	t.ReadStream("", 0)
 }
 
-// later is a cursor of the same form whose first number is larger.
-func later(cursor string) string {
+// laterCursor is a cursor of the same form whose first number is larger.
+func laterCursor(cursor string) string {
 	out := []byte(cursor)
 	for i, c := range out {
 		if c >= '0' && c < '9' {

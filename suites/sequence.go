@@ -7,38 +7,40 @@ import (
 	"strings"
 )
 
-// A step is one thing that is done in a sequence.
-type step struct {
-	n    int    // its number, which it keeps when others are left out
-	does string // the name of a deed
-	on   int    // the conversation it belongs to (from 1), or the number of the step that it goes on with
-	luck uint64 // what the deed leaves open; 0 is the plainest choice
+// A action is one thing that is done in a sequence.
+type action struct {
+	number   int    // its number, which it keeps when others are left out
+	typeName string // the name of a deed
+	subject  int    // the conversation it belongs to (from 1), or the number of the step that it goes on with
+	choice   uint64 // what the deed leaves open; 0 is the plainest choice
 }
 
-// longest is how many steps a sequence has at most.
-const longest = 12
+// maxActions is how many steps a sequence has at most.
+const maxActions = 12
 
-// conversations is how many conversations a sequence is about.
-const conversations = 2
+// conversationCount is how many conversations a sequence is about.
+const conversationCount = 2
 
-// A plan is what can be said of a sequence before it is played: what there will be to
+// A sequencePlan is what can be said of a sequence before it is played: what there will be to
 // go on with, if the server does what it is asked.
-type plan struct {
-	target *Target
-	deeds  []deed
-	steps  []step
-	runs   []int        // the steps that opened one
-	heard  map[int]bool // runs of which some was heard
-	asks   []int        // the steps by which the server asked for something
-	stored []int        // uploads
+type sequencePlan struct {
+	target         *Target
+	actionTypes    []actionType
+	actions        []action
+	runs           []int        // the steps that opened one
+	observedRuns   map[int]bool // runs of which some was heard
+	serverRequests []int        // the steps by which the server asked for something
+	uploads        []int        // uploads
 }
 
-func newPlan(t *Target) *plan { return &plan{target: t, deeds: t.deeds(), heard: map[int]bool{}} }
+func newSequencePlan(t *Target) *sequencePlan {
+	return &sequencePlan{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
+}
 
-// deeds are those that the dialect has words for, and that the target does not lack.
-func (t *Target) deeds() (can []deed) {
-	for _, d := range deeds {
-		if d.can(t) {
+// supportedActions are those that the dialect has words for, and that the target does not lack.
+func (t *Target) supportedActions() (can []actionType) {
+	for _, d := range actionTypes {
+		if d.isSupported(t) {
 			can = append(can, d)
 		}
 	}
@@ -46,32 +48,32 @@ func (t *Target) deeds() (can []deed) {
 }
 
 // add plans one more step, unless there is nothing that it could go on with.
-func (p *plan) add(s step) bool {
-	i := slices.IndexFunc(p.deeds, func(d deed) bool { return d.name == s.does })
-	if i < 0 || !slices.Contains(p.deeds[i].on(p), s.on) {
+func (p *sequencePlan) add(s action) bool {
+	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
+	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {
 		return false
 	}
-	p.steps = append(p.steps, s)
-	if then := p.deeds[i].then; then != nil {
+	p.actions = append(p.actions, s)
+	if then := p.actionTypes[i].recordEffect; then != nil {
 		then(p, s)
 	}
 	return true
 }
 
-// compose makes a sequence up. Only what can be done is: who cancels has opened a run.
-func (t *Target) compose(luck *rand.Rand) []step {
-	p := newPlan(t)
-	for n, last := 1, 4+luck.IntN(longest-3); n <= last; n++ {
+// generateActions makes a sequence up. Only what can be done is: who cancels has opened a run.
+func (t *Target) generateActions(luck *rand.Rand) []action {
+	p := newSequencePlan(t)
+	for n, last := 1, 4+luck.IntN(maxActions-3); n <= last; n++ {
 		type choice struct {
-			deed deed
+			deed actionType
 			on   []int
 		}
 		var open []choice
 		total := 0
-		for _, d := range p.deeds {
-			if on := d.on(p); len(on) > 0 {
+		for _, d := range p.actionTypes {
+			if on := d.subjects(p); len(on) > 0 {
 				open = append(open, choice{d, on})
-				total += d.often
+				total += d.weight
 			}
 		}
 		if total == 0 {
@@ -79,38 +81,38 @@ func (t *Target) compose(luck *rand.Rand) []step {
 		}
 		at := luck.IntN(total)
 		for _, c := range open {
-			if at -= c.deed.often; at < 0 {
-				p.add(step{n: n, does: c.deed.name, on: c.on[luck.IntN(len(c.on))], luck: luck.Uint64()})
+			if at -= c.deed.weight; at < 0 {
+				p.add(action{number: n, typeName: c.deed.name, subject: c.on[luck.IntN(len(c.on))], choice: luck.Uint64()})
 				break
 			}
 		}
 	}
-	return p.steps
+	return p.actions
 }
 
-// possible is what is left of steps when those are left out that have nothing to go on
+// dropImpossible is what is left of steps when those are left out that have nothing to go on
 // with any more.
-func (t *Target) possible(steps []step) []step {
-	p := newPlan(t)
+func (t *Target) dropImpossible(steps []action) []action {
+	p := newSequencePlan(t)
 	for _, s := range steps {
 		p.add(s)
 	}
-	return p.steps
+	return p.actions
 }
 
-// told is a sequence in words.
-func told(steps []step) string {
+// describeActions is a sequence in words.
+func describeActions(steps []action) string {
 	var words []string
 	for _, s := range steps {
-		words = append(words, fmt.Sprintf("%d. %s", s.n, s))
+		words = append(words, fmt.Sprintf("%d. %s", s.number, s))
 	}
 	return strings.Join(words, "; ")
 }
 
-func (s step) String() string {
-	i := slices.IndexFunc(deeds, func(d deed) bool { return d.name == s.does })
+func (s action) String() string {
+	i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 {
-		return s.does
+		return s.typeName
 	}
-	return strings.ReplaceAll(deeds[i].doc, "%", fmt.Sprint(s.on))
+	return strings.ReplaceAll(actionTypes[i].doc, "%", fmt.Sprint(s.subject))
 }

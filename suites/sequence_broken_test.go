@@ -145,7 +145,7 @@ func TestSequencesFind(t *testing.T) {
 }
 
 // steps is how many a sequence has.
-func steps(p suites.Part) int { return strings.Count(p.Scenario.Doc, ". ") }
+func steps(p suites.ScenarioResult) int { return strings.Count(p.Scenario.Doc, ". ") }
 
 // A server that errs once is not tried for ever, and what it did is reported as it was.
 func TestSequencesBudget(t *testing.T) {
@@ -165,7 +165,7 @@ func TestSequencesBudget(t *testing.T) {
 	})
 	_, played := wander(t, h, d, func(target *suites.Target) { target.Sequences, target.Parallel = 5, 1 })
 	planned := 0
-	var bad []suites.Part
+	var bad []suites.ScenarioResult
 	for _, p := range played {
 		planned += steps(p)
 		if len(complaints(p)) > 0 {

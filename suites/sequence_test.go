@@ -19,7 +19,7 @@ import (
 )
 
 // wander plays sequences against a handler, and gives the parts that are no scenario's.
-func wander(t *testing.T, h http.Handler, d *dialect.Dialect, adjust func(*suites.Target)) (all, sequences []suites.Part) {
+func wander(t *testing.T, h http.Handler, d *dialect.Dialect, adjust func(*suites.Target)) (all, sequences []suites.ScenarioResult) {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	defer srv.Close()
@@ -27,10 +27,10 @@ func wander(t *testing.T, h http.Handler, d *dialect.Dialect, adjust func(*suite
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := suites.Target{Dialect: d, Base: base, Claims: []string{"scripted"}, Sequences: 30, Seed: 1, Salt: 1, Only: []string{"sequence-*"}}
-	target.Header, target.Other = bearer("token-of-ann"), bearer("token-of-bob")
+	target := suites.Target{Dialect: d, Base: base, ClaimedCapabilities: []string{"scripted"}, Sequences: 30, Seed: 1, Salt: 1, Only: []string{"sequence-*"}}
+	target.Header, target.OtherHeader = bearer("token-of-ann"), bearer("token-of-bob")
 	adjust(&target)
-	parts, err := suites.Hear(t.Context(), target, nil)
+	parts, err := suites.Run(t.Context(), target, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,8 +60,8 @@ func twoUsers(t *testing.T) *identity.Tokens {
 }
 
 // complaints are the findings of a part, by check and requirement.
-func complaints(p suites.Part) (all []string) {
-	for _, r := range p.Hearing.Results {
+func complaints(p suites.ScenarioResult) (all []string) {
+	for _, r := range p.Evaluation.Results {
 		for _, f := range r.Findings {
 			all = append(all, fmt.Sprint(r.Obligation.Check.ID, " ", r.Obligation.Requirement(f).ID))
 		}
@@ -107,7 +107,7 @@ func mocked(t *testing.T, d *dialect.Dialect) http.Handler {
 }
 
 // faultless wants parts in which much was judged, and nothing found.
-func faultless(t *testing.T, played []suites.Part) {
+func faultless(t *testing.T, played []suites.ScenarioResult) {
 	t.Helper()
 	judged, exchanges := 0, 0
 	for _, p := range played {
@@ -115,7 +115,7 @@ func faultless(t *testing.T, played []suites.Part) {
 			t.Errorf("%s: %v", p.Scenario.Name, p.Err)
 		}
 		exchanges += len(p.Trace.Exchanges)
-		for _, r := range p.Hearing.Results {
+		for _, r := range p.Evaluation.Results {
 			if judged += r.Judged; r.Verdict > spec.Passed {
 				t.Errorf("%s: %s: %s %v\n%s", p.Scenario.Name, p.Scenario.Doc, r.Obligation.Check.ID, r.Verdict, findings(r))
 			}
@@ -137,7 +137,7 @@ func TestSequencesSeed(t *testing.T) {
 	ask := func(seed uint64, only ...string) (said []string) {
 		_, played := wander(t, upright(t, d), d, func(target *suites.Target) {
 			target.Sequences, target.Seed, target.Only = 6, seed, only
-			target.Lacks = []string{"client-tool"} // what a server calls its calls it makes up anew
+			target.LackedCapabilities = []string{"client-tool"} // what a server calls its calls it makes up anew
 		})
 		for _, p := range played {
 			said = append(said, p.Scenario.Name+": "+p.Scenario.Doc)
@@ -207,7 +207,7 @@ func TestSequencesRespect(t *testing.T) {
 		return said, len(played)
 	}
 	lacking, _ := ask(func(t *suites.Target) {
-		t.Lacks, t.Other = []string{"cancel", "attachments", "history", "resume", "refusals"}, nil
+		t.LackedCapabilities, t.OtherHeader = []string{"cancel", "attachments", "history", "resume", "refusals"}, nil
 	})
 	for _, word := range []string{"cancel", "image", "history", "again", "fault", "another user"} {
 		if strings.Contains(lacking, word) {

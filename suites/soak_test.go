@@ -72,11 +72,11 @@ func soak(t *testing.T, d *dialect.Dialect, h http.Handler, seed uint64, sequenc
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := suites.Target{Dialect: d, Base: base, Claims: []string{"scripted"}, Seed: seed, Sequences: sequences}
-	target.Header, target.Other = bearer("token-of-ann"), bearer("token-of-bob")
+	target := suites.Target{Dialect: d, Base: base, ClaimedCapabilities: []string{"scripted"}, Seed: seed, Sequences: sequences}
+	target.Header, target.OtherHeader = bearer("token-of-ann"), bearer("token-of-bob")
 	target.Only = []string{"text", "recall", "sequence-*"}
 	for round := range 2 {
-		parts, err := suites.Hear(t.Context(), target, nil)
+		parts, err := suites.Run(t.Context(), target, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +84,7 @@ func soak(t *testing.T, d *dialect.Dialect, h http.Handler, seed uint64, sequenc
 			if p.Err != nil {
 				t.Errorf("seed %d, round %d: %s: %v", seed, round+1, p.Scenario.Name, p.Err)
 			}
-			for _, r := range p.Hearing.Results {
+			for _, r := range p.Evaluation.Results {
 				if r.Verdict > spec.Passed {
 					t.Errorf("seed %d, round %d: %s: %s: %s %v\n%s", seed, round+1, p.Scenario.Name, p.Scenario.Doc, r.Obligation.Check.ID, r.Verdict, findings(r))
 				}

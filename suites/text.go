@@ -11,38 +11,38 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// judgeText adds a finding where the answer to the plain prompt of scenario text holds no
+// requireText adds a finding where the answer to the plain prompt of scenario text holds no
 // text. It is about the requirement of the dialect's text event; where no stream came,
 // about that of the answer's status; and where the dialect leaves open how text is sent,
 // about the convention of the prompts. It reports whether whatever there was to say is
 // said: false where no check of these requirements was selected.
-func (t *Target) judgeText(p Part) bool {
-	answer, foreign, ok := t.answerWithoutText(p.Trace)
+func (t *Target) requireText(p ScenarioResult) bool {
+	answer, foreign, ok := t.findMissingText(p.Trace)
 	law := t.Dialect.TextRequirement()
-	if slices.ContainsFunc(p.Hearing.Results, func(r spec.Result) bool {
+	if slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
 		cause := answer.Kind == spec.HTTPResponse || r.Obligation.Check == rules.ScriptText || r.Obligation.Check == rules.FramesAreJSON
 		return cause && len(r.Findings) > 0 && r.Verdict == spec.Failed
 	}) {
 		return true // that there is no text follows from it
 	}
-	if !ok || foreign && t.level(law).FailureVerdict() == spec.Silent {
+	if !ok || foreign && t.requirementLevel(law).FailureVerdict() == spec.Silent {
 		return true
 	}
-	for _, id := range []string{answer.Requirement, law, t.convention()} {
-		i := slices.IndexFunc(p.Hearing.Results, func(r spec.Result) bool {
+	for _, id := range []string{answer.Requirement, law, t.textConvention()} {
+		i := slices.IndexFunc(p.Evaluation.Results, func(r spec.Result) bool {
 			return slices.ContainsFunc(r.Obligation.Requirements, func(q spec.Requirement) bool { return q.ID == id })
 		})
-		if i >= 0 && t.level(id).FailureVerdict() > spec.Silent {
+		if i >= 0 && t.requirementLevel(id).FailureVerdict() > spec.Silent {
 			answer.Requirement = id
-			p.Hearing.Results[i].Add(answer, "a plain prompt was not answered with text: %s", described(answer))
+			p.Evaluation.Results[i].Add(answer, "a plain prompt was not answered with text: %s", describeMissingText(answer))
 			return true
 		}
 	}
 	return false
 }
 
-// described returns what shows that there was no text, in words.
-func described(answer spec.Event) string {
+// describeMissingText returns what shows that there was no text, in words.
+func describeMissingText(answer spec.Event) string {
 	switch {
 	case answer.Kind != spec.HTTPResponse:
 		return "the stream has none"
@@ -52,8 +52,8 @@ func described(answer spec.Event) string {
 	return fmt.Sprintf("the answer is %d with content type %q", answer.StatusCode, answer.Header.Get("Content-Type"))
 }
 
-// level returns the level of a requirement of the dialect, MAY where it has none of this id.
-func (t *Target) level(id string) spec.Level {
+// requirementLevel returns the level of a requirement of the dialect, MAY where it has none of this id.
+func (t *Target) requirementLevel(id string) spec.Level {
 	for _, r := range t.Dialect.Requirements {
 		if r.ID == id {
 			return r.Level
@@ -62,8 +62,8 @@ func (t *Target) level(id string) spec.Level {
 	return spec.May
 }
 
-// convention returns the requirement that a scripted target says what it is asked to say.
-func (t *Target) convention() string {
+// textConvention returns the requirement that a scripted target says what it is asked to say.
+func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {
 			return r.ID
@@ -72,14 +72,14 @@ func (t *Target) convention() string {
 	return ""
 }
 
-// answerWithoutText returns what shows that no text came in a conversation: the end of the
+// findMissingText returns what shows that no text came in a conversation: the end of the
 // last stream or, where there was none, the last answer, with the requirement on its head.
 // foreign is whether a frame came that the dialect has no words for. ok is false where text
 // came.
-func (t *Target) answerWithoutText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
+func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
 	streams := false
 	var asked spec.Event
-	for e := range t.Dialect.Tell(trace.All(), dialect.Known{Scripted: trace.Scripted, Streams: trace.StreamLimit}, t.maxEvent()) {
+	for e := range t.Dialect.Tell(trace.All(), dialect.Known{Scripted: trace.Scripted, Streams: trace.StreamLimit}, t.maxEventBytes()) {
 		switch {
 		case e.Kind == spec.HTTPRequest:
 			asked = e
@@ -89,7 +89,7 @@ func (t *Target) answerWithoutText(trace spec.Trace) (last spec.Event, foreign, 
 			}
 		case e.Kind == spec.BodyEnd && streams:
 			last = e
-		case hasText(e):
+		case hasReadableText(e):
 			return last, foreign, false
 		}
 		foreign = foreign || e.IsFrame() && e.Kind == spec.Unrecognized
@@ -97,20 +97,20 @@ func (t *Target) answerWithoutText(trace spec.Trace) (last spec.Event, foreign, 
 	return last, foreign, last.Kind != ""
 }
 
-// readable are the types of contents whose text is for a person to read.
-var readable = []string{"", "text", "refusal", "message"}
+// readableTypes are the types of contents whose text is for a person to read.
+var readableTypes = []string{"", "text", "refusal", "message"}
 
-// hasText reports whether an event of an answer carries text for a person to read, itself
+// hasReadableText reports whether an event of an answer carries text for a person to read, itself
 // or in what it repeats. Reasoning is not the answer.
-func hasText(e spec.Event) bool {
+func hasReadableText(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.MessageDelta, spec.MessageEnd, spec.ContentPart, spec.ContentEnd:
-		if e.Text != "" && slices.Contains(readable, strings.ToLower(e.Type)) {
+		if e.Text != "" && slices.Contains(readableTypes, strings.ToLower(e.Type)) {
 			return true
 		}
 	case spec.RunEnd:
 	default:
 		return false
 	}
-	return slices.ContainsFunc(e.Parts, hasText)
+	return slices.ContainsFunc(e.Parts, hasReadableText)
 }

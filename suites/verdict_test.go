@@ -19,19 +19,19 @@ import (
 )
 
 // played is what a target was heard to do; verdicts are the worst ones on requirements.
-func played(t *testing.T, target suites.Target, base string) (parts []suites.Part, verdicts map[string]spec.Verdict) {
+func played(t *testing.T, target suites.Target, base string) (parts []suites.ScenarioResult, verdicts map[string]spec.Verdict) {
 	t.Helper()
 	u, err := url.Parse(base + target.Dialect.Base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	target.Base = u
-	if parts, err = suites.Hear(t.Context(), target, nil); err != nil {
+	if parts, err = suites.Run(t.Context(), target, nil); err != nil {
 		t.Fatal(err)
 	}
 	verdicts = map[string]spec.Verdict{}
 	for _, p := range parts {
-		for _, r := range p.Hearing.Results {
+		for _, r := range p.Evaluation.Results {
 			for _, law := range r.Obligation.Requirements {
 				verdicts[law.ID] = max(verdicts[law.ID], r.VerdictOn(law))
 			}
@@ -82,7 +82,7 @@ func TestTextIsPromised(t *testing.T) {
 				if got := verdicts[law]; (got == spec.Failed) != test.fail {
 					t.Errorf("%s is %v", law, got)
 				}
-				for _, r := range parts[0].Hearing.Results {
+				for _, r := range parts[0].Evaluation.Results {
 					for _, f := range r.Findings {
 						if says := strings.HasPrefix(f.Message, "a plain prompt was not answered with text: "); !test.fail || !says || f.Event.Requirement != law {
 							t.Errorf("%s for %q finds: %s", r.Obligation.Check.ID, f.Event.Requirement, f.Message)
@@ -107,7 +107,7 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 		}
 		parts, _ := played(t, suites.Target{Dialect: d, Timeout: 200 * time.Millisecond, Seed: 1, Only: []string{"text", "refusals"}}, banner)
 		for _, p := range parts {
-			for _, r := range p.Hearing.Results {
+			for _, r := range p.Evaluation.Results {
 				if r.Judged > 0 || r.Verdict == spec.Failed || r.Verdict == spec.Warned {
 					t.Errorf("%s: %s is %v in %s by %d judgements", name, r.Obligation.Check.ID, r.Verdict, p.Scenario.Name, r.Judged)
 				}
@@ -129,9 +129,9 @@ func TestPromises(t *testing.T) {
 	srv := httptest.NewServer(reference.New(d, reference.Scripted, reference.Config{}))
 	defer srv.Close()
 	for name, target := range map[string]suites.Target{
-		"natural":       {Prompts: suites.Natural, Claims: []string{"all"}},
-		"not scripted":  {Lacks: []string{"scripted"}, Claims: []string{"all"}},
-		"slow, claimed": {Lacks: []string{"scripted"}, Claims: []string{"slow"}},
+		"natural":       {PromptStyle: suites.NaturalPrompts, ClaimedCapabilities: []string{"all"}},
+		"not scripted":  {LackedCapabilities: []string{"scripted"}, ClaimedCapabilities: []string{"all"}},
+		"slow, claimed": {LackedCapabilities: []string{"scripted"}, ClaimedCapabilities: []string{"slow"}},
 	} {
 		target.Dialect, target.Seed, target.Skip = d, 1, []string{"refusals"}
 		_, verdicts := played(t, target, srv.URL)
@@ -142,7 +142,7 @@ func TestPromises(t *testing.T) {
 		}
 	}
 	for _, lacking := range []string{"text", "all", "speech"} {
-		target := suites.Target{Dialect: d, Base: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, Lacks: []string{lacking}}
+		target := suites.Target{Dialect: d, Base: &url.URL{Scheme: "http", Host: "127.0.0.1:1"}, LackedCapabilities: []string{lacking}}
 		if err := target.Check(); err == nil || !strings.Contains(err.Error(), lacking) {
 			t.Errorf("lacks %q: %v", lacking, err)
 		}

@@ -19,68 +19,68 @@ import (
 // maxConfig bounds a file of targets, in bytes.
 const maxConfig = 1 << 20
 
-// A source is where the configuration of a target stands. The zero source is the command line.
-type source struct {
-	file string
-	n    int            // the number of the target in the file, from 1
-	line int            // where it begins
-	keys map[string]int // the lines of the fields that it has
+// A configSource is where the configuration of a target stands. The zero source is the command line.
+type configSource struct {
+	file       string
+	index      int            // the number of the target in the file, from 1
+	line       int            // where it begins
+	fieldLines map[string]int // the lines of the fields that it has
 }
 
-// field returns how a message calls a setting that is named by its key in a file: the key, if
+// settingName returns how a message calls a setting that is named by its key in a file: the key, if
 // the file has it, else the flag.
-func (s source) field(key string) string {
-	if s.keys[key] > 0 {
+func (s configSource) settingName(key string) string {
+	if s.fieldLines[key] > 0 {
 		return key
 	}
-	if flag, ok := flagsOf[key]; ok {
+	if flag, ok := flagNames[key]; ok {
 		key = flag
 	}
 	return "--" + key
 }
 
-// flagsOf are the flags that have other names than the fields in a file.
-var flagsOf = map[string]string{"dialects": "dialect", "headers": "header", "other-headers": "other-header", "reports": "report"}
+// flagNames are the flags that have other names than the fields in a file.
+var flagNames = map[string]string{"dialects": "dialect", "headers": "header", "other-headers": "other-header", "reports": "report"}
 
-// at adds to a usage error where in the file the target stands. The message may begin with
+// locate adds to a usage error where in the file the target stands. The message may begin with
 // the name of a field: then it is the line of the field.
-func (s source) at(err error) error {
+func (s configSource) locate(err error) error {
 	var exit exitError
 	if s.file == "" || !errors.As(err, &exit) || exit.code != exitUsage {
 		return err
 	}
-	return usage("%s%s", s.prefix(exit.why), exit.why)
+	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 
-// prefix returns what comes before a message about the target.
-func (s source) prefix(message string) string {
+// locationPrefix returns what comes before a message about the target.
+func (s configSource) locationPrefix(message string) string {
 	line := s.line
-	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.keys[strings.TrimSuffix(key, ":")] > 0 {
-		line = s.keys[strings.TrimSuffix(key, ":")]
+	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
+		line = s.fieldLines[strings.TrimSuffix(key, ":")]
 	}
-	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.n)
+	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
 // readConfig reads a file of targets. What a target does not say is taken from the command
 // line.
-func readConfig(file string, flags target) ([]target, error) {
+func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
-		return nil, usage("--config %s: %v", file, err)
+		return nil, usageError("--config %s: %v", file, err)
 	}
 	items, err := configItems(data)
 	if err != nil {
-		return nil, usage("--config %s%v", file, err)
+		return nil, usageError("--config %s%v", file, err)
 	}
-	list := make([]target, 0, len(items))
+	list := make([]targetOptions, 0, len(items))
 	for i, item := range items {
 		t := flags
-		t.source = source{file: file, n: i + 1, line: item.line, keys: item.keys}
-		if err := t.fill(item.fields, flags); err != nil {
-			return nil, t.source.at(err)
+		t.source = configSource{file: file, index: i + 1, line: item.line, fieldLines: item.fieldLines}
+		if err := t.setFields(item.fields, flags); err != nil {
+			return nil, t.source.locate(err)
 		}
 		if t.URL == "" {
-			return nil, t.source.at(usage("it has no url"))
+			return nil, t.source.locate(usageError("it has no url"))
 		}
 		list = append(list, t)
 	}
@@ -90,13 +90,13 @@ func readConfig(file string, flags target) ([]target, error) {
 func readConfigFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, plainError(err)
+		return nil, withoutPath(err)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	switch {
 	case err != nil:
-		return nil, plainError(err)
+		return nil, withoutPath(err)
 	case len(data) > maxConfig:
 		return nil, fmt.Errorf("it has more than %d bytes", maxConfig)
 	case len(bytes.TrimSpace(data)) == 0:
@@ -107,9 +107,9 @@ func readConfigFile(file string) ([]byte, error) {
 
 // A configItem is one target of a file.
 type configItem struct {
-	fields yaml.MapSlice
-	line   int
-	keys   map[string]int
+	fields     yaml.MapSlice
+	line       int
+	fieldLines map[string]int
 }
 
 // configItems takes a file apart. The errors begin with a colon, or with a line.
@@ -128,11 +128,11 @@ func configItems(data []byte) ([]configItem, error) {
 	var list []any
 	for _, field := range raw {
 		if field.Key != "targets" {
-			return nil, fmt.Errorf(":%d: no field %q%s", linesOf(file, "$")[fmt.Sprint(field.Key)], fmt.Sprint(field.Key), near.Miss(fmt.Sprint(field.Key), []string{"targets"}))
+			return nil, fmt.Errorf(":%d: no field %q%s", fieldLineNumbers(file, "$")[fmt.Sprint(field.Key)], fmt.Sprint(field.Key), near.Suggest(fmt.Sprint(field.Key), []string{"targets"}))
 		}
 		var ok bool
 		if list, ok = field.Value.([]any); !ok && field.Value != nil {
-			return nil, fmt.Errorf(":%d: targets: it is a list of items with `url:` and `dialects:`", linesOf(file, "$")["targets"])
+			return nil, fmt.Errorf(":%d: targets: it is a list of items with `url:` and `dialects:`", fieldLineNumbers(file, "$")["targets"])
 		}
 	}
 	if len(list) == 0 {
@@ -140,7 +140,7 @@ func configItems(data []byte) ([]configItem, error) {
 	}
 	var items []configItem
 	for i, one := range list {
-		item := configItem{keys: linesOf(file, fmt.Sprintf("$.targets[%d]", i)), line: lineAt(file, fmt.Sprintf("$.targets[%d]", i))}
+		item := configItem{fieldLines: fieldLineNumbers(file, fmt.Sprintf("$.targets[%d]", i)), line: lineOfNode(file, fmt.Sprintf("$.targets[%d]", i))}
 		var ok bool
 		if item.fields, ok = one.(yaml.MapSlice); !ok {
 			return nil, fmt.Errorf(":%d: target %d: it is a mapping with `url:` and `dialects:`", item.line, i+1)
@@ -172,9 +172,9 @@ func nodeAt(file *ast.File, path string) ast.Node {
 	return node
 }
 
-func lineAt(file *ast.File, path string) int {
+func lineOfNode(file *ast.File, path string) int {
 	node := nodeAt(file, path)
-	if fields := fieldsOf(node); len(fields) > 0 {
+	if fields := mappingFields(node); len(fields) > 0 {
 		node = fields[0].Key
 	}
 	if node == nil || node.GetToken() == nil {
@@ -183,10 +183,10 @@ func lineAt(file *ast.File, path string) int {
 	return node.GetToken().Position.Line
 }
 
-// linesOf returns the lines of the fields of a mapping, by name.
-func linesOf(file *ast.File, path string) map[string]int {
+// fieldLineNumbers returns the lines of the fields of a mapping, by name.
+func fieldLineNumbers(file *ast.File, path string) map[string]int {
 	lines := map[string]int{}
-	for _, field := range fieldsOf(nodeAt(file, path)) {
+	for _, field := range mappingFields(nodeAt(file, path)) {
 		if t := field.Key.GetToken(); t != nil {
 			lines[t.Value] = t.Position.Line
 		}
@@ -194,21 +194,21 @@ func linesOf(file *ast.File, path string) map[string]int {
 	return lines
 }
 
-func fieldsOf(node ast.Node) []*ast.MappingValueNode {
+func mappingFields(node ast.Node) []*ast.MappingValueNode {
 	switch node := node.(type) {
 	case *ast.MappingNode:
 		return node.Values
 	case *ast.MappingValueNode:
 		return []*ast.MappingValueNode{node}
 	case *ast.AnchorNode:
-		return fieldsOf(node.Value)
+		return mappingFields(node.Value)
 	}
 	return nil
 }
 
-// fill sets the fields of a target that a file has.
-func (t *target) fill(fields yaml.MapSlice, flags target) error {
-	kinds := configKinds()
+// setFields sets the fields of a target that a file has.
+func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) error {
+	kinds := fieldDescriptions()
 	t.Prompt = nil
 	for _, field := range fields {
 		key := fmt.Sprint(field.Key)
@@ -218,17 +218,17 @@ func (t *target) fill(fields yaml.MapSlice, flags target) error {
 			for name := range kinds {
 				names = append(names, name)
 			}
-			return usage("%s: there is no such field%s", key, near.Miss(key, names))
+			return usageError("%s: there is no such field%s", key, near.Suggest(key, names))
 		}
 		text, err := yaml.Marshal(yaml.MapSlice{field})
 		if err == nil {
 			err = yaml.Unmarshal(text, t)
 		}
 		if err != nil || field.Value == nil {
-			return usage("%s: it is %s", key, kind)
+			return usageError("%s: it is %s", key, kind)
 		}
-		if t.source.keys[key] == 0 { // it came by a merge
-			t.source.keys[key] = t.source.line
+		if t.source.fieldLines[key] == 0 { // it came by a merge
+			t.source.fieldLines[key] = t.source.line
 		}
 	}
 	for scenario, text := range flags.Prompt {
@@ -242,15 +242,15 @@ func (t *target) fill(fields yaml.MapSlice, flags target) error {
 	return nil
 }
 
-// configKinds returns what the value of each field is, in words.
-func configKinds() map[string]string {
+// fieldDescriptions returns what the value of each field is, in words.
+func fieldDescriptions() map[string]string {
 	kinds := map[string]string{}
-	for f := range reflect.TypeFor[target]().Fields() {
+	for f := range reflect.TypeFor[targetOptions]().Fields() {
 		key := f.Tag.Get("yaml")
 		switch {
 		case key == "":
-		case f.Type == reflect.TypeFor[size]():
-			kinds[key] = sizeForm
+		case f.Type == reflect.TypeFor[byteSize]():
+			kinds[key] = byteSizeSyntax
 		case f.Type.Kind() == reflect.String:
 			kinds[key] = "a text"
 		case f.Type.Kind() == reflect.Bool:

@@ -79,18 +79,18 @@ func TestConfigAndFlags(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	flags := target{Dialects: []string{"runs"}, Prompt: map[string]string{"text": "yours", "tool": "call it"}, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 5}
+	flags := targetOptions{Dialects: []string{"runs"}, Prompt: map[string]string{"text": "yours", "tool": "call it"}, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 5}
 	list, err := readConfig(file, flags)
 	if err != nil || len(list) != 3 {
 		t.Fatalf("%d targets, %v", len(list), err)
 	}
-	for i, want := range []target{
+	for i, want := range []targetOptions{
 		{URL: "http://127.0.0.1:1", Dialects: []string{"agkit"}, Prompt: map[string]string{"text": "mine", "tool": "call it"}, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 16 << 20},
 		{URL: "http://127.0.0.1:2", Dialects: []string{"agkit"}, Prompt: map[string]string{"text": "mine", "tool": "call it"}, Claim: []string{"tool"}, Timeout: "7s", MaxEvent: 16 << 20},
 		{URL: "reference", Dialects: []string{"runs"}, Prompt: flags.Prompt, Claim: []string{"recall"}, Timeout: "7s", MaxEvent: 5},
 	} {
 		got := list[i]
-		got.source = source{}
+		got.source = configSource{}
 		if !reflect.DeepEqual(got, want) {
 			t.Errorf("target %d is %+v, want %+v", i+1, got, want)
 		}

@@ -13,15 +13,15 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A conversion is what convert was told.
-type conversion struct {
-	to, out, base string
-	force         bool
-	dialects      []string
+// A convertOptions is what convert was told.
+type convertOptions struct {
+	format, dir, base string
+	force             bool
+	dialects          []string
 }
 
-func convertCommand(sh shell) *cobra.Command {
-	c := conversion{}
+func convertCommand(sh stdio) *cobra.Command {
+	c := convertOptions{}
 	cmd := &cobra.Command{
 		Use:   "convert FILE…",
 		Short: "Make recordings and scripts for the mock of what other tools write down",
@@ -32,7 +32,7 @@ cannot be said is named, and makes the exit code 1; what is said otherwise is na
   streamassay convert fixtures/*.json --out scripts`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("convert what? name the files: .har, .http, .sse or .json")
+				return usageError("convert what? name the files: .har, .http, .sse or .json")
 			}
 			if err := checkPaths(args); err != nil {
 				return err
@@ -41,37 +41,37 @@ cannot be said is named, and makes the exit code 1; what is said otherwise is na
 		},
 	}
 	f := cmd.Flags()
-	f.Var((*names)(&c.dialects), "dialect", "what a recording speaks; what is not of it is left out")
-	f.StringVar(&c.to, "to", "", "`FORMAT`: transcript or script (default: what the file can become)")
+	f.Var((*nameList)(&c.dialects), "dialect", "what a recording speaks; what is not of it is left out")
+	f.StringVar(&c.format, "to", "", "`FORMAT`: transcript or script (default: what the file can become)")
 	f.StringVar(&c.base, "base", "", "`PATH`, or URL, at which the recorded server had the base of the dialect")
-	f.StringVar(&c.out, "out", ".", "`DIR` to write to; it is made if need be")
+	f.StringVar(&c.dir, "out", ".", "`DIR` to write to; it is made if need be")
 	f.BoolVar(&c.force, "force", false, "write over files that are there")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (c conversion) run(sh shell, paths []string) error {
-	o := replay.Options{To: replay.Format(c.to), Base: c.base}
+func (c convertOptions) run(sh stdio, paths []string) error {
+	o := replay.Options{To: replay.Format(c.format), Base: c.base}
 	if o.To != "" && o.To != replay.Transcript && o.To != replay.Script {
-		return usage("--to %s: it is %s or %s", c.to, replay.Transcript, replay.Script)
+		return usageError("--to %s: it is %s or %s", c.format, replay.Transcript, replay.Script)
 	}
 	if len(c.dialects) > 1 {
-		return usage("--dialect: a recording speaks one, and %d are named", len(c.dialects))
+		return usageError("--dialect: a recording speaks one, and %d are named", len(c.dialects))
 	}
 	if len(c.dialects) == 1 {
 		d, err := dialect.Named(c.dialects[0])
 		if err != nil {
-			return usage("%v", err)
+			return usageError("%v", err)
 		}
 		o.Dialect = d
 	}
 	for _, path := range paths {
 		if _, err := os.Stat(path); err != nil {
-			return usage("%s: %v", path, plainError(err))
+			return usageError("%s: %v", path, withoutPath(err))
 		}
 	}
-	if err := os.MkdirAll(c.out, 0o755); err != nil {
-		return usage("--out %s: %v", c.out, plainError(err))
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return usageError("--out %s: %v", c.dir, withoutPath(err))
 	}
 	left := 0
 	for _, path := range paths {
@@ -86,31 +86,31 @@ func (c conversion) run(sh shell, paths []string) error {
 			if err := c.write(f); err != nil {
 				return err
 			}
-			fmt.Fprintln(sh.out, filepath.Join(c.out, f.Name))
+			fmt.Fprintln(sh.out, filepath.Join(c.dir, f.Name))
 		}
 	}
 	if left > 0 {
-		return exitError{exitBroken, counted(left, "thing") + " could not be converted"}
+		return exitError{exitFailed, countNoun(left, "thing") + " could not be converted"}
 	}
 	return nil
 }
 
 // write writes a file, and none over another unless it was told to.
-func (c conversion) write(f replay.File) error {
-	path, how := filepath.Join(c.out, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
+func (c convertOptions) write(f replay.File) error {
+	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	}
 	file, err := os.OpenFile(path, how, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usage("%s: it is there already: --force writes over it", path)
+		return usageError("%s: it is there already: --force writes over it", path)
 	}
 	if err == nil {
 		_, err = file.Write(f.Data)
 		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
-		return usage("%s: %v", path, plainError(err))
+		return usageError("%s: %v", path, withoutPath(err))
 	}
 	return nil
 }

@@ -64,14 +64,14 @@ func newDestination(path string) (destination, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return d, nil
 		case err != nil:
-			return d, plainError(err)
+			return d, withoutPath(err)
 		case info.Mode()&fs.ModeSymlink == 0 || strings.HasPrefix(dir, "/proc/"): // those of /proc cannot be followed by name
 			d.info, err = os.Stat(d.file)
 			return d, err
 		}
 		link, err := os.Readlink(d.file)
 		if err != nil {
-			return d, plainError(err)
+			return d, withoutPath(err)
 		}
 		if at = link; !filepath.IsAbs(link) {
 			at = filepath.Join(dir, link)
@@ -88,8 +88,8 @@ func isDescriptorDir(dir string) bool {
 // isFile reports whether the destination is, or will be, a regular file.
 func (d destination) isFile() bool { return d.fd < 0 && (d.info == nil || d.info.Mode().IsRegular()) }
 
-// same reports whether two destinations are one place.
-func (d destination) same(other destination) bool {
+// isSame reports whether two destinations are one place.
+func (d destination) isSame(other destination) bool {
 	if d.fd >= 0 || other.fd >= 0 {
 		return d.fd == other.fd
 	}
@@ -102,8 +102,8 @@ func (d destination) isStdout() bool {
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
 }
 
-// check returns why nothing can be written there. It changes nothing, and waits for nobody.
-func (d destination) check() error {
+// checkWritable returns why nothing can be written there. It changes nothing, and waits for nobody.
+func (d destination) checkWritable() error {
 	switch {
 	case d.fd >= 0:
 		return checkDescriptor(d.fd)
@@ -114,7 +114,7 @@ func (d destination) check() error {
 	case d.info.Mode().IsRegular():
 		file, err := os.OpenFile(d.file, os.O_WRONLY, 0)
 		if err != nil {
-			return fmt.Errorf("it cannot be written: %w", plainError(err))
+			return fmt.Errorf("it cannot be written: %w", withoutPath(err))
 		}
 		return file.Close()
 	case d.info.Mode()&fs.ModeSocket != 0:
@@ -127,7 +127,7 @@ func (d destination) check() error {
 func checkFolder(dir string) error {
 	probe, err := os.CreateTemp(dir, ".streamassay-*")
 	if err != nil {
-		return fmt.Errorf("no file can be created in %s: %w", dir, plainError(err))
+		return fmt.Errorf("no file can be created in %s: %w", dir, withoutPath(err))
 	}
 	_ = probe.Close()
 	return os.Remove(probe.Name())
@@ -181,13 +181,13 @@ var errNoReader = errors.New("it is a FIFO that nobody reads")
 // writeAndClose writes to a file that was opened with err.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
-		return plainError(err)
+		return withoutPath(err)
 	}
 	_, err = file.Write(data)
 	if closed := file.Close(); err == nil {
 		err = closed
 	}
-	return plainError(err)
+	return withoutPath(err)
 }
 
 // checkDir returns why no files can be made in a folder that may not exist yet.
@@ -200,11 +200,11 @@ func checkDir(path string) error {
 		case err == nil:
 			return checkFolder(path)
 		case !errors.Is(err, fs.ErrNotExist):
-			return plainError(err)
+			return withoutPath(err)
 		}
 		parent := filepath.Dir(path)
 		if parent == path {
-			return plainError(err)
+			return withoutPath(err)
 		}
 		path = parent
 	}

@@ -36,7 +36,7 @@ func TestDiffDifferent(t *testing.T) {
 	defer srv.Close()
 	args := []string{"diff", "reference", srv.URL, "--dialect", "agkit", "--only", "text", "--header-b", "X-Api-Key: secret-of-b", "--seed", "4"}
 	code, out, said := streamassay(t, t.TempDir(), args...)
-	if code != exitBroken || !strings.Contains(out, `│ retry-after: "7"`) || !strings.Contains(out, "seed 4, salt ") || !strings.HasSuffix(out, "DIFFERENT  (exit 1)\n") {
+	if code != exitFailed || !strings.Contains(out, `│ retry-after: "7"`) || !strings.Contains(out, "seed 4, salt ") || !strings.HasSuffix(out, "DIFFERENT  (exit 1)\n") {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	code, out, _ = streamassay(t, t.TempDir(), append(args, "--json")...)
@@ -45,8 +45,8 @@ func TestDiffDifferent(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := r.Dialects[0].Conversations
-	if code != exitBroken || r.Exit != exitBroken || r.A != "reference" || r.B != srv.URL || len(c) != 1 || len(c[0].Differences) != 1 ||
-		c[0].Differences[0].Fields[0] != (diff.Field{Name: "retry-after", A: "", B: "7"}) {
+	if code != exitFailed || r.Exit != exitFailed || r.A != "reference" || r.B != srv.URL || len(c) != 1 || len(c[0].Differences) != 1 ||
+		c[0].Differences[0].Fields[0] != (diff.FieldDiff{Name: "retry-after", A: "", B: "7"}) {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 	if strings.Contains(out, "secret-of-b") {
@@ -79,7 +79,7 @@ func TestDiffRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, out, said = streamassay(t, dir, "diff", file, "other.txtar")
-	if code != exitBroken || !strings.Contains(out, `text: "one`) || !strings.Contains(out, `text: "yne`) {
+	if code != exitFailed || !strings.Contains(out, `text: "one`) || !strings.Contains(out, `text: "yne`) {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	code, out, _ = streamassay(t, dir, "diff", "take-1", file)
@@ -94,7 +94,7 @@ func TestDiffNothing(t *testing.T) {
 	gone := srv.URL
 	srv.Close()
 	code, out, _ := streamassay(t, t.TempDir(), "diff", "reference", gone, "--dialect", "agkit", "--only", "text", "--timeout", "2s")
-	if code != exitNothing || !strings.Contains(out, "NOTHING COMPARED") || !strings.Contains(out, "text (B ") {
+	if code != exitInconclusive || !strings.Contains(out, "NOTHING COMPARED") || !strings.Contains(out, "text (B ") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }

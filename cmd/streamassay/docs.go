@@ -19,32 +19,32 @@ import (
 
 // docsCommand makes the documents that are lists of what the code has: nobody
 // writes them by hand.
-func docsCommand(sh shell) *cobra.Command {
+func docsCommand(sh stdio) *cobra.Command {
 	var to, check string
 	cmd := &cobra.Command{
-		Use: "docs", Hidden: true, Short: "Write, or check, the documents that are made from the code", Args: noArguments,
+		Use: "docs", Hidden: true, Short: "Write, or check, the documents that are made from the code", Args: rejectArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if (to == "") == (check == "") {
-				return usage("docs takes --write DIR or --check DIR")
+				return usageError("docs takes --write DIR or --check DIR")
 			}
 			dialects, err := dialectsNamed("", nil)
 			if err != nil {
 				return err
 			}
-			texts, err := documents(dialects)
+			texts, err := generateDocuments(dialects)
 			if err != nil {
 				return err
 			}
 			for name, text := range texts {
 				if to != "" {
 					if err := os.WriteFile(filepath.Join(to, name), text, 0o644); err != nil {
-						return usage("%v", err)
+						return usageError("%v", err)
 					}
 					continue
 				}
 				old, err := os.ReadFile(filepath.Join(check, name))
 				if err != nil || !bytes.Equal(old, text) {
-					return exitError{exitBroken, filepath.Join(check, name) + " is not what the code says: make docs"}
+					return exitError{exitFailed, filepath.Join(check, name) + " is not what the code says: make docs"}
 				}
 			}
 			return nil
@@ -55,7 +55,7 @@ func docsCommand(sh shell) *cobra.Command {
 	return cmd
 }
 
-func documents(dialects []*dialect.Dialect) (map[string][]byte, error) {
+func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	clauses, err := coverage.Load()
 	if err != nil {
 		return nil, err
@@ -80,12 +80,12 @@ func checksDocument(dialects []*dialect.Dialect) []byte {
 		if reason = strings.TrimSpace(reason); reason != "" {
 			fmt.Fprintf(&b, "\n%s\n", reason)
 		}
-		fmt.Fprintf(&b, "\nDemanded by: %s.\n", strings.Join(demandedBy(c, dialects), ", "))
+		fmt.Fprintf(&b, "\nDemanded by: %s.\n", strings.Join(dialectsRequiring(c, dialects), ", "))
 	}
 	return b.Bytes()
 }
 
-func demandedBy(c *spec.Check, dialects []*dialect.Dialect) (all []string) {
+func dialectsRequiring(c *spec.Check, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		if slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) }) {
 			all = append(all, d.Name)
@@ -104,14 +104,14 @@ func requirementsDocument(dialects []*dialect.Dialect) []byte {
 			if r.Excluded != nil {
 				judged = "none (" + r.Excluded.Kind + "): " + r.Excluded.Reason
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Level, r.ID, cell(demandOf(r)), cell(r.Source), cell(judged))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Level, r.ID, tableCell(requirementText(r)), tableCell(r.Source), tableCell(judged))
 		}
 	}
 	return b.Bytes()
 }
 
-// cell keeps a text within a table.
-func cell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
+// tableCell keeps a text within a table.
+func tableCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
 
 func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
@@ -120,10 +120,10 @@ func faultsDocument(dialects []*dialect.Dialect) []byte {
 	for _, f := range fault.All {
 		if f.Family != family {
 			family = f.Family
-			fmt.Fprintf(&b, "\n## %s\n\n%s.\n", family, families[family])
+			fmt.Fprintf(&b, "\n## %s\n\n%s.\n", family, familyTitles[family])
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s.\n", f.Name, strings.ToUpper(f.Doc[:1])+f.Doc[1:])
-		possible := possibleIn(f, dialects)
+		possible := supportingDialects(f, dialects)
 		switch {
 		case len(possible) == len(dialects):
 		case len(possible) == 0:
@@ -149,16 +149,16 @@ func faultsDocument(dialects []*dialect.Dialect) []byte {
 	return b.Bytes()
 }
 
-// families say what the families of faults have in common.
-var families = map[fault.Family]string{
+// familyTitles say what the families of faults have in common.
+var familyTitles = map[fault.Family]string{
 	fault.Reply:    "Instead of the stream, or before it",
 	fault.Protocol: "What the events of a run say, whoever listens to it",
 	fault.Resume:   "Where a stream is taken up again",
 	fault.Wire:     "How the bytes of a stream travel, and end",
 }
 
-// possibleIn are the dialects that have the words for a fault.
-func possibleIn(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
+// supportingDialects are the dialects that have the words for a fault.
+func supportingDialects(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
 	for _, d := range dialects {
 		if kinds := d.Kinds(); !slices.ContainsFunc(f.Needs, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {
 			names = append(names, d.Name)

@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-func explainCommand(sh shell) *cobra.Command {
+func explainCommand(sh stdio) *cobra.Command {
 	var names []string
 	cmd := &cobra.Command{
 		Use:     "explain ID",
@@ -23,7 +23,7 @@ func explainCommand(sh shell) *cobra.Command {
 		Example: "  streamassay explain run.ends-once\n  streamassay explain runs.create.thread-uuid",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("explain takes one id: streamassay list checks, requirements and scenarios name them")
+				return usageError("explain takes one id: streamassay list checks, requirements and scenarios name them")
 			}
 			return nil
 		},
@@ -35,7 +35,7 @@ func explainCommand(sh shell) *cobra.Command {
 			if explain(sh.out, args[0], dialects) {
 				return nil
 			}
-			return usage("no check, requirement or scenario has the id %q: streamassay list checks, requirements and scenarios name them", args[0])
+			return usageError("no check, requirement or scenario has the id %q: streamassay list checks, requirements and scenarios name them", args[0])
 		},
 	}
 	addDialectFlag(cmd, &names)
@@ -60,17 +60,17 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	for _, s := range suites.Scenarios {
 		if s.Name == id {
 			found = true
-			fmt.Fprintf(w, "%s (scenario)\n  %s\n  phrases: %s\n", s.Name, s.Doc, strings.Join(s.Says, ", "))
-			if len(s.Proves) > 0 {
-				fmt.Fprintf(w, "  a target that promises it is held to: %s\n", strings.Join(s.Proves, ", "))
+			fmt.Fprintf(w, "%s (scenario)\n  %s\n  phrases: %s\n", s.Name, s.Doc, strings.Join(s.Templates, ", "))
+			if len(s.ExpectedChecks) > 0 {
+				fmt.Fprintf(w, "  a target that promises it is held to: %s\n", strings.Join(s.ExpectedChecks, ", "))
 			}
 		}
 	}
 	return found
 }
 
-// mostNamed is how many scenarios are named that provoke a check.
-const mostNamed = 8
+// maxNamedScenarios is how many scenarios are named that provoke a check.
+const maxNamedScenarios = 8
 
 func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
@@ -78,9 +78,9 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 		fmt.Fprint(w, "  ", line)
 	}
 	fmt.Fprintln(w)
-	switch provoked := suites.Provoking(c.ID); {
-	case len(provoked) > mostNamed:
-		fmt.Fprintf(w, "\n  provoked by the scenarios: %s, and %d more\n", strings.Join(provoked[:mostNamed], ", "), len(provoked)-mostNamed)
+	switch provoked := suites.ScenariosFor(c.ID); {
+	case len(provoked) > maxNamedScenarios:
+		fmt.Fprintf(w, "\n  provoked by the scenarios: %s, and %d more\n", strings.Join(provoked[:maxNamedScenarios], ", "), len(provoked)-maxNamedScenarios)
 	case len(provoked) > 0:
 		fmt.Fprintf(w, "\n  provoked by the scenarios: %s\n", strings.Join(provoked, ", "))
 	default:
@@ -90,17 +90,17 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
 			if slices.Contains(r.Checks, c.ID) {
-				fmt.Fprintf(w, "    %-7s %s  %s\n            %s (%s)\n", r.Level, d.Name, r.ID, demandOf(r), r.Source)
+				fmt.Fprintf(w, "    %-7s %s  %s\n            %s (%s)\n", r.Level, d.Name, r.ID, requirementText(r), r.Source)
 			}
 		}
 	}
 	fmt.Fprintln(w)
 }
 
-// demandOf returns what a requirement demands: the words of the protocol document in
+// requirementText returns what a requirement demands: the words of the protocol document in
 // quotation marks, in English where there is a rendering of them, or the sentence of this
 // project.
-func demandOf(r spec.Requirement) string {
+func requirementText(r spec.Requirement) string {
 	if !r.Quoted() {
 		return oneLine(r.Quote)
 	}
@@ -112,7 +112,7 @@ func demandOf(r spec.Requirement) string {
 }
 
 func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
-	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  %s\n  source: %s\n", r.ID, d.Name, r.Level, demandOf(r), r.Source)
+	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  %s\n  source: %s\n", r.ID, d.Name, r.Level, requirementText(r), r.Source)
 	if r.Excluded != nil {
 		fmt.Fprintf(w, "  no check judges it: %s (%s)\n\n", r.Excluded.Reason, r.Excluded.Kind)
 		return
@@ -129,48 +129,48 @@ func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintln(w)
 }
 
-// said fills every slot of a request that nobody sends: the thread is a uuid.
-var said = spec.Event{
+// sampleEvent fills every slot of a request that nobody sends: the thread is a uuid.
+var sampleEvent = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "message-1", Call: "call-1",
 	ID: "id-1", Name: "paint", Text: "Hello.",
 }
 
-// mostShown bounds how many requests are named that one requirement is tried with.
-const mostShown = 8
+// maxShownRequests bounds how many requests are named that one requirement is tried with.
+const maxShownRequests = 8
 
 // explainRefusal shows the requests that have to be refused for a requirement, and one
 // of them as a command, with the one beside it that has to be accepted.
 func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
-	op, faults := faultsOf(d, id)
+	op, faults := invalidRequests(d, id)
 	if len(faults) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "  provoked by the scenario refusals, with requests for %s in which:\n", op)
-	for _, m := range faults[:min(len(faults), mostShown)] {
+	for _, m := range faults[:min(len(faults), maxShownRequests)] {
 		fmt.Fprintf(w, "    %s\n", m.Name)
 	}
-	if more := len(faults) - mostShown; more > 0 {
+	if more := len(faults) - maxShownRequests; more > 0 {
 		fmt.Fprintf(w, "    and %d more\n", more)
 	}
 	fmt.Fprintf(w, "  by hand, BASE being the target; what is right for it:\n")
-	for _, demand := range demandsOn(d, faults[0], id) {
+	for _, demand := range expectedRefusals(d, faults[0], id) {
 		fmt.Fprintf(w, "    %s\n", demand)
 	}
 	fmt.Fprintf(w, "    %s\n  and its twin, which has to be accepted:\n    %s\n", reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Twin))
 }
 
-// faultsOf are the requests with one fault that have to be refused for a requirement,
+// invalidRequests are the requests with one fault that have to be refused for a requirement,
 // of the first operation that has any.
-func faultsOf(d *dialect.Dialect, id string) (op string, faults []dialect.Mutant) {
+func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.Mutant) {
 	for _, o := range d.Operations() {
 		known := &dialect.Memory{}
 		for _, phrase := range o.PlainFirst() {
-			r, err := d.Say(phrase, said)
+			r, err := d.Say(phrase, sampleEvent)
 			if err != nil {
 				continue
 			}
 			for _, m := range d.MutateFurther(r, known) {
-				if len(demandsOn(d, m, id)) > 0 {
+				if len(expectedRefusals(d, m, id)) > 0 {
 					faults = append(faults, m)
 				}
 			}
@@ -182,9 +182,9 @@ func faultsOf(d *dialect.Dialect, id string) (op string, faults []dialect.Mutant
 	return "", nil
 }
 
-// demandsOn says how a request has to be refused for a requirement, if that is all that
+// expectedRefusals says how a request has to be refused for a requirement, if that is all that
 // it breaks.
-func demandsOn(d *dialect.Dialect, m dialect.Mutant, id string) (all []string) {
+func expectedRefusals(d *dialect.Dialect, m dialect.Mutant, id string) (all []string) {
 	broken := d.Judge(m.Request)
 	if len(broken) != 1 {
 		return nil

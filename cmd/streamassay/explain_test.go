@@ -71,7 +71,7 @@ func faultsIn(d *dialect.Dialect) map[string]int {
 	for _, o := range d.Operations() {
 		known := &dialect.Memory{}
 		for _, phrase := range o.PlainFirst() {
-			r, err := d.Say(phrase, said)
+			r, err := d.Say(phrase, sampleEvent)
 			if err != nil {
 				continue
 			}

@@ -19,11 +19,11 @@ func checkCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") { // cobra's own, for completion
 		return nil
 	}
-	return noSuchCommand(root, args[0])
+	return checkSubcommand(root, args[0])
 }
 
-// noSuchCommand returns the error for a word that is no command of a parent; nil if it is one.
-func noSuchCommand(parent *cobra.Command, word string) error {
+// checkSubcommand returns the error for a word that is no command of a parent; nil if it is one.
+func checkSubcommand(parent *cobra.Command, word string) error {
 	var names []string
 	for _, c := range parent.Commands() {
 		if c.Name() == word || c.HasAlias(word) {
@@ -34,9 +34,9 @@ func noSuchCommand(parent *cobra.Command, word string) error {
 		}
 	}
 	if len(names) == 0 {
-		return usage("%s has no command %q", parent.CommandPath(), word)
+		return usageError("%s has no command %q", parent.CommandPath(), word)
 	}
-	return usage("no command %q%s", word, near.Miss(word, names))
+	return usageError("no command %q%s", word, near.Suggest(word, names))
 }
 
 // helpCommand is "help", which refuses what is no command.
@@ -47,7 +47,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			at := root
 			for _, word := range args {
-				if err := noSuchCommand(at, word); err != nil {
+				if err := checkSubcommand(at, word); err != nil {
 					return err
 				}
 				at, _, _ = at.Find([]string{word}) // it is there
@@ -57,12 +57,12 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// completeNothing is "completion" without a shell, or with one that there is no script for.
-func completeNothing(cmd *cobra.Command, args []string) error {
+// runCompletion is "completion" without a shell, or with one that there is no script for.
+func runCompletion(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	return usage("completion %s: there are bash, fish, powershell and zsh", args[0])
+	return usageError("completion %s: there are bash, fish, powershell and zsh", args[0])
 }
 
 // flagError says what is wrong with a flag.
@@ -75,25 +75,25 @@ func flagError(cmd *cobra.Command, err error) error {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		name := unknown.GetSpecifiedName()
-		if miss, ok := strings.CutPrefix(near.Miss(name, names), "; did you mean "); ok {
-			return usage("unknown flag: --%s; did you mean --%s", name, miss)
+		if miss, ok := strings.CutPrefix(near.Suggest(name, names), "; did you mean "); ok {
+			return usageError("unknown flag: --%s; did you mean --%s", name, miss)
 		}
-		return usage("unknown flag: --%s: %s --help lists the flags", name, cmd.CommandPath())
+		return usageError("unknown flag: --%s: %s --help lists the flags", name, cmd.CommandPath())
 	case errors.As(err, &valueless):
-		return usage("--%s takes a value", valueless.GetFlag().Name)
+		return usageError("--%s takes a value", valueless.GetFlag().Name)
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		value := fmt.Sprintf("%.200s", invalid.GetValue())
 		if strings.TrimSpace(value) == "" {
 			value = strconv.Quote(value)
 		}
-		return usage("--%s %s: %s", f.Name, value, wantedValue(f, errors.Unwrap(err)))
+		return usageError("--%s %s: %s", f.Name, value, expectedValue(f, errors.Unwrap(err)))
 	}
-	return usage("%v: %s --help lists the flags", err, cmd.CommandPath())
+	return usageError("%v: %s --help lists the flags", err, cmd.CommandPath())
 }
 
-// wantedValue says what the value of a flag is.
-func wantedValue(f *pflag.Flag, err error) string {
+// expectedValue says what the value of a flag is.
+func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":
 		return "it is true or false"
@@ -111,8 +111,8 @@ func wantedValue(f *pflag.Flag, err error) string {
 // variable of the shell that is not set: that is not the same as leaving the flag out.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if t := f.Value.Type(); err == nil && f.Value.String() == "" && (t == "string" || t == onceType) {
-			err = usage("--%s is empty: give a value, or leave it out", f.Name)
+		if t := f.Value.Type(); err == nil && f.Value.String() == "" && (t == "string" || t == singleValueType) {
+			err = usageError("--%s is empty: give a value, or leave it out", f.Name)
 		}
 	})
 	return err
@@ -122,16 +122,16 @@ func checkEmptyFlags(cmd *cobra.Command) (err error) {
 func checkPaths(paths []string) error {
 	for i, path := range paths {
 		if path == "" {
-			return usage("the name of file %d of %d is empty", i+1, len(paths))
+			return usageError("the name of file %d of %d is empty", i+1, len(paths))
 		}
 	}
 	return nil
 }
 
 // Names is a list of names, separated by commas or given in several flags.
-type names []string
+type nameList []string
 
-func (n *names) Set(text string) error {
+func (n *nameList) Set(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
 		switch {
@@ -145,36 +145,36 @@ func (n *names) Set(text string) error {
 	return nil
 }
 
-func (n *names) Type() string   { return "strings" }
-func (n *names) String() string { return strings.Join(*n, ",") }
+func (n *nameList) Type() string   { return "strings" }
+func (n *nameList) String() string { return strings.Join(*n, ",") }
 
-// onceType is the type of a text that can be given only once.
-const onceType = "text"
+// singleValueType is the type of a text that can be given only once.
+const singleValueType = "text"
 
 // Once is a text that can be given only once: where there are two, nobody knows which is meant.
-type once struct {
-	text *string
-	set  bool
+type singleValue struct {
+	value *string
+	isSet bool
 }
 
-func (o *once) Set(text string) error {
-	if o.set {
-		return fmt.Errorf("it is given twice, first as %q", *o.text)
+func (o *singleValue) Set(text string) error {
+	if o.isSet {
+		return fmt.Errorf("it is given twice, first as %q", *o.value)
 	}
-	*o.text, o.set = text, true
+	*o.value, o.isSet = text, true
 	return nil
 }
 
-func (o *once) Type() string { return onceType }
-func (o *once) String() string {
-	if o.text == nil {
+func (o *singleValue) Type() string { return singleValueType }
+func (o *singleValue) String() string {
+	if o.value == nil {
 		return ""
 	}
-	return *o.text
+	return *o.value
 }
 
-// changed returns the first of some flags that was given on the command line; "" if none was.
-func changed(cmd *cobra.Command, flags ...string) string {
+// firstChangedFlag returns the first of some flags that was given on the command line; "" if none was.
+func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
 	i := slices.IndexFunc(flags, func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed })
 	if i < 0 {
 		return ""

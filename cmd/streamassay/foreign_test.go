@@ -278,7 +278,7 @@ func (f foreigner) holds(t *testing.T, r verdicts) {
 func (w way) fails(t *testing.T, r verdicts) {
 	t.Helper()
 	broken := red(r)
-	if r.Exit != exitBroken || !slices.Contains(broken, w.breaks) {
+	if r.Exit != exitFailed || !slices.Contains(broken, w.breaks) {
 		t.Errorf("exit %d, and broken is %v; it is %s that should be", r.Exit, broken, w.breaks)
 	}
 	for _, id := range broken {

@@ -22,7 +22,7 @@ func FuzzConfig(f *testing.F) {
 		if err := os.WriteFile(file, data, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		list, err := readConfig(file, target{})
+		list, err := readConfig(file, targetOptions{})
 		if err != nil {
 			text := err.Error()
 			if !strings.Contains(text, "--config "+file) || strings.Contains(text, "\n") || len(text) > 2000 {
@@ -37,7 +37,7 @@ func FuzzConfig(f *testing.F) {
 			if one.URL == "" {
 				t.Error("a target without a URL")
 			}
-			_ = one.secrets()
+			_ = one.secretValues()
 		}
 	})
 }

@@ -17,18 +17,18 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A linting is what lint was asked.
-type linting struct {
+// A lintOptions is what lint was asked.
+type lintOptions struct {
 	dialect  string
-	claim    []string
+	claims   []string
 	strict   bool
 	reports  []string
-	maxEvent size
+	maxEvent byteSize
 	verbose  bool
 }
 
-func lintCommand(sh shell) *cobra.Command {
-	var l linting
+func lintCommand(sh stdio) *cobra.Command {
+	var l lintOptions
 	cmd := &cobra.Command{
 		Use:   "lint FILE|DIR|-…",
 		Short: "Judge recorded exchanges, with the checks of run",
@@ -45,18 +45,18 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
   curl -sN -i http://127.0.0.1:8080/process -d @request.json | streamassay lint - --dialect agentscope`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("lint what? name one or more files (.txtar, .http, .sse, .har) or folders, or - for standard input")
+				return usageError("lint what? name one or more files (.txtar, .http, .sse, .har) or folders, or - for standard input")
 			}
 			return checkPaths(args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			endAtOnce(cmd.Context())
+			exitOnSecondSignal(cmd.Context())
 			return l.run(cmd.Context(), sh, args)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dialect, "dialect", "", "the dialect, where a file does not say it: NAME or NAME@VERSION")
-	f.Var((*names)(&l.claim), "claim", "scripted: the target understood the prompts of docs/prompts.md")
+	f.Var((*nameList)(&l.claims), "claim", "scripted: the target understood the prompts of docs/prompts.md")
 	f.BoolVar(&l.strict, "strict", false, "a broken SHOULD fails too")
 	f.StringArrayVar(&l.reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable)")
 	f.BoolVarP(&l.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
@@ -66,24 +66,24 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 	return cmd
 }
 
-func (l linting) run(ctx context.Context, sh shell, files []string) error {
+func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
-	outs, err := outputs("--report", l.reports)
+	outs, err := parseOutputs("--report", l.reports)
 	if err != nil {
 		return err
 	}
-	if err := placeOutputs(outs); err != nil {
+	if err := resolveOutputs(outs); err != nil {
 		return err
 	}
-	for _, c := range l.claim {
+	for _, c := range l.claims {
 		if c != "scripted" {
-			return usage("--claim %s: of a recording only scripted can be claimed", c)
+			return usageError("--claim %s: of a recording only scripted can be claimed", c)
 		}
 	}
 	// A recording is held in memory once; a collector that waits for it to double
 	// would need twice that.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
-	list, err := unlessInterrupted(ctx, func() ([]*transcript.Transcript, error) { return openRecordings(sh, files) })
+	list, err := runUntilDone(ctx, func() ([]*transcript.Transcript, error) { return openRecordings(sh, files) })
 	if err != nil && ctx.Err() == nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (l linting) run(ctx context.Context, sh shell, files []string) error {
 			fmt.Fprintf(sh.err, "streamassay: %s: %s\n", t.Name, oneLine(note))
 		}
 	}
-	dialects, parts, err := l.hear(ctx, list)
+	dialects, parts, err := l.evaluate(ctx, list)
 	if err != nil {
 		return err
 	}
@@ -103,20 +103,20 @@ func (l linting) run(ctx context.Context, sh shell, files []string) error {
 			}
 		}
 	}
-	report := &reports.Report{Tool: "streamassay", Version: version(), Started: started.UTC(), Target: strings.Join(files, " ")}
+	report := &reports.Report{Tool: "streamassay", Version: buildVersion(), Started: started.UTC(), Target: strings.Join(files, " ")}
 	for _, d := range dialects {
-		file := func(p suites.Part) string { return p.Scenario.Doc }
-		never := func(suites.Part) string { return "" }
-		read := suites.Target{Dialect: d, Lacks: []string{"scripted"}} // what nobody asked is nobody's refusal to follow
-		report.Dialects = append(report.Dialects, telling{read, "$BASE", file, never}.report(parts[d.Name]))
+		file := func(p suites.ScenarioResult) string { return p.Scenario.Doc }
+		never := func(suites.ScenarioResult) string { return "" }
+		read := suites.Target{Dialect: d, LackedCapabilities: []string{"scripted"}} // what nobody asked is nobody's refusal to follow
+		report.Dialects = append(report.Dialects, reportBuilder{read, "$BASE", file, never}.dialectReport(parts[d.Name]))
 	}
 	report.DurationMS = time.Since(started).Milliseconds()
-	concludeReport(ctx, report, reports.Options{Strict: l.strict})
-	if err := write(report, outs, sh, styleOf(sh, l.verbose)); err != nil {
+	concludeReport(ctx, report, reports.ConcludeOptions{Strict: l.strict})
+	if err := writeReports(report, outs, sh, textStyle(sh, l.verbose)); err != nil {
 		return err
 	}
-	if i, yes := signaled(ctx); yes {
-		return exitError{i.code(), i.Error()}
+	if i, yes := interruptedBy(ctx); yes {
+		return exitError{i.exitCode(), i.Error()}
 	}
 	if report.Exit != exitOK {
 		return exitError{code: report.Exit}
@@ -124,27 +124,27 @@ func (l linting) run(ctx context.Context, sh shell, files []string) error {
 	return nil
 }
 
-// hear judges each recording, and then what all of them together prove, by
+// evaluate judges each recording, and then what all of them together prove, by
 // dialect.
-func (l linting) hear(ctx context.Context, list []*transcript.Transcript) (dialects []*dialect.Dialect, parts map[string][]suites.Part, err error) {
-	parts = map[string][]suites.Part{}
+func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error) {
+	parts = map[string][]suites.ScenarioResult{}
 	for _, t := range list {
 		name := t.Dialect
 		if l.dialect != "" {
 			name = l.dialect
 		}
 		if name == "" {
-			return nil, nil, usage("%s does not say its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
+			return nil, nil, usageError("%s does not say its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
 		}
 		d, err := dialect.Named(name)
 		if err != nil {
-			return nil, nil, usage("%s: %v", t.Name, err)
+			return nil, nil, usageError("%s: %v", t.Name, err)
 		}
 		d.Complete(&t.Trace)
-		t.Strip(d.Base)
-		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claim) > 0, Streams: t.Trace.StreamLimit}
+		t.StripBasePath(d.Base)
+		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claims) > 0, Streams: t.Trace.StreamLimit}
 		named := suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
-		p, whole := suites.Recorded(ctx, named, d, t.Trace, known, int(l.maxEvent))
+		p, whole := suites.EvaluateTrace(ctx, named, d, t.Trace, known, int(l.maxEvent))
 		if !whole {
 			break
 		}
@@ -156,10 +156,10 @@ func (l linting) hear(ctx context.Context, list []*transcript.Transcript) (diale
 	for _, of := range parts {
 		hearings := make([]spec.Evaluation, len(of))
 		for i := range of {
-			hearings[i] = of[i].Hearing
+			hearings[i] = of[i].Evaluation
 		}
 		for i, h := range spec.RequireCompleteExchange(hearings) {
-			of[i].Hearing = h
+			of[i].Evaluation = h
 		}
 	}
 	return dialects, parts, nil

@@ -15,36 +15,36 @@ import (
 
 // lintNotes returns what explains why little or nothing of a recording was judged: requests
 // that the dialect does not have, a request that was refused, frames of something else.
-func lintNotes(p suites.Part) (notes []string) {
+func lintNotes(p suites.ScenarioResult) (notes []string) {
 	d := p.Dialect
-	if note, ok := foreignRequest(d, p.Trace); ok {
+	if note, ok := foreignRequestNote(d, p.Trace); ok {
 		return []string{note}
 	}
-	for _, r := range p.Hearing.Results {
+	for _, r := range p.Evaluation.Results {
 		if r.Judged > 0 {
 			return nil
 		}
 	}
 	for _, x := range p.Trace.Exchanges {
 		if x.Response.Status >= 400 {
-			notes = append(notes, refusal(d, x))
+			notes = append(notes, refusalNote(d, x))
 		}
 	}
 	streams := slices.ContainsFunc(p.Trace.Exchanges, func(x spec.Exchange) bool {
 		return x.Response.Status/100 == 2 && x.Response.Header.MediaType() == spec.EventStream
 	})
 	switch {
-	case streams && !p.Hearing.Recognized:
+	case streams && !p.Evaluation.Recognized:
 		notes = append(notes, fmt.Sprintf("no frame of %s was recognised", d.Name))
-	case p.Hearing.NotHTTP && !p.Hearing.HTTP:
+	case p.Evaluation.NotHTTP && !p.Evaluation.HTTP:
 		notes = append(notes, spec.ErrNotHTTP.Error())
 	}
 	return notes
 }
 
-// foreignRequest returns a note on the first request of a recording if none of its requests
+// foreignRequestNote returns a note on the first request of a recording if none of its requests
 // is one of the dialect.
-func foreignRequest(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
+func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	foreign := -1
 	for i, x := range t.Exchanges {
 		switch {
@@ -59,15 +59,15 @@ func foreignRequest(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	}
 	r := t.Exchanges[foreign].Request
 	path, _, _ := strings.Cut(r.Target, "?")
-	note = fmt.Sprintf("%s %s: %s has %s", printable([]byte(r.Method)), printable([]byte(path)), d.Name, strings.Join(streaming(d), " and "))
-	if others := having(d, r); len(others) > 0 {
+	note = fmt.Sprintf("%s %s: %s has %s", printableLine([]byte(r.Method)), printableLine([]byte(path)), d.Name, strings.Join(streamOperations(d), " and "))
+	if others := familiesWithOperation(d, r); len(others) > 0 {
 		note += "; is this " + strings.Join(others, " or ") + "?"
 	}
 	return note, true
 }
 
-// streaming returns the operations of a dialect that are answered by a stream, by name.
-func streaming(d *dialect.Dialect) (names []string) {
+// streamOperations returns the operations of a dialect that are answered by a stream, by name.
+func streamOperations(d *dialect.Dialect) (names []string) {
 	for _, o := range d.Operations() {
 		if o.Streams {
 			names = append(names, o.Name)
@@ -76,8 +76,8 @@ func streaming(d *dialect.Dialect) (names []string) {
 	return names
 }
 
-// having returns the families of the other dialects that have the operation of a request.
-func having(d *dialect.Dialect, r spec.Request) (families []string) {
+// familiesWithOperation returns the families of the other dialects that have the operation of a request.
+func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []string) {
 	all, err := dialect.All()
 	if err != nil {
 		return nil // a document that cannot be read is told where it is asked for
@@ -93,11 +93,11 @@ func having(d *dialect.Dialect, r spec.Request) (families []string) {
 	return families
 }
 
-// maxShown bounds what is shown of the body of a refusal, in characters.
-const maxShown = 200
+// maxShownBody bounds what is shown of the body of a refusal, in characters.
+const maxShownBody = 200
 
-// printable returns what of a text can be shown on one line.
-func printable(text []byte) string {
+// printableLine returns what of a text can be shown on one line.
+func printableLine(text []byte) string {
 	return oneLine(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || unicode.IsSpace(r) {
 			return r
@@ -106,17 +106,17 @@ func printable(text []byte) string {
 	}, string(text)))
 }
 
-// refusal returns a note on a request that was refused.
-func refusal(d *dialect.Dialect, x spec.Exchange) string {
+// refusalNote returns a note on a request that was refused.
+func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request, which was not recorded,"
 	if x.Request.Method != "" {
 		path, _, _ := strings.Cut(x.Request.Target, "?")
-		what = printable([]byte(x.Request.Method + " " + path))
+		what = printableLine([]byte(x.Request.Method + " " + path))
 	}
 	reason := cmp.Or(x.Response.Reason, http.StatusText(x.Response.Status))
 	note := strings.TrimSpace(fmt.Sprintf("%s was answered %d %s", what, x.Response.Status, reason))
-	if body := printable(x.Response.Body); body != "" {
-		note += fmt.Sprintf(" %.*s", maxShown, body)
+	if body := printableLine(x.Response.Body); body != "" {
+		note += fmt.Sprintf(" %.*s", maxShownBody, body)
 	}
 	o := d.Operation(x.Request)
 	if x.Request.Method == http.MethodPost && len(x.Request.Body) == 0 && o != nil && o.Asks {

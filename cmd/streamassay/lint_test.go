@@ -25,11 +25,11 @@ const goodStream = "data: {\"type\":\"text\",\"content\":\"hello\"}\n\ndata: [DO
 // A folder is linted with all that is below it, as run --transcripts writes it.
 func TestLintFolder(t *testing.T) {
 	dir := t.TempDir()
-	if code, out, said := streamassay(t, dir, quick(agkit(t, replacing(`[DONE]`, "[DONE]\n\ndata: {\"type\":\"text\",\"content\":\"more\"}")), "--transcripts", "t")...); code != exitBroken {
+	if code, out, said := streamassay(t, dir, quick(agkit(t, replacing(`[DONE]`, "[DONE]\n\ndata: {\"type\":\"text\",\"content\":\"more\"}")), "--transcripts", "t")...); code != exitFailed {
 		t.Fatalf("exit %d\n%s%s", code, out, said)
 	}
 	code, out, said := streamassay(t, dir, "lint", "t")
-	if code != exitBroken || !strings.Contains(out, "done.is-last") || said != "" {
+	if code != exitFailed || !strings.Contains(out, "done.is-last") || said != "" {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	if err := os.Mkdir(filepath.Join(dir, "none"), 0o700); err != nil {
@@ -45,7 +45,7 @@ func TestLintInput(t *testing.T) {
 	for input, want := range map[string]int{
 		goodStream: exitOK,
 		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + goodStream:                   exitOK,
-		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + goodStream + goodStream[:43]: exitBroken,
+		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n" + goodStream + goodStream[:43]: exitFailed,
 		"": exitUsage, "{": exitUsage,
 	} {
 		if code, out := lintInput(t, input, "-", "--dialect", "agkit"); code != want {
@@ -65,7 +65,7 @@ func TestLintInput(t *testing.T) {
 func TestLintBareBody(t *testing.T) {
 	for body, code := range map[string]int{
 		`{"conversationId":"c1","messages":[{"role":"user","content":"conformance:text hello"}]}`:   exitOK,
-		`{"conversationId":"c1","messages":[{"role":"user","content":"conformance:text goodbye"}]}`: exitBroken,
+		`{"conversationId":"c1","messages":[{"role":"user","content":"conformance:text goodbye"}]}`: exitFailed,
 	} {
 		dir := t.TempDir()
 		for name, text := range map[string]string{

@@ -16,16 +16,16 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A lister lists one kind of thing: as rows of text, and as what becomes JSON.
-type lister func(dialects []*dialect.Dialect) (rows [][]string, all any)
+// A listFunc lists one kind of thing: as rows of text, and as what becomes JSON.
+type listFunc func(dialects []*dialect.Dialect) (rows [][]string, all any)
 
-// lists is what there is to list. To add one: a function, and a line here.
-var lists = map[string]lister{
+// listFuncs is what there is to list. To add one: a function, and a line here.
+var listFuncs = map[string]listFunc{
 	"dialects": listDialects, "requirements": listRequirements, "checks": listChecks, "scenarios": listScenarios,
 	"faults": listFaults, "mutants": listMutants,
 }
 
-func listCommand(sh shell) *cobra.Command {
+func listCommand(sh stdio) *cobra.Command {
 	var names []string
 	var asJSON bool
 	kinds := []string{"dialects", "requirements", "checks", "scenarios", "faults", "mutants"}
@@ -35,8 +35,8 @@ func listCommand(sh shell) *cobra.Command {
 		Example:   "  streamassay list requirements --dialect runs --json",
 		ValidArgs: kinds,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || lists[args[0]] == nil {
-				return usage("list what? one of %s", strings.Join(kinds, ", "))
+			if len(args) != 1 || listFuncs[args[0]] == nil {
+				return usageError("list what? one of %s", strings.Join(kinds, ", "))
 			}
 			return nil
 		},
@@ -45,7 +45,7 @@ func listCommand(sh shell) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			rows, all := lists[args[0]](dialects)
+			rows, all := listFuncs[args[0]](dialects)
 			if asJSON {
 				enc := json.NewEncoder(sh.out)
 				enc.SetIndent("", " ")
@@ -65,7 +65,7 @@ func listCommand(sh shell) *cobra.Command {
 }
 
 func addDialectFlag(cmd *cobra.Command, list *[]string) {
-	cmd.Flags().Var((*names)(list), "dialect", "the dialects, NAME or NAME@VERSION (default: all)")
+	cmd.Flags().Var((*nameList)(list), "dialect", "the dialects, NAME or NAME@VERSION (default: all)")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -83,7 +83,7 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	for _, name := range names {
 		d, err := dialect.Named(name)
 		if err != nil {
-			return nil, usage("%s: %v", flag, err)
+			return nil, usageError("%s: %v", flag, err)
 		}
 		if !slices.Contains(list, d) {
 			list = append(list, d)
@@ -114,9 +114,9 @@ func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 }
 
 func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
-	list := []reports.Requirement{}
+	list := []reports.RequirementResult{}
 	for _, d := range dialects {
-		for _, r := range reports.Requirements(d.Requirements, nil) {
+		for _, r := range reports.RequirementResults(d.Requirements, nil) {
 			r.Dialect = d.Name
 			list = append(list, r)
 			judged := strings.Join(r.Checks, " ")
@@ -163,9 +163,9 @@ func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	}
 	list := []entry{}
 	for _, s := range suites.Scenarios {
-		e := entry{Name: s.Name, Doc: s.Doc, Proves: s.Proves}
+		e := entry{Name: s.Name, Doc: s.Doc, Proves: s.ExpectedChecks}
 		for _, d := range dialects {
-			if s.Applies(d) {
+			if s.AppliesTo(d) {
 				e.Dialects = append(e.Dialects, d.Name)
 			}
 		}
@@ -197,7 +197,7 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	}
 	list := []entry{}
 	for _, f := range fault.All {
-		e := entry{Name: f.Name, Family: string(f.Family), Doc: f.Doc, Checks: slices.Concat([]string{}, f.Checks), Dialects: possibleIn(f, dialects)}
+		e := entry{Name: f.Name, Family: string(f.Family), Doc: f.Doc, Checks: slices.Concat([]string{}, f.Checks), Dialects: supportingDialects(f, dialects)}
 		if len(e.Dialects) == 0 {
 			continue
 		}

@@ -18,15 +18,15 @@ import (
 
 // Exit codes, as the contract has them.
 const (
-	exitOK       = reports.ExitHolds
-	exitBroken   = reports.ExitBroken // a MUST is broken; with --strict a SHOULD
-	exitUsage    = 2
-	exitNothing  = reports.ExitNothing // nothing measured
-	exitInternal = reports.ExitHarness // the harness itself failed
+	exitOK           = reports.ExitPassed
+	exitFailed       = reports.ExitFailed // a MUST is broken; with --strict a SHOULD
+	exitUsage        = 2
+	exitInconclusive = reports.ExitInconclusive // nothing measured
+	exitInternal     = reports.ExitInternal     // the harness itself failed
 )
 
-// A shell is what a command talks to.
-type shell struct {
+// A stdio is what a command talks to.
+type stdio struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(string) string
@@ -35,11 +35,11 @@ type shell struct {
 func main() {
 	ctx, stop := withSignals(context.Background())
 	defer stop()
-	os.Exit(run(ctx, os.Args[1:], shell{os.Stdin, os.Stdout, os.Stderr, os.Getenv}))
+	os.Exit(run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr, os.Getenv}))
 }
 
 // run is the whole program: it returns the exit code.
-func run(ctx context.Context, args []string, sh shell) (code int) {
+func run(ctx context.Context, args []string, sh stdio) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
 			fmt.Fprintf(sh.err, "streamassay: internal failure: %v\n", r)
@@ -60,8 +60,8 @@ func run(ctx context.Context, args []string, sh shell) (code int) {
 	case err == nil:
 		return exitOK
 	case errors.As(err, &exit):
-		if exit.why != "" {
-			fmt.Fprintln(sh.err, "streamassay: "+oneLine(exit.why))
+		if exit.message != "" {
+			fmt.Fprintln(sh.err, "streamassay: "+oneLine(exit.message))
 		}
 		return exit.code
 	}
@@ -74,22 +74,22 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // An exitError ends the program with a code; why, if there is anything left to say.
 type exitError struct {
-	code int
-	why  string
+	code    int
+	message string
 }
 
-func (e exitError) Error() string { return e.why }
+func (e exitError) Error() string { return e.message }
 
-func usage(format string, args ...any) error {
+func usageError(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
-// commands lists every command. To add one: a file, and a line here.
-var commands = []func(shell) *cobra.Command{
+// commandConstructors lists every command. To add one: a file, and a line here.
+var commandConstructors = []func(stdio) *cobra.Command{
 	runCommand, diffCommand, serveCommand, mockCommand, convertCommand, lintCommand, listCommand, explainCommand, specCommand, docsCommand, mutantsCommand,
 }
 
-func rootCommand(sh shell) *cobra.Command {
+func rootCommand(sh stdio) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "streamassay",
 		Short: "Holds servers that stream what an AI agent does to their protocol",
@@ -100,7 +100,7 @@ server-sent events, to their protocol: clause by clause, with the bytes that pro
   streamassay lint recording.http --dialect agentscope                judge what was recorded
   streamassay serve --dialect runs --addr 127.0.0.1:4010              a reference server
   streamassay explain run.ends-once                                   what a check says, why, and where from`,
-		Version:       version(),
+		Version:       buildVersion(),
 		SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -110,7 +110,7 @@ server-sent events, to their protocol: clause by clause, with the bytes that pro
 	root.SetVersionTemplate("streamassay {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEmptyFlags(cmd) }
-	for _, c := range commands {
+	for _, c := range commandConstructors {
 		root.AddCommand(c(sh))
 	}
 	root.SetHelpCommand(helpCommand(root))
@@ -118,14 +118,14 @@ server-sent events, to their protocol: clause by clause, with the bytes that pro
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		if c.Name() == "completion" {
-			c.Args, c.RunE = cobra.ArbitraryArgs, completeNothing
+			c.Args, c.RunE = cobra.ArbitraryArgs, runCompletion
 		}
 	}
 	return root
 }
 
-// version is the module's, as the build recorded it.
-func version() string {
+// buildVersion is the module's, as the build recorded it.
+func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"

@@ -180,11 +180,11 @@ func TestExitCodes(t *testing.T) {
 		args []string
 	}{
 		{"a right server", exitOK, []string{"run", good, "--dialect", "agkit"}},
-		{"a broken MUST", exitBroken, []string{"run", agkit(t, replacing(`"type":"text"`, `"type":7`)), "--dialect", "agkit"}},
+		{"a broken MUST", exitFailed, []string{"run", agkit(t, replacing(`"type":"text"`, `"type":7`)), "--dialect", "agkit"}},
 		{"a broken SHOULD", exitOK, []string{"run", agkit(t, replacing(`"result":`, `"outcome":`)), "--dialect", "agkit", "--only", "agkit.event.tool-result"}},
-		{"a broken SHOULD, strictly", exitBroken, []string{"run", agkit(t, replacing(`"result":`, `"outcome":`)), "--dialect", "agkit", "--only", "agkit.event.tool-result", "--strict"}},
-		{"nobody there", exitNothing, []string{"run", "http://127.0.0.1:1", "--dialect", "agkit"}},
-		{"TLS on a plain port", exitNothing, []string{"run", strings.Replace(good, "http:", "https:", 1), "--dialect", "agkit"}},
+		{"a broken SHOULD, strictly", exitFailed, []string{"run", agkit(t, replacing(`"result":`, `"outcome":`)), "--dialect", "agkit", "--only", "agkit.event.tool-result", "--strict"}},
+		{"nobody there", exitInconclusive, []string{"run", "http://127.0.0.1:1", "--dialect", "agkit"}},
+		{"TLS on a plain port", exitInconclusive, []string{"run", strings.Replace(good, "http:", "https:", 1), "--dialect", "agkit"}},
 		{"a report that cannot be written", exitInternal, []string{"run", good, "--dialect", "agkit", "--only", "text", "--report", "json=/dev/full"}},
 	} {
 		if code, out, said := streamassay(t, dir, c.args...); code != c.code {
@@ -198,7 +198,7 @@ func TestExitCodes(t *testing.T) {
 func TestReports(t *testing.T) {
 	dir := t.TempDir()
 	code, _, said := streamassay(t, dir, "run", agkit(t, replacing(`[DONE]`, "[DONE]\n\ndata: {\"type\":\"text\",\"content\":\"more\"}")), "--dialect", "agkit", "--report", "json=r.json", "--report", "junit=r.xml", "--transcripts", "t")
-	if code != exitBroken {
+	if code != exitFailed {
 		t.Fatalf("exit %d: %s", code, said)
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "r.json"))
@@ -273,7 +273,7 @@ func TestReports(t *testing.T) {
 		t.Errorf("JUnit counts %d failures, JSON %d: %v", suite.Failures, r.Counts["failed"], err)
 	}
 	// What was recorded is judged the same again.
-	if code, out, said := streamassay(t, dir, "lint", "t/agkit@0.0.10/text.txtar"); code != exitBroken || !strings.Contains(out, "done.is-last") {
+	if code, out, said := streamassay(t, dir, "lint", "t/agkit@0.0.10/text.txtar"); code != exitFailed || !strings.Contains(out, "done.is-last") {
 		t.Errorf("lint of the recording: exit %d\n%s%s", code, out, said)
 	}
 }
@@ -290,7 +290,7 @@ func TestSecrets(t *testing.T) {
 	})
 	code, out, said := streamassay(t, dir, "run", url, "--dialect", "agkit", "--header", "Authorization: Bearer "+canary,
 		"--report", "json=r.json", "--report", "junit=r.xml", "--report", "html=r.html", "--report", "markdown=r.md", "--transcripts", "t")
-	if code != exitBroken {
+	if code != exitFailed {
 		t.Fatalf("exit %d: %s", code, said)
 	}
 	noneShown(t, dir, out+said, canary)
@@ -316,7 +316,7 @@ func TestSecretsInOtherSpellings(t *testing.T) {
 	})
 	code, out, said := streamassay(t, dir, "run", url, "--dialect", "agkit", "--only", "text", "--only", "empty", "--only", "recall", "--header", "Authorization: Bearer "+canary,
 		"--report", "json=r.json", "--report", "junit=r.xml", "--report", "html=r.html", "--report", "markdown=r.md", "--report", "text=r.txt", "--transcripts", "t", "-v")
-	if code != exitBroken {
+	if code != exitFailed {
 		t.Fatalf("exit %d: %s", code, said)
 	}
 	noneShown(t, dir, out+said, name, "s3cr3t", "733363723374", base64.RawStdEncoding.EncodeToString([]byte("a:" + canary))[4:16], base64.RawURLEncoding.EncodeToString([]byte(canary))[:12])

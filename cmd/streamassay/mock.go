@@ -19,31 +19,31 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A mock is what the command was told.
-type mock struct {
-	listener listener
-	control  string // where; "off" is nowhere
-	manners  manners
-	journal  notes
-	limits   limits
-	log      notebook
-	check    bool
-	schema   bool
-	watch    bool
-	expect   string
-	report   string
-	poll     span
-	browsers bool
-	upstream string // of --record
-	save     string
-	headers  []string
+// A mockOptions is what the command was told.
+type mockOptions struct {
+	endpoint     listenFlags
+	control      string // where; "off" is nowhere
+	defaults     mockDefaultFlags
+	journal      journalFlags
+	limits       limitFlags
+	log          logFlags
+	check        bool
+	schema       bool
+	watch        bool
+	expect       string
+	expectReport string
+	poll         positiveDuration
+	eventSource  bool
+	upstream     string // of --record
+	save         string
+	headers      []string
 
 	dialects []*dialect.Dialect
-	playbook playbook
+	sources  mockSources
 }
 
-func mockCommand(sh shell) *cobra.Command {
-	m := mock{limits: newLimits(), log: newNotebook(), manners: newManners(), journal: newNotes(), poll: span(time.Second)}
+func mockCommand(sh stdio) *cobra.Command {
+	m := mockOptions{limits: newLimitFlags(), log: newLogFlags(), defaults: newMockDefaultFlags(), journal: newJournalFlags(), poll: positiveDuration(time.Second)}
 	var names []string
 	cmd := &cobra.Command{
 		Use:   "mock [FILE…] [-- COMMAND…]",
@@ -70,7 +70,7 @@ what FILE expects.`,
 			paths, command := args, []string(nil)
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
 				if paths, command = args[:at], args[at:]; len(command) == 0 {
-					return usage("no COMMAND comes after the --")
+					return usageError("no COMMAND comes after the --")
 				}
 			}
 			if err := m.checkFlags(cmd, paths, command); err != nil {
@@ -79,33 +79,33 @@ what FILE expects.`,
 			if err := checkPaths(paths); err != nil {
 				return err
 			}
-			if m.playbook, err = playbookNamed(paths); err != nil {
+			if m.sources, err = newMockSources(paths); err != nil {
 				return err
 			}
 			return m.run(cmd.Context(), sh, command)
 		},
 	}
-	inGroups(cmd, []group{
+	addFlagGroups(cmd, []flagGroup{
 		{"What is served", func(f *pflag.FlagSet) {
 			addDialectFlag(cmd, &names)
 			f.BoolVar(&m.check, "check", false, "say what is wrong with the FILEs, and serve nothing")
 			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and serve nothing")
 			f.BoolVar(&m.watch, "watch", true, "load scripts again when they change")
 			f.Var(&m.poll, "poll", "how long a silent poll of a stream is")
-			f.BoolVar(&m.browsers, "eventsource", false, "serve the EventSource of browsers, as serve does")
+			f.BoolVar(&m.eventSource, "eventsource", false, "serve the EventSource of browsers, as serve does")
 		}},
-		{"How", m.manners.addFlags},
+		{"How", m.defaults.addFlags},
 		{"Where", func(f *pflag.FlagSet) {
-			m.listener.addFlags(f)
+			m.endpoint.addFlags(f)
 			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` of the control API and its page, or off")
 		}},
 		{"What is kept, and judged", func(f *pflag.FlagSet) {
 			m.journal.addFlags(f)
-			f.Var(&once{text: &m.expect}, "expect", "`FILE` (YAML) that says what clients are expected to ask; the exit code says whether they did")
-			f.Var(&once{text: &m.report}, "expect-report", "`PATH` of a JSON report on the clients; it makes the exit code speak of them as well")
+			f.Var(&singleValue{value: &m.expect}, "expect", "`FILE` (YAML) that says what clients are expected to ask; the exit code says whether they did")
+			f.Var(&singleValue{value: &m.expectReport}, "expect-report", "`PATH` of a JSON report on the clients; it makes the exit code speak of them as well")
 		}},
 		{"Recording, instead of all that", func(f *pflag.FlagSet) {
-			f.Var(&once{text: &m.upstream}, "record", "`URL` of a real server of the one dialect: requests are passed on to it, and each conversation is written down")
+			f.Var(&singleValue{value: &m.upstream}, "record", "`URL` of a real server of the one dialect: requests are passed on to it, and each conversation is written down")
 			f.StringVar(&m.save, "save", "recordings", "`DIR` for what is recorded; mock DIR plays it again")
 			f.StringArrayVar(&m.headers, "header", nil, "`'Name: value'` sent to the real server where a request does not have it (repeatable); never written down")
 		}},
@@ -116,14 +116,14 @@ what FILE expects.`,
 }
 
 // run serves until the command ends, or the context does.
-func (m *mock) run(ctx context.Context, sh shell, command []string) error {
-	if err := m.listener.check(false); err != nil {
+func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
+	if err := m.endpoint.check(false); err != nil {
 		return err
 	}
 	if err := checkControl(m.control); err != nil {
 		return err
 	}
-	cfg, err := m.manners.config(m.dialects)
+	cfg, err := m.defaults.mockConfig(m.dialects)
 	if err != nil {
 		return err
 	}
@@ -132,25 +132,25 @@ func (m *mock) run(ctx context.Context, sh shell, command []string) error {
 		return err
 	}
 	if m.check {
-		return m.playbook.check(sh, m.dialects)
+		return m.sources.check(sh, m.dialects)
 	}
 	if m.upstream != "" {
 		return m.record(ctx, sh, command)
 	}
-	if cfg.Scripts, cfg.Replay, err = m.playbook.load(sh.err, m.dialects); err != nil {
+	if cfg.Scripts, cfg.Replay, err = m.sources.load(sh.err, m.dialects); err != nil {
 		return err
 	}
-	judge, err := m.judge(sh)
+	judge, err := m.clientJudge(sh)
 	if err != nil {
 		return err
 	}
-	keepRoom(sh.env)
+	startGCTuning(sh.env)
 	log := m.log.logger(sh.err)
-	cfg.Journal = m.journal.open()
+	cfg.Journal = m.journal.newJournal()
 	cfg.Server = reference.Config{
-		Poll: m.poll.duration(), EventSource: m.browsers, Log: log, Meter: meter.New(version()), Limits: reference.Limits{
+		Poll: m.poll.value(), EventSource: m.eventSource, Log: log, Meter: meter.New(buildVersion()), Limits: reference.Limits{
 			Body: int64(m.limits.body), Event: int(m.limits.event), Log: int(m.limits.log),
-			Run: m.limits.run.duration(), Streams: int(m.limits.streams),
+			Run: m.limits.run.value(), Streams: int(m.limits.streams),
 		},
 	}
 	server, err := mockserver.New(cfg)
@@ -158,21 +158,21 @@ func (m *mock) run(ctx context.Context, sh shell, command []string) error {
 		return err
 	}
 	seed := server.Seed()
-	scene := stage{
-		front: server, shutdown: server.Shutdown, seed: &seed, prefix: map[string]string{},
-		watch: func() (stop func()) { return m.playbook.watch(ctx, server, m.dialects, sh.err) },
+	scene := servedHandlers{
+		handler: server, shutdown: server.Shutdown, seed: &seed, basePaths: map[string]string{},
+		watch: func() (stop func()) { return m.sources.watch(ctx, server, m.dialects, sh.err) },
 	}
 	if m.control != "off" {
-		scene.back = func(done <-chan struct{}) http.Handler {
+		scene.controlHandler = func(done <-chan struct{}) http.Handler {
 			return control.New(server, control.Config{Done: done, Judge: judgeReply})
 		}
 	}
 	for _, d := range m.dialects {
-		scene.prefix[d.Name] = server.Base(d.Name)
+		scene.basePaths[d.Name] = server.Base(d.Name)
 	}
-	err = m.serve(ctx, sh, scene, log, command)
+	err = m.listenAndServe(ctx, sh, scene, log, command)
 	var exit exitError
-	if errors.As(err, &exit) && exit.code >= exitSignal {
+	if errors.As(err, &exit) && exit.code >= signalExitBase {
 		return judge(server.Journal(), exit.code)
 	}
 	if err != nil {
@@ -181,61 +181,61 @@ func (m *mock) run(ctx context.Context, sh shell, command []string) error {
 	return judge(server.Journal(), exitOK)
 }
 
-// A stage is what is served.
-type stage struct {
-	front    http.Handler
-	back     func(done <-chan struct{}) http.Handler // of the control port; nil: there is none
-	prefix   map[string]string                       // the path of the base URL, by dialect
-	seed     *uint64
-	watch    func() (stop func())
-	shutdown func(context.Context) error
+// A servedHandlers is what is served.
+type servedHandlers struct {
+	handler        http.Handler
+	controlHandler func(done <-chan struct{}) http.Handler // of the control port; nil: there is none
+	basePaths      map[string]string                       // the path of the base URL, by dialect
+	seed           *uint64
+	watch          func() (stop func())
+	shutdown       func(context.Context) error
 }
 
-// A port is an address that is served.
-type port struct {
+// A servedPort is an address that is served.
+type servedPort struct {
 	ln  net.Listener
 	srv *http.Server
 }
 
-func (m *mock) serve(ctx context.Context, sh shell, scene stage, log *slog.Logger, command []string) error {
-	secure, err := m.listener.tls()
+func (m *mockOptions) listenAndServe(ctx context.Context, sh stdio, scene servedHandlers, log *slog.Logger, command []string) error {
+	secure, err := m.endpoint.tlsConfig()
 	if err != nil {
 		return err
 	}
-	ln, err := m.listener.open(false)
+	ln, err := m.endpoint.listen(false)
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
-	main := port{ln, m.limits.server(scene.front, log)}
+	main := servedPort{ln, m.limits.newHTTPServer(scene.handler, log)}
 	main.srv.TLSConfig = secure
-	ports := []port{main}
+	ports := []servedPort{main}
 	done := make(chan struct{})
-	if scene.back != nil {
+	if scene.controlHandler != nil {
 		at, err := net.Listen("tcp", m.control)
 		if err != nil {
-			return usage("--control %s: %v", m.control, errors.Unwrap(err))
+			return usageError("--control %s: %v", m.control, errors.Unwrap(err))
 		}
 		defer at.Close()
-		ports = append(ports, port{at, m.limits.server(scene.back(done), log)})
+		ports = append(ports, servedPort{at, m.limits.newHTTPServer(scene.controlHandler(done), log)})
 	}
-	where := places{base: bases(root(ln, scheme(main.srv)), scene.prefix), seed: scene.seed} // serving changes what srv knows of TLS
+	where := endpoints{baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), scene.basePaths), seed: scene.seed} // serving changes what srv knows of TLS
 	if len(ports) > 1 {
-		where.control = root(ports[1].ln, "http")
+		where.controlURL = serverURL(ports[1].ln, "http")
 	}
 	failed := make(chan error, len(ports))
 	for _, p := range ports {
-		go func() { failed <- listen(p.srv, p.ln) }()
+		go func() { failed <- serveOn(p.srv, p.ln) }()
 	}
 	if m.watch && scene.watch != nil {
 		defer scene.watch()()
 	}
-	if err := m.listener.announce(ctx, where.base, where.control); err != nil {
+	if err := m.endpoint.writeReadyFile(ctx, where.baseURLs, where.controlURL); err != nil {
 		return err
 	}
-	where.tell(sh.out)
-	err = m.wait(ctx, sh, where, failed, command)
-	end, cancel := context.WithTimeout(context.Background(), grace)
+	where.print(sh.out)
+	err = m.waitForEnd(ctx, sh, where, failed, command)
+	end, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
 	close(done)
 	_ = scene.shutdown(end) // what did not end in time is cut off below

@@ -14,13 +14,13 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// patience is how long a reply of a script may take while it is looked at.
-const patience = 5 * time.Second
+// replyTimeout is how long a reply of a script may take while it is looked at.
+const replyTimeout = 5 * time.Second
 
 // judgeReply says what is wrong with what an agent says, as the rules see it: it is played
 // once, without a network.
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
-	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{Run: patience}})
+	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{Run: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()
 	const thread, run = "00000000-0000-4000-8000-000000000001", "run-1"
 	var trace spec.Trace
@@ -32,7 +32,7 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 		if err != nil {
 			return []string{err.Error()}
 		}
-		trace.Exchanges = append(trace.Exchanges, play(server, d, r))
+		trace.Exchanges = append(trace.Exchanges, sendToHandler(server, d, r))
 	}
 	for _, result := range spec.Run(d.Duties(rules.All), d.Events(trace), nil).Results {
 		for _, f := range result.Findings {
@@ -44,9 +44,9 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	return wrong
 }
 
-// play asks a handler for something, as a request and what came of it.
-func play(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// sendToHandler asks a handler for something, as a request and what came of it.
+func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
+	ctx, cancel := context.WithTimeout(context.Background(), replyTimeout)
 	defer cancel()
 	x := spec.Exchange{Request: r, Response: spec.Response{Proto: "HTTP/1.1", Framing: spec.FramingChunked}}
 	req, err := http.NewRequestWithContext(ctx, r.Method, "http://127.0.0.1"+d.Base+r.Target, bytes.NewReader(r.Body))
@@ -57,7 +57,7 @@ func play(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
 		req.Header.Add(f.Name, f.Value)
 	}
 	req.Header.Set("Authorization", "Bearer streamassay")
-	w := &recorder{header: http.Header{}}
+	w := &responseRecorder{header: http.Header{}}
 	h.ServeHTTP(w, req)
 	x.Response.Status, x.Response.Body = w.status, w.body.Bytes()
 	for name, values := range w.header {
@@ -68,13 +68,13 @@ func play(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
 	return x
 }
 
-// A recorder is a response that stays here.
-type recorder struct {
+// A responseRecorder is a response that stays here.
+type responseRecorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (r *recorder) Header() http.Header         { return r.header }
-func (r *recorder) WriteHeader(status int)      { r.status = status }
-func (r *recorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (r *responseRecorder) Header() http.Header         { return r.header }
+func (r *responseRecorder) WriteHeader(status int)      { r.status = status }
+func (r *responseRecorder) Write(p []byte) (int, error) { return r.body.Write(p) }

@@ -10,25 +10,25 @@ import (
 )
 
 // record passes what is asked on to a real server, and writes it down.
-func (m *mock) record(ctx context.Context, sh shell, command []string) error {
+func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) error {
 	if len(m.dialects) != 1 {
-		return usage("--record %s: which dialect does it speak? --dialect names one", bare(m.upstream))
+		return usageError("--record %s: which dialect does it speak? --dialect names one", withoutSecrets(m.upstream))
 	}
-	if len(m.playbook.paths) > 0 || m.expect != "" || m.report != "" {
-		return usage("--record %s: it passes requests on: no FILE is played, and no client is judged", bare(m.upstream))
+	if len(m.sources.paths) > 0 || m.expect != "" || m.expectReport != "" {
+		return usageError("--record %s: it passes requests on: no FILE is played, and no client is judged", withoutSecrets(m.upstream))
 	}
 	d := m.dialects[0]
 	upstream, err := baseURL("--record", m.upstream, d)
 	if err != nil {
 		return err
 	}
-	header, err := headers("--header", m.headers)
+	header, err := parseHeaders("--header", m.headers)
 	if err != nil {
 		return err
 	}
 	folder, err := replay.OpenFolder(m.save)
 	if err != nil {
-		return usage("--save %s: %v", m.save, plainError(err))
+		return usageError("--save %s: %v", m.save, withoutPath(err))
 	}
 	defer folder.Close()
 	log := m.log.logger(sh.err)
@@ -48,12 +48,12 @@ func (m *mock) record(ctx context.Context, sh shell, command []string) error {
 		},
 	})
 	if err != nil {
-		return usage("--record %s: %v", bare(m.upstream), err)
+		return usageError("--record %s: %v", withoutSecrets(m.upstream), err)
 	}
-	scene := stage{
-		front:    front.New(recorder, front.Config{Origins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
-		prefix:   map[string]string{d.Name: d.Base},
-		shutdown: func(context.Context) error { return nil },
+	scene := servedHandlers{
+		handler:   front.New(recorder, front.Config{Origins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
+		basePaths: map[string]string{d.Name: d.Base},
+		shutdown:  func(context.Context) error { return nil },
 	}
-	return m.serve(ctx, sh, scene, log, command)
+	return m.listenAndServe(ctx, sh, scene, log, command)
 }

@@ -55,7 +55,7 @@ func TestMockBadFlags(t *testing.T) {
 		{"notes.md", "notes.md", "no script (.yaml) and no recording", exitUsage},
 		{"bad.yaml", "bad.yaml:3", "did you mean text", exitUsage},
 		{"breaks.yaml", "breaks.yaml:3", "violates: true", exitUsage},
-		{"--check bad.yaml", "bad.yaml:3", "did you mean text", exitBroken},
+		{"--check bad.yaml", "bad.yaml:3", "did you mean text", exitFailed},
 		{"--check", "mock --check", "name the FILEs", exitUsage},
 		{"--expect missing.yaml", "--expect missing.yaml", "no such file", exitUsage},
 		{"--expect bad-calls.yaml", "--expect bad-calls.yaml:1", "cals", exitUsage},
@@ -156,7 +156,7 @@ func TestMockExpects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range []struct{ asks, code int }{{0, exitNothing}, {1, exitBroken}, {2, exitOK}, {3, exitBroken}} {
+	for _, c := range []struct{ asks, code int }{{0, exitInconclusive}, {1, exitFailed}, {2, exitOK}, {3, exitFailed}} {
 		t.Run(fmt.Sprint(c.asks), func(t *testing.T) {
 			t.Parallel()
 			report := filepath.Join(t.TempDir(), "report.json")
@@ -180,7 +180,7 @@ func TestMockExpects(t *testing.T) {
 		t.Parallel()
 		const ask = `curl -sf -o /dev/null -H 'Content-Type: application/json' -d '{"conversationId":"c","messages":[{"role":"user","content":"hello"}]}' "$MOCK_URL/send-message"`
 		for script, want := range map[string]int{
-			ask + " && " + ask: exitOK, ask: exitBroken, ask + " && " + ask + "; exit 7": exitBroken,
+			ask + " && " + ask: exitOK, ask: exitFailed, ask + " && " + ask + "; exit 7": exitFailed,
 		} {
 			code, out, said := streamassay(t, dir, "mock", "--dialect", "agkit", "--expect", "calls.yaml", "--", "sh", "-c", script)
 			if code != want {
@@ -194,7 +194,7 @@ func TestMockExpects(t *testing.T) {
 		if _, err := http.Post(m.base()+"/send-message", "application/json", strings.NewReader("{")); err != nil {
 			t.Fatal(err)
 		}
-		if code := m.stop(t); code != exitBroken || !strings.Contains(m.out.String(), "agkit.") {
+		if code := m.stop(t); code != exitFailed || !strings.Contains(m.out.String(), "agkit.") {
 			t.Errorf("exit %d\n%s", code, m.out)
 		}
 	})

@@ -20,25 +20,25 @@ const mutantsFile = "mutants.md"
 
 // mutantsCommand proves that the checks can fail: it plays servers that are wrong in one
 // place each.
-func mutantsCommand(sh shell) *cobra.Command {
+func mutantsCommand(sh stdio) *cobra.Command {
 	var names []string
 	var plan mutant.Plan
 	var to, check string
 	cmd := &cobra.Command{
-		Use: "mutants", Hidden: true, Short: "Play servers that are wrong in one place each, and see whether the checks find out", Args: noArguments,
+		Use: "mutants", Hidden: true, Short: "Play servers that are wrong in one place each, and see whether the checks find out", Args: rejectArguments,
 		Long: `mutants plays the suite against servers that are wrong in one place each, and compares what it
 says with what it should. It ends with 1 if a mutant survives, or something else turns red,
 and with 5 if a right server is red, or the canary lives: then nothing was proven.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (to != "" || check != "") && (plan.Only != "" || len(names) > 0) || to != "" && (check != "" || plan.Each != 0 || plan.Sample != 0) {
-				return usage("--write or --check is for all mutants: without --only and --dialect, one of the two, and only --check with --each or --sample")
+				return usageError("--write or --check is for all mutants: without --only and --dialect, one of the two, and only --check with --each or --sample")
 			}
 			var err error
 			if plan.Dialects, err = dialectsNamed("--dialect", names); err != nil {
 				return err
 			}
 			if err := plan.Check(); err != nil {
-				return usage("--only: %v", err)
+				return usageError("--only: %v", err)
 			}
 			if err := checkMutantsFile(to, check); err != nil {
 				return err
@@ -46,9 +46,9 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 			if isTerminal(sh.err) {
 				plan.Progress = func(_ mutant.Outcome, played, of int) { fmt.Fprintf(sh.err, "\r%d of %d ", played, of) }
 			}
-			endAtOnce(cmd.Context())
+			exitOnSecondSignal(cmd.Context())
 			report, err := mutant.Play(cmd.Context(), plan)
-			i, broken := signaled(cmd.Context())
+			i, broken := interruptedBy(cmd.Context())
 			if err != nil && !broken {
 				return exitError{exitInternal, err.Error()}
 			}
@@ -56,19 +56,19 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 				fmt.Fprintln(sh.err)
 			}
 			for _, o := range report.Outcomes {
-				tellOutcome(sh, o)
+				printOutcome(sh, o)
 			}
 			if broken {
 				fmt.Fprintf(sh.out, "incomplete: %v\n%s\n", i, report.Headline())
-				return exitError{i.code(), i.Error()}
+				return exitError{i.exitCode(), i.Error()}
 			}
 			return concludeMutants(sh, report, to, check)
 		},
 	}
 	addDialectFlag(cmd, &names)
 	cmd.Flags().StringVar(&plan.Only, "only", "", "a `GLOB` of names of mutants")
-	cmd.Flags().Var((*count)(&plan.Each), "each", "in how many dialects each mutant is played at most, which take turns (default: all)")
-	cmd.Flags().Var((*count)(&plan.Sample), "sample", "play only every `N`-th mutant (default: every one)")
+	cmd.Flags().Var((*positiveInt)(&plan.Each), "each", "in how many dialects each mutant is played at most, which take turns (default: all)")
+	cmd.Flags().Var((*positiveInt)(&plan.Sample), "sample", "play only every `N`-th mutant (default: every one)")
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write "+mutantsFile+" to")
 	cmd.Flags().StringVar(&check, "check", "", "`DIR` where "+mutantsFile+" stands")
 	return cmd
@@ -79,22 +79,22 @@ func checkMutantsFile(to, check string) error {
 	if to != "" {
 		d, err := newDestination(filepath.Join(to, mutantsFile))
 		if err == nil {
-			err = d.check()
+			err = d.checkWritable()
 		}
 		if err != nil {
-			return usage("--write %s: %v", to, err)
+			return usageError("--write %s: %v", to, err)
 		}
 	}
 	if check != "" {
 		if _, err := os.Stat(filepath.Join(check, mutantsFile)); err != nil {
-			return usage("--check %s: %s: %v", check, mutantsFile, plainError(err))
+			return usageError("--check %s: %s: %v", check, mutantsFile, withoutPath(err))
 		}
 	}
 	return nil
 }
 
-// tellOutcome says what is not as it should be.
-func tellOutcome(sh shell, o mutant.Outcome) {
+// printOutcome says what is not as it should be.
+func printOutcome(sh stdio, o mutant.Outcome) {
 	if !o.Killed() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Fate())
 		for _, id := range slices.Sorted(maps.Keys(o.Red)) {
@@ -108,7 +108,7 @@ func tellOutcome(sh shell, o mutant.Outcome) {
 }
 
 // concludeMutants says what was found, and writes it down or compares it.
-func concludeMutants(sh shell, r *mutant.Report, to, check string) error {
+func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
 	if len(r.Void) > 0 {
 		return exitError{exitInternal, "VOID: " + strings.Join(r.Void, "; ")}
 	}
@@ -117,24 +117,24 @@ func concludeMutants(sh shell, r *mutant.Report, to, check string) error {
 	switch {
 	case to != "":
 		if err := os.WriteFile(filepath.Join(to, mutantsFile), r.Document(), 0o644); err != nil {
-			return usage("%v", err)
+			return usageError("%v", err)
 		}
 		return nil
 	case check != "":
 		file := filepath.Join(check, mutantsFile)
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return usage("%v", err)
+			return usageError("%v", err)
 		}
 		if survivors, over, err = mutant.Stated(text); err != nil {
-			return usage("%s: %v", file, err)
+			return usageError("%s: %v", file, err)
 		}
 		if !r.Worse(survivors, over) && r.Whole && !bytes.Equal(text, r.Document()) {
-			return exitError{exitBroken, file + " is not what was found: streamassay mutants --write " + check}
+			return exitError{exitFailed, file + " is not what was found: streamassay mutants --write " + check}
 		}
 	}
 	if r.Worse(survivors, over) {
-		return exitError{exitBroken, fmt.Sprintf("more than %d mutants survive, or more than %d turn something else red", survivors, over)}
+		return exitError{exitFailed, fmt.Sprintf("more than %d mutants survive, or more than %d turn something else red", survivors, over)}
 	}
 	return nil
 }

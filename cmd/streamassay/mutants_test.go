@@ -44,10 +44,10 @@ func TestConcludeMutants(t *testing.T) {
 		code          int
 	}{
 		"all die":                           {report(killed), nil, exitOK},
-		"one survives":                      {report(killed, alive), nil, exitBroken},
+		"one survives":                      {report(killed, alive), nil, exitFailed},
 		"one survives, which is known":      {report(killed, alive), report(killed, alive), exitOK},
-		"one survives, and another is said": {report(killed, alive), report(killed, over), exitBroken},
-		"something else is red":             {report(killed, over), nil, exitBroken},
+		"one survives, and another is said": {report(killed, alive), report(killed, over), exitFailed},
+		"something else is red":             {report(killed, over), nil, exitFailed},
 		"something else is red, as known":   {report(killed, over), report(killed, over), exitOK},
 		"the right server is red":           {&mutant.Report{Outcomes: []mutant.Outcome{killed}, Void: []string{"a@1: the canary survived"}}, nil, exitInternal},
 		"no document":                       {report(killed), report(), exitUsage},
@@ -63,7 +63,7 @@ func TestConcludeMutants(t *testing.T) {
 			}
 		}
 		var out bytes.Buffer
-		err := concludeMutants(shell{out: &out, err: &out}, c.found, "", check)
+		err := concludeMutants(stdio{out: &out, err: &out}, c.found, "", check)
 		code, exit := exitOK, exitError{}
 		if errors.As(err, &exit) {
 			code = exit.code

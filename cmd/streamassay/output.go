@@ -11,55 +11,55 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// An output is a report that was asked for.
-type output struct {
-	format reports.Format
-	text   string // as it was given: "--report json=r.json"
-	path   string
-	to     destination
+// An reportOutput is a report that was asked for.
+type reportOutput struct {
+	format      reports.Format
+	flagText    string // as it was given: "--report json=r.json"
+	path        string
+	destination destination
 }
 
-// outputs reads FORMAT[=PATH] of each; name is what messages call such a thing.
-func outputs(name string, list []string) (all []output, err error) {
+// parseOutputs reads FORMAT[=PATH] of each; name is what messages call such a thing.
+func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	for _, text := range list {
 		if text == "" {
-			return nil, usage("%s is empty: it is FORMAT or FORMAT=PATH", name)
+			return nil, usageError("%s is empty: it is FORMAT or FORMAT=PATH", name)
 		}
 		format, path, given := strings.Cut(text, "=")
 		text = name + " " + text
-		f, err := reports.Named(format)
+		f, err := reports.FormatByName(format)
 		if err != nil {
-			return nil, usage("%s: %v", text, err)
+			return nil, usageError("%s: %v", text, err)
 		}
 		if !given {
 			path = stdoutPath
 		}
 		if path == "" {
-			return nil, usage("%s: no path after the =", text)
+			return nil, usageError("%s: no path after the =", text)
 		}
-		all = append(all, output{format: f, text: text, path: path})
+		all = append(all, reportOutput{format: f, flagText: text, path: path})
 	}
 	return all, nil
 }
 
-// placeOutputs finds where the reports of each target go, and makes sure that they can be
+// resolveOutputs finds where the reports of each target go, and makes sure that they can be
 // written there. Where a later target has a file that an earlier one writes already, a number
 // is put into its name: r.json, r-2.json.
-func placeOutputs(targets ...[]output) error {
-	var taken []output
+func resolveOutputs(targets ...[]reportOutput) error {
+	var taken []reportOutput
 	for i, list := range targets {
 		for k := range list {
 			o := &list[k]
-			if err := o.place(); err != nil {
+			if err := o.resolve(); err != nil {
 				return err
 			}
-			if _, ok := sharing(taken, *o); ok && o.to.isFile() {
-				o.path = numbered(o.path, i)
-				if err := o.place(); err != nil {
+			if _, ok := sameDestination(taken, *o); ok && o.destination.isFile() {
+				o.path = withNumber(o.path, i)
+				if err := o.resolve(); err != nil {
 					return err
 				}
 			}
-			if err := o.collides(taken, list[:k]); err != nil {
+			if err := o.checkConflict(taken, list[:k]); err != nil {
 				return err
 			}
 		}
@@ -68,70 +68,70 @@ func placeOutputs(targets ...[]output) error {
 	return nil
 }
 
-// place finds where the report goes, and whether it can be written there.
-func (o *output) place() (err error) {
-	if o.to, err = newDestination(o.path); err == nil {
-		err = o.to.check()
+// resolve finds where the report goes, and whether it can be written there.
+func (o *reportOutput) resolve() (err error) {
+	if o.destination, err = newDestination(o.path); err == nil {
+		err = o.destination.checkWritable()
 	}
 	if err != nil {
-		return usage("%s: %v", o.text, err)
+		return usageError("%s: %v", o.flagText, err)
 	}
 	return nil
 }
 
-// collides returns what is wrong if the report goes where another one goes: one of the same
+// checkConflict returns what is wrong if the report goes where another one goes: one of the same
 // target, a file of another, or what is printed.
-func (o *output) collides(others, own []output) error {
-	if other, ok := sharing(own, *o); ok {
-		return usage("%s and %s go to the same place", other.text, o.text)
+func (o *reportOutput) checkConflict(others, own []reportOutput) error {
+	if other, ok := sameDestination(own, *o); ok {
+		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
 	}
-	if other, ok := sharing(others, *o); ok && o.to.isFile() {
-		return usage("%s and %s of another target go to the same place, %s", o.text, other.text, o.path)
+	if other, ok := sameDestination(others, *o); ok && o.destination.isFile() {
+		return usageError("%s and %s of another target go to the same place, %s", o.flagText, other.flagText, o.path)
 	}
-	if o.to.isStdout() {
-		return usage("%s: standard output goes to that file too: %s=- writes there", o.text, o.format.Name)
+	if o.destination.isStdout() {
+		return usageError("%s: standard output goes to that file too: %s=- writes there", o.flagText, o.format.Name)
 	}
 	return nil
 }
 
-// sharing returns the first of some reports that goes to the same place.
-func sharing(list []output, o output) (output, bool) {
+// sameDestination returns the first of some reports that goes to the same place.
+func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	for _, other := range list {
-		if other.to.same(o.to) {
+		if other.destination.isSame(o.destination) {
 			return other, true
 		}
 	}
-	return output{}, false
+	return reportOutput{}, false
 }
 
-// numbered is a path with the number of a target, the first of which is 0.
-func numbered(path string, i int) string {
+// withNumber is a path with the number of a target, the first of which is 0.
+func withNumber(path string, i int) string {
 	ext := filepath.Ext(path)
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
-// printed reports whether a report for programs goes to standard output, so that nothing else may.
-func printed(list []output) bool {
+// usesStdout reports whether a report for programs goes to standard output, so that nothing else may.
+func usesStdout(list []reportOutput) bool {
 	for _, o := range list {
-		if o.to.fd == 1 {
+		if o.destination.fd == 1 {
 			return true
 		}
 	}
 	return false
 }
 
-// write writes the reports, each of them even if another cannot be written; to standard
+// writeReports writes the reports, each of them even if another cannot be written; to standard
 // output comes the text for people unless another report goes there.
-func write(r *reports.Report, list []output, sh shell, style reports.Style) error {
+func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {
 		if err := o.write(r, sh); err != nil {
-			failed = append(failed, fmt.Sprintf("%s: %v", o.text, err))
+			failed = append(failed, fmt.Sprintf("%s: %v", o.flagText, err))
 		}
 	}
-	if !printed(list) {
+	if !usesStdout(list) {
 		if err := reports.WriteText(sh.out, r, style); err != nil {
-			failed = append(failed, fmt.Sprintf("standard output: %v", plainError(err)))
+			failed = append(failed, fmt.Sprintf("standard output: %v", withoutPath(err)))
 		}
 	}
 	if len(failed) > 0 {
@@ -140,16 +140,16 @@ func write(r *reports.Report, list []output, sh shell, style reports.Style) erro
 	return nil
 }
 
-func (o output) write(r *reports.Report, sh shell) error {
+func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	var b bytes.Buffer
 	if err := o.format.Write(&b, r); err != nil {
 		return err
 	}
-	if o.to.fd == 1 {
+	if o.destination.fd == 1 {
 		_, err := sh.out.Write(b.Bytes())
-		return plainError(err)
+		return withoutPath(err)
 	}
-	return plainError(o.to.write(context.Background(), b.Bytes()))
+	return withoutPath(o.destination.write(context.Background(), b.Bytes()))
 }
 
 // replaceFile writes a file in one step. One that is there keeps its permissions.

@@ -11,46 +11,46 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A progress is the line that says how far recording has come. It is shown on a
+// A progressLine is the line that says how far recording has come. It is shown on a
 // terminal only.
-type progress struct {
+type progressLine struct {
 	mu     sync.Mutex
-	sh     shell
+	stdio  stdio
 	shown  bool
 	played []int
-	of     []int
+	totals []int
 }
 
-func newProgress(sh shell, dialects int) *progress {
-	return &progress{sh: sh, shown: isTerminal(sh.err), played: make([]int, dialects), of: make([]int, dialects)}
+func newProgress(sh stdio, dialects int) *progressLine {
+	return &progressLine{stdio: sh, shown: isTerminal(sh.err), played: make([]int, dialects), totals: make([]int, dialects)}
 }
 
-// step is told of each scenario of one dialect when it has been played.
-func (p *progress) step(i int, name string) suites.Progress {
+// callback is told of each scenario of one dialect when it has been played.
+func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.played[i], p.of[i] = played, of
+		p.played[i], p.totals[i] = played, of
 		done, all := 0, 0
 		for k := range p.played {
-			done, all = done+p.played[k], all+p.of[k]
+			done, all = done+p.played[k], all+p.totals[k]
 		}
-		p.say(fmt.Sprintf("recording %d/%d  %s %s", done, all, name, scenario))
+		p.show(fmt.Sprintf("recording %d/%d  %s %s", done, all, name, scenario))
 	}
 }
 
-// say shows something else in the line.
-func (p *progress) say(text string) {
+// show shows something else in the line.
+func (p *progressLine) show(text string) {
 	if p.shown {
-		fmt.Fprintf(p.sh.err, "\r\033[K%s", text)
+		fmt.Fprintf(p.stdio.err, "\r\033[K%s", text)
 	}
 }
 
-func (p *progress) clear() {
+func (p *progressLine) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.shown {
-		fmt.Fprint(p.sh.err, "\r\033[K")
+		fmt.Fprint(p.stdio.err, "\r\033[K")
 	}
 }
 
@@ -59,8 +59,8 @@ func isTerminal(w any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// styleOf is how the report for people looks on this output.
-func styleOf(sh shell, verbose bool) reports.Style {
+// textStyle is how the report for people looks on this output.
+func textStyle(sh stdio, verbose bool) reports.TextStyle {
 	f, _ := sh.out.(*os.File)
 	style := reports.DetectStyle(f, sh.env)
 	style.Verbose = verbose

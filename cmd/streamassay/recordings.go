@@ -26,30 +26,30 @@ func recordingsIn(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return usage("%s: %v", file, plainError(err))
+			return usageError("%s: %v", file, withoutPath(err))
 		case entry.IsDir() || file != root && !isRecording(file):
 			return nil
 		case len(files) == maxRecordings:
-			return usage("%s: more than %d recordings: name a folder with fewer", root, maxRecordings)
+			return usageError("%s: more than %d recordings: name a folder with fewer", root, maxRecordings)
 		}
 		files = append(files, file)
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = usage("%s: no recordings in it: they end with .txtar, .http, .sse or .har", root)
+		err = usageError("%s: no recordings in it: they end with .txtar, .http, .sse or .har", root)
 	}
 	return files, err
 }
 
 // openRecordings reads files, folders and standard input.
-func openRecordings(sh shell, paths []string) (list []*transcript.Transcript, err error) {
+func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, err error) {
 	var files []string
 	stdin := false
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		switch {
 		case path == stdinPath && stdin:
-			return nil, usage("standard input is named twice")
+			return nil, usageError("standard input is named twice")
 		case path == stdinPath:
 			stdin = true
 		case err == nil && info.IsDir():
@@ -63,12 +63,12 @@ func openRecordings(sh shell, paths []string) (list []*transcript.Transcript, er
 		}
 	}
 	if list, err = transcript.OpenAll(files); err != nil {
-		return nil, usage("%v", err)
+		return nil, usageError("%v", err)
 	}
 	if stdin {
 		t, err := transcript.Read("standard input", sh.in)
 		if err != nil {
-			return nil, usage("%v", err)
+			return nil, usageError("%v", err)
 		}
 		list = append(list, t)
 	}

@@ -12,24 +12,24 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// mostRounds bounds --repeat.
-const mostRounds = 10000
+// maxRounds bounds --repeat.
+const maxRounds = 10000
 
-// rounds plays the suite as often as was asked, to tell flaky targets from a flaky
+// runRounds plays the suite as often as was asked, to tell flaky targets from a flaky
 // harness: verdicts that differ between the rounds are the target's, verdicts that differ
 // when the same bytes are judged again are ours. The parts are those of the worst round.
-func (j job) rounds(ctx context.Context, sh shell) (*reports.Report, []suites.Part, error) {
-	var all reports.Rounds
-	var worst []suites.Part
+func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
+	var all reports.RoundMerger
+	var worst []suites.ScenarioResult
 	exit := -1
 	for k := range j.Repeat {
-		report, parts, err := j.nth(k).round(ctx, sh)
+		report, parts, err := j.forRound(k).runRound(ctx, sh)
 		if err != nil {
 			return nil, nil, err
 		}
 		var wrong []string
 		if ctx.Err() == nil {
-			if wrong, err = j.judgedAgain(parts); err != nil {
+			if wrong, err = j.rejudge(parts); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -38,25 +38,25 @@ func (j job) rounds(ctx context.Context, sh shell) (*reports.Report, []suites.Pa
 		}
 		if len(wrong) > 0 {
 			report.Exit = exitInternal
-			report.Redact(j.secrets())
-			report.Conclude(reports.Options{Strict: j.Strict})
+			report.Redact(j.secretValues())
+			report.Conclude(reports.ConcludeOptions{Strict: j.Strict})
 		}
-		all.Add(report)
-		if exit < 0 || worse(exit, report.Exit) != exit {
+		all.AddRound(report)
+		if exit < 0 || worseExitCode(exit, report.Exit) != exit {
 			worst, exit = parts, report.Exit
 		}
 		if ctx.Err() != nil || report.Incomplete != "" {
 			break
 		}
 	}
-	return all.Report(), worst, nil
+	return all.Merged(), worst, nil
 }
 
-// nth is the job of one round, from 0.
-func (j job) nth(k int) job {
-	j.suites = slices.Clone(j.suites)
-	for i := range j.suites {
-		j.suites[i].Round = k
+// forRound is the job of one round, from 0.
+func (j targetRun) forRound(k int) targetRun {
+	j.suiteTargets = slices.Clone(j.suiteTargets)
+	for i := range j.suiteTargets {
+		j.suiteTargets[i].Round = k
 	}
 	if j.Transcripts != "" {
 		j.Transcripts = filepath.Join(j.Transcripts, fmt.Sprintf("round-%d", k+1))
@@ -64,21 +64,21 @@ func (j job) nth(k int) job {
 	return j
 }
 
-// judgedAgain judges what a round recorded from its bytes, and says what came out
+// rejudge judges what a round recorded from its bytes, and says what came out
 // differently.
-func (j job) judgedAgain(parts []suites.Part) (wrong []string, err error) {
-	read := j.reread
+func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
+	read := j.reparse
 	if read == nil {
-		read = reread
+		read = reparseTranscript
 	}
-	for _, s := range j.suites {
-		var of []suites.Part
+	for _, s := range j.suiteTargets {
+		var of []suites.ScenarioResult
 		for _, p := range parts {
 			if p.Dialect == s.Dialect {
 				of = append(of, p)
 			}
 		}
-		differs, err := suites.Again(s, of, read)
+		differs, err := suites.Rejudge(s, of, read)
 		if err != nil {
 			return nil, exitError{exitInternal, err.Error()}
 		}
@@ -87,9 +87,9 @@ func (j job) judgedAgain(parts []suites.Part) (wrong []string, err error) {
 	return wrong, nil
 }
 
-// reread is what a file with a conversation would give back. It is never written, so
+// reparseTranscript is what a file with a conversation would give back. It is never written, so
 // nothing has to be hidden that the checks have seen.
-func reread(p suites.Part) (spec.Trace, error) {
+func reparseTranscript(p suites.ScenarioResult) (spec.Trace, error) {
 	name := p.Scenario.Name + ".txtar"
 	t, err := transcript.Parse(name, transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace}))
 	if err != nil {

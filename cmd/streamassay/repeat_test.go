@@ -86,7 +86,7 @@ func TestRepeatFlakyTarget(t *testing.T) {
 	defer srv.Close()
 	dir := t.TempDir()
 	code, out, said := streamassay(t, dir, "run", srv.URL, "--dialect", "agkit", "--only", "messages", "--repeat", "6", "--report", "json=r.json", "--transcripts", "all", "--seed", "3", "--report", "text")
-	if code != exitBroken {
+	if code != exitFailed {
 		t.Fatalf("exit %d: one round in three is broken\n%s%s", code, out, said)
 	}
 	rounds, flaky := flakyLaws(t, filepath.Join(dir, "r.json"))
@@ -122,7 +122,7 @@ func TestRepeatReference(t *testing.T) {
 func TestRepeatFlakyHarness(t *testing.T) {
 	srv := httptest.NewServer(rightServer(t, "agkit"))
 	defer srv.Close()
-	j, err := planOne(target{
+	j, err := newTargetRun(targetOptions{
 		URL: srv.URL, Dialects: []string{"agkit"}, Prompts: "conformance", Timeout: "15s", Parallel: 4, MaxEvent: 1 << 20, MaxBytes: 1 << 20, MaxEvents: 1000,
 		Only: []string{"text"}, Repeat: 2, Seed: 9,
 	})
@@ -130,8 +130,8 @@ func TestRepeatFlakyHarness(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked := 0
-	j.reread = func(p suites.Part) (spec.Trace, error) {
-		trace, err := reread(p)
+	j.reparse = func(p suites.ScenarioResult) (spec.Trace, error) {
+		trace, err := reparseTranscript(p)
 		if asked++; asked == 2 { // in the second round, a byte is lost
 			body := &trace.Exchanges[0].Response.Body
 			*body = bytes.Replace(*body, []byte(`{"`), []byte(`{`), 1)
@@ -139,7 +139,7 @@ func TestRepeatFlakyHarness(t *testing.T) {
 		return trace, err
 	}
 	var out bytes.Buffer
-	sh := shell{out: &out, err: io.Discard, env: func(string) string { return "" }}
+	sh := stdio{out: &out, err: io.Discard, env: func(string) string { return "" }}
 	report, _, err := j.run(t.Context(), sh)
 	if err != nil {
 		t.Fatal(err)
@@ -147,10 +147,10 @@ func TestRepeatFlakyHarness(t *testing.T) {
 	if asked != 2 || report.Exit != exitInternal || len(report.Harness) == 0 || !strings.HasPrefix(report.Harness[0], "round 2: agkit@0.0.10 text: ") {
 		t.Errorf("read %d times, exit %d, what differed: %q", asked, report.Exit, report.Harness)
 	}
-	if err := write(report, nil, sh, styleOf(sh, false)); err != nil || !strings.Contains(out.String(), "HARNESS FLAKY") {
+	if err := writeReports(report, nil, sh, textStyle(sh, false)); err != nil || !strings.Contains(out.String(), "HARNESS FLAKY") {
 		t.Errorf("%v\n%s", err, &out)
 	}
-	j.reread = nil
+	j.reparse = nil
 	if report, _, err = j.run(t.Context(), sh); err != nil || report.Exit != exitOK {
 		t.Errorf("with all bytes: %v, exit %d, %q", err, report.Exit, report.Harness)
 	}

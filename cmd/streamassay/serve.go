@@ -20,22 +20,22 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A server is what serve was told.
-type server struct {
-	listener listener
-	parts    parts
-	door     door
-	limits   limits
-	kept     shelf
-	log      notebook
-	public   string
-	base     string // comes before all paths
-	poll     span
-	browsers bool // EventSource is served
+// A serveOptions is what serve was told.
+type serveOptions struct {
+	endpoint    listenFlags
+	backends    backendFlags
+	auth        authFlags
+	limits      limitFlags
+	retention   retentionFlags
+	log         logFlags
+	publicURL   string
+	basePath    string // comes before all paths
+	poll        positiveDuration
+	eventSource bool // EventSource is served
 }
 
-func serveCommand(sh shell) *cobra.Command {
-	s := server{listener: listener{unless: "without --user or --jwks "}, parts: newParts(), limits: newLimits(), log: newNotebook(), poll: span(time.Second)}
+func serveCommand(sh stdio) *cobra.Command {
+	s := serveOptions{endpoint: listenFlags{authHint: "without --user or --jwks "}, backends: newBackendFlags(), limits: newLimitFlags(), log: newLogFlags(), poll: positiveDuration(time.Second)}
 	var names []string
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -48,7 +48,7 @@ Without --user or --jwks anybody is who they say: any bearer token is a user of 
 name, and only loopback addresses are served.`,
 		Example: `  streamassay serve --dialect runs --addr 127.0.0.1:4010
   streamassay serve --addr :443 --user @users.txt --tls-cert cert.pem --tls-key key.pem --state sqlite:runs.db`,
-		Args: noArguments,
+		Args: rejectArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dialects, err := dialectsNamed("--dialect", names)
 			if err != nil {
@@ -57,98 +57,98 @@ name, and only loopback addresses are served.`,
 			if err := s.check(); err != nil {
 				return err
 			}
-			return s.serve(cmd.Context(), sh, dialects, len(names) == 1)
+			return s.listenAndServe(cmd.Context(), sh, dialects, len(names) == 1)
 		},
 	}
-	inGroups(cmd, []group{
+	addFlagGroups(cmd, []flagGroup{
 		{"What is served", func(f *pflag.FlagSet) {
 			addDialectFlag(cmd, &names)
-			s.parts.addFlags(f)
+			s.backends.addFlags(f)
 			f.Var(&s.poll, "poll", "how long a silent poll of a stream is")
 		}},
 		{"Where", func(f *pflag.FlagSet) {
-			s.listener.addFlags(f)
-			f.StringVar(&s.base, "base", "", "`PATH` that comes before those of the documents, as behind a gateway: /v1/bots/b1")
-			f.StringVar(&s.public, "public-url", "", "`URL` by which clients reach the server, where it is behind another; links begin with it")
+			s.endpoint.addFlags(f)
+			f.StringVar(&s.basePath, "base", "", "`PATH` that comes before those of the documents, as behind a gateway: /v1/bots/b1")
+			f.StringVar(&s.publicURL, "public-url", "", "`URL` by which clients reach the server, where it is behind another; links begin with it")
 		}},
 		{"Who may ask", func(f *pflag.FlagSet) {
-			s.door.addFlags(f)
-			f.BoolVar(&s.browsers, "eventsource", false, "serve the EventSource of browsers: the token of a stream may be the query parameter access_token, and what was heard whole is answered 204")
+			s.auth.addFlags(f)
+			f.BoolVar(&s.eventSource, "eventsource", false, "serve the EventSource of browsers: the token of a stream may be the query parameter access_token, and what was heard whole is answered 204")
 		}},
-		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); s.kept.addFlags(f) }},
+		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); s.retention.addFlags(f) }},
 		{"Log", s.log.addFlags},
 	})
 	return cmd
 }
 
-func noArguments(cmd *cobra.Command, args []string) error {
+func rejectArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usage("%s takes no argument %q: %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usageError("%s takes no argument %q: %s --help", cmd.Name(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
 
 // check says what is wrong with what it was told, before anything is opened.
-func (s *server) check() error {
-	for _, check := range []func() error{s.parts.check, s.door.check} {
+func (s *serveOptions) check() error {
+	for _, check := range []func() error{s.backends.check, s.auth.check} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
-	if s.public != "" {
-		u, err := url.Parse(s.public)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(s.public, "?#") {
-			return usage("--public-url %s: it is an http or https URL without user and query, such as https://agents.example.com", bare(s.public))
+	if s.publicURL != "" {
+		u, err := url.Parse(s.publicURL)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(s.publicURL, "?#") {
+			return usageError("--public-url %s: it is an http or https URL without user and query, such as https://agents.example.com", withoutSecrets(s.publicURL))
 		}
-		s.public = strings.TrimRight(s.public, "/")
+		s.publicURL = strings.TrimRight(s.publicURL, "/")
 	}
-	if u, err := url.Parse(s.base); s.base != "" && (err != nil || u.Path != s.base || !strings.HasPrefix(s.base, "/")) {
-		return usage("--base %s: it is a path that begins with a slash, such as /v1/bots/b1", s.base)
+	if u, err := url.Parse(s.basePath); s.basePath != "" && (err != nil || u.Path != s.basePath || !strings.HasPrefix(s.basePath, "/")) {
+		return usageError("--base %s: it is a path that begins with a slash, such as /v1/bots/b1", s.basePath)
 	}
-	s.base = strings.TrimRight(s.base, "/")
+	s.basePath = strings.TrimRight(s.basePath, "/")
 	if s.limits.log < s.limits.event {
-		return usage("--max-log %s: it is less than --max-event, which is %s", &s.limits.log, &s.limits.event)
+		return usageError("--max-log %s: it is less than --max-event, which is %s", &s.limits.log, &s.limits.event)
 	}
-	return s.listener.check(s.door.secured())
+	return s.endpoint.check(s.auth.hasUsers())
 }
 
-// grace is how long streams under way have to end in an orderly way; the contract
+// shutdownGrace is how long streams under way have to end in an orderly way; the contract
 // gives five seconds in all.
-const grace = 3 * time.Second
+const shutdownGrace = 3 * time.Second
 
-func (s *server) serve(ctx context.Context, sh shell, dialects []*dialect.Dialect, alone bool) error {
-	keepRoom(sh.env)
-	secure, err := s.listener.tls()
+func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
+	startGCTuning(sh.env)
+	secure, err := s.endpoint.tlsConfig()
 	if err != nil {
 		return err
 	}
-	log, m := s.log.logger(sh.err), meter.New(version())
-	behind, err := s.open(ctx, sh, log, m)
+	log, m := s.log.logger(sh.err), meter.New(buildVersion())
+	behind, err := s.openBackends(ctx, sh, log, m)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if err := behind.end(); err != nil {
+		if err := behind.closeAll(); err != nil {
 			log.Warn("at the end", "err", err)
 		}
 	}()
-	ln, err := s.listener.open(s.door.secured())
+	ln, err := s.endpoint.listen(s.auth.hasUsers())
 	if err != nil {
 		return err
 	}
 	defer ln.Close()
-	house, prefix := build(dialects, alone, behind.agent, behind.cfg)
+	house, prefix := newReferenceServer(dialects, alone, behind.agent, behind.cfg)
 	for name := range prefix {
-		prefix[name] = s.base + prefix[name]
+		prefix[name] = s.basePath + prefix[name]
 	}
-	srv := s.limits.server(front.New(http.StripPrefix(s.base, house), front.Config{
-		Ready: behind.ready(ctx), Meter: m, Log: log, Origins: s.door.origins, Own: own(dialects, alone, s.base),
+	srv := s.limits.newHTTPServer(front.New(http.StripPrefix(s.basePath, house), front.Config{
+		Ready: behind.readyCheck(ctx), Meter: m, Log: log, Origins: s.auth.origins, Own: ownPaths(dialects, alone, s.basePath),
 	}), log)
 	srv.TLSConfig = secure
-	base := bases(root(ln, scheme(srv)), prefix)
+	base := joinBaseURLs(serverURL(ln, urlScheme(srv)), prefix)
 	failed := make(chan error, 1)
-	go func() { failed <- listen(srv, ln) }()
-	if err := s.listener.announce(ctx, base, ""); err != nil {
+	go func() { failed <- serveOn(srv, ln) }()
+	if err := s.endpoint.writeReadyFile(ctx, base, ""); err != nil {
 		return err
 	}
 	for _, d := range dialects {
@@ -159,7 +159,7 @@ func (s *server) serve(ctx context.Context, sh shell, dialects []*dialect.Dialec
 		return exitError{exitInternal, err.Error()}
 	case <-ctx.Done():
 	}
-	end, cancel := context.WithTimeout(context.Background(), grace)
+	end, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
 	_ = house.Shutdown(end) // what did not end in time is cut off below
 	if srv.Shutdown(end) != nil {
@@ -168,35 +168,35 @@ func (s *server) serve(ctx context.Context, sh shell, dialects []*dialect.Dialec
 	return nil
 }
 
-// server is what answers connections. What a request's body may take its handler knows.
-func (l *limits) server(h http.Handler, log *slog.Logger) *http.Server {
+// newHTTPServer is what answers connections. What a request's body may take its handler knows.
+func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
 		Handler: h, Protocols: &protocols, HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second},
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: l.idle.duration(), MaxHeaderBytes: int(l.header),
+		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: l.idle.value(), MaxHeaderBytes: int(l.header),
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 }
 
-func scheme(srv *http.Server) string {
+func urlScheme(srv *http.Server) string {
 	if srv.TLSConfig != nil {
 		return "https"
 	}
 	return "http"
 }
 
-func listen(srv *http.Server, ln net.Listener) error {
+func serveOn(srv *http.Server, ln net.Listener) error {
 	if srv.TLSConfig != nil {
 		return srv.ServeTLS(ln, "", "")
 	}
 	return srv.Serve(ln)
 }
 
-// own are the paths of a dialect that is served alone which look like those of the process.
-func own(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
+// ownPaths are the paths of a dialect that is served alone which look like those of the process.
+func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
 	}
@@ -207,15 +207,15 @@ func own(dialects []*dialect.Dialect, alone bool, base string) func(*http.Reques
 	}
 }
 
-// A house is a reference server of one dialect or of several.
-type house interface {
+// A referenceServer is a reference server of one dialect or of several.
+type referenceServer interface {
 	http.Handler
 	Shutdown(context.Context) error
 }
 
-// build makes the server of the dialects, and says what comes before the paths of
+// newReferenceServer makes the server of the dialects, and says what comes before the paths of
 // each: one alone stands where its document says, several below their names.
-func build(dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config) (h house, prefix map[string]string) {
+func newReferenceServer(dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config) (h referenceServer, prefix map[string]string) {
 	prefix = map[string]string{}
 	for _, d := range dialects {
 		if prefix[d.Name] = "/" + d.Name + d.Base; alone {
@@ -228,8 +228,8 @@ func build(dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg r
 	return reference.All(dialects, agent, cfg), prefix
 }
 
-// bases are the base URLs by dialect.
-func bases(root string, prefix map[string]string) map[string]string {
+// joinBaseURLs are the base URLs by dialect.
+func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, p := range prefix {
 		all[name] = root + p

@@ -6,27 +6,27 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// limits are how much one request or user can make the server hold.
-type limits struct {
-	header, body, event, log size
-	run, idle                span
-	streams                  count
+// limitFlags are how much one request or user can make the server hold.
+type limitFlags struct {
+	header, body, event, log byteSize
+	run, idle                positiveDuration
+	streams                  positiveInt
 }
 
-// A shelf is how much is kept of what is over; 0 is what the store thinks right.
-type shelf struct {
-	runs  count
-	bytes size
+// A retentionFlags is how much is kept of what is over; 0 is what the store thinks right.
+type retentionFlags struct {
+	runs  positiveInt
+	bytes byteSize
 }
 
-func newLimits() limits {
-	return limits{
+func newLimitFlags() limitFlags {
+	return limitFlags{
 		header: 64 << 10, body: 1 << 20, event: 24 << 20, log: 64 << 20,
-		run: span(10 * time.Minute), idle: span(2 * time.Minute), streams: 4096,
+		run: positiveDuration(10 * time.Minute), idle: positiveDuration(2 * time.Minute), streams: 4096,
 	}
 }
 
-func (l *limits) addFlags(flags *pflag.FlagSet) {
+func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.header, "max-header", "bytes of the headers of a request")
 	flags.Var(&l.body, "max-body", "bytes of the body of a request that carries no file")
 	flags.Var(&l.event, "max-event", "bytes of an event, as it is sent")
@@ -36,7 +36,7 @@ func (l *limits) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.idle, "idle", "how long a connection stays open on which nothing is asked")
 }
 
-func (s *shelf) addFlags(flags *pflag.FlagSet) {
+func (s *retentionFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&s.runs, "max-runs", "runs that are over and kept (default: 1000 in memory, 100000 in Redis, 1000000 in SQLite)")
 	flags.Var(&s.bytes, "max-bytes", "bytes of events of runs that are over and kept (default: 256MiB in memory, no bound elsewhere)")
 }

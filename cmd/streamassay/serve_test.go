@@ -377,7 +377,7 @@ type gone struct{ state.Store }
 func (gone) Ping(context.Context) error { return errors.New("dial s3cr3t.internal: refused") }
 
 func TestReady(t *testing.T) {
-	var n notebook = newNotebook()
+	var n logFlags = newLogFlags()
 	var said bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "files")
 	onDisk, err := files.Open(t.Context(), "dir:"+dir, files.Config{})
@@ -390,20 +390,20 @@ func TestReady(t *testing.T) {
 	}
 	inMemory := files.Memory(files.Config{})
 	defer inMemory.Close()
-	well := &backstage{cfg: reference.Config{State: state.Memory(state.Config{}), Files: inMemory}}
-	lost := &backstage{cfg: reference.Config{State: gone{}, Files: inMemory, Log: n.logger(&said)}}
-	away := &backstage{cfg: reference.Config{State: state.Memory(state.Config{}), Files: onDisk, Log: n.logger(&said)}}
+	well := &openedBackends{cfg: reference.Config{State: state.Memory(state.Config{}), Files: inMemory}}
+	lost := &openedBackends{cfg: reference.Config{State: gone{}, Files: inMemory, Log: n.logger(&said)}}
+	away := &openedBackends{cfg: reference.Config{State: state.Memory(state.Config{}), Files: onDisk, Log: n.logger(&said)}}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for _, c := range []struct {
-		b      *backstage
+		b      *openedBackends
 		ending context.Context
 		want   string
 	}{
 		{well, t.Context(), "<nil>"}, {lost, t.Context(), "the store of conversations cannot be written to"},
 		{away, t.Context(), "the store of attachments cannot be written to"}, {well, ended, "shutting down"},
 	} {
-		if err := c.b.ready(c.ending)(t.Context()); fmt.Sprint(err) != c.want {
+		if err := c.b.readyCheck(c.ending)(t.Context()); fmt.Sprint(err) != c.want {
 			t.Errorf("it is ready but for %v, want %s", err, c.want)
 		}
 	}

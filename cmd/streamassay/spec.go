@@ -6,7 +6,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-func specCommand(sh shell) *cobra.Command {
+func specCommand(sh stdio) *cobra.Command {
 	return &cobra.Command{
 		Use:               "spec DIALECT",
 		Short:             "Print a dialect's OpenAPI document",
@@ -14,14 +14,14 @@ func specCommand(sh shell) *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("spec takes one dialect: streamassay list dialects names them")
+				return usageError("spec takes one dialect: streamassay list dialects names them")
 			}
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			d, err := dialect.Named(args[0])
 			if err != nil {
-				return usage("%v", err)
+				return usageError("%v", err)
 			}
 			text, err := d.Document()
 			if err == nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A target is what a run is told about one server, by flags or by a file.
-type target struct {
+// A targetOptions is what a run is told about one server, by flags or by a file.
+type targetOptions struct {
 	URL          string            `yaml:"url"`
 	Dialects     []string          `yaml:"dialects"`
 	Headers      []string          `yaml:"headers"`       // "Name: value"
@@ -37,7 +37,7 @@ type target struct {
 	Timeout      string            `yaml:"timeout"`
 	IdleTimeout  string            `yaml:"idle-timeout"`
 	MaxTime      string            `yaml:"max-time"`
-	MaxBytes     size              `yaml:"max-bytes"`
+	MaxBytes     byteSize          `yaml:"max-bytes"`
 	MaxEvents    int               `yaml:"max-events"`
 	Parallel     int               `yaml:"parallel"`
 	Seed         uint64            `yaml:"seed"`
@@ -46,29 +46,29 @@ type target struct {
 	Repeat       int               `yaml:"repeat"`
 	CA           string            `yaml:"ca"`
 	Insecure     bool              `yaml:"insecure"`
-	MaxEvent     size              `yaml:"max-event"`
+	MaxEvent     byteSize          `yaml:"max-event"`
 	Reports      []string          `yaml:"reports"`
 	Transcripts  string            `yaml:"transcripts"`
 
-	verbose bool   // of the text for people; a matter of the command line alone
-	source  source // where in a file it stands
+	verbose bool         // of the text for people; a matter of the command line alone
+	source  configSource // where in a file it stands
 }
 
 // addFlags lets a command line say everything that a file can.
-func (t *target) addFlags(cmd *cobra.Command) {
+func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Var((*names)(&t.Dialects), "dialect", "the dialects to hold it to, NAME or NAME@VERSION")
+	f.Var((*nameList)(&t.Dialects), "dialect", "the dialects to hold it to, NAME or NAME@VERSION")
 	f.StringArrayVar(&t.Headers, "header", nil, "`'Name: value'` sent with every request (repeatable); never shown anywhere")
 	f.StringArrayVar(&t.OtherHeaders, "other-header", nil, "`'Name: value'` of a second user, in place of the first one's credentials (repeatable); never shown anywhere")
 	f.IntVar(&t.StreamLimit, "stream-limit", 0, "how many streams at once the target allows one user, from 1 on (0: nobody knows)")
 	f.StringVar(&t.Prompts, "prompts", "conformance", "`conformance|natural`: ask in the prompts of docs/prompts.md, or in plain words")
 	f.StringToStringVar(&t.Prompt, "prompt", nil, "`SCENARIO=TEXT`: ask for a scenario with these words")
-	f.Var((*names)(&t.Claim), "claim", "a `capability` that the target promises (repeatable; all: every one)")
-	f.Var((*names)(&t.Lacks), "lacks", "a `capability` that the target does not have (repeatable)")
+	f.Var((*nameList)(&t.Claim), "claim", "a `capability` that the target promises (repeatable; all: every one)")
+	f.Var((*nameList)(&t.Lacks), "lacks", "a `capability` that the target does not have (repeatable)")
 	f.StringArrayVar(&t.Only, "only", nil, "`glob` of check, requirement or scenario ids to judge (repeatable)")
 	f.StringArrayVar(&t.Skip, "skip", nil, "`glob` of check, requirement or scenario ids to leave out (repeatable)")
 	f.BoolVar(&t.Strict, "strict", false, "a broken SHOULD fails too")
-	t.addLimits(f)
+	t.addLimitFlags(f)
 	f.IntVar(&t.Parallel, "parallel", 16, "how many scenarios are played at once")
 	f.Uint64Var(&t.Seed, "seed", 0, "`NUMBER` that fixes all random choices: the same seed plays the same steps (0: another one each time, see the report)")
 	f.Uint64Var(&t.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations, which are new in every run otherwise: with --seed, the same bytes again, for a target that was restarted")
@@ -78,15 +78,15 @@ func (t *target) addFlags(cmd *cobra.Command) {
 	f.StringVar(&t.CA, "ca", "", "`FILE` of PEM certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "trust any certificate")
 	f.StringArrayVar(&t.Reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable; without PATH or with -: to stdout)")
-	f.Var(&once{text: &t.Transcripts}, "transcripts", "`DIR` to write each conversation to")
+	f.Var(&singleValue{value: &t.Transcripts}, "transcripts", "`DIR` to write each conversation to")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("claim", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("lacks", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// plainError is an error about a file without the file's name, which the caller
+// withoutPath is an error about a file without the file's name, which the caller
 // says.
-func plainError(err error) error {
+func withoutPath(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
 	}
@@ -99,32 +99,32 @@ func plainError(err error) error {
 	return err
 }
 
-// suite makes what the suites need of a target, for one dialect.
-func (t target) suite(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
+// suiteTarget makes what the suites need of a target, for one dialect.
+func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
 	s := suites.Target{
-		Dialect: d, Base: base, Prompts: suites.Prompts(t.Prompts), Prompt: t.Prompt, Claims: t.Claim, Lacks: t.Lacks,
+		Dialect: d, Base: base, PromptStyle: suites.PromptStyle(t.Prompts), PromptOverrides: t.Prompt, ClaimedCapabilities: t.Claim, LackedCapabilities: t.Lacks,
 		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure,
-		Streams: t.StreamLimit, Sequences: t.Sequences, Confirm: t.Repeat <= 1,
+		StreamLimit: t.StreamLimit, Sequences: t.Sequences, Confirm: t.Repeat <= 1,
 	}
-	if s.Prompts != suites.Conformance && s.Prompts != suites.Natural {
-		return s, usage("%s %q: it is conformance or natural", t.source.field("prompts"), t.Prompts)
+	if s.PromptStyle != suites.ConformancePrompts && s.PromptStyle != suites.NaturalPrompts {
+		return s, usageError("%s %q: it is conformance or natural", t.source.settingName("prompts"), t.Prompts)
 	}
-	if err := t.limits(&s); err != nil {
+	if err := t.applyLimits(&s); err != nil {
 		return s, err
 	}
 	var err error
 	if t.Parallel < 1 || t.Parallel > maxParallel {
-		return s, usage("%s %d: it is a number from 1 to %d", t.source.field("parallel"), t.Parallel, maxParallel)
+		return s, usageError("%s %d: it is a number from 1 to %d", t.source.settingName("parallel"), t.Parallel, maxParallel)
 	}
-	if s.Header, err = headers(t.source.field("headers"), t.Headers); err != nil {
+	if s.Header, err = parseHeaders(t.source.settingName("headers"), t.Headers); err != nil {
 		return s, err
 	}
-	if s.Other, err = headers(t.source.field("other-headers"), t.OtherHeaders); err != nil {
+	if s.OtherHeader, err = parseHeaders(t.source.settingName("other-headers"), t.OtherHeaders); err != nil {
 		return s, err
 	}
 	if t.CA != "" {
 		if s.CA, err = readCA(t.CA); err != nil {
-			return s, usage("%s %s: %v", t.source.field("ca"), t.CA, err)
+			return s, usageError("%s %s: %v", t.source.settingName("ca"), t.CA, err)
 		}
 	}
 	return s, nil
@@ -139,7 +139,7 @@ const (
 func parseTimeout(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > maxTimeout {
-		return 0, fmt.Errorf("it is a duration such as 15s, above 0 and up to %s", new(span(maxTimeout)))
+		return 0, fmt.Errorf("it is a duration such as 15s, above 0 and up to %s", new(positiveDuration(maxTimeout)))
 	}
 	return d, nil
 }
@@ -147,7 +147,7 @@ func parseTimeout(text string) (time.Duration, error) {
 func readCA(file string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return nil, plainError(err)
+		return nil, withoutPath(err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
@@ -156,14 +156,14 @@ func readCA(file string) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// secrets are the values that must not be shown: those of headers, what follows the
+// secretValues are the values that must not be shown: those of headers, what follows the
 // scheme in them, what follows the names in those of cookies, and the password of the
 // URL.
-func (t target) secrets() (all []string) {
+func (t targetOptions) secretValues() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		name, value, _ := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); !redact.Harmless(name) {
-			all = append(all, redact.Values(name, value)...)
+		if name = strings.TrimSpace(name); !redact.IsHarmless(name) {
+			all = append(all, redact.SecretValues(name, value)...)
 		}
 	}
 	if u, err := url.Parse(t.URL); err == nil && u.User != nil {
@@ -175,9 +175,9 @@ func (t target) secrets() (all []string) {
 }
 
 // checkGlobs finds selections that select nothing of what the dialects have.
-func (t target) checkGlobs(dialects []*dialect.Dialect) error {
-	known := suites.Names()
-	for n := range min(t.Sequences, suites.MostSequences) {
+func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
+	known := suites.ScenarioNames()
+	for n := range min(t.Sequences, suites.MaxSequences) {
 		known = append(known, suites.SequenceName(n+1))
 	}
 	for _, d := range dialects {
@@ -190,20 +190,20 @@ func (t target) checkGlobs(dialects []*dialect.Dialect) error {
 	}
 	for key, globs := range map[string][]string{"only": t.Only, "skip": t.Skip} {
 		for _, glob := range globs {
-			name := t.source.field(key)
+			name := t.source.settingName(key)
 			if _, err := path.Match(glob, ""); err != nil {
-				return usage("%s %q is no glob: %v", name, glob, err)
+				return usageError("%s %q is no glob: %v", name, glob, err)
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
-				return usage("%s %q matches no check, requirement or scenario of %s: streamassay list names them", name, glob, several(dialects))
+				return usageError("%s %q matches no check, requirement or scenario of %s: streamassay list names them", name, glob, dialectNames(dialects))
 			}
 		}
 	}
 	return nil
 }
 
-// several names dialects, unless there are many.
-func several(dialects []*dialect.Dialect) string {
+// dialectNames names dialects, unless there are many.
+func dialectNames(dialects []*dialect.Dialect) string {
 	if len(dialects) > 3 {
 		return fmt.Sprintf("the %d dialects", len(dialects))
 	}
@@ -214,20 +214,20 @@ func several(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// selection is what was asked to be judged or left out, in words.
-func (t target) selection() string {
+// selectionText is what was asked to be judged or left out, in words.
+func (t targetOptions) selectionText() string {
 	var all []string
 	for _, glob := range t.Only {
-		all = append(all, fmt.Sprintf("%s %q", t.source.field("only"), glob))
+		all = append(all, fmt.Sprintf("%s %q", t.source.settingName("only"), glob))
 	}
 	for _, glob := range t.Skip {
-		all = append(all, fmt.Sprintf("%s %q", t.source.field("skip"), glob))
+		all = append(all, fmt.Sprintf("%s %q", t.source.settingName("skip"), glob))
 	}
 	return strings.Join(all, " and ")
 }
 
-// shown is a target's URL without its secrets.
-func shown(u *url.URL) string {
+// urlWithoutUser is a target's URL without its secrets.
+func urlWithoutUser(u *url.URL) string {
 	plain := *u
 	plain.User = nil
 	return fmt.Sprint(&plain)

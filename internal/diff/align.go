@@ -1,16 +1,16 @@
 package diff
 
-// mostCells bounds the table of an alignment: longer lists are aligned place by place.
-const mostCells = 1 << 22
+// maxCells bounds the table of an alignment: longer lists are aligned place by place.
+const maxCells = 1 << 22
 
-// A pair is the places of two things that belong together; -1: nothing does.
-type pair struct{ a, b int }
+// A indexPair is the places of two things that belong together; -1: nothing does.
+type indexPair struct{ a, b int }
 
 // align finds the pairing of two lists, in the order of both, that has the greatest
 // weight in all. What weighs 0 is never paired. All places are in the result, in order.
-func align(n, m int, weight func(i, j int) int) []pair {
-	if n*m > mostCells {
-		return inTurn(n, m, weight)
+func align(n, m int, weight func(i, j int) int) []indexPair {
+	if n*m > maxCells {
+		return alignByIndex(n, m, weight)
 	}
 	best := make([]int, (n+1)*(m+1)) // of what follows from i and j on
 	at := func(i, j int) int { return i*(m+1) + j }
@@ -23,44 +23,44 @@ func align(n, m int, weight func(i, j int) int) []pair {
 			best[at(i, j)] = b
 		}
 	}
-	var all []pair
+	var all []indexPair
 	i, j := 0, 0
 	for i < n && j < m {
 		w := weight(i, j)
 		switch {
 		case w > 0 && best[at(i, j)] == w+best[at(i+1, j+1)]:
-			all = append(all, pair{i, j})
+			all = append(all, indexPair{i, j})
 			i, j = i+1, j+1
 		case best[at(i, j)] == best[at(i+1, j)]:
-			all = append(all, pair{i, -1})
+			all = append(all, indexPair{i, -1})
 			i++
 		default:
-			all = append(all, pair{-1, j})
+			all = append(all, indexPair{-1, j})
 			j++
 		}
 	}
-	return rest(all, i, n, j, m)
+	return appendUnpaired(all, i, n, j, m)
 }
 
-// inTurn pairs what stands at the same place.
-func inTurn(n, m int, weight func(i, j int) int) (all []pair) {
+// alignByIndex pairs what stands at the same place.
+func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	k := 0
 	for ; k < min(n, m); k++ {
 		if weight(k, k) > 0 {
-			all = append(all, pair{k, k})
+			all = append(all, indexPair{k, k})
 		} else {
-			all = append(all, pair{k, -1}, pair{-1, k})
+			all = append(all, indexPair{k, -1}, indexPair{-1, k})
 		}
 	}
-	return rest(all, k, n, k, m)
+	return appendUnpaired(all, k, n, k, m)
 }
 
-func rest(all []pair, i, n, j, m int) []pair {
+func appendUnpaired(all []indexPair, i, n, j, m int) []indexPair {
 	for ; i < n; i++ {
-		all = append(all, pair{i, -1})
+		all = append(all, indexPair{i, -1})
 	}
 	for ; j < m; j++ {
-		all = append(all, pair{-1, j})
+		all = append(all, indexPair{-1, j})
 	}
 	return all
 }

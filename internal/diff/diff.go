@@ -10,18 +10,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Talk is one conversation as a target answered it, once or several times: what
+// A Conversation is one conversation as a target answered it, once or several times: what
 // differs between two answers of the same target is volatile, and never compared.
-type Talk struct {
+type Conversation struct {
 	Name  string
 	Takes [][]spec.Event // each in the order in which it was told
 }
 
-// A Conversation is what comparing two talks came to.
-type Conversation struct {
+// A ConversationDiff is what comparing two talks came to.
+type ConversationDiff struct {
 	Name        string       `json:"name"`
 	Compared    bool         `json:"compared"`
-	Why         string       `json:"why,omitempty"` // it was not compared
+	Reason      string       `json:"why,omitempty"` // it was not compared
 	Exchanges   int          `json:"exchanges"`     // that were compared
 	Events      int          `json:"events"`        // likewise
 	Differences []Difference `json:"differences"`
@@ -32,80 +32,80 @@ type Conversation struct {
 
 // A Difference is one place where two answers part. A side that is nil has nothing there.
 type Difference struct {
-	Asked  string  `json:"asked"` // what is answered here, in words
-	A      *Side   `json:"a"`
-	B      *Side   `json:"b"`
-	Fields []Field `json:"fields,omitempty"` // where both have something
+	Request string          `json:"asked"` // what is answered here, in words
+	A       *DifferenceSide `json:"a"`
+	B       *DifferenceSide `json:"b"`
+	Fields  []FieldDiff     `json:"fields,omitempty"` // where both have something
 }
 
-// A Side is what stands at a place.
-type Side struct {
+// A DifferenceSide is what stands at a place.
+type DifferenceSide struct {
 	Exchange int       `json:"exchange"` // of the conversation, from 0
 	Event    int       `json:"event"`    // of the exchange, from 0; -1: no frame
 	Kind     spec.Kind `json:"kind"`
 	Facts    string    `json:"facts"`
 }
 
-// A Field is one thing that is not the same on both sides; "" is absent.
-type Field struct {
+// A FieldDiff is one thing that is not the same on both sides; "" is absent.
+type FieldDiff struct {
 	Name string `json:"name"`
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
 
-// MostDifferences bounds what is kept of one conversation.
-const MostDifferences = 100
+// MaxDifferences bounds what is kept of one conversation.
+const MaxDifferences = 100
 
 // Compare says in what the first takes of two talks differ, apart from what their other
 // takes show to be volatile.
-func Compare(a, b Talk) Conversation {
-	c := Conversation{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
+func Compare(a, b Conversation) ConversationDiff {
+	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {
 		name string
-		talk Talk
+		talk Conversation
 	}{{"A", a}, {"B", b}} {
 		switch {
 		case len(side.talk.Takes) == 0:
-			c.Why = side.name + " was not asked"
-		case !answered(side.talk.Takes[0]):
-			c.Why = side.name + " never answered"
+			c.Reason = side.name + " was not asked"
+		case !hasResponse(side.talk.Takes[0]):
+			c.Reason = side.name + " never answered"
 		default:
 			continue
 		}
 		return c
 	}
-	moving := volatile{}
-	for _, t := range []Talk{a, b} {
+	moving := volatileFields{}
+	for _, t := range []Conversation{a, b} {
 		for _, again := range t.Takes[1:] {
-			moving.learn(t.Takes[0], again)
+			moving.addDifferences(t.Takes[0], again)
 		}
 	}
-	m := newMatch(moving)
-	m.talks(split(a.Takes[0]), split(b.Takes[0]))
+	m := newComparer(moving)
+	m.compareConversations(splitExchanges(a.Takes[0]), splitExchanges(b.Takes[0]))
 	c.Exchanges, c.Events, c.Notes = m.exchanges, m.events, m.notes
 	c.Compared = m.exchanges > 0
 	if !c.Compared {
-		c.Why = "they were asked nothing alike"
+		c.Reason = "they were asked nothing alike"
 	}
-	if c.Differences = append(c.Differences, m.found...); len(c.Differences) > MostDifferences {
-		c.Dropped = len(c.Differences) - MostDifferences
-		c.Differences = c.Differences[:MostDifferences]
+	if c.Differences = append(c.Differences, m.found...); len(c.Differences) > MaxDifferences {
+		c.Dropped = len(c.Differences) - MaxDifferences
+		c.Differences = c.Differences[:MaxDifferences]
 	}
 	c.Volatile = append(c.Volatile, moving.sorted()...)
 	return c
 }
 
-func answered(events []spec.Event) bool {
+func hasResponse(events []spec.Event) bool {
 	return slices.ContainsFunc(events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse && e.StatusCode != 0 })
 }
 
-// A volatile set names what differs between two answers of one target: "KIND FIELD", or
+// A volatileFields set names what differs between two answers of one target: "KIND FIELD", or
 // "KIND *" for events that are not always there.
-type volatile map[string]bool
+type volatileFields map[string]bool
 
-func (v volatile) learn(a, b []spec.Event) {
-	m := newMatch(volatile{})
-	m.talks(split(a), split(b))
+func (v volatileFields) addDifferences(a, b []spec.Event) {
+	m := newComparer(volatileFields{})
+	m.compareConversations(splitExchanges(a), splitExchanges(b))
 	for _, d := range m.found {
 		switch {
 		case d.A == nil:
@@ -120,7 +120,7 @@ func (v volatile) learn(a, b []spec.Event) {
 	}
 }
 
-func (v volatile) sorted() (all []string) {
+func (v volatileFields) sorted() (all []string) {
 	for name := range v {
 		all = append(all, name)
 	}
@@ -128,20 +128,20 @@ func (v volatile) sorted() (all []string) {
 	return all
 }
 
-// asked says what an exchange asked for, for people.
-func (x exchange) asked() string {
-	s := x.ask.Operation
+// describeRequest says what an exchange asked for, for people.
+func (x exchangeEvents) describeRequest() string {
+	s := x.request.Operation
 	if s == "" {
 		s = "a request that the document does not know"
 	}
-	if text, ok := x.ask.Prompt(); ok && text != "" {
+	if text, ok := x.request.Prompt(); ok && text != "" {
 		s += fmt.Sprintf(" %.60q", text)
 	}
-	if len(x.ask.Violations) > 0 {
-		s += " (" + x.ask.Violations[0].Location + " broken)"
+	if len(x.request.Violations) > 0 {
+		s += " (" + x.request.Violations[0].Location + " broken)"
 	}
-	if x.ask.Principal != spec.PrimaryUser {
-		s += " as " + string(x.ask.Principal)
+	if x.request.Principal != spec.PrimaryUser {
+		s += " as " + string(x.request.Principal)
 	}
 	return s
 }

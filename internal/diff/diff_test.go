@@ -42,7 +42,7 @@ func said(id, text string) []spec.Event {
 	return []spec.Event{{Kind: spec.RunStart, Run: "r" + id, Created: "2026-01-0" + id}, start(id), delta(id, text), closes(id), {Kind: spec.RunEnd, Run: "r" + id}}
 }
 
-func seen(c Conversation) string {
+func seen(c ConversationDiff) string {
 	var all []string
 	for _, d := range c.Differences {
 		switch {
@@ -86,11 +86,11 @@ func TestCompare(t *testing.T) {
 		{"left after another text", cut(start("1"), delta("1", "he")), cut(start("1"), delta("1", "ho")), "message.delta text: he | ho"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Compare(Talk{c.name, [][]spec.Event{c.a}}, Talk{c.name, [][]spec.Event{c.b}})
+			got := Compare(Conversation{c.name, [][]spec.Event{c.a}}, Conversation{c.name, [][]spec.Event{c.b}})
 			if !got.Compared || seen(got) != c.want {
-				t.Errorf("compared: %v (%s)\n%s\nwanted\n%s", got.Compared, got.Why, seen(got), c.want)
+				t.Errorf("compared: %v (%s)\n%s\nwanted\n%s", got.Compared, got.Reason, seen(got), c.want)
 			}
-			back := Compare(Talk{c.name, [][]spec.Event{c.b}}, Talk{c.name, [][]spec.Event{c.a}})
+			back := Compare(Conversation{c.name, [][]spec.Event{c.b}}, Conversation{c.name, [][]spec.Event{c.a}})
 			if len(back.Differences) != len(got.Differences) {
 				t.Errorf("%d differences, and %d the other way round", len(got.Differences), len(back.Differences))
 			}
@@ -103,7 +103,7 @@ func TestHeads(t *testing.T) {
 	a, b := answer(0), answer(0)
 	b[1].StatusCode, b[1].MediaType = 404, "text/html"
 	b[1].Header = spec.Header{{Name: "Content-Type", Value: "text/html"}, {Name: "Date", Value: "tomorrow"}}
-	got := seen(Compare(Talk{"", [][]spec.Event{a}}, Talk{"", [][]spec.Event{b}}))
+	got := seen(Compare(Conversation{"", [][]spec.Event{a}}, Conversation{"", [][]spec.Event{b}}))
 	want := "http.response http: 200 | 404\nhttp.response content-type: text/event-stream; charset=utf-8 | text/html"
 	if got != want {
 		t.Errorf("%s\nwanted\n%s", got, want)
@@ -113,14 +113,14 @@ func TestHeads(t *testing.T) {
 // What one target answers differently when it is asked again is no difference between
 // two.
 func TestVolatile(t *testing.T) {
-	a := Talk{"", [][]spec.Event{answer(0, said("1", "it is 10:01")...), answer(0, said("2", "it is 10:02")...)}}
-	b := Talk{"", [][]spec.Event{answer(0, said("1", "it is 10:03")...), answer(0, said("2", "it is 10:04")...)}}
+	a := Conversation{"", [][]spec.Event{answer(0, said("1", "it is 10:01")...), answer(0, said("2", "it is 10:02")...)}}
+	b := Conversation{"", [][]spec.Event{answer(0, said("1", "it is 10:03")...), answer(0, said("2", "it is 10:04")...)}}
 	got := Compare(a, b)
 	if seen(got) != "" || !slices.Equal(got.Volatile, []string{"message.delta text"}) {
 		t.Errorf("%s, volatile %q", seen(got), got.Volatile)
 	}
 	b.Takes[0] = b.Takes[0][:len(b.Takes[0])-2] // it does not end
-	if got := seen(Compare(a, Talk{"", b.Takes[:1]})); !strings.Contains(got, "only A run.end") {
+	if got := seen(Compare(a, Conversation{"", b.Takes[:1]})); !strings.Contains(got, "only A run.end") {
 		t.Errorf("what is not volatile was left out, too: %q", got)
 	}
 }
@@ -130,10 +130,10 @@ func TestNothing(t *testing.T) {
 	mute := answer(0)
 	mute[1] = spec.Event{Kind: spec.HTTPResponse, Frame: -1, Err: spec.ErrReset}
 	for _, takes := range [][][]spec.Event{nil, {mute}} {
-		c := Compare(Talk{"", [][]spec.Event{answer(0)}}, Talk{"", takes})
-		r := Report{Dialects: []Dialect{{Conversations: []Conversation{c}}}}
-		if r.Conclude(); c.Compared || c.Why == "" || r.Exit != ExitNothing {
-			t.Errorf("compared: %v, why: %q, exit %d", c.Compared, c.Why, r.Exit)
+		c := Compare(Conversation{"", [][]spec.Event{answer(0)}}, Conversation{"", takes})
+		r := Report{Dialects: []DialectDiff{{Conversations: []ConversationDiff{c}}}}
+		if r.Conclude(); c.Compared || c.Reason == "" || r.Exit != ExitNothing {
+			t.Errorf("compared: %v, why: %q, exit %d", c.Compared, c.Reason, r.Exit)
 		}
 	}
 }
@@ -143,12 +143,12 @@ func TestNothing(t *testing.T) {
 func TestExchanges(t *testing.T) {
 	one := answer(0, said("1", "x")...)
 	more := slices.Concat(one, answer(1, said("1", "x")...))
-	c := Compare(Talk{"", [][]spec.Event{one}}, Talk{"", [][]spec.Event{more}})
+	c := Compare(Conversation{"", [][]spec.Event{one}}, Conversation{"", [][]spec.Event{more}})
 	if len(c.Differences) != 0 || len(c.Notes) != 1 || c.Exchanges != 1 {
 		t.Errorf("%s, notes %q, %d exchanges", seen(c), c.Notes, c.Exchanges)
 	}
 	more[len(one)].Operation = "POST /cancel"
-	if got := seen(Compare(Talk{"", [][]spec.Event{one}}, Talk{"", [][]spec.Event{more}})); got != "only B http.request" {
+	if got := seen(Compare(Conversation{"", [][]spec.Event{one}}, Conversation{"", [][]spec.Event{more}})); got != "only B http.request" {
 		t.Error(got)
 	}
 }
@@ -196,8 +196,8 @@ func TestAlign(t *testing.T) {
 
 // Side by side, with nothing in it that could do something to a terminal.
 func TestText(t *testing.T) {
-	c := Compare(Talk{"text", [][]spec.Event{answer(0, said("1", "hello \x1b[2J"+strings.Repeat("x", 2000))...)}}, Talk{"text", [][]spec.Event{answer(0, said("1", "hello you")[:4]...)}})
-	r := Report{A: "one", B: "two\x1b", Dialects: []Dialect{{Dialect: "talk@2", Conversations: []Conversation{c}}}}
+	c := Compare(Conversation{"text", [][]spec.Event{answer(0, said("1", "hello \x1b[2J"+strings.Repeat("x", 2000))...)}}, Conversation{"text", [][]spec.Event{answer(0, said("1", "hello you")[:4]...)}})
+	r := Report{A: "one", B: "two\x1b", Dialects: []DialectDiff{{Dialect: "talk@2", Conversations: []ConversationDiff{c}}}}
 	r.Conclude()
 	var b strings.Builder
 	if err := r.WriteText(&b); err != nil {

@@ -12,74 +12,74 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A manner is how two values of a fact are compared.
-type manner int
+// A factComparison is how two values of a fact are compared.
+type factComparison int
 
 const (
-	alike   manner = iota // they are the same
-	renamed               // they are ids: each always stands for the same one of the other side
-	present               // both are there: numbers and times that nobody can compare
+	compareEqual    factComparison = iota // they are the same
+	compareAsID                           // they are ids: each always stands for the same one of the other side
+	comparePresence                       // both are there: numbers and times that nobody can compare
 )
 
 // A fact is one thing that an event says.
 type fact struct {
 	name, value string
-	by          manner
+	comparison  factComparison
 }
 
-// telling are the headers of an answer that say something to a client.
-var telling = []string{
+// relevantHeaders are the headers of an answer that say something to a client.
+var relevantHeaders = []string{
 	"Content-Type", "Content-Encoding", "Cache-Control", "X-Accel-Buffering", "Location", "Retry-After", "WWW-Authenticate", "Allow",
 	"Access-Control-Allow-Origin",
 }
 
-// mostDeep bounds how deep parts are looked into.
-const mostDeep = 8
+// maxDepth bounds how deep parts are looked into.
+const maxDepth = 8
 
 // facts are what an event says, in a fixed order, without what is absent.
 func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
 
 func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
-	add := func(name, value string, by manner) {
+	add := func(name, value string, by factComparison) {
 		if value != "" {
 			all = append(all, fact{prefix + name, value, by})
 		}
 	}
 	if e.StatusCode != 0 {
-		add("http", strconv.Itoa(e.StatusCode), alike)
+		add("http", strconv.Itoa(e.StatusCode), compareEqual)
 	}
 	if e.Kind == spec.HTTPResponse {
-		for _, name := range telling {
-			add(strings.ToLower(name), header(e, name), alike)
+		for _, name := range relevantHeaders {
+			add(strings.ToLower(name), header(e, name), compareEqual)
 		}
 	} else {
-		add("media", e.MediaType, alike)
+		add("media", e.MediaType, compareEqual)
 	}
 	for _, slot := range []struct{ name, value string }{
 		{"status", e.Status}, {"code", e.Code}, {"name", e.Name}, {"role", e.Role}, {"type", e.Type}, {"index", e.Index},
-		{"text", canonical(e.Text)}, {"more", e.HasMore}, {"about", e.Description}, {"limit", e.PollLimit}, {"end", end(e)}, {"breaks", broken(e)},
+		{"text", canonical(e.Text)}, {"more", e.HasMore}, {"about", e.Description}, {"limit", e.PollLimit}, {"end", endText(e)}, {"breaks", violationText(e)},
 	} {
-		add(slot.name, slot.value, alike)
+		add(slot.name, slot.value, compareEqual)
 	}
-	place := renamed
+	place := compareAsID
 	if e.Kind.Phase() == "delta" { // of which piece of the text, is anybody's guess
-		place = present
+		place = comparePresence
 	}
 	add("cursor", e.Cursor, place)
 	for _, id := range []struct{ name, value string }{
 		{"thread", e.Thread}, {"run", e.Run}, {"message", e.Message}, {"call", e.Call}, {"id", e.ID},
 	} {
-		add(id.name, id.value, renamed)
+		add(id.name, id.value, compareAsID)
 	}
 	for _, some := range []struct{ name, value string }{{"day", e.Day}, {"seq", e.Seq}, {"created", e.Created}, {"completed", e.Completed}} {
-		add(some.name, some.value, present)
+		add(some.name, some.value, comparePresence)
 	}
-	if deep < mostDeep && len(e.Parts) > 0 {
+	if deep < maxDepth && len(e.Parts) > 0 {
 		kinds := make([]string, len(e.Parts))
 		for i, p := range e.Parts {
 			kinds[i] = string(p.Kind)
 		}
-		add("parts", strings.Join(kinds, " "), alike)
+		add("parts", strings.Join(kinds, " "), compareEqual)
 		for i, p := range e.Parts {
 			all = appendFacts(all, fmt.Sprintf("%sparts[%d].", prefix, i), p, deep+1)
 		}
@@ -121,12 +121,12 @@ func canonical(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ends are the ways in which a body ends before it is whole.
-var ends = []error{spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP}
+// endErrors are the ways in which a body ends before it is whole.
+var endErrors = []error{spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP}
 
-// end says how a body ended, or that something cannot be read: in words that do not
+// endText says how a body ended, or that something cannot be read: in words that do not
 // depend on the machine.
-func end(e spec.Event) string {
+func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:
 		return "cannot be read"
@@ -135,14 +135,14 @@ func end(e spec.Event) string {
 	case e.Err == nil:
 		return "whole"
 	}
-	if i := slices.IndexFunc(ends, func(err error) bool { return errors.Is(e.Err, err) }); i >= 0 {
-		return ends[i].Error()
+	if i := slices.IndexFunc(endErrors, func(err error) bool { return errors.Is(e.Err, err) }); i >= 0 {
+		return endErrors[i].Error()
 	}
 	return "no answer"
 }
 
-// broken names where an event breaks the document, and what is wrong with its bytes.
-func broken(e spec.Event) string {
+// violationText names where an event breaks the document, and what is wrong with its bytes.
+func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {
 		all = append(all, b.Location)
@@ -154,23 +154,23 @@ func broken(e spec.Event) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// told is an event in a line.
-func told(e spec.Event) string {
+// describeEvent is an event in a line.
+func describeEvent(e spec.Event) string {
 	var all []string
 	for _, f := range facts(e) {
-		if f.by != present && (f.by != renamed || f.name == "call") {
-			all = append(all, f.name+" "+quoted(f.value))
+		if f.comparison != comparePresence && (f.comparison != compareAsID || f.name == "call") {
+			all = append(all, f.name+" "+quoteValue(f.value))
 		}
 	}
 	return strings.Join(all, ", ")
 }
 
-// mostQuoted bounds a value in a line, in bytes.
-const mostQuoted = 200
+// maxQuoted bounds a value in a line, in bytes.
+const maxQuoted = 200
 
-func quoted(v string) string {
-	if len(v) > mostQuoted {
-		return fmt.Sprintf("%q… (%d bytes)", v[:mostQuoted], len(v))
+func quoteValue(v string) string {
+	if len(v) > maxQuoted {
+		return fmt.Sprintf("%q… (%d bytes)", v[:maxQuoted], len(v))
 	}
 	return strconv.Quote(v)
 }

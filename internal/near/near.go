@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// mostNamed is how many words are named where none is near.
-const mostNamed = 20
+// maxListed is how many words are named where none is near.
+const maxListed = 20
 
-// Miss is what somebody may have meant by a word, as the end of a sentence.
-func Miss(word string, known []string) string {
+// Suggest is what somebody may have meant by a word, as the end of a sentence.
+func Suggest(word string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, least := "", 3
 	for _, k := range known {
-		d := distance(word, k)
+		d := editDistance(word, k)
 		if word != "" && strings.HasPrefix(k, word) || len(word) > 3 && strings.Contains(k, word) {
 			d = min(d, 1)
 		}
@@ -27,14 +27,14 @@ func Miss(word string, known []string) string {
 	if best != "" {
 		return "; did you mean " + best + "?"
 	}
-	if more := len(known) - mostNamed; more > 0 {
-		return fmt.Sprintf("; there is %s and %d more", strings.Join(known[:mostNamed], ", "), more)
+	if more := len(known) - maxListed; more > 0 {
+		return fmt.Sprintf("; there is %s and %d more", strings.Join(known[:maxListed], ", "), more)
 	}
 	return "; there is " + strings.Join(known, ", ")
 }
 
-// distance is how many letters are to be put in, left out or changed between two words.
-func distance(a, b string) int {
+// editDistance is how many letters are to be put in, left out or changed between two words.
+func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64
 	}

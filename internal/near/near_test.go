@@ -8,7 +8,7 @@ func TestMiss(t *testing.T) {
 		"abrot": "; did you mean abort?", "containz": "; did you mean contains?", "txt": "; did you mean text?",
 		"res": "; did you mean reset?", "elephant": "; there is abort, contains, reset, text", "": "; there is abort, contains, reset, text",
 	} {
-		if got := Miss(word, known); got != want {
+		if got := Suggest(word, known); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}

@@ -14,16 +14,16 @@ import (
 // hundred of them cover the lines above.
 const maxMarks = 6
 
-// blank are characters that count as graphic and show nothing.
-var blank = &unicode.RangeTable{R16: []unicode.Range16{
+// invisible are characters that count as graphic and show nothing.
+var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1}, {Lo: 0x2800, Hi: 0x2800, Stride: 1},
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Text returns s with what is not shown as itself spelled as Go does: \n, \x1b, \u202e. Of
+// Escape returns s with what is not shown as itself spelled as Go does: \n, \x1b, \u202e. Of
 // the control characters those in keep stay.
-func Text(s, keep string) string {
-	if plain(s) {
+func Escape(s, keep string) string {
+	if isPlainASCII(s) {
 		return s
 	}
 	var b strings.Builder
@@ -32,20 +32,20 @@ func Text(s, keep string) string {
 		if !unicode.In(r, unicode.Mn, unicode.Me) {
 			marks = 0
 		} else if marks++; marks > maxMarks {
-			escape(&b, r)
+			writeEscaped(&b, r)
 			continue
 		}
-		if unicode.IsGraphic(r) && !unicode.Is(blank, r) || strings.ContainsRune(keep, r) {
+		if unicode.IsGraphic(r) && !unicode.Is(invisible, r) || strings.ContainsRune(keep, r) {
 			b.WriteRune(r)
 			continue
 		}
-		escape(&b, r)
+		writeEscaped(&b, r)
 	}
 	return b.String()
 }
 
-// plain reports whether s is made of printable ASCII alone, as most texts are.
-func plain(s string) bool {
+// isPlainASCII reports whether s is made of printable ASCII alone, as most texts are.
+func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {
 			return false
@@ -54,7 +54,7 @@ func plain(s string) bool {
 	return true
 }
 
-func escape(b *strings.Builder, r rune) {
+func writeEscaped(b *strings.Builder, r rune) {
 	switch {
 	case r == '\n':
 		b.WriteString(`\n`)

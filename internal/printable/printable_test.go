@@ -19,12 +19,12 @@ func TestText(t *testing.T) {
 		{"Z" + strings.Repeat("\u0301", 8) + "a\u0301", "", "Z" + strings.Repeat("\u0301", 6) + `\u0301\u0301` + "a\u0301"},
 		{"\xff", "", "\ufffd"},
 	} {
-		if got := Text(c.in, c.keep); got != c.want {
+		if got := Escape(c.in, c.keep); got != c.want {
 			t.Errorf("%q: %q, not %q", c.in, got, c.want)
 		}
 	}
 	for r := range rune(unicode.MaxRune) {
-		if (unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Cc, r)) && strings.ContainsRune(Text(string(r), ""), r) {
+		if (unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Cc, r)) && strings.ContainsRune(Escape(string(r), ""), r) {
 			t.Errorf("%U is shown as it is", r)
 		}
 	}

@@ -7,30 +7,30 @@ import (
 	"unicode/utf8"
 )
 
-// A pattern is one spelling of a secret, as it stands where all escapes are undone.
-type pattern struct {
+// A secretPattern is one spelling of a secret, as it stands where all escapes are undone.
+type secretPattern struct {
 	text   []byte
 	base64 bool // it is looked for where lines are broken too
 	// lead and trail say that a character before or after is made of bits of the secret
 	// and of others: it is removed as well.
-	lead, trail bool
+	extendBefore, extendAfter bool
 }
 
-// minFolded is the length from which on a secret made of hexadecimal digits is looked
+// minFoldedHex is the length from which on a secret made of hexadecimal digits is looked
 // for in either case.
-const minFolded = 8
+const minFoldedHex = 8
 
-// patternsOf returns the spellings of a secret.
-func patternsOf(s string) (all []pattern) {
+// secretPatterns returns the spellings of a secret.
+func secretPatterns(s string) (all []secretPattern) {
 	digits := hex.EncodeToString([]byte(s))
 	texts := []string{s, digits, strings.ToUpper(digits)}
-	if len(s) >= minFolded && hexadecimal(s) {
+	if len(s) >= minFoldedHex && isHex(s) {
 		texts = append(texts, strings.ToLower(s), strings.ToUpper(s))
 	}
-	if !ascii(s) {
-		texts = append(texts, latin1(s))
+	if !isASCII(s) {
+		texts = append(texts, asLatin1(s))
 	}
-	if valid := strings.ToValidUTF8(s, replacement); utf8.RuneCountInString(strings.ReplaceAll(valid, replacement, "")) >= MinSecret {
+	if valid := strings.ToValidUTF8(s, replacementChar); utf8.RuneCountInString(strings.ReplaceAll(valid, replacementChar, "")) >= MinSecret {
 		texts = append(texts, valid)
 	}
 	texts = append(texts, strings.ReplaceAll(s, " ", "+"), strings.ReplaceAll(s, "'", "'''")) // in a query; in a shell, '\”
@@ -38,17 +38,17 @@ func patternsOf(s string) (all []pattern) {
 	for _, text := range texts {
 		if !seen[text] {
 			seen[text] = true
-			all = append(all, pattern{text: []byte(text)})
+			all = append(all, secretPattern{text: []byte(text)})
 		}
 	}
-	return append(all, base64Of(s)...)
+	return append(all, base64Patterns(s)...)
 }
 
-const replacement = "\ufffd"
+const replacementChar = "\ufffd"
 
-// base64Of returns what is the same in every Base64 text that holds s, for each of the
+// base64Patterns returns what is the same in every Base64 text that holds s, for each of the
 // three places that s can begin at, in both alphabets.
-func base64Of(s string) (all []pattern) {
+func base64Patterns(s string) (all []secretPattern) {
 	seen := map[string]bool{}
 	for shift := range 3 {
 		padded := append(make([]byte, shift), s...)
@@ -60,22 +60,22 @@ func base64Of(s string) (all []pattern) {
 				continue
 			}
 			seen[core] = true
-			all = append(all, pattern{text: []byte(core), base64: true, lead: shift > 0, trail: bits%6 > 0})
+			all = append(all, secretPattern{text: []byte(core), base64: true, extendBefore: shift > 0, extendAfter: bits%6 > 0})
 		}
 	}
 	return all
 }
 
-// hexadecimal reports whether s consists of hexadecimal digits, and hyphens as in a
+// isHex reports whether s consists of hexadecimal digits, and hyphens as in a
 // UUID.
-func hexadecimal(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF-") == "" }
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF-") == "" }
 
-func ascii(s string) bool {
+func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// latin1 returns the text that is read where each byte of s is taken for a character.
-func latin1(s string) string {
+// asLatin1 returns the text that is read where each byte of s is taken for a character.
+func asLatin1(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		b.WriteRune(rune(s[i]))
@@ -84,16 +84,16 @@ func latin1(s string) string {
 }
 
 // widen returns a span with the neighbours that are made of bits of the secret too.
-func (p *pattern) widen(text []byte, x span) span {
-	if p.lead && x.from > 0 && inBase64(text[x.from-1]) {
+func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
+	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {
 		x.from--
 	}
-	if p.trail && x.to < len(text) && inBase64(text[x.to]) {
+	if p.extendAfter && x.to < len(text) && isBase64Byte(text[x.to]) {
 		x.to++
 	}
 	return x
 }
 
-func inBase64(b byte) bool {
+func isBase64Byte(b byte) bool {
 	return 'a' <= b|0x20 && b|0x20 <= 'z' || '0' <= b && b <= '9' || strings.IndexByte("+/-_", b) >= 0
 }

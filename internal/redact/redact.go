@@ -13,51 +13,51 @@ import (
 	"strings"
 )
 
-// Mark stands in the place of a secret.
-const Mark = "REDACTED"
+// Placeholder stands in the place of a secret.
+const Placeholder = "REDACTED"
 
 // MinSecret is the length, in bytes, from which on a value is removed wherever it
 // occurs. Shorter ones occur in every text.
 const MinSecret = 4
 
-// MinFound is the same for values that were found in traffic by the names of their fields,
+// MinDetectedSecret is the same for values that were found in traffic by the names of their fields,
 // and of which nobody said that they are secrets.
-const MinFound = 6
+const MinDetectedSecret = 6
 
-// minPart is how many characters of a secret at the edge of a text are taken for a
+// minFragment is how many characters of a secret at the edge of a text are taken for a
 // part of it.
-const minPart = 4
+const minFragment = 4
 
-// words are values that are no secrets although they are long enough: removing them
+// jsonLiterals are values that are no secrets although they are long enough: removing them
 // would leave no JSON intact.
-var words = []string{"true", "false", "null", "none"}
+var jsonLiterals = []string{"true", "false", "null", "none"}
 
 // A Redactor removes a set of secrets. It is safe for concurrent use; a nil Redactor
 // removes nothing.
 type Redactor struct {
-	mark     string
-	digit    byte // stands for the digits of a JSON number
-	patterns []pattern
-	longest  int // bytes of a pattern
-	shortest int
+	placeholder string
+	numberDigit byte // stands for the digits of a JSON number
+	patterns    []secretPattern
+	longest     int // bytes of a pattern
+	shortest    int
 }
 
 // New returns a Redactor of secrets, or nil if none of them can be removed. Secrets
 // shorter than [MinSecret], and the words true, false, null and none, are left out.
 func New(secrets ...string) *Redactor {
-	r := &Redactor{mark: Mark, digit: '9'}
+	r := &Redactor{placeholder: Placeholder, numberDigit: '9'}
 	seen := map[string]bool{}
 	for _, s := range secrets {
-		if len(s) < MinSecret || seen[s] || slices.Contains(words, strings.ToLower(s)) {
+		if len(s) < MinSecret || seen[s] || slices.Contains(jsonLiterals, strings.ToLower(s)) {
 			continue
 		}
 		seen[s] = true
-		r.patterns = append(r.patterns, patternsOf(s)...)
-		if strings.Contains(Mark, s) {
-			r.mark = "***"
+		r.patterns = append(r.patterns, secretPatterns(s)...)
+		if strings.Contains(Placeholder, s) {
+			r.placeholder = "***"
 		}
 		if strings.Trim(s, "9") == "" {
-			r.digit = '8'
+			r.numberDigit = '8'
 		}
 	}
 	if len(r.patterns) == 0 {
@@ -77,24 +77,24 @@ func (r *Redactor) String(s string) string {
 	if r == nil || s == "" {
 		return s
 	}
-	return r.replace(s, r.spans([]byte(s), false))
+	return r.replaceRanges(s, r.secretRanges([]byte(s), false))
 }
 
-// Part is like String for a text that was cut out of a longer one: what may be the end
+// Fragment is like String for a text that was cut out of a longer one: what may be the end
 // of a secret at its beginning, or the beginning of one at its end, is removed too.
-func (r *Redactor) Part(s string) string {
+func (r *Redactor) Fragment(s string) string {
 	if r == nil || s == "" {
 		return s
 	}
-	return r.replace(s, r.spans([]byte(s), true))
+	return r.replaceRanges(s, r.secretRanges([]byte(s), true))
 }
 
 // Ellipsis stands in a message for what was cut out of a value.
 const Ellipsis = "…"
 
-// Cut is like String for a text in which values were cut short: what is left of a secret
+// Shortened is like String for a text in which values were cut short: what is left of a secret
 // before or after an [Ellipsis] is removed too.
-func (r *Redactor) Cut(s string) string {
+func (r *Redactor) Shortened(s string) string {
 	if r == nil {
 		return s
 	}
@@ -104,7 +104,7 @@ func (r *Redactor) Cut(s string) string {
 	}
 	pieces := strings.Split(s, Ellipsis)
 	for i, piece := range pieces {
-		pieces[i] = r.Part(piece)
+		pieces[i] = r.Fragment(piece)
 	}
 	return strings.Join(pieces, Ellipsis)
 }
@@ -115,28 +115,28 @@ func (r *Redactor) Bytes(data []byte) []byte {
 	if r == nil {
 		return data
 	}
-	spans := r.spans(data, false)
+	spans := r.secretRanges(data, false)
 	if len(spans) == 0 {
 		return data
 	}
 	data = bytes.Clone(data)
-	r.mask(data, spans)
+	r.maskRanges(data, spans)
 	return data
 }
 
 // Mask masks secrets in data itself, and parts of secrets at its edges.
 func (r *Redactor) Mask(data []byte) {
 	if r != nil {
-		r.mask(data, r.spans(data, true))
+		r.maskRanges(data, r.secretRanges(data, true))
 	}
 }
 
 // Contains reports whether data holds a secret.
 func (r *Redactor) Contains(data []byte) bool {
-	return r != nil && len(r.spans(data, false)) > 0
+	return r != nil && len(r.secretRanges(data, false)) > 0
 }
 
-func (r *Redactor) replace(s string, spans []span) string {
+func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	if len(spans) == 0 {
 		return s
 	}
@@ -145,43 +145,43 @@ func (r *Redactor) replace(s string, spans []span) string {
 	for _, x := range spans {
 		b.WriteString(s[done:x.from])
 		if inNumber(s, x) {
-			b.WriteString(strings.Repeat(string(r.digit), x.to-x.from))
+			b.WriteString(strings.Repeat(string(r.numberDigit), x.to-x.from))
 		} else {
-			b.WriteString(r.mark)
+			b.WriteString(r.placeholder)
 		}
 		done = x.to
 	}
 	b.WriteString(s[done:])
 	clean := b.String()
-	if rest := r.spans([]byte(clean), false); len(rest) > 0 { // the mark and its neighbours spell another one
+	if rest := r.secretRanges([]byte(clean), false); len(rest) > 0 { // the mark and its neighbours spell another one
 		masked := []byte(clean)
-		r.mask(masked, rest)
+		r.maskRanges(masked, rest)
 		return string(masked)
 	}
 	return clean
 }
 
-// mask overwrites spans with as many bytes that spell neither a secret nor anything
+// maskRanges overwrites spans with as many bytes that spell neither a secret nor anything
 // that JSON, SSE or HTML gives a meaning. Line ends stay.
-func (r *Redactor) mask(data []byte, spans []span) {
+func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')
-		if inNumber(string(data[max(0, x.from-1):min(len(data), x.to+1)]), span{min(x.from, 1), min(x.from, 1) + x.to - x.from}) {
-			fill = r.digit
+		if inNumber(string(data[max(0, x.from-1):min(len(data), x.to+1)]), byteRange{min(x.from, 1), min(x.from, 1) + x.to - x.from}) {
+			fill = r.numberDigit
 		}
 		for i := x.from; i < x.to; i++ {
 			if data[i] != '\n' && data[i] != '\r' {
 				data[i] = fill
 			}
 		}
-		if fill == '*' && x.to-x.from >= len(r.mark) && !bytes.ContainsAny(data[x.from:x.to], "\r\n") {
-			copy(data[x.from:], r.mark)
+		if fill == '*' && x.to-x.from >= len(r.placeholder) && !bytes.ContainsAny(data[x.from:x.to], "\r\n") {
+			copy(data[x.from:], r.placeholder)
 		}
 	}
 }
 
 // inNumber reports whether a span stands where JSON has a number, or a part of one.
-func inNumber(s string, x span) bool {
+func inNumber(s string, x byteRange) bool {
 	for i := x.from; i < x.to; i++ {
 		if s[i] < '0' || s[i] > '9' {
 			return false

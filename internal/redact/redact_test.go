@@ -195,7 +195,7 @@ func checkForm(t *testing.T, f form, secret, before, after string) {
 	if len(masked) != len(text) {
 		t.Fatalf("%d bytes are masked in %d", len(text), len(masked))
 	}
-	for _, clean := range []string{string(masked), r.String(text), r.Part(text)} {
+	for _, clean := range []string{string(masked), r.String(text), r.Fragment(text)} {
 		if clean == text {
 			t.Fatalf("secret %q, text %q: nothing was removed", secret, text)
 		}
@@ -304,11 +304,11 @@ func TestCut(t *testing.T) {
 		`"type" is "an ordinary value…: expected text or s3`: `"type" is "an ordinary value…: expected text or s3`,
 		`nothing was cut, s3cr3t`:                            `nothing was cut, s3cr3t`,
 	} {
-		if clean := r.Cut(text); clean != want {
+		if clean := r.Shortened(text); clean != want {
 			t.Errorf("got  %s\nwant %s", clean, want)
 		}
 	}
-	if clean := (*redact.Redactor)(nil).Cut("a…b"); clean != "a…b" {
+	if clean := (*redact.Redactor)(nil).Shortened("a…b"); clean != "a…b" {
 		t.Errorf("without secrets: %q", clean)
 	}
 }
@@ -320,17 +320,17 @@ func TestPart(t *testing.T) {
 	for _, f := range forms {
 		whole := f.to(secret)
 		for cut := len(whole) / 2; cut < len(whole); cut++ {
-			if clean := r.Part("Qz" + whole[:cut]); strings.Contains(clean, whole[:cut]) {
+			if clean := r.Fragment("Qz" + whole[:cut]); strings.Contains(clean, whole[:cut]) {
 				t.Errorf("%s: %q is left of %q", f.name, clean, whole)
 			}
 		}
 	}
 	for cut := 1; cut <= len(secret)-4; cut++ {
-		if clean := r.Part(secret[cut:] + "Qz"); clean != "REDACTEDQz" {
+		if clean := r.Fragment(secret[cut:] + "Qz"); clean != "REDACTEDQz" {
 			t.Errorf("%q is left of %q", clean, secret)
 		}
 	}
-	if clean := r.Part("no s3 of ours"); clean != "no s3 of ours" {
+	if clean := r.Fragment("no s3 of ours"); clean != "no s3 of ours" {
 		t.Errorf("%q", clean)
 	}
 }
@@ -342,7 +342,7 @@ func TestBasic(t *testing.T) {
 		if clean := redact.New("s3cr3t-pass").String(text); strings.Contains(clean, token[len(token)-10:]) || !strings.Contains(clean, "; and more") {
 			t.Errorf("user of %d letters: %q", n, clean)
 		}
-		if all := redact.Values("Authorization", "Basic "+token); !contains(all, "s3cr3t-pass") {
+		if all := redact.SecretValues("Authorization", "Basic "+token); !contains(all, "s3cr3t-pass") {
 			t.Errorf("the password is not among %q", all)
 		}
 	}

@@ -11,23 +11,23 @@ import (
 	"unicode/utf8"
 )
 
-// A view is a part of a text with some of its escapes undone. Byte i of it is written as
+// A unescapedView is a part of a text with some of its escapes undone. Byte i of it is written as
 // the bytes from[i] to to[i] of the text; where both are nil, as byte i.
-type view struct {
+type unescapedView struct {
 	text     []byte
 	from, to []int32
 }
 
-// source returns what is written for a part of the view.
-func (v *view) source(x span) span {
+// sourceRange returns what is written for a part of the view.
+func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	if v.from == nil {
 		return x
 	}
-	return span{int(v.from[x.from]), int(v.to[x.to-1])}
+	return byteRange{int(v.from[x.from]), int(v.to[x.to-1])}
 }
 
-// take appends a part of another view as it is.
-func (v *view) take(other *view, from, to int) {
+// appendFrom appends a part of another view as it is.
+func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	v.text = append(v.text, other.text[from:to]...)
 	if other.from != nil {
 		v.from, v.to = append(v.from, other.from[from:to]...), append(v.to, other.to[from:to]...)
@@ -38,25 +38,25 @@ func (v *view) take(other *view, from, to int) {
 	}
 }
 
-// A kind is a set of ways to escape.
-type kind int
+// A escapeKind is a set of ways to escape.
+type escapeKind int
 
 const (
-	backslashes kind = 1 << iota // JSON, Go, C, a shell
-	percents                     // URLs, formats
-	entities                     // HTML
-	lineEnds                     // what breaks a long line; not an escape, but undone alike
+	backslashes escapeKind = 1 << iota // JSON, Go, C, a shell
+	percents                           // URLs, formats
+	entities                           // HTML
+	lineEnds                           // what breaks a long line; not an escape, but undone alike
 	escapes     = backslashes | percents | entities
 )
 
-// starts are the bytes that an escape of a kind begins with.
-var starts = map[kind]string{backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n"}
+// escapeStarts are the bytes that an escape of a kind begins with.
+var escapeStarts = map[escapeKind]string{backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n"}
 
-// next returns the place from which on an escape of the kind may begin, or the length of
+// nextEscape returns the place from which on an escape of the kind may begin, or the length of
 // the text.
-func (k kind) next(text []byte, from int) int {
+func (k escapeKind) nextEscape(text []byte, from int) int {
 	i := 0
-	if set := starts[k]; len(set) == 1 {
+	if set := escapeStarts[k]; len(set) == 1 {
 		i = bytes.IndexByte(text[from:], set[0])
 	} else {
 		i = bytes.IndexAny(text[from:], set)
@@ -67,35 +67,35 @@ func (k kind) next(text []byte, from int) int {
 	return from + i
 }
 
-// views are used again: bodies are large, and each has several.
-var views = sync.Pool{New: func() any { return &view{} }}
+// viewPool are used again: bodies are large, and each has several.
+var viewPool = sync.Pool{New: func() any { return &unescapedView{} }}
 
-func (v *view) free() {
+func (v *unescapedView) release() {
 	const maxIdle = 4 << 20
 	if cap(v.text) <= maxIdle {
-		views.Put(v)
+		viewPool.Put(v)
 	}
 }
 
-// undo returns v without the escapes of a kind, or nil if it has none. The caller frees
+// unescape returns v without the escapes of a kind, or nil if it has none. The caller frees
 // it.
-func (v *view) undo(k kind) *view {
-	var out *view
+func (v *unescapedView) unescape(k escapeKind) *unescapedView {
+	var out *unescapedView
 	var room [utf8.UTFMax]byte
 	done := 0
-	for i := k.next(v.text, 0); i < len(v.text); i = k.next(v.text, i) {
+	for i := k.nextEscape(v.text, 0); i < len(v.text); i = k.nextEscape(v.text, i) {
 		plain, n := decode(room[:0], v.text[i:], k)
 		if n == 0 {
 			i++
 			continue
 		}
 		if out == nil {
-			out = views.Get().(*view)
+			out = viewPool.Get().(*unescapedView)
 			size := len(v.text)
 			out.text, out.from, out.to = slices.Grow(out.text[:0], size), slices.Grow(out.from[:0], size), slices.Grow(out.to[:0], size)
 		}
-		out.take(v, done, i)
-		written := v.source(span{i, i + n})
+		out.appendFrom(v, done, i)
+		written := v.sourceRange(byteRange{i, i + n})
 		for _, b := range plain {
 			out.text, out.from, out.to = append(out.text, b), append(out.from, int32(written.from)), append(out.to, int32(written.to))
 		}
@@ -103,14 +103,14 @@ func (v *view) undo(k kind) *view {
 		done = i
 	}
 	if out != nil {
-		out.take(v, done, len(v.text))
+		out.appendFrom(v, done, len(v.text))
 	}
 	return out
 }
 
 // decode returns what the escape at the beginning of s stands for, and its length; n is 0
 // if there is none of the kind.
-func decode(dst, s []byte, k kind) (plain []byte, n int) {
+func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	switch s[0] {
 	case '\\':
 		if k&backslashes != 0 && len(s) > 1 {
@@ -135,8 +135,8 @@ func decode(dst, s []byte, k kind) (plain []byte, n int) {
 	return nil, 0
 }
 
-// short are the escapes of one letter, each with what it stands for.
-const short = "a\ab\bf\fn\nr\rt\tv\v"
+// shortEscapes are the escapes of one letter, each with what it stands for.
+const shortEscapes = "a\ab\bf\fn\nr\rt\tv\v"
 
 func decodeBackslash(dst, s []byte) ([]byte, int) {
 	switch c := s[1]; {
@@ -148,11 +148,11 @@ func decodeBackslash(dst, s []byte) ([]byte, int) {
 		return decodeByte(dst, s, 2, 2, 16)
 	case '0' <= c && c <= '3':
 		return decodeByte(dst, s, 1, 3, 8)
-	case c > ' ' && c < utf8.RuneSelf && !inBase64(c) || strings.IndexByte("/+-_", c) >= 0:
+	case c > ' ' && c < utf8.RuneSelf && !isBase64Byte(c) || strings.IndexByte("/+-_", c) >= 0:
 		return append(dst, c), 2
 	default:
-		if i := strings.IndexByte(short, c); i >= 0 && i%2 == 0 {
-			return append(dst, short[i+1]), 2
+		if i := strings.IndexByte(shortEscapes, c); i >= 0 && i%2 == 0 {
+			return append(dst, shortEscapes[i+1]), 2
 		}
 	}
 	return nil, 0
@@ -160,12 +160,12 @@ func decodeBackslash(dst, s []byte) ([]byte, int) {
 
 // decodeUTF16 decodes \u002d, or two of them that are one character.
 func decodeUTF16(dst, s []byte) ([]byte, int) {
-	code, n := number(s, 2, 4, 16)
+	code, n := parseDigits(s, 2, 4, 16)
 	if n == 0 {
 		return nil, 0
 	}
 	r := rune(code)
-	if low, m := number(s[n:], 2, 4, 16); m > 0 && utf16.IsSurrogate(r) && string(s[n:n+2]) == `\u` {
+	if low, m := parseDigits(s[n:], 2, 4, 16); m > 0 && utf16.IsSurrogate(r) && string(s[n:n+2]) == `\u` {
 		if pair := utf16.DecodeRune(r, rune(low)); pair != utf8.RuneError {
 			r, n = pair, n+m
 		}
@@ -174,7 +174,7 @@ func decodeUTF16(dst, s []byte) ([]byte, int) {
 }
 
 func decodeRune(dst, s []byte, digits int) ([]byte, int) {
-	code, n := number(s, 2, digits, 16)
+	code, n := parseDigits(s, 2, digits, 16)
 	if n == 0 {
 		return nil, 0
 	}
@@ -183,15 +183,15 @@ func decodeRune(dst, s []byte, digits int) ([]byte, int) {
 
 // decodeByte decodes one that is given by its number, after so many bytes.
 func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
-	code, n := number(s, after, digits, base)
+	code, n := parseDigits(s, after, digits, base)
 	if n == 0 || code > 0xff {
 		return nil, 0
 	}
 	return append(dst, byte(code)), n
 }
 
-// number reads digits after so many bytes; n is 0 where there are others.
-func number(s []byte, after, digits, base int) (code uint32, n int) {
+// parseDigits reads digits after so many bytes; n is 0 where there are others.
+func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	if len(s) < after+digits {
 		return 0, 0
 	}

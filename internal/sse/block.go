@@ -9,29 +9,29 @@ import (
 // A block is the lines with fields since the last blank line. Where its data stands
 // is kept as positions from its first byte, as its bytes may move until it ends.
 type block struct {
-	open bool
-	item Item // what its fields say so far
+	isOpen bool
+	item   Item // what its fields say so far
 
-	lines    int    // how many data fields there are
-	from, to int    // where the value of the first one stands
-	more     []byte // LF and value of each further one; scratch space
+	dataFields         int    // how many data fields there are
+	dataStart, dataEnd int    // where the value of the first one stands
+	moreData           []byte // LF and value of each further one; scratch space
 
-	names []string // of its fields
+	fieldNames []string // of its fields
 
 	// What the block before had, to be shared if this one has the same: most
 	// streams repeat one form.
-	fields []string
-	event  string
+	lastFieldNames []string
+	lastEventName  string
 }
 
 // begin begins a block at a line and an offset.
 func (b *block) begin(line, offset int) {
-	b.open, b.item = true, Item{Line: line, Offset: offset}
-	b.lines, b.more, b.names = 0, b.more[:0], b.names[:0]
+	b.isOpen, b.item = true, Item{Line: line, Offset: offset}
+	b.dataFields, b.moreData, b.fieldNames = 0, b.moreData[:0], b.fieldNames[:0]
 }
 
-// field takes one line, which stands at at in the block.
-func (b *block) field(line []byte, at int) {
+// addField takes one line, which stands at at in the block.
+func (b *block) addField(line []byte, at int) {
 	if !b.item.InvalidUTF8 && !utf8.Valid(line) {
 		b.item.InvalidUTF8 = true
 	}
@@ -43,13 +43,13 @@ func (b *block) field(line []byte, at int) {
 	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
-	if len(b.names) == cap(b.names) { // append alone would grow in smaller steps, and copy more
-		b.names = slices.Grow(b.names, len(b.names)+8)
+	if len(b.fieldNames) == cap(b.fieldNames) { // append alone would grow in smaller steps, and copy more
+		b.fieldNames = slices.Grow(b.fieldNames, len(b.fieldNames)+8)
 	}
-	b.names = append(b.names, b.name(name))
+	b.fieldNames = append(b.fieldNames, b.internName(name))
 	switch string(name) { // neither this nor the comparisons below copy
 	case "data":
-		b.data(value, at+len(line)-len(value))
+		b.addData(value, at+len(line)-len(value))
 	case "event":
 		b.item.Event = b.eventName(value)
 	case "id":
@@ -57,16 +57,16 @@ func (b *block) field(line []byte, at int) {
 			b.item.ID, b.item.HasID = string(value), true
 		}
 	case "retry":
-		if digits(value) {
+		if isDigits(value) {
 			b.item.Retry = string(value)
 		}
 	}
 }
 
-// name is a field's name, without a copy for those that the standard knows and for
+// internName is a field's name, without a copy for those that the standard knows and for
 // those that stood at this place in the block before.
-func (b *block) name(name []byte) string {
-	switch string(name) {
+func (b *block) internName(internName []byte) string {
+	switch string(internName) {
 	case "data":
 		return "data"
 	case "id":
@@ -76,54 +76,54 @@ func (b *block) name(name []byte) string {
 	case "retry":
 		return "retry"
 	}
-	if n := len(b.names); n < len(b.fields) && b.fields[n] == string(name) {
-		return b.fields[n]
+	if n := len(b.fieldNames); n < len(b.lastFieldNames) && b.lastFieldNames[n] == string(internName) {
+		return b.lastFieldNames[n]
 	}
-	return string(name)
+	return string(internName)
 }
 
 func (b *block) eventName(value []byte) string {
-	if b.event != string(value) {
-		b.event = string(value)
+	if b.lastEventName != string(value) {
+		b.lastEventName = string(value)
 	}
-	return b.event
+	return b.lastEventName
 }
 
-// data takes a data field's value, which stands at at in the block.
-func (b *block) data(value []byte, at int) {
-	if b.lines++; b.lines == 1 {
-		b.from, b.to = at, at+len(value)
+// addData takes a data field's value, which stands at at in the block.
+func (b *block) addData(value []byte, at int) {
+	if b.dataFields++; b.dataFields == 1 {
+		b.dataStart, b.dataEnd = at, at+len(value)
 		return
 	}
-	b.more = append(append(b.more, '\n'), value...)
+	b.moreData = append(append(b.moreData, '\n'), value...)
 }
 
 // end ends the block, whose bytes are raw.
 func (b *block) end(raw []byte) Item {
 	item := b.item
 	item.Raw = raw
-	switch b.lines {
+	switch b.dataFields {
 	case 0:
 		item.Kind = Block
 	case 1:
-		item.Data = raw[b.from:b.to:b.to]
+		item.Data = raw[b.dataStart:b.dataEnd:b.dataEnd]
 	default:
-		item.Data = slices.Concat(raw[b.from:b.to], b.more)
+		item.Data = slices.Concat(raw[b.dataStart:b.dataEnd], b.moreData)
 	}
-	if !slices.Equal(b.names, b.fields) {
-		b.fields = slices.Clone(b.names)
+	if !slices.Equal(b.fieldNames, b.lastFieldNames) {
+		b.lastFieldNames = slices.Clone(b.fieldNames)
 	}
-	item.Fields = b.fields
-	b.open = false
+	item.Fields = b.lastFieldNames
+	b.isOpen = false
 	// One unusual event is no reason to hold on to much.
-	if cap(b.more) > maxScratch {
-		b.more = nil
+	if cap(b.moreData) > maxScratch {
+		b.moreData = nil
 	}
-	if cap(b.names) > maxScratch/16 {
-		b.names, b.fields = nil, nil
+	if cap(b.fieldNames) > maxScratch/16 {
+		b.fieldNames, b.lastFieldNames = nil, nil
 	}
-	if len(b.event) > maxScratch {
-		b.event = ""
+	if len(b.lastEventName) > maxScratch {
+		b.lastEventName = ""
 	}
 	return item
 }
@@ -131,8 +131,8 @@ func (b *block) end(raw []byte) Item {
 // maxScratch is how much memory, in bytes, is kept from one block for the next.
 const maxScratch = 64 << 10
 
-// digits says whether value is ASCII digits, at least one.
-func digits(value []byte) bool {
+// isDigits says whether value is ASCII digits, at least one.
+func isDigits(value []byte) bool {
 	for _, c := range value {
 		if c < '0' || c > '9' {
 			return false

@@ -8,42 +8,42 @@ import "unicode/utf8"
 // id is not the last event ID. Items that were not taken, as somebody broke off,
 // are dropped.
 func (d *Decoder) Close() (rest Item, ok bool) {
-	if d.left {
-		d.read(func(Item) bool { return true })
+	if d.paused {
+		d.decodeLines(func(Item) bool { return true })
 	}
-	if ok = d.err == nil && !d.closed && d.begin() < len(d.buf); ok {
-		rest = d.rest()
+	if ok = d.err == nil && !d.closed && d.pendingStart() < len(d.buf); ok {
+		rest = d.incompleteItem()
 	}
 	d.closed, d.buf = true, nil
 	return rest, ok
 }
 
-// rest is what the window holds, of which nothing is complete.
-func (d *Decoder) rest() (rest Item) {
+// incompleteItem is what the window holds, of which nothing is complete.
+func (d *Decoder) incompleteItem() (incompleteItem Item) {
 	tail := d.buf[d.start:len(d.buf):len(d.buf)]
 	comment := len(tail) > 0 && tail[0] == ':'
-	invalid := !utf8.Valid(wholeRunes(tail))
+	invalid := !utf8.Valid(trimPartialRune(tail))
 	switch {
-	case comment && !d.block.open:
-		rest = Item{Kind: Comment, Text: string(tail[1:]), Raw: tail, Line: d.line + 1, Offset: d.off + d.start}
+	case comment && !d.block.isOpen:
+		incompleteItem = Item{Kind: Comment, Text: string(tail[1:]), Raw: tail, Line: d.line + 1, Offset: d.offset + d.start}
 	default:
-		if !d.block.open {
-			d.first = d.start
-			d.block.begin(d.line+1, d.off+d.start)
+		if !d.block.isOpen {
+			d.blockStart = d.start
+			d.block.begin(d.line+1, d.offset+d.start)
 		}
 		invalid = invalid || d.block.item.InvalidUTF8
 		if len(tail) > 0 && !comment {
-			d.block.field(tail, d.start-d.first)
+			d.block.addField(tail, d.start-d.blockStart)
 		}
-		rest = d.block.end(d.buf[d.first:len(d.buf):len(d.buf)])
+		incompleteItem = d.block.end(d.buf[d.blockStart:len(d.buf):len(d.buf)])
 	}
-	rest.Incomplete, rest.LastEventID, rest.End, rest.InvalidUTF8 = true, d.lastID, d.off+len(d.buf), invalid
-	return rest
+	incompleteItem.Incomplete, incompleteItem.LastEventID, incompleteItem.End, incompleteItem.InvalidUTF8 = true, d.lastID, d.offset+len(d.buf), invalid
+	return incompleteItem
 }
 
-// wholeRunes is text without a last character that was cut off: that is not the
+// trimPartialRune is text without a last character that was cut off: that is not the
 // fault of who wrote it.
-func wholeRunes(text []byte) []byte {
+func trimPartialRune(text []byte) []byte {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) {
 			if !utf8.FullRune(text[i:]) {

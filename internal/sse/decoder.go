@@ -9,20 +9,20 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultLimit is the most bytes that one event may have, unless somebody says
+// DefaultMaxEvent is the most bytes that one event may have, unless somebody says
 // otherwise.
-const DefaultLimit = 16 << 20
+const DefaultMaxEvent = 16 << 20
 
 // ErrTooLarge says that an event, or a comment, went over the limit. What came
 // after it was not read.
 var ErrTooLarge = errors.New("the event is too large")
 
-// bom is the one byte order mark that may precede a stream.
-const bom = "\ufeff"
+// byteOrderMark is the one byte order mark that may precede a stream.
+const byteOrderMark = "\ufeff"
 
-// firstPiece is how much of what is fed is looked at first, in bytes, to end an
+// minJoinBytes is how much of what is fed is looked at first, in bytes, to end an
 // event that an earlier piece began.
-const firstPiece = 512
+const minJoinBytes = 512
 
 // A Decoder reads one stream. What it holds between two pieces is the event under
 // way, and so a small multiple of the limit: of an event of long lines about two
@@ -33,21 +33,21 @@ type Decoder struct {
 
 	// The window: what is being read, which is the caller's while Feed runs and the
 	// decoder's own in between. The positions below are in it.
-	buf   []byte
-	owned bool // the window is the decoder's
-	start int  // where the line under way begins
-	scan  int  // how far that line was searched for its end
-	lf    int  // no LF stands from scan to here; the next one is here, or none is in the window
-	first int  // where the block under way begins, if there is one
+	buf        []byte
+	owned      bool // the window is the decoder's
+	start      int  // where the line under way begins
+	scan       int  // how far that line was searched for its end
+	nextLF     int  // no LF stands from scan to here; the next one is here, or none is in the window
+	blockStart int  // where the block under way begins, if there is one
 
-	off    int    // the offset of the window in the stream
-	line   int    // how many lines have ended
-	begun  bool   // the byte order mark was dealt with
-	skipLF bool   // the last line ended with a CR: a LF now belongs to it
-	lastID string // the last event ID
-	left   bool   // the caller broke off: the window may hold whole items
-	closed bool
-	err    error
+	offset     int    // the offset of the window in the stream
+	line       int    // how many lines have ended
+	bomChecked bool   // the byte order mark was dealt with
+	skipLF     bool   // the last line ended with a CR: a LF now belongs to it
+	lastID     string // the last event ID
+	paused     bool   // the caller broke off: the window may hold whole items
+	closed     bool
+	err        error
 
 	block block // the block under way
 }
@@ -57,7 +57,7 @@ type Decoder struct {
 // [DefaultLimit].
 func NewDecoder(limit int) *Decoder {
 	if limit <= 0 {
-		limit = DefaultLimit
+		limit = DefaultMaxEvent
 	}
 	return &Decoder{limit: limit}
 }
@@ -95,62 +95,62 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		more := d.err == nil && !d.closed
-		if more && d.left {
-			more = d.read(yield)
+		if more && d.paused {
+			more = d.decodeLines(yield)
 		}
 		for more && len(p) > 0 {
-			if d.drop(d.begin()); len(d.buf) > 0 {
-				p, more = d.join(p, yield)
+			if d.discard(d.pendingStart()); len(d.buf) > 0 {
+				p, more = d.decodeHeld(p, yield)
 				continue
 			}
 			d.buf, d.owned, p = p[:len(p):len(p)], false, nil
-			more = d.read(yield)
+			more = d.decodeLines(yield)
 		}
-		d.keep(p)
+		d.retain(p)
 	}
 }
 
-// join reads on with so much of p as may end the block under way, and gives back
+// decodeHeld reads on with so much of p as may end the block under way, and gives back
 // what was not looked at. Only that much is copied: a large body is not, though its
 // first event came in two pieces.
-func (d *Decoder) join(p []byte, yield func(Item) bool) (rest []byte, more bool) {
+func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
-	n := min(len(p), max(held, firstPiece))
+	n := min(len(p), max(held, minJoinBytes))
 	d.buf = append(d.buf, p[:n]...)
-	more = d.read(yield)
-	if begin := d.begin(); more && begin >= held { // what is left lies in p: read on there
-		d.drop(begin)
+	more = d.decodeLines(yield)
+	if begin := d.pendingStart(); more && begin >= held { // what is left lies in p: read on there
+		d.discard(begin)
 		d.buf, d.owned = p[begin-held:len(p):len(p)], false
-		return nil, d.read(yield)
+		return nil, d.decodeLines(yield)
 	}
 	return p[n:], more
 }
 
-// begin is where what is not complete begins in the window.
-func (d *Decoder) begin() int {
-	if d.block.open {
-		return d.first
+// pendingStart is where what is not complete begins in the window.
+func (d *Decoder) pendingStart() int {
+	if d.block.isOpen {
+		return d.blockStart
 	}
 	return d.start
 }
 
-// drop forgets the first n bytes of the window, which are complete.
-func (d *Decoder) drop(n int) {
+// discard forgets the first n bytes of the window, which are complete.
+func (d *Decoder) discard(n int) {
 	d.buf = d.buf[n:]
-	d.off, d.start, d.scan = d.off+n, d.start-n, d.scan-n
-	if d.block.open {
-		d.first -= n
+	d.offset, d.start, d.scan = d.offset+n, d.start-n, d.scan-n
+	if d.block.isOpen {
+		d.blockStart -= n
 	}
 }
 
-// keep makes what is not complete the decoder's own, as the caller may use its
+// retain makes what is not complete the decoder's own, as the caller may use its
 // memory again; p is what was not looked at.
-func (d *Decoder) keep(p []byte) {
+func (d *Decoder) retain(p []byte) {
 	if d.err != nil || d.closed {
 		d.buf = nil
 		return
 	}
-	d.drop(d.begin())
+	d.discard(d.pendingStart())
 	switch {
 	case len(d.buf)+len(p) == 0:
 		d.buf = nil
@@ -162,11 +162,11 @@ func (d *Decoder) keep(p []byte) {
 	d.owned = true
 }
 
-// read takes the window line by line. It is false if there is an error or if the
+// decodeLines takes the window line by line. It is false if there is an error or if the
 // caller broke off.
-func (d *Decoder) read(yield func(Item) bool) bool {
-	d.lf, d.left = -1, false // the window may have grown
-	if !d.mark() {
+func (d *Decoder) decodeLines(yield func(Item) bool) bool {
+	d.nextLF, d.paused = -1, false // the window may have grown
+	if !d.skipByteOrderMark() {
 		return true
 	}
 	for {
@@ -177,7 +177,7 @@ func (d *Decoder) read(yield func(Item) bool) bool {
 			}
 		}
 		end := d.lineEnd()
-		if !d.fits(end) {
+		if !d.checkLimit(end) {
 			return false
 		}
 		if end < 0 {
@@ -187,25 +187,25 @@ func (d *Decoder) read(yield func(Item) bool) bool {
 		d.line++
 		d.skipLF = d.buf[end] == '\r'
 		d.start, d.scan = end+1, end+1
-		if !d.take(at, end, yield) {
-			d.left = true
+		if !d.decodeLine(at, end, yield) {
+			d.paused = true
 			return false
 		}
 	}
 }
 
-// mark deals with a byte order mark at the start of the stream; false is that more
+// skipByteOrderMark deals with a byte order mark at the start of the stream; false is that more
 // must come before anybody can tell.
-func (d *Decoder) mark() bool {
-	if d.begun {
+func (d *Decoder) skipByteOrderMark() bool {
+	if d.bomChecked {
 		return true
 	}
-	if len(d.buf) < len(bom) && string(d.buf) == bom[:len(d.buf)] {
+	if len(d.buf) < len(byteOrderMark) && string(d.buf) == byteOrderMark[:len(d.buf)] {
 		return false
 	}
-	d.begun = true
-	if bytes.HasPrefix(d.buf, []byte(bom)) {
-		d.start, d.scan = len(bom), len(bom)
+	d.bomChecked = true
+	if bytes.HasPrefix(d.buf, []byte(byteOrderMark)) {
+		d.start, d.scan = len(byteOrderMark), len(byteOrderMark)
 	}
 	return true
 }
@@ -214,68 +214,68 @@ func (d *Decoder) mark() bool {
 // looked at once for a LF and once for a CR, also in a stream that has only one of
 // the two.
 func (d *Decoder) lineEnd() int {
-	if d.lf < d.scan {
-		if d.lf = bytes.IndexByte(d.buf[d.scan:], '\n'); d.lf >= 0 {
-			d.lf += d.scan
+	if d.nextLF < d.scan {
+		if d.nextLF = bytes.IndexByte(d.buf[d.scan:], '\n'); d.nextLF >= 0 {
+			d.nextLF += d.scan
 		} else {
-			d.lf = len(d.buf)
+			d.nextLF = len(d.buf)
 		}
 	}
-	if cr := bytes.IndexByte(d.buf[d.scan:d.lf], '\r'); cr >= 0 {
+	if cr := bytes.IndexByte(d.buf[d.scan:d.nextLF], '\r'); cr >= 0 {
 		return d.scan + cr
 	}
-	if d.lf < len(d.buf) {
-		return d.lf
+	if d.nextLF < len(d.buf) {
+		return d.nextLF
 	}
 	d.scan = len(d.buf)
 	return -1
 }
 
-// fits holds what is under way, with its line up to end (-1: all that has come of
+// checkLimit holds what is under way, with its line up to end (-1: all that has come of
 // it), against the limit.
-func (d *Decoder) fits(end int) bool {
+func (d *Decoder) checkLimit(end int) bool {
 	if end < 0 {
 		end = len(d.buf)
 	}
-	if end-d.begin() <= d.limit {
+	if end-d.pendingStart() <= d.limit {
 		return true
 	}
 	began := d.line + 1
-	if d.block.open {
+	if d.block.isOpen {
 		began = d.block.item.Line
 	}
 	d.err = fmt.Errorf("%w: with line %d it goes over the limit of %d bytes (it began in line %d)", ErrTooLarge, d.line+1, d.limit, began)
 	return false
 }
 
-// take takes the line from at to end. It is false if the caller broke off.
-func (d *Decoder) take(at, end int, yield func(Item) bool) bool {
+// decodeLine takes the line from at to end. It is false if the caller broke off.
+func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	line := d.buf[at:end:end]
 	switch {
 	case len(line) == 0:
-		if !d.block.open {
+		if !d.block.isOpen {
 			return true
 		}
-		item := d.dispatch(at)
-		item.End = d.off + d.start
+		item := d.endBlock(at)
+		item.End = d.offset + d.start
 		return yield(item)
 	case line[0] == ':':
 		return yield(Item{
 			Kind: Comment, Text: string(line[1:]), Raw: line, LastEventID: d.lastID,
-			Line: d.line, Offset: d.off + at, End: d.off + d.start, InvalidUTF8: !utf8.Valid(line),
+			Line: d.line, Offset: d.offset + at, End: d.offset + d.start, InvalidUTF8: !utf8.Valid(line),
 		})
 	}
-	if !d.block.open {
-		d.first = at
-		d.block.begin(d.line, d.off+at)
+	if !d.block.isOpen {
+		d.blockStart = at
+		d.block.begin(d.line, d.offset+at)
 	}
-	d.block.field(line, at-d.first)
+	d.block.addField(line, at-d.blockStart)
 	return true
 }
 
-// dispatch ends the block under way, the last of whose lines ends at end.
-func (d *Decoder) dispatch(end int) Item {
-	item := d.block.end(d.buf[d.first:end:end])
+// endBlock ends the block under way, the last of whose lines ends at end.
+func (d *Decoder) endBlock(end int) Item {
+	item := d.block.end(d.buf[d.blockStart:end:end])
 	if item.HasID {
 		d.lastID = item.ID
 	}

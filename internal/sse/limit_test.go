@@ -82,12 +82,12 @@ func TestNothingAfterTheLimit(t *testing.T) {
 // TestDefaultLimit: 0 and less are the default, which an event may have in full.
 func TestDefaultLimit(t *testing.T) {
 	for _, limit := range []int{0, -1} {
-		body := append(bytes.Repeat([]byte("x"), sse.DefaultLimit), '\n', '\n')
+		body := append(bytes.Repeat([]byte("x"), sse.DefaultMaxEvent), '\n', '\n')
 		copy(body, ":")
 		if items, err := decode(limit, body); len(items) != 1 || err != nil {
 			t.Errorf("limit %d: %d items, %v for a comment of the limit", limit, len(items), err)
 		}
-		if _, err := decode(limit, append(body[:sse.DefaultLimit:sse.DefaultLimit], 'x')); !errors.Is(err, sse.ErrTooLarge) {
+		if _, err := decode(limit, append(body[:sse.DefaultMaxEvent:sse.DefaultMaxEvent], 'x')); !errors.Is(err, sse.ErrTooLarge) {
 			t.Errorf("limit %d: %v for a comment of one byte more", limit, err)
 		}
 	}

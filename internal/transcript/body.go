@@ -11,11 +11,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A said is what a section says after its head.
-type said struct {
+// A parsedBody is what a section says after its head.
+type parsedBody struct {
 	body    []byte
 	reads   []spec.Arrival
-	cues    []Cue
+	steps   []PlaybackStep
 	end     error
 	trailer spec.Header
 }
@@ -24,21 +24,21 @@ type said struct {
 // to one slice that never grows beyond the section, so a body is copied once at
 // most: not at all where no direction interrupts it.
 type bodyParser struct {
-	place
-	stream, crlf, answer bool
+	position
+	stream, crlf, isResponse bool
 
-	said
-	from    int           // where the piece begins that is being said
-	clock   time.Duration // when that arrived
-	timed   bool
-	ended   bool
-	plain   bool // the last line was neither raw nor base64
-	settled bool // a direction said where the body ends
+	parsedBody
+	pieceStart int           // where the piece begins that is being said
+	clock      time.Duration // when that arrived
+	isTimed    bool
+	ended      bool
+	plain      bool // the last line was neither raw nor base64
+	endGiven   bool // a direction said where the body ends
 }
 
 // parse reads all of a section after its head.
 func (b *bodyParser) parse(data []byte) error {
-	if !b.crlf && !bytes.HasPrefix(data, []byte(directive)) && !bytes.Contains(data, []byte("\n"+directive)) {
+	if !b.crlf && !bytes.HasPrefix(data, []byte(directivePrefix)) && !bytes.Contains(data, []byte("\n"+directivePrefix)) {
 		b.body, b.plain = data[:len(data):len(data)], true
 		b.finish()
 		return nil
@@ -49,8 +49,8 @@ func (b *bodyParser) parse(data []byte) error {
 	}
 	b.body = make([]byte, 0, room)
 	for len(data) > 0 {
-		n := nextDirection(data)
-		if err := b.text(data[:n]); err != nil {
+		n := nextDirective(data)
+		if err := b.addLines(data[:n]); err != nil {
 			return err
 		}
 		b.line += bytes.Count(data[:n], []byte("\n"))
@@ -58,7 +58,7 @@ func (b *bodyParser) parse(data []byte) error {
 			break
 		}
 		line, rest, _ := bytes.Cut(data, []byte("\n"))
-		if err := b.direct(bytes.TrimRight(line, " \t\r")); err != nil {
+		if err := b.applyDirective(bytes.TrimRight(line, " \t\r")); err != nil {
 			return err
 		}
 		b.line++
@@ -68,23 +68,23 @@ func (b *bodyParser) parse(data []byte) error {
 	return nil
 }
 
-// nextDirection is where the next direction begins, or the end.
-func nextDirection(data []byte) int {
-	if bytes.HasPrefix(data, []byte(directive)) {
+// nextDirective is where the next direction begins, or the end.
+func nextDirective(data []byte) int {
+	if bytes.HasPrefix(data, []byte(directivePrefix)) {
 		return 0
 	}
-	if i := bytes.Index(data, []byte("\n"+directive)); i >= 0 {
+	if i := bytes.Index(data, []byte("\n"+directivePrefix)); i >= 0 {
 		return i + 1
 	}
 	return len(data)
 }
 
-func (b *bodyParser) text(lines []byte) error {
+func (b *bodyParser) addLines(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
 	if b.ended {
-		return b.errorf("the body has ended above: nothing but :@ trailer can follow")
+		return b.errorAt("the body has ended above: nothing but :@ trailer can follow")
 	}
 	b.plain = true
 	if !b.crlf {
@@ -98,118 +98,118 @@ func (b *bodyParser) text(lines []byte) error {
 	return nil
 }
 
-// direct follows one direction.
-func (b *bodyParser) direct(line []byte) error {
-	if data, ok := bytes.CutPrefix(line, []byte(directive+" "+base64Word+" ")); ok && !b.ended {
-		return b.decode(data) // there may be a million of these
+// applyDirective follows one direction.
+func (b *bodyParser) applyDirective(line []byte) error {
+	if data, ok := bytes.CutPrefix(line, []byte(directivePrefix+" "+base64Directive+" ")); ok && !b.ended {
+		return b.addBase64(data) // there may be a million of these
 	}
-	word, arg, err := b.direction(string(line))
+	word, arg, err := b.parseDirective(string(line))
 	if err != nil {
 		return err
 	}
 	if b.ended && word != "trailer" {
-		return b.errorf("%s: the body has ended above: nothing but :@ trailer can follow", short(string(line)))
+		return b.errorAt("%s: the body has ended above: nothing but :@ trailer can follow", excerpt(string(line)))
 	}
 	switch word {
-	case rawWord:
-		return b.unquote(arg)
-	case base64Word:
-		return b.decode([]byte(arg))
+	case rawDirective:
+		return b.addRaw(arg)
+	case base64Directive:
+		return b.addBase64([]byte(arg))
 	case "wait":
-		return b.wait(arg)
+		return b.addWait(arg)
 	case "trailer":
 		return b.addTrailer(arg)
 	}
-	return b.finale(word, arg)
+	return b.addEnd(word, arg)
 }
 
-// direction takes the line of a direction apart, if it has a place in this section.
-func (b *bodyParser) direction(line string) (word, arg string, err error) {
-	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directive+" "), " ")
-	if known := b.words(); !slices.Contains(known, word) {
+// parseDirective takes the line of a direction apart, if it has a place in this section.
+func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
+	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
+	if known := b.allowedDirectives(); !slices.Contains(known, word) {
 		where := "a request's body"
-		if b.answer {
+		if b.isResponse {
 			where = "a response's body"
 		}
-		return "", "", b.errorf("%s: no such direction in %s: there are %s (\":@ raw\" spells out a line that only looks like one)",
-			short(line), where, strings.Join(known, ", "))
+		return "", "", b.errorAt("%s: no such direction in %s: there are %s (\":@ raw\" spells out a line that only looks like one)",
+			excerpt(line), where, strings.Join(known, ", "))
 	}
 	return word, strings.TrimSpace(arg), nil
 }
 
 var (
-	requestWords  = []string{rawWord, base64Word, "end"}
-	responseWords = slices.Concat(requestWords, []string{"wait", "trailer"}, endWords())
+	requestDirectives  = []string{rawDirective, base64Directive, "end"}
+	responseDirectives = slices.Concat(requestDirectives, []string{"wait", "trailer"}, endDirectiveNames())
 )
 
-// words are the directions that a body may hold.
-func (b *bodyParser) words() []string {
-	if b.answer {
-		return responseWords
+// allowedDirectives are the directions that a body may hold.
+func (b *bodyParser) allowedDirectives() []string {
+	if b.isResponse {
+		return responseDirectives
 	}
-	return requestWords
+	return requestDirectives
 }
 
-func (b *bodyParser) unquote(arg string) error {
+func (b *bodyParser) addRaw(arg string) error {
 	text, err := strconv.Unquote(arg)
 	if err != nil || arg[0] != '"' {
-		return b.errorf(":@ raw %s: it takes one string in double quotes, with the escapes of Go", short(arg))
+		return b.errorAt(":@ raw %s: it takes one string in double quotes, with the escapes of Go", excerpt(arg))
 	}
 	b.body, b.plain = append(b.body, text...), false
 	return nil
 }
 
-func (b *bodyParser) decode(data []byte) (err error) {
+func (b *bodyParser) addBase64(data []byte) (err error) {
 	b.plain = false
 	if b.body, err = base64.StdEncoding.AppendDecode(b.body, bytes.TrimSpace(data)); err != nil {
-		return b.errorf(":@ base64 %s: it takes standard base64, padded: %w", short(string(data)), err)
+		return b.errorAt(":@ base64 %s: it takes standard base64, padded: %w", excerpt(string(data)), err)
 	}
 	return nil
 }
 
-func (b *bodyParser) wait(arg string) error {
+func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
 	if err != nil || d < 0 {
-		return b.errorf(":@ wait %s: it takes a duration like 50ms, and perhaps mid-line", short(arg))
+		return b.errorAt(":@ wait %s: it takes a duration like 50ms, and perhaps mid-line", excerpt(arg))
 	}
-	if err := b.midLine(midLine); err != nil {
+	if err := b.trimBeforeMidLine(midLine); err != nil {
 		return err
 	}
-	b.say()
-	b.cues = append(b.cues, Cue{Do: "wait", Arg: arg})
+	b.flushPiece()
+	b.steps = append(b.steps, PlaybackStep{Directive: "wait", Argument: arg})
 	b.clock += d
-	b.timed = true
+	b.isTimed = true
 	return nil
 }
 
-// finale follows a direction that ends the body.
-func (b *bodyParser) finale(word, arg string) error {
+// addEnd follows a direction that ends the body.
+func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
 		inner, closed := strings.CutSuffix(inner, ")")
 		if !ok || !closed || word == "end" {
-			return b.errorf(":@ %s %s: an end takes nothing but mid-line, and those that are no good a reason in parentheses", word, short(arg))
+			return b.errorAt(":@ %s %s: an end takes nothing but mid-line, and those that are no good a reason in parentheses", word, excerpt(arg))
 		}
 		why = inner
 	}
-	if err := b.midLine(midLine); err != nil {
+	if err := b.trimBeforeMidLine(midLine); err != nil {
 		return err
 	}
-	b.say()
-	b.end, _ = endErr(word, why)
-	b.cues = append(b.cues, Cue{Do: word, Arg: why})
-	b.ended, b.settled = true, true
+	b.flushPiece()
+	b.end, _ = endError(word, why)
+	b.steps = append(b.steps, PlaybackStep{Directive: word, Argument: why})
+	b.ended, b.endGiven = true, true
 	return nil
 }
 
 func (b *bodyParser) addTrailer(arg string) error {
 	if !b.ended {
-		return b.errorf(":@ trailer %s: trailers come after the end, so :@ end must precede them", short(arg))
+		return b.errorAt(":@ trailer %s: trailers come after the end, so :@ end must precede them", excerpt(arg))
 	}
 	field, err := parseField(arg)
 	if err != nil {
-		return b.errorf(":@ trailer %s: %w", short(arg), err)
+		return b.errorAt(":@ trailer %s: %w", excerpt(arg), err)
 	}
 	b.trailer = append(b.trailer, field)
 	return nil
@@ -223,20 +223,20 @@ func cutMidLine(arg string) (rest string, ok bool) {
 	return strings.TrimSpace(rest), ok
 }
 
-// midLine takes back the newline before a direction.
-func (b *bodyParser) midLine(wanted bool) error {
+// trimBeforeMidLine takes back the newline before a direction.
+func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
 	if !wanted {
 		return nil
 	}
-	if len(b.body) == b.from || !b.plain {
-		return b.errorf("mid-line: no line of the body stands before the direction")
+	if len(b.body) == b.pieceStart || !b.plain {
+		return b.errorAt("mid-line: no line of the body stands before the direction")
 	}
-	b.chop()
+	b.trimNewline()
 	return nil
 }
 
-// chop takes the last newline off.
-func (b *bodyParser) chop() {
+// trimNewline takes the last newline off.
+func (b *bodyParser) trimNewline() {
 	if b.crlf {
 		b.body = bytes.TrimSuffix(b.body, []byte("\r\n"))
 		return
@@ -244,23 +244,23 @@ func (b *bodyParser) chop() {
 	b.body = bytes.TrimSuffix(b.body, []byte("\n"))
 }
 
-// say makes a cue of what has been collected since the last one.
-func (b *bodyParser) say() {
+// flushPiece makes a cue of what has been collected since the last one.
+func (b *bodyParser) flushPiece() {
 	end := len(b.body)
-	if end == b.from {
+	if end == b.pieceStart {
 		return
 	}
-	b.cues = append(b.cues, Cue{Say: b.body[b.from:end:end]})
+	b.steps = append(b.steps, PlaybackStep{Data: b.body[b.pieceStart:end:end]})
 	b.reads = append(b.reads, spec.Arrival{End: end, At: b.clock})
-	b.from = end
+	b.pieceStart = end
 }
 
 func (b *bodyParser) finish() {
-	if !b.settled && !b.stream && b.plain && len(b.body) > b.from {
-		b.chop() // the archive's newline
+	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
+		b.trimNewline() // the archive's newline
 	}
-	b.say()
-	if !b.timed {
+	b.flushPiece()
+	if !b.isTimed {
 		b.reads = nil
 	}
 }

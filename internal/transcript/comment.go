@@ -12,22 +12,22 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A setting is a line of the comment that is not only for the reader.
-type setting struct {
-	key   string
-	many  bool // it may be given more than once
-	takes string
-	read  func(t *Transcript, value string) bool
-	write func(t *Transcript) []string
+// A commentSetting is a line of the comment that is not only for the reader.
+type commentSetting struct {
+	key        string
+	repeatable bool // it may be given more than once
+	expects    string
+	read       func(t *Transcript, value string) bool
+	write      func(t *Transcript) []string
 }
 
 // settings are all there are, in the order in which they are written.
-var settings = []setting{
-	text("dialect", "a protocol, like runs@2026-04", func(t *Transcript) *string { return &t.Dialect }),
-	text("target", "a base URL", func(t *Transcript) *string { return &t.Target }),
-	text("scenario", "a name", func(t *Transcript) *string { return &t.Scenario }),
+var settings = []commentSetting{
+	textSetting("dialect", "a protocol, like runs@2026-04", func(t *Transcript) *string { return &t.Dialect }),
+	textSetting("target", "a base URL", func(t *Transcript) *string { return &t.Target }),
+	textSetting("scenario", "a name", func(t *Transcript) *string { return &t.Scenario }),
 	{
-		key: "recorded", takes: "a time like 2026-01-31T12:00:00Z",
+		key: "recorded", expects: "a time like 2026-01-31T12:00:00Z",
 		read: func(t *Transcript, value string) (ok bool) {
 			at, err := time.Parse(time.RFC3339Nano, value)
 			t.Recorded = at
@@ -41,7 +41,7 @@ var settings = []setting{
 		},
 	},
 	{
-		key: "scripted", takes: "yes or no",
+		key: "scripted", expects: "yes or no",
 		read: func(t *Transcript, value string) bool {
 			t.Trace.Scripted = value == "yes"
 			return value == "yes" || value == "no"
@@ -54,7 +54,7 @@ var settings = []setting{
 		},
 	},
 	{
-		key: "streams", takes: "a number from 1 on",
+		key: "streams", expects: "a number from 1 on",
 		read: func(t *Transcript, value string) bool {
 			n, err := strconv.Atoi(value)
 			t.Trace.StreamLimit = n
@@ -68,16 +68,19 @@ var settings = []setting{
 		},
 	},
 	{
-		key: "want", takes: "the ID of a check", many: true,
-		read:  func(t *Transcript, value string) bool { t.Want = append(t.Want, value); return value != "" },
-		write: func(t *Transcript) []string { return t.Want },
+		key: "want", expects: "the ID of a check", repeatable: true,
+		read: func(t *Transcript, value string) bool {
+			t.FailingChecks = append(t.FailingChecks, value)
+			return value != ""
+		},
+		write: func(t *Transcript) []string { return t.FailingChecks },
 	},
 }
 
-// text is a setting that is kept as it is.
-func text(key, takes string, field func(*Transcript) *string) setting {
-	return setting{
-		key: key, takes: takes,
+// textSetting is a setting that is kept as it is.
+func textSetting(key, takes string, field func(*Transcript) *string) commentSetting {
+	return commentSetting{
+		key: key, expects: takes,
 		read:  func(t *Transcript, value string) bool { *field(t) = value; return value != "" },
 		write: func(t *Transcript) []string { return slices.DeleteFunc([]string{*field(t)}, isEmpty) },
 	}
@@ -85,7 +88,7 @@ func text(key, takes string, field func(*Transcript) *string) setting {
 
 func isEmpty(s string) bool { return s == "" }
 
-func keys() string {
+func settingNames() string {
 	var all []string
 	for _, s := range settings {
 		all = append(all, s.key)
@@ -94,37 +97,37 @@ func keys() string {
 }
 
 var (
-	// settingLine is what makes a line of the comment a setting.
-	settingLine = regexp.MustCompile(`^([a-z][a-z-]*):(?:[ \t]+(.*))?$`)
-	// almostSetting is a setting that somebody took for a heading.
-	almostSetting = regexp.MustCompile(`^(?i)(dialect|want|scripted): *\S+$`)
+	// settingPattern is what makes a line of the comment a setting.
+	settingPattern = regexp.MustCompile(`^([a-z][a-z-]*):(?:[ \t]+(.*))?$`)
+	// misspelledSetting is a setting that somebody took for a heading.
+	misspelledSetting = regexp.MustCompile(`^(?i)(dialect|want|scripted): *\S+$`)
 )
 
 // parseComment reads the settings; the rest is prose.
 func (t *Transcript) parseComment(comment string) error {
 	var prose []string
 	seen := map[string]bool{}
-	at := place{t.Name, 0}
+	at := position{t.Name, 0}
 	for line := range strings.Lines(comment) {
 		at.line++
 		line = strings.TrimRight(line, " \t\r\n")
-		m := settingLine.FindStringSubmatch(line)
+		m := settingPattern.FindStringSubmatch(line)
 		if m == nil {
-			if almost := almostSetting.FindStringSubmatch(line); almost != nil {
-				return at.errorf("%s: a setting is written in lower case (%s:), and a line of prose that looks like one is indented", almost[1], strings.ToLower(almost[1]))
+			if almost := misspelledSetting.FindStringSubmatch(line); almost != nil {
+				return at.errorAt("%s: a setting is written in lower case (%s:), and a line of prose that looks like one is indented", almost[1], strings.ToLower(almost[1]))
 			}
 			prose = append(prose, line)
 			continue
 		}
 		key, value := m[1], oneLine(m[2])
-		i := slices.IndexFunc(settings, func(s setting) bool { return s.key == key })
+		i := slices.IndexFunc(settings, func(s commentSetting) bool { return s.key == key })
 		switch {
 		case i < 0:
-			return at.errorf("%s: there is no such setting: there are %s (a line of prose that begins with a word and a colon is indented)", short(key), keys())
-		case seen[key] && !settings[i].many:
-			return at.errorf("%s: it is given twice", key)
+			return at.errorAt("%s: there is no such setting: there are %s (a line of prose that begins with a word and a colon is indented)", excerpt(key), settingNames())
+		case seen[key] && !settings[i].repeatable:
+			return at.errorAt("%s: it is given twice", key)
 		case !settings[i].read(t, value):
-			return at.errorf("%s: %q: it takes %s", key, short(value), settings[i].takes)
+			return at.errorAt("%s: %q: it takes %s", key, excerpt(value), settings[i].expects)
 		}
 		seen[key] = true
 	}
@@ -133,7 +136,7 @@ func (t *Transcript) parseComment(comment string) error {
 }
 
 // writeComment writes prose and settings.
-func writeComment(b *bytes.Buffer, t *Transcript, hide redactor) {
+func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	var prose []string
 	for line := range strings.Lines(hide.text(t.Comment)) {
 		prose = append(prose, proseLine(line))
@@ -156,8 +159,8 @@ func writeComment(b *bytes.Buffer, t *Transcript, hide redactor) {
 func proseLine(line string) string {
 	text := strings.TrimLeft(line, " ")
 	line = strings.TrimRight(line[:len(line)-len(text)]+oneLine(text), " ")
-	marker := strings.HasPrefix(line, markerBegins) && strings.HasSuffix(line, markerEnds)
-	if marker || settingLine.MatchString(line) || almostSetting.MatchString(line) {
+	marker := strings.HasPrefix(line, markerPrefix) && strings.HasSuffix(line, markerSuffix)
+	if marker || settingPattern.MatchString(line) || misspelledSetting.MatchString(line) {
 		line = " " + line
 	}
 	return line
@@ -169,6 +172,6 @@ func withoutUser(s string) string {
 	if err != nil || u.User == nil {
 		return s
 	}
-	u.User = url.User(redact.Mark)
+	u.User = url.User(redact.Placeholder)
 	return u.String()
 }

@@ -17,16 +17,16 @@ import (
 // fields byte for byte, times to the [Tick], ends by errors.Is; but for what is
 // kept secret (see the package comment). It takes one copy of the bodies.
 func Format(t *Transcript) []byte {
-	b := bytes.NewBuffer(make([]byte, 0, size(t)))
-	hide := newRedactor(t)
+	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
+	hide := newSecretRedactor(t)
 	writeComment(b, t, hide)
 	for i, x := range t.Trace.Exchanges {
 		fmt.Fprintf(b, "-- %d.request --\n", i+1)
-		if at := x.At.Truncate(Tick); at > 0 {
-			fmt.Fprintf(b, "%s at %v\n", directive, at)
+		if at := x.At.Truncate(TimeResolution); at > 0 {
+			fmt.Fprintf(b, "%s at %v\n", directivePrefix, at)
 		}
-		if slices.Contains(others, x.Request.Principal) {
-			fmt.Fprintf(b, "%s who %s\n", directive, x.Request.Principal)
+		if slices.Contains(otherPrincipals, x.Request.Principal) {
+			fmt.Fprintf(b, "%s who %s\n", directivePrefix, x.Request.Principal)
 		}
 		writeRequest(b, x.Request, hide)
 		fmt.Fprintf(b, "-- %d.response --\n", i+1)
@@ -35,8 +35,8 @@ func Format(t *Transcript) []byte {
 	return b.Bytes()
 }
 
-// size estimates how long a file is going to be.
-func size(t *Transcript) int {
+// estimateSize estimates how long a file is going to be.
+func estimateSize(t *Transcript) int {
 	n := 512 + len(t.Comment)
 	for _, x := range t.Trace.Exchanges {
 		n += 512 + 24*len(x.Response.Arrivals)
@@ -54,20 +54,20 @@ func size(t *Transcript) int {
 	return n
 }
 
-func writeRequest(b *bytes.Buffer, r spec.Request, hide redactor) {
+func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
 		return
 	}
 	target, header := hide.text(r.Target), hide.header(r.Header)
 	body := hide.body(r.Body)
-	w := writer{b, mostlyCRLF(body)}
-	w.lines()
+	w := sectionWriter{b, usesCRLF(body)}
+	w.lineEnds()
 	method := r.Method
 	if method == "" {
 		method = "?"
 	}
 	switch {
-	case r.Method != "" && !isToken(r.Method) || !clearTarget(target):
+	case r.Method != "" && !isToken(r.Method) || !isCleanTarget(target):
 		w.raw(r.Method, target)
 	case target == "":
 		b.WriteString(method + " HTTP/1.1\n")
@@ -79,67 +79,67 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide redactor) {
 		return
 	}
 	b.WriteByte('\n')
-	w.end(ending{word: "end", tail: writeLines(b, body, w.crlf), stream: streams(header)})
+	w.end(bodyEnd{word: "end", lastLine: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
 
-// clearTarget says whether a start line can hold a target as it is.
-func clearTarget(s string) bool { return clearText(s) && len(strings.Fields(s)) <= 1 }
+// isCleanTarget says whether a start line can hold a target as it is.
+func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
-func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide redactor) {
-	word, why := endWord(r.End)
+func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
+	word, why := endDirective(r.End)
 	why = hide.text(why)
 	header, trailer := hide.header(r.Header), hide.header(r.Trailer)
 	body := hide.body(r.Body)
-	w := writer{b, mostlyCRLF(body)}
+	w := sectionWriter{b, usesCRLF(body)}
 	w.framing(r.Framing, framingOf(method, spec.Response{Proto: r.Proto, Status: r.Status, Header: header}))
-	e := ending{word: word, why: why, stream: streams(header), trailer: trailer, always: len(trailer) > 0}
-	w.lines()
+	e := bodyEnd{word: word, why: why, stream: isEventStream(header), trailer: trailer, required: len(trailer) > 0}
+	w.lineEnds()
 	if r.Status == 0 && r.Proto == "" && r.Reason == "" && len(header) == 0 && len(body) == 0 {
-		e.always = true
+		e.required = true
 		w.end(e)
 		return
 	}
 	w.status(r.Proto, r.Status, hide.text(r.Reason))
 	w.fields(header)
-	if len(body) == 0 && word == "end" && !e.always {
+	if len(body) == 0 && word == "end" && !e.required {
 		return
 	}
 	b.WriteByte('\n')
-	e.tail = w.pieces(body, arrivals(spec.Response{Body: body, Arrivals: r.Arrivals}))
+	e.lastLine = w.timedBody(body, recordableArrivals(spec.Response{Body: body, Arrivals: r.Arrivals}))
 	w.end(e)
 }
 
-// A writer writes the parts of a section.
-type writer struct {
+// A sectionWriter writes the parts of a section.
+type sectionWriter struct {
 	*bytes.Buffer
 	crlf bool
 }
 
-func (w writer) framing(f, evident spec.Framing) {
+func (w sectionWriter) framing(f, evident spec.Framing) {
 	switch f {
 	case evident:
 	case spec.FramingUnknown:
-		w.WriteString(directive + " framing unknown\n")
+		w.WriteString(directivePrefix + " framing unknown\n")
 	default:
 		for _, known := range framings {
 			if f == known {
-				w.WriteString(directive + " framing " + string(f) + "\n")
+				w.WriteString(directivePrefix + " framing " + string(f) + "\n")
 			}
 		}
 	}
 }
 
-func (w writer) lines() {
+func (w sectionWriter) lineEnds() {
 	if w.crlf {
-		w.WriteString(directive + " lines crlf\n")
+		w.WriteString(directivePrefix + " lines crlf\n")
 	}
 }
 
 // plainProto is a protocol that a start line can hold as it is.
 var plainProto = regexp.MustCompile(`^HTTP/[0-9]\.[0-9]$`)
 
-func (w writer) status(proto string, status int, reason string) {
-	if proto != "" && !plainProto.MatchString(proto) || status < 0 || status > 999 || !clearText(reason) {
+func (w sectionWriter) status(proto string, status int, reason string) {
+	if proto != "" && !plainProto.MatchString(proto) || status < 0 || status > 999 || !isCleanValue(reason) {
 		w.raw(proto, strconv.Itoa(status), reason)
 		return
 	}
@@ -152,18 +152,18 @@ func (w writer) status(proto string, status int, reason string) {
 	fmt.Fprintf(w, "%s %d%s\n", proto, status, reason)
 }
 
-func (w writer) raw(parts ...string) {
-	w.WriteString(directive + " " + rawWord)
+func (w sectionWriter) raw(parts ...string) {
+	w.WriteString(directivePrefix + " " + rawDirective)
 	for _, p := range parts {
 		w.WriteString(" " + strconv.Quote(p))
 	}
 	w.WriteByte('\n')
 }
 
-func (w writer) fields(h spec.Header) {
+func (w sectionWriter) fields(h spec.Header) {
 	for _, f := range h {
 		switch {
-		case !isToken(f.Name) || !clearText(f.Value):
+		case !isToken(f.Name) || !isCleanValue(f.Value):
 			w.raw(f.Name, f.Value)
 		case f.Value == "":
 			w.WriteString(f.Name + ":\n")
@@ -173,12 +173,12 @@ func (w writer) fields(h spec.Header) {
 	}
 }
 
-// pieces writes a body, and when each piece of it arrived.
-func (w writer) pieces(body []byte, reads []spec.Arrival) (last tail) {
+// timedBody writes a body, and when each piece of it arrived.
+func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLine) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
-		w.WriteString(directive + " wait " + (read.At - clock).String())
-		if last.added {
+		w.WriteString(directivePrefix + " wait " + (read.At - clock).String())
+		if last.newlineAdded {
 			w.WriteString(" mid-line")
 		}
 		w.WriteByte('\n')
@@ -191,23 +191,23 @@ func (w writer) pieces(body []byte, reads []spec.Arrival) (last tail) {
 	return last
 }
 
-// An ending is how a body ends, and what has to be known to say so.
-type ending struct {
+// An bodyEnd is how a body ends, and what has to be known to say so.
+type bodyEnd struct {
 	word, why string
-	tail
-	stream  bool
-	always  bool // a direction is needed even if it says nothing new
-	trailer spec.Header
+	lastLine
+	stream   bool
+	required bool // a direction is needed even if it says nothing new
+	trailer  spec.Header
 }
 
 // end writes the direction that ends a body, if one is needed.
-func (w writer) end(e ending) {
-	assumed := e.word == "end" && (!e.plain || e.added != e.stream)
-	if assumed && !e.always {
+func (w sectionWriter) end(e bodyEnd) {
+	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
+	if assumed && !e.required {
 		return
 	}
-	w.WriteString(directive + " " + e.word)
-	if e.added {
+	w.WriteString(directivePrefix + " " + e.word)
+	if e.newlineAdded {
 		w.WriteString(" mid-line")
 	}
 	if e.why != "" {
@@ -215,8 +215,8 @@ func (w writer) end(e ending) {
 	}
 	w.WriteByte('\n')
 	for _, f := range e.trailer {
-		w.WriteString(directive + " trailer ")
-		if !isToken(f.Name) || !clearText(f.Value) {
+		w.WriteString(directivePrefix + " trailer ")
+		if !isToken(f.Name) || !isCleanValue(f.Value) {
 			w.WriteString(strconv.Quote(f.Name) + " " + strconv.Quote(f.Value) + "\n")
 			continue
 		}

@@ -32,8 +32,8 @@ func fuzzed(t *testing.T, tr *Transcript, err error) {
 		}
 		return
 	}
-	if len(tr.Cues) != len(tr.Trace.Exchanges) || len(tr.Cues) == 0 {
-		t.Errorf("%d exchanges, cues for %d", len(tr.Trace.Exchanges), len(tr.Cues))
+	if len(tr.Playback) != len(tr.Trace.Exchanges) || len(tr.Playback) == 0 {
+		t.Errorf("%d exchanges, cues for %d", len(tr.Trace.Exchanges), len(tr.Playback))
 	}
 	file := Format(tr)
 	again, err := Parse("again", file)
@@ -75,10 +75,10 @@ func FuzzCurl(f *testing.F) {
 		f.Add(data, run)
 	}
 	f.Fuzz(func(t *testing.T, data, beside []byte) {
-		run, err := parseCurlRun("fuzzed.request.json", beside)
+		run, err := parseCurlInvocation("fuzzed.request.json", beside)
 		if err != nil {
 			fuzzed(t, nil, err)
-			run = curlRun{}
+			run = curlInvocation{}
 		}
 		tr, err := parseCurl("fuzzed.http", data, run)
 		fuzzed(t, tr, err)

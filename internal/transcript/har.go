@@ -18,16 +18,16 @@ import (
 
 // A harEntry is one exchange of an HTTP archive, version 1.2: what is used of it.
 type harEntry struct {
-	Started string       `json:"startedDateTime"`
-	Request *harRequest  `json:"request"`
-	Answer  *harResponse `json:"response"`
+	Started  string       `json:"startedDateTime"`
+	Request  *harRequest  `json:"request"`
+	Response *harResponse `json:"response"`
 }
 
 type harRequest struct {
-	Method  string     `json:"method"`
-	URL     string     `json:"url"`
-	Headers []harField `json:"headers"`
-	Posted  *struct {
+	Method   string     `json:"method"`
+	URL      string     `json:"url"`
+	Headers  []harField `json:"headers"`
+	PostData *struct {
 		MimeType string     `json:"mimeType"`
 		Text     *string    `json:"text"`
 		Params   []harField `json:"params"`
@@ -98,7 +98,7 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 	for _, h := range begun {
 		h.At = h.started.Sub(begun[0].started)
 		t.Trace.Exchanges = append(t.Trace.Exchanges, h.Exchange)
-		t.Cues = append(t.Cues, cuesOf(h.Response))
+		t.Playback = append(t.Playback, playbackSteps(h.Response))
 	}
 	return t, nil
 }
@@ -130,15 +130,15 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 			if kind.Field == "" {
 				sep = ": "
 			}
-			return h, "", errors.New(sep + wrongKind(kind))
+			return h, "", errors.New(sep + wrongTypeText(kind))
 		}
 		return h, "", fmt.Errorf(": %w", err)
 	}
-	if e.Request == nil || e.Answer == nil {
+	if e.Request == nil || e.Response == nil {
 		return h, "", errors.New(": it needs a request and a response")
 	}
 	if h.started, err = time.Parse(time.RFC3339Nano, e.Started); err != nil {
-		return h, "", fmt.Errorf(".startedDateTime: %q: it is a time like 2026-01-31T12:00:00.000Z", short(e.Started))
+		return h, "", fmt.Errorf(".startedDateTime: %q: it is a time like 2026-01-31T12:00:00.000Z", excerpt(e.Started))
 	}
 	var target string
 	if h.origin, target, err = splitURL(e.Request.URL); err != nil {
@@ -148,17 +148,17 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 		return h, fmt.Sprintf("%.40s is not HTTP", e.Request.URL), nil
 	}
 	if !isToken(e.Request.Method) {
-		return h, "", fmt.Errorf(".request.method: %q: it is a method like POST", short(e.Request.Method))
+		return h, "", fmt.Errorf(".request.method: %q: it is a method like POST", excerpt(e.Request.Method))
 	}
 	h.Request = spec.Request{Method: e.Request.Method, Target: target, Header: fieldsOf(e.Request.Headers)}
 	if h.Request.Body, h.note, err = e.Request.body(); err != nil {
 		return h, "", fmt.Errorf(".request.postData%w", err)
 	}
 	what := fmt.Sprintf("%s %s: ", h.Request.Method, target)
-	if why := e.Answer.missing(); why != "" {
+	if why := e.Response.missingReason(); why != "" {
 		return h, what + why, nil
 	}
-	note, err := h.answer(*e.Answer)
+	note, err := h.setResponse(*e.Response)
 	if err != nil {
 		return h, "", fmt.Errorf(".response%w", err)
 	}
@@ -173,7 +173,7 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 func splitURL(s string) (origin, target string, err error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {
-		return "", "", fmt.Errorf("%q: it is a URL like https://host/path", short(s))
+		return "", "", fmt.Errorf("%q: it is a URL like https://host/path", excerpt(s))
 	}
 	scheme = strings.ToLower(scheme)
 	rest, ok = strings.CutPrefix(rest, "//")
@@ -203,7 +203,7 @@ func fieldsOf(fields []harField) (h spec.Header) {
 }
 
 func (r harRequest) body() (body []byte, note string, err error) {
-	p := r.Posted
+	p := r.PostData
 	switch {
 	case p == nil:
 		return nil, "", nil
@@ -234,11 +234,11 @@ func decodeText(text, encoding string) ([]byte, error) {
 		}
 		return body, nil
 	}
-	return nil, fmt.Errorf(".encoding: %q: it is base64, or left out", short(encoding))
+	return nil, fmt.Errorf(".encoding: %q: it is base64, or left out", excerpt(encoding))
 }
 
-// missing says why a response is no answer.
-func (r harResponse) missing() string {
+// missingReason says why a response is no answer.
+func (r harResponse) missingReason() string {
 	media, _, _ := strings.Cut(cmp.Or(fieldsOf(r.Headers).Get("Content-Type"), r.Content.MimeType), ";")
 	switch {
 	case r.Status == 0 && r.Error != "":
@@ -253,8 +253,8 @@ func (r harResponse) missing() string {
 	return ""
 }
 
-// answer fills the response in. An error begins with the path.
-func (h *harExchange) answer(r harResponse) (note string, err error) {
+// setResponse fills the response in. An error begins with the path.
+func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: %d: it is a number of three digits, or 0", r.Status)
 	}

@@ -172,7 +172,7 @@ func TestUnreadableFiles(t *testing.T) {
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(large, MaxFile+1); err != nil { // it takes no room on the disk
+	if err := os.Truncate(large, MaxFileBytes+1); err != nil { // it takes no room on the disk
 		t.Skip("the file system has no holes:", err)
 	}
 	for path, want := range map[string]string{

@@ -48,7 +48,7 @@ func headers() *rapid.Generator[[]spec.Field] {
 		return spec.Field{Name: name.Draw(t, "name"), Value: value.Draw(t, "value")}
 	})
 	return rapid.SliceOfN(field.Filter(func(f spec.Field) bool {
-		return !redact.Credential(f.Name)
+		return !redact.IsCredential(f.Name)
 	}), 0, 4)
 }
 
@@ -89,12 +89,12 @@ func responses(t *rapid.T) spec.Response {
 func transcripts(t *rapid.T) *Transcript {
 	setting := rapid.SampledFrom([]string{"", "runs@2026-04", "a: b", "-- x --"})
 	tr := &Transcript{
-		Name:     "drawn",
-		Comment:  rapid.OneOf(rapid.SampledFrom([]string{"", "A sentence.", "dialect: x", "Want: x\n\n-- x --\nmore", "note: x", "Note: x"}), strs()).Draw(t, "comment"),
-		Dialect:  setting.Draw(t, "dialect"),
-		Target:   rapid.SampledFrom([]string{"", "http://127.0.0.1:1/x"}).Draw(t, "target"),
-		Scenario: setting.Draw(t, "scenario"),
-		Want:     rapid.SliceOfN(rapid.SampledFrom([]string{"a.b", "c.d"}), 0, 3).Draw(t, "want"),
+		Name:          "drawn",
+		Comment:       rapid.OneOf(rapid.SampledFrom([]string{"", "A sentence.", "dialect: x", "Want: x\n\n-- x --\nmore", "note: x", "Note: x"}), strs()).Draw(t, "comment"),
+		Dialect:       setting.Draw(t, "dialect"),
+		Target:        rapid.SampledFrom([]string{"", "http://127.0.0.1:1/x"}).Draw(t, "target"),
+		Scenario:      setting.Draw(t, "scenario"),
+		FailingChecks: rapid.SliceOfN(rapid.SampledFrom([]string{"a.b", "c.d"}), 0, 3).Draw(t, "want"),
 	}
 	tr.Trace.Scripted = rapid.Bool().Draw(t, "scripted")
 	tr.Trace.StreamLimit = rapid.IntRange(0, 2).Draw(t, "streams")
@@ -108,7 +108,7 @@ func transcripts(t *rapid.T) *Transcript {
 				Body:   bodies().Draw(t, "body"),
 			}
 		}
-		x.Request.Principal = rapid.SampledFrom(append(others, spec.PrimaryUser)).Draw(t, "who")
+		x.Request.Principal = rapid.SampledFrom(append(otherPrincipals, spec.PrimaryUser)).Draw(t, "who")
 		x.Response = responses(t)
 		tr.Trace.Exchanges = append(tr.Trace.Exchanges, x)
 	}
@@ -124,7 +124,7 @@ func differ(a, b spec.Trace) string {
 		x, y := a.Exchanges[i], b.Exchanges[i]
 		rx, ry := x.Response, y.Response
 		for what, same := range map[string]bool{
-			"at":      x.At.Truncate(Tick) == y.At,
+			"at":      x.At.Truncate(TimeResolution) == y.At,
 			"who":     x.Request.Principal == y.Request.Principal,
 			"request": x.Request.Method == y.Request.Method && x.Request.Target == y.Request.Target && slices.Equal(x.Request.Header, y.Request.Header),
 			"asked":   bytes.Equal(x.Request.Body, y.Request.Body),
@@ -135,7 +135,7 @@ func differ(a, b spec.Trace) string {
 			"body":    bytes.Equal(rx.Body, ry.Body),
 			"end":     sameEnd(rx.End, ry.End),
 			"reads": slices.EqualFunc(rx.Arrivals, ry.Arrivals, func(a, b spec.Arrival) bool {
-				return a.End == b.End && a.At.Truncate(Tick) == b.At
+				return a.End == b.End && a.At.Truncate(TimeResolution) == b.At
 			}),
 		} {
 			if !same {
@@ -176,7 +176,7 @@ func TestFormatIsLossless(t *testing.T) {
 		if d := differ(want.Trace, got.Trace); d != "" {
 			rt.Fatalf("%s\n%s", d, file)
 		}
-		if want.Dialect != got.Dialect || want.Target != got.Target || want.Scenario != got.Scenario || !slices.Equal(want.Want, got.Want) {
+		if want.Dialect != got.Dialect || want.Target != got.Target || want.Scenario != got.Scenario || !slices.Equal(want.FailingChecks, got.FailingChecks) {
 			rt.Fatalf("settings: %#v, %#v", want, got)
 		}
 		if again := Format(got); !bytes.Equal(file, again) {
@@ -184,8 +184,8 @@ func TestFormatIsLossless(t *testing.T) {
 		}
 		for i, x := range got.Trace.Exchanges {
 			var all []byte
-			for _, c := range got.Cues[i] {
-				all = append(all, c.Say...)
+			for _, c := range got.Playback[i] {
+				all = append(all, c.Data...)
 			}
 			if !bytes.Equal(all, x.Response.Body) {
 				rt.Fatalf("the cues of %d say %q, the body is %q", i, all, x.Response.Body)

@@ -197,12 +197,12 @@ func TestRequestBodies(t *testing.T) {
 		`,"body":{"hex":1}`:          `{"hex":1}`,
 		`,"body_raw":"null"`:         "null",
 	} {
-		run, err := parseCurlRun("x", []byte(`{"method":"POST","path":"/"`+in+`}`))
+		run, err := parseCurlInvocation("x", []byte(`{"method":"POST","path":"/"`+in+`}`))
 		if err != nil || string(run.request.Body) != want {
 			t.Errorf("%s: %q, %v", in, run.request.Body, err)
 		}
 	}
-	run, err := parseCurlRun("x", []byte(`{"method":"POST","path":"/","headers":{"B":"1","A":["2","3"],"C":null}}`))
+	run, err := parseCurlInvocation("x", []byte(`{"method":"POST","path":"/","headers":{"B":"1","A":["2","3"],"C":null}}`))
 	if want := (spec.Header{{Name: "B", Value: "1"}, {Name: "A", Value: "2"}, {Name: "A", Value: "3"}}); err != nil || !slices.Equal(run.request.Header, want) {
 		t.Errorf("%v, %v", run.request.Header, err)
 	}
@@ -314,7 +314,7 @@ func TestOpenAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	tr := all[0]
-	if !slices.Equal(tr.Files, in("interrupt.1.http", "interrupt.2.http")) || len(tr.Cues) != 2 || len(tr.Trace.Exchanges) != 2 {
+	if !slices.Equal(tr.Files, in("interrupt.1.http", "interrupt.2.http")) || len(tr.Playback) != 2 || len(tr.Trace.Exchanges) != 2 {
 		t.Fatalf("%q, %d exchanges", tr.Files, len(tr.Trace.Exchanges))
 	}
 	for i, run := range []string{"run-interrupt.1", "run-resume"} {
@@ -356,7 +356,7 @@ func TestAllRecordings(t *testing.T) {
 	}
 	var paths []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if _, known := readers[filepath.Ext(path)]; known && !d.IsDir() {
+		if _, known := parsers[filepath.Ext(path)]; known && !d.IsDir() {
 			paths = append(paths, path)
 		}
 		return err

@@ -8,24 +8,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A redactor keeps secrets from being written down.
-type redactor struct {
+// A secretRedactor keeps secrets from being written down.
+type secretRedactor struct {
 	fields  []string // besides those that are always credentials
 	secrets *redact.Redactor
 }
 
-func newRedactor(t *Transcript) redactor {
-	return redactor{fields: t.Redact, secrets: redact.New(t.Secrets...)}
+func newSecretRedactor(t *Transcript) secretRedactor {
+	return secretRedactor{fields: t.RedactHeaders, secrets: redact.New(t.Secrets...)}
 }
 
-func (r redactor) text(s string) string { return r.secrets.String(s) }
+func (r secretRedactor) text(s string) string { return r.secrets.String(s) }
 
-func (r redactor) header(h spec.Header) spec.Header {
+func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {
 		value := r.text(f.Value)
-		if redact.Credential(f.Name) || slices.ContainsFunc(r.fields, func(name string) bool { return strings.EqualFold(name, f.Name) }) {
-			value = redact.Mark
+		if redact.IsCredential(f.Name) || slices.ContainsFunc(r.fields, func(name string) bool { return strings.EqualFold(name, f.Name) }) {
+			value = redact.Placeholder
 		}
 		out = append(out, spec.Field{Name: r.text(f.Name), Value: value})
 	}
@@ -34,4 +34,4 @@ func (r redactor) header(h spec.Header) spec.Header {
 
 // body returns a body without secrets, of the same size: what is said of its lines,
 // its offsets and its reads stays true.
-func (r redactor) body(body []byte) []byte { return r.secrets.Bytes(body) }
+func (r secretRedactor) body(body []byte) []byte { return r.secrets.Bytes(body) }

@@ -14,7 +14,7 @@ import (
 // A body without its secrets has the size it had: what a report says of offsets and
 // lines is true of the transcript, and so is Content-Length.
 func TestRedactedBodyKeepsItsOffsets(t *testing.T) {
-	hide := newRedactor(&Transcript{Secrets: []string{"abcd", "cdef0123"}})
+	hide := newSecretRedactor(&Transcript{Secrets: []string{"abcd", "cdef0123"}})
 	if body := string(hide.body([]byte("--abcd\n-_abcdef0123--"))); body != "--****\n-_REDACTED**--" {
 		t.Errorf("body: %s", body)
 	}
@@ -55,7 +55,7 @@ func TestSecretsInOtherSpellings(t *testing.T) {
 
 // What the reader concludes from a head is concluded from the head as written.
 func TestRedactedFraming(t *testing.T) {
-	tr := &Transcript{Redact: []string{"Transfer-Encoding"}}
+	tr := &Transcript{RedactHeaders: []string{"Transfer-Encoding"}}
 	tr.Trace.Exchanges = []spec.Exchange{{Response: spec.Response{
 		Proto: "HTTP/1.1", Status: 200, Framing: spec.FramingChunked, Header: spec.Header{{Name: "Transfer-Encoding", Value: "chunked"}},
 	}}}
@@ -102,7 +102,7 @@ func TestErrorsAreShort(t *testing.T) {
 			t.Errorf("%.600v", err)
 		}
 	}
-	if _, err := parseCurl("some.http", []byte(long), curlRun{}); err == nil || len(err.Error()) > 500 {
+	if _, err := parseCurl("some.http", []byte(long), curlInvocation{}); err == nil || len(err.Error()) > 500 {
 		t.Errorf("%.600v", err)
 	}
 }

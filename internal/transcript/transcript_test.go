@@ -73,10 +73,10 @@ func TestEveryDirection(t *testing.T) {
 	if end := got.Trace.Exchanges[0].Response.End; end.Error() != spec.ErrIdleTimeout.Error()+": silent for 30s" {
 		t.Errorf("the reason is lost: %v", end)
 	}
-	got.Trace, got.Cues = spec.Trace{Scripted: got.Trace.Scripted}, nil
+	got.Trace, got.Playback = spec.Trace{Scripted: got.Trace.Scripted}, nil
 	settings := &Transcript{
 		Name: path, Dialect: "agui@1.0", Target: "http://127.0.0.1:8000/agent", Scenario: "text",
-		Recorded: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), Want: []string{"http.stream-ends", "sse.utf8"},
+		Recorded: time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC), FailingChecks: []string{"http.stream-ends", "sse.utf8"},
 		Comment: "Every direction there is, and what text cannot hold.\n" +
 			"Note: this is prose, for it begins with a capital.\n dialect: this is prose too, for it is indented",
 		Trace: spec.Trace{Scripted: true},
@@ -104,12 +104,12 @@ func TestCues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := [][]Cue{{
-		{Say: []byte("data: 1\n\ndata: 2\n\n")}, {Do: "wait", Arg: "20ms"}, {Say: []byte("data: 3")},
-		{Do: "wait", Arg: "1s"}, {Do: "cut", Arg: "why"},
+	want := [][]PlaybackStep{{
+		{Data: []byte("data: 1\n\ndata: 2\n\n")}, {Directive: "wait", Argument: "20ms"}, {Data: []byte("data: 3")},
+		{Directive: "wait", Argument: "1s"}, {Directive: "cut", Argument: "why"},
 	}}
-	if !reflect.DeepEqual(tr.Cues, want) {
-		t.Errorf("%q", tr.Cues)
+	if !reflect.DeepEqual(tr.Playback, want) {
+		t.Errorf("%q", tr.Playback)
 	}
 	reads := []spec.Arrival{{End: 18}, {End: 25, At: 20 * time.Millisecond}}
 	if r := tr.Trace.Exchanges[0].Response; !reflect.DeepEqual(r.Arrivals, reads) || !errors.Is(r.End, spec.ErrTruncated) {
@@ -123,7 +123,7 @@ func TestOddReads(t *testing.T) {
 		{End: 0, At: 1}, {End: 2, At: 5 * time.Millisecond}, {End: 2, At: 6 * time.Millisecond}, {End: 4, At: 3 * time.Millisecond}, {End: 5, At: time.Second},
 	}}
 	want := []spec.Arrival{{End: 2, At: 5 * time.Millisecond}, {End: 4, At: 5 * time.Millisecond}, {End: 6, At: time.Second}}
-	if got := arrivals(r); !reflect.DeepEqual(got, want) {
+	if got := recordableArrivals(r); !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, not %v", got, want)
 	}
 }
@@ -168,7 +168,7 @@ func TestStrip(t *testing.T) {
 		{"", "/runs", "/runs"},
 	} {
 		tr := &Transcript{Trace: spec.Trace{Exchanges: []spec.Exchange{{Request: spec.Request{Target: c.target}}}}}
-		tr.Strip(c.base)
+		tr.StripBasePath(c.base)
 		if got := tr.Trace.Exchanges[0].Request.Target; got != c.want {
 			t.Errorf("%s without %s: %q, not %q", c.target, c.base, got, c.want)
 		}
@@ -177,7 +177,7 @@ func TestStrip(t *testing.T) {
 
 func TestRedaction(t *testing.T) {
 	tr := &Transcript{
-		Target: "http://user:hunter2@127.0.0.1/", Redact: []string{"x-tenant"}, Secrets: []string{`p"s<s`, ""},
+		Target: "http://user:hunter2@127.0.0.1/", RedactHeaders: []string{"x-tenant"}, Secrets: []string{`p"s<s`, ""},
 		Trace: spec.Trace{Exchanges: []spec.Exchange{{
 			Request: spec.Request{
 				Method: "GET", Target: "/x?key=p%22s%3Cs",

@@ -14,13 +14,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// errSpeaksTLS is what a TLS server's alert looks like to a plain client.
-var errSpeaksTLS = fmt.Errorf("%w: it is a TLS record", spec.ErrNotHTTP)
+// errTLSRecord is what a TLS server's alert looks like to a plain client.
+var errTLSRecord = fmt.Errorf("%w: it is a TLS record", spec.ErrNotHTTP)
 
 // connect opens a connection for one exchange. Every failure is an *Error: the
 // target has not been asked anything yet.
 func (c *Client) connect(parent context.Context) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(parent, c.cfg.Timeout)
+	ctx, cancel := context.WithTimeout(parent, c.cfg.IdleTimeout)
 	defer cancel()
 	port := c.cfg.Base.Port()
 	if port == "" {
@@ -28,7 +28,7 @@ func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	}
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(c.cfg.Base.Hostname(), port))
 	if err != nil {
-		return nil, c.fail(c.whyNot(parent, err), err)
+		return nil, c.fail(c.connectReason(parent, err), err)
 	}
 	if c.cfg.Base.Scheme == "http" {
 		return raw, nil
@@ -41,18 +41,18 @@ func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	})
 	if err := conn.HandshakeContext(ctx); err != nil {
 		raw.Close()
-		return nil, c.fail(c.whyNoTLS(parent, err), err)
+		return nil, c.fail(c.tlsReason(parent, err), err)
 	}
 	return conn, nil
 }
 
-func speaksHTTP2(conn net.Conn) bool {
+func isHTTP2(conn net.Conn) bool {
 	secure, ok := conn.(*tls.Conn)
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// whyNot explains in one line why there is no connection.
-func (c *Client) whyNot(parent context.Context, err error) string {
+// connectReason explains in one line why there is no connection.
+func (c *Client) connectReason(parent context.Context, err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
@@ -63,42 +63,42 @@ func (c *Client) whyNot(parent context.Context, err error) string {
 	case isErrno(err, syscall.ECONNREFUSED, wsaConnRefused):
 		return "connection refused: is the server running?"
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		return fmt.Sprintf("no connection within %v", c.cfg.Timeout)
+		return fmt.Sprintf("no connection within %v", c.cfg.IdleTimeout)
 	case errors.As(err, &op):
 		return fmt.Sprintf("no connection: %v", op.Err)
 	}
 	return fmt.Sprintf("no connection: %v", err)
 }
 
-// whyNoTLS explains in one line why there is a connection, but not a secure one.
-func (c *Client) whyNoTLS(parent context.Context, err error) string {
+// tlsReason explains in one line why there is a connection, but not a secure one.
+func (c *Client) tlsReason(parent context.Context, err error) string {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
 	switch {
 	case parent.Err() != nil:
 		return fmt.Sprintf("the exchange was called off: %v", context.Cause(parent))
 	case errors.As(err, &cert):
-		return fmt.Sprintf("the certificate is not trusted (%v): name its authority with --ca, or use --insecure", certFault(cert.Err))
+		return fmt.Sprintf("the certificate is not trusted (%v): name its authority with --ca, or use --insecure", certReason(cert.Err))
 	case errors.As(err, &record):
 		return "the server does not speak TLS on this port: use http://"
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		return fmt.Sprintf("the TLS handshake got no answer within %v: does the server speak TLS on this port?", c.cfg.Timeout)
+		return fmt.Sprintf("the TLS handshake got no answer within %v: does the server speak TLS on this port?", c.cfg.IdleTimeout)
 	case errors.Is(err, io.EOF) || isReset(err):
 		return "the server hung up in the TLS handshake: does it speak TLS on this port?"
 	}
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
 }
 
-func certFault(err error) string {
+func certReason(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "an unknown authority signed it"
 	}
 	return strings.TrimPrefix(err.Error(), "x509: ")
 }
 
-// refusesPlain recognises the answers that TLS servers give to plain requests:
+// isPlainHTTPRefusal recognises the answers that TLS servers give to plain requests:
 // those of Go, nginx and Apache.
-func refusesPlain(resp *spec.Response) bool {
+func isPlainHTTPRefusal(resp *spec.Response) bool {
 	if resp.Status != 400 || len(resp.Body) > 4<<10 {
 		return false
 	}
@@ -108,9 +108,9 @@ func refusesPlain(resp *spec.Response) bool {
 		strings.Contains(body, "speaking plain HTTP to an SSL-enabled server port")
 }
 
-// peerDid says which of spec's errors a failed read or write amounts to when the
+// peerError says which of spec's errors a failed read or write amounts to when the
 // client did not close the connection itself.
-func peerDid(err error) error {
+func peerError(err error) error {
 	switch {
 	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):
 		return err

@@ -47,7 +47,7 @@ func closedPort(t *testing.T) string {
 func fails(t *testing.T, cfg Config, says ...string) error {
 	t.Helper()
 	c := dial(t, cfg)
-	x, err := c.Do(t.Context(), get, Limit{})
+	x, err := c.Do(t.Context(), get, StopWhen{})
 	var own *Error
 	if !errors.As(err, &own) || own.URL != plainURL(cfg.Base) {
 		t.Fatalf("error = %v, want one that names %s; the answer is %+v", err, cfg.Base, x.Response)
@@ -74,7 +74,7 @@ func TestNoConnection(t *testing.T) {
 }
 
 func TestWhyNot(t *testing.T) {
-	c := &Client{cfg: Config{Timeout: time.Second}}
+	c := &Client{cfg: Config{IdleTimeout: time.Second}}
 	for _, tc := range []struct {
 		err  error
 		says string
@@ -84,7 +84,7 @@ func TestWhyNot(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: wsaConnRefused}, "connection refused"},
 		{&net.OpError{Op: "dial", Err: errors.New("network is unreachable")}, "no connection: network is unreachable"},
 	} {
-		if got := c.whyNot(t.Context(), tc.err); !strings.Contains(got, tc.says) {
+		if got := c.connectReason(t.Context(), tc.err); !strings.Contains(got, tc.says) {
 			t.Errorf("%v: got %q, want %q", tc.err, got, tc.says)
 		}
 	}
@@ -99,7 +99,7 @@ func TestTLSOnPlainPort(t *testing.T) {
 
 	silent := serve(t, func(conn net.Conn) { <-t.Context().Done() })
 	silent.Scheme = "https"
-	fails(t, Config{Base: silent, Timeout: 100 * time.Millisecond}, "handshake got no answer within 100ms")
+	fails(t, Config{Base: silent, IdleTimeout: 100 * time.Millisecond}, "handshake got no answer within 100ms")
 
 	rude := serve(t, func(conn net.Conn) { conn.Read(make([]byte, 1<<10)) })
 	rude.Scheme = "https"
@@ -117,7 +117,7 @@ func TestPlainOnTLSPort(t *testing.T) {
 	nginx := answer(t, "HTTP/1.1 400 Bad Request\r\n\r\n<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>")
 	fails(t, Config{Base: nginx}, "speaks TLS", "use https://")
 
-	x := do(t, Config{Base: answer(t, "HTTP/1.1 400 Bad Request\r\n\r\n{\"error\":\"no plain requests\"}")}, get, Limit{})
+	x := do(t, Config{Base: answer(t, "HTTP/1.1 400 Bad Request\r\n\r\n{\"error\":\"no plain requests\"}")}, get, StopWhen{})
 	if x.Response.Status != 400 {
 		t.Errorf("an ordinary 400 is %d", x.Response.Status)
 	}
@@ -126,11 +126,11 @@ func TestPlainOnTLSPort(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	handle := func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello") }
 	_, cfg := secure(t, "http/1.1", handle)
-	if x := do(t, cfg, get, Limit{}); string(x.Response.Body) != "hello" || x.Response.Proto != "HTTP/1.1" {
+	if x := do(t, cfg, get, StopWhen{}); string(x.Response.Body) != "hello" || x.Response.Proto != "HTTP/1.1" {
 		t.Errorf("with its authority: %+v", x.Response)
 	}
 	fails(t, Config{Base: cfg.Base, CA: x509.NewCertPool()}, "not trusted", "unknown authority", "--ca", "--insecure")
-	if x := do(t, Config{Base: cfg.Base, Insecure: true}, get, Limit{}); string(x.Response.Body) != "hello" {
+	if x := do(t, Config{Base: cfg.Base, Insecure: true}, get, StopWhen{}); string(x.Response.Body) != "hello" {
 		t.Errorf("insecure: %+v", x.Response)
 	}
 
@@ -167,7 +167,7 @@ func TestCloseOverTLS(t *testing.T) {
 			}
 			conn.Close()
 		})
-		got := do(t, cfg, get, Limit{}).Response
+		got := do(t, cfg, get, StopWhen{}).Response
 		if string(got.Body) != "abc" || got.End != nil || got.Framing != spec.FramingClose {
 			t.Errorf("%s goodbye: got %q, %v, %v", bye, got.Body, got.End, got.Framing)
 		}
@@ -180,7 +180,7 @@ func TestStreamOverTLS(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	got := do(t, cfg, get, Limit{Frames: 1}).Response
+	got := do(t, cfg, get, StopWhen{Frames: 1}).Response
 	if string(got.Body) != "data: 1\n\n" || !errors.Is(got.End, spec.ErrClientLeft) || got.Framing != spec.FramingChunked {
 		t.Errorf("got %q, %v, %v", got.Body, got.End, got.Framing)
 	}

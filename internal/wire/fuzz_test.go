@@ -27,7 +27,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method string, data []byte) {
 		br := bufio.NewReaderSize(bytes.NewReader(data), 32<<10)
 		var resp spec.Response
-		if err := hearHead(br, &resp); err != nil {
+		if err := readHead(br, &resp); err != nil {
 			named(t, err)
 			return
 		}
@@ -39,7 +39,7 @@ func FuzzAnswer(f *testing.F) {
 				t.Errorf("a field holds the end of a line: %q", field)
 			}
 		}
-		body, err := unframe(br, method, &resp)
+		body, err := bodyReader(br, method, &resp)
 		if err != nil {
 			named(t, err)
 			return

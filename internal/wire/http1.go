@@ -18,79 +18,79 @@ import (
 // separately what may come after it, in bytes.
 const maxHead = 256 << 10
 
-// A tap reads a connection, remembers when its last bytes came, and keeps the
+// A connReader reads a connection, remembers when its last bytes came, and keeps the
 // watch awake.
-type tap struct {
-	conn  net.Conn
-	watch *watch
-	at    time.Time
+type connReader struct {
+	conn     net.Conn
+	watchdog *watchdog
+	lastRead time.Time
 }
 
-func (t *tap) Read(p []byte) (int, error) {
+func (t *connReader) Read(p []byte) (int, error) {
 	n, err := t.conn.Read(p)
 	if n > 0 {
-		t.at = time.Now()
-		t.watch.stir()
+		t.lastRead = time.Now()
+		t.watchdog.touch()
 	}
 	return n, err
 }
 
-func (t *tap) arrived() time.Time { return t.at }
+func (t *connReader) lastArrival() time.Time { return t.lastRead }
 
-// A stirring reader keeps the watch awake while it is read.
-type stirring struct {
+// A watchedReader reader keeps the watch awake while it is read.
+type watchedReader struct {
 	io.Reader
-	watch *watch
+	watchdog *watchdog
 }
 
-func (s stirring) Read(p []byte) (int, error) {
+func (s watchedReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
-	s.watch.stir()
+	s.watchdog.touch()
 	return n, err
 }
 
-// askHTTP1 sends a message and records the answer; it returns how the answer
+// exchangeHTTP1 sends a message and records the answer; it returns how the answer
 // ended. The request is written while the answer is read, for a server may refuse
 // a request of which it has not read the end.
-func askHTTP1(conn net.Conn, m *message, h *hearing) error {
+func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
 		// If this fails, what the server said before it hung up still counts.
-		_, _ = io.Copy(conn, stirring{bytes.NewReader(append(m.head(), m.body...)), h.watch})
+		_, _ = io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), m.body...)), h.watchdog})
 	}()
 	defer func() {
 		conn.Close()
 		<-written
 	}()
-	in := &tap{conn: conn, watch: h.watch, at: h.watch.asked}
+	in := &connReader{conn: conn, watchdog: h.watchdog, lastRead: h.watchdog.sentAt}
 	br := bufio.NewReaderSize(in, 32<<10)
-	if err := h.hearHead(br); err != nil {
-		return h.watch.ending(err)
+	if err := h.recordHead(br); err != nil {
+		return h.watchdog.endError(err)
 	}
-	body, err := unframe(br, m.method, h.resp)
+	body, err := bodyReader(br, m.method, h.resp)
 	if err != nil {
 		return err
 	}
-	return h.listen(body, in.arrived)
+	return h.recordBody(body, in.lastArrival)
 }
 
-// hearHead waits for the first byte of an answer, and reads its head.
-func (h *hearing) hearHead(br *bufio.Reader) error {
+// recordHead waits for the first byte of an answer, and reads its head.
+func (h *recorder) recordHead(br *bufio.Reader) error {
 	if _, err := br.Peek(1); err != nil {
-		return endInMessage(err)
+		return unexpectedEOF(err)
 	}
-	defer h.watch.heading()()
-	return hearHead(br, h.resp)
+	defer h.watchdog.watchHead()()
+	return readHead(br, h.resp)
 }
 
-// hearHead reads up to the end of the final answer's head. What there is of that
+// readHead reads up to the end of the final answer's head. What there is of that
 // head is recorded even if its end never comes.
-func hearHead(br *bufio.Reader, resp *spec.Response) error {
+func readHead(br *bufio.Reader, resp *spec.Response) error {
 	if err := looksLikeHTTP(br); err != nil {
 		return err
 	}
-	budget := allow(maxHead, "a head")
+	budget := newByteBudget(maxHead, "a head")
 	for {
 		line, err := readLine(br, budget)
 		if err != nil {
@@ -98,7 +98,7 @@ func hearHead(br *bufio.Reader, resp *spec.Response) error {
 		}
 		proto, status, reason, ok := parseStatusLine(line)
 		if !ok {
-			return notHTTP("the status line is %s", quote([]byte(line)))
+			return notHTTPError("the status line is %s", quoteStart([]byte(line)))
 		}
 		fields, err := readFields(br, budget)
 		if status < 200 && status != 101 {
@@ -119,16 +119,16 @@ func looksLikeHTTP(br *bufio.Reader) error {
 	for n := 1; n <= len(want); n++ {
 		got, err := br.Peek(n)
 		if err != nil {
-			return endInMessage(err)
+			return unexpectedEOF(err)
 		}
 		if string(got) == want[:n] {
 			continue
 		}
 		all, _ := br.Peek(br.Buffered())
 		if len(all) > 1 && all[0] == 0x15 && all[1] == 3 { // a TLS alert
-			return errSpeaksTLS
+			return errTLSRecord
 		}
-		return notHTTP("it begins with %s", quote(all))
+		return notHTTPError("it begins with %s", quoteStart(all))
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func parseStatusLine(line string) (proto string, status int, reason string, ok b
 
 // readFields reads field lines up to the empty one. With an error come the fields
 // before it.
-func readFields(br *bufio.Reader, budget *allowance) (spec.Header, error) {
+func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	var fields spec.Header
 	for {
 		line, err := readLine(br, budget)
@@ -158,35 +158,35 @@ func readFields(br *bufio.Reader, budget *allowance) (spec.Header, error) {
 		}
 		if line[0] == ' ' || line[0] == '\t' { // an obsolete folded line, RFC 9112 section 5.2
 			if len(fields) == 0 {
-				return fields, notHTTP("the first header field is %s", quote([]byte(line)))
+				return fields, notHTTPError("the first header field is %s", quoteStart([]byte(line)))
 			}
 			fields[len(fields)-1].Value += " " + strings.Trim(line, " \t")
 			continue
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || name == "" || strings.ContainsAny(name, " \t") {
-			return fields, notHTTP("a header field is %s", quote([]byte(line)))
+			return fields, notHTTPError("a header field is %s", quoteStart([]byte(line)))
 		}
 		fields = append(fields, spec.Field{Name: name, Value: strings.Trim(value, " \t")})
 	}
 }
 
-// An allowance is how many bytes some part of a message may still take.
-type allowance struct {
+// An byteBudget is how many bytes some part of a message may still take.
+type byteBudget struct {
 	left int
 	part string
-	most int
+	max  int
 }
 
-func allow(most int, part string) *allowance { return &allowance{most, part, most} }
+func newByteBudget(most int, part string) *byteBudget { return &byteBudget{most, part, most} }
 
 // readLine reads a line, without its end, and takes its length off the budget.
-func readLine(br *bufio.Reader, budget *allowance) (string, error) {
+func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	var line []byte
 	for {
 		part, err := br.ReadSlice('\n')
 		if budget.left -= len(part); budget.left < 0 {
-			return "", overLimit("sent %s of more than %s", budget.part, bytesOf(budget.most))
+			return "", limitError("sent %s of more than %s", budget.part, formatBytes(budget.max))
 		}
 		line = append(line, part...)
 		switch {
@@ -194,23 +194,23 @@ func readLine(br *bufio.Reader, budget *allowance) (string, error) {
 			line = bytes.TrimSuffix(line[:len(line)-1], []byte("\r"))
 			return string(line), nil
 		case !errors.Is(err, bufio.ErrBufferFull):
-			return "", endInMessage(err)
+			return "", unexpectedEOF(err)
 		}
 	}
 }
 
-// endInMessage is the error for a connection that ends inside a message.
-func endInMessage(err error) error {
+// unexpectedEOF is the error for a connection that ends inside a message.
+func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
 	}
 	return err
 }
 
-func notHTTP(format string, args ...any) error {
+func notHTTPError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrNotHTTP, fmt.Sprintf(format, args...))
 }
 
-func overLimit(format string, args ...any) error {
+func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrLimitExceeded, fmt.Sprintf(format, args...))
 }

@@ -22,46 +22,46 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// askHTTP2 sends a message as the only stream of a connection and records the
+// exchangeHTTP2 sends a message as the only stream of a connection and records the
 // answer; it returns how the answer ended.
-func askHTTP2(conn net.Conn, m *message, h *hearing) error {
-	in := &headTap{Conn: conn}
+func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
+	in := &headRecorder{Conn: conn}
 	transport := &http2.Transport{DisableCompression: true, MaxHeaderListSize: maxHead}
 	peer, err := transport.NewClientConn(in)
 	if err != nil {
-		return streamEnding(h.watch, err)
+		return http2EndError(h.watchdog, err)
 	}
 	defer peer.Close()
-	answer, err := peer.RoundTrip(m.request(h.watch))
+	answer, err := peer.RoundTrip(m.httpRequest(h.watchdog))
 	if err != nil {
 		// Of a head that is much too long the library says just that it is wrong;
 		// packed, such a head takes at least half of its length.
-		if errors.Is(err, http2.ConnectionError(http2.ErrCodeProtocol)) && in.size() > maxHead/2 {
-			err = overLimit("sent a head of more than %s", bytesOf(maxHead))
+		if errors.Is(err, http2.ConnectionError(http2.ErrCodeProtocol)) && in.recordedBytes() > maxHead/2 {
+			err = limitError("sent a head of more than %s", formatBytes(maxHead))
 		}
 		// A connection that broke before it was used is called just that.
-		if broken := in.broken(); broken != nil {
+		if broken := in.connError(); broken != nil {
 			err = fmt.Errorf("%w: %w", err, broken)
 		}
-		return streamEnding(h.watch, err)
+		return http2EndError(h.watchdog, err)
 	}
 	defer answer.Body.Close()
-	h.watch.stir()
+	h.watchdog.touch()
 	h.resp.Proto, h.resp.Status, h.resp.Framing = "HTTP/2.0", answer.StatusCode, spec.FramingHTTP2
 	if h.resp.Header = in.fields(); h.resp.Header == nil {
-		h.resp.Header = unordered(answer.Header)
+		h.resp.Header = sortedHeader(answer.Header)
 	}
-	if bodyless(m.method, answer.StatusCode) {
+	if hasNoBody(m.method, answer.StatusCode) {
 		h.resp.Framing = spec.FramingNone
 	}
-	err = h.listen(&stream{answer.Body, h.watch}, time.Now)
-	h.resp.Trailer = unordered(answer.Trailer)
+	err = h.recordBody(&http2Body{answer.Body, h.watchdog}, time.Now)
+	h.resp.Trailer = sortedHeader(answer.Trailer)
 	return err
 }
 
-// request is the message as net/http spells it. The path travels as an opaque URL,
+// httpRequest is the message as net/http spells it. The path travels as an opaque URL,
 // which is the one form that is not encoded again.
-func (m *message) request(w *watch) *http.Request {
+func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
 		Method: m.method,
 		URL:    &url.URL{Scheme: m.scheme, Host: m.host, Opaque: "//" + m.host + m.path},
@@ -78,31 +78,31 @@ func (m *message) request(w *watch) *http.Request {
 	}
 	if len(m.body) > 0 {
 		r.ContentLength = int64(len(m.body))
-		r.Body = io.NopCloser(stirring{bytes.NewReader(m.body), w})
+		r.Body = io.NopCloser(watchedReader{bytes.NewReader(m.body), w})
 	}
 	return r.WithContext(w.ctx)
 }
 
-// A stream reads the body of an HTTP/2 answer.
-type stream struct {
-	body  io.Reader
-	watch *watch
+// A http2Body reads the body of an HTTP/2 answer.
+type http2Body struct {
+	body     io.Reader
+	watchdog *watchdog
 }
 
-func (s *stream) Read(p []byte) (int, error) {
+func (s *http2Body) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {
-		s.watch.stir()
+		s.watchdog.touch()
 	}
 	if err != nil && err != io.EOF {
-		err = streamEnding(s.watch, err)
+		err = http2EndError(s.watchdog, err)
 	}
 	return n, err
 }
 
-// streamEnding says which of spec's errors an error of the HTTP/2 library amounts
+// http2EndError says which of spec's errors an error of the HTTP/2 library amounts
 // to.
-func streamEnding(w *watch, err error) error {
+func http2EndError(w *watchdog, err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
 	}
@@ -112,22 +112,22 @@ func streamEnding(w *watch, err error) error {
 		case why == "received from peer":
 			return fmt.Errorf("%w: RST_STREAM with %v", spec.ErrReset, reset.Code)
 		case strings.Contains(why, "header list larger"):
-			return overLimit("sent a head of more than %s", bytesOf(maxHead))
+			return limitError("sent a head of more than %s", formatBytes(maxHead))
 		}
-		return notHTTP("%v", err)
+		return notHTTPError("%v", err)
 	}
 	if away, ok := errors.AsType[http2.GoAwayError](err); ok {
 		return fmt.Errorf("%w: GOAWAY with %v", spec.ErrTruncated, away.ErrCode)
 	}
 	if _, ok := errors.AsType[http2.ConnectionError](err); ok || errors.Is(err, http2.ErrFrameTooLarge) {
-		return notHTTP("%v", err)
+		return notHTTPError("%v", err)
 	}
-	return peerDid(err)
+	return peerError(err)
 }
 
-// unordered is a header whose order and spelling the library did not keep: in
+// sortedHeader is a header whose order and spelling the library did not keep: in
 // lower case, as HTTP/2 demands, and in alphabetic order.
-func unordered(h http.Header) spec.Header {
+func sortedHeader(h http.Header) spec.Header {
 	var fields spec.Header
 	for name, values := range h {
 		for _, value := range values {
@@ -138,21 +138,21 @@ func unordered(h http.Header) spec.Header {
 	return fields
 }
 
-// A headTap keeps the first bytes that come over an HTTP/2 connection, for the
+// A headRecorder keeps the first bytes that come over an HTTP/2 connection, for the
 // library does not keep the order of a header.
-type headTap struct {
+type headRecorder struct {
 	net.Conn
-	mu   sync.Mutex
-	kept []byte
-	err  error // what ended the connection
+	mu       sync.Mutex
+	recorded []byte
+	err      error // what ended the connection
 }
 
-func (t *headTap) Read(p []byte) (int, error) {
+func (t *headRecorder) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if room := 2*maxHead - len(t.kept); room > 0 {
-		t.kept = append(t.kept, p[:min(n, room)]...)
+	if room := 2*maxHead - len(t.recorded); room > 0 {
+		t.recorded = append(t.recorded, p[:min(n, room)]...)
 	}
 	if err != nil {
 		t.err = err
@@ -160,24 +160,24 @@ func (t *headTap) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (t *headTap) broken() error {
+func (t *headRecorder) connError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
-func (t *headTap) size() int {
+func (t *headRecorder) recordedBytes() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.kept)
+	return len(t.recorded)
 }
 
 // fields is the final answer's header in the order of the wire, nil if it cannot
 // be found.
-func (t *headTap) fields() spec.Header {
+func (t *headRecorder) fields() spec.Header {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	frames := http2.NewFramer(nil, bytes.NewReader(t.kept))
+	frames := http2.NewFramer(nil, bytes.NewReader(t.recorded))
 	frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil) // the size we let the server use
 	frames.MaxHeaderListSize = maxHead
 	for {

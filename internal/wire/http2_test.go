@@ -32,7 +32,7 @@ func TestHTTP2(t *testing.T) {
 	cfg.Header = spec.Header{{Name: "Authorization", Value: "Bearer s"}}
 	r := spec.Request{Method: "POST", Target: "/a%2Fb//c?q=%20+%zz", Header: spec.Header{{Name: "X-A", Value: "1"}, {Name: "x-a", Value: "2"},
 		{Name: "Connection", Value: "keep-alive"}, {Name: "Content-Length", Value: "99"}}, Body: []byte("hello")}
-	x := do(t, cfg, r, Limit{})
+	x := do(t, cfg, r, StopWhen{})
 	resp := x.Response
 	if resp.Proto != "HTTP/2.0" || resp.Status != 200 || resp.Framing != spec.FramingHTTP2 || string(resp.Body) != "abc" || resp.End != nil {
 		t.Errorf("got %+v", resp)
@@ -59,7 +59,7 @@ func TestHTTP2WithoutBody(t *testing.T) {
 		w.WriteHeader(map[string]int{"/204": 204, "/304": 304, "/307": 307}[r.URL.Path])
 	})
 	for target, want := range map[string]spec.Framing{"/204": spec.FramingNone, "/304": spec.FramingNone, "/307": spec.FramingHTTP2} {
-		x := do(t, cfg, spec.Request{Method: "GET", Target: target}, Limit{})
+		x := do(t, cfg, spec.Request{Method: "GET", Target: target}, StopWhen{})
 		if fmt.Sprint("/", x.Response.Status) != target || x.Response.Framing != want || x.Response.End != nil {
 			t.Errorf("%s: got %+v", target, x.Response)
 		}
@@ -72,16 +72,16 @@ func TestHTTP2Leaving(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	})
-	got := do(t, cfg, get, Limit{Frames: 1}).Response
+	got := do(t, cfg, get, StopWhen{Frames: 1}).Response
 	if string(got.Body) != "data: 1\n\n" || !errors.Is(got.End, spec.ErrClientLeft) || got.Proto != "HTTP/2.0" {
 		t.Errorf("frames: got %q, %v", got.Body, got.End)
 	}
-	got = do(t, cfg, get, Limit{For: 150 * time.Millisecond}).Response
+	got = do(t, cfg, get, StopWhen{Elapsed: 150 * time.Millisecond}).Response
 	if string(got.Body) != "data: 1\n\ndata: 2\n\n" || !errors.Is(got.End, spec.ErrClientLeft) {
 		t.Errorf("time: got %q, %v", got.Body, got.End)
 	}
-	cfg.Timeout = 150 * time.Millisecond
-	got = do(t, cfg, get, Limit{}).Response
+	cfg.IdleTimeout = 150 * time.Millisecond
+	got = do(t, cfg, get, StopWhen{}).Response
 	if string(got.Body) != "data: 1\n\ndata: 2\n\n" || !errors.Is(got.End, spec.ErrIdleTimeout) {
 		t.Errorf("idle: got %q, %v", got.Body, got.End)
 	}
@@ -98,11 +98,11 @@ func TestHTTP2Limits(t *testing.T) {
 		for err := error(nil); err == nil; _, err = w.Write(make([]byte, 1000)) {
 		}
 	})
-	cfg.MaxBody = 5000
-	if got := do(t, cfg, get, Limit{}).Response; len(got.Body) != 5000 || !errors.Is(got.End, spec.ErrLimitExceeded) {
+	cfg.MaxBodyBytes = 5000
+	if got := do(t, cfg, get, StopWhen{}).Response; len(got.Body) != 5000 || !errors.Is(got.End, spec.ErrLimitExceeded) {
 		t.Errorf("body: got %d bytes, %v", len(got.Body), got.End)
 	}
-	if got := do(t, cfg, spec.Request{Method: "GET", Target: "/header"}, Limit{}).Response; !errors.Is(got.End, spec.ErrLimitExceeded) || got.Status != 0 {
+	if got := do(t, cfg, spec.Request{Method: "GET", Target: "/header"}, StopWhen{}).Response; !errors.Is(got.End, spec.ErrLimitExceeded) || got.Status != 0 {
 		t.Errorf("head: got %d, %v", got.Status, got.End)
 	}
 }
@@ -116,7 +116,7 @@ func TestHTTP2Abort(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	})
 	for target, body := range map[string]string{"/at-once": "", "/later": "abc"} {
-		got := do(t, cfg, spec.Request{Method: "GET", Target: target}, Limit{}).Response
+		got := do(t, cfg, spec.Request{Method: "GET", Target: target}, StopWhen{}).Response
 		if string(got.Body) != body || (got.Status == 200) != (body != "") || !errors.Is(got.End, spec.ErrReset) || !strings.Contains(got.End.Error(), "RST_STREAM") {
 			t.Errorf("%s: got %d, %q, %v", target, got.Status, got.Body, got.End)
 		}
@@ -166,7 +166,7 @@ func TestHTTP2HeadAsSent(t *testing.T) {
 		frames.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, EndHeaders: true, EndStream: true, BlockFragment: head("x-t", "4")})
 		io.Copy(io.Discard, conn)
 	})
-	got := do(t, cfg, get, Limit{}).Response
+	got := do(t, cfg, get, StopWhen{}).Response
 	same(t, "header", got.Header, spec.Header{{Name: "x-b", Value: "1"}, {Name: "x-a", Value: "2"}, {Name: "trailer", Value: "x-t"}, {Name: "x-b", Value: "3"}})
 	same(t, "trailer", got.Trailer, spec.Header{{Name: "x-t", Value: "4"}})
 	if got.Status != 200 || string(got.Body) != "abc" || got.End != nil {
@@ -224,9 +224,9 @@ func TestHTTP2Endings(t *testing.T) {
 			t.Parallel()
 			cfg := rawHTTP2(t, tc.scene)
 			if tc.end == spec.ErrIdleTimeout {
-				cfg.Timeout = 150 * time.Millisecond
+				cfg.IdleTimeout = 150 * time.Millisecond
 			}
-			got := do(t, cfg, get, Limit{}).Response
+			got := do(t, cfg, get, StopWhen{}).Response
 			if got.Status != tc.status || !errors.Is(got.End, tc.end) {
 				t.Errorf("got %d, %v; want %d, %v", got.Status, got.End, tc.status, tc.end)
 			}

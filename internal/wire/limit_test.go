@@ -45,22 +45,22 @@ func TestLimits(t *testing.T) {
 		body int // its length; -1: whatever
 		says string
 	}{
-		"infinite body":        {flood(t, ok+"\r\n", kilobyte), Config{MaxBody: 1000}, 1000, "1000 bytes"},
-		"infinite chunks":      {flood(t, ok+"Transfer-Encoding: chunked\r\n\r\n", "400\r\n"+kilobyte+"\r\n"), Config{MaxBody: 1500}, 1500, "1500 bytes"},
-		"one infinite chunk":   {flood(t, ok+"Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n", kilobyte), Config{MaxBody: 70000}, 70000, "70000 bytes"},
-		"a promise too long":   {flood(t, ok+"Content-Length: 9223372036854775807\r\n\r\n", kilobyte), Config{MaxBody: 10}, 10, "10 bytes"},
+		"infinite body":        {flood(t, ok+"\r\n", kilobyte), Config{MaxBodyBytes: 1000}, 1000, "1000 bytes"},
+		"infinite chunks":      {flood(t, ok+"Transfer-Encoding: chunked\r\n\r\n", "400\r\n"+kilobyte+"\r\n"), Config{MaxBodyBytes: 1500}, 1500, "1500 bytes"},
+		"one infinite chunk":   {flood(t, ok+"Transfer-Encoding: chunked\r\n\r\n7fffffffffffffff\r\n", kilobyte), Config{MaxBodyBytes: 70000}, 70000, "70000 bytes"},
+		"a promise too long":   {flood(t, ok+"Content-Length: 9223372036854775807\r\n\r\n", kilobyte), Config{MaxBodyBytes: 10}, 10, "10 bytes"},
 		"infinite header":      {flood(t, ok+"A: ", kilobyte), Config{}, 0, "head"},
-		"head drips":           {drip(t, ok+"A: "), Config{Timeout: 100 * time.Millisecond}, 0, "had not sent the whole head after 100ms"},
-		"interim answers drip": {drip(t, "HTTP/1.1 100 Continue\r\nA:"), Config{Timeout: 100 * time.Millisecond}, 0, "had not sent the whole head after 100ms"},
+		"head drips":           {drip(t, ok+"A: "), Config{IdleTimeout: 100 * time.Millisecond}, 0, "had not sent the whole head after 100ms"},
+		"interim answers drip": {drip(t, "HTTP/1.1 100 Continue\r\nA:"), Config{IdleTimeout: 100 * time.Millisecond}, 0, "had not sent the whole head after 100ms"},
 		"events for ever":      {flood(t, ok+"Content-Type: text/event-stream\r\n\r\n", "data: 1\n\n"), Config{MaxEvents: 1000}, -1, "sent more than 1,000 events"},
 		"comments for ever":    {flood(t, ok+"Content-Type: text/event-stream\r\n\r\n", ":\r\n"), Config{MaxEvents: 1000}, -1, "sent more than 1,000 events"},
-		"body drips":           {drip(t, ok+"\r\n"), Config{Total: 100 * time.Millisecond}, -1, "had not ended after 100ms"},
-		"header drips":         {drip(t, ok+"A: "), Config{Total: 100 * time.Millisecond}, 0, "had not ended after 100ms"},
+		"body drips":           {drip(t, ok+"\r\n"), Config{TotalTimeout: 100 * time.Millisecond}, -1, "had not ended after 100ms"},
+		"header drips":         {drip(t, ok+"A: "), Config{TotalTimeout: 100 * time.Millisecond}, 0, "had not ended after 100ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tc.cfg.Base = tc.base
-			got := do(t, tc.cfg, get, Limit{}).Response
+			got := do(t, tc.cfg, get, StopWhen{}).Response
 			if !errors.Is(got.End, spec.ErrLimitExceeded) || !strings.Contains(got.End.Error(), tc.says) {
 				t.Errorf("End = %v, want one that says %s", got.End, tc.says)
 			}
@@ -70,7 +70,7 @@ func TestLimits(t *testing.T) {
 		})
 	}
 	t.Run("just as long as allowed", func(t *testing.T) {
-		got := do(t, Config{Base: answer(t, ok+"\r\nabc"), MaxBody: 3}, get, Limit{}).Response
+		got := do(t, Config{Base: answer(t, ok+"\r\nabc"), MaxBodyBytes: 3}, get, StopWhen{}).Response
 		if got.End != nil || string(got.Body) != "abc" {
 			t.Errorf("got %q, %v", got.Body, got.End)
 		}
@@ -79,7 +79,7 @@ func TestLimits(t *testing.T) {
 
 // TestDripsAreNotIdle: as long as something comes, the idle limit does not strike.
 func TestDripsAreNotIdle(t *testing.T) {
-	got := do(t, Config{Base: drip(t, "HTTP/1.1 200 OK\r\n\r\n"), Timeout: 100 * time.Millisecond, MaxBody: 30}, get, Limit{}).Response
+	got := do(t, Config{Base: drip(t, "HTTP/1.1 200 OK\r\n\r\n"), IdleTimeout: 100 * time.Millisecond, MaxBodyBytes: 30}, get, StopWhen{}).Response
 	if !errors.Is(got.End, spec.ErrLimitExceeded) || len(got.Body) != 30 {
 		t.Errorf("got %d bytes, %v", len(got.Body), got.End)
 	}
@@ -89,7 +89,7 @@ func TestDripsAreNotIdle(t *testing.T) {
 func TestRequestNeverRead(t *testing.T) {
 	base := serve(t, func(conn net.Conn) { <-t.Context().Done() })
 	upload := spec.Request{Method: "POST", Target: "/", Body: make([]byte, 16<<20)}
-	got := do(t, Config{Base: base, Timeout: 80 * time.Millisecond}, upload, Limit{}).Response
+	got := do(t, Config{Base: base, IdleTimeout: 80 * time.Millisecond}, upload, StopWhen{}).Response
 	if !errors.Is(got.End, spec.ErrIdleTimeout) || got.Status != 0 {
 		t.Errorf("got %d, %v", got.Status, got.End)
 	}
@@ -100,9 +100,9 @@ func TestRequestNeverRead(t *testing.T) {
 func TestUploadNeverRead(t *testing.T) {
 	for _, protocol := range []string{"http/1.1", "h2"} {
 		_, cfg := secure(t, protocol, func(w http.ResponseWriter, r *http.Request) { <-t.Context().Done() })
-		cfg.Timeout = 200 * time.Millisecond
+		cfg.IdleTimeout = 200 * time.Millisecond
 		upload := spec.Request{Method: "POST", Target: "/", Body: make([]byte, 16<<20)}
-		got := do(t, cfg, upload, Limit{}).Response
+		got := do(t, cfg, upload, StopWhen{}).Response
 		if !errors.Is(got.End, spec.ErrIdleTimeout) || got.Status != 0 {
 			t.Errorf("%s: got %d, %v", protocol, got.Status, got.End)
 		}
@@ -116,7 +116,7 @@ func TestEarlyRefusal(t *testing.T) {
 		io.WriteString(conn, "HTTP/1.1 413 Too Much\r\nContent-Length: 2\r\n\r\nno")
 		<-gone
 	})
-	got := do(t, Config{Base: base}, spec.Request{Method: "POST", Target: "/", Body: make([]byte, 16<<20)}, Limit{}).Response
+	got := do(t, Config{Base: base}, spec.Request{Method: "POST", Target: "/", Body: make([]byte, 16<<20)}, StopWhen{}).Response
 	close(gone)
 	if got.Status != 413 || string(got.Body) != "no" || got.End != nil {
 		t.Errorf("got %d, %q, %v", got.Status, got.Body, got.End)
@@ -132,7 +132,7 @@ func TestLeaveAfterFrames(t *testing.T) {
 		2: ": hello\n\ndata: 1\n\ndata: 2\r\n\r\n",
 		3: ": hello\n\ndata: 1\n\ndata: 2\r\n\r\ndata: 3\n\n",
 	} {
-		got := do(t, Config{Base: answerAndHang(t, events)}, get, Limit{Frames: frames}).Response
+		got := do(t, Config{Base: answerAndHang(t, events)}, get, StopWhen{Frames: frames}).Response
 		if string(got.Body) != want || !errors.Is(got.End, spec.ErrClientLeft) {
 			t.Errorf("after %d: got %q, %v", frames, got.Body, got.End)
 		}
@@ -140,7 +140,7 @@ func TestLeaveAfterFrames(t *testing.T) {
 			t.Errorf("after %d: reads = %v, want the last to end at %d", frames, got.Arrivals, len(want))
 		}
 	}
-	got := do(t, Config{Base: answer(t, events)}, get, Limit{Frames: 4}).Response
+	got := do(t, Config{Base: answer(t, events)}, get, StopWhen{Frames: 4}).Response
 	if got.End != nil || !strings.HasSuffix(string(got.Body), "data: 3\n\n") {
 		t.Errorf("a stream that ends before the client leaves: got %q, %v", got.Body, got.End)
 	}
@@ -151,11 +151,11 @@ func TestLeaveAfterFrames(t *testing.T) {
 func TestFramesInPieces(t *testing.T) {
 	const pieces = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
 		"2\r\nda\r\n7\r\nta: 12\n\r\n1\r\n\n\r\n9\r\ndata: 3\n\n\r\n0\r\n\r\n"
-	got := do(t, Config{Base: answerAndHang(t, pieces)}, get, Limit{Frames: 1}).Response
+	got := do(t, Config{Base: answerAndHang(t, pieces)}, get, StopWhen{Frames: 1}).Response
 	if string(got.Body) != "data: 12\n\n" || !errors.Is(got.End, spec.ErrClientLeft) || len(got.Arrivals) != 3 {
 		t.Errorf("got %q, %v, %v", got.Body, got.End, got.Arrivals)
 	}
-	got = do(t, Config{Base: answerAndHang(t, pieces), MaxEvent: 7}, get, Limit{Frames: 1}).Response
+	got = do(t, Config{Base: answerAndHang(t, pieces), MaxEventBytes: 7}, get, StopWhen{Frames: 1}).Response
 	if string(got.Body) != "data: 12\n\ndata: 3\n\n" || got.End != nil {
 		t.Errorf("too large: got %q, %v", got.Body, got.End)
 	}
@@ -170,27 +170,27 @@ func TestLeavingHangsUp(t *testing.T) {
 		io.Copy(io.Discard, conn)
 		close(noticed)
 	})
-	do(t, Config{Base: base}, get, Limit{Frames: 1})
+	do(t, Config{Base: base}, get, StopWhen{Frames: 1})
 	<-noticed
 }
 
 func TestLeaveAfterATime(t *testing.T) {
 	const long = 150 * time.Millisecond
 	began := time.Now()
-	got := do(t, Config{Base: answerAndHang(t, events)}, get, Limit{For: long}).Response
+	got := do(t, Config{Base: answerAndHang(t, events)}, get, StopWhen{Elapsed: long}).Response
 	if !errors.Is(got.End, spec.ErrClientLeft) || got.Status != 200 || len(got.Body) == 0 {
 		t.Errorf("got %d, %d bytes, %v", got.Status, len(got.Body), got.End)
 	}
 	if time.Since(began) < long {
 		t.Errorf("left after %v", time.Since(began))
 	}
-	if got := do(t, Config{Base: answerAndHang(t, "")}, get, Limit{For: long}).Response; !errors.Is(got.End, spec.ErrClientLeft) || got.Status != 0 {
+	if got := do(t, Config{Base: answerAndHang(t, "")}, get, StopWhen{Elapsed: long}).Response; !errors.Is(got.End, spec.ErrClientLeft) || got.Status != 0 {
 		t.Errorf("before the head: got %d, %v", got.Status, got.End)
 	}
 }
 
 func TestLeaveWhenToldTo(t *testing.T) {
-	got := do(t, Config{Base: answerAndHang(t, events)}, get, Limit{Until: func(so spec.Response) bool { return so.Status == 200 }}).Response
+	got := do(t, Config{Base: answerAndHang(t, events)}, get, StopWhen{Until: func(so spec.Response) bool { return so.Status == 200 }}).Response
 	if !errors.Is(got.End, spec.ErrClientLeft) || len(got.Body) != 0 || got.Header.MediaType() != "text/event-stream" {
 		t.Errorf("got %q, %v", got.Body, got.End)
 	}
@@ -213,11 +213,11 @@ func TestSeveralAtOnce(t *testing.T) {
 	var second spec.Exchange
 	var both sync.WaitGroup
 	var once sync.Once
-	first, err := c.Do(t.Context(), get, Limit{Until: func(so spec.Response) bool {
+	first, err := c.Do(t.Context(), get, StopWhen{Until: func(so spec.Response) bool {
 		if len(so.Body) > 0 {
 			once.Do(func() {
 				both.Go(func() {
-					second, _ = c.Do(t.Context(), spec.Request{Method: "POST", Target: "/cancel"}, Limit{})
+					second, _ = c.Do(t.Context(), spec.Request{Method: "POST", Target: "/cancel"}, StopWhen{})
 				})
 			})
 		}
@@ -242,7 +242,7 @@ func TestManyAtOnce(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			path := fmt.Sprintf("/%d", i)
-			x, err := c.Do(t.Context(), spec.Request{Method: "GET", Target: path}, Limit{})
+			x, err := c.Do(t.Context(), spec.Request{Method: "GET", Target: path}, StopWhen{})
 			if err != nil || string(x.Response.Body) != path {
 				t.Errorf("%s: %q, %v", path, x.Response.Body, err)
 			}
@@ -256,7 +256,7 @@ func TestArrivalsAreBounded(t *testing.T) {
 	for _, most := range []int{4, 5} {
 		var reads []spec.Arrival
 		for i := 1; i <= 100; i++ {
-			reads = append(thinned(reads, most), spec.Arrival{End: i, At: time.Duration(i)})
+			reads = append(mergeArrivals(reads, most), spec.Arrival{End: i, At: time.Duration(i)})
 			if len(reads) > most {
 				t.Fatalf("%d arrivals are kept, want %d at most", len(reads), most)
 			}

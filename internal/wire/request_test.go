@@ -41,7 +41,7 @@ func TestRequestAsGiven(t *testing.T) {
 			"GET /x HTTP/1.1\r\nHost: HOST\r\nUser-Agent: streamassay\r\nContent-Length: 1\r\n\r\na"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x := do(t, Config{Base: base, Header: tc.cfg}, tc.r, Limit{})
+			x := do(t, Config{Base: base, Header: tc.cfg}, tc.r, StopWhen{})
 			want := strings.ReplaceAll(tc.want, "HOST", base.Host)
 			if string(x.Response.Body) != want {
 				t.Errorf("got\n%s\nwant\n%s", x.Response.Body, want)
@@ -73,7 +73,7 @@ func TestTargetsAreNotRespelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := join(base, tc.target); got != tc.want || err != nil {
+		if got, err := joinTarget(base, tc.target); got != tc.want || err != nil {
 			t.Errorf("%s with %q: got %q, %v; want %q", tc.base, tc.target, got, err, tc.want)
 		}
 	}
@@ -101,7 +101,7 @@ func TestMalformedRequests(t *testing.T) {
 		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "A", Value: "hunter2\r\nB: c"}}}, "header field A has a line break"},
 		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "Host", Value: "a b"}}}, `"a b" cannot be a Host`},
 	} {
-		_, err := c.Do(t.Context(), tc.r, Limit{})
+		_, err := c.Do(t.Context(), tc.r, StopWhen{})
 		var own *Error
 		if !errors.As(err, &own) || !strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%q: error = %v, want it to say %s", tc.r, err, tc.says)
@@ -131,18 +131,18 @@ func TestDialRefuses(t *testing.T) {
 		{"http://h/#x", Config{}, "#fragment"},
 		{"http://ann:hunter2@h/?hunter2 x", Config{}, `' ' must be percent-encoded`},
 		{"http://h", Config{Header: spec.Header{{Name: "X", Value: "hunter2\n"}}}, "header field X"},
-		{"http://h", Config{MaxBody: -1}, "negative"},
+		{"http://h", Config{MaxBodyBytes: -1}, "negative"},
 	} {
 		base, err := url.Parse(tc.base)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tc.cfg.Base = base
-		if _, err := Dial(tc.cfg); err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "hunter2") {
+		if _, err := NewClient(tc.cfg); err == nil || !strings.Contains(err.Error(), tc.says) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s: error = %v, want it to say %s", tc.base, err, tc.says)
 		}
 	}
-	if _, err := Dial(Config{}); err == nil {
+	if _, err := NewClient(Config{}); err == nil {
 		t.Error("no base URL is no error")
 	}
 }
@@ -151,14 +151,14 @@ func TestDialRefuses(t *testing.T) {
 func TestUserinfo(t *testing.T) {
 	base := echo(t)
 	base.User = url.UserPassword("ann", "s3cret")
-	x := do(t, Config{Base: base}, get, Limit{})
+	x := do(t, Config{Base: base}, get, StopWhen{})
 	if !strings.Contains(string(x.Response.Body), "\r\nAuthorization: Basic YW5uOnMzY3JldA==\r\n") {
 		t.Errorf("sent %s", x.Response.Body)
 	}
 	if len(x.Request.Header) != 0 {
 		t.Errorf("recorded %q", x.Request.Header)
 	}
-	x = do(t, Config{Base: base, Header: spec.Header{{Name: "authorization", Value: "Bearer t"}}}, get, Limit{})
+	x = do(t, Config{Base: base, Header: spec.Header{{Name: "authorization", Value: "Bearer t"}}}, get, StopWhen{})
 	if strings.Contains(string(x.Response.Body), "Basic") {
 		t.Errorf("sent both: %s", x.Response.Body)
 	}
@@ -170,16 +170,16 @@ func TestUserinfo(t *testing.T) {
 func TestAs(t *testing.T) {
 	base := *echo(t)
 	base.User = url.UserPassword("ann", "s3cr3t")
-	user, err := Dial(Config{Base: &base, Header: spec.Header{{Name: "X-Tenant", Value: "t"}}})
+	user, err := NewClient(Config{Base: &base, Header: spec.Header{{Name: "X-Tenant", Value: "t"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := user.As(spec.Header{{Name: "Cookie", Value: "sid=bob"}})
+	other, err := user.WithHeader(spec.Header{{Name: "Cookie", Value: "sid=bob"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for client, want := range map[*Client]string{user: "X-Tenant: t Authorization: Basic YW5uOnMzY3IzdA==", other: "Cookie: sid=bob"} {
-		x, err := client.Do(t.Context(), spec.Request{Method: "GET", Target: "/x", Principal: spec.Anonymous}, Limit{})
+		x, err := client.Do(t.Context(), spec.Request{Method: "GET", Target: "/x", Principal: spec.Anonymous}, StopWhen{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -188,10 +188,10 @@ func TestAs(t *testing.T) {
 			t.Errorf("asked as %q: %q", x.Request.Principal, body)
 		}
 	}
-	if other.began != user.began {
+	if other.started != user.started {
 		t.Error("their clocks differ")
 	}
-	if _, err := user.As(spec.Header{{Name: "Cookie", Value: "a\nb"}}); err == nil || strings.Contains(err.Error(), "a\nb") {
+	if _, err := user.WithHeader(spec.Header{{Name: "Cookie", Value: "a\nb"}}); err == nil || strings.Contains(err.Error(), "a\nb") {
 		t.Errorf("a broken header: %v", err)
 	}
 }
@@ -199,7 +199,7 @@ func TestAs(t *testing.T) {
 func TestProxyIsIgnored(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("http_proxy", "http://127.0.0.1:1")
-	if x := do(t, Config{Base: echo(t)}, get, Limit{}); x.Response.Status != 200 {
+	if x := do(t, Config{Base: echo(t)}, get, StopWhen{}); x.Response.Status != 200 {
 		t.Errorf("got %d", x.Response.Status)
 	}
 }
@@ -207,7 +207,7 @@ func TestProxyIsIgnored(t *testing.T) {
 // TestRecordIsACopy: what the caller does to the request later changes nothing.
 func TestRecordIsACopy(t *testing.T) {
 	r := spec.Request{Method: "POST", Target: "/x", Header: spec.Header{{Name: "A", Value: "b"}}, Body: []byte("abc")}
-	x := do(t, Config{Base: echo(t)}, r, Limit{})
+	x := do(t, Config{Base: echo(t)}, r, StopWhen{})
 	r.Header[0].Value, r.Body[0] = "changed", 'X'
 	if x.Request.Header.Get("A") != "b" || string(x.Request.Body) != "abc" {
 		t.Errorf("recorded %q, %q", x.Request.Header, x.Request.Body)

@@ -17,22 +17,22 @@ import (
 // userAgent is what the client calls itself unless it is told otherwise.
 const userAgent = "streamassay"
 
-// A message is a request ready to be sent.
-type message struct {
+// A outgoingRequest is a request ready to be sent.
+type outgoingRequest struct {
 	method, scheme, host, path string
 	fields                     spec.Header // without Host and Content-Length
 	body                       []byte
 }
 
-// compose makes what is sent of what was asked, and refuses what no HTTP message
+// newMessage makes what is sent of what was asked, and refuses what no HTTP message
 // can carry.
-func (c *Client) compose(r spec.Request) (*message, error) {
-	m := &message{method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body}
+func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
+	m := &outgoingRequest{method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body}
 	if !httpguts.ValidHeaderFieldName(r.Method) || r.Method == "CONNECT" {
 		return nil, fmt.Errorf("%q is not a method: want a word like GET", r.Method)
 	}
 	var err error
-	if m.path, err = join(c.cfg.Base, r.Target); err != nil {
+	if m.path, err = joinTarget(c.cfg.Base, r.Target); err != nil {
 		return nil, err
 	}
 	if err := checkHeader(r.Header); err != nil {
@@ -57,8 +57,8 @@ func (c *Client) compose(r spec.Request) (*message, error) {
 	return m, nil
 }
 
-// head is the message's head as HTTP/1.1 writes it.
-func (m *message) head() []byte {
+// http1Head is the message's head as HTTP/1.1 writes it.
+func (m *outgoingRequest) http1Head() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, m.path, m.host)
 	for _, f := range m.fields {
@@ -71,15 +71,15 @@ func (m *message) head() []byte {
 	return []byte(b.String())
 }
 
-// join appends a target to the base URL's path without touching its spelling. An
+// joinTarget appends a target to the base URL's path without touching its spelling. An
 // empty target is the base URL itself; one slash is enough between the two; the
 // base's query, if it has one, comes first.
-func join(base *url.URL, target string) (string, error) {
-	if c, ok := unsendable(target); ok {
-		return "", fmt.Errorf("the target %s cannot be sent as it is: %q must be percent-encoded", quote([]byte(target)), c)
+func joinTarget(base *url.URL, target string) (string, error) {
+	if c, ok := findUnsendableByte(target); ok {
+		return "", fmt.Errorf("the target %s cannot be sent as it is: %q must be percent-encoded", quoteStart([]byte(target)), c)
 	}
 	if target != "" && target[0] != '/' && target[0] != '?' {
-		return "", fmt.Errorf("the target %s must begin with a slash", quote([]byte(target)))
+		return "", fmt.Errorf("the target %s must begin with a slash", quoteStart([]byte(target)))
 	}
 	path, query, asks := strings.Cut(target, "?")
 	prefix := base.EscapedPath()
@@ -111,14 +111,14 @@ func checkBase(base *url.URL) error {
 	case base.Fragment != "":
 		return fmt.Errorf("%s: a base URL has no #fragment", plainURL(base))
 	}
-	if c, ok := unsendable(base.RawQuery); ok {
+	if c, ok := findUnsendableByte(base.RawQuery); ok {
 		return fmt.Errorf("%s: in the query, %q must be percent-encoded", plainURL(base), c)
 	}
 	return nil
 }
 
-// unsendable is the first byte that cannot stand in a request line as it is.
-func unsendable(target string) (byte, bool) {
+// findUnsendableByte is the first byte that cannot stand in a request line as it is.
+func findUnsendableByte(target string) (byte, bool) {
 	for i := range len(target) {
 		if c := target[i]; c <= ' ' || c >= 0x7f || c == '#' {
 			return c, true
@@ -132,7 +132,7 @@ func unsendable(target string) (byte, bool) {
 func checkHeader(h spec.Header) error {
 	for _, f := range h {
 		if !httpguts.ValidHeaderFieldName(f.Name) {
-			return fmt.Errorf("%s is not the name of a header field", quote([]byte(f.Name)))
+			return fmt.Errorf("%s is not the name of a header field", quoteStart([]byte(f.Name)))
 		}
 		if !httpguts.ValidHeaderFieldValue(f.Value) {
 			return fmt.Errorf("the value of the header field %s has a line break or another control character", f.Name)
@@ -141,9 +141,9 @@ func checkHeader(h spec.Header) error {
 	return nil
 }
 
-// withUser adds a URL's user and password to a header, unless it already says who
+// withBasicAuth adds a URL's user and password to a header, unless it already says who
 // is asking.
-func withUser(h spec.Header, user *url.Userinfo) spec.Header {
+func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	if user == nil || h.Has("Authorization") {
 		return h
 	}
@@ -161,8 +161,8 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quote is the beginning of what a server sent, fit for one line.
-func quote(b []byte) string {
+// quoteStart is the beginning of what a server sent, fit for one line.
+func quoteStart(b []byte) string {
 	const most = 64
 	if len(b) > most {
 		return fmt.Sprintf("%q…", b[:most])

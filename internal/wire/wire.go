@@ -27,11 +27,11 @@ import (
 
 // What a Config holds where it says nothing.
 const (
-	DefaultTimeout   = 30 * time.Second
-	DefaultTotal     = 10 * time.Minute
-	DefaultMaxBody   = 64 << 20
-	DefaultMaxEvents = 200_000
-	DefaultMaxEvent  = sse.DefaultLimit
+	DefaultIdleTimeout   = 30 * time.Second
+	DefaultTotalTimeout  = 10 * time.Minute
+	DefaultMaxBodyBytes  = 64 << 20
+	DefaultMaxEvents     = 200_000
+	DefaultMaxEventBytes = sse.DefaultMaxEvent
 )
 
 // A Config says whom to talk to and how much to put up with. Only Base is needed:
@@ -46,15 +46,15 @@ type Config struct {
 	// may hold secrets: no Exchange and no error repeats it.
 	Header spec.Header
 
-	Timeout   time.Duration // how long nothing may come (ErrIdle), from the connection on; and how long a head may take from its first byte on
-	Total     time.Duration // how long one answer may take in all (ErrEndless)
-	MaxBody   int           // bytes of a body (ErrEndless)
-	MaxEvents int           // events and comments of a stream (ErrEndless)
-	MaxEvent  int           // bytes of one server-sent event that is counted
+	IdleTimeout   time.Duration // how long nothing may come (ErrIdle), from the connection on; and how long a head may take from its first byte on
+	TotalTimeout  time.Duration // how long one answer may take in all (ErrEndless)
+	MaxBodyBytes  int           // bytes of a body (ErrEndless)
+	MaxEvents     int           // events and comments of a stream (ErrEndless)
+	MaxEventBytes int           // bytes of one server-sent event that is counted
 
 	// Room bounds the memory of the bodies of all conversations together; nil: nobody
 	// counts it.
-	Room *Room
+	Memory *MemoryLimiter
 
 	CA       *x509.CertPool // whom to trust; nil: the system's authorities
 	Insecure bool           // trust any certificate
@@ -63,47 +63,47 @@ type Config struct {
 // A Client records one conversation. Several goroutines may use it at once: one
 // hears a stream while another cancels it.
 type Client struct {
-	cfg   Config
-	name  string // the base URL without its secrets, for errors
-	began time.Time
-	held  *held // what the conversation has of the room
+	cfg     Config
+	name    string // the base URL without its secrets, for errors
+	started time.Time
+	memory  *reservation // what the conversation has of the room
 }
 
-// Dial prepares a conversation, which begins now; nothing is sent yet. An error
+// NewClient prepares a conversation, which begins now; nothing is sent yet. An error
 // says what is wrong with the Config.
-func Dial(cfg Config) (*Client, error) {
+func NewClient(cfg Config) (*Client, error) {
 	if err := checkBase(cfg.Base); err != nil {
 		return nil, err
 	}
 	if err := checkHeader(cfg.Header); err != nil {
 		return nil, err
 	}
-	if cfg.Timeout < 0 || cfg.Total < 0 || cfg.MaxBody < 0 || cfg.MaxEvents < 0 || cfg.MaxEvent < 0 {
+	if cfg.IdleTimeout < 0 || cfg.TotalTimeout < 0 || cfg.MaxBodyBytes < 0 || cfg.MaxEvents < 0 || cfg.MaxEventBytes < 0 {
 		return nil, errors.New("a limit is negative: leave it at 0 for the default")
 	}
 	base := *cfg.Base
 	cfg.Base = &base
-	cfg.Header = withUser(slices.Clone(cfg.Header), base.User)
-	cfg.Timeout = orDefault(cfg.Timeout, DefaultTimeout)
-	cfg.Total = orDefault(cfg.Total, DefaultTotal)
-	cfg.MaxBody = orDefault(cfg.MaxBody, DefaultMaxBody)
+	cfg.Header = withBasicAuth(slices.Clone(cfg.Header), base.User)
+	cfg.IdleTimeout = orDefault(cfg.IdleTimeout, DefaultIdleTimeout)
+	cfg.TotalTimeout = orDefault(cfg.TotalTimeout, DefaultTotalTimeout)
+	cfg.MaxBodyBytes = orDefault(cfg.MaxBodyBytes, DefaultMaxBodyBytes)
 	cfg.MaxEvents = orDefault(cfg.MaxEvents, DefaultMaxEvents)
-	cfg.MaxEvent = orDefault(cfg.MaxEvent, DefaultMaxEvent)
-	return &Client{cfg, plainURL(&base), time.Now(), &held{room: cfg.Room}}, nil
+	cfg.MaxEventBytes = orDefault(cfg.MaxEventBytes, DefaultMaxEventBytes)
+	return &Client{cfg, plainURL(&base), time.Now(), &reservation{limiter: cfg.Memory}}, nil
 }
 
-// Release gives back what the conversation has of its Config's Room. Its bodies must
+// ReleaseMemory gives back what the conversation has of its Config's Room. Its bodies must
 // not be held any longer.
-func (c *Client) Release() { c.held.release() }
+func (c *Client) ReleaseMemory() { c.memory.release() }
 
 // Use runs do while the conversation has a place in its Config's Room, for work that needs
 // as much memory as a large body. It returns false if the context ended before there was a
 // place.
-func (c *Client) Use(ctx context.Context, do func()) bool { return c.held.use(ctx, do) }
+func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
-// As is the same conversation led by somebody else: with this header in place of the
+// WithHeader is the same conversation led by somebody else: with this header in place of the
 // Config's, and without the user and password of its base URL.
-func (c *Client) As(header spec.Header) (*Client, error) {
+func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	if err := checkHeader(header); err != nil {
 		return nil, err
 	}
@@ -114,9 +114,9 @@ func (c *Client) As(header spec.Header) (*Client, error) {
 	return &other, nil
 }
 
-// Root is the same conversation led by nobody in particular, with targets below the
+// AtRoot is the same conversation led by nobody in particular, with targets below the
 // root of the host: nothing of the Config's that says who asks goes with them.
-func (c *Client) Root() *Client {
+func (c *Client) AtRoot() *Client {
 	other := *c
 	other.cfg.Base, other.cfg.Header = &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, nil
 	other.name = plainURL(other.cfg.Base)
@@ -130,9 +130,9 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// A Limit says when the client leaves of its own accord; the exchange's End is
-// then spec.ErrLeft. The zero Limit hears every answer out.
-type Limit struct {
+// A StopWhen says when the client leaves of its own accord; the exchange's End is
+// then spec.ErrLeft. The zero StopWhen hears every answer out.
+type StopWhen struct {
 	// Frames hangs up after so many server-sent events; comments and blocks without
 	// data are none, and after an event beyond Config.MaxEvent none is counted. The
 	// record ends with the last one's blank line: a client that leaves there has
@@ -140,7 +140,7 @@ type Limit struct {
 	Frames int
 
 	// For hangs up so long after the request was sent, wherever the answer is.
-	For time.Duration
+	Elapsed time.Duration
 
 	// Until is asked whenever more of the answer has come: once with the head
 	// alone, then with each piece of the body. It hangs up by returning true. It
@@ -152,12 +152,12 @@ type Limit struct {
 // An Error is why nothing could be measured: ours or the network's doing, never a
 // finding about the target.
 type Error struct {
-	URL string // the base URL, without user, password and query
-	Why string // one line
-	Err error  // what was underneath
+	URL    string // the base URL, without user, password and query
+	Reason string // one line
+	Err    error  // what was underneath
 }
 
-func (e *Error) Error() string { return e.URL + ": " + e.Why }
+func (e *Error) Error() string { return e.URL + ": " + e.Reason }
 
 // Unwrap is what was underneath.
 func (e *Error) Unwrap() error { return e.Err }
@@ -173,9 +173,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // neither). The client adds Host, Content-Length, User-Agent unless it is given,
 // and the Config's header; Content-Length and Transfer-Encoding of the request
 // are replaced by its own.
-func (c *Client) Do(ctx context.Context, r spec.Request, limit Limit) (spec.Exchange, error) {
-	x := spec.Exchange{Request: copyOf(r), At: time.Since(c.began)}
-	m, err := c.compose(r)
+func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.Exchange, error) {
+	x := spec.Exchange{Request: cloneRequest(r), At: time.Since(c.started)}
+	m, err := c.newMessage(r)
 	if err != nil {
 		return x, c.fail(err.Error(), err)
 	}
@@ -185,29 +185,29 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit Limit) (spec.Exch
 	}
 	defer conn.Close()
 
-	w := c.watch(ctx, conn, limit)
+	w := c.newWatchdog(ctx, conn, limit)
 	defer w.stop()
-	x.At = w.asked.Sub(c.began)
-	h := &hearing{resp: &x.Response, watch: w, limit: limit, maxBody: c.cfg.MaxBody, held: c.held}
+	x.At = w.sentAt.Sub(c.started)
+	h := &recorder{resp: &x.Response, watchdog: w, stopWhen: limit, maxBody: c.cfg.MaxBodyBytes, memory: c.memory}
 	h.maxEvents = c.cfg.MaxEvents
 	if limit.Frames > 0 {
-		h.frames = newCounter(limit.Frames, c.cfg.MaxEvent)
+		h.frameCounter = newEventCounter(limit.Frames, c.cfg.MaxEventBytes)
 	}
-	if speaksHTTP2(conn) {
-		x.Response.End = askHTTP2(conn, m, h)
+	if isHTTP2(conn) {
+		x.Response.End = exchangeHTTP2(conn, m, h)
 	} else {
-		x.Response.End = askHTTP1(conn, m, h)
+		x.Response.End = exchangeHTTP1(conn, m, h)
 	}
-	return x, c.ours(ctx, &x.Response)
+	return x, c.localError(ctx, &x.Response)
 }
 
-// ours is an error if what ended the answer was not the target's doing after all.
-func (c *Client) ours(ctx context.Context, resp *spec.Response) error {
+// localError is an error if what ended the answer was not the target's doing after all.
+func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
 		return c.fail(fmt.Sprintf("the exchange was called off: %v", cause), cause)
 	}
-	if c.cfg.Base.Scheme == "http" && (errors.Is(resp.End, errSpeaksTLS) || refusesPlain(resp)) {
-		return c.fail("the server speaks TLS on this port: use https://", errSpeaksTLS)
+	if c.cfg.Base.Scheme == "http" && (errors.Is(resp.End, errTLSRecord) || isPlainHTTPRefusal(resp)) {
+		return c.fail("the server speaks TLS on this port: use https://", errTLSRecord)
 	}
 	// In TLS 1.3 a server may refuse the client's certificate after the handshake.
 	if alert, ok := errors.AsType[*net.OpError](resp.End); ok && alert.Op == "remote error" && resp.Status == 0 {
@@ -218,39 +218,39 @@ func (c *Client) ours(ctx context.Context, resp *spec.Response) error {
 
 func (c *Client) fail(why string, err error) error { return &Error{c.name, why, err} }
 
-func copyOf(r spec.Request) spec.Request {
+func cloneRequest(r spec.Request) spec.Request {
 	r.Header, r.Body = slices.Clone(r.Header), slices.Clone(r.Body)
 	return r
 }
 
-// A watch ends an exchange that takes too long, or that the caller calls off, by
+// A watchdog ends an exchange that takes too long, or that the caller calls off, by
 // closing its connection. The context's cause then says why.
-type watch struct {
-	ctx     context.Context
-	asked   time.Time // when the request was sent
-	timeout time.Duration
-	idle    *time.Timer
-	total   *time.Timer
-	until   time.Time     // when total strikes
-	waited  time.Duration // how long the client itself has kept the server waiting
-	stirs   atomic.Int64  // how often something moved
-	hangUp  context.CancelCauseFunc
-	stop    func()
+type watchdog struct {
+	ctx        context.Context
+	sentAt     time.Time // when the request was sent
+	timeout    time.Duration
+	idleTimer  *time.Timer
+	totalTimer *time.Timer
+	deadline   time.Time     // when total strikes
+	paused     time.Duration // how long the client itself has kept the server waiting
+	activity   atomic.Int64  // how often something moved
+	hangUp     context.CancelCauseFunc
+	stop       func()
 }
 
-func (c *Client) watch(parent context.Context, conn net.Conn, limit Limit) *watch {
+func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWhen) *watchdog {
 	ctx, hangUp := context.WithCancelCause(parent)
 	after := func(d time.Duration, why error) *time.Timer {
 		return time.AfterFunc(d, func() { hangUp(why) })
 	}
 	unlink := context.AfterFunc(ctx, func() { conn.Close() })
-	w := &watch{ctx: ctx, asked: time.Now(), timeout: c.cfg.Timeout, hangUp: hangUp}
-	w.until = w.asked.Add(c.cfg.Total)
-	w.idle = after(c.cfg.Timeout, fmt.Errorf("%w: sent nothing for %v", spec.ErrIdleTimeout, c.cfg.Timeout))
-	w.total = after(c.cfg.Total, fmt.Errorf("%w: had not ended after %v", spec.ErrLimitExceeded, c.cfg.Total))
-	timers := []*time.Timer{w.idle, w.total}
-	if limit.For > 0 {
-		timers = append(timers, after(limit.For, fmt.Errorf("%w: after %v", spec.ErrClientLeft, limit.For)))
+	w := &watchdog{ctx: ctx, sentAt: time.Now(), timeout: c.cfg.IdleTimeout, hangUp: hangUp}
+	w.deadline = w.sentAt.Add(c.cfg.TotalTimeout)
+	w.idleTimer = after(c.cfg.IdleTimeout, fmt.Errorf("%w: sent nothing for %v", spec.ErrIdleTimeout, c.cfg.IdleTimeout))
+	w.totalTimer = after(c.cfg.TotalTimeout, fmt.Errorf("%w: had not ended after %v", spec.ErrLimitExceeded, c.cfg.TotalTimeout))
+	timers := []*time.Timer{w.idleTimer, w.totalTimer}
+	if limit.Elapsed > 0 {
+		timers = append(timers, after(limit.Elapsed, fmt.Errorf("%w: after %v", spec.ErrClientLeft, limit.Elapsed)))
 	}
 	w.stop = func() {
 		for _, t := range timers {
@@ -262,33 +262,33 @@ func (c *Client) watch(parent context.Context, conn net.Conn, limit Limit) *watc
 	return w
 }
 
-// stir notes that something moved on the wire.
-func (w *watch) stir() {
-	w.stirs.Add(1)
-	w.idle.Reset(w.timeout)
+// touch notes that something moved on the wire.
+func (w *watchdog) touch() {
+	w.activity.Add(1)
+	w.idleTimer.Reset(w.timeout)
 }
 
-// pause stops the clocks while wait runs: that the client does not read is not the
+// runPaused stops the clocks while wait runs: that the client does not read is not the
 // server's doing.
-func (w *watch) pause(wait func() error) error {
-	w.idle.Stop()
-	w.total.Stop()
+func (w *watchdog) runPaused(wait func() error) error {
+	w.idleTimer.Stop()
+	w.totalTimer.Stop()
 	began := time.Now()
 	err := wait()
 	took := time.Since(began)
-	w.waited += took
-	w.until = w.until.Add(took)
-	w.total.Reset(time.Until(w.until))
-	w.stir()
+	w.paused += took
+	w.deadline = w.deadline.Add(took)
+	w.totalTimer.Reset(time.Until(w.deadline))
+	w.touch()
 	return err
 }
 
-// heading ends an exchange whose head, once begun, does not come to its end. What it
+// watchHead ends an exchange whose head, once begun, does not come to its end. What it
 // returns calls that off.
-func (w *watch) heading() (over func()) {
-	began := w.stirs.Load()
+func (w *watchdog) watchHead() (over func()) {
+	began := w.activity.Load()
 	t := time.AfterFunc(w.timeout, func() {
-		if w.stirs.Load() == began { // silence, which has its own limit
+		if w.activity.Load() == began { // silence, which has its own limit
 			return
 		}
 		w.hangUp(fmt.Errorf("%w: had not sent the whole head after %v", spec.ErrLimitExceeded, w.timeout))
@@ -296,11 +296,11 @@ func (w *watch) heading() (over func()) {
 	return func() { t.Stop() }
 }
 
-// ending says which of spec's errors a failed read amounts to: what made the
+// endError says which of spec's errors a failed read amounts to: what made the
 // client close the connection itself, if it did, else what the peer did.
-func (w *watch) ending(err error) error {
+func (w *watchdog) endError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
 	}
-	return peerDid(err)
+	return peerError(err)
 }

@@ -87,10 +87,10 @@ func answerAndReset(t *testing.T, raw string, heard <-chan struct{}) *url.URL {
 
 func dial(t *testing.T, cfg Config) *Client {
 	t.Helper()
-	if cfg.Timeout == 0 {
-		cfg.Timeout = 10 * time.Second
+	if cfg.IdleTimeout == 0 {
+		cfg.IdleTimeout = 10 * time.Second
 	}
-	c, err := Dial(cfg)
+	c, err := NewClient(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func dial(t *testing.T, cfg Config) *Client {
 
 var get = spec.Request{Method: "GET", Target: "/x"}
 
-func do(t *testing.T, cfg Config, r spec.Request, limit Limit) spec.Exchange {
+func do(t *testing.T, cfg Config, r spec.Request, limit StopWhen) spec.Exchange {
 	t.Helper()
 	x, err := dial(t, cfg).Do(t.Context(), r, limit)
 	if err != nil {
@@ -180,13 +180,13 @@ func TestEndings(t *testing.T) {
 			}
 			cfg := Config{Base: base}
 			if tc.end == spec.ErrIdleTimeout {
-				cfg.Timeout = short
+				cfg.IdleTimeout = short
 			}
 			method := tc.method
 			if method == "" {
 				method = "GET"
 			}
-			got := do(t, cfg, spec.Request{Method: method, Target: "/x"}, Limit{}).Response
+			got := do(t, cfg, spec.Request{Method: method, Target: "/x"}, StopWhen{}).Response
 			if got.Status != tc.status || got.Framing != tc.framing || string(got.Body) != tc.body {
 				t.Errorf("got %d, %q, body %q; want %d, %q, %q", got.Status, got.Framing, got.Body, tc.status, tc.framing, tc.body)
 			}
@@ -212,7 +212,7 @@ func TestResets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var heard chan struct{}
-			limit := Limit{}
+			limit := StopWhen{}
 			if strings.Contains(raw, "abc") { // make sure that the body is not lost on the way
 				heard = make(chan struct{})
 				limit.Until = func(so spec.Response) bool {
@@ -237,7 +237,7 @@ func TestResets(t *testing.T) {
 func TestHeadAsSent(t *testing.T) {
 	got := do(t, Config{Base: answer(t, "HTTP/1.1 299 Odd  but fine\r\nx-b: 1\r\nX-A:two\r\nSET-cookie: a=1\r\n"+
 		"set-Cookie:  b=2 \r\nX-Fold: one\r\n\t two\r\nX-Empty:\r\nX-B: 3\r\nTransfer-Encoding: chunked\r\n\r\n"+
-		"1\r\na\r\n0\r\nx-Sum: 9\r\nX-also: y\r\n\r\n")}, get, Limit{}).Response
+		"1\r\na\r\n0\r\nx-Sum: 9\r\nX-also: y\r\n\r\n")}, get, StopWhen{}).Response
 	wantHeader := spec.Header{{Name: "x-b", Value: "1"}, {Name: "X-A", Value: "two"}, {Name: "SET-cookie", Value: "a=1"},
 		{Name: "set-Cookie", Value: "b=2"}, {Name: "X-Fold", Value: "one two"}, {Name: "X-Empty", Value: ""},
 		{Name: "X-B", Value: "3"}, {Name: "Transfer-Encoding", Value: "chunked"}}
@@ -246,7 +246,7 @@ func TestHeadAsSent(t *testing.T) {
 	if got.Proto != "HTTP/1.1" || got.Reason != "Odd  but fine" || got.End != nil {
 		t.Errorf("got %q, %q, %v", got.Proto, got.Reason, got.End)
 	}
-	if got := do(t, Config{Base: answer(t, "HTTP/1.0 200\r\n\r\n")}, get, Limit{}).Response; got.Proto != "HTTP/1.0" || got.Reason != "" {
+	if got := do(t, Config{Base: answer(t, "HTTP/1.0 200\r\n\r\n")}, get, StopWhen{}).Response; got.Proto != "HTTP/1.0" || got.Reason != "" {
 		t.Errorf("got %q, %q", got.Proto, got.Reason)
 	}
 }
@@ -266,7 +266,7 @@ func same(t *testing.T, what string, got, want spec.Header) {
 // TestCompressionIsLeftOn: what was not asked for is recorded as it came.
 func TestCompressionIsLeftOn(t *testing.T) {
 	const packed = "\x1f\x8b\x08\x00not really"
-	got := do(t, Config{Base: answer(t, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"+packed)}, get, Limit{}).Response
+	got := do(t, Config{Base: answer(t, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"+packed)}, get, StopWhen{}).Response
 	if string(got.Body) != packed || got.Header.Get("Content-Encoding") != "gzip" || got.End != nil {
 		t.Errorf("got %q, %v", got.Body, got.End)
 	}
@@ -274,7 +274,7 @@ func TestCompressionIsLeftOn(t *testing.T) {
 
 // TestChunkBoundaries: chunks that come in one packet are still told apart.
 func TestChunkBoundaries(t *testing.T) {
-	got := do(t, Config{Base: answer(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\nA\r\n0123456789\r\n0\r\n\r\n")}, get, Limit{}).Response
+	got := do(t, Config{Base: answer(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\nA\r\n0123456789\r\n0\r\n\r\n")}, get, StopWhen{}).Response
 	var ends []int
 	for i, r := range got.Arrivals {
 		ends = append(ends, r.End)
@@ -296,7 +296,7 @@ func TestArrivalTimes(t *testing.T) {
 		<-first
 		io.WriteString(conn, "b")
 	})
-	got := do(t, Config{Base: base}, get, Limit{Until: func(so spec.Response) bool {
+	got := do(t, Config{Base: base}, get, StopWhen{Until: func(so spec.Response) bool {
 		if len(so.Body) == 1 {
 			first <- time.Now()
 		}
@@ -310,7 +310,7 @@ func TestArrivalTimes(t *testing.T) {
 func TestCancelledContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	c := dial(t, Config{Base: answerAndHang(t, "HTTP/1.1 200 OK\r\n\r\nabc")})
-	x, err := c.Do(ctx, get, Limit{Until: func(so spec.Response) bool {
+	x, err := c.Do(ctx, get, StopWhen{Until: func(so spec.Response) bool {
 		if len(so.Body) > 0 {
 			cancel()
 		}
@@ -322,7 +322,7 @@ func TestCancelledContext(t *testing.T) {
 	if string(x.Response.Body) != "abc" {
 		t.Errorf("body = %q", x.Response.Body)
 	}
-	if _, err := c.Do(ctx, get, Limit{}); !errors.Is(err, context.Canceled) {
+	if _, err := c.Do(ctx, get, StopWhen{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v", err)
 	}
 }

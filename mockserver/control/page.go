@@ -147,6 +147,6 @@ func show(w http.ResponseWriter, name string, view any) error {
 	}
 	// What clients and servers sent stands in the whole of it; the page itself has nothing
 	// but printable characters.
-	send(w, http.StatusOK, "text/html; charset=utf-8", []byte(printable.Text(b.String(), "\n\t")))
+	send(w, http.StatusOK, "text/html; charset=utf-8", []byte(printable.Escape(b.String(), "\n\t")))
 	return nil
 }

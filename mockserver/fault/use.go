@@ -71,7 +71,7 @@ func Named(name string) (*Fault, error) {
 	for _, f := range All {
 		names = append(names, f.Name)
 	}
-	return nil, fmt.Errorf("there is no fault %q%s", name, near.Miss(name, names))
+	return nil, fmt.Errorf("there is no fault %q%s", name, near.Suggest(name, names))
 }
 
 // Settable is all that can be set: the parameters of a fault, the ways to say where, and
@@ -156,7 +156,7 @@ func (f *Fault) knows(key string) string {
 	if _, place := places[key]; place && len(f.Places) == 0 {
 		return ": this fault has no place"
 	}
-	return near.Miss(key, names)
+	return near.Suggest(key, names)
 }
 
 func (u *Use) put(key string, v value) error {

@@ -25,22 +25,22 @@ type names struct {
 const maxRedactors = 64
 
 func (n *names) has(name string) bool {
-	return redact.Credential(name) || slices.ContainsFunc(n.more, func(s string) bool { return strings.EqualFold(s, name) })
+	return redact.IsCredential(name) || slices.ContainsFunc(n.more, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
 // secrets appends what a request wants to keep to itself.
 func (n *names) secrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
 		if n.has(f.Name) {
-			dst = appendFound(dst, redact.Values(f.Name, f.Value))
+			dst = appendFound(dst, redact.SecretValues(f.Name, f.Value))
 		}
 	}
-	return appendFound(dst, redact.Parameters(r.Target, n.has))
+	return appendFound(dst, redact.SecretParameters(r.Target, n.has))
 }
 
 func appendFound(dst, values []string) []string {
 	for _, s := range values {
-		if len(s) >= redact.MinFound {
+		if len(s) >= redact.MinDetectedSecret {
 			dst = append(dst, s)
 		}
 	}
@@ -75,7 +75,7 @@ func (n *names) header(h spec.Header) spec.Header {
 	for i, f := range out {
 		switch {
 		case n.has(f.Name):
-			out[i].Value = redact.Mark
+			out[i].Value = redact.Placeholder
 		case strings.EqualFold(f.Name, "Referer"), strings.EqualFold(f.Name, "Location"):
 			out[i].Value = n.address(f.Value)
 		}
@@ -86,10 +86,10 @@ func (n *names) header(h spec.Header) spec.Header {
 // address is a URL without the secrets in it.
 func (n *names) address(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
-		u.User = url.User(redact.Mark)
+		u.User = url.User(redact.Placeholder)
 		text = u.String()
 	}
-	return redact.Target(text, n.has)
+	return redact.RedactTarget(text, n.has)
 }
 
 // quoted is a string as JSON spells it.

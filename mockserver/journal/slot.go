@@ -121,7 +121,7 @@ func (s *slot) open(names *names, o Opened, most int) {
 	s.dialect, s.does, s.test, s.seed, s.at = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.secrets(s.secrets[:0], o.Request)
 	s.redactor = names.redactor(s.secrets)
-	s.method, s.target = o.Request.Method, redact.Target(o.Request.Target, names.has)
+	s.method, s.target = o.Request.Method, redact.RedactTarget(o.Request.Target, names.has)
 	s.asked = names.header(o.Request.Header)
 	s.body, s.bodySize = o.Request.Body, len(o.Request.Body)
 	if s.redactor != nil {
@@ -216,8 +216,8 @@ func (s *slot) answer(names *names, status int, header http.Header, now time.Tim
 	for name, values := range header {
 		for _, value := range values {
 			if names.has(name) {
-				s.secrets = appendFound(s.secrets, redact.Values(name, value))
-				value = redact.Mark
+				s.secrets = appendFound(s.secrets, redact.SecretValues(name, value))
+				value = redact.Placeholder
 			}
 			s.head = append(s.head, spec.Field{Name: name, Value: value})
 			s.extra += int64(len(value))
@@ -259,7 +259,7 @@ func (s *slot) since(now time.Time) time.Duration {
 }
 
 // hide is a text without secrets.
-func (s *slot) hide(text string) string { return s.redactor.Cut(text) }
+func (s *slot) hide(text string) string { return s.redactor.Shortened(text) }
 
 func cut(text string) string {
 	if len(text) > mostText {

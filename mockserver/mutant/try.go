@@ -73,9 +73,9 @@ func Try(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, fmt.Errorf("base URL: %w", err)
 	}
-	parts, err := suites.Hear(ctx, suites.Target{
-		Dialect: d, Base: base, Claims: []string{"all"}, Timeout: timeout, Limits: suites.Limits{Idle: idle}, Streams: streams, Seed: 1, Salt: 1,
-		Header: bearer("token-of-ann"), Other: bearer("token-of-bob"), Skip: m.unaffected(),
+	parts, err := suites.Run(ctx, suites.Target{
+		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: timeout, Limits: suites.Limits{IdleTimeout: idle}, StreamLimit: streams, Seed: 1, Salt: 1,
+		Header: bearer("token-of-ann"), OtherHeader: bearer("token-of-bob"), Skip: m.unaffected(),
 	}, nil)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("suite: %w", err)
@@ -171,7 +171,7 @@ func (m *Mutant) script(d *dialect.Dialect) (*script.Set, error) {
 }
 
 // conclude compares what was said of a mutant with what should be.
-func conclude(d *dialect.Dialect, m *Mutant, parts []suites.Part) Outcome {
+func conclude(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, Red: map[string]string{}}
 	by, over := map[string]bool{}, map[string]bool{}
 	if m != nil {
@@ -181,7 +181,7 @@ func conclude(d *dialect.Dialect, m *Mutant, parts []suites.Part) Outcome {
 		if p.Err != nil {
 			over[p.Scenario.Name+" could not be played: "+p.Err.Error()] = true
 		}
-		for _, r := range p.Hearing.Results {
+		for _, r := range p.Evaluation.Results {
 			id := r.Obligation.Check.ID
 			if r.Verdict < spec.Warned {
 				continue

@@ -92,7 +92,7 @@ func transcripts(path string, t *transcript.Transcript, o Options) (files []File
 		problems = append(problems, Problem{File: path, Level: Warning, Text: note})
 	}
 	if o.Base != "" {
-		t.Strip(o.Base)
+		t.StripBasePath(o.Base)
 	}
 	talks, left := talksOf(t, o.Dialect)
 	for _, what := range left {
@@ -133,7 +133,7 @@ func talksOf(t *transcript.Transcript, d *dialect.Dialect) (talks []spec.Trace, 
 		return []spec.Trace{t.Trace}, nil
 	}
 	d.Complete(&t.Trace)
-	t.Strip(d.Base)
+	t.StripBasePath(d.Base)
 	at := map[string]int{}
 	for i, x := range t.Trace.Exchanges {
 		if x.Request.Method != "" && d.Operation(x.Request) == nil {

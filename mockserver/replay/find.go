@@ -173,7 +173,7 @@ func (s *search) about(f *fit) string {
 
 // named reports whether a client says who it is.
 func named(h spec.Header) bool {
-	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.Identifies(f.Name) })
+	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.IdentifiesUser(f.Name) })
 }
 
 // credentials says why somebody with credentials is not given the answer of somebody
@@ -331,7 +331,7 @@ func endToEnd(h spec.Header) (out spec.Header) {
 	for _, f := range h {
 		is := func(name string) bool { return strings.EqualFold(name, f.Name) }
 		cors := len(f.Name) > 15 && strings.EqualFold(f.Name[:15], "Access-Control-")
-		if cors || slices.ContainsFunc(drop, is) || f.Value == redact.Mark {
+		if cors || slices.ContainsFunc(drop, is) || f.Value == redact.Placeholder {
 			continue
 		}
 		out = append(out, f)

@@ -115,21 +115,21 @@ func (l *ledger) forget(i int) {
 func secretsOf(x spec.Exchange, ask spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {
-			if redact.Credential(f.Name) {
-				all = append(all, redact.Values(f.Name, f.Value)...)
+			if redact.IsCredential(f.Name) {
+				all = append(all, redact.SecretValues(f.Name, f.Value)...)
 			}
 		}
 	}
-	all = append(all, redact.Parameters(x.Request.Target, redact.Credential)...)
+	all = append(all, redact.SecretParameters(x.Request.Target, redact.IsCredential)...)
 	return slices.DeleteFunc(all, func(s string) bool {
-		return len(s) < redact.MinFound || s == ask.Thread || s == ask.Run // what tells conversations apart is no secret
+		return len(s) < redact.MinDetectedSecret || s == ask.Thread || s == ask.Run // what tells conversations apart is no secret
 	})
 }
 
 // configured are the secrets that a recorder was given.
 func configured(cfg RecorderConfig) (all []string) {
 	for _, f := range cfg.Header {
-		all = append(all, redact.Values(f.Name, f.Value)...)
+		all = append(all, redact.SecretValues(f.Name, f.Value)...)
 	}
 	if password, ok := cfg.Upstream.User.Password(); ok {
 		all = append(all, password)
@@ -137,5 +137,5 @@ func configured(cfg RecorderConfig) (all []string) {
 	for _, values := range cfg.Upstream.Query() {
 		all = append(all, values...)
 	}
-	return slices.DeleteFunc(all, func(s string) bool { return len(s) < redact.MinFound })
+	return slices.DeleteFunc(all, func(s string) bool { return len(s) < redact.MinDetectedSecret })
 }

@@ -173,9 +173,9 @@ func (b *builder) add(t *transcript.Transcript) {
 	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
 	d.Complete(&own.Trace)
 	if own.Target != "" {
-		own.Strip(own.Target)
+		own.StripBasePath(own.Target)
 	}
-	own.Strip(d.Base)
+	own.StripBasePath(d.Base)
 	for i, x := range own.Trace.Exchanges {
 		e := &exchange{n: i, talk: c, method: x.Request.Method, answer: x.Response}
 		if b.hear(e, x) {

@@ -91,7 +91,7 @@ func TestRealServers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tr.Strip(d.Base)
+			tr.StripBasePath(d.Base)
 			for _, x := range tr.Trace.Exchanges {
 				if !playable(d, x) || x.Request.Method == "" {
 					continue

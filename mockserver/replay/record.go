@@ -75,9 +75,9 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	cfg.Idle = cmp.Or(cfg.Idle, DefaultIdle)
-	client, err := wire.Dial(wire.Config{
+	client, err := wire.NewClient(wire.Config{
 		Base: cfg.Upstream, Header: cfg.Header, CA: cfg.CA,
-		Timeout: cfg.Idle, Total: mostTotal, MaxBody: MostAnswer, MaxEvent: mostEvent,
+		IdleTimeout: cfg.Idle, TotalTimeout: mostTotal, MaxBodyBytes: MostAnswer, MaxEventBytes: mostEvent,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the server to record: %w", err)
@@ -95,7 +95,7 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	}
 	began := time.Now()
 	back := &returning{w: w, method: in.Method}
-	x, err := client.Do(in.Context(), req, wire.Limit{Until: back.hear})
+	x, err := client.Do(in.Context(), req, wire.StopWhen{Until: back.hear})
 	broke := err != nil || x.Response.End != nil
 	if left := in.Context().Err() != nil || back.err != nil; left && broke { // who has it all may leave
 		x.Response.End, err = spec.ErrClientLeft, nil
@@ -125,7 +125,7 @@ func (r *Recorder) request(w http.ResponseWriter, in *http.Request) (*wire.Clien
 		req.Target = rest
 		return r.client, req, nil
 	}
-	return r.client.Root(), req, nil
+	return r.client.AtRoot(), req, nil
 }
 
 // onward are the fields of a request that are the real server's business. A coding would

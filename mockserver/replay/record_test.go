@@ -65,7 +65,7 @@ func record(t *testing.T, d *dialect.Dialect, upstream *url.URL, header spec.Hea
 	t.Cleanup(srv.Close)
 	s.url = srv.URL
 	base, _ := url.Parse(srv.URL + d.Base)
-	if s.client, err = wire.Dial(wire.Config{Base: base, Timeout: 5 * time.Second}); err != nil {
+	if s.client, err = wire.NewClient(wire.Config{Base: base, IdleTimeout: 5 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -82,7 +82,7 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 	return w.b.Write(p)
 }
 
-func (s *studio) ask(r spec.Request, limit wire.Limit) spec.Exchange {
+func (s *studio) ask(r spec.Request, limit wire.StopWhen) spec.Exchange {
 	s.Helper()
 	x, err := s.client.Do(context.Background(), r, limit)
 	if err != nil {
@@ -132,9 +132,9 @@ func TestRecordAndReplay(t *testing.T) {
 			upstream, _ := url.Parse(real.URL + d.Base)
 			s := record(t, d, upstream, spec.Header{{Name: "Authorization", Value: "Bearer canary-token"}})
 			e := spec.Event{Thread: otherThread, Run: "11111111-2222-4333-8444-555555555556", Message: "m-1", Text: "conformance:text Hello, world."}
-			told := []spec.Exchange{s.ask(s.say("prompt", e), wire.Limit{})}
+			told := []spec.Exchange{s.ask(s.say("prompt", e), wire.StopWhen{})}
 			if o, ok := d.Phrase("prompt"); ok && !o.Streams {
-				told = append(told, s.ask(s.say("listen", e), wire.Limit{}))
+				told = append(told, s.ask(s.say("listen", e), wire.StopWhen{}))
 			}
 			files := s.saved(1)
 			var l *replay.Library
@@ -180,7 +180,7 @@ func TestNothingIsGathered(t *testing.T) {
 	upstream, _ := url.Parse(real.URL)
 	s := record(t, d, upstream, nil)
 	n := 0
-	x := s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.Limit{Until: func(heard spec.Response) bool {
+	x := s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.StopWhen{Until: func(heard spec.Response) bool {
 		if got := bytes.Count(heard.Body, []byte("\n\n")); got > n && got <= 3 {
 			n = got
 			next <- struct{}{}
@@ -211,7 +211,7 @@ func TestClientLeaves(t *testing.T) {
 	defer real.Close()
 	upstream, _ := url.Parse(real.URL)
 	s := record(t, d, upstream, nil)
-	s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.Limit{Frames: 1})
+	s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.StopWhen{Frames: 1})
 	select {
 	case <-left:
 	case <-time.After(5 * time.Second):
@@ -270,7 +270,7 @@ func TestBrokenUpstreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := record(t, named(t, "agkit"), broken(t, tt.raw), nil)
-			x := s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.Limit{})
+			x := s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.StopWhen{})
 			if x.Response.Status != tt.status || string(x.Response.Body) != tt.body || !errors.Is(x.Response.End, tt.end) || tt.end == nil && x.Response.End != nil {
 				t.Errorf("status %d, body %q, end %v; want %d, %q, %v", x.Response.Status, x.Response.Body, x.Response.End, tt.status, tt.body, tt.end)
 			}
@@ -291,7 +291,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 	ln.Close()
 	s := record(t, named(t, "agkit"), &url.URL{Scheme: "http", Host: ln.Addr().String()}, nil)
-	if x := s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.Limit{}); x.Response.Status != 502 {
+	if x := s.ask(s.say("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.StopWhen{}); x.Response.Status != 502 {
 		t.Errorf("status %d: %s", x.Response.Status, x.Response.Body)
 	}
 	if files, _ := os.ReadDir(s.dir); len(files) > 0 || !strings.Contains(s.said(), "connection refused") {
@@ -316,7 +316,7 @@ func TestSecrets(t *testing.T) {
 	r.Target += "?access_token=" + query
 	r.Header = append(r.Header, spec.Field{Name: "Authorization", Value: "Bearer " + own}, spec.Field{Name: "Cookie", Value: "a=1; sid=" + cookie},
 		spec.Field{Name: "Connection", Value: "close, X-Hop"}, spec.Field{Name: "X-Hop", Value: "1"})
-	x := s.ask(r, wire.Limit{})
+	x := s.ask(r, wire.StopWhen{})
 	if !bytes.Contains(x.Response.Body, []byte(own)) || !strings.Contains(x.Response.Header.Get("Set-Cookie"), set) {
 		t.Errorf("the client was told %q, %v", x.Response.Body, x.Response.Header)
 	}

@@ -85,7 +85,7 @@ func TestSameRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := named(t, tr.Dialect)
-		tr.Strip(d.Base)
+		tr.StripBasePath(d.Base)
 		l, problems := replay.New([]*transcript.Transcript{tr}, []*dialect.Dialect{d})
 		if l == nil {
 			if slices.ContainsFunc(tr.Trace.Exchanges, func(x spec.Exchange) bool { return playable(d, x) }) {

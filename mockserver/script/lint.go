@@ -242,7 +242,7 @@ func (w words) names(groups map[string]bool) error {
 		case !ok:
 			return pointers(n)
 		case !slices.Contains(known, "."+field.Ident[0]):
-			return fmt.Errorf("there is no .%s%s", field.Ident[0], near.Miss("."+field.Ident[0], known))
+			return fmt.Errorf("there is no .%s%s", field.Ident[0], near.Suggest("."+field.Ident[0], known))
 		case field.Ident[0] == "Match" && len(field.Ident) > 1 && !groups[field.Ident[1]]:
 			if len(groups) == 0 {
 				return fmt.Errorf("there is no .Match.%s: no condition of the rule has matches", field.Ident[1])

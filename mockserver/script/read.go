@@ -49,7 +49,7 @@ func (r *reader) object(n *node, what string, known members) bool {
 	for _, m := range n.members {
 		read := known[m.key]
 		if read == nil {
-			r.wrong(m.at, "%s has no %s%s", what, quoted(m.key), near.Miss(m.key, names))
+			r.wrong(m.at, "%s has no %s%s", what, quoted(m.key), near.Suggest(m.key, names))
 			continue
 		}
 		read(m.value)
@@ -105,7 +105,7 @@ func (r *reader) names(n *node, what string) (all []string) {
 func (r *reader) one(n *node, what string, of []string) string {
 	text, ok := r.text(n, what)
 	if ok && !slices.Contains(of, text) {
-		r.wrong(n, "%s has no %s%s", what, quoted(text), near.Miss(text, of))
+		r.wrong(n, "%s has no %s%s", what, quoted(text), near.Suggest(text, of))
 	}
 	return text
 }

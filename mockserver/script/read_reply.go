@@ -89,7 +89,7 @@ func (r *reader) step(n *node, known map[string]doing) (s step, ok bool) {
 	m := n.members[0]
 	do := known[m.key]
 	if do == nil {
-		r.wrong(m.at, "there is no step %s%s", quoted(m.key), near.Miss(m.key, names))
+		r.wrong(m.at, "there is no step %s%s", quoted(m.key), near.Suggest(m.key, names))
 		return s, false
 	}
 	s = step{at: m.at, word: m.key}

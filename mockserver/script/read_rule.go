@@ -90,7 +90,7 @@ func (r *reader) known(n *node) {
 	}
 	for _, item := range items {
 		if item.form == scalar && item.text != "" && !slices.Contains(names, item.text) {
-			r.wrong(item, "there is no dialect %s%s", quoted(item.text), near.Miss(item.text, slices.Compact(slices.Sorted(slices.Values(names)))))
+			r.wrong(item, "there is no dialect %s%s", quoted(item.text), near.Suggest(item.text, slices.Compact(slices.Sorted(slices.Values(names)))))
 		}
 	}
 }

@@ -225,7 +225,7 @@ func plainer(err error, known []string) error {
 	text = strings.TrimPrefix(text, ":")
 	if _, name, ok := strings.Cut(text, "function \""); ok && strings.HasSuffix(name, "\" not defined") {
 		name = strings.TrimSuffix(name, "\" not defined")
-		return fmt.Errorf("there is no function %s%s", quoted(name), near.Miss(name, known))
+		return fmt.Errorf("there is no function %s%s", quoted(name), near.Suggest(name, known))
 	}
 	if _, at, ok := strings.Cut(text, "executing \"\" at "); ok {
 		text = at
@@ -247,7 +247,7 @@ func permitted(n parse.Node, known map[string]bool) error {
 			return errors.New("template is not for scripts")
 		case *parse.IdentifierNode:
 			if !known[n.Ident] {
-				return fmt.Errorf("the function %s is not for scripts%s", n.Ident, near.Miss(n.Ident, slices.Collect(maps.Keys(known))))
+				return fmt.Errorf("the function %s is not for scripts%s", n.Ident, near.Suggest(n.Ident, slices.Collect(maps.Keys(known))))
 			}
 		}
 		return nil

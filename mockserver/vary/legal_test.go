@@ -26,8 +26,8 @@ import (
 
 // recorded are the conversations of the suite with the reference, in every dialect,
 // played once.
-var recorded = sync.OnceValue(func() map[string][]suites.Part {
-	all := map[string][]suites.Part{}
+var recorded = sync.OnceValue(func() map[string][]suites.ScenarioResult {
+	all := map[string][]suites.ScenarioResult{}
 	var mu sync.Mutex
 	var wait sync.WaitGroup
 	for _, name := range dialect.Names() {
@@ -42,7 +42,7 @@ var recorded = sync.OnceValue(func() map[string][]suites.Part {
 	return all
 })
 
-func record(name string) []suites.Part {
+func record(name string) []suites.ScenarioResult {
 	d, err := dialect.Named(name)
 	if err != nil {
 		panic(err)
@@ -52,7 +52,7 @@ func record(name string) []suites.Part {
 	base, _ := url.Parse(srv.URL + d.Base)
 	target := suites.Target{Dialect: d, Base: base}
 	known(&target)
-	parts, err := suites.Hear(context.Background(), target, nil)
+	parts, err := suites.Run(context.Background(), target, nil)
 	if err != nil {
 		panic(err)
 	}

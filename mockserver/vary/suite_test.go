@@ -67,9 +67,9 @@ func server(d *dialect.Dialect) *reference.Server {
 
 // known is what the suite is told of that server.
 func known(target *suites.Target) {
-	target.Claims, target.Parallel, target.Streams = []string{"all"}, 16, 40
+	target.ClaimedCapabilities, target.Parallel, target.StreamLimit = []string{"all"}, 16, 40
 	target.Header = spec.Header{}.With("Authorization", "Bearer token-of-ann")
-	target.Other = spec.Header{}.With("Authorization", "Bearer token-of-bob")
+	target.OtherHeader = spec.Header{}.With("Authorization", "Bearer token-of-bob")
 }
 
 // A voice varies what is written to it.

@@ -40,7 +40,7 @@ func Decoded(r spec.Response) spec.Response {
 	}
 	coding := contentCoding(r)
 	body, err := undo(coding, r.Body)
-	var over sse.Count
+	var over sse.EventCounter
 	switch {
 	case err != nil:
 		body, r.End = nil, fmt.Errorf("%w: it does not understand the coding %q: %w", spec.ErrClientLeft, coding, err)

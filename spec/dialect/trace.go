@@ -18,7 +18,7 @@ import (
 
 // MaxEvent is how large one event of a stream may be before reading it is given
 // up, in bytes, unless a Reader says otherwise.
-const MaxEvent = sse.DefaultLimit
+const MaxEvent = sse.DefaultMaxEvent
 
 // Events tells a conversation, from the first request to the last end.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {

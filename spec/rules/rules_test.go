@@ -74,7 +74,7 @@ func hear(t *testing.T, file string) (spec.Evaluation, []string) {
 		t.Fatal(err)
 	}
 	h := spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
-	return spec.RequireCompleteExchange([]spec.Evaluation{h})[0], tr.Want
+	return spec.RequireCompleteExchange([]spec.Evaluation{h})[0], tr.FailingChecks
 }
 
 var verb = regexp.MustCompile(`%[a-z]`)

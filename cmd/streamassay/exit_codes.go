@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Conclusions are the exit codes of several targets.
+type exitCodes []int
+
+// worst returns the exit code of the whole run.
+func (c exitCodes) worst() int {
+	worst := exitOK
+	for _, code := range c {
+		worst = worseExitCode(worst, code)
+	}
+	return worst
+}
+
+// summaryLine returns what the whole run came to, in one line; unwritten is whether a report could
+// not be written.
+func (c exitCodes) summaryLine(unwritten bool) string {
+	kinds := []struct {
+		code        int
+		word, count string
+	}{
+		{exitOK, "PASSED", "passed"}, {exitFailed, "FAILED", "failed"},
+		{exitInconclusive, "COULD NOT TELL", "not measured in full"}, {exitInternal, "HARNESS FAILURE", "ended by a failure of the harness"},
+	}
+	worst := c.worst()
+	if unwritten {
+		worst = exitInternal
+	}
+	word, counts := "", []string{}
+	for _, kind := range kinds {
+		n := 0
+		for _, code := range c {
+			if code == kind.code {
+				n++
+			}
+		}
+		if n > 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", n, kind.count))
+		}
+		if kind.code == worst {
+			word = kind.word
+		}
+	}
+	if unwritten {
+		counts = append(counts, "a report could not be written")
+	}
+	return fmt.Sprintf("%s  %s: %s  (exit %d)", word, countNoun(len(c), "target"), strings.Join(counts, ", "), worst)
+}

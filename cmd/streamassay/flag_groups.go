@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// A flagGroup is flags that belong together, in the order in which one comes to need them.
+type flagGroup struct {
+	title    string
+	addFlags func(*pflag.FlagSet)
+}
+
+// addFlagGroups gives a command its flags, and a help that shows them in groups.
+func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
+	sets := make([]*pflag.FlagSet, len(groups))
+	seen := map[string]bool{}
+	cmd.Flags().SortFlags = false
+	for i, g := range groups {
+		g.addFlags(cmd.Flags())
+		sets[i] = pflag.NewFlagSet(g.title, pflag.ContinueOnError)
+		sets[i].SortFlags = false
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if !seen[f.Name] {
+				seen[f.Name] = true
+				sets[i].AddFlag(f)
+			}
+		})
+	}
+	cmd.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		out := cmd.OutOrStdout()
+		fmt.Fprintf(out, "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n", cmd.Long, cmd.UseLine(), cmd.Example)
+		for i, g := range groups {
+			fmt.Fprintf(out, "\n%s:\n%s", g.title, sets[i].FlagUsagesWrapped(110))
+		}
+		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(`Sizes are such as 64KiB or 1MiB, durations such as 500ms, 30s or 10m.`))
+	})
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/streamassay/streamassay/reports"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// A reportBuilder is what a report has to know of the parts of one dialect besides them.
+type reportBuilder struct {
+	target     suites.Target
+	base       string                             // what the requests of a reproduction begin with
+	transcript func(suites.ScenarioResult) string // the transcript of a part, "" if there is none
+	rerun      func(suites.ScenarioResult) string // the command that plays it again, "" if there is none
+}
+
+// dialectReport is what the parts of one dialect came to.
+func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
+	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
+	why := suites.Diagnose(t.target, parts)
+	for _, c := range why.Causes {
+		d.Causes = append(d.Causes, t.reportCause(c, parts))
+	}
+	var results []spec.Result
+	for i, p := range parts {
+		for k, r := range p.Evaluation.Results {
+			results = append(results, r)
+			c := reports.NewCheckResult(p.Scenario.Name, t.base, p.Trace, r)
+			c.Curl = reproduceCommand(t.base, p, r)
+			c.Transcript = t.transcript(p)
+			if len(p.Trace.Exchanges) > 0 {
+				c.Rerun = t.rerun(p)
+			}
+			if n, ok := why.CauseOf(i, k); ok {
+				c.Cause = &n
+			}
+			if capability, ok := suites.MissingCapability(p, r); ok {
+				c.Advice = fmt.Sprintf("if the target does not have this operation, say --lacks %s", capability)
+			}
+			d.Checks = append(d.Checks, c)
+		}
+	}
+	d.Requirements = reports.RequirementResults(t.target.Dialect.Requirements, results)
+	return d
+}
+
+// reportCause is one cause with the exchange that shows it.
+func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
+	shown := reports.Cause{
+		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
+	}
+	for _, p := range parts {
+		if p.Scenario.Name != c.Scenario || c.Exchange < 0 || c.Exchange >= len(p.Trace.Exchanges) {
+			continue
+		}
+		shown.Exchange = &c.Exchange
+		x := p.Trace.Exchanges[c.Exchange]
+		shown.Operation = c.Operation
+		shown.Request, shown.Response = reports.RequestText(t.base, x.Request), reports.ResponseText(x.Response, true)
+		if x.Request.Method != "" {
+			shown.Curl = reports.Curl(t.base, x.Request)
+		}
+		break
+	}
+	return shown
+}
+
+// reproduceCommand is the request that shows a result: that of its first finding, or the
+// first one.
+func reproduceCommand(base string, p suites.ScenarioResult, r spec.Result) string {
+	i := 0
+	if len(r.Findings) > 0 {
+		i = r.Findings[0].Event.Exchange
+	}
+	if i >= len(p.Trace.Exchanges) || p.Trace.Exchanges[i].Request.Method == "" {
+		return ""
+	}
+	return reports.Curl(base, p.Trace.Exchanges[i].Request)
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/suites"
+)
+
+// defaultTimeout is what --timeout is where it is not given.
+const defaultTimeout = "30s"
+
+// rerunCommand makes the command that plays a scenario against one dialect of the target again.
+// What is secret stands in it as a shell variable.
+func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) string {
+	words := []string{"streamassay run"}
+	if !j.embedded {
+		words = append(words, shellWord(urlWithoutUser(s.Base)))
+	}
+	words = append(words, "--dialect "+shellWord(s.Dialect.Name))
+	for _, line := range j.Headers {
+		words = append(words, secretHeader("--header", line, ""))
+	}
+	for _, line := range j.OtherHeaders {
+		words = append(words, secretHeader("--other-header", line, "OTHER_"))
+	}
+	words = append(words, j.rerunFlags()...)
+	return func(p suites.ScenarioResult) string {
+		only := "--only " + shellWord(p.Scenario.Name)
+		if p.Scenario.Run == nil { // a sequence, made up from the seed
+			only = fmt.Sprintf("--sequences %d %s", j.Sequences, only)
+		}
+		return strings.Join(append(slices.Clone(words), only, fmt.Sprintf("--seed %d", j.Seed)), " ")
+	}
+}
+
+// rerunFlags are the flags on which depends what is sent, and what is promised.
+func (j targetRun) rerunFlags() (words []string) {
+	for _, list := range []struct {
+		flag   string
+		values []string
+	}{{"--claim", j.Claim}, {"--lacks", j.Lacks}} {
+		for _, v := range list.values {
+			words = append(words, list.flag+" "+shellWord(v))
+		}
+	}
+	if j.Prompts == string(suites.NaturalPrompts) {
+		words = append(words, "--prompts natural")
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.Prompt)) {
+		words = append(words, "--prompt "+shellWord(name+"="+j.Prompt[name]))
+	}
+	if j.StreamLimit > 0 {
+		words = append(words, "--stream-limit "+strconv.Itoa(j.StreamLimit))
+	}
+	if j.Timeout != "" && j.Timeout != defaultTimeout {
+		words = append(words, "--timeout "+shellWord(j.Timeout))
+	}
+	for _, limit := range []struct{ flag, text string }{{"--idle-timeout", j.IdleTimeout}, {"--max-time", j.MaxTime}} {
+		if limit.text != "" {
+			words = append(words, limit.flag+" "+shellWord(limit.text))
+		}
+	}
+	if j.CA != "" {
+		words = append(words, "--ca "+shellWord(j.CA))
+	}
+	if j.Insecure {
+		words = append(words, "--insecure")
+	}
+	return words
+}
+
+// secretHeader is a header flag whose value is a shell variable: $AUTHORIZATION.
+func secretHeader(flag, line, prefix string) string {
+	name, _, _ := strings.Cut(line, ":")
+	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
+	variable := strings.Map(func(r rune) rune {
+		if r == '_' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToUpper(name))
+	return fmt.Sprintf(`%s "%s: $%s%s"`, flag, name, prefix, variable)
+}
+
+// shellWord is one word of a POSIX shell, in quotes only if it needs them.
+func shellWord(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

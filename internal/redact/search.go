@@ -1,0 +1,209 @@
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// A byteRange is a part of a text.
+type byteRange struct{ from, to int }
+
+// includeEscapes returns a span with the backslash that its first byte is escaped by, and the
+// byte that its last backslash escapes: half an escape would break the text.
+func includeEscapes(data []byte, x byteRange) byteRange {
+	if countBackslashes(data, x.from)%2 == 1 {
+		x.from--
+	}
+	if x.to < len(data) && countBackslashes(data, x.to)%2 == 1 {
+		x.to++
+	}
+	return x
+}
+
+func countBackslashes(data []byte, end int) (n int) {
+	for n < end && data[end-1-n] == '\\' {
+		n++
+	}
+	return n
+}
+
+// How much of a text is looked at at once, and how many times as long as a secret its
+// spelling may be: a text in a text in a text.
+const (
+	minWindow         = 16 << 10
+	maxSpellingFactor = 128
+)
+
+// secretRanges returns the parts of data that give secrets away, in order and apart from each
+// other. With edges, parts of secrets at the edges of data count.
+func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
+	if len(data) < r.shortest && !edges {
+		return nil
+	}
+	s := searcher{r: r}
+	overlap := r.longest * maxSpellingFactor
+	window := max(minWindow, overlap)
+	for from := 0; ; {
+		to := min(len(data), from+window+overlap)
+		part := &unescapedView{text: data[from:to]}
+		s.atStart, s.atEnd = edges && from == 0, edges && to == len(data)
+		s.found = s.found[:0]
+		s.searchView(part, 0, true)
+		for _, x := range s.found {
+			s.all = append(s.all, includeEscapes(data, byteRange{x.from + from, x.to + from}))
+		}
+		if to == len(data) {
+			return mergeRanges(s.all)
+		}
+		from = splitPoint(data, from+window)
+	}
+}
+
+// splitPoint returns a place before at, if there is one not too far, that is not within an
+// escape.
+func splitPoint(data []byte, at int) int {
+	const escape, far = 12, 4096
+	for p := at; p > at-far; p-- {
+		if !bytes.ContainsAny(data[p-escape:p], `\%&`) {
+			return p
+		}
+	}
+	return at
+}
+
+// mergeRanges returns spans in order, each apart from the others.
+func mergeRanges(all []byteRange) []byteRange {
+	if len(all) < 2 {
+		return all
+	}
+	slices.SortFunc(all, func(a, b byteRange) int { return cmp.Compare(a.from, b.from) })
+	out := all[:1]
+	for _, x := range all[1:] {
+		if last := &out[len(out)-1]; x.from <= last.to {
+			last.to = max(last.to, x.to)
+			continue
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// A searcher looks for secrets in one text.
+type searcher struct {
+	r              *Redactor
+	atStart, atEnd bool // the view begins, or ends, where the text was cut
+	found, all     []byteRange
+}
+
+// How many layers of escapes are undone: of one kind at a time, and of all kinds at
+// once.
+const (
+	maxMixed  = 2
+	maxLayers = 4
+)
+
+// searchView finds secrets in a view, and in what its escapes stand for. chain says that all
+// escapes of the layers above were undone.
+func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
+	s.searchText(v)
+	if layer == maxLayers || !chain && layer == maxMixed {
+		return
+	}
+	var inside []*unescapedView
+	for _, k := range []escapeKind{backslashes, percents, entities} {
+		if inner := v.unescape(k); inner != nil {
+			inside = append(inside, inner)
+		}
+	}
+	for _, inner := range inside {
+		s.searchView(inner, layer+1, chain && len(inside) == 1)
+		inner.release()
+	}
+	if chain && len(inside) > 1 {
+		inner := v.unescape(escapes)
+		s.searchView(inner, layer+1, true)
+		inner.release()
+	}
+}
+
+// searchText finds secrets in a view as it is.
+func (s *searcher) searchText(v *unescapedView) {
+	var lines *unescapedView
+	if v.hasBrokenBase64() {
+		lines = v.unescape(lineEnds)
+	}
+	for i := range s.r.patterns {
+		p := &s.r.patterns[i]
+		s.findOccurrences(v, p)
+		if p.base64 && lines != nil {
+			s.findOccurrences(lines, p)
+		}
+		if s.atStart {
+			s.findSuffix(v, p)
+		}
+		if s.atEnd {
+			s.findPrefix(v, p)
+		}
+	}
+	if lines != nil {
+		lines.release()
+	}
+}
+
+// hasBrokenBase64 reports whether a line of what may be Base64 goes on in the next one.
+func (v *unescapedView) hasBrokenBase64() bool {
+	for i := lineEnds.nextEscape(v.text, 0); i < len(v.text); i = lineEnds.nextEscape(v.text, i) {
+		before := i
+		for i < len(v.text) && (v.text[i] == '\r' || v.text[i] == '\n') {
+			i++
+		}
+		if before > 0 && i < len(v.text) && isBase64Byte(v.text[before-1]) && isBase64Byte(v.text[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
+	for from := 0; ; {
+		i := bytes.Index(v.text[from:], p.text)
+		if i < 0 {
+			return
+		}
+		x := p.widen(v.text, byteRange{from + i, from + i + len(p.text)})
+		s.found = append(s.found, v.sourceRange(x))
+		from += i + 1
+	}
+}
+
+// findSuffix finds the longest end of a secret that the view begins with.
+func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
+	for n := min(len(p.text)-1, len(v.text)); n >= minFragment; n-- {
+		if bytes.HasPrefix(v.text, p.text[len(p.text)-n:]) {
+			s.found = append(s.found, v.sourceRange(byteRange{0, n}))
+			return
+		}
+	}
+}
+
+// findPrefix finds the longest beginning of a secret that the view ends with. An escape
+// that was cut in two may follow.
+func (s *searcher) findPrefix(v *unescapedView, p *secretPattern) {
+	const escape = 12
+	text := v.text
+	for range 2 {
+		for n := min(len(p.text)-1, len(text)); n >= minFragment; n-- {
+			if bytes.HasSuffix(text, p.text[:n]) {
+				s.found = append(s.found, v.sourceRange(byteRange{len(text) - n, len(v.text)}))
+				return
+			}
+		}
+		last := max(0, len(text)-escape)
+		cut := bytes.LastIndexAny(text[last:], `\%&`)
+		if cut < 0 {
+			return
+		}
+		text = text[:last+cut]
+	}
+}

@@ -1,0 +1,235 @@
+package transcript
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// parsers are the formats, by the end of a file's name.
+var parsers = map[string]func(path string, data []byte) (*Transcript, error){
+	".txtar": Parse,
+	".http":  openCurl,
+	".sse":   openStream,
+	".har":   parseHAR,
+}
+
+// Open reads one conversation. The file's name says how:
+//
+//   - .txtar: a transcript; see the package comment.
+//   - .http: what "curl -sN -i" printed, with the request in NAME.request.json
+//     beside it, or the body of the request alone. Without that file the request
+//     is unknown: its Method is "". With a body alone, that is all that is known.
+//   - .sse: the body of an event stream. The request is unknown.
+//   - .har: an HTTP archive, version 1.2.
+//
+// An error names the file, the line or the JSON path, and what would be right.
+func Open(path string) (*Transcript, error) {
+	read, ok := parsers[strings.ToLower(filepath.Ext(path))]
+	if !ok {
+		return nil, fmt.Errorf("%s: not a known kind of recording: the name ends with .txtar, .http, .sse or .har", path)
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return read(path, data)
+}
+
+// Read reads one conversation from a stream, such as standard input; name is what errors call
+// it. What it is shows in how it begins: a status line is what "curl -i" printed, a brace an
+// HTTP archive; what has a section "1.request" is a transcript; anything else is the body of an
+// event stream.
+func Read(name string, r io.Reader) (*Transcript, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
+	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
+	switch {
+	case err != nil:
+		return nil, readError(name, err)
+	case len(data) > MaxFileBytes:
+		return nil, tooLarge(name)
+	case len(start) == 0:
+		return nil, fmt.Errorf("%s: there is nothing in it", name)
+	case bytes.HasPrefix(start, []byte("HTTP/")):
+		return parseCurl(name, start, curlInvocation{})
+	case start[0] == '{':
+		return parseHAR(name, data)
+	case bytes.Contains(data, []byte("-- 1.request --")):
+		return Parse(name, data)
+	}
+	return openStream(name, data)
+}
+
+// OpenAll reads files, each as a conversation of its own, with one exception: if
+// NAME.1.http, NAME.2.http and so on are among them, without a gap, they are the
+// exchanges of one conversation, called NAME.*.http. Conversations come in the
+// order of their first files.
+func OpenAll(paths []string) ([]*Transcript, error) {
+	parts := map[string][]string{} // by conversation, in order
+	for _, path := range paths {
+		if whole, n := conversationPart(path); n > 0 && !slices.Contains(parts[whole], path) {
+			parts[whole] = append(parts[whole], path)
+		}
+	}
+	var all []*Transcript
+	done := map[string]bool{}
+	for _, path := range paths {
+		whole, _ := conversationPart(path)
+		if done[path] || done[whole] {
+			continue
+		}
+		files := parts[whole]
+		slices.SortFunc(files, byNumber)
+		t, err := &Transcript{}, error(nil)
+		if hasAllParts(files) {
+			done[whole] = true
+			t, err = openParts(whole, files)
+		} else {
+			done[path] = true
+			t, err = Open(path)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if _, n := conversationPart(path); n > 0 && !done[whole] && (n > 1 || len(files) > 1) {
+			t.Notes = append(t.Notes, "judged on its own, for other parts of "+filepath.Base(whole)+" are missing")
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// conversationPart is what the parts of a conversation are called together, and which
+// of them a file is; 0 if it is none.
+func conversationPart(path string) (whole string, n int) {
+	rest, ok := strings.CutSuffix(path, ".http")
+	dot := strings.LastIndexByte(rest, '.')
+	if !ok || dot < 0 {
+		return path, 0
+	}
+	n, err := strconv.Atoi(rest[dot+1:])
+	if err != nil || n < 1 || strconv.Itoa(n) != rest[dot+1:] {
+		return path, 0
+	}
+	return rest[:dot] + ".*.http", n
+}
+
+func byNumber(a, b string) int {
+	_, m := conversationPart(a)
+	_, n := conversationPart(b)
+	return cmp.Compare(m, n)
+}
+
+// hasAllParts says whether files, in order, are several parts and no number is missing.
+func hasAllParts(files []string) bool {
+	if len(files) < 2 {
+		return false
+	}
+	_, n := conversationPart(files[len(files)-1])
+	return n == len(files)
+}
+
+func openParts(whole string, files []string) (*Transcript, error) {
+	t := &Transcript{Name: whole, Files: files}
+	for _, path := range files {
+		part, err := Open(path)
+		if err != nil {
+			return nil, err
+		}
+		t.Trace.Exchanges = append(t.Trace.Exchanges, part.Trace.Exchanges...)
+		t.Playback = append(t.Playback, part.Playback...)
+		for _, note := range part.Notes {
+			t.Notes = append(t.Notes, filepath.Base(path)+": "+note)
+		}
+		if part.Comment != "" {
+			t.Comment = strings.TrimPrefix(t.Comment+"\n"+filepath.Base(path)+" "+part.Comment, "\n")
+		}
+	}
+	return t, nil
+}
+
+// readFile reads a file that is not too large.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, readError(path, err)
+	case info.IsDir():
+		return nil, fmt.Errorf("%s: it is a folder: name the recordings in it", path)
+	case info.Size() > MaxFileBytes:
+		return nil, tooLarge(path)
+	}
+	data := make([]byte, 0, info.Size()+1) // one more, to see the end without growing
+	for {
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return data, nil
+		case err != nil:
+			return nil, readError(path, err)
+		case len(data) > MaxFileBytes:
+			return nil, tooLarge(path)
+		case len(data) == cap(data): // it was no plain file, or it has grown
+			data = slices.Grow(data, len(data))
+		}
+	}
+}
+
+func readError(path string, err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathErr.Err
+	}
+	return fmt.Errorf("%s: cannot be read: %w", path, err)
+}
+
+func tooLarge(name string) error {
+	return fmt.Errorf("%s: larger than the limit of %d MiB", name, MaxFileBytes>>20)
+}
+
+// openStream takes a whole file for the body of an event stream.
+func openStream(path string, data []byte) (*Transcript, error) {
+	r := spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: eventStream}}, Body: data}
+	return singleExchange(path, spec.Exchange{Response: r}), nil
+}
+
+// singleExchange is a conversation of one exchange.
+func singleExchange(name string, x spec.Exchange) *Transcript {
+	return &Transcript{
+		Name:     name,
+		Trace:    spec.Trace{Exchanges: []spec.Exchange{x}},
+		Playback: [][]PlaybackStep{playbackSteps(x.Response)},
+	}
+}
+
+// openCurl reads what curl printed and the request beside it.
+func openCurl(path string, data []byte) (*Transcript, error) {
+	beside := path[:len(path)-len(".http")] + ".request.json"
+	request, err := readFile(beside)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return parseCurl(path, data, curlInvocation{})
+	case err != nil:
+		return nil, err
+	}
+	run, err := parseCurlInvocation(beside, request)
+	if err != nil {
+		return nil, err
+	}
+	return parseCurl(path, data, run)
+}

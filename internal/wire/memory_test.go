@@ -1,0 +1,93 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// Of two large conversations one waits while the room has one place, and what it waits
+// is not held against the server.
+func TestRoom(t *testing.T) {
+	const size = 3 << 20
+	base := serve(t, func(conn net.Conn) {
+		hear(conn)
+		conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 3145728\r\n\r\n"))
+		conn.Write(make([]byte, size))
+	})
+	room := NewMemoryLimiter(1, 64<<20)
+	first, second := dial(t, Config{Base: base, Memory: room}), dial(t, Config{Base: base, Memory: room, TotalTimeout: time.Second, IdleTimeout: time.Second})
+	x, err := first.Do(t.Context(), get, StopWhen{})
+	if err != nil || len(x.Response.Body) != size {
+		t.Fatalf("%d bytes, %v", len(x.Response.Body), err)
+	}
+	done := make(chan spec.Exchange, 1)
+	go func() {
+		x, _ := second.Do(t.Context(), get, StopWhen{})
+		done <- x
+	}()
+	const wait = 1200 * time.Millisecond // longer than it may take
+	select {
+	case x := <-done:
+		t.Errorf("the second did not wait: %d bytes, %v", len(x.Response.Body), x.Response.End)
+	case <-time.After(wait):
+	}
+	first.ReleaseMemory()
+	x = <-done
+	if len(x.Response.Body) != size || x.Response.End != nil {
+		t.Errorf("second: %d bytes, %v", len(x.Response.Body), x.Response.End)
+	}
+	if last := x.Response.Arrivals[len(x.Response.Arrivals)-1]; last.At >= wait {
+		t.Errorf("the wait counts: the body was whole after %v", last.At)
+	}
+}
+
+// A conversation that grows too large is left, and nobody is blamed.
+func TestFull(t *testing.T) {
+	base := serve(t, func(conn net.Conn) {
+		hear(conn)
+		conn.Write([]byte("HTTP/1.1 200 OK\r\n\r\n" + strings.Repeat("x", 2<<20)))
+	})
+	c := dial(t, Config{Base: base, Memory: NewMemoryLimiter(1, 2<<20)})
+	for _, want := range []error{nil, spec.ErrClientLeft} {
+		x, err := c.Do(t.Context(), get, StopWhen{})
+		if err != nil || !errors.Is(x.Response.End, want) || IsMemoryExceeded(x.Response.End) != (want != nil) {
+			t.Errorf("%v, %v; want %v", x.Response.End, err, want)
+		}
+	}
+}
+
+// TestUseWaitsForNoSecondPlace: a conversation that is large already works in the place
+// that it has; another waits for it.
+func TestUseWaitsForNoSecondPlace(t *testing.T) {
+	base := serve(t, func(conn net.Conn) {
+		hear(conn)
+		conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 3145728\r\n\r\n"))
+		conn.Write(make([]byte, 3<<20))
+	})
+	room := NewMemoryLimiter(1, 64<<20)
+	large, small := dial(t, Config{Base: base, Memory: room}), dial(t, Config{Base: base, Memory: room})
+	if _, err := large.Do(t.Context(), get, StopWhen{}); err != nil {
+		t.Fatal(err)
+	}
+	used := func(c *Client) (done bool) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		return c.Use(ctx, func() { done = true }) && done
+	}
+	if !used(large) {
+		t.Error("the large conversation waits for a place, and holds the only one")
+	}
+	if used(small) {
+		t.Error("another conversation did not wait for the place")
+	}
+	large.ReleaseMemory()
+	if !used(small) || !used(small) {
+		t.Error("the place was not given back")
+	}
+}

@@ -1,0 +1,129 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// Checks that the same bytes break are one block, that of the one that names the member;
+// a check that other bytes break has its own.
+func TestSameBytesAreOneBlock(t *testing.T) {
+	at := func(event, line int, message string) Finding {
+		return Finding{Message: message, Event: nth(event), Line: line}
+	}
+	named := at(3, 9, `the event has no "type"`)
+	named.Pointer = "/type"
+	d := DialectReport{Checks: []Check{
+		{ID: "run.opens-first", Scenario: "text", Verdict: spec.Failed, Findings: []Finding{at(3, 9, "no run was open")}},
+		{ID: "script.text", Scenario: "text", Verdict: spec.Failed, Findings: []Finding{at(3, 9, "it said nothing")}},
+		{ID: "wire.schema", Scenario: "text", Verdict: spec.Failed, Findings: []Finding{named, at(4, 11, "again")}},
+		{ID: "run.ends", Scenario: "text", Verdict: spec.Failed, Findings: []Finding{at(5, 12, "it did not end")}},
+		{ID: "elsewhere", Scenario: "many", Verdict: spec.Failed, Findings: []Finding{at(3, 9, "the same place of another scenario")}},
+		{ID: "more", Scenario: "text", Verdict: spec.Failed, Findings: []Finding{at(3, 9, "here"), at(7, 20, "and where nothing else is wrong")}},
+		{ID: "promise", Scenario: "text", Verdict: spec.Failed, Note: "nothing came"},
+	}}
+	var got []string
+	for _, g := range d.failedGroups(false) {
+		s := g.ID
+		for _, o := range g.Same {
+			s += "+" + o.ID
+		}
+		got = append(got, s)
+	}
+	if want := "wire.schema+run.opens-first+script.text run.ends elsewhere more promise"; strings.Join(got, " ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, " "), want)
+	}
+	if all := d.failedGroups(true); len(all) != len(d.Checks) {
+		t.Errorf("of %d checks %d are listed where all are wanted", len(d.Checks), len(all))
+	}
+}
+
+// Findings are alike where one status answers requests for one operation and the same
+// was expected, or where events differ in numbers, quotations and paths alone.
+func TestLikeness(t *testing.T) {
+	refused := func(what, wanted string, status int, op string) Finding {
+		return Finding{Message: what + "; expected " + wanted, Operation: op, Request: "x", Response: fmt.Sprintf("HTTP/1.1 %d\n\nbody of %s", status, what)}
+	}
+	c := Check{Findings: []Finding{
+		refused("a", "400 or 422", 200, "POST /runs"), refused("b", "400 or 422", 200, "POST /runs"),
+		refused("c", "405", 200, "POST /runs"), refused("d", "400 or 422", 500, "POST /runs"), refused("e", "400 or 422", 200, "GET /runs"),
+		{Event: nth(1), Message: `call "x\"y" of /a/0/b ended 3 times`}, {Event: nth(2), Message: `call "z" of /c ended 12 times`},
+		{Event: nth(3), Message: `call "z" of /c began 12 times`},
+	}}
+	var sizes []int
+	for _, f := range c.findingGroups() {
+		sizes = append(sizes, len(f.Findings))
+	}
+	if fmt.Sprint(sizes) != "[2 1 1 1 2 1]" {
+		t.Errorf("kinds of %v findings", sizes)
+	}
+}
+
+// What is permitted is never listed as broken, and what matters most comes first.
+func TestBrokenRequirements(t *testing.T) {
+	d := DialectReport{Requirements: []RequirementResult{
+		{ID: "may", Level: spec.May}, {ID: "should", Level: spec.Should}, {ID: "must", Level: spec.Must},
+	}}
+	var got []string
+	for _, r := range d.violatedRequirements(Check{Verdict: spec.Warned, Requirements: []string{"may", "should", "must"}}) {
+		got = append(got, r.ID)
+	}
+	if strings.Join(got, " ") != "must should" {
+		t.Errorf("%v", got)
+	}
+}
+
+// Requirements of the test prompts are counted apart from the protocol's.
+func TestPromptsAreCountedApart(t *testing.T) {
+	var tally requirementCounts
+	tally.addDialect(DialectReport{Requirements: []RequirementResult{
+		{Verdict: spec.Failed}, {Verdict: spec.Failed, Convention: true}, {Verdict: spec.Warned, Convention: true},
+		{Verdict: spec.Passed, Convention: true}, {Verdict: spec.Passed}, {Verdict: spec.Passed},
+	}})
+	if got := tally.String(); got != "1 MUST broken, 2 clauses hold; test prompts: 2 not followed, 1 followed" {
+		t.Error(got)
+	}
+}
+
+// Of several requests the last shows nothing: the scenario is played again. A command too
+// long for its place is left out, not cut.
+func TestAgain(t *testing.T) {
+	for _, test := range []struct {
+		c    Check
+		most int
+		want string
+	}{
+		{Check{Curl: "curl x", Rerun: "streamassay run", Requests: 1}, 100, "curl x"},
+		{Check{Curl: "curl x", Rerun: "streamassay run", Requests: 2}, 100, "streamassay run"},
+		{Check{Curl: "curl x", Requests: 2}, 100, "curl x"}, // of a recording
+		{Check{Curl: strings.Repeat("x", 101), Rerun: "streamassay run", Requests: 1}, 100, "streamassay run"},
+		{Check{Curl: strings.Repeat("x", 101)}, 100, ""},
+	} {
+		if got := test.c.reproduceCommand(test.most); got != test.want {
+			t.Errorf("%+v: %q, want %q", test.c, got, test.want)
+		}
+	}
+}
+
+// What was sent and answered is shown without secrets, bounded, and with what tells most.
+func TestSentAndAnswered(t *testing.T) {
+	r := spec.Request{
+		Method: "POST", Target: "/runs?x=1", Principal: spec.Anonymous, Body: []byte(strings.Repeat("b", 5000)),
+		Header: spec.Header{{Name: "Authorization", Value: "Bearer s3cr3t"}, {Name: "Content-Type", Value: "text/plain"}, {Name: "Accept", Value: "text/event-stream"}, {Name: "X-Long", Value: strings.Repeat("l", 400)}},
+	}
+	want := "POST http://h/runs?x=1 (without credentials)\nAuthorization: REDACTED\nContent-Type: text/plain\nX-Long: (400 bytes)\n\n" +
+		strings.Repeat("b", maxBodyExcerpt) + fmt.Sprintf(" … (%d more bytes)", 5000-maxBodyExcerpt)
+	if got := RequestText("http://h", r); got != want {
+		t.Errorf("sent %q", got)
+	}
+	a := spec.Response{Proto: "HTTP/1.1", Status: 401, Header: spec.Header{{Name: "www-authenticate", Value: "Bearer"}, {Name: "Date", Value: "today"}}, Body: []byte("no")}
+	if got := ResponseText(a, true); got != "HTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n\nno" {
+		t.Errorf("answered %q", got)
+	}
+	if got := ResponseText(spec.Response{End: spec.ErrReset}, true); got != "no answer: the connection was reset" {
+		t.Errorf("no answer: %q", got)
+	}
+}

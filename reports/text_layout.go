@@ -1,0 +1,125 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/streamassay/streamassay/internal/printable"
+)
+
+// lineWidth is how wide a report for people is.
+const lineWidth = 100
+
+// safeText spells out what a terminal or a browser might obey instead of showing:
+// control characters, directions, characters without width. It leaves letters of
+// all languages alone. What a target sends never reaches a screen but through here.
+func safeText(s string) string { return printable.Escape(s, "") }
+
+// singleLine makes one line of a text, with single spaces.
+func singleLine(s string) string { return safeText(strings.Join(strings.Fields(s), " ")) }
+
+// truncateText shortens a text to a number of columns, and says by how much.
+func truncateText(s string, most int) string {
+	at := 0
+	for i, r := range s {
+		if at += runeWidth(r); at > most {
+			return fmt.Sprintf("%s … (%d more characters)", s[:i], len([]rune(s[i:])))
+		}
+	}
+	return s
+}
+
+// wrapText breaks a text into lines of at most so many columns: between words, and
+// between characters of scripts that do not separate words; elsewhere only in a
+// word that is longer than a line. Every line after the first begins with indent,
+// which is not counted.
+func wrapText(s, indent string, most int) string {
+	var lines []string
+	var now strings.Builder
+	at := 0
+	newLine := func() {
+		lines = append(lines, strings.TrimRight(now.String(), " "))
+		now.Reset()
+		at = 0
+	}
+	for _, piece := range breakableParts(s) {
+		if w := textWidth(strings.TrimRight(piece, " ")); at > 0 && at+w > most && w <= most {
+			newLine()
+		}
+		for _, r := range piece {
+			if at+runeWidth(r) > most && r != ' ' {
+				newLine()
+			}
+			now.WriteRune(r)
+			at += runeWidth(r)
+		}
+	}
+	newLine()
+	return strings.Join(lines, "\n"+indent)
+}
+
+// splitAtWidth breaks a text into lines of at most so many columns, wherever that is.
+func splitAtWidth(s string, most int) (lines []string) {
+	from, at := 0, 0
+	for i, r := range s {
+		if at+runeWidth(r) > most {
+			lines, from, at = append(lines, s[from:i]), i, 0
+		}
+		at += runeWidth(r)
+	}
+	return append(lines, s[from:])
+}
+
+// breakableParts are the parts of a text between which a line may break; spaces belong to
+// the piece before them.
+func breakableParts(s string) (all []string) {
+	from := 0
+	runes := []rune(s)
+	for i := 1; i <= len(runes); i++ {
+		if i == len(runes) || canBreakBetween(runes[i-1], runes[i]) {
+			all = append(all, string(runes[from:i]))
+			from = i
+		}
+	}
+	return all
+}
+
+// canBreakBetween says that a line may end between two characters: after spaces, and
+// before an ideograph that follows another or its punctuation. Closing punctuation
+// stays with what is before it, opening punctuation with what is after it.
+func canBreakBetween(before, after rune) bool {
+	if unicode.In(after, unicode.Han, unicode.Hiragana, unicode.Katakana) {
+		return unicode.Is(wideRunes, before) && !unicode.In(before, unicode.Ps, unicode.Pi) || before == ' '
+	}
+	return before == ' ' && after != ' '
+}
+
+func textWidth(s string) (n int) {
+	for _, r := range s {
+		n += runeWidth(r)
+	}
+	return n
+}
+
+// wideRunes are the blocks whose characters take two columns (Unicode Standard Annex
+// 11), as coarsely as a line break needs it.
+var wideRunes = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x1100, Hi: 0x115f, Stride: 1}, {Lo: 0x2e80, Hi: 0x303e, Stride: 1}, {Lo: 0x3041, Hi: 0xa4cf, Stride: 1},
+		{Lo: 0xac00, Hi: 0xd7a3, Stride: 1}, {Lo: 0xf900, Hi: 0xfaff, Stride: 1}, {Lo: 0xfe30, Hi: 0xfe6f, Stride: 1},
+		{Lo: 0xff00, Hi: 0xff60, Stride: 1}, {Lo: 0xffe0, Hi: 0xffe6, Stride: 1},
+	},
+	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
+}
+
+// runeWidth is how many columns a character takes.
+func runeWidth(r rune) int {
+	switch {
+	case unicode.Is(wideRunes, r):
+		return 2
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	}
+	return 1
+}

@@ -1,0 +1,255 @@
+package suites_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/transcript"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+func newAccessServer(wrong string) *accessServer {
+	return &accessServer{
+		tokens: map[string]string{"token-of-ann": "ann", "token-of-bob": "bob", "streamassay": "somebody"}, maxStreams: 3, wrong: wrong,
+		owners: map[string]string{}, latest: map[string]string{}, runs: map[string]*accessServerRun{}, streams: map[string]int{},
+	}
+}
+
+func bearer(token string) spec.Header {
+	return spec.Header{{Name: "Authorization", Value: "Bearer " + token}}
+}
+
+// knock holds a server to what the documents say of who may ask, and gives the verdicts of
+// the requirements about that, but for the silent ones.
+func knock(t *testing.T, h http.Handler, adjust func(*suites.Target)) string {
+	t.Helper()
+	runs, err := dialect.Named("runs@2026-04")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	defer srv.CloseClientConnections()
+	base, _ := url.Parse(srv.URL + runs.Base)
+	target := suites.Target{
+		Dialect: runs, Base: base, Seed: 1, Limits: suites.Limits{IdleTimeout: 5 * time.Second},
+		Only: []string{"credentials", "second-user", "stream-limit", "text"},
+	}
+	adjust(&target)
+	parts, err := suites.Run(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]spec.Verdict{}
+	for _, p := range parts {
+		if p.Err != nil {
+			t.Errorf("%s: %v", p.Scenario.Name, p.Err)
+		}
+		sameAgain(t, p)
+		for _, r := range p.Evaluation.Results {
+			for _, law := range r.Obligation.Requirements {
+				made := strings.HasPrefix(law.ID, "runs.history.") // a door keeps nothing
+				if v := r.VerdictOn(law); v > spec.Passed && !made || v > spec.Silent && about(law.ID) {
+					got[law.ID] = max(got[law.ID], v)
+				}
+			}
+		}
+	}
+	var lines []string
+	for _, id := range slices.Sorted(maps.Keys(got)) {
+		lines = append(lines, fmt.Sprint(id, " ", got[id]))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// sameAgain judges a conversation as it was written down.
+func sameAgain(t *testing.T, p suites.ScenarioResult) {
+	t.Helper()
+	if len(p.Trace.Exchanges) == 0 {
+		return
+	}
+	written := transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Trace: p.Trace})
+	read, err := transcript.Parse("again", written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if live, lint := conclusions(p.Dialect, p.Trace), conclusions(p.Dialect, read.Trace); !slices.Equal(live, lint) {
+		t.Errorf("%s: live and written down differ:\n%s", p.Scenario.Name, strings.NewReplacer("read  ", "live  ", "live  ", "lint  ").Replace(difference(live, lint)))
+	}
+}
+
+// about says whether a requirement is about who may ask.
+func about(id string) bool {
+	return strings.HasPrefix(id, "runs.auth.") || strings.Contains(id, ".limit-") || strings.HasSuffix(id, "sse-limit")
+}
+
+// right is what a right server without attachments gets.
+const right = `runs.auth.bad-token passed
+runs.auth.cancel-401 passed
+runs.auth.cancel-403 passed
+runs.auth.create-401 passed
+runs.auth.events-401 passed
+runs.auth.events-403 passed
+runs.auth.events-403-cursor passed
+runs.auth.more-401 passed
+runs.auth.more-403 passed
+runs.auth.own-history passed
+runs.auth.plain passed
+runs.errors.code-sse-limit passed
+runs.stream.limit-429 passed
+runs.stream.limit-frees passed
+runs.stream.limit-plain passed`
+
+func allKnown(t *suites.Target) {
+	t.Header, t.OtherHeader, t.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), 3
+	t.LackedCapabilities = []string{"attachments", "transcribe"}
+}
+
+// A right server passes; each fault is found, and nothing else.
+func TestWhoMayAsk(t *testing.T) {
+	for wrong, faults := range map[string]string{
+		"":                        "",
+		"lets nobody in":          "cancel-401 create-401 events-401 plain",
+		"lets strangers in":       "bad-token? plain",
+		"hides":                   "bad-token? cancel-401 create-401 events-401",
+		"refuses with a stream":   "plain",
+		"tells anybody":           "events-403 events-403-cursor plain",
+		"resumes for anybody":     "events-403 events-403-cursor plain",
+		"cancels for anybody":     "cancel-403",
+		"hides threads":           "cancel-403 events-403 events-403-cursor",
+		"tells anybody's history": "own-history",
+		"has no limit":            "code-sse-limit? limit-429 limit-plain",
+		"says busy":               "code-sse-limit?",
+		"never frees":             "limit-frees?",
+	} {
+		t.Run(wrong, func(t *testing.T) {
+			t.Parallel()
+			got := knock(t, newAccessServer(wrong), allKnown)
+			if wrong == "" && got != right {
+				t.Errorf("a right server gets\n%s", got)
+			}
+			var found []string
+			for line := range strings.Lines(got) {
+				id, verdict, _ := strings.Cut(strings.TrimSpace(line), " ")
+				short := id[strings.LastIndex(id, ".")+1:]
+				switch verdict {
+				case "failed":
+					found = append(found, short)
+				case "warned":
+					found = append(found, short+"?")
+				}
+			}
+			if is := strings.Join(found, " "); is != faults {
+				t.Errorf("found %q, want %q:\n%s", is, faults, got)
+			}
+		})
+	}
+}
+
+// Nothing of it stays silent on a server that has everything.
+func TestReferenceMayBeAsked(t *testing.T) {
+	d, err := dialect.Named("runs@2026-04")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := reference.New(d, reference.Scripted, reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 20}})
+	got := knock(t, h, func(t *suites.Target) {
+		t.Header, t.OtherHeader, t.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), 20
+	})
+	want := "runs.auth.attachments-401 passed\nruns.auth.attachments-403 passed\n" + right
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// What nobody said is not judged: a server that asks for no credentials breaks nothing
+// when it is given none, or only a header that has nothing to do with them.
+func TestNobodySaidWho(t *testing.T) {
+	open := func() *accessServer {
+		d := newAccessServer("")
+		d.tokens, d.maxStreams = nil, 0
+		return d
+	}
+	tenant := spec.Header{{Name: "X-Tenant", Value: "t"}}
+	user := func(name string) spec.Header { return spec.Header{{Name: "X-User", Value: name}} }
+	lacks := []string{"attachments", "transcribe"}
+	for name, c := range map[string]struct {
+		door   *accessServer
+		adjust func(*suites.Target)
+		want   string
+	}{
+		"an open server":              {open(), func(t *suites.Target) {}, ""},
+		"an open server, all claimed": {open(), func(t *suites.Target) { t.ClaimedCapabilities = []string{"all"} }, ""},
+		"another header":              {open(), func(t *suites.Target) { t.Header = tenant }, ""},
+		"a server that takes anybody": {newAccessServer(""), func(t *suites.Target) { t.Header = tenant }, ""},
+		"a credential of its own name": {newAccessServer(""), func(t *suites.Target) {
+			t.Header, t.OtherHeader, t.StreamLimit, t.LackedCapabilities = append(user("token-of-ann"), tenant...), user("token-of-bob"), 3, lacks
+		}, right},
+		"only the user": {newAccessServer(""), func(t *suites.Target) { t.Header, t.LackedCapabilities = bearer("token-of-ann"), lacks }, `runs.auth.bad-token passed
+runs.auth.cancel-401 passed
+runs.auth.create-401 passed
+runs.auth.events-401 passed
+runs.auth.more-401 passed
+runs.auth.plain passed`},
+		"said to be lacking": {newAccessServer(""), func(t *suites.Target) {
+			allKnown(t)
+			t.StreamLimit, t.LackedCapabilities = 0, []string{"credentials", "second-user", "stream-limit"}
+		}, strings.ReplaceAll("attachments-401 attachments-403 bad-token cancel-401 cancel-403 create-401 events-401 events-403 "+
+			"events-403-cursor more-401 more-403 plain code-sse-limit limit-429 limit-plain", " ", " skipped ") + " skipped"},
+		"an open server that was said to know its user": {open(), func(t *suites.Target) { t.Header, t.LackedCapabilities = bearer("token-of-ann"), lacks },
+			`runs.auth.bad-token warned
+runs.auth.cancel-401 failed
+runs.auth.create-401 failed
+runs.auth.events-401 failed
+runs.auth.plain failed`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := knock(t, c.door, c.adjust)
+			if strings.HasSuffix(c.want, "skipped") {
+				got = excerpt(got)
+			}
+			if got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// excerpt is a list of verdicts in one line, without the areas of the requirements.
+func excerpt(verdicts string) string {
+	for _, area := range []string{"runs.auth.", "runs.errors.", "runs.stream."} {
+		verdicts = strings.ReplaceAll(verdicts, area, "")
+	}
+	return strings.ReplaceAll(verdicts, "\n", " ")
+}
+
+// What makes no sense is said before anything is sent.
+func TestUsersThatMakeNoSense(t *testing.T) {
+	d, err := dialect.Named("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	base, _ := url.Parse("http://127.0.0.1:1")
+	for says, target := range map[string]suites.Target{
+		"needs a first":            {OtherHeader: bearer("b")},
+		"credentials of the first": {Header: bearer("a"), OtherHeader: bearer("a")},
+		"a limit of -1 streams":    {StreamLimit: -1},
+		"a limit of 1000 streams":  {StreamLimit: 1000},
+	} {
+		target.Dialect, target.Base = d, base
+		if err := target.Check(); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "Bearer") {
+			t.Errorf("%v, want it to say %q", err, says)
+		}
+	}
+}

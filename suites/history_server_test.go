@@ -1,0 +1,230 @@
+package suites_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// An historyServer is a small server of runs that remembers what was said, written by nobody
+// who knows the reference: right, right in an odd way, or wrong in one way.
+type historyServer struct {
+	how string
+	old bool // of the answers: those of 2026-03
+
+	mu      sync.Mutex
+	threads []*thread // the latest last
+}
+
+type thread struct {
+	id   string
+	runs []*historyServerRun
+}
+
+type historyServerRun struct {
+	id, prompt string
+	began      time.Time
+	events     []string
+	apart      time.Duration
+	tool       string
+	answers    []string
+}
+
+func (r *historyServerRun) over() time.Time {
+	return r.began.Add(time.Duration(len(r.events)-1) * r.apart)
+}
+
+func (a *historyServer) is(how ...string) bool { return slices.Contains(how, a.how) }
+
+func (a *historyServer) thread(id string) *thread {
+	for _, t := range a.threads {
+		if t.id == id {
+			return t
+		}
+	}
+	return nil
+}
+
+func (a *historyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/agent/"), "/")
+	switch {
+	case r.Method == "POST" && parts[0] == "runs" && len(parts) == 1:
+		a.post(w, r)
+	case r.Method == "GET" && parts[0] == "history":
+		a.history(w, r)
+	case r.Method == "GET" && len(parts) == 3 && parts[2] == "events":
+		a.tell(w, r, parts[1])
+	default:
+		refused(w, 404)
+	}
+}
+
+func refused(w http.ResponseWriter, status int) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"status":%d,"detail":"refused","code":"REFUSED"}`, status)
+}
+
+func say(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func (a *historyServer) post(w http.ResponseWriter, r *http.Request) {
+	var in struct {
+		ThreadID, RunID string
+		Messages        []struct{ Content string }
+	}
+	if json.NewDecoder(r.Body).Decode(&in) != nil || len(in.Messages) == 0 {
+		refused(w, 422)
+		return
+	}
+	run := &historyServerRun{id: in.RunID, prompt: in.Messages[0].Content, began: time.Now()}
+	a.script(run)
+	a.mu.Lock()
+	t := a.thread(in.ThreadID)
+	fresh := t == nil
+	if fresh {
+		t = &thread{id: in.ThreadID}
+	}
+	t.runs = append(t.runs, run)
+	a.threads = append(slices.DeleteFunc(a.threads, func(o *thread) bool { return o == t }), t)
+	a.mu.Unlock()
+	created := any(fresh && !a.is("makes no threads") || a.is("makes a thread for each run"))
+	if a.old {
+		created = time.Now().Format(time.RFC3339)
+	}
+	say(w, 202, map[string]any{"taskId": "t", "threadId": in.ThreadID, "runId": in.RunID, "created": created})
+}
+
+// script is what a run says, and what is remembered of that.
+func (a *historyServer) script(r *historyServerRun) {
+	name, words, _ := strings.Cut(r.prompt, " ")
+	r.answers = []string{"no idea"}
+	var n, ms int
+	say := func(event string, args ...any) { r.events = append(r.events, fmt.Sprintf(event, args...)) }
+	say(`"type":"RUN_STARTED"`)
+	switch name {
+	case "conformance:text":
+		r.answers = []string{words}
+	case "conformance:tool":
+		r.tool = `{"found":true}`
+		say(`"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"lookup"`)
+		say(`"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":%q`, words)
+		say(`"type":"TOOL_CALL_END","toolCallId":"c"`)
+		say(`"type":"TOOL_CALL_RESULT","messageId":"t","toolCallId":"c","content":%q`, r.tool)
+	case "conformance:slow":
+		if _, err := fmt.Sscanf(words, "%d %d", &n, &ms); err == nil {
+			r.answers, r.apart = []string{strings.Repeat("on ", n)}, time.Duration(ms)*time.Millisecond
+		}
+	}
+	if a.is("thinks aloud, for nobody") {
+		r.answers = append([]string{"Let me see."}, r.answers...)
+	}
+	for i, text := range r.answers {
+		say(`"type":"TEXT_MESSAGE_START","messageId":"m%d"`, i)
+		for piece := range strings.SplitAfterSeq(text, " ") {
+			say(`"type":"TEXT_MESSAGE_CONTENT","messageId":"m%d","delta":%q`, i, piece)
+		}
+		say(`"type":"TEXT_MESSAGE_END","messageId":"m%d"`, i)
+	}
+	say(`"type":"RUN_FINISHED"`)
+}
+
+func (a *historyServer) tell(w http.ResponseWriter, r *http.Request, id string) {
+	a.mu.Lock()
+	var run *historyServerRun
+	if t := a.thread(id); t != nil {
+		if i := slices.IndexFunc(t.runs, func(o *historyServerRun) bool { return o.id == r.FormValue("runId") }); i >= 0 {
+			run = t.runs[i]
+		}
+	}
+	a.mu.Unlock()
+	if run == nil {
+		refused(w, 404)
+		return
+	}
+	w.Header().Set("Content-Type", stream)
+	for i, e := range run.events {
+		select {
+		case <-r.Context().Done():
+			return
+		case <-time.After(time.Until(run.began.Add(time.Duration(i) * run.apart))):
+		}
+		fmt.Fprintf(w, "id: %d\ndata: {%s,\"threadId\":%q,\"runId\":%q}\n\n", i+1, e, id, run.id)
+		http.NewResponseController(w).Flush()
+	}
+}
+
+// A scrap is one message that is remembered.
+type scrap struct {
+	role, text string
+	at         time.Time
+}
+
+// scraps is what is remembered of a thread now.
+func (a *historyServer) scraps(t *thread) (all []scrap) {
+	now := time.Now()
+	if a.is("has an older day", "denies the older day") {
+		all = append(all, scrap{"user", "Long ago.", now.AddDate(0, 0, -10)}, scrap{"assistant", "So it was.", now.AddDate(0, 0, -10)})
+	}
+	if a.is("greets") {
+		all = append(all, scrap{"assistant", "Welcome!", t.runs[0].began})
+	}
+	for _, r := range t.runs {
+		user, rest := r.began, r.over()
+		if a.is("is late") {
+			rest = rest.Add(700 * time.Millisecond)
+		}
+		if a.is("keeps all at the end") {
+			user = rest
+		}
+		if !a.is("forgets the user") && !now.Before(user) {
+			all = append(all, scrap{"user", a.kept(r.prompt), user})
+		}
+		if now.Before(rest) {
+			continue
+		}
+		if r.tool != "" && !a.is("forgets its tools") {
+			all = append(all, scrap{"tool", a.result(r.tool), rest})
+		}
+		answers := r.answers
+		switch {
+		case a.is("thinks aloud, for nobody"):
+			answers = answers[1:]
+		case a.is("tells words"):
+			answers = strings.SplitAfter(answers[0], " ")
+		case a.is("wraps the answer"):
+			answers = []string{`{"answer":"` + answers[0] + `"}`}
+		case a.is("forgets the answer"):
+			answers = nil
+		}
+		for _, text := range answers {
+			all = append(all, scrap{"assistant", text, rest})
+		}
+	}
+	return all
+}
+
+func (a *historyServer) kept(prompt string) string {
+	switch {
+	case a.is("keeps JSON"):
+		quoted, _ := json.Marshal([]map[string]string{{"type": "text", "text": prompt}})
+		return string(quoted)
+	case a.is("keeps the beginning"):
+		return prompt[:10]
+	}
+	return prompt
+}
+
+func (a *historyServer) result(tool string) string {
+	if a.is("tells results in words") {
+		return "I found it."
+	}
+	return tool
+}

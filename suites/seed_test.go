@@ -1,0 +1,128 @@
+package suites_test
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// TestSeedAgain plays the same seed twice to a server that was not restarted: the second
+// run takes the same steps in conversations of its own, and finds nothing.
+func TestSeedAgain(t *testing.T) {
+	for _, name := range []string{"agkit@0.0.10", "agentscope@1.1", "runs@2026-04"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d, err := dialect.Named(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			srv := httptest.NewServer(upright(t, d))
+			defer srv.Close()
+			base, err := url.Parse(srv.URL + d.Base)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target := suites.Target{Dialect: d, Base: base, ClaimedCapabilities: []string{"scripted"}, Seed: 77, Sequences: 4}
+			target.Header, target.OtherHeader = bearer("token-of-ann"), bearer("token-of-bob")
+			target.Only = []string{"text", "recall", "history", "sequence-[234]"}
+			steps, bodies := playAll(t, target)
+			stepsAgain, bodiesAgain := playAll(t, target)
+			if len(steps) < 5 || !slices.Equal(steps, stepsAgain) {
+				t.Errorf("the same seed plays\n%s\nand then\n%s", strings.Join(steps, "\n"), strings.Join(stepsAgain, "\n"))
+			}
+			for _, body := range bodies {
+				if slices.Contains(bodiesAgain, body) {
+					t.Errorf("both runs sent %s", body)
+				}
+			}
+		})
+	}
+}
+
+// playAll plays a target, reports findings as errors, and returns what the scenarios did and
+// the request bodies that name a conversation.
+func playAll(t *testing.T, target suites.Target) (steps, bodies []string) {
+	t.Helper()
+	parts, err := suites.Run(t.Context(), target, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		steps = append(steps, p.Scenario.Name+": "+p.Scenario.Doc)
+		for _, x := range p.Trace.Exchanges {
+			if target.Dialect.Hear(x.Request).Thread != "" && len(x.Request.Body) > 0 {
+				bodies = append(bodies, string(x.Request.Body))
+			}
+		}
+		for _, r := range p.Evaluation.Results {
+			if r.Verdict > spec.Passed {
+				t.Errorf("%s: %s %v\n%s", p.Scenario.Name, r.Obligation.Check.ID, r.Verdict, findings(r))
+			}
+		}
+	}
+	return steps, bodies
+}
+
+// TestSaltAgain wants the same bytes from the same seed and salt.
+func TestSaltAgain(t *testing.T) {
+	d, err := dialect.Named("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask := func(salt uint64) (all []string) {
+		_, played := wander(t, upright(t, d), d, func(target *suites.Target) {
+			target.Sequences, target.Salt, target.LackedCapabilities = 2, salt, []string{"client-tool", "interrupt"}
+		})
+		for _, p := range played {
+			for _, x := range p.Trace.Exchanges {
+				all = append(all, string(x.Request.Body))
+			}
+		}
+		return all
+	}
+	first := ask(5)
+	if again := ask(5); len(first) < 4 || !slices.Equal(first, again) {
+		t.Errorf("seed and salt are the same, and what is sent is not:\n%s\n%s", strings.Join(first, "\n"), strings.Join(again, "\n"))
+	}
+	if other := ask(6); slices.Equal(first, other) {
+		t.Error("another salt sends the same bytes")
+	}
+}
+
+// TestMessageIDsDiffer wants the messages that a client sends to have ids of their own: a
+// server may know a message by its id, and take a second one of the same id for the first.
+func TestMessageIDsDiffer(t *testing.T) {
+	d, err := dialect.Named("runs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, played := wander(t, upright(t, d), d, func(target *suites.Target) { target.Sequences, target.LackedCapabilities = 6, []string{"refusals"} })
+	run, sent := map[string]string{}, 0
+	for _, p := range played {
+		for _, x := range p.Trace.Exchanges {
+			var body struct {
+				RunID    string
+				Messages []struct{ ID string }
+			}
+			if json.Unmarshal(x.Request.Body, &body) != nil {
+				continue
+			}
+			for _, m := range body.Messages {
+				if sent++; run[m.ID] != "" {
+					t.Errorf("a message of run %s and one of run %s are both called %s", run[m.ID], body.RunID, m.ID)
+				}
+				run[m.ID] = body.RunID
+			}
+		}
+	}
+	if sent < 20 {
+		t.Errorf("only %d messages", sent)
+	}
+}

@@ -1,0 +1,72 @@
+package suites_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// What comes at once though it was produced over time is held against a target that does
+// it always, and not against one that a busy machine has made late once.
+func TestLate(t *testing.T) {
+	d, err := dialect.Named("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		late int64 // answers that come at once
+		want spec.Verdict
+	}{{"never", 0, spec.Passed}, {"once", 1, spec.Passed}, {"always", 1000, spec.Warned}} {
+		t.Run(c.name, func(t *testing.T) {
+			right := reference.New(d, reference.Scripted, reference.Config{})
+			var asked atomic.Int64
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+				r.Body = io.NopCloser(bytes.NewReader(body))
+				if strings.Contains(string(body), "conformance:slow") && asked.Add(1) <= c.late {
+					held := httptest.NewRecorder()
+					right.ServeHTTP(held, r)
+					w.Header().Set("Content-Type", held.Header().Get("Content-Type"))
+					_, _ = w.Write(held.Body.Bytes())
+					return
+				}
+				right.ServeHTTP(w, r)
+			}))
+			defer srv.Close()
+			base, err := url.Parse(srv.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parts, err := suites.Run(context.WithoutCancel(t.Context()), suites.Target{Dialect: d, Base: base, Only: []string{"slow"}, Seed: 1}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			judged := false
+			for _, p := range parts {
+				for _, r := range p.Evaluation.Results {
+					if r.Obligation.Check.ID == "wire.flushes" && p.Scenario.Name == "slow" {
+						judged = true
+						if r.Verdict != c.want {
+							t.Errorf("%s, not %s, after %d answers: %v", r.Verdict, c.want, asked.Load(), r.Findings)
+						}
+					}
+				}
+			}
+			if !judged {
+				t.Error("nobody judged it")
+			}
+		})
+	}
+}

@@ -1,0 +1,253 @@
+package suites_test
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// An agent that says the same otherwise each time is as right: it cuts what it says
+// elsewhere, calls things by other names, pauses, mixes its calls, gives other results,
+// and says something before it calls or answers.
+func TestReferenceVaried(t *testing.T) {
+	seeds, err := strconv.ParseUint(os.Getenv("VARY_SEEDS"), 10, 32)
+	if err != nil {
+		seeds = 1
+	}
+	for seed := range seeds {
+		for _, name := range dialect.Names() {
+			t.Run(name+"/"+strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				d, err := dialect.Named(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg := reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 40}}
+				suites.Test(t, reference.New(d, loose(seed, slices.Contains(d.Kinds(), spec.ReasoningStart)), cfg), name, func(target *suites.Target) {
+					target.ClaimedCapabilities, target.Seed = []string{"all"}, seed+1
+					target.Header, target.OtherHeader, target.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.Streams
+					if seed%10 != 0 { // the rest is no business of the agent's
+						target.Only = agents
+					}
+				})
+			})
+		}
+	}
+}
+
+// agents are the scenarios in which it matters what the agent says.
+var agents = []string{
+	"text", "messages", "contents", "reasoning", "tool", "tools", "client-tool", "interrupt", "recall", "many", "error", "error-mid",
+	"two-runs", "resume", "resume-alone", "two-readers", "history",
+}
+
+// loose is the scripted agent, with its luck from a seed.
+func loose(seed uint64, reasons bool) reference.Agent {
+	return func(ctx context.Context, turn reference.Turn) iter.Seq[spec.Event] {
+		return func(yield func(spec.Event) bool) {
+			h := fnv.New64a()
+			fmt.Fprint(h, turn.Thread, turn.Run)
+			l := &loosened{ctx: ctx, seed: seed, luck: rand.New(rand.NewPCG(seed, h.Sum64())), yield: yield, held: map[string]string{}, reasons: reasons}
+			for e := range reference.Scripted(ctx, turn) {
+				if l.hear(e); l.over {
+					return
+				}
+			}
+			l.flush()
+		}
+	}
+}
+
+type loosened struct {
+	ctx     context.Context
+	seed    uint64
+	luck    *rand.Rand
+	yield   func(spec.Event) bool
+	over    bool
+	reasons bool // there are words for it, and nothing was reasoned yet
+
+	held    map[string]string // what was not said yet of a message or call
+	order   []spec.Event      // whose
+	calls   [][]spec.Event    // that are being made: their events
+	results []spec.Event      // of calls, one after the other
+}
+
+// hear takes in one event of the scripted agent.
+func (l *loosened) hear(e spec.Event) {
+	e.Message, e.Call, e.ID = l.name(e.Message), l.name(e.Call), l.name(e.ID)
+	switch e.Kind {
+	case spec.ToolStart, spec.ToolDelta, spec.ToolEnd:
+		l.call(e)
+		return
+	case spec.ToolResult:
+		l.mix()
+		e.Text = []string{e.Text, "", "nothing\n\nfound", `{"a":[1,2,{"ü":null}]}`}[l.luck.IntN(4)]
+		l.results = append(l.results, e)
+		return
+	}
+	l.mix()
+	l.tell()
+	switch e.Kind {
+	case spec.MessageDelta, spec.ReasoningDelta:
+		l.hold(e)
+	case spec.MessageStart:
+		l.flush()
+		l.think()
+		l.say(e)
+	case spec.ReasoningStart:
+		l.reasons = false
+		l.say(e)
+	default:
+		l.flush()
+		l.say(e)
+	}
+}
+
+// name is another name for a thing, the same whenever it is named.
+func (l *loosened) name(id string) string {
+	if id == "" {
+		return ""
+	}
+	r := rand.New(rand.NewPCG(l.seed, uint64(len(id))))
+	h := fnv.New64a()
+	fmt.Fprint(h, l.seed, id)
+	switch n := h.Sum64(); r.IntN(4) {
+	case 0:
+		return fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(n), n>>16)
+	case 1:
+		return strconv.FormatUint(n, 10)
+	case 2:
+		return fmt.Sprintf("chatcmpl_%X.%X", n, id[:1])
+	}
+	return id
+}
+
+// call collects the events of calls, to be mixed once all are there.
+func (l *loosened) call(e spec.Event) {
+	l.flush()
+	i := slices.IndexFunc(l.calls, func(c []spec.Event) bool { return c[0].Call == e.Call })
+	if i < 0 {
+		i, l.calls = len(l.calls), append(l.calls, nil)
+	}
+	l.calls[i] = append(l.calls[i], e)
+}
+
+// mix tells the calls that were collected, each in its own order.
+func (l *loosened) mix() {
+	if len(l.calls) == 0 {
+		return
+	}
+	if l.luck.IntN(2) == 0 {
+		id := l.name(l.calls[0][0].Call + "-before")
+		l.say(spec.Event{Kind: spec.MessageStart, Message: id})
+		l.hold(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "Let me look that up: ½ moment."})
+		l.flush()
+		l.say(spec.Event{Kind: spec.MessageEnd, Message: id})
+	}
+	oneByOne := l.luck.IntN(2) == 0
+	for len(l.calls) > 0 {
+		i := 0
+		if !oneByOne {
+			i = l.luck.IntN(len(l.calls))
+		}
+		e := l.calls[i][0]
+		if l.calls[i] = l.calls[i][1:]; e.Kind == spec.ToolDelta {
+			l.hold(e)
+		} else {
+			l.flush()
+			l.say(e)
+		}
+		if len(l.calls[i]) == 0 {
+			l.calls = slices.Delete(l.calls, i, i+1)
+		}
+	}
+	l.flush()
+}
+
+// tell tells the results that were collected, in any order.
+func (l *loosened) tell() {
+	l.luck.Shuffle(len(l.results), func(i, k int) { l.results[i], l.results[k] = l.results[k], l.results[i] })
+	for _, e := range l.results {
+		l.say(e)
+	}
+	l.results = nil
+}
+
+// think reasons, once, before something is said.
+func (l *loosened) think() {
+	if l.reasons && l.luck.IntN(3) == 0 {
+		id := l.name(fmt.Sprint("thought ", l.luck.Uint64()))
+		l.say(spec.Event{Kind: spec.ReasoningStart, Message: id})
+		l.hold(spec.Event{Kind: spec.ReasoningDelta, Message: id, Text: "Hm — 好的."})
+		l.flush()
+		l.say(spec.Event{Kind: spec.ReasoningEnd, Message: id})
+	}
+	l.reasons = false
+}
+
+// hold keeps a piece of text, and says some of what it has.
+func (l *loosened) hold(e spec.Event) {
+	key := e.Message + e.Call
+	if l.held[key] == "" {
+		of := e
+		of.Text = ""
+		l.order = append(l.order, of)
+	}
+	l.held[key] += e.Text
+	if l.luck.IntN(3) > 0 {
+		l.some()
+	}
+}
+
+// some says a piece of what is held, of whichever it is.
+func (l *loosened) some() {
+	if len(l.order) == 0 {
+		return
+	}
+	i := l.luck.IntN(len(l.order))
+	e := l.order[i]
+	key := e.Message + e.Call
+	text := []rune(l.held[key])
+	n := 1 + l.luck.IntN(len(text))
+	if len(text) > 100 {
+		n = max(n, len(text)/4)
+	}
+	e.Text, l.held[key] = string(text[:n]), string(text[n:])
+	if n == len(text) {
+		l.order = slices.Delete(l.order, i, i+1)
+	}
+	l.say(e)
+}
+
+// flush says all that is held.
+func (l *loosened) flush() {
+	for len(l.order) > 0 {
+		l.some()
+	}
+}
+
+// say says an event, and now and then waits a little.
+func (l *loosened) say(e spec.Event) {
+	if l.over = l.over || !l.yield(e); l.over || l.luck.IntN(12) > 0 {
+		return
+	}
+	if l.over = !l.yield(spec.Event{}); l.over { // what was told is sent now
+		return
+	}
+	select {
+	case <-time.After(time.Duration(l.luck.IntN(4)) * time.Millisecond):
+	case <-l.ctx.Done():
+	}
+}
