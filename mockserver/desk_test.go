@@ -62,7 +62,7 @@ func (k *desk) send(r spec.Request, header ...string) spec.Response {
 func (k *desk) request(phrase string, e spec.Event) spec.Request {
 	k.t.Helper()
 	e.Thread = k.thread
-	r, err := k.d.Say(phrase, e)
+	r, err := k.d.BuildRequest(phrase, e)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func (k *desk) request(phrase string, e spec.Event) spec.Request {
 func (k *desk) ask(run, text string, header ...string) spec.Response {
 	k.t.Helper()
 	answer := k.send(k.request("prompt", spec.Event{Run: run, Text: text}), header...)
-	if _, listens := k.d.Phrase("listen"); listens && answer.Status/100 == 2 {
+	if _, listens := k.d.TemplateOperation("listen"); listens && answer.Status/100 == 2 {
 		return k.send(k.request("listen", spec.Event{Run: run}))
 	}
 	return answer

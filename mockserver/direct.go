@@ -126,7 +126,7 @@ func (x *exchange) held() int {
 
 // run says how a run is played.
 func (x *exchange) run(h *reference.Heard, found script.Decision, as *reference.Direction) {
-	if h.Op.Streams {
+	if h.Op.IsStream {
 		x.gate.hold(x.own.hold)
 	} else {
 		x.server.plans.put(x.key, x.own)
@@ -156,7 +156,7 @@ func (x *exchange) run(h *reference.Heard, found script.Decision, as *reference.
 	}
 	var effects []fault.Effect
 	r, tell := x.rand(forRun), x.entry.Fault
-	if !h.Op.Streams {
+	if !h.Op.IsStream {
 		tell = x.own.note // this exchange is over when the run is told
 	}
 	for _, use := range x.own.uses {

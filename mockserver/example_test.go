@@ -14,7 +14,7 @@ import (
 
 // A mock is an http.Handler: it works wherever one does.
 func Example() {
-	d, _ := dialect.Named("agkit")
+	d, _ := dialect.Open("agkit")
 	seed := uint64(7)
 	set, problems := script.Load([]script.Source{{Name: "greet.yaml", Data: []byte(`
 rules:

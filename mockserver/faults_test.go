@@ -55,7 +55,7 @@ func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []str
 			t.Fatalf("%s cannot be read again: %v", p.Scenario.Name, err)
 		}
 		file.Trace.Scripted = p.Trace.Scripted
-		red(read, spec.Run(d.Duties(rules.All), d.Events(file.Trace), nil))
+		red(read, spec.Run(d.Plan(rules.All), d.Events(file.Trace), nil))
 	}
 	return live, read
 }
@@ -77,7 +77,7 @@ func possible(d *dialect.Dialect, f *fault.Fault) (checks []string) {
 			return nil
 		}
 	}
-	for _, duty := range d.Duties(rules.All).Obligations {
+	for _, duty := range d.Plan(rules.All).Obligations {
 		binding := duty.Level() != spec.May
 		if binding && slices.Contains(f.Checks, duty.Check.ID) {
 			checks = append(checks, duty.Check.ID)

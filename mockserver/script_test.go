@@ -121,7 +121,7 @@ func TestScript(t *testing.T) {
 // told is what a stream says, put together.
 func told(k *desk, r spec.Response) string {
 	ask := k.request("prompt", spec.Event{Run: "x", Text: "x"})
-	if _, listens := k.d.Phrase("listen"); listens {
+	if _, listens := k.d.TemplateOperation("listen"); listens {
 		ask = k.request("listen", spec.Event{Run: "x"})
 	}
 	var b strings.Builder

@@ -104,7 +104,7 @@ func TestHeldStreamsEnd(t *testing.T) {
 		r.Header = append(r.Header, header...)
 		go func() {
 			_, _ = k.client.Do(ctx, r, wire.StopWhen{})
-			if _, listens := k.d.Phrase("listen"); listens {
+			if _, listens := k.d.TemplateOperation("listen"); listens {
 				_, _ = k.client.Do(ctx, k.request("listen", spec.Event{Run: "run-0"}), wire.StopWhen{})
 			}
 		}()

@@ -19,7 +19,7 @@ import (
 func made(t testing.TB, cfg mockserver.Config, names ...string) *mockserver.Server {
 	t.Helper()
 	for _, name := range names {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func BenchmarkRuns(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			d, err := dialect.Named("runs")
+			d, err := dialect.Open("runs")
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func BenchmarkRuns(b *testing.B) {
 func benchRun(b *testing.B, s *Server, n int64) {
 	e := spec.Event{Thread: fmt.Sprintf("550e8400-e29b-41d4-a716-%012d", n%1000), Run: "run-" + strconv.FormatInt(n, 10), Text: "conformance:many 8"}
 	for _, phrase := range []string{"prompt", "listen"} {
-		req, err := s.dialect.Say(phrase, e)
+		req, err := s.dialect.BuildRequest(phrase, e)
 		if err != nil {
 			b.Fatal(err)
 		}

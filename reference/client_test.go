@@ -22,7 +22,7 @@ import (
 // named opens a dialect.
 func named(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
-	d, err := dialect.Named(name)
+	d, err := dialect.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func (k *desk) say(phrase string, e spec.Event) spec.Request {
 	if e.Thread == "" {
 		e.Thread = k.thread
 	}
-	r, err := k.d.Say(phrase, e)
+	r, err := k.d.BuildRequest(phrase, e)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func (k *desk) prompt(phrase string, e spec.Event) (listen spec.Request) {
 		e.Run = fmt.Sprint("run-", k.ids)
 	}
 	req := k.say(phrase, e)
-	if o, _ := k.d.Phrase(phrase); o.Streams {
+	if o, _ := k.d.TemplateOperation(phrase); o.IsStream {
 		return req
 	}
 	if p := k.ask(req); p.status/100 != 2 {

@@ -65,7 +65,7 @@ func (r *reader) do(ctx context.Context, req spec.Request) (*http.Response, erro
 }
 
 func (r *reader) post(text string) {
-	req, err := r.s.dialect.Say("prompt", spec.Event{Thread: firstThread, Run: "run-1", Text: text})
+	req, err := r.s.dialect.BuildRequest("prompt", spec.Event{Thread: firstThread, Run: "run-1", Text: text})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func (r *reader) hear(dice *rand.Rand, deltas int) error {
 func (r *reader) piece(cursor string, before, most int) (last string, n int, over bool, err error) {
 	ctx, cut := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cut()
-	req, err := r.s.dialect.Say("listen", spec.Event{Thread: firstThread, Run: "run-1", Cursor: cursor})
+	req, err := r.s.dialect.BuildRequest("listen", spec.Event{Thread: firstThread, Run: "run-1", Cursor: cursor})
 	if err != nil {
 		return cursor, 0, false, err
 	}

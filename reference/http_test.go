@@ -164,7 +164,7 @@ func TestAll(t *testing.T) {
 	srv := httptest.NewServer(m)
 	defer srv.Close()
 	for _, d := range all {
-		req, err := d.Say("prompt", spec.Event{Thread: firstThread, Run: "run-1", Text: "hi"})
+		req, err := d.BuildRequest("prompt", spec.Event{Thread: firstThread, Run: "run-1", Text: "hi"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func TestClientLeaves(t *testing.T) {
 			p.leave()
 			<-p.done
 			synctest.Wait()
-			_, again := d.Phrase("listen")
+			_, again := d.TemplateOperation("listen")
 			if !again && stopped != 250*time.Millisecond {
 				t.Errorf("nobody can listen any more, and the run went on for %v", stopped)
 			}
@@ -52,7 +52,7 @@ func TestShutdown(t *testing.T) {
 			listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 100 100"})
 			p := k.start(listen, nil)
 			var waiting *tape
-			if _, ok := d.Phrase("listen"); ok {
+			if _, ok := d.TemplateOperation("listen"); ok {
 				waiting = k.start(k.say("listen", spec.Event{Run: "run-unknown"}), nil)
 			}
 			wait(250 * time.Millisecond)

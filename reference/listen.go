@@ -106,7 +106,7 @@ func (s *Server) listen(c *call) {
 			l.from, ok = c.as.From(l.from, t.Last)
 		}
 		if !ok {
-			s.refuseAs(c, s.dialect.Refusal(c.o, "cursor"))
+			s.refuseAs(c, s.dialect.UnknownSlotViolation(c.o, "cursor"))
 			return
 		}
 	}
@@ -117,10 +117,10 @@ func (s *Server) listen(c *call) {
 	}
 	defer out()
 	var err error
-	if l.limit, err = strconv.Atoi(cmp.Or(c.ask.PollLimit, c.o.Default("limit"))); err != nil || l.limit < 1 {
+	if l.limit, err = strconv.Atoi(cmp.Or(c.ask.PollLimit, c.o.DefaultValue("limit"))); err != nil || l.limit < 1 {
 		l.limit = 1 << 30
 	}
-	l.alive, _ = c.o.Append(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"}) // comments can be written anywhere
+	l.alive, _ = c.o.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"}) // comments can be written anywhere
 	changed, stop := s.hub.store.Watch(ref.Thread)
 	defer stop()
 	l.find = func() (source, <-chan struct{}, error) {

@@ -40,7 +40,7 @@ func TestRepeatedHistory(t *testing.T) {
 // A call is left to the client, which answers it in its next request.
 func TestClientTool(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
-		if _, ok := d.Phrase("tool-result"); !ok {
+		if _, ok := d.TemplateOperation("tool-result"); !ok {
 			return
 		}
 		k := newDesk(t, d, Scripted, Config{})

@@ -26,7 +26,7 @@ func (s *Server) run(c *call) {
 		s.refuse(c, http.StatusUnprocessableEntity, "", "the image was not uploaded here")
 		return
 	}
-	if !c.o.Streams {
+	if !c.o.IsStream {
 		r, begun, ok := s.open(c, fresh)
 		if r != nil {
 			go s.lead(c, r)
@@ -70,14 +70,14 @@ func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) 
 	now := s.cfg.Now()
 	r = &run{ref: s.ref(c.ask.Thread, c.ask.Run), id: c.ask.Run}
 	b := state.Beginning{Owner: c.user, At: now, Logged: s.resumes}
-	if !c.o.Streams {
+	if !c.o.IsStream {
 		b.Task = s.id(c)
 	} else if !fresh { // asked again, it is another run
 		r.ref.Run = s.id(c)
 	}
 	b.Ref, b.Said = r.ref, s.heard(c)
 	begun, err := s.hub.store.Begin(c.r.Context(), b)
-	for n := 0; err == nil && begun.Again && c.o.Streams; n++ { // made here, it is no name of the client's
+	for n := 0; err == nil && begun.Again && c.o.IsStream; n++ { // made here, it is no name of the client's
 		if n == mostNames {
 			err = errors.New("no new run id could be made")
 			break
@@ -99,7 +99,7 @@ func (s *Server) open(c *call, fresh bool) (r *run, begun state.Begun, ok bool) 
 		return nil, begun, true
 	}
 	within := s.ctx
-	if c.o.Streams && s.inline() {
+	if c.o.IsStream && s.inline() {
 		within = c.r.Context() // nobody else listens; Shutdown ends it as well
 	}
 	r.ctx, r.cancel = context.WithCancelCause(within)
@@ -120,7 +120,7 @@ func (s *Server) lead(c *call, r *run) {
 	defer r.late.Stop()
 	defer s.hub.leave(r)
 	switch {
-	case c.o.Streams && s.inline():
+	case c.o.IsStream && s.inline():
 		s.stage(c, r)
 	case s.resumes:
 		s.play(c, r, newScribe(s, r))
@@ -137,7 +137,7 @@ func (s *Server) accept(c *call, begun state.Begun) {
 	made := begun.Made || begun.Again && begun.First == 1 // asked again, the answer is the same
 	s.answer(c, spec.Event{
 		Kind: spec.RunAccepted, Thread: c.ask.Thread, Run: c.ask.Run, ID: begun.Task,
-		Created: cmp.Or(c.o.Stamp(spec.RunAccepted, "created", begun.At), strconv.FormatBool(made)),
+		Created: cmp.Or(c.o.FormatTime(spec.RunAccepted, "created", begun.At), strconv.FormatBool(made)),
 	})
 }
 
@@ -296,7 +296,7 @@ func (s *Server) spell(room []byte, e *spec.Event) []byte {
 	if e.Kind == spec.Undecodable { // it is spelled already
 		return e.Raw
 	}
-	data, err := s.voice.op.Append(room, e)
+	data, err := s.voice.op.AppendEvent(room, e)
 	if err != nil {
 		s.cfg.Log.Error("an event cannot be told", "dialect", s.dialect.Name, "kind", e.Kind, "err", err)
 	}

@@ -167,7 +167,7 @@ func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 func newServer(d *dialect.Dialect, agent Agent, cfg Config, h *hub) *Server {
 	s := &Server{dialect: d, agent: agent, cfg: cfg, hub: h, roles: map[*dialect.Operation]role{}}
 	for phrase, role := range phrases {
-		if o, ok := d.Phrase(phrase); ok {
+		if o, ok := d.TemplateOperation(phrase); ok {
 			s.roles[o] = role
 			s.uploads = s.uploads || role == attach
 		}
@@ -178,17 +178,17 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, h *hub) *Server {
 	var names []string
 	for _, o := range d.Operations() {
 		names = append(names, o.Name)
-		if o.Asks {
+		if o.StartsRun {
 			s.roles[o] = runs
 			s.asks = cmp.Or(s.asks, o)
 		}
-		if o.Streams && (s.voice == nil || s.roles[o] == listen) {
+		if o.IsStream && (s.voice == nil || s.roles[o] == listen) {
 			s.voice = newVoice(o)
 		}
 	}
 	s.count = cfg.Meter.Dialect(d.Name, names)
 	s.resumes = slices.Contains(d.Kinds(), spec.SlotCursor)
-	_, s.offers = d.Phrase("tool-result")
+	_, s.offers = d.TemplateOperation("tool-result")
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
 	h.add(s)
 	return s

@@ -20,8 +20,8 @@ func TestRefusals(t *testing.T) {
 		defer k.close()
 		n := 0
 		for _, o := range d.Operations() {
-			known := &dialect.Memory{}
-			for _, phrase := range o.PlainFirst() {
+			known := &dialect.SeenInvalidRequests{}
+			for _, phrase := range o.TemplatesBySimplicity() {
 				e := spec.Event{Run: "run-1", Text: "hi", Name: "paint", Call: "c", ID: "i"}
 				switch phrase {
 				case "sign":
@@ -31,10 +31,10 @@ func TestRefusals(t *testing.T) {
 					e.ID = k.s.cfg.Files.Link("http://127.0.0.1/files", k.upload())
 				}
 				req := k.say(phrase, e)
-				if _, listens := d.Phrase("listen"); listens {
+				if _, listens := d.TemplateOperation("listen"); listens {
 					k.prompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
 				}
-				for _, m := range d.MutateFurther(req, known) {
+				for _, m := range d.UnseenInvalidRequests(req, known) {
 					n++
 					k.refused(phrase+": "+m.Name, m)
 				}
@@ -57,11 +57,11 @@ func (k *desk) upload() files.File {
 }
 
 // refused asks what is to be refused: as the document wants it for one of its faults.
-func (k *desk) refused(name string, m dialect.Mutant) {
+func (k *desk) refused(name string, m dialect.InvalidRequest) {
 	k.Helper()
 	p := k.ask(m.Request)
 	var wrong []string
-	for _, broken := range k.d.Judge(m.Request) {
+	for _, broken := range k.d.ValidateRequest(m.Request) {
 		faults := p.unlike(broken.Refusals)
 		if len(faults) == 0 {
 			wrong = nil
@@ -72,7 +72,7 @@ func (k *desk) refused(name string, m dialect.Mutant) {
 	if len(wrong) > 0 || p.status < 400 {
 		k.Errorf("%s: %d %s: %s", name, p.status, p.bytes(), strings.Join(wrong, "; "))
 	}
-	if twin := k.ask(m.Twin); twin.status/100 != 2 {
+	if twin := k.ask(m.Valid); twin.status/100 != 2 {
 		k.Errorf("the twin of %s: %d %s", name, twin.status, twin.bytes())
 	}
 }
@@ -203,7 +203,7 @@ func FuzzRequest(f *testing.F) {
 	f.Add("HEAD", "//", "application/json;=", `{"input":[[],{},null,1e999]}`)
 	var desks []*Server
 	for _, name := range dialect.Names() {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			f.Fatal(err)
 		}

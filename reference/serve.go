@@ -67,7 +67,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // who is the user that asks. Where the document wants no credentials they are asked
 // for only if there are users to tell apart.
 func (s *Server) who(c *call) (user string, ok bool) {
-	if !c.o.Secured && (s.cfg.Users == nil || !c.o.Asks && s.roles[c.o] == tells) {
+	if !c.o.RequiresCredentials && (s.cfg.Users == nil || !c.o.StartsRun && s.roles[c.o] == tells) {
 		return "", true
 	}
 	token, ok := identity.Bearer(c.r.Header)
@@ -146,14 +146,14 @@ func (s *Server) missing(c *call, req spec.Request) {
 	}
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if req.Method == http.MethodOptions {
-		s.send(c, dialect.Answer{Status: http.StatusNoContent})
+		s.send(c, dialect.EncodedResponse{Status: http.StatusNoContent})
 		return
 	}
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
 func (s *Server) serve(c *call, req spec.Request) {
-	if most, limit := s.most(c.o), int64(c.o.MaxBytes()); int64(len(req.Body)) > most && (limit == 0 || limit > most) {
+	if most, limit := s.most(c.o), int64(c.o.MaxBodyBytes()); int64(len(req.Body)) > most && (limit == 0 || limit > most) {
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", most))
 		return
 	}
@@ -182,7 +182,7 @@ func (s *Server) serve(c *call, req spec.Request) {
 
 // hear understands a request; ok is false where it was refused, or answered already.
 func (s *Server) hear(c *call, req spec.Request) (ok bool) {
-	c.ask = s.dialect.Hear(req)
+	c.ask = s.dialect.ParseRequest(req)
 	if !s.direct(c, req) {
 		return false
 	}
@@ -205,17 +205,17 @@ func (s *Server) crowded(c *call) {
 }
 
 // answer sends a reply that the document promises.
-func (s *Server) answer(c *call, e spec.Event) { s.send(c, c.o.Answer(e)) }
+func (s *Server) answer(c *call, e spec.Event) { s.send(c, c.o.EncodeResponse(e)) }
 
-func (s *Server) send(c *call, a dialect.Answer) {
+func (s *Server) send(c *call, a dialect.EncodedResponse) {
 	name := c.o.Name
 	if c.lost {
 		name = meter.Other
 	}
 	s.count.Answered(name, a.Status)
 	w := c.w
-	if a.Media != "" {
-		media := a.Media
+	if a.MediaType != "" {
+		media := a.MediaType
 		if strings.HasPrefix(media, "text/") {
 			media += "; charset=utf-8"
 		}
@@ -251,17 +251,17 @@ func (s *Server) refuseAs(c *call, b spec.Violation) {
 // is the one that the document has for the status.
 func (s *Server) refuse(c *call, status int, code, text string) {
 	problem := spec.Event{
-		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.o.Code(status), http.StatusText(status)), Status: strconv.Itoa(status),
+		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.o.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),
 	}
-	a := dialect.Answer{Media: "text/plain", Body: []byte(text)}
+	a := dialect.EncodedResponse{MediaType: "text/plain", Body: []byte(text)}
 	for _, spoken := range []*dialect.Operation{c.o, s.asks} {
 		spelled := func(as int) bool {
-			problem.StatusCode, problem.Created = as, spoken.Stamp(spec.Problem, "created", s.cfg.Now())
-			found := spoken.Answer(problem)
-			if found.Media != "" {
+			problem.StatusCode, problem.Created = as, spoken.FormatTime(spec.Problem, "created", s.cfg.Now())
+			found := spoken.EncodeResponse(problem)
+			if found.MediaType != "" {
 				a = found
 			}
-			return found.Media != ""
+			return found.MediaType != ""
 		}
 		if slices.ContainsFunc([]int{status, 422, 400, 404, 500}, spelled) {
 			break

@@ -79,7 +79,7 @@ func (t *teller) listen(e *spec.Event) {
 	case spec.Undecodable: // a frame as it is
 		t.add(e)
 	case spec.RunProgress, spec.StepStart, spec.StepEnd:
-		if t.op.Has(*e) {
+		if t.op.CanEncode(*e) {
 			t.say(e)
 		}
 	}
@@ -99,9 +99,9 @@ func (t *teller) say(e *spec.Event) {
 
 func (t *teller) begin() {
 	t.begun = true
-	t.created = t.op.Stamp(spec.RunStart, "created", t.now())
+	t.created = t.op.FormatTime(spec.RunStart, "created", t.now())
 	start := spec.Event{Kind: spec.RunStart}
-	if t.op.Has(start) {
+	if t.op.CanEncode(start) {
 		for range t.times {
 			t.seq = 0 // it is the same event each time
 			t.say(&start)
@@ -277,13 +277,13 @@ func (t *teller) finish(final *spec.Event) {
 		for len(t.open) > 0 {
 			t.end(t.open[0])
 		}
-		e.Completed = t.op.Stamp(spec.RunEnd, "completed", t.now())
+		e.Completed = t.op.FormatTime(spec.RunEnd, "completed", t.now())
 	}
 	e.Parts = t.done
-	if t.op.Has(e) {
+	if t.op.CanEncode(e) {
 		t.say(&e)
 	}
-	if e.Kind == spec.RunEnd && t.op.Sentinel() {
+	if e.Kind == spec.RunEnd && t.op.WritesSentinel() {
 		t.add(&spec.Event{Kind: spec.Done})
 	}
 }

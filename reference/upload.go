@@ -143,7 +143,7 @@ func (s *Server) unfit(c *call, err error) {
 	case is(files.ErrTooLarge, speech.ErrTooLarge):
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", err.Error())
 	case is(files.ErrEmpty, speech.ErrEmpty):
-		s.refuseAs(c, s.dialect.Fault(c.o, spec.InputFile, "minLength"))
+		s.refuseAs(c, s.dialect.PartViolation(c.o, spec.InputFile, "minLength"))
 	case is(files.ErrType, speech.ErrFormat):
 		s.refuse(c, http.StatusUnprocessableEntity, "", err.Error())
 	default:

@@ -30,7 +30,7 @@ func (book) Who(_ context.Context, token string) (string, bool) { return "bob", 
 // everywhere if there are users to tell apart; health is for all.
 func TestCredentials(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
-		asking, _ := d.Phrase("prompt")
+		asking, _ := d.TemplateOperation("prompt")
 		for _, c := range []struct {
 			cfg   Config
 			token string
@@ -41,11 +41,11 @@ func TestCredentials(t *testing.T) {
 		} {
 			k := newDesk(t, d, Scripted, c.cfg)
 			p := k.as(c.token, k.say("prompt", spec.Event{Run: "run-1", Text: "hi"}))
-			wanted := c.want == 401 && (asking.Secured || c.cfg.Users != nil)
+			wanted := c.want == 401 && (asking.RequiresCredentials || c.cfg.Users != nil)
 			if wanted != (p.status == 401) || wanted != (p.header.Get("WWW-Authenticate") == "Bearer") || !wanted && p.status/100 != 2 {
 				t.Errorf("users %v, token %q: %d %v", c.cfg.Users != nil, c.token, p.status, p.header)
 			}
-			if o, ok := d.Phrase("health"); ok {
+			if o, ok := d.TemplateOperation("health"); ok {
 				if p := k.as("", k.say("health", spec.Event{})); p.status != 200 {
 					t.Errorf("%s without credentials: %d", o.Name, p.status)
 				}

@@ -30,17 +30,17 @@ type around struct {
 }
 
 func newVoice(o *dialect.Operation) *voice {
-	has := func(k spec.Kind) bool { return o.Has(spec.Event{Kind: k}) }
+	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
 	in := func(k spec.Kind) around {
-		kind, role, there := o.Around(k)
+		kind, role, there := o.Container(k)
 		return around{kind, role, there, has(k)}
 	}
 	return &voice{
 		op: o, progress: has(spec.RunProgress), opens: has(spec.MessageStart), closes: has(spec.MessageEnd),
 		reasoning: has(spec.ReasoningStart), calls: has(spec.ToolStart), interrupt: has(spec.Interrupt),
-		whole:   o.Has(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
-		growing: o.Snapshots(spec.ToolCall),
-		call:    in(spec.ToolCall), result: in(spec.ToolResult), times: o.Times(spec.RunStart),
+		whole:   o.CanEncode(spec.Event{Kind: spec.ContentEnd, Type: "text"}),
+		growing: o.SendsSnapshots(spec.ToolCall),
+		call:    in(spec.ToolCall), result: in(spec.ToolResult), times: o.RepeatCount(spec.RunStart),
 	}
 }
 
@@ -48,7 +48,7 @@ func newVoice(o *dialect.Operation) *voice {
 // no word for its type.
 func (v *voice) content(kind string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
-		if v.op.Has(spec.Event{Kind: k, Type: kind}) {
+		if v.op.CanEncode(spec.Event{Kind: k, Type: kind}) {
 			return k
 		}
 	}

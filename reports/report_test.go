@@ -251,13 +251,13 @@ func TestRedact(t *testing.T) {
 // is not shown.
 func TestRedactCutValues(t *testing.T) {
 	token := strings.Repeat("s3cr3t-", 20)
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}
 	body, _ := json.Marshal(map[string]any{"messages": []any{map[string]any{"role": token}}, "conversationId": "c"})
 	header := spec.Header{{Name: "Content-Type", Value: "application/json"}}
-	broken := d.Judge(spec.Request{Method: "POST", Target: "/send-message", Header: header, Body: body})
+	broken := d.ValidateRequest(spec.Request{Method: "POST", Target: "/send-message", Header: header, Body: body})
 	if len(broken) != 1 || !strings.Contains(broken[0].String(), "s3cr3t-") {
 		t.Fatalf("%v does not show the value", broken)
 	}

@@ -37,10 +37,10 @@ func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 type Pass struct {
 	obligation Obligation
 	judged     map[string]int // per requirement that the evidence names, "" for none
-	broken     map[string]int // likewise, judgements that the rule does not hold
+	violated   map[string]int // likewise, judgements that the rule does not hold
 	findings   []Finding
-	found      func(Finding)
-	accounts   map[accountKey]*account // shared with the other passes of a Run
+	onFinding  func(Finding)
+	shared     map[sharedKey]*sharedEntry // shared with the other passes of a Run
 }
 
 // A Finding is one broken judgement and its evidence.
@@ -69,13 +69,13 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if ok {
 		return
 	}
-	if p.broken[e.Requirement]++; p.broken[e.Requirement] > MaxFindings {
+	if p.violated[e.Requirement]++; p.violated[e.Requirement] > MaxFindings {
 		return
 	}
-	f := Finding{Event: e, Message: message(format, args)}
+	f := Finding{Event: e, Message: formatMessage(format, args)}
 	p.findings = append(p.findings, f)
-	if p.found != nil {
-		p.found(f)
+	if p.onFinding != nil {
+		p.onFinding(f)
 	}
 }
 
@@ -87,14 +87,14 @@ const (
 	maxMessage = 4 << 10
 )
 
-// message is what a finding says. What the target made too long is shortened.
-func message(format string, args []any) string {
+// formatMessage is what a finding says. What the target made too long is shortened.
+func formatMessage(format string, args []any) string {
 	for i, arg := range args {
 		switch arg := arg.(type) {
 		case string:
-			args[i] = shortened(arg, maxQuoted)
+			args[i] = truncate(arg, maxQuoted)
 		case []byte:
-			args[i] = shortened(string(arg[:min(len(arg), maxQuoted+utf8.UTFMax)]), maxQuoted)
+			args[i] = truncate(string(arg[:min(len(arg), maxQuoted+utf8.UTFMax)]), maxQuoted)
 		case []string:
 			list := make([]string, 0, min(len(arg), maxListed)+1)
 			for k, s := range arg {
@@ -102,21 +102,21 @@ func message(format string, args []any) string {
 					list = append(list, fmt.Sprintf("… (%d more)", len(arg)-k))
 					break
 				}
-				list = append(list, shortened(s, maxQuoted/16))
+				list = append(list, truncate(s, maxQuoted/16))
 			}
 			args[i] = list
 		}
 	}
-	return shortened(fmt.Sprintf(format, args...), maxMessage)
+	return truncate(fmt.Sprintf(format, args...), maxMessage)
 }
 
-// shortened is a text of at most so many bytes, and of what is left out the number.
-func shortened(s string, most int) string {
-	if len(s) <= most {
+// truncate is a text of at most so many bytes, and of what is left out the number.
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
 		return s
 	}
-	n := most
-	for n > most-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+	n := limit
+	for n > limit-utf8.UTFMax && !utf8.RuneStart(s[n]) {
 		n--
 	}
 	return fmt.Sprintf("%s … (%d more bytes)", s[:n], len(s)-n)
@@ -125,24 +125,24 @@ func shortened(s string, most int) string {
 // Run holds one conversation to its duties. Suite, linter and proxy differ only in
 // where the events come from; this is the only loop. If found is not nil it hears
 // of each finding the moment it is made.
-func Run(duties Plan, events iter.Seq[Event], found func(Obligation, Finding)) Evaluation {
-	passes := make([]Pass, len(duties.Obligations))
-	watch := make([]func(Event), len(duties.Obligations))
-	accounts := map[accountKey]*account{}
-	for i, d := range duties.Obligations {
-		passes[i] = Pass{obligation: d, judged: map[string]int{}, broken: map[string]int{}, accounts: accounts}
-		if found != nil {
-			passes[i].found = func(f Finding) { found(d, f) }
+func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
+	passes := make([]Pass, len(plan.Obligations))
+	watch := make([]func(Event), len(plan.Obligations))
+	shared := map[sharedKey]*sharedEntry{}
+	for i, d := range plan.Obligations {
+		passes[i] = Pass{obligation: d, judged: map[string]int{}, violated: map[string]int{}, shared: shared}
+		if onFinding != nil {
+			passes[i].onFinding = func(f Finding) { onFinding(d, f) }
 		}
 		watch[i] = d.Check.Watch(&passes[i])
 	}
-	talk := completeness{hasRunStart: duties.HasRunStart, hasRunEnd: duties.HasRunEnd}
+	progress := completeness{hasRunStart: plan.HasRunStart, hasRunEnd: plan.HasRunEnd}
 	for e := range events {
 		if e.Principal == PrimaryUser {
-			talk.observe(e)
+			progress.observe(e)
 		}
 		for i, w := range watch {
-			if e.Principal == PrimaryUser || duties.Obligations[i].Check.AllPrincipals {
+			if e.Principal == PrimaryUser || plan.Obligations[i].Check.AllPrincipals {
 				w(e)
 			}
 		}
@@ -150,11 +150,11 @@ func Run(duties Plan, events iter.Seq[Event], found func(Obligation, Finding)) E
 	for _, w := range watch {
 		w(Event{Frame: -1})
 	}
-	h := Evaluation{Complete: talk.complete, Recognized: talk.recognized, RequestRecorded: talk.requestRecorded, HTTP: talk.http, NotHTTP: talk.notHTTP}
-	for i, d := range duties.Obligations {
-		h.Results = append(h.Results, conclude(d, passes[i]))
+	evaluation := Evaluation{Complete: progress.complete, Recognized: progress.recognized, RequestRecorded: progress.requestRecorded, HTTP: progress.http, NotHTTP: progress.notHTTP}
+	for i, d := range plan.Obligations {
+		evaluation.Results = append(evaluation.Results, newResult(d, passes[i]))
 	}
-	return h
+	return evaluation
 }
 
 // UntilDone returns the events up to the moment when the context ends. A conversation that ends

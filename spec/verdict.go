@@ -46,13 +46,13 @@ type Requirement struct {
 	Excluded *Exclusion `yaml:"excluded"`
 }
 
-// citation is a source that names lines of a protocol document.
-var citation = regexp.MustCompile(`^[0-9a-z_]+\.txt:[0-9]`)
+// citationPattern is a source that names lines of a protocol document.
+var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.txt:[0-9]`)
 
 // Quoted reports whether Quote is verbatim from a protocol document. Where the source
 // is of another kind ("derived: …", "observed: …"), Quote is this project's own
 // sentence, and is not shown in quotation marks.
-func (r Requirement) Quoted() bool { return citation.MatchString(r.Source) }
+func (r Requirement) Quoted() bool { return citationPattern.MatchString(r.Source) }
 
 // Convention reports whether the requirement belongs to the test prompts of
 // docs/prompts.md, and not to the protocol.
@@ -159,9 +159,9 @@ const (
 	Error  // could not tell
 )
 
-var verdicts = [...]string{"silent", "skipped", "passed", "warned", "failed", "error"}
+var verdictNames = [...]string{"silent", "skipped", "passed", "warned", "failed", "error"}
 
-func (v Verdict) String() string { return verdicts[v] }
+func (v Verdict) String() string { return verdictNames[v] }
 
 // MarshalText spells a verdict in reports.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
@@ -175,21 +175,21 @@ type Result struct {
 	Dropped    int    // findings beyond [MostFindings]
 	Note       string // why, where no finding says it: what was promised, what went wrong
 
-	judged  map[string]int  // per requirement that the evidence names, "" for none
-	unkept  map[string]bool // requirements that were promised and never exercised
-	decided bool            // overruled: the verdict is on every requirement
+	judged      map[string]int  // per requirement that the evidence names, "" for none
+	unexercised map[string]bool // requirements that were promised and never exercised
+	overruled   bool            // overruled: the verdict is on every requirement
 }
 
-func conclude(d Obligation, p Pass) Result {
+func newResult(d Obligation, p Pass) Result {
 	r := Result{Obligation: d, judged: map[string]int{}}
-	for law, n := range p.judged {
-		if d.law(law).Level.FailureVerdict() == Silent { // that a permission was not used is no judgement
-			n -= p.broken[law]
+	for id, n := range p.judged {
+		if d.law(id).Level.FailureVerdict() == Silent { // that a permission was not used is no judgement
+			n -= p.violated[id]
 		} else {
-			r.Dropped += max(0, p.broken[law]-MaxFindings)
+			r.Dropped += max(0, p.violated[id]-MaxFindings)
 		}
 		if n > 0 {
-			r.judged[law] = n
+			r.judged[id] = n
 			r.Judged += n
 		}
 	}
@@ -209,14 +209,14 @@ func conclude(d Obligation, p Pass) Result {
 // names another requirement counts neither for nor against this one; evidence that
 // names none is about all of them, for them only if there is no other.
 func (r Result) VerdictOn(law Requirement) Verdict {
-	if r.decided {
+	if r.overruled {
 		return r.Verdict
 	}
 	v := Silent
 	if r.judged[law.ID] > 0 || r.Judged > 0 && r.judged[""] == r.Judged {
 		v = Passed
 	}
-	if r.unkept[law.ID] {
+	if r.unexercised[law.ID] {
 		v = max(v, law.Level.FailureVerdict())
 	}
 	for _, f := range r.Findings {
@@ -230,24 +230,24 @@ func (r Result) VerdictOn(law Requirement) Verdict {
 // Overrule gives the result another verdict than the evidence did, on every requirement
 // of its duty: a capability that the target lacks, a harness that could not tell.
 func (r *Result) Overrule(v Verdict, why string) {
-	r.Verdict, r.Note, r.decided = v, why, true
+	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
 // BreakPromise records that the target promised to exercise the check and did not. That
 // breaks every requirement of the duty on which there is no evidence; one that only
 // permits stays as it is. It reports whether any is broken.
 func (r *Result) BreakPromise(why string) bool {
-	unkept := map[string]bool{}
-	for _, law := range r.Obligation.Requirements {
-		if cost := law.Level.FailureVerdict(); cost > Silent && r.VerdictOn(law) == Silent {
-			unkept[law.ID] = true
+	unexercised := map[string]bool{}
+	for _, requirement := range r.Obligation.Requirements {
+		if cost := requirement.Level.FailureVerdict(); cost > Silent && r.VerdictOn(requirement) == Silent {
+			unexercised[requirement.ID] = true
 			r.Verdict = max(r.Verdict, cost)
 		}
 	}
-	if len(unkept) > 0 {
-		r.unkept, r.Note = unkept, why
+	if len(unexercised) > 0 {
+		r.unexercised, r.Note = unexercised, why
 	}
-	return len(unkept) > 0
+	return len(unexercised) > 0
 }
 
 // Add records a finding that was made from the whole of a conversation, and not by the

@@ -56,7 +56,7 @@ var templateCapabilities = map[string]string{"history": "history", "attach": "at
 
 // hasTemplate whether the dialect has a phrase.
 func (t *Conversation) hasTemplate(phrase string) bool {
-	_, ok := t.dialect.Phrase(phrase)
+	_, ok := t.dialect.TemplateOperation(phrase)
 	return ok
 }
 
@@ -64,7 +64,7 @@ func (t *Conversation) hasTemplate(phrase string) bool {
 // it opens one. Who gets a stream hangs up.
 func (t *Conversation) sendAsEach(others []spec.Principal, phrase string, e spec.Event) {
 	for _, who := range others {
-		if o, _ := t.dialect.Phrase(phrase); o.Asks {
+		if o, _ := t.dialect.TemplateOperation(phrase); o.StartsRun {
 			t.Run = t.newID()
 		}
 		t.sendAs(who, t.BuildRequest(phrase, e))

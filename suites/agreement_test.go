@@ -71,7 +71,7 @@ func TestDriversAgree(t *testing.T) {
 			limit <- struct{}{}
 			defer func() { <-limit }()
 			name := filepath.Base(tr.Name)
-			d, err := dialect.Named(tr.Dialect)
+			d, err := dialect.Open(tr.Dialect)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				return
@@ -131,7 +131,7 @@ var durations = regexp.MustCompile(`[0-9.]+(µs|ms|s)\b`)
 
 // conclusions are everything that the rules say of a conversation.
 func conclusions(d *dialect.Dialect, trace spec.Trace) (all []string) {
-	h := spec.Run(d.Duties(rules.All), d.Events(trace), nil)
+	h := spec.Run(d.Plan(rules.All), d.Events(trace), nil)
 	for _, r := range spec.RequireCompleteExchange([]spec.Evaluation{h})[0].Results {
 		all = append(all, fmt.Sprintf("%s is %s by %d judgements", r.Obligation.Check.ID, r.Verdict, r.Judged))
 		for _, f := range r.Findings {

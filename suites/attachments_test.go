@@ -18,7 +18,7 @@ import (
 // to lack is not tried.
 func hand(t *testing.T, d *uploadServer, name string, lacks ...string) (found, silent []string) {
 	t.Helper()
-	runs, err := dialect.Named(name)
+	runs, err := dialect.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestUploads(t *testing.T) {
 // Who asks for a link says nothing of the user, nor of whatever else the target was said
 // to need; and a link to another host, or port, is not asked for.
 func TestLinksAreAskedForByNobody(t *testing.T) {
-	runs, err := dialect.Named("runs")
+	runs, err := dialect.Open("runs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -298,10 +298,10 @@ func otherPromptOperations(own *dialect.Dialect) string {
 	if err != nil {
 		return ""
 	}
-	mine, _ := own.Phrase("prompt")
+	mine, _ := own.TemplateOperation("prompt")
 	var families, others []string
 	for _, d := range all {
-		o, ok := d.Phrase("prompt")
+		o, ok := d.TemplateOperation("prompt")
 		if !ok || mine != nil && o.Name == mine.Name || slices.Contains(families, d.Family) {
 			continue
 		}

@@ -15,7 +15,7 @@ import (
 
 // A finding that does not come again is told as such, and its verdict stays.
 func TestConfirm(t *testing.T) {
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}

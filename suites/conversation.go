@@ -63,8 +63,8 @@ func (t *Conversation) SendAndRead(phrase string, e spec.Event) {
 
 // respondsWithStream says whether the answer to a phrase is itself the stream.
 func (t *Conversation) respondsWithStream(phrase string) bool {
-	o, ok := t.dialect.Phrase(phrase)
-	return ok && o.Streams
+	o, ok := t.dialect.TemplateOperation(phrase)
+	return ok && o.IsStream
 }
 
 // BuildRequest is a request of this conversation that is not sent yet.
@@ -73,7 +73,7 @@ func (t *Conversation) BuildRequest(phrase string, e spec.Event) spec.Request {
 		e.Thread = t.Thread
 	}
 	e.Run = t.Run
-	r, err := t.dialect.Say(phrase, e)
+	r, err := t.dialect.BuildRequest(phrase, e)
 	if err != nil {
 		t.fail(err)
 	}
@@ -186,18 +186,18 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 // tracker is what the kind of a request's answer has cost so far.
 func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	o := t.dialect.Operation(r)
-	return t.target.budget.trackers[o != nil && o.Streams]
+	return t.target.budget.trackers[o != nil && o.IsStream]
 }
 
 // checkDecodedSize finds out how large a body is without its content coding, and returns how many
 // events it has. One that grows beyond the limits ends there; one that is large ends its
 // conversation.
 func (t *Conversation) checkDecodedSize(r *spec.Response) (events int) {
-	if !dialect.Coded(*r) {
+	if !dialect.HasContentCoding(*r) {
 		return wire.CountEvents(*r)
 	}
 	t.clients[spec.PrimaryUser].Use(t.ctx, func() {
-		plain := dialect.Decoded(*r)
+		plain := dialect.DecodeContent(*r)
 		events = wire.CountEvents(plain)
 		if isOverLimit(plain.End) {
 			r.End = plain.End
@@ -224,7 +224,7 @@ type idleGuard struct {
 const maxReadAhead = 1 << 18
 
 func (p *idleGuard) shouldLeave(r spec.Response) bool {
-	if r.Header.MediaType() == spec.EventStream && !dialect.Coded(r) {
+	if r.Header.MediaType() == spec.EventStream && !dialect.HasContentCoding(r) {
 		if p.hasNewData(r.Body) {
 			p.scanned = max(0, len(r.Body)-len("data"))
 		}

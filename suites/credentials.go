@@ -42,7 +42,7 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	switch {
 	case who == spec.OtherUser:
 		header = append(header, t.OtherHeader...)
-	case who == spec.PrimaryUser && !t.hasUserCredentials() && t.Dialect.Secured():
+	case who == spec.PrimaryUser && !t.hasUserCredentials() && t.Dialect.RequiresCredentials():
 		header = append(header, spec.Field{Name: "Authorization", Value: defaultCredential})
 	case who == spec.UnknownUser && t.Base.User != nil && !header.Has("Authorization"):
 		header = append(header, spec.Field{Name: "Authorization", Value: invalidCredential("Basic x", ids)})

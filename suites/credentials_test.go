@@ -33,7 +33,7 @@ func bearer(token string) spec.Header {
 // the requirements about that, but for the silent ones.
 func knock(t *testing.T, h http.Handler, adjust func(*suites.Target)) string {
 	t.Helper()
-	runs, err := dialect.Named("runs@2026-04")
+	runs, err := dialect.Open("runs@2026-04")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestWhoMayAsk(t *testing.T) {
 
 // Nothing of it stays silent on a server that has everything.
 func TestReferenceMayBeAsked(t *testing.T) {
-	d, err := dialect.Named("runs@2026-04")
+	d, err := dialect.Open("runs@2026-04")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func excerpt(verdicts string) string {
 
 // What makes no sense is said before anything is sent.
 func TestUsersThatMakeNoSense(t *testing.T) {
-	d, err := dialect.Named("runs")
+	d, err := dialect.Open("runs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -98,7 +98,7 @@ func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchan
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()
 	if o != nil {
-		out.operation, out.isStream, out.startsRun = o.Name, o.Streams, o.Asks
+		out.operation, out.isStream, out.startsRun = o.Name, o.IsStream, o.StartsRun
 		return out
 	}
 	out.isPlain = false

@@ -87,7 +87,7 @@ func resultSummary(r spec.Result) string {
 // scenario and check. The handler serves the document's paths below its base.
 func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Target)) {
 	t.Helper()
-	d, err := dialect.Named(dialectName)
+	d, err := dialect.Open(dialectName)
 	if err != nil {
 		t.Fatal(err)
 	}

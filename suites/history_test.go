@@ -137,7 +137,7 @@ func recall(t *testing.T, a *historyServer) (found string, silent []string) {
 	if a.old {
 		name = "runs@2026-03"
 	}
-	runs, err := dialect.Named(name)
+	runs, err := dialect.Open(name)
 	if err != nil {
 		t.Error(err)
 		return "", nil

@@ -17,7 +17,7 @@ import (
 // A target whose streams have very many events, but each of them fewer than one may have,
 // is not asked for more of them in the end.
 func TestEventsOfAllStreams(t *testing.T) {
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}

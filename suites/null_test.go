@@ -125,12 +125,12 @@ func TestNullTargets(t *testing.T) {
 // Nor does a server of another protocol.
 func TestOtherProtocols(t *testing.T) {
 	for _, name := range dialect.Names() {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, other := range dialect.Names() {
-			o, err := dialect.Named(other)
+			o, err := dialect.Open(other)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func gate(t *testing.T, name, base string) {
 	for _, dialectName := range dialect.Names() {
 		t.Run(name+" as "+dialectName, func(t *testing.T) {
 			t.Parallel()
-			d, err := dialect.Named(dialectName)
+			d, err := dialect.Open(dialectName)
 			if err != nil {
 				t.Fatal(err)
 			}

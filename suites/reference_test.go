@@ -17,7 +17,7 @@ import (
 func TestReference(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {
-			d, err := dialect.Named(name)
+			d, err := dialect.Open(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -33,7 +33,7 @@ func TestReference(t *testing.T) {
 // And inside somebody's ginkgo suite.
 func TestDeclare(t *testing.T) {
 	gomega.RegisterFailHandler(ginkgo.Fail)
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
-		known := &dialect.Memory{}
-		for _, phrase := range o.PlainFirst() {
+		known := &dialect.SeenInvalidRequests{}
+		for _, phrase := range o.TemplatesBySimplicity() {
 			switch {
 			case slices.Contains(replyTemplates, phrase):
 				t.probeReply(o, phrase, known)
@@ -22,10 +22,10 @@ func runRefusals(t *Conversation) {
 			t.Thread = t.newID()
 			e := t.PromptEvent("text", "one")
 			e.Name = "paint"
-			if !o.Asks && !t.StartRun("prompt", e) {
+			if !o.StartsRun && !t.StartRun("prompt", e) {
 				return
 			}
-			if o.Asks {
+			if o.StartsRun {
 				t.Run = t.newID()
 			}
 			t.probeRefusals(o, t.BuildRequest(phrase, e), known)
@@ -36,25 +36,25 @@ func runRefusals(t *Conversation) {
 // isProbeable says whether the suite knows how to ask for an operation so that a right
 // answer can be told from a wrong one: a cancel only where there are runs to cancel.
 func (t *Conversation) isProbeable(o *dialect.Operation, phrase string) bool {
-	if o.Uploads && !t.target.lacksCapability(templateCapabilities[o.Phrases()[0]]) {
+	if o.AcceptsFiles && !t.target.lacksCapability(templateCapabilities[o.Templates()[0]]) {
 		return true
 	}
-	_, listens := t.dialect.Phrase("listen")
-	return o.Asks || phrase == "listen" || phrase == "cancel" && listens && !t.target.lacksCapability("cancel") || phrase == "health" && !t.target.lacksCapability("health") || phrase == "history" && !t.target.lacksCapability("history")
+	_, listens := t.dialect.TemplateOperation("listen")
+	return o.StartsRun || phrase == "listen" || phrase == "cancel" && listens && !t.target.lacksCapability("cancel") || phrase == "health" && !t.target.lacksCapability("health") || phrase == "history" && !t.target.lacksCapability("history")
 }
 
 // probeRefusals sends a request without fault, and what breaks the document in one place,
 // each with its twin before it. What was tried with another phrase is left out.
-func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.Memory) {
+func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
 	if !t.sendProbe(o, r) {
 		return // nothing can be learned from faults in what is refused without them
 	}
-	mutants := t.dialect.MutateFurther(r, known)
+	mutants := t.dialect.UnseenInvalidRequests(r, known)
 	twin := r // the last request without fault: the one that a fault is compared with
 	for _, m := range mutants {
-		if string(m.Twin.Body) != string(twin.Body) || m.Twin.Target != twin.Target {
-			t.sendProbe(o, m.Twin)
-			twin = m.Twin
+		if string(m.Valid.Body) != string(twin.Body) || m.Valid.Target != twin.Target {
+			t.sendProbe(o, m.Valid)
+			twin = m.Valid
 		}
 		t.sendProbe(o, m.Request)
 	}
@@ -64,7 +64,7 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 var elicitingCapabilities = map[string]string{"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments"}
 
 // probeReply is probe for what answers the server: each time it is made to ask.
-func (t *Conversation) probeReply(o *dialect.Operation, phrase string, known *dialect.Memory) {
+func (t *Conversation) probeReply(o *dialect.Operation, phrase string, known *dialect.SeenInvalidRequests) {
 	ask := func() (spec.Request, bool) {
 		t.Thread = t.newID()
 		e, ok := t.elicit(phrase)
@@ -78,9 +78,9 @@ func (t *Conversation) probeReply(o *dialect.Operation, phrase string, known *di
 	if !ok || !t.send(whole, wire.StopWhen{}) {
 		return
 	}
-	for _, m := range t.dialect.MutateFurther(whole, known) {
+	for _, m := range t.dialect.UnseenInvalidRequests(whole, known) {
 		if r, ok := ask(); ok {
-			if again, ok := t.dialect.Mutant(r, m.Name); ok {
+			if again, ok := t.dialect.InvalidRequestByName(r, m.Name); ok {
 				t.send(again.Request, wire.StopWhen{})
 			}
 		}
@@ -89,7 +89,7 @@ func (t *Conversation) probeReply(o *dialect.Operation, phrase string, known *di
 
 // sendProbe sends one of them.
 func (t *Conversation) sendProbe(o *dialect.Operation, r spec.Request) (accepted bool) {
-	if o.Asks {
+	if o.StartsRun {
 		r = t.withNewIDs(r)
 	}
 	return t.send(r, wire.StopWhen{})

@@ -31,7 +31,7 @@ func fromBytes(p suites.ScenarioResult) (spec.Trace, error) {
 func TestAgain(t *testing.T) {
 	for _, name := range []string{"agkit@0.0.10", "agentscope@1.1", "runs@2026-04"} {
 		t.Run(name, func(t *testing.T) {
-			d, err := dialect.Named(name)
+			d, err := dialect.Open(name)
 			if err != nil {
 				t.Fatal(err)
 			}

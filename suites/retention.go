@@ -55,7 +55,7 @@ func (t *Conversation) releaseMemory() {
 func responseSize(t spec.Trace) (n int, coded bool) {
 	for _, x := range t.Exchanges {
 		n += len(x.Response.Body)
-		coded = coded || dialect.Coded(x.Response)
+		coded = coded || dialect.HasContentCoding(x.Response)
 	}
 	return n, coded
 }

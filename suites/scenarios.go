@@ -32,11 +32,11 @@ type Scenario struct {
 
 // AppliesTo says whether a client can lead the scenario in d.
 func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
-	phrases, kinds := d.Phrases(), d.Kinds()
+	phrases, kinds := d.Templates(), d.Kinds()
 	if s.UnlessTemplate != "" && slices.Contains(phrases, s.UnlessTemplate) {
 		return false
 	}
-	if s.Denial != "" && !d.Denies(s.Denial) {
+	if s.Denial != "" && !d.HasDenial(s.Denial) {
 		return false
 	}
 	return !slices.ContainsFunc(s.Templates, func(p string) bool { return !slices.Contains(phrases, p) }) &&
@@ -198,7 +198,7 @@ var singleUserScenarios = []Scenario{
 		ExpectedChecks: []string{"health.answers"},
 		Run: func(t *Conversation) {
 			for _, phrase := range []string{"health", "root", "readiness", "liveness"} {
-				if _, ok := t.dialect.Phrase(phrase); ok {
+				if _, ok := t.dialect.TemplateOperation(phrase); ok {
 					t.send(t.BuildRequest(phrase, spec.Event{}), wire.StopWhen{})
 				}
 			}
@@ -208,7 +208,7 @@ var singleUserScenarios = []Scenario{
 
 // isValid says whether the dialect lets a client say this.
 func (t *Conversation) isValid(phrase string, e spec.Event) bool {
-	return len(t.dialect.Judge(t.BuildRequest(phrase, e))) == 0
+	return len(t.dialect.ValidateRequest(t.BuildRequest(phrase, e))) == 0
 }
 
 func runClientTool(t *Conversation) {
@@ -257,8 +257,8 @@ func runIdleLimit(t *Conversation) {
 var replyTemplates = []string{"tool-result", "resume", "sign", "uploaded"}
 
 func runAccepts(t *Conversation) {
-	o, _ := t.dialect.Phrase("prompt")
-	for _, phrase := range o.Phrases() {
+	o, _ := t.dialect.TemplateOperation("prompt")
+	for _, phrase := range o.Templates() {
 		if slices.Contains(replyTemplates, phrase) {
 			continue
 		}
@@ -268,11 +268,11 @@ func runAccepts(t *Conversation) {
 		t.SendAndRead(phrase, e)
 	}
 	for _, phrase := range []string{"prompt", "listen"} {
-		o, _ := t.dialect.Phrase(phrase)
+		o, _ := t.dialect.TemplateOperation(phrase)
 		if o == nil {
 			continue
 		}
-		for _, spare := range o.Spares {
+		for _, spare := range o.OptionalHeaders {
 			t.Thread, t.Run = t.newID(), t.newID()
 			e := t.PromptEvent("text", "accepted")
 			if phrase == "listen" && !t.StartRun("prompt", e) {

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write what the tests compare with")
 func TestProvoked(t *testing.T) {
 	judged := map[string][]string{}
 	for _, name := range dialect.Names() {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ func TestSeedAgain(t *testing.T) {
 	for _, name := range []string{"agkit@0.0.10", "agentscope@1.1", "runs@2026-04"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := dialect.Named(name)
+			d, err := dialect.Open(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func playAll(t *testing.T, target suites.Target) (steps, bodies []string) {
 	for _, p := range parts {
 		steps = append(steps, p.Scenario.Name+": "+p.Scenario.Doc)
 		for _, x := range p.Trace.Exchanges {
-			if target.Dialect.Hear(x.Request).Thread != "" && len(x.Request.Body) > 0 {
+			if target.Dialect.ParseRequest(x.Request).Thread != "" && len(x.Request.Body) > 0 {
 				bodies = append(bodies, string(x.Request.Body))
 			}
 		}
@@ -72,7 +72,7 @@ func playAll(t *testing.T, target suites.Target) (steps, bodies []string) {
 
 // TestSaltAgain wants the same bytes from the same seed and salt.
 func TestSaltAgain(t *testing.T) {
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestSaltAgain(t *testing.T) {
 // TestMessageIDsDiffer wants the messages that a client sends to have ids of their own: a
 // server may know a message by its id, and take a second one of the same id for the first.
 func TestMessageIDsDiffer(t *testing.T) {
-	d, err := dialect.Named("runs")
+	d, err := dialect.Open("runs")
 	if err != nil {
 		t.Fatal(err)
 	}

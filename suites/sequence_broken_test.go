@@ -118,7 +118,7 @@ func TestSequencesFind(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d, err := dialect.Named(c.dialect)
+			d, err := dialect.Open(c.dialect)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +149,7 @@ func steps(p suites.ScenarioResult) int { return strings.Count(p.Scenario.Doc, "
 
 // A server that errs once is not tried for ever, and what it did is reported as it was.
 func TestSequencesBudget(t *testing.T) {
-	d, err := dialect.Named("agentscope-java@1.0")
+	d, err := dialect.Open("agentscope-java@1.0")
 	if err != nil {
 		t.Fatal(err)
 	}

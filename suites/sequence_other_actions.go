@@ -91,7 +91,7 @@ var hostileActions = []actionType{
 // runTemplates are the phrases that ask for something about a run, or its conversation.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, phrase := range []string{"listen", "cancel", "history"} {
-		if o, ok := a.dialect.Phrase(phrase); ok && !o.Asks && !a.target.lacksCapability(phrase) {
+		if o, ok := a.dialect.TemplateOperation(phrase); ok && !o.StartsRun && !a.target.lacksCapability(phrase) {
 			all = append(all, phrase)
 		}
 	}
@@ -105,7 +105,7 @@ func (a *sequencePlayer) sendInvalid(phrase string, e spec.Event, luck uint64) {
 		return
 	}
 	e.Name = "paint"
-	if m, ok := a.dialect.Mutant(a.BuildRequest(phrase, e), faults[luck%uint64(len(faults))]); ok && a.send(m.Request, wire.StopWhen{}) && phrase == "prompt" {
+	if m, ok := a.dialect.InvalidRequestByName(a.BuildRequest(phrase, e), faults[luck%uint64(len(faults))]); ok && a.send(m.Request, wire.StopWhen{}) && phrase == "prompt" {
 		a.dropPendingReplies(a.Thread)
 	}
 }
@@ -125,7 +125,7 @@ func (t *Target) collectFaults(talk *Conversation) {
 		}
 		e := talk.PromptEvent("text", "refused")
 		e.Name = "paint"
-		for _, m := range t.Dialect.Mutate(talk.BuildRequest(phrase, e)) {
+		for _, m := range t.Dialect.InvalidRequests(talk.BuildRequest(phrase, e)) {
 			if len(m.Request.Body) <= maxInvalidBody {
 				t.faultNames[phrase] = append(t.faultNames[phrase], m.Name)
 			}
@@ -145,7 +145,7 @@ func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spe
 			e = a.PromptEvent("text", "from somebody else")
 			a.Run = a.newID()
 		}
-		if r := a.BuildRequest(phrase, e); len(a.dialect.Hear(r).Denials[why]) > 0 {
+		if r := a.BuildRequest(phrase, e); len(a.dialect.ParseRequest(r).Denials[why]) > 0 {
 			kept = append(kept, r)
 		}
 	}

@@ -15,7 +15,7 @@ type precondition func(t *Target) bool
 // hasTemplates: the dialect has the phrases.
 func hasTemplates(phrases ...string) precondition {
 	return func(t *Target) bool {
-		known := t.Dialect.Phrases()
+		known := t.Dialect.Templates()
 		return !slices.ContainsFunc(phrases, func(p string) bool { return !slices.Contains(known, p) })
 	}
 }
@@ -23,16 +23,16 @@ func hasTemplates(phrases ...string) precondition {
 // respondsWithStream: what is said with the phrase is answered by a stream.
 func respondsWithStream(phrase string) precondition {
 	return func(t *Target) bool {
-		o, ok := t.Dialect.Phrase(phrase)
-		return ok && o.Streams
+		o, ok := t.Dialect.TemplateOperation(phrase)
+		return ok && o.IsStream
 	}
 }
 
 // hasReplyOfKind: the phrase opens no run, but is answered by the kind.
 func hasReplyOfKind(phrase string, k spec.Kind) precondition {
 	return func(t *Target) bool {
-		o, ok := t.Dialect.Phrase(phrase)
-		return ok && !o.Asks && slices.Contains(t.Dialect.Kinds(), k)
+		o, ok := t.Dialect.TemplateOperation(phrase)
+		return ok && !o.StartsRun && slices.Contains(t.Dialect.Kinds(), k)
 	}
 }
 
@@ -55,7 +55,7 @@ func (o precondition) unlessLacking(capability string) precondition {
 func (o precondition) andDenies(why spec.DenialReason) precondition {
 	return func(t *Target) bool {
 		s := Scenario{Denial: why}
-		return o(t) && t.Dialect.Denies(why) && t.missingSetup(s) == "" && !slices.ContainsFunc(accessScenarios, func(s Scenario) bool { return s.Denial == why && t.lacksCapability(s.capabilityName()) })
+		return o(t) && t.Dialect.HasDenial(why) && t.missingSetup(s) == "" && !slices.ContainsFunc(accessScenarios, func(s Scenario) bool { return s.Denial == why && t.lacksCapability(s.capabilityName()) })
 	}
 }
 
@@ -186,8 +186,8 @@ func (a *sequencePlayer) sendPrompt(s action) {
 	can := slices.Clone(promptVariants)
 	can = slices.DeleteFunc(can, func(w struct{ scenario, words string }) bool { return a.target.lacksCapability(w.scenario) })
 	phrases := []string{"prompt"}
-	o, _ := a.dialect.Phrase("prompt")
-	for _, phrase := range o.Phrases() {
+	o, _ := a.dialect.TemplateOperation("prompt")
+	for _, phrase := range o.Templates() {
 		if phrase != "prompt" && !slices.Contains(replyTemplates, phrase) {
 			phrases = append(phrases, phrase)
 		}

@@ -77,7 +77,7 @@ func TestSequencesReference(t *testing.T) {
 		for of, server := range servers {
 			t.Run(name+"/"+of, func(t *testing.T) {
 				t.Parallel()
-				d, err := dialect.Named(name)
+				d, err := dialect.Open(name)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -130,7 +130,7 @@ func faultless(t *testing.T, played []suites.ScenarioResult) {
 // The same seed asks the same in the same order; another asks something else. Which
 // others are played does not matter.
 func TestSequencesSeed(t *testing.T) {
-	d, err := dialect.Named("agentscope@1.1")
+	d, err := dialect.Open("agentscope@1.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestSequencesSeed(t *testing.T) {
 
 // Every round does the same, and calls it by other names: else no two could be compared.
 func TestSequencesRounds(t *testing.T) {
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestSequencesRounds(t *testing.T) {
 
 // What a target lacks is not asked for, nor what is not selected.
 func TestSequencesRespect(t *testing.T) {
-	d, err := dialect.Named("runs")
+	d, err := dialect.Open("runs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestSoak(t *testing.T) {
 		sequences = 20
 	}
 	for _, name := range dialect.Names() {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}

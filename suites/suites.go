@@ -258,7 +258,7 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 
 // plan are those of the dialect that are selected for a scenario.
 func (t *Target) plan(s Scenario) spec.Plan {
-	all := t.Dialect.Duties(rules.All)
+	all := t.Dialect.Plan(rules.All)
 	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.Obligation) bool {
 		return t.isSkipped(d) || len(t.Only) > 0 && !matchesAny(t.Only, s.Name) && !t.isSelected(d)
 	})

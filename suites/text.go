@@ -79,7 +79,7 @@ func (t *Target) textConvention() string {
 func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
 	streams := false
 	var asked spec.Event
-	for e := range t.Dialect.Tell(trace.All(), dialect.Known{Scripted: trace.Scripted, Streams: trace.StreamLimit}, t.maxEventBytes()) {
+	for e := range t.Dialect.DecodeExchanges(trace.All(), dialect.TargetInfo{Scripted: trace.Scripted, StreamLimit: trace.StreamLimit}, t.maxEventBytes()) {
 		switch {
 		case e.Kind == spec.HTTPRequest:
 			asked = e

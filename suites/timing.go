@@ -10,7 +10,7 @@ import (
 
 // timingChecks are the rules that a busy machine can make any target break, and what
 // scenario is led for them: who listens late hears at once what was said in time.
-var timingChecks = map[string]*spec.Check{"slow": rules.Flushes}
+var timingChecks = map[string]*spec.Check{"slow": rules.DeltasArriveIncrementally}
 
 // maxTimingRetries is how often a scenario is played again before the clock is believed.
 const maxTimingRetries = 4
@@ -36,7 +36,7 @@ func (t *Target) failsTiming(p ScenarioResult, rule *spec.Check) bool {
 		return false
 	}
 	duty := spec.Plan{Obligations: []spec.Obligation{{Check: rule, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
-	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.StreamLimit}, t.maxEventBytes())
+	events := t.Dialect.DecodeExchanges(p.Trace.All(), dialect.TargetInfo{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}, t.maxEventBytes())
 	heard := spec.Run(duty, events, nil)
 	verdict := heard.Results[0].Verdict
 	return verdict == spec.Failed || verdict == spec.Silent && heard.Complete

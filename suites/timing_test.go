@@ -20,7 +20,7 @@ import (
 // What comes at once though it was produced over time is held against a target that does
 // it always, and not against one that a busy machine has made late once.
 func TestLate(t *testing.T) {
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestReferenceVaried(t *testing.T) {
 		for _, name := range dialect.Names() {
 			t.Run(name+"/"+strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
-				d, err := dialect.Named(name)
+				d, err := dialect.Open(name)
 				if err != nil {
 					t.Fatal(err)
 				}

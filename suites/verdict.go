@@ -51,7 +51,7 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 // evaluate holds one conversation to the duties. A judgement that was broken off is worth
 // nothing: then nothing was judged.
 func (t *Target) evaluate(p *ScenarioResult) spec.Evaluation {
-	events := t.Dialect.Tell(p.Trace.All(), dialect.Known{Scripted: p.Trace.Scripted, Streams: p.Trace.StreamLimit}, t.maxEventBytes())
+	events := t.Dialect.DecodeExchanges(p.Trace.All(), dialect.TargetInfo{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}, t.maxEventBytes())
 	h, complete := p.evaluate(t.budget.judgeCtx, t.plan(p.Scenario), events)
 	if !complete && p.IncompleteReason == nil {
 		p.IncompleteReason = context.Cause(t.budget.judgeCtx)
@@ -93,9 +93,9 @@ func (p *ScenarioResult) evaluate(ctx context.Context, duties spec.Plan, events 
 
 // EvaluateTrace is a part that was not played but read, judged. It is not whole if the context
 // ended before it was judged.
-func EvaluateTrace(ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, known dialect.Known, maxEvent int) (p ScenarioResult, whole bool) {
+func EvaluateTrace(ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, known dialect.TargetInfo, maxEvent int) (p ScenarioResult, whole bool) {
 	p = ScenarioResult{Scenario: s, Dialect: d, Trace: t}
-	p.Evaluation, whole = p.evaluate(ctx, d.Duties(rules.All), d.Tell(t.All(), known, maxEvent))
+	p.Evaluation, whole = p.evaluate(ctx, d.Plan(rules.All), d.DecodeExchanges(t.All(), known, maxEvent))
 	return p, whole
 }
 
@@ -103,7 +103,7 @@ func (t *Target) maxEventBytes() int {
 	if t.MaxEventBytes > 0 {
 		return t.MaxEventBytes
 	}
-	return dialect.MaxEvent
+	return dialect.MaxEventBytes
 }
 
 // isPromised reports whether silence in a scenario breaks a promise. Text is promised by
@@ -148,5 +148,5 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 
 // requiresScripted reports whether a check judges only what a scripted target says.
 func requiresScripted(id string) bool {
-	return strings.HasPrefix(id, "script.") || id == rules.Flushes.ID
+	return strings.HasPrefix(id, "script.") || id == rules.DeltasArriveIncrementally.ID
 }

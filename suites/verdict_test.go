@@ -59,7 +59,7 @@ func message(text string) []spec.Event {
 // whatever else it says; any text at all will do.
 func TestTextIsPromised(t *testing.T) {
 	for _, name := range dialect.Names() {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +101,7 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 		_, _ = io.Copy(io.Discard, conn)
 	})
 	for _, name := range []string{"agkit", "runs", "agentscope", "agentscope-java"} {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestNotHTTPIsNotMeasured(t *testing.T) {
 // Plain words promise nothing of what is said, and a target that is not scripted nothing of
 // what only a scripted one can be asked for.
 func TestPromises(t *testing.T) {
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}

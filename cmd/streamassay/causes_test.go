@@ -40,7 +40,7 @@ func chatty(w http.ResponseWriter, r *http.Request) {
 
 // another serves the reference of another dialect at the only path that agkit asks.
 func another(t *testing.T, name string) http.HandlerFunc {
-	d, err := dialect.Named(name)
+	d, err := dialect.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}

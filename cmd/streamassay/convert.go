@@ -59,7 +59,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		return usageError("--dialect: a recording speaks one, and %d are named", len(c.dialects))
 	}
 	if len(c.dialects) == 1 {
-		d, err := dialect.Named(c.dialects[0])
+		d, err := dialect.Open(c.dialects[0])
 		if err != nil {
 			return usageError("%v", err)
 		}

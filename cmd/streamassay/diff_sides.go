@@ -144,7 +144,7 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 	if len(names) != 1 {
 		return usageError("%s does not say its dialect: add --dialect with one of %s", t.Name, strings.Join(dialect.Names(), ", "))
 	}
-	of, err := dialect.Named(names[0])
+	of, err := dialect.Open(names[0])
 	if err != nil {
 		return usageError("%s: %v", t.Name, err)
 	}
@@ -155,7 +155,7 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 	if len(d.Only) > 0 && !matchesAnyGlob(d.Only, name) || matchesAnyGlob(d.Skip, name) {
 		return nil
 	}
-	of.Complete(&t.Trace)
+	of.CompleteRequests(&t.Trace)
 	t.StripBasePath(of.Base)
 	h.addTake(of.Name, name, relativeEvents(of, t.Trace, t.Target))
 	return nil

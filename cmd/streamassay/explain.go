@@ -156,20 +156,20 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	for _, demand := range expectedRefusals(d, faults[0], id) {
 		fmt.Fprintf(w, "    %s\n", demand)
 	}
-	fmt.Fprintf(w, "    %s\n  and its twin, which has to be accepted:\n    %s\n", reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Twin))
+	fmt.Fprintf(w, "    %s\n  and its twin, which has to be accepted:\n    %s\n", reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Valid))
 }
 
 // invalidRequests are the requests with one fault that have to be refused for a requirement,
 // of the first operation that has any.
-func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.Mutant) {
+func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
-		known := &dialect.Memory{}
-		for _, phrase := range o.PlainFirst() {
-			r, err := d.Say(phrase, sampleEvent)
+		known := &dialect.SeenInvalidRequests{}
+		for _, phrase := range o.TemplatesBySimplicity() {
+			r, err := d.BuildRequest(phrase, sampleEvent)
 			if err != nil {
 				continue
 			}
-			for _, m := range d.MutateFurther(r, known) {
+			for _, m := range d.UnseenInvalidRequests(r, known) {
 				if len(expectedRefusals(d, m, id)) > 0 {
 					faults = append(faults, m)
 				}
@@ -184,14 +184,14 @@ func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect
 
 // expectedRefusals says how a request has to be refused for a requirement, if that is all that
 // it breaks.
-func expectedRefusals(d *dialect.Dialect, m dialect.Mutant, id string) (all []string) {
-	broken := d.Judge(m.Request)
+func expectedRefusals(d *dialect.Dialect, m dialect.InvalidRequest, id string) (all []string) {
+	broken := d.ValidateRequest(m.Request)
 	if len(broken) != 1 {
 		return nil
 	}
 	for _, demand := range broken[0].Refusals {
 		if demand.Requirement == id {
-			all = append(all, rules.Wanted(demand))
+			all = append(all, rules.DescribeRefusal(demand))
 		}
 	}
 	return all

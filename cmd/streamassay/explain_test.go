@@ -30,7 +30,7 @@ func TestExplainRefusals(t *testing.T) {
 			}
 		}
 	}
-	d, err := dialect.Named("runs@2026-04")
+	d, err := dialect.Open("runs@2026-04")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestExplainRefusals(t *testing.T) {
 // A quote stands in quotation marks and is rendered in English; a sentence of this
 // project stands without them.
 func TestExplainDemand(t *testing.T) {
-	d, err := dialect.Named("agentscope@1.1")
+	d, err := dialect.Open("agentscope@1.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,14 +69,14 @@ func TestExplainDemand(t *testing.T) {
 func faultsIn(d *dialect.Dialect) map[string]int {
 	n := map[string]int{}
 	for _, o := range d.Operations() {
-		known := &dialect.Memory{}
-		for _, phrase := range o.PlainFirst() {
-			r, err := d.Say(phrase, sampleEvent)
+		known := &dialect.SeenInvalidRequests{}
+		for _, phrase := range o.TemplatesBySimplicity() {
+			r, err := d.BuildRequest(phrase, sampleEvent)
 			if err != nil {
 				continue
 			}
-			for _, m := range d.MutateFurther(r, known) {
-				if broken := d.Judge(m.Request); len(broken) == 1 {
+			for _, m := range d.UnseenInvalidRequests(r, known) {
+				if broken := d.ValidateRequest(m.Request); len(broken) == 1 {
 					for _, demand := range broken[0].Refusals {
 						n[demand.Requirement]++
 					}

@@ -31,7 +31,7 @@ type follower struct {
 
 func (f *follower) do(ctx context.Context, base, phrase string, e spec.Event) (*http.Response, error) {
 	e.Thread, e.Run = f.thread, f.run
-	req, err := f.d.Say(phrase, e)
+	req, err := f.d.BuildRequest(phrase, e)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func runsBase(s *served) string { return s.bases[runsAlone[0]] }
 
 func followers(t *testing.T) []*follower {
 	t.Helper()
-	d, err := dialect.Named("runs")
+	d, err := dialect.Open("runs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // addLimitFlags adds the flags that bound what a target may cost.
 func (t *targetOptions) addLimitFlags(f *pflag.FlagSet) {
-	t.MaxBytes, t.MaxEvent = suites.DefaultMaxBytes, dialect.MaxEvent
+	t.MaxBytes, t.MaxEvent = suites.DefaultMaxBytes, dialect.MaxEventBytes
 	f.StringVar(&t.Timeout, "timeout", defaultTimeout, "how long one exchange may take as a whole (`DURATION`)")
 	f.StringVar(&t.IdleTimeout, "idle-timeout", "", "how long an exchange may be silent (`DURATION`; default 15s, but no longer than --timeout)")
 	f.StringVar(&t.MaxTime, "max-time", "", "how long the whole run may take (`DURATION`): then nothing more is asked, and the report is marked incomplete (default: no limit)")

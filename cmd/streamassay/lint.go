@@ -60,7 +60,7 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 	f.BoolVar(&l.strict, "strict", false, "a broken SHOULD fails too")
 	f.StringArrayVar(&l.reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable)")
 	f.BoolVarP(&l.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
-	l.maxEvent = dialect.MaxEvent
+	l.maxEvent = dialect.MaxEventBytes
 	f.Var(&l.maxEvent, "max-event", "the most bytes that one event may have")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -136,13 +136,13 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 		if name == "" {
 			return nil, nil, usageError("%s does not say its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
 		}
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			return nil, nil, usageError("%s: %v", t.Name, err)
 		}
-		d.Complete(&t.Trace)
+		d.CompleteRequests(&t.Trace)
 		t.StripBasePath(d.Base)
-		known := dialect.Known{Scripted: t.Trace.Scripted || len(l.claims) > 0, Streams: t.Trace.StreamLimit}
+		known := dialect.TargetInfo{Scripted: t.Trace.Scripted || len(l.claims) > 0, StreamLimit: t.Trace.StreamLimit}
 		named := suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
 		p, whole := suites.EvaluateTrace(ctx, named, d, t.Trace, known, int(l.maxEvent))
 		if !whole {

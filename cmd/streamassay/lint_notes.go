@@ -69,7 +69,7 @@ func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool)
 // streamOperations returns the operations of a dialect that are answered by a stream, by name.
 func streamOperations(d *dialect.Dialect) (names []string) {
 	for _, o := range d.Operations() {
-		if o.Streams {
+		if o.IsStream {
 			names = append(names, o.Name)
 		}
 	}
@@ -119,7 +119,7 @@ func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 		note += fmt.Sprintf(" %.*s", maxShownBody, body)
 	}
 	o := d.Operation(x.Request)
-	if x.Request.Method == http.MethodPost && len(x.Request.Body) == 0 && o != nil && o.Asks {
+	if x.Request.Method == http.MethodPost && len(x.Request.Body) == 0 && o != nil && o.StartsRun {
 		note += ": the request has no body"
 	} else {
 		note += ": no stream to judge"

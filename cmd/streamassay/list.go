@@ -81,7 +81,7 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	}
 	var list []*dialect.Dialect
 	for _, name := range names {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			return nil, usageError("%s: %v", flag, err)
 		}
@@ -140,7 +140,7 @@ func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	for _, c := range rules.All {
 		e := entry{ID: c.ID, Title: c.Title(), Doc: c.Doc}
 		for _, d := range dialects {
-			for _, duty := range d.Duties(rules.All).Obligations {
+			for _, duty := range d.Plan(rules.All).Obligations {
 				if duty.Check == c {
 					e.Dialects = append(e.Dialects, d.Name)
 				}

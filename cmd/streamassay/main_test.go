@@ -144,7 +144,7 @@ func listing(t *testing.T, dir string) (names []string) {
 
 // agkit serves the reference of one dialect, spoiled.
 func agkit(t *testing.T, spoil func(http.Handler) http.Handler) string {
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestSecretsInOtherSpellings(t *testing.T) {
 func TestSecretsOfTwoUsers(t *testing.T) {
 	dir := t.TempDir()
 	const canary, cookie, other = "s3cr3t-canary-0815", "s3cr3t-canary-0816", "s3cr3t-canary-0817"
-	d, err := dialect.Named("runs")
+	d, err := dialect.Open("runs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,16 +25,16 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	const thread, run = "00000000-0000-4000-8000-000000000001", "run-1"
 	var trace spec.Trace
 	for _, phrase := range []string{"prompt", "listen"} {
-		if _, ok := d.Phrase(phrase); !ok {
+		if _, ok := d.TemplateOperation(phrase); !ok {
 			continue
 		}
-		r, err := d.Say(phrase, spec.Event{Thread: thread, Run: run, Text: "hello"})
+		r, err := d.BuildRequest(phrase, spec.Event{Thread: thread, Run: run, Text: "hello"})
 		if err != nil {
 			return []string{err.Error()}
 		}
 		trace.Exchanges = append(trace.Exchanges, sendToHandler(server, d, r))
 	}
-	for _, result := range spec.Run(d.Duties(rules.All), d.Events(trace), nil).Results {
+	for _, result := range spec.Run(d.Plan(rules.All), d.Events(trace), nil).Results {
 		for _, f := range result.Findings {
 			if law := result.Obligation.Requirement(f); law.Level == spec.Must && !slices.Contains(wrong, f.Message) {
 				wrong = append(wrong, fmt.Sprintf("%s (%s)", f.Message, law.ID))

@@ -42,7 +42,7 @@ func (h *everyThird) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func rightServer(t *testing.T, name string) http.Handler {
 	t.Helper()
-	d, err := dialect.Named(name)
+	d, err := dialect.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}

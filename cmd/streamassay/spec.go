@@ -19,7 +19,7 @@ func specCommand(sh stdio) *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			d, err := dialect.Named(args[0])
+			d, err := dialect.Open(args[0])
 			if err != nil {
 				return usageError("%v", err)
 			}

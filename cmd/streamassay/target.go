@@ -181,7 +181,7 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 		known = append(known, suites.SequenceName(n+1))
 	}
 	for _, d := range dialects {
-		for _, duty := range d.Duties(rules.All).Obligations {
+		for _, duty := range d.Plan(rules.All).Obligations {
 			known = append(known, duty.Check.ID)
 		}
 		for _, r := range d.Requirements {

@@ -17,7 +17,7 @@ import (
 // A server is held to its protocol over HTTPS, in HTTP/1.1 and HTTP/2, if its
 // certificate is trusted.
 func TestTLS(t *testing.T) {
-	d, err := dialect.Named("runs")
+	d, err := dialect.Open("runs")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ type rig struct {
 
 func rigged(t testing.TB, cfg mockserver.Config) *rig {
 	t.Helper()
-	d, err := dialect.Named("agentscope@1.1")
+	d, err := dialect.Open("agentscope@1.1")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,7 +125,7 @@ func levelOf(name, law string) spec.Level {
 	if law == "" {
 		return spec.Must
 	}
-	d, err := dialect.Named(name)
+	d, err := dialect.Open(name)
 	if err != nil {
 		return spec.Must
 	}
@@ -267,7 +267,7 @@ func spoken(buf []byte, id string) bool {
 
 // cursorLaw is the requirement that speaks of cursors that nobody handed out.
 func cursorLaw(ask asking) string {
-	d, err := dialect.Named(ask.dialect)
+	d, err := dialect.Open(ask.dialect)
 	if err != nil {
 		return ""
 	}
@@ -275,7 +275,7 @@ func cursorLaw(ask asking) string {
 		if o.Name != ask.op {
 			continue
 		}
-		for _, demand := range d.Refusal(o, "cursor").Refusals {
+		for _, demand := range d.UnknownSlotViolation(o, "cursor").Refusals {
 			if demand.Requirement != "" {
 				return demand.Requirement
 			}

@@ -15,11 +15,11 @@ import (
 // heard is what a document says of a request.
 func heard(t *testing.T, name string, r spec.Request) (*dialect.Dialect, *spec.Event) {
 	t.Helper()
-	d, err := dialect.Named(name)
+	d, err := dialect.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := d.Hear(r)
+	e := d.ParseRequest(r)
 	return d, &e
 }
 
@@ -137,13 +137,13 @@ func TestCursorsMeanWhatTheyAreSaidTo(t *testing.T) {
 // lets the request pass; a client that was refused did wrong.
 func TestFindingsNameTheRequirement(t *testing.T) {
 	for _, name := range dialect.Names() {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range d.Operations() {
 			method, path, _ := strings.Cut(o.Name, " ")
-			if !o.Asks {
+			if !o.StartsRun {
 				continue
 			}
 			request := spec.Request{Method: method, Target: d.Base + path, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`[]`)}
@@ -172,7 +172,7 @@ func TestFindingsNameTheRequirement(t *testing.T) {
 
 func TestCursorNamesTheRequirement(t *testing.T) {
 	j := made(Config{})
-	d, _ := dialect.Named("runs@2026-04")
+	d, _ := dialect.Open("runs@2026-04")
 	named := false
 	for _, o := range d.Operations() {
 		e := j.Open(resumed("9-9"))

@@ -278,7 +278,7 @@ func limited(other func(limit string) string) twist {
 		}
 		bare := v.event
 		bare.PollLimit = other(bare.PollLimit)
-		asked, err := v.dialect.Say("listen", bare)
+		asked, err := v.dialect.BuildRequest("listen", bare)
 		if err != nil {
 			asked = v.request
 		}

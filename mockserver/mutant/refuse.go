@@ -123,8 +123,8 @@ func (v view) spoiled() (spec.Request, bool) {
 		cut.Body = cut.Body[:n-1]
 		return cut, true
 	}
-	for _, m := range v.dialect.Mutate(v.request) {
-		for _, d := range v.dialect.Judge(m.Request)[0].Refusals {
+	for _, m := range v.dialect.InvalidRequests(v.request) {
+		for _, d := range v.dialect.ValidateRequest(m.Request)[0].Refusals {
 			if slices.Contains(d.Status, "422") || slices.Contains(d.Status, "400") {
 				return m.Request, true
 			}

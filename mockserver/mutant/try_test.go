@@ -11,7 +11,7 @@ import (
 // tried is what becomes of a mutant in a dialect.
 func tried(t *testing.T, m *mutant.Mutant) mutant.Outcome {
 	t.Helper()
-	d, err := dialect.Named("agkit@0.0.10")
+	d, err := dialect.Open("agkit@0.0.10")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestTry(t *testing.T) {
 func TestNonsense(t *testing.T) {
 	m := sentinel()
 	m.Fault = "no-such-fault"
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func understood(d *dialect.Dialect, r *http.Request, body []byte) view {
 	}
 	v := view{dialect: d, request: req, http: r}
 	v.heard = sync.OnceValue(func() *spec.Event { // to understand a large file takes its time
-		e := d.Hear(req)
+		e := d.ParseRequest(req)
 		return &e
 	})
 	if len(body) <= large {
@@ -81,14 +81,14 @@ func understood(d *dialect.Dialect, r *http.Request, body []byte) view {
 
 // says whether the request asks for the operation of a phrase: "history".
 func (v view) says(phrase string) bool {
-	o, ok := v.dialect.Phrase(phrase)
+	o, ok := v.dialect.TemplateOperation(phrase)
 	return ok && v.dialect.Operation(v.request) == o
 }
 
 // opens says whether the request asks for a run.
 func (v view) opens() bool {
 	o := v.dialect.Operation(v.request)
-	return o != nil && o.Asks
+	return o != nil && o.StartsRun
 }
 
 // demanded are what the document wants of the refusal of a request that has one fault,

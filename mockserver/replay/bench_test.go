@@ -12,7 +12,7 @@ func BenchmarkFind(b *testing.B) {
 	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
 	runs := named(t, "runs")
 	r := opening(otherThread, "mine", "hello")
-	ask := runs.Hear(r)
+	ask := runs.ParseRequest(r)
 	b.ReportAllocs()
 	for b.Loop() {
 		if a, _ := l.Find(runs, r, &ask, seen); a == nil {

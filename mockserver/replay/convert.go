@@ -109,7 +109,7 @@ func transcripts(path string, t *transcript.Transcript, o Options) (files []File
 		for j, x := range c.Exchanges {
 			var ask spec.Event
 			if o.Dialect != nil {
-				ask = o.Dialect.Hear(x.Request)
+				ask = o.Dialect.ParseRequest(x.Request)
 			}
 			out.Secrets = append(out.Secrets, secretsOf(x, ask)...)
 			out.Trace.Exchanges[j].At = x.At - c.Exchanges[0].At
@@ -132,7 +132,7 @@ func talksOf(t *transcript.Transcript, d *dialect.Dialect) (talks []spec.Trace, 
 	if d == nil {
 		return []spec.Trace{t.Trace}, nil
 	}
-	d.Complete(&t.Trace)
+	d.CompleteRequests(&t.Trace)
 	t.StripBasePath(d.Base)
 	at := map[string]int{}
 	for i, x := range t.Trace.Exchanges {

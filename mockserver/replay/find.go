@@ -35,7 +35,7 @@ func (l *Library) Find(d *dialect.Dialect, r spec.Request, ask *spec.Event, seen
 		return nil, nil
 	}
 	if ask == nil {
-		heard := d.Hear(r)
+		heard := d.ParseRequest(r)
 		ask = &heard
 	}
 	if seen == nil {
@@ -129,7 +129,7 @@ func (s *search) try(f *fit) (m miss) {
 	if s.thread.thread != "" {
 		f.binding = s.shelf.bound(s.thread, x)
 	}
-	if !x.unasked() && !s.op.Asks {
+	if !x.unasked() && !s.op.StartsRun {
 		if why := s.about(f); why != "" {
 			return miss{1, why}
 		}
@@ -221,7 +221,7 @@ func (s *search) weigh(f *fit) {
 	default:
 		f.count = s.shelf.played[f.x]
 	}
-	if !s.op.Asks || is.Run == "" {
+	if !s.op.StartsRun || is.Run == "" {
 		return
 	}
 	run, known := "", false
@@ -245,7 +245,7 @@ func (s *search) play(f fit) *Answer {
 	if b != nil {
 		b.played[x.n]++
 		b.name(x.thread(), cmp.Or(is.Thread, x.thread()))
-		if is.Run != "" || s.op.Asks {
+		if is.Run != "" || s.op.StartsRun {
 			b.run(x.run(), cmp.Or(is.Run, x.run()))
 		}
 		for recorded, now := range messages(x.ask.Parts, is.Parts) {

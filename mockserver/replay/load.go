@@ -171,7 +171,7 @@ func (b *builder) add(t *transcript.Transcript) {
 	c := &conversation{n: len(b.library.conversations), file: t.Name, dialect: d}
 	own := *t
 	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
-	d.Complete(&own.Trace)
+	d.CompleteRequests(&own.Trace)
 	if own.Target != "" {
 		own.StripBasePath(own.Target)
 	}
@@ -197,7 +197,7 @@ func (b *builder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 		b.problem(Error, t.Name, "it does not say its dialect: add a line like \"dialect: %s\", or serve only one", b.dialects[0].Name)
 		return nil
 	}
-	named, err := dialect.Named(t.Dialect)
+	named, err := dialect.Open(t.Dialect)
 	if err != nil {
 		b.problem(Error, t.Name, "%v", err)
 		return nil
@@ -220,10 +220,10 @@ func namesOf(dialects []*dialect.Dialect) string {
 // hear understands a recorded exchange, and says whether it can be played.
 func (b *builder) hear(e *exchange, x spec.Exchange) bool {
 	d := e.talk.dialect
-	e.ask = d.Hear(x.Request)
+	e.ask = d.ParseRequest(x.Request)
 	switch {
 	case x.Request.Method == "":
-		i := slices.IndexFunc(d.Operations(), func(o *dialect.Operation) bool { return o.Streams })
+		i := slices.IndexFunc(d.Operations(), func(o *dialect.Operation) bool { return o.IsStream })
 		if i < 0 {
 			b.warn(e, "it is left out: its request is not recorded, and %s streams nothing", d.Name)
 			return false

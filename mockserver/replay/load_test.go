@@ -128,12 +128,12 @@ func TestSwapKeepsPieces(t *testing.T) {
 		run := rapid.StringMatching(`[a-z0-9"\\é<]{1,12}`).Draw(rt, "run")
 		l, _ := replay.New([]*transcript.Transcript{&tr}, []*dialect.Dialect{runs})
 		seen := &replay.Seen{}
-		ask := runs.Hear(opening(otherThread, "x", "hello"))
+		ask := runs.ParseRequest(opening(otherThread, "x", "hello"))
 		ask.Run = run
 		if a, why := l.Find(runs, opening(otherThread, "x", "hello"), &ask, seen); a == nil {
 			rt.Fatal(why)
 		}
-		ask = runs.Hear(listening(otherThread, "x", ""))
+		ask = runs.ParseRequest(listening(otherThread, "x", ""))
 		ask.Run = run
 		a, why := l.Find(runs, listening(otherThread, "x", ""), &ask, seen)
 		if a == nil {

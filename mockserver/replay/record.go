@@ -39,11 +39,11 @@ type RecorderConfig struct {
 
 // What a recorder puts up with.
 const (
-	DefaultIdle = 10 * time.Minute // silence of the real server
-	MostRequest = 32 << 20         // bytes of a request
-	MostAnswer  = 256 << 20        // bytes of an answer
-	mostTotal   = 24 * time.Hour   // time of an answer
-	mostEvent   = dialect.MaxEvent // bytes of an event of it
+	DefaultIdle = 10 * time.Minute      // silence of the real server
+	MostRequest = 32 << 20              // bytes of a request
+	MostAnswer  = 256 << 20             // bytes of an answer
+	mostTotal   = 24 * time.Hour        // time of an answer
+	mostEvent   = dialect.MaxEventBytes // bytes of an event of it
 )
 
 // An Overheard is an exchange that went through a recorder.
@@ -236,7 +236,7 @@ func (r *Recorder) over(x spec.Exchange, began time.Time) {
 	if x.Response.Status == http.StatusUnauthorized && !named(x.Request.Header) {
 		x.Request.Principal = spec.Anonymous
 	}
-	o := Overheard{Exchange: x, Ask: d.Hear(x.Request)}
+	o := Overheard{Exchange: x, Ask: d.ParseRequest(x.Request)}
 	o.Thread, o.Broken = r.read(x, o.Ask)
 	if o.Broken != "" {
 		r.cfg.Log.Warn("an exchange is not saved", "request", x.Request.Method+" "+path(x.Request.Target), "because", o.Broken)

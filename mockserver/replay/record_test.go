@@ -93,7 +93,7 @@ func (s *studio) ask(r spec.Request, limit wire.StopWhen) spec.Exchange {
 
 func (s *studio) say(phrase string, e spec.Event) spec.Request {
 	s.Helper()
-	r, err := s.d.Say(phrase, e)
+	r, err := s.d.BuildRequest(phrase, e)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestRecordAndReplay(t *testing.T) {
 			s := record(t, d, upstream, spec.Header{{Name: "Authorization", Value: "Bearer canary-token"}})
 			e := spec.Event{Thread: otherThread, Run: "11111111-2222-4333-8444-555555555556", Message: "m-1", Text: "conformance:text Hello, world."}
 			told := []spec.Exchange{s.ask(s.say("prompt", e), wire.StopWhen{})}
-			if o, ok := d.Phrase("prompt"); ok && !o.Streams {
+			if o, ok := d.TemplateOperation("prompt"); ok && !o.IsStream {
 				told = append(told, s.ask(s.say("listen", e), wire.StopWhen{}))
 			}
 			files := s.saved(1)

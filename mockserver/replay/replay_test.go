@@ -28,7 +28,7 @@ func all(t *testing.T) []*dialect.Dialect {
 
 func named(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
-	d, err := dialect.Named(name)
+	d, err := dialect.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +311,7 @@ func TestBareStream(t *testing.T) {
 		if l == nil {
 			t.Fatal(problems)
 		}
-		r, err := d.Say("prompt", spec.Event{Text: "hi", Thread: "t", Run: "r", Message: "m"})
+		r, err := d.BuildRequest("prompt", spec.Event{Text: "hi", Thread: "t", Run: "r", Message: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}

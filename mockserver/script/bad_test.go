@@ -20,7 +20,7 @@ func served(t testing.TB, names ...string) (all []*dialect.Dialect) {
 		names = dialect.Names()
 	}
 	for _, name := range names {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}

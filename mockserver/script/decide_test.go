@@ -75,7 +75,7 @@ func asks(text string, more ...spec.Event) *Facts {
 }
 
 var agkit = sync.OnceValue(func() *dialect.Dialect {
-	d, err := dialect.Named("agkit")
+	d, err := dialect.Open("agkit")
 	if err != nil {
 		panic(err)
 	}

@@ -55,14 +55,14 @@ func Uncursor(text string) string {
 // openCursors says whether a document leaves the form of cursors open: whether any of
 // our forms could be asked for.
 func openCursors(d *dialect.Dialect) bool {
-	o, ok := d.Phrase("listen")
+	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {
 		return false
 	}
 	const id = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff"
 	for _, form := range cursorForms {
-		r, err := d.Say("listen", spec.Event{Thread: id, Run: id, Cursor: form.of("1-0")})
-		if err != nil || d.Operation(r) != o || len(d.Judge(r)) > 0 || d.Hear(r).Cursor == "" {
+		r, err := d.BuildRequest("listen", spec.Event{Thread: id, Run: id, Cursor: form.of("1-0")})
+		if err != nil || d.Operation(r) != o || len(d.ValidateRequest(r)) > 0 || d.ParseRequest(r).Cursor == "" {
 			return false
 		}
 	}

@@ -162,7 +162,7 @@ func TestEverythingIsSeen(t *testing.T) {
 var loose = []Trait{KeyOrder, Comments, BlankLines, FieldOrder, Whitespace, Escapes, EventNames, EventIDs, Bytes, InnerCuts, Cuts}
 
 func BenchmarkFrame(b *testing.B) {
-	d, err := dialect.Named(dialect.Names()[0])
+	d, err := dialect.Open(dialect.Names()[0])
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func BenchmarkFrame(b *testing.B) {
 }
 
 func BenchmarkNew(b *testing.B) {
-	d, err := dialect.Named(dialect.Names()[0])
+	d, err := dialect.Open(dialect.Names()[0])
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func head(t *testing.T, address string) (lines []string) {
 // TestHeaders: net/http sends every header once, under the name that was chosen, and
 // adds none for those that it does not find.
 func TestHeaders(t *testing.T) {
-	d, err := dialect.Named(dialect.Names()[0])
+	d, err := dialect.Open(dialect.Names()[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestHeaders(t *testing.T) {
 func TestCursors(t *testing.T) {
 	forms := map[string]bool{}
 	for _, name := range dialect.Names() {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ var recorded = sync.OnceValue(func() map[string][]suites.ScenarioResult {
 })
 
 func record(name string) []suites.ScenarioResult {
-	d, err := dialect.Named(name)
+	d, err := dialect.Open(name)
 	if err != nil {
 		panic(err)
 	}
@@ -73,7 +73,7 @@ func TestLegal(t *testing.T) {
 	seen := map[vary.Trait]int{}
 	for name, parts := range recorded() {
 		t.Run(name, func(t *testing.T) {
-			d, err := dialect.Named(name)
+			d, err := dialect.Open(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func stream(s *vary.Stream, r spec.Response) (body []byte, reads []spec.Arrival)
 
 // findings are what the rules have against a conversation.
 func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
-	for _, r := range spec.Run(d.Duties(rules.All), d.Events(t), nil).Results {
+	for _, r := range spec.Run(d.Plan(rules.All), d.Events(t), nil).Results {
 		for _, f := range r.Findings {
 			all = append(all, fmt.Sprintf("%s: %.500s", r.Obligation.Check.ID, f.Message))
 		}

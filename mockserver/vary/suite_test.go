@@ -26,7 +26,7 @@ func TestSuite(t *testing.T) {
 		seeds = n
 	}
 	for _, name := range dialect.Names() {
-		d, err := dialect.Named(name)
+		d, err := dialect.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func eachDialect(t *testing.T, timeout time.Duration, f func(k *desk)) {
 func (k *desk) say(phrase string, e spec.Event) spec.Request {
 	k.Helper()
 	e.Thread = thread
-	req, err := k.d.Say(phrase, e)
+	req, err := k.d.BuildRequest(phrase, e)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (k *desk) prompt(phrase string, e spec.Event) spec.Request {
 	k.ids++
 	e.Run = fmt.Sprint("run-", k.ids)
 	req := k.say(phrase, e)
-	if o, _ := k.d.Phrase(phrase); o.Streams {
+	if o, _ := k.d.TemplateOperation(phrase); o.IsStream {
 		return req
 	}
 	res := k.send(req)
@@ -241,7 +241,7 @@ tool(call00001): `+found+"\nassistant: gave: "+found+"\nuser: hello\n") {
 func TestDialectsCallClientTools(t *testing.T) {
 	answered := 0
 	eachDialect(t, 5*time.Second, func(k *desk) {
-		if _, ok := k.d.Phrase("tool-result"); !ok {
+		if _, ok := k.d.TemplateOperation("tool-result"); !ok {
 			return // the client cannot answer a call
 		}
 		answered++
@@ -271,7 +271,7 @@ tool(call00001): painted
 func TestDialectsTellOfClientTools(t *testing.T) {
 	shown := 0
 	eachDialect(t, 5*time.Second, func(k *desk) {
-		if _, ok := k.d.Phrase("tools"); !ok {
+		if _, ok := k.d.TemplateOperation("tools"); !ok {
 			return
 		}
 		shown++

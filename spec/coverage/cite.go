@@ -10,25 +10,25 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-var citation = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
+var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
 
-// A cited is a run of lines of one document that a source names.
-type cited struct {
+// A citedLines is a run of lines of one document that a source names.
+type citedLines struct {
 	file  string
 	lines Lines
 }
 
-// citations are what a source names as the place of its quote. A document that is
+// citationsIn are what a source names as the place of its quote. A document that is
 // only pointed at, within "derived: …" or "observed: …", is none.
-func citations(source string) (all []cited) {
+func citationsIn(source string) (all []citedLines) {
 	for part := range strings.SplitSeq(source, "; ") {
-		m := citation.FindStringSubmatch(part)
+		m := citationPattern.FindStringSubmatch(part)
 		if m == nil {
 			continue
 		}
 		for text := range strings.SplitSeq(m[2], ",") {
 			if lines, err := parseLines(text); err == nil {
-				all = append(all, cited{m[1], lines})
+				all = append(all, citedLines{m[1], lines})
 			}
 		}
 	}
@@ -46,7 +46,7 @@ func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) 
 					all = append(all, fmt.Sprintf("%s: %s points to %s, where no clause names it", d.Name, r.ID, doc.File))
 					continue
 				}
-				for _, lines := range doc.lost(r) {
+				for _, lines := range doc.unmappedLines(r) {
 					all = append(all, fmt.Sprintf("%s: %s cites %s:%s, where no clause names it", d.Name, r.ID, doc.File, lines))
 				}
 			}
@@ -55,10 +55,10 @@ func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) 
 	return all
 }
 
-// lost are the lines of the document that a requirement cites, and no clause among
+// unmappedLines are the lines of the document that a requirement cites, and no clause among
 // them names it.
-func (d Document) lost(r spec.Requirement) (all []Lines) {
-	for _, c := range citations(r.Source) {
+func (d Document) unmappedLines(r spec.Requirement) (all []Lines) {
+	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
 			return k.Lines.Overlaps(c.lines) && slices.Contains(k.Requirements, r.ID)
 		}) {
@@ -68,22 +68,22 @@ func (d Document) lost(r spec.Requirement) (all []Lines) {
 	return all
 }
 
-// unstated are the requirements that stand for no line of any document: what was
+// requirementsWithoutLines are the requirements that stand for no line of any document: what was
 // observed of released servers, or follows from what the others are for. Each once,
 // as the first of the versions has it.
-func unstated(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
-	told := map[string]bool{}
+func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
+	mapped := map[string]bool{}
 	for _, d := range documents {
 		for _, c := range d.Clauses {
 			for _, id := range c.Requirements {
-				told[id] = true
+				mapped[id] = true
 			}
 		}
 	}
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
-			if !told[r.ID] {
-				told[r.ID] = true
+			if !mapped[r.ID] {
+				mapped[r.ID] = true
 				all = append(all, r)
 			}
 		}

@@ -35,7 +35,7 @@ import (
 )
 
 //go:embed *.yaml
-var maps embed.FS
+var mapFiles embed.FS
 
 // A Document is the map of one protocol document.
 type Document struct {
@@ -46,11 +46,11 @@ type Document struct {
 // A Clause is some lines of a document, and what they mean for us. It either has
 // requirements or is informative.
 type Clause struct {
-	Lines        Lines    `yaml:"lines"`
-	Says         string   `yaml:"says"`         // the obligation, in a few words of ours
-	Requirements []string `yaml:"requirements"` // ids, of any version of any dialect
-	Informative  string   `yaml:"informative"`  // why the lines oblige nobody
-	Although     string   `yaml:"although"`     // an obliging word that stands in them nevertheless
+	Lines         Lines    `yaml:"lines"`
+	Summary       string   `yaml:"says"`         // the obligation, in a few words of ours
+	Requirements  []string `yaml:"requirements"` // ids, of any version of any dialect
+	Informative   string   `yaml:"informative"`  // why the lines oblige nobody
+	NormativeWord string   `yaml:"although"`     // an obliging word that stands in them nevertheless
 }
 
 // Lines are those From one To another, both among them; the first is 1.
@@ -72,9 +72,9 @@ func parseLines(text string) (Lines, error) {
 	if !isRange {
 		to = from
 	}
-	a, bad := strconv.Atoi(from)
-	b, worse := strconv.Atoi(to)
-	if cmp.Or(bad, worse) != nil || a < 1 || b < a {
+	a, fromErr := strconv.Atoi(from)
+	b, toErr := strconv.Atoi(to)
+	if cmp.Or(fromErr, toErr) != nil || a < 1 || b < a {
 		return Lines{}, fmt.Errorf("%q are no lines: write 12, or 12-15", text)
 	}
 	return Lines{a, b}, nil
@@ -98,7 +98,7 @@ func Load() ([]Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return load(maps, all)
+	return load(mapFiles, all)
 }
 
 func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
@@ -125,7 +125,7 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 		if !strings.HasPrefix(d.File, strings.TrimSuffix(name, path.Ext(name))+"_") {
 			return nil, fmt.Errorf("coverage %s: its document is %q, and not one that begins with the map's name", name, d.File)
 		}
-		if err := d.valid(known); err != nil {
+		if err := d.validate(known); err != nil {
 			return nil, fmt.Errorf("coverage %s: %w", name, err)
 		}
 		documents = append(documents, d)
@@ -133,7 +133,7 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	return documents, nil
 }
 
-func (d Document) valid(known map[string]bool) error {
+func (d Document) validate(known map[string]bool) error {
 	last := Lines{}
 	for i, c := range d.Clauses {
 		if c.Lines.From == 0 {
@@ -142,7 +142,7 @@ func (d Document) valid(known map[string]bool) error {
 		if c.Lines.From <= last.To {
 			return fmt.Errorf("lines %s come after lines %s: clauses stand in order and share no line", c.Lines, last)
 		}
-		if err := c.valid(known); err != nil {
+		if err := c.validate(known); err != nil {
 			return fmt.Errorf("lines %s %w", c.Lines, err)
 		}
 		last = c.Lines
@@ -153,13 +153,13 @@ func (d Document) valid(known map[string]bool) error {
 	return nil
 }
 
-func (c Clause) valid(known map[string]bool) error {
+func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):
 		return fmt.Errorf("are either informative, with the reason, or have requirements")
-	case (c.Informative == "") == (c.Says == ""):
+	case (c.Informative == "") == (c.Summary == ""):
 		return fmt.Errorf("say what they oblige to if they have requirements, and only then")
-	case c.Informative == "" && c.Although != "":
+	case c.Informative == "" && c.NormativeWord != "":
 		return fmt.Errorf("have requirements: although is said of informative ones")
 	}
 	for i, id := range c.Requirements {

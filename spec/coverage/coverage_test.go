@@ -34,7 +34,7 @@ func TestEveryCitationIsMapped(t *testing.T) {
 	cites := 0
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
-			for _, c := range citations(r.Source) {
+			for _, c := range citationsIn(r.Source) {
 				cites++
 				if !mapped[c.file] {
 					t.Errorf("%s: %s cites %s, which has no map", d.Name, r.ID, c.file)
@@ -111,7 +111,7 @@ func TestObligingWordsAreNotOverlooked(t *testing.T) {
 	for _, d := range documents {
 		lines := seeds(t, d)
 		for _, c := range d.Clauses {
-			for _, complaint := range c.overlooks(lines) {
+			for _, complaint := range c.unmentionedWords(lines) {
 				t.Errorf("%s:%s %s", d.File, c.Lines, complaint)
 			}
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// kinds of exclusions, in the order in which they are told.
-var kinds = []string{"capability", "unobservable", "contradiction", "client"}
+// exclusionKinds of exclusions, in the order in which they are told.
+var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
 // Render writes the maps as one text for people: counts first, then every line.
 func Render(documents []Document, dialects []*dialect.Dialect) []byte {
@@ -30,59 +30,59 @@ requirements has checks in one version at least, and by the kind of exclusion of
 Unmapped are requirements that cite a document where no clause names them. What a requirement says, and why one is not
 judged, stands in [requirements.md](requirements.md).
 
-| dialect | requirements | judged | `+strings.Join(kinds, " | ")+` |
-|---|---|---|`+strings.Repeat("---|", len(kinds))+"\n")
+| dialect | requirements | judged | `+strings.Join(exclusionKinds, " | ")+` |
+|---|---|---|`+strings.Repeat("---|", len(exclusionKinds))+"\n")
 	for _, d := range dialects {
 		fmt.Fprintf(&b, "| %s | %s |\n", d.Name, strings.Join(countRequirements(d.Requirements), " | "))
 	}
 	for _, d := range documents {
 		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| lines | clause | requirements, and how they are judged |\n|---|---|---|\n", d.File, countClauses([]Document{d}, dialects))
 		for _, c := range d.Clauses {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Lines, cell(c.text()), strings.Join(c.judged(dialects), "<br>"))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Lines, escapeCell(c.description()), strings.Join(c.judgedRequirements(dialects), "<br>"))
 		}
 	}
-	rest := unstated(documents, dialects)
+	rest := requirementsWithoutLines(documents, dialects)
 	fmt.Fprintf(&b, "\n## What no document states\n\n%d requirements stand for no line: what released servers were seen to do, and what the others are useless without.\n\n| requirement | source | how it is judged |\n|---|---|---|\n", len(rest))
 	for _, r := range rest {
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.ID, cell(r.Source), how(r))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.ID, escapeCell(r.Source), judgedBy(r))
 	}
 	return b.Bytes()
 }
 
-func (c Clause) text() string {
+func (c Clause) description() string {
 	switch {
 	case c.Informative == "":
-		return c.Says
-	case c.Although != "":
-		return fmt.Sprintf("Informative (although: %s): %s", c.Although, c.Informative)
+		return c.Summary
+	case c.NormativeWord != "":
+		return fmt.Sprintf("Informative (although: %s): %s", c.NormativeWord, c.Informative)
 	}
 	return "Informative: " + c.Informative
 }
 
-// judged says of every requirement of the clause how it is judged, and in which
+// judgedRequirements says of every requirement of the clause how it is judged, and in which
 // versions, if it is not the same in all of its family.
-func (c Clause) judged(dialects []*dialect.Dialect) (all []string) {
-	versions := map[string]int{}
+func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
+	versionCount := map[string]int{}
 	for _, d := range dialects {
-		versions[d.Family]++
+		versionCount[d.Family]++
 	}
 	for _, id := range c.Requirements {
-		var ways []string
-		in := map[string][]string{}
+		var judgements []string
+		versionsBy := map[string][]string{}
 		family := ""
 		for _, d := range dialects {
 			if i := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == id }); i >= 0 {
-				way := how(d.Requirements[i])
-				if family = d.Family; in[way] == nil {
-					ways = append(ways, way)
+				judgement := judgedBy(d.Requirements[i])
+				if family = d.Family; versionsBy[judgement] == nil {
+					judgements = append(judgements, judgement)
 				}
-				in[way] = append(in[way], d.Version)
+				versionsBy[judgement] = append(versionsBy[judgement], d.Version)
 			}
 		}
-		for _, way := range ways {
-			text := fmt.Sprintf("`%s`: %s", id, way)
-			if len(in[way]) < versions[family] {
-				text += " (" + strings.Join(in[way], ", ") + ")"
+		for _, judgement := range judgements {
+			text := fmt.Sprintf("`%s`: %s", id, judgement)
+			if len(versionsBy[judgement]) < versionCount[family] {
+				text += " (" + strings.Join(versionsBy[judgement], ", ") + ")"
 			}
 			all = append(all, text)
 		}
@@ -90,7 +90,7 @@ func (c Clause) judged(dialects []*dialect.Dialect) (all []string) {
 	return all
 }
 
-func how(r spec.Requirement) string {
+func judgedBy(r spec.Requirement) string {
 	if r.Excluded != nil {
 		return "not judged, " + r.Excluded.Kind
 	}
@@ -109,8 +109,8 @@ func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 			}
 		}
 	}
-	clauses, yes, informative := 0, 0, 0
-	no := map[string]int{}
+	clauses, judgedCount, informative := 0, 0, 0
+	excludedCount := map[string]int{}
 	for _, d := range documents {
 		for _, c := range d.Clauses {
 			clauses++
@@ -118,36 +118,36 @@ func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 			case c.Informative != "":
 				informative++
 			case slices.ContainsFunc(c.Requirements, func(id string) bool { return judged[id] }):
-				yes++
+				judgedCount++
 			default:
-				no[excluded[c.Requirements[0]]]++
+				excludedCount[excluded[c.Requirements[0]]]++
 			}
 		}
 	}
 	var parts []string
 	total := 0
-	for _, kind := range kinds {
-		total += no[kind]
-		parts = append(parts, fmt.Sprintf("%s %d", kind, no[kind]))
+	for _, kind := range exclusionKinds {
+		total += excludedCount[kind]
+		parts = append(parts, fmt.Sprintf("%s %d", kind, excludedCount[kind]))
 	}
-	return fmt.Sprintf("%d clauses, %d judged, %d excluded (%s), %d informative", clauses, yes, total, strings.Join(parts, ", "), informative)
+	return fmt.Sprintf("%d clauses, %d judged, %d excluded (%s), %d informative", clauses, judgedCount, total, strings.Join(parts, ", "), informative)
 }
 
 // countRequirements counts all, those that are judged, and the others by kind.
 func countRequirements(list []spec.Requirement) []string {
-	n := make([]int, 2+len(kinds))
+	n := make([]int, 2+len(exclusionKinds))
 	for _, r := range list {
 		n[0]++
 		if r.Excluded == nil {
 			n[1]++
 		} else {
-			n[2+slices.Index(kinds, r.Excluded.Kind)]++
+			n[2+slices.Index(exclusionKinds, r.Excluded.Kind)]++
 		}
 	}
 	return strings.Fields(strings.Trim(fmt.Sprint(n), "[]"))
 }
 
-// cell keeps a text within a table, and tags in it visible.
-func cell(s string) string {
+// escapeCell keeps a text within a table, and tags in it visible.
+func escapeCell(s string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(strings.Join(strings.Fields(s), " "))
 }

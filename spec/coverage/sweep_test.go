@@ -24,8 +24,8 @@ var bounding = []*regexp.Regexp{
 	regexp.MustCompile(`^[|-].*([≤≥] *[0-9]+)`),
 }
 
-// obligations are the words in a line that oblige, each once.
-func obligations(line string) (words []string) {
+// normativeWords are the words in a line that oblige, each once.
+func normativeWords(line string) (words []string) {
 	for _, re := range slices.Concat(obliging, bounding) {
 		for _, m := range re.FindAllStringSubmatch(line, -1) {
 			if word := m[len(m)-1]; !slices.Contains(words, word) {
@@ -39,23 +39,23 @@ func obligations(line string) (words []string) {
 // blank lines say nothing, not even with the frame that a page draws around them.
 func blank(line string) bool { return strings.Trim(line, "| \t\r") == "" }
 
-// overlooks complains of an informative clause whose lines seem to oblige, unless it
+// unmentionedWords complains of an informative clause whose lines seem to oblige, unless it
 // says the words itself, and of one that says words which are not there.
-func (c Clause) overlooks(lines []string) (complaints []string) {
+func (c Clause) unmentionedWords(lines []string) (complaints []string) {
 	if c.Informative == "" {
 		return nil
 	}
 	found := 0
 	for i := c.Lines.From; i <= min(c.Lines.To, len(lines)); i++ {
-		for _, word := range obligations(lines[i-1]) {
+		for _, word := range normativeWords(lines[i-1]) {
 			found++
-			if !strings.Contains(strings.ToLower(c.Although), strings.ToLower(word)) {
+			if !strings.Contains(strings.ToLower(c.NormativeWord), strings.ToLower(word)) {
 				complaints = append(complaints, fmt.Sprintf("is informative; does %q in line %d not oblige? %s", word, i, lines[i-1]))
 			}
 		}
 	}
-	if found == 0 && c.Although != "" {
-		complaints = append(complaints, fmt.Sprintf("says although %q, and no line has an obliging word", c.Although))
+	if found == 0 && c.NormativeWord != "" {
+		complaints = append(complaints, fmt.Sprintf("says although %q, and no line has an obliging word", c.NormativeWord))
 	}
 	return complaints
 }
@@ -78,7 +78,7 @@ func TestSweep(t *testing.T) {
 		`"required": ["location"]`:                "required",
 		"the client is required to send an input": "required",
 	} {
-		if got := strings.Join(obligations(line), " "); got != want {
+		if got := strings.Join(normativeWords(line), " "); got != want {
 			t.Errorf("%q obliges by %q, not %q", line, got, want)
 		}
 	}
@@ -89,11 +89,11 @@ func TestSweep(t *testing.T) {
 	}{
 		{Clause{Lines: Lines{1, 1}, Informative: "x"}, 0},
 		{Clause{Lines: Lines{1, 2}, Informative: "x"}, 1},
-		{Clause{Lines: Lines{1, 2}, Informative: "x", Although: "must"}, 0},
-		{Clause{Lines: Lines{1, 1}, Informative: "x", Although: "must"}, 1},
-		{Clause{Lines: Lines{2, 2}, Says: "x", Requirements: []string{"y"}}, 0},
+		{Clause{Lines: Lines{1, 2}, Informative: "x", NormativeWord: "must"}, 0},
+		{Clause{Lines: Lines{1, 1}, Informative: "x", NormativeWord: "must"}, 1},
+		{Clause{Lines: Lines{2, 2}, Summary: "x", Requirements: []string{"y"}}, 0},
 	} {
-		if got := c.clause.overlooks(lines); len(got) != c.want {
+		if got := c.clause.unmentionedWords(lines); len(got) != c.want {
 			t.Errorf("%+v: %q", c.clause, got)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // A catalogue that extends another: those of the other, without some, with others
 // added or replaced by id.
-type extension struct {
+type catalogueExtension struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
 	Requirements []spec.Requirement `yaml:"requirements"`
@@ -28,7 +28,7 @@ func readCatalogue(files fs.FS, family, version string) ([]spec.Requirement, err
 	if yaml.UnmarshalWithOptions(data, &list, yaml.Strict()) == nil {
 		return list, nil
 	}
-	var ext extension
+	var ext catalogueExtension
 	if err := yaml.UnmarshalWithOptions(data, &ext, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -28,24 +28,24 @@ type Dialect struct {
 	Requirements []spec.Requirement // its catalogue
 
 	files      fs.FS
-	source     *source
+	document   *document
 	operations []*Operation
 }
 
-// A shelf is the dialects of a set of documents, opened when they are asked for.
-type shelf struct {
+// A registry is the dialects of a set of documents, opened when they are asked for.
+type registry struct {
 	files    fs.FS
 	names    []string                 // FAMILY@VERSION, by family, newest last
 	defaults func() map[string]string // family → version
 
-	mu   sync.Mutex
-	open map[string]*Dialect
+	mu     sync.Mutex
+	opened map[string]*Dialect
 }
 
-var embedded = sync.OnceValue(func() *shelf { return newShelf(spec.Documents) })
+var embeddedRegistry = sync.OnceValue(func() *registry { return newRegistry(spec.Documents) })
 
-func newShelf(files fs.FS) *shelf {
-	s := &shelf{files: files, open: map[string]*Dialect{}}
+func newRegistry(files fs.FS) *registry {
+	s := &registry{files: files, opened: map[string]*Dialect{}}
 	found, _ := fs.Glob(files, "*/*.yaml")
 	for _, name := range found {
 		family, file := path.Split(name)
@@ -60,7 +60,7 @@ func newShelf(files fs.FS) *shelf {
 
 // findDefaults finds the versions that a bare family name means, by the line
 // "x-default: true" of their documents.
-func (s *shelf) findDefaults() map[string]string {
+func (s *registry) findDefaults() map[string]string {
 	defaults := map[string]string{}
 	for _, name := range s.names {
 		family, version, _ := strings.Cut(name, "@")
@@ -75,16 +75,16 @@ func (s *shelf) findDefaults() map[string]string {
 }
 
 // Names lists every dialect, "FAMILY@VERSION".
-func Names() []string { return slices.Clone(embedded().names) }
+func Names() []string { return slices.Clone(embeddedRegistry().names) }
 
 // IsDefault says that a dialect is what its family's bare name means.
 func IsDefault(name string) bool {
 	family, version, _ := strings.Cut(name, "@")
-	return embedded().defaults()[family] == version
+	return embeddedRegistry().defaults()[family] == version
 }
 
-// Named opens one dialect: "runs@2026-04", or "runs" for the default version.
-func Named(name string) (*Dialect, error) { return embedded().named(name) }
+// Open opens one dialect: "runs@2026-04", or "runs" for the default version.
+func Open(name string) (*Dialect, error) { return embeddedRegistry().open(name) }
 
 // All opens every dialect, by name.
 func All() ([]*Dialect, error) {
@@ -93,13 +93,13 @@ func All() ([]*Dialect, error) {
 	errs := make([]error, len(names))
 	var wait sync.WaitGroup
 	for i, name := range names {
-		wait.Go(func() { all[i], errs[i] = Named(name) })
+		wait.Go(func() { all[i], errs[i] = Open(name) })
 	}
 	wait.Wait()
 	return all, cmp.Or(errs...)
 }
 
-func (s *shelf) named(name string) (*Dialect, error) {
+func (s *registry) open(name string) (*Dialect, error) {
 	family, version, versioned := strings.Cut(name, "@")
 	if !versioned {
 		version = s.defaults()[family]
@@ -109,7 +109,7 @@ func (s *shelf) named(name string) (*Dialect, error) {
 		return nil, fmt.Errorf("no dialect %q: there are %s", name, strings.Join(s.names, ", "))
 	}
 	s.mu.Lock()
-	d := s.open[full]
+	d := s.opened[full]
 	s.mu.Unlock()
 	if d != nil {
 		return d, nil
@@ -120,10 +120,10 @@ func (s *shelf) named(name string) (*Dialect, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open[full] == nil {
-		s.open[full] = d
+	if s.opened[full] == nil {
+		s.opened[full] = d
 	}
-	return s.open[full], nil
+	return s.opened[full], nil
 }
 
 func load(files fs.FS, family, version string) (*Dialect, error) {
@@ -132,10 +132,10 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 	if d.Requirements, err = readCatalogue(files, family, version); err != nil {
 		return nil, err
 	}
-	if d.source, err = readSource(files, family, version); err != nil {
+	if d.document, err = readDocument(files, family, version); err != nil {
 		return nil, err
 	}
-	root := node{d.source, "", d.source.tree}
+	root := node{d.document, "", d.document.root}
 	d.Title = root.get("info").get("title").text()
 	for _, server := range root.get("servers").items() {
 		d.Base = strings.TrimSuffix(server.get("url").text(), "/")
@@ -157,7 +157,7 @@ func (d *Dialect) Document() ([]byte, error) {
 	if err != nil || !bytes.Contains(text, []byte("\nx-extends:")) && !bytes.HasPrefix(text, []byte("x-extends:")) {
 		return text, err
 	}
-	text, err = json.Marshal(d.source.tree)
+	text, err = json.Marshal(d.document.root)
 	if err != nil {
 		return nil, err
 	}
@@ -170,26 +170,26 @@ func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) 
 // Kinds lists what the dialect has words for, and what its words can carry.
 func (d *Dialect) Kinds() []spec.Kind {
 	set := map[spec.Kind]bool{}
-	var note func(words []*word)
-	note = func(words []*word) {
-		for _, w := range words {
+	var add func(variants []*variant)
+	add = func(variants []*variant) {
+		for _, w := range variants {
 			set[w.kind] = true
 			for _, site := range w.slots {
 				set[spec.Kind("slot."+site.slot)] = true
 			}
 			for _, part := range w.parts {
-				note(part.words)
+				add(part.variants)
 			}
 		}
 	}
 	for _, o := range d.operations {
-		note(o.frames)
-		for _, r := range o.replies {
-			note(r.words)
+		add(o.frameVariants)
+		for _, r := range o.responses {
+			add(r.variants)
 		}
-		note(o.asks)
+		add(o.requestVariants)
 		for _, b := range o.bodies {
-			for _, file := range b.slips {
+			for _, file := range b.files {
 				set[file.kind] = true
 			}
 		}
@@ -206,8 +206,8 @@ func (d *Dialect) Kinds() []spec.Kind {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Duties are the checks that the dialect's catalogue names, with their
+// Plan are the checks that the dialect's catalogue names, with their
 // requirements.
-func (d *Dialect) Duties(checks []*spec.Check) spec.Plan {
+func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }

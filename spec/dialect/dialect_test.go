@@ -20,7 +20,7 @@ func each(t *testing.T, f func(t *testing.T, d *Dialect)) {
 	}
 	for _, name := range Names() {
 		t.Run(name, func(t *testing.T) {
-			d, err := Named(name)
+			d, err := Open(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,20 +61,20 @@ var sample = spec.Event{
 // heard as what was said.
 func TestPhrases(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
-		for _, phrase := range d.Phrases() {
-			r, err := d.Say(phrase, sample)
+		for _, phrase := range d.Templates() {
+			r, err := d.BuildRequest(phrase, sample)
 			if err != nil {
 				t.Errorf("%s: %v", phrase, err)
 				continue
 			}
-			o, _ := d.Phrase(phrase)
+			o, _ := d.TemplateOperation(phrase)
 			if heard := d.Operation(r); heard != o {
 				t.Errorf("%s: %s %s is heard as another operation", phrase, r.Method, r.Target)
 			}
-			for _, b := range d.Judge(r) {
+			for _, b := range d.ValidateRequest(r) {
 				t.Errorf("%s: %v in %s", phrase, b, r.Body)
 			}
-			e := d.Hear(r)
+			e := d.ParseRequest(r)
 			if phrase == "prompt" && (e.Text != sample.Text || e.Thread != sample.Thread) {
 				t.Errorf("prompt: heard %q in thread %q", e.Text, e.Thread)
 			}
@@ -97,21 +97,21 @@ func TestExamples(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		n := 0
 		valid := func(schema node, examples ...node) {
-			compiled, err := d.source.compile(schema.at)
+			compiled, err := d.document.compile(schema.pointer)
 			if err != nil {
-				t.Errorf("%s: %v", schema.at, err)
+				t.Errorf("%s: %v", schema.pointer, err)
 				return
 			}
 			for _, e := range examples {
 				if e.exists() {
 					n++
-					if err := compiled.Validate(e.v); err != nil {
-						t.Errorf("%s: %v", e.at, err)
+					if err := compiled.Validate(e.value); err != nil {
+						t.Errorf("%s: %v", e.pointer, err)
 					}
 				}
 			}
 		}
-		_, schemas := d.source.lookup("/components/schemas").members()
+		_, schemas := d.document.lookup("/components/schemas").members()
 		for _, s := range schemas {
 			valid(s, append(s.get("examples").items(), s.get("example"))...)
 		}
@@ -146,7 +146,7 @@ func TestExamples(t *testing.T) {
 // exampleStream reads a stream that the document shows.
 func (d *Dialect) exampleStream(t *testing.T, o *Operation, e node) (frames int) {
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: []byte(e.text())}}
-	x.Request, _ = d.Say(o.Phrases()[0], sample)
+	x.Request, _ = d.BuildRequest(o.Templates()[0], sample)
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		if e.IsFrame() {
 			frames++
@@ -173,12 +173,12 @@ func (d *Dialect) level(id string) spec.Level {
 func TestConstantsTellWordsApart(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		for _, o := range d.operations {
-			for _, w := range o.frames {
-				for _, m := range w.marks {
-					v := w.spell(spec.Event{})
+			for _, w := range o.frameVariants {
+				for _, m := range w.discriminators {
+					v := w.encode(spec.Event{})
 					setAt(v, m.path, "something else")
-					if got := choose(o.frames, v); got == w {
-						t.Errorf("%s: %s with another %s is still %s", o.Name, w.name, pointer(m.path), w.kind)
+					if got := matchVariant(o.frameVariants, v); got == w {
+						t.Errorf("%s: %s with another %s is still %s", o.Name, w.name, jsonPointer(m.path), w.kind)
 					}
 				}
 			}
@@ -204,7 +204,7 @@ func TestFramesRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		kinds := 0
 		for _, o := range d.operations {
-			for _, w := range o.frames {
+			for _, w := range o.frameVariants {
 				if w.kind == "" || w.kind == spec.Unrecognized {
 					continue
 				}
@@ -218,27 +218,27 @@ func TestFramesRoundTrip(t *testing.T) {
 	})
 }
 
-func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *word) {
+func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *variant) {
 	said := spec.Event{Kind: w.kind}
 	fillSlots(t, w, &said)
-	written := wordFor(o.frames, said.Kind, &said)
+	written := variantFor(o.frameVariants, said.Kind, &said)
 	if written != w { // another word of the kind is the one to write
 		said = spec.Event{Kind: w.kind}
-		written = wordFor(o.frames, said.Kind, &said)
+		written = variantFor(o.frameVariants, said.Kind, &said)
 		fillSlots(t, written, &said)
 	}
 	// A message of type heartbeat is no message, one of type call no result: values
 	// that contradict each other, or the word, say nothing.
-	value := any(written.spell(said))
-	if meant := choose(o.frames, value); meant.kind != w.kind || written.validate(value) != nil {
+	value := any(written.encode(said))
+	if meant := matchVariant(o.frameVariants, value); meant.kind != w.kind || written.validate(value) != nil {
 		t.Skip("these values contradict each other")
 	}
-	frame, err := o.Append(nil, &said)
+	frame, err := o.AppendEvent(nil, &said)
 	if err != nil {
 		t.Fatal(err)
 	}
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: frame}}
-	x.Request, _ = d.Say(o.Phrases()[0], sample)
+	x.Request, _ = d.BuildRequest(o.Templates()[0], sample)
 	var heard []spec.Event
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		if e.IsFrame() {
@@ -252,7 +252,7 @@ func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *word) {
 		if strings.Contains(strings.Join(site.path, "/"), "*") {
 			continue
 		}
-		want, got := *slotOf(&said, site.slot), *slotOf(&heard[0], site.slot)
+		want, got := *slotField(&said, site.slot), *slotField(&heard[0], site.slot)
 		if want != "" && want != got && !(site.slot == "text" && sameText(want, got)) {
 			t.Fatalf("wrote %s %q in %s, read %q", site.slot, want, frame, got)
 		}
@@ -262,18 +262,18 @@ func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *word) {
 func sameText(a, b string) bool {
 	x, err := decode([]byte(a))
 	y, err2 := decode([]byte(b))
-	return err == nil && err2 == nil && compact(x) == compact(y)
+	return err == nil && err2 == nil && compactJSON(x) == compactJSON(y)
 }
 
 // fillSlots gives the slots of a word values that fit their schemas.
-func fillSlots(t *rapid.T, w *word, e *spec.Event) {
+func fillSlots(t *rapid.T, w *variant, e *spec.Event) {
 	for _, site := range w.slots {
-		if m := fieldAt(w.form, site.path); m != nil {
-			*slotOf(e, site.slot) = drawValue(t, site.slot, m)
+		if m := fieldAt(w.layout, site.path); m != nil {
+			*slotField(e, site.slot) = drawValue(t, site.slot, m)
 		}
 	}
 	for _, site := range w.parts {
-		for _, word := range site.words {
+		for _, word := range site.variants {
 			if word.kind != "" && len(word.parts) == 0 {
 				part := spec.Event{Kind: word.kind}
 				fillSlots(t, word, &part)
@@ -284,21 +284,21 @@ func fillSlots(t *rapid.T, w *word, e *spec.Event) {
 }
 
 // fieldAt is the member at a path, nil if there is none.
-func fieldAt(f *form, path []string) *field {
+func fieldAt(f *objectLayout, path []string) *objectField {
 	for _, m := range f.fields {
 		switch {
 		case m.name != path[0]:
 		case len(path) == 1:
 			return m
-		case m.inner != nil:
-			return fieldAt(m.inner, path[1:])
+		case m.object != nil:
+			return fieldAt(m.object, path[1:])
 		}
 	}
 	return nil
 }
 
 // enumOf is the shortest list of what may stand there.
-func enumOf(m *field) (shortest []string) {
+func enumOf(m *objectField) (shortest []string) {
 	for _, s := range m.schemas {
 		if enum := s.get("enum").strings(); len(enum) > 0 && (shortest == nil || len(enum) < len(shortest)) {
 			shortest = enum
@@ -307,26 +307,26 @@ func enumOf(m *field) (shortest []string) {
 	return shortest
 }
 
-func drawValue(t *rapid.T, slot string, m *field) string {
+func drawValue(t *rapid.T, slot string, m *objectField) string {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch enum := enumOf(m); {
 	case len(enum) > 0:
 		return rapid.SampledFrom(enum).Draw(t, slot)
-	case has("string") && m.first("format").text() == "date-time":
+	case has("string") && m.firstKeyword("format").text() == "date-time":
 		return "2026-03-15T10:00:00Z"
-	case has("string") && m.first("pattern").exists():
+	case has("string") && m.firstKeyword("pattern").exists():
 		return "1"
 	case has("string") && slot == "text":
 		return rapid.String().Draw(t, slot)
 	case has("string"):
 		return rapid.StringN(1, 20, 80).Draw(t, slot)
 	case has("integer"), has("number"):
-		low, _ := integer(m.first("minimum"))
-		high, ok := integer(m.first("maximum"))
+		low, _ := intValue(m.firstKeyword("minimum"))
+		high, ok := intValue(m.firstKeyword("maximum"))
 		if !ok {
 			high = low + 1<<40
 		}
-		return compact(rapid.IntRange(low, high).Draw(t, slot))
+		return compactJSON(rapid.IntRange(low, high).Draw(t, slot))
 	case has("boolean"):
 		return rapid.SampledFrom([]string{"true", "false"}).Draw(t, slot)
 	case len(m.types) == 0 && slot != "text":

@@ -12,7 +12,7 @@ func FuzzEvents(f *testing.F) {
 	names := Names()
 	var all []*Dialect
 	for i, name := range names {
-		d, err := Named(name)
+		d, err := Open(name)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, status uint16, media, text string, body []byte) {
 		d := all[int(which)%len(all)]
 		for _, phrase := range []string{"prompt", "listen", "history"} {
-			req, err := d.Say(phrase, spec.Event{Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Text: text})
+			req, err := d.BuildRequest(phrase, spec.Event{Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "r", Text: text})
 			if err != nil {
 				continue
 			}

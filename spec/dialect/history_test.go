@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// told is a day of a conversation, as a server tells it.
-var told = spec.Event{
+// historyExample is a day of a conversation, as a server tells it.
+var historyExample = spec.Event{
 	Kind: spec.History, Thread: "t-1", Day: "2026-03-15", HasMore: "true",
 	Parts: []spec.Event{
 		{
@@ -28,20 +28,20 @@ var told = spec.Event{
 // A history is heard as it was said; and an empty one is spelled as documented.
 func TestHistoryRoundTrip(t *testing.T) {
 	for _, version := range []string{"2026-03", "2026-04"} {
-		d, err := Named("runs@" + version)
+		d, err := Open("runs@" + version)
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, ok := d.Phrase("history")
+		o, ok := d.TemplateOperation("history")
 		if !ok {
 			t.Fatal("there is no way to ask for a history")
 		}
 		const empty = `{"day":null,"hasMore":false,"messages":[],"scope":"history_day","threadId":null}`
-		if got := string(o.Answer(spec.Event{Kind: spec.History}).Body); got != empty {
+		if got := string(o.EncodeResponse(spec.Event{Kind: spec.History}).Body); got != empty {
 			t.Errorf("an empty history is %s", got)
 		}
-		for _, said := range []spec.Event{told, {Kind: spec.History, HasMore: "false"}, {Kind: spec.History, Thread: "t", HasMore: "false"}} {
-			heard := hearReply(t, d, o.Answer(said))
+		for _, said := range []spec.Event{historyExample, {Kind: spec.History, HasMore: "false"}, {Kind: spec.History, Thread: "t", HasMore: "false"}} {
+			heard := decodeReply(t, d, o.EncodeResponse(said))
 			roles := []string{"user", "tool", "assistant", "user"}
 			for i := range heard.Parts {
 				if heard.Parts[i].Role != roles[i] {
@@ -59,10 +59,10 @@ func TestHistoryRoundTrip(t *testing.T) {
 	}
 }
 
-func hearReply(t *testing.T, d *Dialect, a Answer) (heard spec.Event) {
+func decodeReply(t *testing.T, d *Dialect, a EncodedResponse) (heard spec.Event) {
 	t.Helper()
-	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: a.Media}}, Body: a.Body}}
-	x.Request, _ = d.Say("history", sample)
+	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: a.MediaType}}, Body: a.Body}}
+	x.Request, _ = d.BuildRequest("history", sample)
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		if len(e.Raw) > 0 {
 			heard = e
@@ -112,12 +112,12 @@ func TestHistoryBreaks(t *testing.T) {
 		{old, ui(`{` + strings.Replace(whole, "dark", "red", 1) + `,"root":[]}`), "ui-theme ui-root"},
 	} {
 		for _, version := range c.versions {
-			d, err := Named("runs@" + version)
+			d, err := Open("runs@" + version)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for _, b := range hearReply(t, d, Answer{200, "application/json", []byte(c.body)}).Violations {
+			for _, b := range decodeReply(t, d, EncodedResponse{200, "application/json", []byte(c.body)}).Violations {
 				got = append(got, strings.TrimPrefix(b.Requirement, "runs.history."))
 			}
 			want := strings.Fields(c.law)
@@ -132,7 +132,7 @@ func TestHistoryBreaks(t *testing.T) {
 
 // A time stamp is ISO 8601 in any of its forms, and nothing else.
 func TestCreatedIsISO(t *testing.T) {
-	d, err := Named("runs@2026-03")
+	d, err := Open("runs@2026-03")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestCreatedIsISO(t *testing.T) {
 	} {
 		x := spec.Exchange{Response: spec.Response{Status: 202, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}}}
 		x.Response.Body = []byte(`{"taskId":"t","threadId":"T","runId":"r","created":"` + stamp + `"}`)
-		x.Request, _ = d.Say("prompt", sample)
+		x.Request, _ = d.BuildRequest("prompt", sample)
 		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 			if e.Kind == spec.RunAccepted && (len(e.Violations) == 0) != ok {
 				t.Errorf("%s: %v", stamp, e.Violations)

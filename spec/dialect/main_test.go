@@ -27,16 +27,16 @@ func TestNumbersInSlots(t *testing.T) {
 	for _, c := range []struct{ slot, text, want string }{
 		{"seq", "7", `7`}, {"seq", "7 ", `"7 "`}, {"seq", "x", `"x"`}, {"text", "7", `"7"`}, {"text", "0 ", `"0 "`},
 	} {
-		m := field{slot: c.slot, types: either}
+		m := objectField{slot: c.slot, types: either}
 		if got := string(m.appendText(nil, c.text)); got != c.want {
 			t.Errorf("%s %q is written as %s, want %s", c.slot, c.text, got, c.want)
 		}
 	}
 }
 
-// spell is the object that says e.
-func (w *word) spell(e spec.Event) map[string]any {
-	data, _ := w.form.append(nil, &e)
+// encode is the object that says e.
+func (w *variant) encode(e spec.Event) map[string]any {
+	data, _ := w.layout.appendJSON(nil, &e)
 	v, err := decode(data)
 	if err != nil {
 		panic(err)

@@ -12,62 +12,62 @@ import (
 
 // An Operation is one thing a client can ask for.
 type Operation struct {
-	Name    string // "POST /runs"
-	Summary string
-	Streams bool // its answer is a stream
-	Asks    bool // it takes a prompt, and so opens a run
-	Secured bool // it wants credentials
-	Uploads bool // its body carries a file
+	Name                string // "POST /runs"
+	Summary             string
+	IsStream            bool // its answer is a stream
+	StartsRun           bool // it takes a prompt, and so opens a run
+	RequiresCredentials bool // it wants credentials
+	AcceptsFiles        bool // its body carries a file
 
 	// Spares are request headers that it can do without, each with the requirement that is
 	// upheld where a request without it is accepted (x-without).
-	Spares spec.Header
+	OptionalHeaders spec.Header
 
-	method, path string
-	node         node
-	law          string // x-requirement of the operation
-	promised     spec.StreamRequirements
-	omitted      []omission // what can be left out of a request (x-absent)
-	denied       []denial   // x-denied
-	parameters   []parameter
-	needsBody    bool
-	bodies       []body
-	asks         []*word        // what its JSON body may be
-	phrases      map[string]any // what a client can say with it, by name
-	says         string         // the phrase of an operation without a body
+	method, path     string
+	node             node
+	requirement      string // x-requirement of the operation
+	promised         spec.StreamRequirements
+	omissions        []omission   // what can be left out of a request (x-absent)
+	denials          []denialRule // x-denied
+	parameters       []parameter
+	bodyRequired     bool
+	bodies           []requestContent
+	requestVariants  []*variant     // what its JSON body may be
+	templates        map[string]any // what a client can say with it, by name
+	bodylessTemplate string         // the phrase of an operation without a body
 
-	frames   []*word
-	labels   []string             // the members that tell frames apart
-	spelled  map[spec.Kind]string // what frames of a kind are called
-	sentinel string
-	tells    telling
-	replies  map[string]reply // by documented status, or class of it
-	status   int              // what the document promises a request without fault
-	either   bool             // and so it does others, any of which is right
-	answer   string           // likewise, the media type
+	frameVariants    []*variant
+	nameMembers      []string             // the members that tell frames apart
+	wireNames        map[spec.Kind]string // what frames of a kind are called
+	sentinel         string
+	encoding         streamEncoding
+	responses        map[string]responseContent // by documented status, or class of it
+	successStatus    int                        // what the document promises a request without fault
+	anySuccess       bool                       // and so it does others, any of which is right
+	successMediaType string                     // likewise, the media type
 }
 
-// A telling is how a server of ours writes the frames of a stream, beyond data.
-type telling struct {
-	sentinel bool   // it closes with the sentinel
-	event    string // the member that becomes the SSE event field
-	id       bool   // the cursor becomes the SSE id
+// A streamEncoding is how a server of ours writes the frames of a stream, beyond data.
+type streamEncoding struct {
+	sentinel   bool   // it closes with the sentinel
+	eventField string // the member that becomes the SSE event field
+	cursorAsID bool   // the cursor becomes the SSE id
 }
 
-// A body is one media type that a request may have.
-type body struct {
-	media    string
-	node     node
-	validate func(any) error
-	maximum  maximum
-	slips    map[string]slip // of a form: its files
+// A requestContent is one media type that a request may have.
+type requestContent struct {
+	mediaType string
+	node      node
+	validate  func(any) error
+	limit     bodyLimit
+	files     map[string]filePart // of a form: its files
 }
 
-// A reply is what may come back with one status.
-type reply struct {
-	media   string
-	words   []*word
-	example string // of a text
+// A responseContent is what may come back with one status.
+type responseContent struct {
+	mediaType string
+	variants  []*variant
+	example   string // of a text
 }
 
 type parameter struct {
@@ -79,10 +79,10 @@ type parameter struct {
 	validate func(any) error
 }
 
-var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
 func (d *Dialect) addPath(path string, item node) error {
-	for _, method := range methods {
+	for _, method := range httpMethods {
 		op := item.get(method)
 		if !op.exists() {
 			continue
@@ -90,17 +90,17 @@ func (d *Dialect) addPath(path string, item node) error {
 		o := &Operation{
 			Name: strings.ToUpper(method) + " " + path, Summary: op.get("summary").text(),
 			method: strings.ToUpper(method), path: path, node: op,
-			phrases: map[string]any{}, replies: map[string]reply{},
+			templates: map[string]any{}, responses: map[string]responseContent{},
 		}
-		o.Secured = secured(op)
-		o.law, _ = d.source.lawAt(op)
-		if err := o.addDenied(op.get("x-denied")); err != nil {
+		o.RequiresCredentials = requiresCredentials(op)
+		o.requirement, _ = d.document.requirementAt(op)
+		if err := o.addDenials(op.get("x-denied")); err != nil {
 			return err
 		}
-		o.says = op.get("x-says").text()
-		names, laws := op.get("x-without").members()
+		o.bodylessTemplate = op.get("x-says").text()
+		names, requirementNodes := op.get("x-without").members()
 		for i, name := range names {
-			o.Spares = append(o.Spares, spec.Field{Name: name, Value: laws[i].text()})
+			o.OptionalHeaders = append(o.OptionalHeaders, spec.Field{Name: name, Value: requirementNodes[i].text()})
 		}
 		if err := o.addParameters(slices.Concat(item.get("parameters").items(), op.get("parameters").items())); err != nil {
 			return err
@@ -108,7 +108,7 @@ func (d *Dialect) addPath(path string, item node) error {
 		if err := o.addBodies(op.get("requestBody")); err != nil {
 			return err
 		}
-		if err := o.addReplies(op); err != nil {
+		if err := o.addResponses(op); err != nil {
 			return err
 		}
 		d.operations = append(d.operations, o)
@@ -116,12 +116,12 @@ func (d *Dialect) addPath(path string, item node) error {
 	return nil
 }
 
-// secured says whether an operation, or else its document, has security requirements
+// requiresCredentials says whether an operation, or else its document, has security requirements
 // and none of them is the empty one.
-func secured(op node) bool {
+func requiresCredentials(op node) bool {
 	list := op.get("security")
 	if !list.exists() {
-		list = node{op.s, "", op.s.tree}.get("security")
+		list = node{op.doc, "", op.doc.root}.get("security")
 	}
 	all := list.items()
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
@@ -133,14 +133,14 @@ func (o *Operation) addParameters(list []node) (err error) {
 			name: n.get("name").text(), in: n.get("in").text(), slot: n.get("x-slot").text(),
 			node: n.deref(), schema: n.get("schema"),
 		}
-		p.required, _ = n.get("required").v.(bool)
-		if p.slot != "" && knownSlot(p.slot) != nil {
-			return knownSlot(p.slot)
+		p.required, _ = n.get("required").value.(bool)
+		if p.slot != "" && checkSlot(p.slot) != nil {
+			return checkSlot(p.slot)
 		}
-		if law := p.node.get("x-absent").text(); law != "" {
-			o.omitted = append(o.omitted, omission{parameter: p, law: law})
+		if requirement := p.node.get("x-absent").text(); requirement != "" {
+			o.omissions = append(o.omissions, omission{parameter: p, requirement: requirement})
 		}
-		p.validate = n.s.validator(p.schema.at)
+		p.validate = n.doc.validator(p.schema.pointer)
 		o.parameters = append(o.parameters, p)
 	}
 	return nil
@@ -149,74 +149,74 @@ func (o *Operation) addParameters(list []node) (err error) {
 // An omission is what a request of an operation can leave out: a member of its body, or a
 // parameter. The requirement says what it means that it is not there.
 type omission struct {
-	member    string // "": the parameter
-	parameter parameter
-	law       string
+	member      string // "": the parameter
+	parameter   parameter
+	requirement string
 }
 
-// omits returns the requirements on what r, with this body, leaves out.
-func (o *Operation) omits(r spec.Request, body any, path map[string]string) (laws []string) {
+// omittedRequirements returns the requirements on what r, with this body, leaves out.
+func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (laws []string) {
 	object, _ := body.(map[string]any)
-	for _, left := range o.omitted {
-		_, there := object[left.member]
-		if left.member == "" {
-			_, there = left.parameter.get(r, path)
+	for _, omission := range o.omissions {
+		_, present := object[omission.member]
+		if omission.member == "" {
+			_, present = omission.parameter.get(r, path)
 		} else if object == nil {
 			continue
 		}
-		if !there {
-			laws = append(laws, left.law)
+		if !present {
+			laws = append(laws, omission.requirement)
 		}
 	}
 	return laws
 }
 
-const jsonMedia = "application/json"
+const jsonMediaType = "application/json"
 
 func (o *Operation) addBodies(request node) (err error) {
-	o.needsBody, _ = request.get("required").v.(bool)
+	o.bodyRequired, _ = request.get("required").value.(bool)
 	medias, contents := request.get("content").members()
 	for i, media := range medias {
 		names, properties := contents[i].get("schema").get("properties").members()
 		for j, p := range properties {
-			if law := p.get("x-absent").text(); law != "" {
-				o.omitted = append(o.omitted, omission{member: names[j], law: law})
+			if requirement := p.get("x-absent").text(); requirement != "" {
+				o.omissions = append(o.omissions, omission{member: names[j], requirement: requirement})
 			}
 		}
-		b := body{media: media, node: contents[i], maximum: maximumOf(contents[i])}
-		if media == formMedia {
-			b.slips = slipsOf(contents[i])
-			o.Uploads = len(b.slips) > 0
+		b := requestContent{mediaType: media, node: contents[i], limit: bodyLimitOf(contents[i])}
+		if media == formMediaType {
+			b.files = fileParts(contents[i])
+			o.AcceptsFiles = len(b.files) > 0
 		}
 		if schema := contents[i].get("schema"); schema.exists() {
-			b.validate = request.s.validator(schema.at)
-			if media == jsonMedia || media == formMedia {
-				if o.asks, err = request.s.words(schema, ""); err != nil {
+			b.validate = request.doc.validator(schema.pointer)
+			if media == jsonMediaType || media == formMediaType {
+				if o.requestVariants, err = request.doc.parseVariants(schema, ""); err != nil {
 					return err
 				}
 			}
 		}
 		o.bodies = append(o.bodies, b)
-		phrases, examples := contents[i].get("examples").members()
-		for j, name := range phrases {
-			o.phrases[name] = examples[j].get("value").v
+		templateNames, examples := contents[i].get("examples").members()
+		for j, name := range templateNames {
+			o.templates[name] = examples[j].get("value").value
 		}
 	}
-	_, o.Asks = o.phrases["prompt"]
+	_, o.StartsRun = o.templates["prompt"]
 	return nil
 }
 
-func (o *Operation) addReplies(op node) error {
+func (o *Operation) addResponses(op node) error {
 	if stream := op.get("x-stream"); stream.exists() {
-		o.Streams = true
-		laws := stream.get("requirements")
-		o.promised = spec.StreamRequirements{Status: laws.get("status").text(), MediaType: laws.get("content-type").text(), ContentCoding: laws.get("content-coding").text()}
+		o.IsStream = true
+		requirements := stream.get("requirements")
+		o.promised = spec.StreamRequirements{Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(), ContentCoding: requirements.get("content-coding").text()}
 		o.sentinel = stream.get("sentinel").text()
-		o.tells = telling{sentinel: stream.get("sends").v != false, event: stream.get("event").text(), id: stream.get("id").v == true}
+		o.encoding = streamEncoding{sentinel: stream.get("sends").value != false, eventField: stream.get("event").text(), cursorAsID: stream.get("id").value == true}
 	}
 	statuses, responses := op.get("responses").members()
 	for i, status := range statuses {
-		r := reply{}
+		r := responseContent{}
 		code, _ := strconv.Atoi(status)
 		medias, contents := responses[i].get("content").members()
 		for j, media := range medias {
@@ -224,85 +224,85 @@ func (o *Operation) addReplies(op node) error {
 			if item := contents[j].get("itemSchema"); item.exists() {
 				schema = item
 			}
-			words, err := op.s.words(schema, "")
+			variants, err := op.doc.parseVariants(schema, "")
 			if err != nil {
 				return fmt.Errorf("%s: %w", status, err)
 			}
 			if media == spec.EventStream {
-				o.frames = words
-				o.promised.HasEndEvent = slices.ContainsFunc(words, func(w *word) bool { return w.kind == spec.RunEnd })
+				o.frameVariants = variants
+				o.promised.HasEndEvent = slices.ContainsFunc(variants, func(w *variant) bool { return w.kind == spec.RunEnd })
 			}
-			if r.media == "" || media == spec.EventStream {
-				r.media, r.words, r.example = media, words, contents[j].get("example").text()
+			if r.mediaType == "" || media == spec.EventStream {
+				r.mediaType, r.variants, r.example = media, variants, contents[j].get("example").text()
 			}
 		}
 		switch success := code >= 200 && code < 300; {
-		case success && o.status == 0:
-			o.status, o.answer = code, r.media
+		case success && o.successStatus == 0:
+			o.successStatus, o.successMediaType = code, r.mediaType
 		case success:
-			o.either = true
+			o.anySuccess = true
 		}
-		o.replies[status] = r
+		o.responses[status] = r
 	}
-	o.labelling()
+	o.initWireNames()
 	return nil
 }
 
-// reply is what the document says of a status, or of its class.
-func (o *Operation) reply(status int) (reply, bool) {
-	r, ok := o.replies[strconv.Itoa(status)]
+// responseFor is what the document says of a status, or of its class.
+func (o *Operation) responseFor(status int) (responseContent, bool) {
+	r, ok := o.responses[strconv.Itoa(status)]
 	if !ok {
-		r, ok = o.replies[fmt.Sprintf("%dXX", status/100)]
+		r, ok = o.responses[fmt.Sprintf("%dXX", status/100)]
 	}
 	if !ok {
-		r, ok = o.replies["default"]
+		r, ok = o.responses["default"]
 	}
 	return r, ok
 }
 
 // Operation finds what r asks for, or nil.
 func (d *Dialect) Operation(r spec.Request) *Operation {
-	o, _ := d.find(r)
+	o, _ := d.findOperation(r)
 	return o
 }
 
-// find is the operation that r asks for and the values that its path carries.
-func (d *Dialect) find(r spec.Request) (*Operation, map[string]string) {
+// findOperation is the operation that r asks for and the values that its path carries.
+func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if values, ok := o.match(path); ok && o.method == r.Method {
+		if values, ok := o.matchPath(path); ok && o.method == r.Method {
 			return o, values
 		}
 	}
 	return nil, nil
 }
 
-// beside is the path item of r's target, where the document has one and only the
+// pathItem is the path item of r's target, where the document has one and only the
 // method is not in it.
-func (d *Dialect) beside(r spec.Request) (node, bool) {
+func (d *Dialect) pathItem(r spec.Request) (node, bool) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if _, ok := o.match(path); ok {
-			return d.source.lookup("/paths/" + escape(o.path)), true
+		if _, ok := o.matchPath(path); ok {
+			return d.document.lookup("/paths/" + escape(o.path)), true
 		}
 	}
 	return node{}, false
 }
 
-// neighbour is the operation that r would ask for with another method, "" if there
+// siblingOperation is the operation that r would ask for with another method, "" if there
 // is none: how that one is dealt with tells whether the path is served at all.
-func (d *Dialect) neighbour(r spec.Request) string {
+func (d *Dialect) siblingOperation(r spec.Request) string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
-		if _, ok := o.match(path); ok {
+		if _, ok := o.matchPath(path); ok {
 			return o.Name
 		}
 	}
 	return ""
 }
 
-// match says whether a path is o's, and what stands in it for the names in braces.
-func (o *Operation) match(path string) (values map[string]string, ok bool) {
+// matchPath says whether a path is o's, and what stands in it for the names in braces.
+func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	if !strings.Contains(o.path, "{") {
 		return nil, o.path == path
 	}

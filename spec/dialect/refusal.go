@@ -6,29 +6,29 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Refusal is what is broken, and how the document wants it refused, where the
+// UnknownSlotViolation is what is broken, and how the document wants it refused, where the
 // parameter of o that carries a slot is well-formed and still of no use: a cursor
 // that nobody handed out. Without such a parameter, or an x-error on it, the breach
 // has no demands.
-func (d *Dialect) Refusal(o *Operation, slot string) spec.Violation {
+func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
 	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
 	if i < 0 {
 		return spec.Violation{Location: o.Name, Message: o.Name + " has no parameter that carries the " + slot}
 	}
 	p := o.parameters[i]
-	return d.because(p.in+" "+p.name, breach{
-		places: []place{{p.node.at, 0}, {o.node.at, -1}}, keyword: "unknown", seen: "is not known",
+	return d.newViolation(p.in+" "+p.name, schemaError{
+		documentPlaces: []documentPlace{{p.node.pointer, 0}, {o.node.pointer, -1}}, keyword: "unknown", problem: "is not known",
 	})
 }
 
-// Fault is likewise what is broken where a part of o's body of this kind breaks a
+// PartViolation is likewise what is broken where a part of o's body of this kind breaks a
 // keyword in a way that no schema sees: a recording that holds nothing.
-func (d *Dialect) Fault(o *Operation, k spec.Kind, keyword string) spec.Violation {
+func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()
 		for i, p := range properties {
 			if kind, ok := p.extension("x-kind"); ok && spec.Kind(kind.text()) == k {
-				return d.because("body "+names[i], breach{places: []place{{p.at, 0}, {b.node.at, 0}, {o.node.at, -1}}, keyword: keyword, seen: "does not fit", path: names[i]})
+				return d.newViolation("body "+names[i], schemaError{documentPlaces: []documentPlace{{p.pointer, 0}, {b.node.pointer, 0}, {o.node.pointer, -1}}, keyword: keyword, problem: "does not fit", path: names[i]})
 			}
 		}
 	}
@@ -42,24 +42,24 @@ func (d *Dialect) Fault(o *Operation, k spec.Kind, keyword string) spec.Violatio
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
 		for _, o := range d.operations {
-			if i := slices.IndexFunc(o.frames, func(w *word) bool { return w.kind == k }); i >= 0 {
-				return o.frames[i].textLaw()
+			if i := slices.IndexFunc(o.frameVariants, func(w *variant) bool { return w.kind == k }); i >= 0 {
+				return o.frameVariants[i].textRequirement()
 			}
 		}
 	}
 	return ""
 }
 
-func (w *word) textLaw() string {
+func (w *variant) textRequirement() string {
 	for _, site := range w.slots {
 		if site.slot != "text" {
 			continue
 		}
-		for _, law := range w.laws {
+		for _, law := range w.requirements {
 			if slices.Equal(law.path, site.path) {
 				return law.id
 			}
 		}
 	}
-	return w.law
+	return w.defaultRequirement
 }

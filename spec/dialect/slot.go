@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// slots are the fields of an event that a document can name with x-slot.
-var slots = map[string]func(*spec.Event) *string{
+// slotFields are the fields of an event that a document can name with x-slot.
+var slotFields = map[string]func(*spec.Event) *string{
 	"thread":    func(e *spec.Event) *string { return &e.Thread },
 	"user":      func(e *spec.Event) *string { return &e.User },
 	"run":       func(e *spec.Event) *string { return &e.Run },
@@ -36,18 +36,18 @@ var slots = map[string]func(*spec.Event) *string{
 	"about":     func(e *spec.Event) *string { return &e.Description },
 }
 
-func knownSlot(name string) error {
-	if slots[name] == nil {
+func checkSlot(name string) error {
+	if slotFields[name] == nil {
 		return fmt.Errorf("x-slot %q: no such slot", name)
 	}
 	return nil
 }
 
-// slotOf is the field of e that a slot's name stands for.
-func slotOf(e *spec.Event, name string) *string { return slots[name](e) }
+// slotField is the field of e that a slot's name stands for.
+func slotField(e *spec.Event, name string) *string { return slotFields[name](e) }
 
-// kindOf is the JSON Schema type of a decoded value.
-func kindOf(v any) string {
+// jsonType is the JSON Schema type of a decoded value.
+func jsonType(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "null"
@@ -68,41 +68,41 @@ func kindOf(v any) string {
 }
 
 func isInteger(n json.Number) bool {
-	return !strings.ContainsAny(string(n), ".eE") || canonical(n) != string(n) && !strings.ContainsAny(canonical(n), ".e")
+	return !strings.ContainsAny(string(n), ".eE") || canonicalNumber(n) != string(n) && !strings.ContainsAny(canonicalNumber(n), ".e")
 }
 
-// fits says whether a value may stand where the schema allows types.
-func fits(types []string, v any) bool {
-	kind := kindOf(v)
+// fitsTypes says whether a value may stand where the schema allows types.
+func fitsTypes(types []string, v any) bool {
+	kind := jsonType(v)
 	return len(types) == 0 || slices.Contains(types, kind) || kind == "integer" && slices.Contains(types, "number")
 }
 
-// carry is a decoded value as a slot holds it: text as it is, numbers in canonical
+// slotText is a decoded value as a slot holds it: text as it is, numbers in canonical
 // form, what is larger as compact JSON.
-func carry(v any) string {
+func slotText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return ""
 	case string:
 		return v
 	case json.Number:
-		return canonical(v)
+		return canonicalNumber(v)
 	}
-	return compact(v)
+	return compactJSON(v)
 }
 
-// carry is the value of a place as its slot holds it. Where the document lets
+// slotText is the value of a place as its slot holds it. Where the document lets
 // anything stand, a text is carried as JSON too: nothing else tells it from what it
 // spells.
-func (s slotSite) carry(v any) string {
+func (s slotLocation) slotText(v any) string {
 	if s.slot == "text" && len(s.types) == 0 && v != nil {
-		return compact(v)
+		return compactJSON(v)
 	}
-	return carry(v)
+	return slotText(v)
 }
 
-// canonical spells a number one way: 1.0 and 1e0 are 1.
-func canonical(n json.Number) string {
+// canonicalNumber spells a number one way: 1.0 and 1e0 are 1.
+func canonicalNumber(n json.Number) string {
 	text := string(n)
 	if !strings.ContainsAny(text, ".eE") || len(text) > 64 {
 		return text
@@ -121,8 +121,8 @@ func canonical(n json.Number) string {
 	return fmt.Sprint(f)
 }
 
-// compact spells a value as JSON without spaces, members by name.
-func compact(v any) string {
+// compactJSON spells a value as JSON without spaces, members by name.
+func compactJSON(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

@@ -2,70 +2,70 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-var admission = []*spec.Check{NeedsCredentials, OwnerOnly, OwnHistory, LimitsStreams, FreesStreams}
+var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
-// A gate is how one operation deals with those who may ask and those who may not.
-type gate struct {
-	opens map[string]bool // what the user asked about and was answered
-	tried []dealing       // by others
+// A accessLog is how one operation deals with those who may ask and those who may not.
+type accessLog struct {
+	granted  map[string]bool // what the user asked about and was answered
+	attempts []exchange      // by others
 }
 
-// gates lets a rule see, at the end of a conversation, what others than the user asked
+// eachAccessAttempt lets a rule see, at the end of a conversation, what others than the user asked
 // for, and what was the user's before that.
-func gates(denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x dealing, opens bool)) watch {
-	return dealings(func(p *spec.Pass) (func(dealing), func()) {
-		doors := map[string]*gate{}
-		var order []*gate
-		owns := property{}
-		deal := func(x dealing) {
-			door := doors[x.ask.Operation]
-			if door == nil {
-				door = &gate{opens: map[string]bool{}}
-				doors[x.ask.Operation], order = door, append(order, door)
+func eachAccessAttempt(denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool)) watchFunc {
+	return eachExchange(func(p *spec.Pass) (func(exchange), func()) {
+		logs := map[string]*accessLog{}
+		var order []*accessLog
+		owners := ownership{}
+		onExchange := func(x exchange) {
+			log := logs[x.request.Operation]
+			if log == nil {
+				log = &accessLog{granted: map[string]bool{}}
+				logs[x.request.Operation], order = log, append(order, log)
 			}
-			switch why := denial(x.ask); {
-			case !x.ask.Valid():
-			case x.ask.Principal == spec.PrimaryUser && x.accepted():
-				door.opens[thing(x.ask)] = true
-			case why == "" || x.status == 429 || x.status == 503: // that is about how busy the server is
-			case why != spec.DeniedOtherUser || owns.by(spec.PrimaryUser, x.ask):
-				door.tried = append(door.tried, x)
+			switch reason := denial(x.request); {
+			case !x.request.Valid():
+			case x.request.Principal == spec.PrimaryUser && x.isAccepted():
+				log.granted[resourceKey(x.request)] = true
+			case reason == "" || x.status == 429 || x.status == 503: // that is about how busy the server is
+			case reason != spec.DeniedOtherUser || owners.isOwnedBy(spec.PrimaryUser, x.request):
+				log.attempts = append(log.attempts, x)
 			}
-			owns.note(x)
+			owners.record(x)
 		}
-		over := func() {
-			for _, door := range order {
-				for _, x := range door.tried {
-					judge(p, x, door.opens[thing(x.ask)] || denial(x.ask) != spec.DeniedOtherUser && len(door.opens) > 0)
+		onEnd := func() {
+			for _, log := range order {
+				for _, x := range log.attempts {
+					judge(p, x, log.granted[resourceKey(x.request)] || denial(x.request) != spec.DeniedOtherUser && len(log.granted) > 0)
 				}
 			}
 		}
-		return deal, over
+		return onExchange, onEnd
 	})
 }
 
-// denied judges whether somebody who may not ask is refused as the document says. A
+// accessWatch judges whether somebody who may not ask is refused as the document says. A
 // refusal counts only where the user was not refused.
-func denied(denial func(spec.Event) spec.DenialReason) watch {
-	return gates(denial, func(p *spec.Pass, x dealing, opens bool) {
-		for _, demand := range x.ask.Denials[denial(x.ask)] {
-			if ok := x.meets(demand); opens || !ok && x.accepted() {
-				e := x.ask
-				e.Requirement = demand.Requirement
-				p.Judge(e, ok, "asked by %s: %v; expected %s", whose[x.ask.Principal], x, Wanted(demand))
+func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
+	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
+		for _, refusal := range x.request.Denials[denial(x.request)] {
+			if ok := x.satisfies(refusal); granted || !ok && x.isAccepted() {
+				e := x.request
+				e.Requirement = refusal.Requirement
+				p.Judge(e, ok, "asked by %s: %v; expected %s", principalNames[x.request.Principal], x, DescribeRefusal(refusal))
 			}
 		}
 	})
 }
 
-// whose says in words who asked.
-var whose = map[spec.Principal]string{
+// principalNames says in words who asked.
+var principalNames = map[spec.Principal]string{
 	spec.OtherUser: "another user", spec.Anonymous: "somebody without credentials",
 	spec.UnknownUser: "somebody with credentials that nobody handed out",
 }
 
-// thing is what a request is about: a conversation, or else what has an id.
-func thing(e spec.Event) string {
+// resourceKey is what a request is about: a conversation, or else what has an id.
+func resourceKey(e spec.Event) string {
 	if e.Thread != "" {
 		return e.Thread
 	}
@@ -75,27 +75,27 @@ func thing(e spec.Event) string {
 	return ""
 }
 
-// property says whose things are.
-type property map[string]spec.Principal
+// ownership says whose things are.
+type ownership map[string]spec.Principal
 
-// note notes that things which nobody had are somebody's now.
-func (o property) note(x dealing) {
-	if !x.accepted() {
+// record notes that things which nobody had are somebody's now.
+func (o ownership) record(x exchange) {
+	if !x.isAccepted() {
 		return
 	}
-	for _, e := range []spec.Event{x.ask, x.reply} {
-		if name := thing(e); name != "" {
-			if _, had := o[name]; !had {
-				o[name] = x.ask.Principal
+	for _, e := range []spec.Event{x.request, x.reply} {
+		if key := resourceKey(e); key != "" {
+			if _, known := o[key]; !known {
+				o[key] = x.request.Principal
 			}
 		}
 	}
 }
 
-// by says that what e is about is somebody's.
-func (o property) by(who spec.Principal, e spec.Event) bool {
-	owner, had := o[thing(e)]
-	return had && owner == who
+// isOwnedBy says that what e is about is somebody's.
+func (o ownership) isOwnedBy(principal spec.Principal, e spec.Event) bool {
+	owner, known := o[resourceKey(e)]
+	return known && owner == principal
 }
 
 // NeedsCredentials judges what is said to somebody who does not say who asks.
@@ -107,8 +107,8 @@ So is one with credentials that nobody handed out. A server that refuses everybo
 refuses correctly by accident: until the user's request was accepted by the same
 operation, no refusal counts for it.`,
 	AllPrincipals: true,
-	Watch: denied(func(ask spec.Event) spec.DenialReason {
-		switch ask.Principal {
+	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
+		switch request.Principal {
 		case spec.Anonymous:
 			return spec.DeniedAnonymous
 		case spec.UnknownUser:
@@ -126,42 +126,42 @@ var OwnerOnly = &spec.Check{
 A conversation is the user's whose request about it was accepted first. A refusal
 counts only where the user was not refused the same.`,
 	AllPrincipals: true,
-	Watch: denied(func(ask spec.Event) spec.DenialReason {
-		if ask.Principal == spec.OtherUser {
+	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
+		if request.Principal == spec.OtherUser {
 			return spec.DeniedOtherUser
 		}
 		return ""
 	}),
 }
 
-// OwnHistory judges whose history comes where no conversation is named.
-var OwnHistory = &spec.Check{
+// HistoryIsOwn judges whose history comes where no conversation is named.
+var HistoryIsOwn = &spec.Check{
 	ID: "auth.own-history",
 	Doc: `who asks for a history and names no conversation is not told one of somebody else's
 
 Judged where the user has one, and is told of it.`,
 	Needs:         []spec.Kind{spec.History},
 	AllPrincipals: true,
-	Watch: dealings(func(p *spec.Pass) (func(dealing), func()) {
-		owns := property{}
-		theirs := false
-		var tried []dealing
-		deal := func(x dealing) {
-			named := x.ask.Thread != ""
-			owns.note(x)
+	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
+		owners := ownership{}
+		userHasHistory := false
+		var attempts []exchange
+		onExchange := func(x exchange) {
+			named := x.request.Thread != ""
+			owners.record(x)
 			switch {
-			case x.reply.Kind != spec.History && !(x.ask.Principal == spec.OtherUser && x.ask.Name == "history"):
-			case x.ask.Principal == spec.PrimaryUser:
-				theirs = theirs || x.accepted() && x.reply.Thread != ""
-			case x.ask.Principal == spec.OtherUser && !named && x.ask.Valid():
-				tried = append(tried, x)
+			case x.reply.Kind != spec.History && !(x.request.Principal == spec.OtherUser && x.request.Name == "history"):
+			case x.request.Principal == spec.PrimaryUser:
+				userHasHistory = userHasHistory || x.isAccepted() && x.reply.Thread != ""
+			case x.request.Principal == spec.OtherUser && !named && x.request.Valid():
+				attempts = append(attempts, x)
 			}
 		}
-		over := func() {
-			for _, x := range tried {
-				leaks := x.accepted() && owns.by(spec.PrimaryUser, x.reply)
-				if leaks || theirs && x.status/100 != 5 {
-					e := x.ask
+		onEnd := func() {
+			for _, x := range attempts {
+				leaks := x.isAccepted() && owners.isOwnedBy(spec.PrimaryUser, x.reply)
+				if leaks || userHasHistory && x.status/100 != 5 {
+					e := x.request
 					if x.reply.Raw != nil {
 						e = x.reply
 					}
@@ -169,6 +169,6 @@ Judged where the user has one, and is told of it.`,
 				}
 			}
 		}
-		return deal, over
+		return onExchange, onEnd
 	}),
 }

@@ -14,7 +14,7 @@ import (
 // right of one does not make another right, and a refusal that proves nothing passes
 // nothing.
 func TestAdmission(t *testing.T) {
-	d, err := dialect.Named("runs@2026-04")
+	d, err := dialect.Open("runs@2026-04")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestAdmission(t *testing.T) {
 		"limit-bad-stays-full":   "code-sse-limit passed, limit-429 passed, limit-frees warned, limit-plain passed",
 		"limit-good-legal":       "",
 	} {
-		h, _ := hear(t, "testdata/"+file+".txtar")
+		h, _ := evaluateFile(t, "testdata/"+file+".txtar")
 		got := map[string]spec.Verdict{}
 		for _, r := range h.Results {
 			for _, law := range r.Obligation.Requirements {
@@ -51,7 +51,7 @@ func TestAdmission(t *testing.T) {
 			t.Errorf("%s:\n got %s\nwant %s", file, is, wanted)
 		}
 	}
-	if !slices.ContainsFunc(d.Operations(), func(o *dialect.Operation) bool { return o.Secured }) || !d.Secured() {
+	if !slices.ContainsFunc(d.Operations(), func(o *dialect.Operation) bool { return o.RequiresCredentials }) || !d.RequiresCredentials() {
 		t.Error("the document wants credentials, and the dialect does not know it")
 	}
 }

@@ -49,7 +49,7 @@ func TestCatalogues(t *testing.T) {
 				}
 			}
 		}
-		refused, shaped := d.Laws()
+		refused, shaped := d.RequirementIDs()
 		for _, id := range slices.Concat(refused, shaped) {
 			if !slices.ContainsFunc(known[id].Checks, func(c string) bool { return slices.Contains(byDocument, c) }) {
 				t.Errorf("%s: the document names the requirement %q, the catalogue does not, or has no check judge it by the document", d.Name, id)

@@ -9,21 +9,21 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var lifecycle = []*spec.Check{
-	RunComesFirst, RunOpensFirst, ProgressPrecedesContent, RunEnds, RunEndsOnce, EndIsLast, ClosesAfterEnd,
+var lifecycleChecks = []*spec.Check{
+	RunComesFirst, RunOpensFirst, ProgressPrecedesContent, RunEnds, RunEndsOnce, RunEndIsLast, ClosesAfterEnd,
 	IdleLimitEnds, RunIDIsStable, StatusMovesForward, CreatedIsStable, CompletedAfterCreated,
-	OutputIsComplete, OutputMatches, StaysFailed, KeepsToItself, DoneIsLast,
+	OutputIsComplete, OutputMatches, RunStaysFailed, StreamsOwnRunOnly, DoneIsLast,
 }
 
-// firstFrame is a rule about the first frame of a stream.
-func firstFrame(id, doc string, needs []spec.Kind, ok func(spec.Kind) bool, want func(ask spec.Event) string) *spec.Check {
+// firstFrameCheck is a rule about the first frame of a stream.
+func firstFrameCheck(id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: needs,
-		Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+		Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 			seen := false
 			return func(e spec.Event) {
 				if e.IsFrame() && !seen {
-					p.Judge(e, ok(e.Kind), "the first event is %s; expected %s", e.DisplayName(), want(ask))
+					p.Judge(e, allowed(e.Kind), "the first event is %s; expected %s", e.DisplayName(), want(request))
 					seen = true
 				}
 			}
@@ -33,14 +33,14 @@ func firstFrame(id, doc string, needs []spec.Kind, ok func(spec.Kind) bool, want
 
 // RunComesFirst and RunOpensFirst judge how a stream begins.
 var (
-	RunComesFirst = firstFrame("run.comes-first", "the first event is about the run", []spec.Kind{spec.RunEnd},
+	RunComesFirst = firstFrameCheck("run.comes-first", "the first event is about the run", []spec.Kind{spec.RunEnd},
 		func(k spec.Kind) bool { return k.Subject() == "run" }, func(spec.Event) string { return "one about the run" })
-	RunOpensFirst = firstFrame("run.opens-first", `the first event opens the run
+	RunOpensFirst = firstFrameCheck("run.opens-first", `the first event opens the run
 
 A client makes its view of the run there; what comes before has nowhere to go.`,
 		[]spec.Kind{spec.RunStart},
 		func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunRefused },
-		func(ask spec.Event) string { return ask.KindName(spec.RunStart, "the start of the run") })
+		func(request spec.Event) string { return request.KindName(spec.RunStart, "the start of the run") })
 )
 
 // ProgressPrecedesContent judges whether a run is said to be under way.
@@ -48,14 +48,14 @@ var ProgressPrecedesContent = &spec.Check{
 	ID:    "run.progress-precedes-content",
 	Doc:   "a run is said to be under way before its first message",
 	Needs: []spec.Kind{spec.RunProgress},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		under, judged := false, false
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		inProgress, judged := false, false
 		return func(e spec.Event) {
-			switch thing := e.Kind.Subject(); {
+			switch subject := e.Kind.Subject(); {
 			case e.Kind == spec.RunProgress:
-				under = true
-			case !judged && (thing == "message" || thing == "reasoning" || thing == "content"):
-				p.Judge(e, under, "%s comes before the run is said to be in progress", e.DisplayName())
+				inProgress = true
+			case !judged && (subject == "message" || subject == "reasoning" || subject == "content"):
+				p.Judge(e, inProgress, "%s comes before the run is said to be in progress", e.DisplayName())
 				judged = true
 			}
 		}
@@ -73,44 +73,46 @@ was seen to ask for, if there was silence all along: there may be no such run. A
 conversation that was stopped, whatever its run, is the business of cancel.run-ends.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ask spec.Event
-		var stops []spec.Event
-		var open []lived // streams that ended, and their runs had not
-		hear := tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-			return runEnds(p, ask, func(closed spec.Event) { open = append(open, lived{ask: ask, closed: closed}) })
+		var request spec.Event
+		var cancels []spec.Event
+		var unfinished []completedStream // streams that ended, and their runs had not
+		observe := eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			return watchRunEnd(p, request, func(closed spec.Event) {
+				unfinished = append(unfinished, completedStream{request: request, bodyEnd: closed})
+			})
 		})(p)
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
-				ask = e
-			case e.Kind == spec.CancelAccepted && ask.Run == "":
-				stops = append(stops, ask)
+				request = e
+			case e.Kind == spec.CancelAccepted && request.Run == "":
+				cancels = append(cancels, request)
 			case e.Kind == "":
-				for _, f := range open {
-					if !slices.ContainsFunc(stops, f.concerns) {
-						p.Judge(f.closed, false, "the stream ended, and its run had not")
+				for _, f := range unfinished {
+					if !slices.ContainsFunc(cancels, f.isCanceledBy) {
+						p.Judge(f.bodyEnd, false, "the stream ended, and its run had not")
 					}
 				}
 			}
-			hear(e)
+			observe(e)
 		}
 	},
 }
 
-// runEnds calls open at the end of a telling that owes the end of its run.
-func runEnds(p *spec.Pass, ask spec.Event, open func(closed spec.Event)) func(spec.Event) {
-	ended, silent, alive := false, true, false
-	stray := ask.Run != "" && ask.Text == "" && len(ask.Parts) == 0
+// watchRunEnd calls open at the end of a telling that owes the end of its run.
+func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
+	ended, silent, hasComment := false, true, false
+	unrequested := request.Run != "" && request.Text == "" && len(request.Parts) == 0
 	return func(e spec.Event) {
-		silent, alive = silent && !e.IsFrame(), alive || e.Kind == spec.Comment
+		silent, hasComment = silent && !e.IsFrame(), hasComment || e.Kind == spec.Comment
 		switch {
-		case terminal(e):
+		case isTerminal(e):
 			ended = true
-		case !whole(e) && !broke(e):
+		case !isCleanEnd(e) && !isBrokenTransfer(e):
 		case ended:
 			p.Judge(e, true, "")
-		case ask.PollLimit == "" && !(whole(e) && stray && silent && alive):
-			open(e)
+		case request.PollLimit == "" && !(isCleanEnd(e) && unrequested && silent && hasComment):
+			onMissingEnd(e)
 		}
 	}
 }
@@ -120,10 +122,10 @@ var RunEndsOnce = &spec.Check{
 	ID:    "run.ends-once",
 	Doc:   "the end of a run is told once",
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var first spec.Event
 		return func(e spec.Event) {
-			if terminal(e) {
+			if isTerminal(e) {
 				p.Judge(e, first.Raw == nil, "%s comes after %s", e.DisplayName(), first.DisplayName())
 				first = e
 			}
@@ -131,22 +133,22 @@ var RunEndsOnce = &spec.Check{
 	}),
 }
 
-// EndIsLast judges what comes after the end.
-var EndIsLast = &spec.Check{
+// RunEndIsLast judges what comes after the end.
+var RunEndIsLast = &spec.Check{
 	ID: "run.end-is-last",
 	Doc: `the last event of a stream is the end of its run
 
 Clients stop reading there. Comments and the sentinel may follow.`,
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var last spec.Event
 		ended := false
 		return func(e spec.Event) {
 			switch {
 			case e.IsFrame() && e.Kind != spec.Done:
-				last, ended = e, ended || terminal(e)
+				last, ended = e, ended || isTerminal(e)
 			case e.Kind == spec.BodyEnd && ended:
-				p.Judge(last, terminal(last), "%s comes after the end of the run", last.DisplayName())
+				p.Judge(last, isTerminal(last), "%s comes after the end of the run", last.DisplayName())
 			}
 		}
 	}),
@@ -157,11 +159,11 @@ var ClosesAfterEnd = &spec.Check{
 	ID:    "run.closes-after-end",
 	Doc:   "the body ends within five seconds after the run has",
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var end spec.Event
 		return func(e spec.Event) {
 			switch {
-			case terminal(e):
+			case isTerminal(e):
 				end = e
 			case e.Kind == spec.BodyEnd && end.Raw != nil:
 				p.Judge(end, !errors.Is(e.Err, spec.ErrIdleTimeout) && e.At-end.At <= 5*time.Second, "the body was still open when the run had ended %v ago", (e.At - end.At).Round(time.Millisecond))
@@ -178,18 +180,18 @@ var IdleLimitEnds = &spec.Check{
 How long a poll is, is not stated; two seconds without an event are taken to be
 longer than one. A stream that is never silent has nothing to end it.`,
 	Needs: []spec.Kind{"slot.limit"},
-	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended := false
-		heard, silence := ask.At, time.Duration(0)
+		lastFrameAt, silence := request.At, time.Duration(0)
 		return func(e spec.Event) {
 			if e.IsFrame() {
-				silence = max(silence, e.At-heard)
-				heard = e.At
+				silence = max(silence, e.At-lastFrameAt)
+				lastFrameAt = e.At
 			}
 			switch {
-			case terminal(e):
+			case isTerminal(e):
 				ended = true
-			case whole(e) && ask.PollLimit == "1" && (!ended || silence > 2*time.Second):
+			case isCleanEnd(e) && request.PollLimit == "1" && (!ended || silence > 2*time.Second):
 				p.Judge(e, !ended, "the stream went on through %v of silence", silence.Round(time.Millisecond))
 			}
 		}
@@ -201,7 +203,7 @@ var RunIDIsStable = &spec.Check{
 	ID:    "run.id-is-stable",
 	Doc:   "all events about a run carry one id",
 	Needs: []spec.Kind{spec.SlotRun, spec.RunEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		id := ""
 		return func(e spec.Event) {
 			if e.Kind.Subject() != "run" || e.Kind == spec.RunRefused || e.Run == "" {
@@ -225,7 +227,7 @@ var StatusMovesForward = &spec.Check{
 Created, in progress, ended: a client that has closed something does not expect it
 to begin.`,
 	Needs: []spec.Kind{spec.RunEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		ranks := map[string]int{"start": 0, "progress": 1, "end": 2, "error": 2}
 		last, keep, none := map[string]*spec.Event{}, keeper(p), &spec.Event{}
 		return func(e spec.Event) {
@@ -244,12 +246,12 @@ to begin.`,
 			if !ranked {
 				return
 			}
-			before, told := last[key]
-			if !told {
+			before, seen := last[key]
+			if !seen {
 				before = none
 			}
-			was := ranks[before.Kind.Phase()]
-			p.Judge(e, !told || rank >= was && (was < 2 || e.Kind.Subject() == "run" && before.Kind == e.Kind), "%s comes after %s", e.DisplayName(), before.DisplayName())
+			previousRank := ranks[before.Kind.Phase()]
+			p.Judge(e, !seen || rank >= previousRank && (previousRank < 2 || e.Kind.Subject() == "run" && before.Kind == e.Kind), "%s comes after %s", e.DisplayName(), before.DisplayName())
 			last[key] = keep(e)
 		}
 	}),
@@ -260,7 +262,7 @@ var CreatedIsStable = &spec.Check{
 	ID:    "run.created-is-stable",
 	Doc:   "the time at which a run began does not change",
 	Needs: []spec.Kind{"slot.created"},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		created := ""
 		return func(e spec.Event) {
 			if e.Kind.Subject() != "run" || e.Created == "" {
@@ -279,7 +281,7 @@ var CompletedAfterCreated = &spec.Check{
 
 Whether the times have to be told is the schema's business.`,
 	Needs: []spec.Kind{"slot.completed"},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		created := ""
 		return func(e spec.Event) {
 			if e.Kind.Subject() == "run" && e.Created != "" {
@@ -294,41 +296,41 @@ Whether the times have to be told is the schema's business.`,
 	}),
 }
 
-// StaysFailed judges what comes after a failure.
-var StaysFailed = &spec.Check{
+// RunStaysFailed judges what comes after a failure.
+var RunStaysFailed = &spec.Check{
 	ID:    "run.stays-failed",
 	Doc:   "a run that failed does not end well afterwards",
 	Needs: []spec.Kind{spec.RunEnd, spec.RunError},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var failed spec.Event
-		good := false
+		endedWell := false
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.RunError:
 				failed = e
 			case e.Kind == spec.RunEnd && failed.Raw != nil:
-				good = true
+				endedWell = true
 				p.Judge(e, false, "the run failed, and then ended well")
-			case e.Kind == spec.BodyEnd && failed.Raw != nil && !good:
+			case e.Kind == spec.BodyEnd && failed.Raw != nil && !endedWell:
 				p.Judge(failed, true, "")
 			}
 		}
 	}),
 }
 
-// KeepsToItself judges whose events a stream tells.
-var KeepsToItself = &spec.Check{
+// StreamsOwnRunOnly judges whose events a stream tells.
+var StreamsOwnRunOnly = &spec.Check{
 	ID:    "run.keeps-to-itself",
 	Doc:   "a stream tells the events of the run that was asked for, and of no other",
 	Needs: []spec.Kind{spec.SlotRun},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ask spec.Event
+		var request spec.Event
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
-				ask = e
-			case e.IsFrame() && ask.Run != "" && e.Run != "" && ask.Valid():
-				p.Judge(e, e.Run == ask.Run, "asked about run %q, it tells of %q", ask.Run, e.Run)
+				request = e
+			case e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid():
+				p.Judge(e, e.Run == request.Run, "asked about run %q, it tells of %q", request.Run, e.Run)
 			}
 		}
 	},
@@ -339,7 +341,7 @@ var DoneIsLast = &spec.Check{
 	ID:    "done.is-last",
 	Doc:   "nothing comes after the sentinel: clients stop reading there",
 	Needs: []spec.Kind{spec.Done},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var done spec.Event
 		after := false
 		return func(e spec.Event) {

@@ -34,7 +34,7 @@ func TestJudgingIsLinear(t *testing.T) {
 			`[DONE]`,
 		},
 	} {
-		d, err := dialect.Named(s.dialect)
+		d, err := dialect.Open(s.dialect)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestJudgingIsLinear(t *testing.T) {
 					least := time.Duration(0)
 					for range 3 {
 						began := time.Now()
-						spec.Run(d.Duties(rules.All), d.Events(spec.Trace{Exchanges: []spec.Exchange{x}, Scripted: true}), nil)
+						spec.Run(d.Plan(rules.All), d.Events(spec.Trace{Exchanges: []spec.Exchange{x}, Scripted: true}), nil)
 						if took := time.Since(began); least == 0 || took < least {
 							least = took
 						}

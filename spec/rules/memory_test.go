@@ -34,7 +34,7 @@ func TestOpenThingsTakeLittleMemory(t *testing.T) {
 		},
 	} {
 		t.Run(s.dialect, func(t *testing.T) {
-			d, err := dialect.Named(s.dialect)
+			d, err := dialect.Open(s.dialect)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +53,7 @@ func TestOpenThingsTakeLittleMemory(t *testing.T) {
 				Response: spec.Response{Status: 200, Body: []byte(b.String()), Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}},
 			}
 			before, peak, frames := live(), uint64(0), 0
-			spec.Run(d.Duties(rules.All), func(yield func(spec.Event) bool) {
+			spec.Run(d.Plan(rules.All), func(yield func(spec.Event) bool) {
 				for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 					if e.IsFrame() {
 						if frames++; frames == things {

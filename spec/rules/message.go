@@ -12,12 +12,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var messages = []*spec.Check{
-	MessageStartsFirst, MessageAnnounced, MessageClosed, MessageKnown, MessageUnambiguous, MessagesAllEnd, MessageIDsUnique, MessageContentEquals,
+var messageChecks = []*spec.Check{
+	MessageStartsFirst, MessageAnnounced, MessageClosed, MessageAppears, MessageUnambiguous, MessagesAllEnd, MessageIDsUnique, MessageContentEquals,
 }
 
-// ofMessage says that an event is a piece of a message: a delta or a content.
-func ofMessage(e spec.Event) bool {
+// isMessageContent says that an event is a piece of a message: a delta or a content.
+func isMessageContent(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageDelta, spec.ReasoningDelta, spec.ContentPart, spec.ContentEnd:
 		return true
@@ -27,89 +27,89 @@ func ofMessage(e spec.Event) bool {
 	return false
 }
 
-// aboutMessage says that an event tells how a message stands.
-func aboutMessage(e spec.Event) bool {
-	thing := e.Kind.Subject()
-	return (thing == "message" || thing == "reasoning") && e.Kind.Phase() != "delta"
+// isMessageStatus says that an event tells how a message stands.
+func isMessageStatus(e spec.Event) bool {
+	subject := e.Kind.Subject()
+	return (subject == "message" || subject == "reasoning") && e.Kind.Phase() != "delta"
 }
 
-// placed lets a rule hear a content that names no message as one of the message that
+// eachResolvedStream lets a rule hear a content that names no message as one of the message that
 // is open, if just one is: there is nothing else it could belong to.
-func placed(w func(p *spec.Pass, ask spec.Event) func(spec.Event)) watch {
-	return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-		var at placer
-		hear := w(p, ask)
-		return func(e spec.Event) { hear(at.place(e)) }
+func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
+	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+		var tracker messageTracker
+		observe := w(p, request)
+		return func(e spec.Event) { observe(tracker.resolve(e)) }
 	})
 }
 
-// A placer knows which messages of a stream are open.
-type placer struct {
-	open  list.List // of their ids
-	where map[string]*list.Element
+// A messageTracker knows which messages of a stream are open.
+type messageTracker struct {
+	openIDs  list.List // of their ids
+	elements map[string]*list.Element
 }
 
-func (at *placer) place(e spec.Event) spec.Event {
+func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	switch {
-	case aboutMessage(e) && e.Message != "":
-		if at.where == nil {
-			at.where = map[string]*list.Element{}
+	case isMessageStatus(e) && e.Message != "":
+		if t.elements == nil {
+			t.elements = map[string]*list.Element{}
 		}
-		place, open := at.where[e.Message]
+		element, open := t.elements[e.Message]
 		if ended := e.Kind.Phase() == "end"; ended && open {
-			at.open.Remove(place)
-			delete(at.where, e.Message)
+			t.openIDs.Remove(element)
+			delete(t.elements, e.Message)
 		} else if !ended && !open {
-			at.where[e.Message] = at.open.PushBack(e.Message)
+			t.elements[e.Message] = t.openIDs.PushBack(e.Message)
 		}
-	case ofMessage(e) && e.Message == "" && at.open.Len() == 1:
-		e.Message = at.open.Front().Value.(string)
+	case isMessageContent(e) && e.Message == "" && t.openIDs.Len() == 1:
+		e.Message = t.openIDs.Front().Value.(string)
 	}
 	return e
 }
 
-// A block is a message as far as a stream has told it.
-type block struct{ opened, ended bool }
+// A messageState is a message as far as a stream has told it.
+type messageState struct{ opened, ended bool }
 
-func (b *block) open() bool { return b.opened && !b.ended }
+func (b *messageState) isOpen() bool { return b.opened && !b.ended }
 
-// stands are the messages of a stream as far as it has told them.
-type stands struct {
-	of   map[string]*block
-	open int // how many of them are open
+// messageStates are the messages of a stream as far as it has told them.
+type messageStates struct {
+	byID      map[string]*messageState
+	openCount int // how many of them are open
 }
 
-// blocks lets a rule see, for each event of a stream, how the messages stand
+// eachMessageEvent lets a rule see, for each event of a stream, how the messages stand
 // before it.
-func blocks(judge func(p *spec.Pass, e spec.Event, stand *stands)) watch {
-	return tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		stand := &stands{of: map[string]*block{}}
+func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
+	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		states := &messageStates{byID: map[string]*messageState{}}
 		return func(e spec.Event) {
-			judge(p, e, stand)
-			if aboutMessage(e) && e.Message != "" {
-				stand.hear(e)
+			judge(p, e, states)
+			if isMessageStatus(e) && e.Message != "" {
+				states.observe(e)
 			}
 		}
 	})
 }
 
-func (s *stands) hear(e spec.Event) {
-	b := s.of[e.Message]
+func (s *messageStates) observe(e spec.Event) {
+	b := s.byID[e.Message]
 	if b == nil {
-		b = &block{}
-		s.of[e.Message] = b
+		b = &messageState{}
+		s.byID[e.Message] = b
 	}
-	was := b.open()
+	wasOpen := b.isOpen()
 	if e.Kind.Phase() == "end" {
 		b.ended = true
 	} else {
 		b.opened = true
 	}
-	switch is := b.open(); {
-	case is && !was:
-		s.open++
-	case was && !is:
-		s.open--
+	switch isOpen := b.isOpen(); {
+	case isOpen && !wasOpen:
+		s.openCount++
+	case wasOpen && !isOpen:
+		s.openCount--
 	}
 }
 
@@ -120,8 +120,8 @@ var MessageStartsFirst = &spec.Check{
 
 Not that it is under way, or has ended.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
-		if aboutMessage(e) && e.Message != "" && stand.of[e.Message] == nil {
+	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
+		if isMessageStatus(e) && e.Message != "" && states.byID[e.Message] == nil {
 			p.Judge(e, e.Kind.Phase() == "start", "what is told of message %q first is %s", e.Message, e.DisplayName())
 		}
 	}),
@@ -135,9 +135,9 @@ var MessageAnnounced = &spec.Check{
 A client builds its view by appending to the message that a piece names; one that
 never started is nowhere.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
-		if ofMessage(e) && e.Message != "" {
-			b := stand.of[e.Message]
+	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
+		if isMessageContent(e) && e.Message != "" {
+			b := states.byID[e.Message]
 			p.Judge(e, b != nil, "a piece of message %q, which has not started", e.Message)
 		}
 	}),
@@ -148,33 +148,33 @@ var MessageClosed = &spec.Check{
 	ID:    "message.closed",
 	Doc:   "no content or delta comes for a message that has ended",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
-		if ofMessage(e) && e.Message != "" {
-			b := stand.of[e.Message]
+	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
+		if isMessageContent(e) && e.Message != "" {
+			b := states.byID[e.Message]
 			p.Judge(e, b == nil || !b.ended, "a piece of message %q, which has ended", e.Message)
 		}
 	}),
 }
 
-// MessageKnown judges whether the message of a content appears at all.
-var MessageKnown = &spec.Check{
+// MessageAppears judges whether the message of a content appears at all.
+var MessageAppears = &spec.Check{
 	ID:    "message.known",
 	Doc:   "the message that contents name appears in the stream, before or after them",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		known := map[string]bool{}
 		named, keep := map[string]*spec.Event{}, keeper(p)
 		var order []string
 		return func(e spec.Event) {
 			switch {
-			case aboutMessage(e):
+			case isMessageStatus(e):
 				known[e.Message] = true
-			case ofMessage(e) && e.Message != "":
+			case isMessageContent(e) && e.Message != "":
 				if _, ok := named[e.Message]; !ok {
 					order = append(order, e.Message)
 					named[e.Message] = keep(e)
 				}
-			case whole(e):
+			case isCleanEnd(e):
 				for _, id := range order {
 					p.Judge(*named[id], known[id], "a piece of message %q, which never appears", id)
 				}
@@ -188,15 +188,15 @@ var MessageUnambiguous = &spec.Check{
 	ID:    "message.unambiguous",
 	Doc:   "contents that name no message come while exactly one message is open",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
-		if !ofMessage(e) {
+	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
+		if !isMessageContent(e) {
 			return
 		}
 		if e.Message != "" {
 			p.Judge(e, true, "")
 			return
 		}
-		p.Judge(e, stand.open == 1, "it names no message, and %d are open", stand.open)
+		p.Judge(e, states.openCount == 1, "it names no message, and %d are open", states.openCount)
 	}),
 }
 
@@ -207,16 +207,16 @@ var MessagesAllEnd = &spec.Check{
 
 A message left open leaves the client's view of it undefined.`,
 	Needs: []spec.Kind{spec.MessageEnd, spec.RunEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var order []string
 		opened, ended, keep := map[string]*spec.Event{}, map[string]bool{}, keeper(p)
 		return func(e spec.Event) {
 			switch {
-			case aboutMessage(e) && e.Kind.Phase() == "end":
+			case isMessageStatus(e) && e.Kind.Phase() == "end":
 				if ended[e.Message] = true; opened[e.Message] == nil {
 					order, opened[e.Message] = append(order, e.Message), keep(e)
 				}
-			case aboutMessage(e):
+			case isMessageStatus(e):
 				if opened[e.Message] == nil {
 					order, opened[e.Message] = append(order, e.Message), keep(e)
 				}
@@ -235,9 +235,9 @@ var MessageIDsUnique = &spec.Check{
 	ID:    "message.ids-unique",
 	Doc:   "the id of a message that has ended is not used for another",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
-	Watch: blocks(func(p *spec.Pass, e spec.Event, stand *stands) {
-		if aboutMessage(e) && e.Message != "" {
-			b := stand.of[e.Message]
+	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
+		if isMessageStatus(e) && e.Message != "" {
+			b := states.byID[e.Message]
 			p.Judge(e, b == nil || !b.ended, "message %q had ended, and comes again as %s", e.Message, e.DisplayName())
 		}
 	}),
@@ -248,62 +248,62 @@ var MessageContentEquals = &spec.Check{
 	ID:    "message.content-equals",
 	Doc:   "the contents that the end of a message repeats are the ones that were told",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
-	Watch: placed(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		told := map[string]*told{}
+	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+		contents := map[string]*messageContents{}
 		return func(e spec.Event) {
 			switch {
-			case ofMessage(e) && e.Message != "":
-				if told[e.Message] == nil {
-					told[e.Message] = newTold()
+			case isMessageContent(e) && e.Message != "":
+				if contents[e.Message] == nil {
+					contents[e.Message] = newMessageContents()
 				}
-				told[e.Message].hear(e)
-			case aboutMessage(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && told[e.Message] != nil:
-				want, got := told[e.Message].values(), partValues(e.Parts)
+				contents[e.Message].observe(e)
+			case isMessageStatus(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && contents[e.Message] != nil:
+				want, got := contents[e.Message].values(), contentValues(e.Parts)
 				p.Judge(e, slices.EqualFunc(want, got, sameValue), "the contents %q were told, the message repeats %q", want, got)
-				delete(told, e.Message)
+				delete(contents, e.Message)
 			}
 		}
 	}),
 }
 
-// told is what a stream has told of one message's contents, by slot.
-type told struct {
-	order []string
-	text  map[string]*strings.Builder
-	value map[string]string // what replaces the joined deltas
+// messageContents is what a stream has told of one message's contents, by slot.
+type messageContents struct {
+	order     []string
+	deltas    map[string]*strings.Builder
+	completed map[string]string // what replaces the joined deltas
 }
 
-func newTold() *told {
-	return &told{text: map[string]*strings.Builder{}, value: map[string]string{}}
+func newMessageContents() *messageContents {
+	return &messageContents{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 }
 
-func (t *told) hear(e spec.Event) {
-	if t.text[e.Index] == nil {
+func (t *messageContents) observe(e spec.Event) {
+	if t.deltas[e.Index] == nil {
 		t.order = append(t.order, e.Index)
-		t.text[e.Index] = &strings.Builder{}
+		t.deltas[e.Index] = &strings.Builder{}
 	}
 	switch {
 	case e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta:
-		t.text[e.Index].WriteString(e.Text)
-	case value(e) != "":
-		t.value[e.Index] = value(e)
+		t.deltas[e.Index].WriteString(e.Text)
+	case contentValue(e) != "":
+		t.completed[e.Index] = contentValue(e)
 	}
 }
 
-func (t *told) values() (all []string) {
-	slices.SortStableFunc(t.order, byNumber)
-	for _, slot := range t.order {
-		if v, ok := t.value[slot]; ok {
+func (t *messageContents) values() (all []string) {
+	slices.SortStableFunc(t.order, compareIndexes)
+	for _, index := range t.order {
+		if v, ok := t.completed[index]; ok {
 			all = append(all, v)
 		} else {
-			all = append(all, t.text[slot].String())
+			all = append(all, t.deltas[index].String())
 		}
 	}
 	return all
 }
 
-// byNumber puts slots in order: 10 comes after 2.
-func byNumber(a, b string) int {
+// compareIndexes puts slots in order: 10 comes after 2.
+func compareIndexes(a, b string) int {
 	x, err := strconv.Atoi(a)
 	y, err2 := strconv.Atoi(b)
 	if err != nil || err2 != nil {
@@ -312,9 +312,9 @@ func byNumber(a, b string) int {
 	return x - y
 }
 
-// value is what a content says, whatever its type. A result may leave out whose it is:
+// contentValue is what a content says, whatever its type. A result may leave out whose it is:
 // its call says that.
-func value(e spec.Event) string {
+func contentValue(e spec.Event) string {
 	name := e.Name
 	if e.Kind == spec.ToolResult {
 		name = ""
@@ -325,9 +325,9 @@ func value(e spec.Event) string {
 	return strings.TrimSpace(name + " " + e.Call + " " + e.Text)
 }
 
-func partValues(parts []spec.Event) (all []string) {
+func contentValues(parts []spec.Event) (all []string) {
 	for _, part := range parts {
-		all = append(all, value(part))
+		all = append(all, contentValue(part))
 	}
 	return all
 }
@@ -340,11 +340,11 @@ func sameJSON(a, b string) bool {
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-func describe(e spec.Event) string {
-	return fmt.Sprintf("%s %s %q", e.Role, e.Type, partValues(e.Parts))
+func describeMessage(e spec.Event) string {
+	return fmt.Sprintf("%s %s %q", e.Role, e.Type, contentValues(e.Parts))
 }
 
-func ids(list []spec.Event) string {
+func messageIDs(list []spec.Event) string {
 	names := []string{}
 	for _, e := range list {
 		names = append(names, e.Message)
@@ -352,9 +352,9 @@ func ids(list []spec.Event) string {
 	return "[" + strings.Join(names, " ") + "]"
 }
 
-// sameFrame compares the bytes of two frames by what they say: the data as JSON,
+// sameFrameData compares the bytes of two frames by what they say: the data as JSON,
 // and no matter how its lines are ended.
-func sameFrame(a, b []byte) bool {
+func sameFrameData(a, b []byte) bool {
 	x, y := frameData(a), frameData(b)
 	return x == y || sameJSON(x, y)
 }

@@ -40,7 +40,7 @@ func TestMessages(t *testing.T) {
 				`the answer is 422 AGENT_RUN_INPUT_INVALID, which neither fault explains; expected 422, or the text "runId`},
 	} {
 		t.Run(c.file+" "+c.check, func(t *testing.T) {
-			h, _ := hear(t, "testdata/"+c.file+".txtar")
+			h, _ := evaluateFile(t, "testdata/"+c.file+".txtar")
 			if said := messagesOf(h, c.check); !anyBegins(said, c.want) {
 				t.Errorf("got  %q\nwant %q", said, c.want)
 			}
@@ -81,7 +81,7 @@ func TestNoAnswer(t *testing.T) {
 		{spec.ErrIdleTimeout, "the server did not answer in time"},
 		{spec.ErrNotHTTP, "the answer is not HTTP"},
 	} {
-		said := messagesOf(hearUnanswered(t, c.end), "refuse.as-documented")
+		said := messagesOf(evaluateUnanswered(t, c.end), "refuse.as-documented")
 		want := `invalid request ("conversationId" is 7: expected a string): ` + c.want + "; expected 422 or 400"
 		if len(said) != 1 || said[0] != want {
 			t.Errorf("%v: got %q, want %q", c.end, said, want)
@@ -89,17 +89,17 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// hearUnanswered judges a conversation whose invalid request has no answer.
-func hearUnanswered(t *testing.T, end error) spec.Evaluation {
+// evaluateUnanswered judges a conversation whose invalid request has no answer.
+func evaluateUnanswered(t *testing.T, end error) spec.Evaluation {
 	t.Helper()
 	tr, err := transcript.Open("testdata/refuse-bad-accepted.txtar")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := dialect.Named(tr.Dialect)
+	d, err := dialect.Open(tr.Dialect)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr.Trace.Exchanges[1].Response = spec.Response{End: end}
-	return spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
+	return spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
 }

@@ -63,7 +63,7 @@ func TestRecordings(t *testing.T) {
 
 // recorded lints every recording of one server.
 func recorded(t *testing.T, folder string) (rows []string) {
-	d, err := dialect.Named(servers[folder])
+	d, err := dialect.Open(servers[folder])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func recorded(t *testing.T, folder string) (rows []string) {
 		t.Fatal(err)
 	}
 	for _, tr := range list {
-		h := spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
+		h := spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
 		type key struct{ law, check string }
 		count, first := map[key]int{}, map[key]string{}
 		for _, r := range h.Results {

@@ -8,63 +8,63 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var resumption = []*spec.Check{
-	StartsAfterCursor, ExcludesCursor, LosesNothing, TellsTheSame, ResumedEnds, TakesThreadCursor,
+var resumeChecks = []*spec.Check{
+	ResumeStartsAfterCursor, ResumeExcludesCursor, ResumeIsComplete, ResumedEventsAreUnchanged, ResumeEndsRun, ResumeAcceptsThreadCursor,
 }
 
-// A telling is one stream of a run, from its start or from a cursor on.
-type telling struct {
-	ask   spec.Event
-	heard []heard
-	end   error // how the body ended
-	close spec.Event
-	ended bool // it told the end of the run
-	index map[string]int
-	own   map[string]bool // the cursors of its run
+// A recordedStream is one stream of a run, from its start or from a cursor on.
+type recordedStream struct {
+	request    spec.Event
+	frames     []streamFrame
+	err        error // how the body ended
+	bodyEnd    spec.Event
+	runEnded   bool // it told the end of the run
+	positions  map[string]int
+	ownCursors map[string]bool // the cursors of its run
 }
 
-// heard is what a rule about several streams keeps of an event: enough to compare
+// streamFrame is what a rule about several streams keeps of an event: enough to compare
 // it and to show it.
-type heard struct {
-	cursor                      string
-	sum                         uint64
-	exchange, nth, line, offset int
-	raw                         []byte
-	kind                        spec.Kind
+type streamFrame struct {
+	cursor                        string
+	hash                          uint64
+	exchange, frame, line, offset int
+	raw                           []byte
+	kind                          spec.Kind
 }
 
-func (h heard) event() spec.Event {
-	return spec.Event{Kind: h.kind, Exchange: h.exchange, Frame: h.nth, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor}
+func (h streamFrame) event() spec.Event {
+	return spec.Event{Kind: h.kind, Exchange: h.exchange, Frame: h.frame, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor}
 }
 
-// place is where in the telling the cursor stands, -1 if it does not.
-func (t *telling) place(cursor string) int {
-	if t.index == nil {
-		t.index = map[string]int{}
-		for i, h := range slices.Backward(t.heard) {
-			t.index[h.cursor] = i
+// indexOf is where in the telling the cursor stands, -1 if it does not.
+func (t *recordedStream) indexOf(cursor string) int {
+	if t.positions == nil {
+		t.positions = map[string]int{}
+		for i, h := range slices.Backward(t.frames) {
+			t.positions[h.cursor] = i
 		}
 	}
-	if i, ok := t.index[cursor]; ok {
+	if i, ok := t.positions[cursor]; ok {
 		return i
 	}
 	return -1
 }
 
-// resumes lets a rule compare, at the end of a conversation, each telling of a run
+// eachResumedStream lets a rule compare, at the end of a conversation, each telling of a run
 // with the fullest one that is known.
-func resumes(judge func(p *spec.Pass, full, t *telling)) watch {
+func eachResumedStream(judge func(p *spec.Pass, full, t *recordedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		all, hear := spec.SharedState(p, "resumes", func() (*resumptions, func(spec.Event)) {
-			all := &resumptions{runs: map[string][]*telling{}, seed: maphash.MakeSeed()}
-			return all, all.hear
+		all, observe := spec.SharedState(p, "resumes", func() (*streamsByRun, func(spec.Event)) {
+			all := &streamsByRun{runs: map[string][]*recordedStream{}, hashSeed: maphash.MakeSeed()}
+			return all, all.observe
 		})
 		return func(e spec.Event) {
-			if hear(e); e.Kind != "" {
+			if observe(e); e.Kind != "" {
 				return
 			}
-			for _, key := range all.order {
-				full := fullest(all.runs[key])
+			for _, key := range all.runOrder {
+				full := longestStream(all.runs[key])
 				for _, t := range all.runs[key] {
 					if full != nil && t != full {
 						judge(p, full, t)
@@ -75,94 +75,94 @@ func resumes(judge func(p *spec.Pass, full, t *telling)) watch {
 	}
 }
 
-// resumptions are the tellings of the runs of a conversation.
-type resumptions struct {
-	runs  map[string][]*telling
-	order []string // of the runs
-	now   *telling
-	seed  maphash.Seed
+// streamsByRun are the tellings of the runs of a conversation.
+type streamsByRun struct {
+	runs     map[string][]*recordedStream
+	runOrder []string // of the runs
+	current  *recordedStream
+	hashSeed maphash.Seed
 }
 
-func (all *resumptions) hear(e spec.Event) {
-	now := all.now
+func (all *streamsByRun) observe(e spec.Event) {
+	current := all.current
 	switch {
 	case e.Kind == spec.HTTPRequest:
-		all.now = nil
+		all.current = nil
 		if e.IsStream() && e.Valid() && e.Run != "" {
-			all.now = &telling{ask: e}
+			all.current = &recordedStream{request: e}
 		}
-	case e.Kind == spec.HTTPResponse && now != nil && e.IsStream() && e.StatusCode == 200:
-		key := run(now.ask)
+	case e.Kind == spec.HTTPResponse && current != nil && e.IsStream() && e.StatusCode == 200:
+		key := runKey(current.request)
 		if all.runs[key] == nil {
-			all.order = append(all.order, key)
+			all.runOrder = append(all.runOrder, key)
 		}
-		all.runs[key] = append(all.runs[key], now)
-	case now != nil && e.IsFrame() && e.Cursor != "":
-		now.heard = append(now.heard, heard{e.Cursor, maphash.Bytes(all.seed, e.Raw), e.Exchange, e.Frame, e.Line, e.Offset, e.Raw, e.Kind})
-		now.ended = now.ended || terminal(e)
-	case now != nil && e.Kind == spec.BodyEnd:
-		now.end, now.close = e.Err, e
+		all.runs[key] = append(all.runs[key], current)
+	case current != nil && e.IsFrame() && e.Cursor != "":
+		current.frames = append(current.frames, streamFrame{e.Cursor, maphash.Bytes(all.hashSeed, e.Raw), e.Exchange, e.Frame, e.Line, e.Offset, e.Raw, e.Kind})
+		current.runEnded = current.runEnded || isTerminal(e)
+	case current != nil && e.Kind == spec.BodyEnd:
+		current.err, current.bodyEnd = e.Err, e
 	}
 }
 
-// fullest is the longest telling from the start, a complete one before any other.
-func fullest(tellings []*telling) (full *telling) {
-	for _, t := range tellings {
-		if t.ask.Cursor != "" {
+// longestStream is the longest telling from the start, a complete one before any other.
+func longestStream(streams []*recordedStream) (full *recordedStream) {
+	for _, t := range streams {
+		if t.request.Cursor != "" {
 			continue
 		}
-		if full == nil || t.ended && !full.ended || t.ended == full.ended && len(t.heard) > len(full.heard) {
+		if full == nil || t.runEnded && !full.runEnded || t.runEnded == full.runEnded && len(t.frames) > len(full.frames) {
 			full = t
 		}
 	}
 	return full
 }
 
-// after is where in full the telling has to begin, -1 if nobody can tell.
-func (t *telling) after(full *telling) int {
-	if t.ask.Cursor == "" {
+// startIndex is where in full the telling has to begin, -1 if nobody can tell.
+func (t *recordedStream) startIndex(full *recordedStream) int {
+	if t.request.Cursor == "" {
 		return 0
 	}
-	if i := full.place(t.ask.Cursor); i >= 0 {
+	if i := full.indexOf(t.request.Cursor); i >= 0 {
 		return i + 1
 	}
 	return -1
 }
 
-// StartsAfterCursor judges where a resumed stream begins.
-var StartsAfterCursor = &spec.Check{
+// ResumeStartsAfterCursor judges where a resumed stream begins.
+var ResumeStartsAfterCursor = &spec.Check{
 	ID:    "resume.starts-after-cursor",
 	Doc:   "a stream taken up at a cursor tells nothing from before the cursor",
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: resumes(func(p *spec.Pass, full, t *telling) {
-		from := t.after(full)
-		if t.ask.Cursor == "" || from < 0 {
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+		from := t.startIndex(full)
+		if t.request.Cursor == "" || from < 0 {
 			return
 		}
-		for _, h := range t.heard {
-			i := full.place(h.cursor)
-			p.Judge(h.event(), i < 0 || i >= from-1, "taken up at %q, it tells %q from before", t.ask.Cursor, h.cursor)
+		for _, h := range t.frames {
+			i := full.indexOf(h.cursor)
+			p.Judge(h.event(), i < 0 || i >= from-1, "taken up at %q, it tells %q from before", t.request.Cursor, h.cursor)
 		}
 	}),
 }
 
-// ExcludesCursor judges whether the cursor's own event is told again.
-var ExcludesCursor = &spec.Check{
+// ResumeExcludesCursor judges whether the cursor's own event is told again.
+var ResumeExcludesCursor = &spec.Check{
 	ID:    "resume.excludes-cursor",
 	Doc:   "a stream taken up at a cursor does not tell the event of the cursor again",
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: resumes(func(p *spec.Pass, full, t *telling) {
-		if t.ask.Cursor == "" || t.after(full) < 0 || len(t.heard) == 0 {
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+		if t.request.Cursor == "" || t.startIndex(full) < 0 || len(t.frames) == 0 {
 			return
 		}
-		i := t.place(t.ask.Cursor)
-		first := t.heard[max(0, i)].event()
-		p.Judge(first, i < 0, "taken up at %q, it tells that event again", t.ask.Cursor)
+		i := t.indexOf(t.request.Cursor)
+		first := t.frames[max(0, i)].event()
+		p.Judge(first, i < 0, "taken up at %q, it tells that event again", t.request.Cursor)
 	}),
 }
 
-// LosesNothing judges that a resumed stream is the rest of the whole.
-var LosesNothing = &spec.Check{
+// ResumeIsComplete judges that a resumed stream is the rest of the whole.
+var ResumeIsComplete = &spec.Check{
 	ID: "resume.loses-nothing",
 	Doc: `a stream taken up at a cursor tells everything after it, in order
 
@@ -170,61 +170,61 @@ Whoever lost the connection has heard everything up to the cursor and nothing af
 it. Where a stream begins that is asked for without a cursor, it does not say; from there
 on it is held to the same.`,
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: resumes(func(p *spec.Pass, full, t *telling) {
-		next := t.after(full)
-		if t.ask.Cursor == "" && len(t.heard) > 0 {
-			next = full.place(t.heard[0].cursor)
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+		next := t.startIndex(full)
+		if t.request.Cursor == "" && len(t.frames) > 0 {
+			next = full.indexOf(t.frames[0].cursor)
 		}
-		if next < 0 || t.ask.Cursor == "" && len(t.heard) == 0 {
+		if next < 0 || t.request.Cursor == "" && len(t.frames) == 0 {
 			return
 		}
-		for _, h := range t.heard {
-			i := full.place(h.cursor)
+		for _, h := range t.frames {
+			i := full.indexOf(h.cursor)
 			switch {
 			case i >= 0 && i < next: // told again: another rule's business
-			case i < 0 && full.ended:
+			case i < 0 && full.runEnded:
 				p.Judge(h.event(), false, "%q was not told in the whole stream", h.cursor)
-			case next < len(full.heard):
-				p.Judge(h.event(), i == next, "%q comes where %q was next", h.cursor, full.heard[next].cursor)
+			case next < len(full.frames):
+				p.Judge(h.event(), i == next, "%q comes where %q was next", h.cursor, full.frames[next].cursor)
 				next = max(next, i) + 1
 			}
 		}
-		if t.end == nil && full.ended && t.ask.PollLimit == "" {
-			p.Judge(t.close, next >= len(full.heard), "the stream taken up at %q ended, and %s still to come", t.ask.Cursor, were(len(full.heard)-next, "event"))
+		if t.err == nil && full.runEnded && t.request.PollLimit == "" {
+			p.Judge(t.bodyEnd, next >= len(full.frames), "the stream taken up at %q ended, and %s still to come", t.request.Cursor, pluralizeWithVerb(len(full.frames)-next, "event"))
 		}
 	}),
 }
 
-// TellsTheSame judges that an event is the same whenever it is told.
-var TellsTheSame = &spec.Check{
+// ResumedEventsAreUnchanged judges that an event is the same whenever it is told.
+var ResumedEventsAreUnchanged = &spec.Check{
 	ID:    "resume.tells-the-same",
 	Doc:   "an event has the same id and the same data whenever it is told",
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: resumes(func(p *spec.Pass, full, t *telling) {
-		for _, h := range t.heard {
-			if i := full.place(h.cursor); i >= 0 {
-				p.Judge(h.event(), full.heard[i].sum == h.sum || sameFrame(full.heard[i].raw, h.raw), "%q was told differently: %s", h.cursor, full.heard[i].raw)
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+		for _, h := range t.frames {
+			if i := full.indexOf(h.cursor); i >= 0 {
+				p.Judge(h.event(), full.frames[i].hash == h.hash || sameFrameData(full.frames[i].raw, h.raw), "%q was told differently: %s", h.cursor, full.frames[i].raw)
 			}
 		}
 	}),
 }
 
-// ResumedEnds judges that a resumed stream ends like any other.
-var ResumedEnds = &spec.Check{
+// ResumeEndsRun judges that a resumed stream ends like any other.
+var ResumeEndsRun = &spec.Check{
 	ID:    "resume.ends",
 	Doc:   "a stream taken up at a cursor tells the end of the run before it ends itself",
 	Needs: []spec.Kind{spec.SlotCursor, spec.RunEnd},
-	Watch: resumes(func(p *spec.Pass, full, t *telling) {
-		from := t.after(full)
-		if t.ask.Cursor == "" || from < 0 || from >= len(full.heard) || errors.Is(t.end, spec.ErrClientLeft) || t.ask.PollLimit != "" || !full.ended {
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+		from := t.startIndex(full)
+		if t.request.Cursor == "" || from < 0 || from >= len(full.frames) || errors.Is(t.err, spec.ErrClientLeft) || t.request.PollLimit != "" || !full.runEnded {
 			return
 		}
-		p.Judge(t.close, t.ended, "the stream taken up at %q ended%s without the end of the run", t.ask.Cursor, reason(t.end))
+		p.Judge(t.bodyEnd, t.runEnded, "the stream taken up at %q ended%s without the end of the run", t.request.Cursor, describeError(t.err))
 	}),
 }
 
-// TakesThreadCursor judges what a cursor of an earlier run is good for.
-var TakesThreadCursor = &spec.Check{
+// ResumeAcceptsThreadCursor judges what a cursor of an earlier run is good for.
+var ResumeAcceptsThreadCursor = &spec.Check{
 	ID: "resume.takes-thread-cursor",
 	Doc: `a cursor of an earlier run of the same conversation is a place before the whole of a later one
 
@@ -233,35 +233,35 @@ the server does not keep so much (404, 410) is not judged, nor is a run that was
 for before the cursor was told.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		t := thread{map[string]*spec.Event{}, map[string]map[string]bool{}, map[string]int{}, map[string][]*telling{}}
-		var earlier []*telling // that were asked for at a cursor of another run
-		var now *telling
+		t := threadCursors{map[string]*spec.Event{}, map[string]map[string]bool{}, map[string]int{}, map[string][]*recordedStream{}}
+		var earlier []*recordedStream // that were asked for at a cursor of another run
+		var current *recordedStream
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
-				now = t.asked(e)
-			case e.Kind == spec.HTTPResponse && now != nil:
-				before := t.before(now.ask)
+				current = t.startStream(e)
+			case e.Kind == spec.HTTPResponse && current != nil:
+				fromEarlierRun := t.isFromEarlierRun(current.request)
 				switch {
-				case !now.ask.IsStream() || stateful(e.StatusCode) || e.StatusCode != 200 && !before:
-					now = nil
+				case !current.request.IsStream() || isStateDependentStatus(e.StatusCode) || e.StatusCode != 200 && !fromEarlierRun:
+					current = nil
 				case e.StatusCode/100 == 4:
-					p.Judge(e, false, "%q, which was told of the run before in the same conversation, is refused with %d", now.ask.Cursor, e.StatusCode)
-				case before:
-					earlier = append(earlier, now)
+					p.Judge(e, false, "%q, which was told of the run before in the same conversation, is refused with %d", current.request.Cursor, e.StatusCode)
+				case fromEarlierRun:
+					earlier = append(earlier, current)
 				default:
-					t.runs[run(now.ask)] = append(t.runs[run(now.ask)], now)
+					t.runs[runKey(current.request)] = append(t.runs[runKey(current.request)], current)
 				}
-			case now != nil && e.IsFrame() && e.Cursor != "":
-				t.told(now, e)
-			case now != nil && e.Kind == spec.BodyEnd:
-				now.end, now.close = e.Err, e
+			case current != nil && e.IsFrame() && e.Cursor != "":
+				t.addFrame(current, e)
+			case current != nil && e.Kind == spec.BodyEnd:
+				current.err, current.bodyEnd = e.Err, e
 			case e.Kind == "":
 				for _, x := range earlier {
-					if full := fullest(t.runs[run(x.ask)]); full != nil && full.ended && x.ask.PollLimit == "" {
-						n := x.agrees(full)
-						p.Judge(x.close, n == len(x.heard) && (x.end != nil || n == len(full.heard)),
-							"taken up at %q, of the run before, it tells %s, the first %d of them as the whole run with its %s does", x.ask.Cursor, counted(len(x.heard), "event"), n, counted(len(full.heard), "event"))
+					if full := longestStream(t.runs[runKey(x.request)]); full != nil && full.runEnded && x.request.PollLimit == "" {
+						n := x.commonPrefixLen(full)
+						p.Judge(x.bodyEnd, n == len(x.frames) && (x.err != nil || n == len(full.frames)),
+							"taken up at %q, of the run before, it tells %s, the first %d of them as the whole run with its %s does", x.request.Cursor, pluralize(len(x.frames), "event"), n, pluralize(len(full.frames), "event"))
 					}
 				}
 			}
@@ -269,48 +269,48 @@ for before the cursor was told.`,
 	},
 }
 
-// A thread is what was seen of the cursors of conversations.
-type thread struct {
-	placed map[string]*spec.Event     // cursor → the request whose answer told it first
-	own    map[string]map[string]bool // run → the cursors that it was seen to have
-	first  map[string]int             // run → the exchange that asked for it
-	runs   map[string][]*telling
+// A threadCursors is what was seen of the cursors of conversations.
+type threadCursors struct {
+	issuedBy      map[string]*spec.Event     // cursor → the request whose answer told it first
+	ownCursors    map[string]map[string]bool // run → the cursors that it was seen to have
+	firstExchange map[string]int             // run → the exchange that asked for it
+	runs          map[string][]*recordedStream
 }
 
-func (t *thread) asked(e spec.Event) *telling {
+func (t *threadCursors) startStream(e spec.Event) *recordedStream {
 	if e.Run == "" || !e.Valid() {
 		return nil
 	}
-	if _, ok := t.first[run(e)]; !ok {
-		t.first[run(e)] = e.Exchange
+	if _, ok := t.firstExchange[runKey(e)]; !ok {
+		t.firstExchange[runKey(e)] = e.Exchange
 	}
-	return &telling{ask: e}
+	return &recordedStream{request: e}
 }
 
-// before says that a request names a cursor which the conversation had before the run
+// isFromEarlierRun says that a request names a cursor which the conversation had before the run
 // that it asks for, and which is none of this run.
-func (t *thread) before(ask spec.Event) bool {
-	from, told := t.placed[ask.Cursor]
-	return told && from.Thread == ask.Thread && from.Run != ask.Run && from.Exchange < t.first[run(ask)] && !t.own[run(ask)][ask.Cursor]
+func (t *threadCursors) isFromEarlierRun(request spec.Event) bool {
+	from, known := t.issuedBy[request.Cursor]
+	return known && from.Thread == request.Thread && from.Run != request.Run && from.Exchange < t.firstExchange[runKey(request)] && !t.ownCursors[runKey(request)][request.Cursor]
 }
 
-func (t *thread) told(now *telling, e spec.Event) {
-	if now.own == nil {
-		if now.own = t.own[run(now.ask)]; now.own == nil {
-			now.own = map[string]bool{}
-			t.own[run(now.ask)] = now.own
+func (t *threadCursors) addFrame(stream *recordedStream, e spec.Event) {
+	if stream.ownCursors == nil {
+		if stream.ownCursors = t.ownCursors[runKey(stream.request)]; stream.ownCursors == nil {
+			stream.ownCursors = map[string]bool{}
+			t.ownCursors[runKey(stream.request)] = stream.ownCursors
 		}
 	}
-	now.own[e.Cursor] = true
-	if _, ok := t.placed[e.Cursor]; !ok {
-		t.placed[e.Cursor] = &now.ask
+	stream.ownCursors[e.Cursor] = true
+	if _, ok := t.issuedBy[e.Cursor]; !ok {
+		t.issuedBy[e.Cursor] = &stream.request
 	}
-	now.heard, now.ended = append(now.heard, heard{cursor: e.Cursor}), now.ended || terminal(e)
+	stream.frames, stream.runEnded = append(stream.frames, streamFrame{cursor: e.Cursor}), stream.runEnded || isTerminal(e)
 }
 
-// agrees is how many events of a telling are, from its beginning, those of the whole.
-func (t *telling) agrees(full *telling) (n int) {
-	for n < min(len(t.heard), len(full.heard)) && t.heard[n].cursor == full.heard[n].cursor {
+// commonPrefixLen is how many events of a telling are, from its beginning, those of the whole.
+func (t *recordedStream) commonPrefixLen(full *recordedStream) (n int) {
+	for n < min(len(t.frames), len(full.frames)) && t.frames[n].cursor == full.frames[n].cursor {
 		n++
 	}
 	return n

@@ -29,7 +29,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			h, want := hear(t, file)
+			h, want := evaluateFile(t, file)
 			broken := map[string]bool{}
 			for _, r := range h.Results {
 				id := r.Obligation.Check.ID
@@ -54,7 +54,7 @@ func TestTranscripts(t *testing.T) {
 			t.Errorf("%s: no transcript passes it", c.ID)
 		}
 	}
-	all := complaints(t)
+	all := judgeMessages(t)
 	for _, c := range all {
 		if !provoked(c.format, said) {
 			t.Errorf("%s: no transcript provokes %q", c.position, c.format)
@@ -63,17 +63,17 @@ func TestTranscripts(t *testing.T) {
 	t.Logf("%d complaints in %d checks, %d transcripts", len(all), len(rules.All), len(files))
 }
 
-// hear judges one transcript as lint does.
-func hear(t *testing.T, file string) (spec.Evaluation, []string) {
+// evaluateFile judges one transcript as lint does.
+func evaluateFile(t *testing.T, file string) (spec.Evaluation, []string) {
 	tr, err := transcript.Open(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := dialect.Named(tr.Dialect)
+	d, err := dialect.Open(tr.Dialect)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := spec.Run(d.Duties(rules.All), d.Events(tr.Trace), nil)
+	h := spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
 	return spec.RequireCompleteExchange([]spec.Evaluation{h})[0], tr.FailingChecks
 }
 
@@ -91,11 +91,11 @@ func provoked(format string, said map[string][]string) bool {
 	return false
 }
 
-// A complaint is one call of Judge that can complain.
-type complaint struct{ position, format string }
+// A judgeMessage is one call of Judge that can complain.
+type judgeMessage struct{ position, format string }
 
-// complaints finds them in this package's source.
-func complaints(t *testing.T) (all []complaint) {
+// judgeMessages finds them in this package's source.
+func judgeMessages(t *testing.T) (all []judgeMessage) {
 	set := token.NewFileSet()
 	files, _ := filepath.Glob("*.go")
 	for _, name := range files {
@@ -124,7 +124,7 @@ func complaints(t *testing.T) (all []complaint) {
 			if holds, ok := call.Args[1].(*ast.Ident); ok && holds.Name == "true" {
 				return true // it cannot complain
 			}
-			all = append(all, complaint{set.Position(call.Pos()).String(), format})
+			all = append(all, judgeMessage{set.Position(call.Pos()).String(), format})
 			return true
 		})
 	}

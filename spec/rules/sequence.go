@@ -7,12 +7,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var sequences = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
+var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
-// numbers lets a rule see the sequence numbers of a stream, each with the numbered
+// eachSequenceNumber lets a rule see the sequence numbers of a stream, each with the numbered
 // event before it.
-func numbers(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watch {
-	return tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
+	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
 		last := int64(-1)
 		return func(e spec.Event) {
@@ -31,7 +31,7 @@ var SequenceIncreases = &spec.Check{
 	ID:    "sequence.increases",
 	Doc:   "sequence numbers increase from event to event",
 	Needs: []spec.Kind{spec.SlotSeq},
-	Watch: numbers(func(p *spec.Pass, e, before spec.Event, n, last int64) {
+	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
 		if before.Raw != nil {
 			p.Judge(e, n > last, "number %d comes after %d", n, last)
 		}
@@ -43,7 +43,7 @@ var SequenceDense = &spec.Check{
 	ID:    "sequence.dense",
 	Doc:   "every event has a sequence number; they begin at 0 and grow by one",
 	Needs: []spec.Kind{spec.SlotSeq},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		next := int64(0)
 		return func(e spec.Event) {
 			if !e.IsFrame() || e.Kind == spec.Done || e.Kind == spec.RunRefused || e.Kind == spec.Undecodable {
@@ -64,7 +64,7 @@ var SequenceNeverFalls = &spec.Check{
 	ID:    "sequence.never-falls",
 	Doc:   "sequence numbers never fall, and stay the same only where an event is repeated unchanged",
 	Needs: []spec.Kind{spec.SlotSeq},
-	Watch: numbers(func(p *spec.Pass, e, before spec.Event, n, last int64) {
+	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
 		if before.Raw != nil {
 			p.Judge(e, n > last || n == last && bytes.Equal(e.Raw, before.Raw), "number %d comes after %d", n, last)
 		}
@@ -76,7 +76,7 @@ var CursorPresent = &spec.Check{
 	ID:    "cursor.present",
 	Doc:   "events carry an SSE id, without which nobody could resume",
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var first spec.Event
 		seen := false
 		return func(e spec.Event) {
@@ -85,7 +85,7 @@ var CursorPresent = &spec.Check{
 				if seen = seen || e.Cursor != ""; first.Raw == nil {
 					first = e
 				}
-			case whole(e) && first.Raw != nil:
+			case isCleanEnd(e) && first.Raw != nil:
 				p.Judge(first, seen, "no event of the stream has an id")
 			}
 		}
@@ -97,7 +97,7 @@ var CursorUnique = &spec.Check{
 	ID:    "cursor.unique",
 	Doc:   "no two events of a stream have the same id",
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		seen := map[string]bool{}
 		return func(e spec.Event) {
 			if e.IsFrame() && e.Cursor != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var tools = []*spec.Check{
+var toolChecks = []*spec.Check{
 	ToolStartsFirst, ToolsAllEnd, ToolArgumentsAreJSON, ToolIDsUnique, ResultAfterCall,
 	ClientCallIsLeftOpen, ClientCallIsOffered, ClientCallEndsStream, InterruptIsLast,
 }
@@ -20,7 +20,7 @@ var ToolStartsFirst = &spec.Check{
 	ID:    "tool.starts-first",
 	Doc:   "pieces and the end of a call come only while the call is open",
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		open := map[string]bool{}
 		return func(e spec.Event) {
 			switch e.Kind {
@@ -43,7 +43,7 @@ var ToolsAllEnd = &spec.Check{
 
 A client executes a call when it has ended.`,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var order []string
 		known, open, keep := map[string]bool{}, map[string]*spec.Event{}, keeper(p)
 		failed := false
@@ -62,7 +62,7 @@ A client executes a call when it has ended.`,
 				delete(open, e.Call)
 			case e.Kind == spec.RunError || e.Kind == spec.RunRefused:
 				failed = true
-			case whole(e) && !failed:
+			case isCleanEnd(e) && !failed:
 				for _, id := range order {
 					if start, ok := open[id]; ok {
 						p.Judge(*start, false, "call %q never ended", id)
@@ -81,7 +81,7 @@ var ToolArgumentsAreJSON = &spec.Check{
 A client parses them only when the call ends; what does not parse cannot be executed.
 A call that is told in states, each in place of the one before, is judged by the last,
 and not at all if the run failed: it may never have been whole.`,
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		joined := map[string]*strings.Builder{}
 		calls := map[string]spec.Event{} // in one piece, as far as told
 		var order []string
@@ -103,7 +103,7 @@ and not at all if the run failed: it may never have been whole.`,
 				p.Judge(e, json.Valid([]byte(arguments)), "the arguments of call %q are %q", e.Call, arguments)
 			case e.Kind == spec.RunError || e.Kind == spec.RunRefused:
 				failed = true
-			case whole(e) && !failed:
+			case isCleanEnd(e) && !failed:
 				for _, key := range order {
 					call := calls[key]
 					p.Judge(call, json.Valid([]byte(call.Text)), "the arguments of %s, call %q, are %q", call.Name, call.Call, call.Text)
@@ -112,7 +112,7 @@ and not at all if the run failed: it may never have been whole.`,
 			if e.Kind == spec.RunEnd {
 				return // what it lists was told before
 			}
-			inside(e, func(part spec.Event) {
+			walkParts(e, func(part spec.Event) {
 				if part.Kind == spec.ToolCall {
 					key := part.Call + "\x00" + part.Message
 					if part.Call != "" {
@@ -134,28 +134,28 @@ var ToolIDsUnique = &spec.Check{
 	Doc:   "the id of a call is not used for another call of the conversation",
 	Needs: []spec.Kind{spec.ToolStart},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		type use struct{ thread, call string }
-		used := map[use]string{} // → where
-		var ask spec.Event
-		telling := "" // the run
-		here := map[string]bool{}
+		type callKey struct{ thread, call string }
+		used := map[callKey]string{} // → where
+		var request spec.Event
+		streamID := "" // the run
+		startedHere := map[string]bool{}
 		return func(e spec.Event) {
 			switch e.Kind {
 			case spec.HTTPRequest:
-				ask = e
-				if telling = e.Run; telling == "" {
-					telling = fmt.Sprint("exchange ", e.Exchange)
+				request = e
+				if streamID = e.Run; streamID == "" {
+					streamID = fmt.Sprint("exchange ", e.Exchange)
 				}
-				clear(here)
+				clear(startedHere)
 			case spec.ToolStart:
-				if ask.Cursor != "" || !ask.Valid() {
+				if request.Cursor != "" || !request.Valid() {
 					return
 				}
-				key := use{ask.Thread, e.Call}
+				key := callKey{request.Thread, e.Call}
 				before, ok := used[key] // the same run told again is no second use
-				p.Judge(e, !here[e.Call] && (!ok || before == telling), "call %q was started before", e.Call)
-				used[key] = telling
-				here[e.Call] = true
+				p.Judge(e, !startedHere[e.Call] && (!ok || before == streamID), "call %q was started before", e.Call)
+				used[key] = streamID
+				startedHere[e.Call] = true
 			}
 		}
 	},
@@ -171,29 +171,29 @@ somebody may have had to approve the call.`,
 	Needs: []spec.Kind{spec.ToolResult},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		earlier := map[string]map[string]bool{} // thread → the calls that were made
-		return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-			if !ask.Valid() { // what it lets go on may not have been read
+		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			if !request.Valid() { // what it lets go on may not have been read
 				return func(spec.Event) {}
 			}
-			if earlier[ask.Thread] == nil {
-				earlier[ask.Thread] = map[string]bool{}
+			if earlier[request.Thread] == nil {
+				earlier[request.Thread] = map[string]bool{}
 			}
-			return resultAfterCall(p, ask, earlier[ask.Thread])
+			return watchResultOrder(p, request, earlier[request.Thread])
 		})(p)
 	},
 }
 
-// resultAfterCall judges one telling, and adds its calls to those of the thread.
-func resultAfterCall(p *spec.Pass, ask spec.Event, earlier map[string]bool) func(spec.Event) {
+// watchResultOrder judges one telling, and adds its calls to those of the thread.
+func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	if _, prompted := ask.Prompt(); !prompted && ask.Thread != "" {
+	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
 		maps.Copy(made, earlier)
 	}
 	return func(e spec.Event) {
 		if e.Kind == spec.RunEnd {
 			return // what it lists was told before
 		}
-		inside(e, func(part spec.Event) {
+		walkParts(e, func(part spec.Event) {
 			switch {
 			case part.Kind == spec.ToolStart:
 				begun[part.Call] = true
@@ -202,7 +202,7 @@ func resultAfterCall(p *spec.Pass, ask spec.Event, earlier map[string]bool) func
 			case part.Kind == spec.ToolResult && part.Call != "" && !judged[part.Call]:
 				judged[part.Call] = true
 				if begun[part.Call] && !made[part.Call] {
-					p.Judge(part, made[""], "the result of call %q came before the call was ended by %s", part.Call, ask.KindName(spec.ToolEnd, "its end"))
+					p.Judge(part, made[""], "the result of call %q came before the call was ended by %s", part.Call, request.KindName(spec.ToolEnd, "its end"))
 					return
 				}
 				p.Judge(part, made[part.Call] || made[""], "a result of call %q, which was not made before it", part.Call)
@@ -211,46 +211,48 @@ func resultAfterCall(p *spec.Pass, ask spec.Event, earlier map[string]bool) func
 	}
 }
 
-// offered says whether a request offers a tool of the name.
-func offered(ask spec.Event, name string) bool {
-	return slices.ContainsFunc(ask.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == name })
+// offersTool says whether a request offers a tool of the name.
+func offersTool(request spec.Event, name string) bool {
+	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == name })
 }
 
-// A call is one call of a tool as a stream has told it.
-type call struct {
-	start           *spec.Event
-	ended, answered bool
+// A callState is one call of a tool as a stream has told it.
+type callState struct {
+	start            *spec.Event
+	ended, hasResult bool
 }
 
-// callsOf lets a rule see the calls of a stream that answers a request with tools, at
+// callTracker lets a rule see the calls of a stream that answers a request with tools, at
 // each event and at the end.
-type callsOf struct {
-	ask  spec.Event
-	keep func(spec.Event) *spec.Event
-	list []*call // in the order in which they began
-	byID map[string]*call
-	left int // how many are of the client, have ended, and were not answered
+type callTracker struct {
+	request         spec.Event
+	keep            func(spec.Event) *spec.Event
+	calls           []*callState // in the order in which they began
+	byID            map[string]*callState
+	openClientCalls int // how many are of the client, have ended, and were not answered
 	// halted: an interrupt, or a failure, left the calls as they were. Who has to
 	// answer them cannot be told then.
 	halted bool
 }
 
-func (c *callsOf) find(id string) *call { return c.byID[id] }
+func (c *callTracker) find(id string) *callState { return c.byID[id] }
 
-// isLeft reports whether a call is left to the client.
-func (c *callsOf) isLeft(k *call) bool { return k != nil && k.ended && !k.answered && c.ofClient(k) }
+// isLeftToClient reports whether a call is left to the client.
+func (c *callTracker) isLeftToClient(k *callState) bool {
+	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
+}
 
-// ofClient says that a call is of a tool that the request offers.
-func (c *callsOf) ofClient(k *call) bool { return offered(c.ask, k.start.Name) }
+// isClientTool says that a call is of a tool that the request offers.
+func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
-func (c *callsOf) hear(e spec.Event) {
+func (c *callTracker) observe(e spec.Event) {
 	k := c.find(e.Call)
-	was := c.isLeft(k)
+	wasLeft := c.isLeftToClient(k)
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
 		if k == nil {
-			k = &call{start: c.keep(e), ended: e.Kind == spec.ToolCall}
-			c.list, c.byID[e.Call] = append(c.list, k), k
+			k = &callState{start: c.keep(e), ended: e.Kind == spec.ToolCall}
+			c.calls, c.byID[e.Call] = append(c.calls, k), k
 		}
 	case spec.ToolEnd:
 		if k != nil {
@@ -258,28 +260,28 @@ func (c *callsOf) hear(e spec.Event) {
 		}
 	case spec.ToolResult:
 		if k != nil {
-			k.answered = true
+			k.hasResult = true
 		}
 	case spec.Interrupt, spec.RunError, spec.RunRefused:
 		c.halted = true
 	}
-	switch is := c.isLeft(k); {
-	case is && !was:
-		c.left++
-	case was && !is:
-		c.left--
+	switch isLeft := c.isLeftToClient(k); {
+	case isLeft && !wasLeft:
+		c.openClientCalls++
+	case wasLeft && !isLeft:
+		c.openClientCalls--
 	}
 }
 
-// clientCalls is a rule about such a stream.
-func clientCalls(judge func(p *spec.Pass, e spec.Event, c *callsOf)) watch {
-	return tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-		c := &callsOf{ask: ask, keep: keeper(p), byID: map[string]*call{}}
-		_, offers := ask.Last(spec.InputTool)
+// eachToolStream is a rule about such a stream.
+func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watchFunc {
+	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+		c := &callTracker{request: request, keep: keeper(p), byID: map[string]*callState{}}
+		_, offers := request.Last(spec.InputTool)
 		return func(e spec.Event) {
 			if offers {
 				judge(p, e, c)
-				c.hear(e)
+				c.observe(e)
 			}
 		}
 	})
@@ -292,15 +294,15 @@ var ClientCallIsLeftOpen = &spec.Check{
 
 The server cannot run it; a result from the server would be an invention.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolResult},
-	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
 		switch {
 		case e.Kind == spec.ToolResult:
-			if k := c.find(e.Call); k != nil && c.ofClient(k) {
+			if k := c.find(e.Call); k != nil && c.isClientTool(k) {
 				p.Judge(e, false, "the server answered call %q of the client's tool %s", e.Call, k.start.Name)
 			}
-		case whole(e):
-			for _, k := range c.list {
-				if c.ofClient(k) && !k.answered {
+		case isCleanEnd(e):
+			for _, k := range c.calls {
+				if c.isClientTool(k) && !k.hasResult {
 					p.Judge(*k.start, true, "")
 				}
 			}
@@ -313,13 +315,13 @@ var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a call that is left to the client is of a tool that the request offers",
 	Needs: []spec.Kind{spec.InputTool},
-	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
-		if !whole(e) || c.halted {
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+		if !isCleanEnd(e) || c.halted {
 			return
 		}
-		for _, k := range c.list {
-			if !k.answered {
-				p.Judge(*k.start, c.ofClient(k), "a call of %q is left to the client, and the request does not offer it", k.start.Name)
+		for _, k := range c.calls {
+			if !k.hasResult {
+				p.Judge(*k.start, c.isClientTool(k), "a call of %q is left to the client, and the request does not offer it", k.start.Name)
 			}
 		}
 	}),
@@ -332,12 +334,12 @@ var ClientCallEndsStream = &spec.Check{
 
 Further calls may come, and their results, and pieces with nothing in them.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd},
-	Watch: clientCalls(func(p *spec.Pass, e spec.Event, c *callsOf) {
-		switch thing := e.Kind.Subject(); {
-		case c.left == 0:
-		case thing == "message" || thing == "reasoning" || thing == "content":
+	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
+		switch subject := e.Kind.Subject(); {
+		case c.openClientCalls == 0:
+		case subject == "message" || subject == "reasoning" || subject == "content":
 			p.Judge(e, e.Text == "", "%s comes after a call that the client has to answer", e.DisplayName())
-		case whole(e):
+		case isCleanEnd(e):
 			p.Judge(e, true, "")
 		}
 	}),
@@ -351,7 +353,7 @@ var InterruptIsLast = &spec.Check{
 And further interrupts, pieces with nothing in them, and what nobody knows: of these a
 client that stops reading loses nothing.`,
 	Needs: []spec.Kind{spec.Interrupt},
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var interrupt spec.Event
 		return func(e spec.Event) {
 			switch {
@@ -359,8 +361,8 @@ client that stops reading loses nothing.`,
 				interrupt = e
 			case interrupt.Raw == nil || e.Kind == spec.Unrecognized || isDelta(e) && e.Text == "":
 			case e.IsFrame():
-				p.Judge(e, terminal(e) || e.Kind == spec.Done, "%s comes after an interrupt", e.DisplayName())
-			case whole(e):
+				p.Judge(e, isTerminal(e) || e.Kind == spec.Done, "%s comes after an interrupt", e.DisplayName())
+			case isCleanEnd(e):
 				p.Judge(interrupt, true, "")
 			}
 		}

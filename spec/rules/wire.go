@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var wire = []*spec.Check{
-	OpensStream, FramesAreJSON, FramesArePlain, UTF8, LastFrameIsTerminated, BodyIsWhole, AnswerEnds,
-	MatchesSchema, ReplyAsPromised, Flushes, KeepsAlive, KeepAliveText, HealthAnswers,
+var wireChecks = []*spec.Check{
+	OpensStream, FramesAreJSON, FramesHaveDataOnly, UTF8, LastFrameIsTerminated, BodyIsComplete, ResponseEnds,
+	MatchesSchema, ReplyAsPromised, DeltasArriveIncrementally, KeepsAlive, KeepAliveText, HealthResponds,
 }
 
 // OpensStream judges the answer to a request for a stream.
@@ -25,91 +25,93 @@ of the state of things (401, 403, 404, 409, 410, 429, 503) are not judged here, 
 is the refusal of a cursor that the server was not seen to hand out for this run, nor
 how somebody is answered who has heard the end and asks for what comes after it.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ask spec.Event
-		asked := ""                  // for which run
-		known := map[string]string{} // cursor → run
-		last := map[string]bool{}    // cursors of the ends of runs
-		var heads heads
+		var request spec.Event
+		requestedRun := ""              // for which run
+		known := map[string]string{}    // cursor → run
+		endCursors := map[string]bool{} // cursors of the ends of runs
+		var responses streamResponses
 		return func(e spec.Event) {
 			if e.IsFrame() && e.Cursor != "" {
-				if known[e.Cursor] = asked; terminal(e) {
-					last[e.Cursor] = true
+				if known[e.Cursor] = requestedRun; isTerminal(e) {
+					endCursors[e.Cursor] = true
 				}
 			}
 			switch {
 			case e.Kind == spec.HTTPRequest:
-				ask, asked = e, run(e)
+				request, requestedRun = e, runKey(e)
 			case e.Kind == "":
-				heads.judge(p)
-			case e.Kind != spec.HTTPResponse || !ask.IsStream() || !ask.Valid() || stateful(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
-			case ask.Header == nil && e.StatusCode != 200: // nobody wrote down what was asked
-			case e.StatusCode/100 == 4 && ask.Cursor != "" && known[ask.Cursor] != run(ask):
-			case ask.Cursor != "" && last[ask.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
-			case e.StatusCode/100 == 4 && len(ask.Exercised) > 0: // the business of accept.as-documented
+				responses.judge(p)
+			case e.Kind != spec.HTTPResponse || !request.IsStream() || !request.Valid() || isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
+			case request.Header == nil && e.StatusCode != 200: // nobody wrote down what was asked
+			case e.StatusCode/100 == 4 && request.Cursor != "" && known[request.Cursor] != runKey(request):
+			case request.Cursor != "" && endCursors[request.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
+			case e.StatusCode/100 == 4 && len(request.Exercised) > 0: // the business of accept.as-documented
 			default:
-				heads.add(p, ask, e)
+				responses.add(p, request, e)
 			}
 		}
 	},
 }
 
-// heads are the answers to requests for a stream, as far as what is wrong with one can
+// streamResponses are the answers to requests for a stream, as far as what is wrong with one can
 // have two reasons: that it is no event stream may be for what its request left out.
-type heads struct{ right, other []head }
+type streamResponses struct{ streams, others []responsePair }
 
-// A head is the head of an answer, and the request that it is to.
-type head struct{ ask, answer spec.Event }
+// A responsePair is the head of an answer, and the request that it is to.
+type responsePair struct{ request, response spec.Event }
 
 // add judges status and coding of an answer, each for its own requirement.
-func (h *heads) add(p *spec.Pass, ask, e spec.Event) {
-	status, coding := e, e
-	status.Requirement, coding.Requirement = ask.Promised.Status, ask.Promised.ContentCoding
+func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
+	status, coding := response, response
+	status.Requirement, coding.Requirement = request.Promised.Status, request.Promised.ContentCoding
 	switch {
-	case e.StatusCode == 0:
-		p.Judge(status, false, "no answer came: %v", e.Err)
+	case response.StatusCode == 0:
+		p.Judge(status, false, "no answer came: %v", response.Err)
 		return
-	case e.StatusCode != 200:
-		p.Judge(status, false, "the answer is %d with content type %q", e.StatusCode, e.Header.Get("Content-Type"))
+	case response.StatusCode != 200:
+		p.Judge(status, false, "the answer is %d with content type %q", response.StatusCode, response.Header.Get("Content-Type"))
 		return
 	}
 	p.Judge(status, true, "")
-	if encoded(e) && ask.Header.Get("Accept-Encoding") == "identity" {
-		p.Judge(coding, false, "the answer is encoded as %s, which was not asked for", e.Header.Get("Content-Encoding"))
+	if hasContentCoding(response) && request.Header.Get("Accept-Encoding") == "identity" {
+		p.Judge(coding, false, "the answer is encoded as %s, which was not asked for", response.Header.Get("Content-Encoding"))
 	}
-	if e.IsStream() {
-		h.right = append(h.right, head{ask, e})
+	if response.IsStream() {
+		h.streams = append(h.streams, responsePair{request, response})
 	} else {
-		h.other = append(h.other, head{ask, e})
+		h.others = append(h.others, responsePair{request, response})
 	}
 }
 
 // judge judges the media types, when all of the conversation is known. An answer that is
 // no stream breaks the requirement on what its request left out where a request of the
 // same operation that did not leave it out was answered by a stream.
-func (h *heads) judge(p *spec.Pass) {
-	for _, x := range h.right {
-		for _, law := range append([]string{x.ask.Promised.MediaType}, x.ask.Omitted...) {
-			x.answer.Requirement = law
-			p.Judge(x.answer, true, "")
+func (h *streamResponses) judge(p *spec.Pass) {
+	for _, x := range h.streams {
+		for _, requirement := range append([]string{x.request.Promised.MediaType}, x.request.Omitted...) {
+			x.response.Requirement = requirement
+			p.Judge(x.response, true, "")
 		}
 	}
-	for _, x := range h.other {
-		blamed := []string{x.ask.Promised.MediaType}
-		for _, law := range x.ask.Omitted {
-			if slices.ContainsFunc(h.right, func(y head) bool { return y.ask.Operation == x.ask.Operation && !slices.Contains(y.ask.Omitted, law) }) {
-				blamed = []string{law}
+	for _, x := range h.others {
+		blamed := []string{x.request.Promised.MediaType}
+		for _, requirement := range x.request.Omitted {
+			if slices.ContainsFunc(h.streams, func(y responsePair) bool {
+				return y.request.Operation == x.request.Operation && !slices.Contains(y.request.Omitted, requirement)
+			}) {
+				blamed = []string{requirement}
 			}
 		}
-		for _, law := range blamed {
-			x.answer.Requirement = law
-			p.Judge(x.answer, false, "the answer is 200 with content type %q", x.answer.Header.Get("Content-Type"))
+		for _, requirement := range blamed {
+			x.response.Requirement = requirement
+			p.Judge(x.response, false, "the answer is 200 with content type %q", x.response.Header.Get("Content-Type"))
 		}
 	}
 }
 
-// encoded says that a body has a content coding.
-func encoded(answer spec.Event) bool {
-	coding := answer.Header.Get("Content-Encoding")
+// hasContentCoding says that a body has a content coding.
+func hasContentCoding(response spec.Event) bool {
+	coding := response.Header.Get("Content-Encoding")
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
@@ -122,14 +124,14 @@ A client parses each event on its own; one that does not parse is lost, or ends 
 client.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
-			if e.IsFrame() && e.Kind != spec.Done && !flawed(e, spec.FlawUTF8) {
+			if e.IsFrame() && e.Kind != spec.Done && !hasFlaw(e, spec.FlawUTF8) {
 				p.Judge(e, e.Kind != spec.Undecodable, "%v", e.Err)
 			}
 		}
 	},
 }
 
-func flawed(e spec.Event, k spec.FlawKind) bool {
+func hasFlaw(e spec.Event, k spec.FlawKind) bool {
 	for _, f := range e.Flaws {
 		if f.Kind == k {
 			return true
@@ -138,8 +140,8 @@ func flawed(e spec.Event, k spec.FlawKind) bool {
 	return false
 }
 
-// FramesArePlain judges which SSE fields frames have.
-var FramesArePlain = &spec.Check{
+// FramesHaveDataOnly judges which SSE fields frames have.
+var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
 	Doc: `frames carry data and no other SSE field
 
@@ -170,14 +172,14 @@ Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 sec
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.Kind != spec.HTTPRequest && len(e.Raw) > 0 {
-				p.Judge(e, !flawed(e, spec.FlawUTF8), "%s is not valid UTF-8", whatOf(e))
+				p.Judge(e, !hasFlaw(e, spec.FlawUTF8), "%s is not valid UTF-8", describeBytes(e))
 			}
 		}
 	},
 }
 
-// whatOf names what the bytes of an event are.
-func whatOf(e spec.Event) string {
+// describeBytes names what the bytes of an event are.
+func describeBytes(e spec.Event) string {
 	switch {
 	case e.IsFrame():
 		return "the event"
@@ -196,7 +198,7 @@ var LastFrameIsTerminated = &spec.Check{
 
 The standard discards an event that the end of the stream cuts off (HTML section
 9.2.6). Of a comment that is cut off nothing is lost.`,
-	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var last, rest spec.Event
 		return func(e spec.Event) {
 			switch {
@@ -204,15 +206,15 @@ The standard discards an event that the end of the stream cuts off (HTML section
 				last = e
 			case e.Kind == spec.Incomplete && len(e.Fields) > 0:
 				last, rest = e, e
-			case whole(e) && last.Raw != nil:
+			case isCleanEnd(e) && last.Raw != nil:
 				p.Judge(last, rest.Raw == nil, "no blank line follows the last %d bytes", len(rest.Raw))
 			}
 		}
 	}),
 }
 
-// BodyIsWhole judges how bodies end.
-var BodyIsWhole = &spec.Check{
+// BodyIsComplete judges how bodies end.
+var BodyIsComplete = &spec.Check{
 	ID: "wire.body-is-whole",
 	Doc: `a body ends the way it was announced to end
 
@@ -220,27 +222,27 @@ A reply that is cut off cannot be trusted; a stream that has told its end and is
 broken off looks like a failure to every HTTP library.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ask, answer spec.Event
+		var request, response spec.Event
 		ended := false
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
-				ask, ended = e, false
+				request, ended = e, false
 			case e.Kind == spec.HTTPResponse:
-				answer = e
+				response = e
 			case e.Kind == spec.RunEnd || e.Kind == spec.Done:
 				ended = true
-			case e.Kind != spec.BodyEnd || answer.StatusCode == 0 || errors.Is(e.Err, spec.ErrClientLeft):
+			case e.Kind != spec.BodyEnd || response.StatusCode == 0 || errors.Is(e.Err, spec.ErrClientLeft):
 			case errors.Is(e.Err, spec.ErrLimitExceeded): // the business of wire.ends
-			case ended || !answer.IsStream() && ask.Operation != "":
+			case ended || !response.IsStream() && request.Operation != "":
 				p.Judge(e, e.Err == nil, "the body did not end properly: %v", e.Err)
 			}
 		}
 	},
 }
 
-// AnswerEnds judges whether answers end.
-var AnswerEnds = &spec.Check{
+// ResponseEnds judges whether answers end.
+var ResponseEnds = &spec.Check{
 	ID: "wire.ends",
 	Doc: `an answer ends, and does so within the limits of the client: of time, of silence, of bytes and of events
 
@@ -250,13 +252,13 @@ for is not judged: there may be no such run. Nor is one that is taken up at a cu
 may be that of the end.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ask, answer spec.Event
+		var request, response spec.Event
 		ended := false
-		streams := tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
-			stray := ask.Run != "" && ask.Text == "" && len(ask.Parts) == 0
+		observeStream := eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+			unrequested := request.Run != "" && request.Text == "" && len(request.Parts) == 0
 			return func(e spec.Event) {
-				ended = ended || terminal(e)
-				if e.Kind == spec.BodyEnd && !stray && !(ended && errors.Is(e.Err, spec.ErrIdleTimeout)) {
+				ended = ended || isTerminal(e)
+				if e.Kind == spec.BodyEnd && !unrequested && !(ended && errors.Is(e.Err, spec.ErrIdleTimeout)) {
 					what := spec.DescribeOverrun(e.Err)
 					p.Judge(e, what == "", "the stream %s", what)
 				}
@@ -265,14 +267,14 @@ may be that of the end.`,
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
-				ask, answer, ended = e, spec.Event{}, false
+				request, response, ended = e, spec.Event{}, false
 			case e.Kind == spec.HTTPResponse:
-				answer = e
-			case e.Kind == spec.BodyEnd && answer.StatusCode > 0 && !answer.IsStream() && ask.Operation != "" && !errors.Is(e.Err, spec.ErrClientLeft):
+				response = e
+			case e.Kind == spec.BodyEnd && response.StatusCode > 0 && !response.IsStream() && request.Operation != "" && !errors.Is(e.Err, spec.ErrClientLeft):
 				what := spec.DescribeOverrun(e.Err)
 				p.Judge(e, what == "", "the reply %s", what)
 			}
-			streams(e)
+			observeStream(e)
 		}
 	},
 }
@@ -295,9 +297,9 @@ of them is; a finding names the requirement.`,
 				at.Requirement, at.Violations = b.Requirement, []spec.Violation{b}
 				p.Judge(at, false, "%v", b)
 			}
-			for _, law := range e.Exercised {
+			for _, requirement := range e.Exercised {
 				at := e
-				at.Requirement = law
+				at.Requirement = requirement
 				p.Judge(at, true, "")
 			}
 		}
@@ -312,49 +314,49 @@ var ReplyAsPromised = &spec.Check{
 Statuses that speak of who asks or of the state of things are not judged here, nor
 are operations of which no requirement speaks.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ask spec.Event
+		var request spec.Event
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
-				ask = e
-			case e.Kind != spec.HTTPResponse || ask.Requirement == "" || ask.IsStream() || !ask.Valid() || stateful(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
+				request = e
+			case e.Kind != spec.HTTPResponse || request.Requirement == "" || request.IsStream() || !request.Valid() || isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
 			case e.StatusCode/100 == 4: // the business of accept.as-documented
 			default:
-				e.Requirement = ask.Requirement
+				e.Requirement = request.Requirement
 				want := "a success"
-				if ask.StatusCode > 0 {
-					want = strconv.Itoa(ask.StatusCode)
+				if request.StatusCode > 0 {
+					want = strconv.Itoa(request.StatusCode)
 				}
-				if e.StatusCode == 0 && ask.Name == "health" { // the business of health.answers
+				if e.StatusCode == 0 && request.Name == "health" { // the business of health.answers
 					return
 				}
-				right := (e.StatusCode == ask.StatusCode || ask.StatusCode == 0 && e.StatusCode/100 == 2) && (ask.MediaType == "" || e.MediaType == ask.MediaType)
+				right := (e.StatusCode == request.StatusCode || request.StatusCode == 0 && e.StatusCode/100 == 2) && (request.MediaType == "" || e.MediaType == request.MediaType)
 				p.Judge(e, right, "the answer is %d with content type %q, the document promises %s %s",
-					e.StatusCode, e.Header.Get("Content-Type"), want, ask.MediaType)
+					e.StatusCode, e.Header.Get("Content-Type"), want, request.MediaType)
 			}
 		}
 	},
 }
 
-// HealthAnswers judges the health operation.
-var HealthAnswers = &spec.Check{
+// HealthResponds judges the health operation.
+var HealthResponds = &spec.Check{
 	ID:  "health.answers",
 	Doc: "the health operation answers with its documented status",
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		var ask spec.Event
+		var request spec.Event
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
-				ask = e
-			case e.Kind == spec.HTTPResponse && ask.Name == "health" && ask.Valid() && !errors.Is(e.Err, spec.ErrClientLeft):
-				p.Judge(e, e.StatusCode == ask.StatusCode, "the answer is %d, the document promises %d", e.StatusCode, ask.StatusCode)
+				request = e
+			case e.Kind == spec.HTTPResponse && request.Name == "health" && request.Valid() && !errors.Is(e.Err, spec.ErrClientLeft):
+				p.Judge(e, e.StatusCode == request.StatusCode, "the answer is %d, the document promises %d", e.StatusCode, request.StatusCode)
 			}
 		}
 	},
 }
 
-// Flushes judges when deltas arrive.
-var Flushes = &spec.Check{
+// DeltasArriveIncrementally judges when deltas arrive.
+var DeltasArriveIncrementally = &spec.Check{
 	ID: "wire.flushes",
 	Doc: `deltas arrive while they are produced
 
@@ -363,34 +365,34 @@ target was asked for deltas some time apart: half of that time must lie between 
 first and the last. Whoever listens to a run later than it was asked for finds what
 was produced before then at once, and a run that is canceled is over sooner.`,
 	Needs: []spec.Kind{spec.MessageDelta},
-	Watch: lives(func(p *spec.Pass, a *lifetimes) {
+	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
-			least, slow := slowness(l.ask)
-			if at, known := a.asked[run(l.ask)]; known {
-				least -= l.ask.At - at
+			minimum, slow := scriptedDeltaSpan(l.request)
+			if at, known := a.requestedAt[runKey(l.request)]; known {
+				minimum -= l.request.At - at
 			}
-			timed := l.closed.At > l.ask.At && l.first.Raw != nil
-			if slow && timed && !l.failed && least >= shortest && !a.canceled(l) {
-				took := l.last.At - l.first.At
-				p.Judge(l.last, took >= least/2, "deltas produced over %v arrived within %v", least, took.Round(time.Millisecond))
+			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
+			if slow && timed && !l.failed && minimum >= minDeltaSpan && !a.isCanceled(l) {
+				took := l.lastDelta.At - l.firstDelta.At
+				p.Judge(l.lastDelta, took >= minimum/2, "deltas produced over %v arrived within %v", minimum, took.Round(time.Millisecond))
 			}
 		}
 	}),
 }
 
-// shortest is the least time over which anybody can tell a stream from what came at
+// minDeltaSpan is the least time over which anybody can tell a stream from what came at
 // once.
-const shortest = 300 * time.Millisecond
+const minDeltaSpan = 300 * time.Millisecond
 
-// slowness is how long a scripted target was asked to take from the first delta to
+// scriptedDeltaSpan is how long a scripted target was asked to take from the first delta to
 // the last.
-func slowness(ask spec.Event) (time.Duration, bool) {
-	words, ok := strings.CutPrefix(ask.Text, "conformance:slow ")
-	count, apart, _ := strings.Cut(words, " ")
+func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
+	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
+	count, interval, _ := strings.Cut(argument, " ")
 	n, err := strconv.Atoi(count)
-	ms, err2 := strconv.Atoi(apart)
-	took := time.Duration((n-1)*ms) * time.Millisecond
-	return took, ok && ask.Scripted && err == nil && err2 == nil && n > 1 && took >= shortest
+	ms, err2 := strconv.Atoi(interval)
+	span := time.Duration((n-1)*ms) * time.Millisecond
+	return span, ok && request.Scripted && err == nil && err2 == nil && n > 1 && span >= minDeltaSpan
 }
 
 // KeepsAlive judges silence.
@@ -403,7 +405,7 @@ silence counts against a server only where the server itself found it long enoug
 end the stream, and where that took it more than one poll: the first may end the
 stream before a comment is due.`,
 	Needs: []spec.Kind{"slot.limit"},
-	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended, alive := false, false
 		return func(e spec.Event) {
 			switch {
@@ -412,9 +414,9 @@ stream before a comment is due.`,
 					p.Judge(e, true, "")
 				}
 				alive = true
-			case terminal(e):
+			case isTerminal(e):
 				ended = true
-			case whole(e) && !ended && !alive && ask.PollLimit != "" && ask.PollLimit != "1":
+			case isCleanEnd(e) && !ended && !alive && request.PollLimit != "" && request.PollLimit != "1":
 				p.Judge(e, false, "the stream was ended for its silence, and no comment had been sent")
 			}
 		}
@@ -430,26 +432,26 @@ Other comments are anybody's right. One is held to the words only if it came in
 silence: a second after what came before it, or in a stream that was ended for its
 silence.`,
 	Needs: []spec.Kind{"slot.limit"},
-	Watch: tellings(func(p *spec.Pass, ask spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var before, other, late spec.Event
-		said, ended := false, false
+		seen, ended := false, false
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.Comment && e.Text == " keep-alive":
-				if !said {
+				if !seen {
 					p.Judge(e, true, "")
 				}
-				said = true
+				seen = true
 			case e.Kind == spec.Comment:
 				if other = e; before.Raw != nil && e.At-before.At >= time.Second {
 					late = e
 				}
-			case terminal(e):
+			case isTerminal(e):
 				ended = true
-			case whole(e) && ask.PollLimit != "" && !ended && late.Raw == nil:
+			case isCleanEnd(e) && request.PollLimit != "" && !ended && late.Raw == nil:
 				late = other
 			}
-			if e.Kind == spec.BodyEnd && late.Raw != nil && !said {
+			if e.Kind == spec.BodyEnd && late.Raw != nil && !seen {
 				p.Judge(late, false, "the comments say %q, and never \" keep-alive\"", late.Text)
 			}
 			before = e

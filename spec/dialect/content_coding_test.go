@@ -1,0 +1,71 @@
+package dialect_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A compressed stream is read as far as it goes; one that cannot be read is held
+// against nobody.
+func TestContentCoding(t *testing.T) {
+	d, err := dialect.Open("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	w.Write([]byte("data: {\"type\":\"text\",\"content\":\"a\"}\n\n"))
+	w.Flush()
+	first := b.Len() // so much of it says the first frame
+	w.Write([]byte("data: [DONE]\n\n"))
+	w.Close()
+	for _, c := range []struct {
+		name, coding string
+		body         []byte
+		end          error
+		want         []spec.Kind
+		left         bool
+	}{
+		{"whole", "gzip", b.Bytes(), nil, []spec.Kind{spec.MessageDelta, spec.Done}, false},
+		{"capitals", "GZIP", b.Bytes(), nil, []spec.Kind{spec.MessageDelta, spec.Done}, false},
+		{"cut off", "gzip", b.Bytes()[:first], spec.ErrTruncated, []spec.Kind{spec.MessageDelta}, false},
+		{"not what it says", "gzip", []byte("data: [DONE]\n\n"), nil, nil, true},
+		{"unknown", "br", []byte{11, 2, 128}, nil, nil, true},
+		{"empty", "br", nil, nil, nil, false},
+		{"none", "identity", []byte("data: [DONE]\n\n"), nil, []spec.Kind{spec.Done}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x := spec.Exchange{
+				Request: spec.Request{Method: "POST", Target: "/send-message", Body: []byte(`{"conversationId":"c"}`)},
+				Response: spec.Response{
+					Status: 200, Body: c.body, End: c.end,
+					Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}, {Name: "Content-Encoding", Value: c.coding}},
+				},
+			}
+			var got []spec.Kind
+			var closed spec.Event
+			for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
+				if e.IsFrame() {
+					got = append(got, e.Kind)
+				}
+				closed = e
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("heard %v, want %v", got, c.want)
+			}
+			if left := errors.Is(closed.Err, spec.ErrClientLeft); left != c.left || left && !strings.Contains(closed.Err.Error(), c.coding) {
+				t.Errorf("the body ended with %v", closed.Err)
+			}
+			if c.end != nil && !errors.Is(closed.Err, c.end) {
+				t.Errorf("the body ended with %v, want %v", closed.Err, c.end)
+			}
+		})
+	}
+}

@@ -1,0 +1,282 @@
+package dialect
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"mime"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/internal/sse"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// MaxEventBytes is how large one event of a stream may be before reading it is given
+// up, in bytes, unless a Reader says otherwise.
+const MaxEventBytes = sse.DefaultMaxEvent
+
+// Events tells a conversation, from the first request to the last end.
+func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
+	return d.DecodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes)
+}
+
+// DecodeExchanges is Events for exchanges that arrive one by one. Requests are marked with what
+// is known of the target; limit is the most bytes that one event of a stream may have.
+func (d *Dialect) DecodeExchanges(exchanges iter.Seq[spec.Exchange], target TargetInfo, limit int) iter.Seq[spec.Event] {
+	return func(yield func(spec.Event) bool) {
+		n := 0
+		for x := range exchanges {
+			x.Response = DecodeContent(x.Response)
+			request := d.ParseRequest(x.Request)
+			request.Scripted, request.StreamLimit = target.Scripted, target.StreamLimit
+			decoder := eventDecoder{dialect: d, exchange: &x, request: request, operation: d.exchangeOperation(x), limit: limit, messageSubjects: map[string]string{}}
+			for e := range decoder.events() {
+				e.Exchange, e.Operation, e.Principal = n, request.Operation, request.Principal
+				e.At = x.At + decoder.arrivalTime(e)
+				if !yield(e) {
+					return
+				}
+			}
+			n++
+		}
+	}
+}
+
+// TargetInfo is what is known of a target beforehand; see [spec.Trace].
+type TargetInfo struct {
+	Scripted    bool
+	StreamLimit int
+}
+
+// exchangeOperation is the operation of an exchange; of one whose request nobody wrote down,
+// the first that streams.
+func (d *Dialect) exchangeOperation(x spec.Exchange) *Operation {
+	if x.Request.Method != "" {
+		return d.Operation(x.Request)
+	}
+	for _, o := range d.operations {
+		if o.IsStream {
+			return o
+		}
+	}
+	return nil
+}
+
+// A eventDecoder tells one exchange.
+type eventDecoder struct {
+	dialect         *Dialect
+	exchange        *spec.Exchange
+	request         spec.Event
+	operation       *Operation
+	limit           int
+	messageSubjects map[string]string // message id → the thing that it was opened as, where not "message"
+	frameIndex      int
+	arrivalIndex    int // the arrival that the last event was found in
+}
+
+func (t *eventDecoder) events() iter.Seq[spec.Event] {
+	return func(yield func(spec.Event) bool) {
+		r := t.exchange.Response
+		head := spec.Event{Kind: spec.HTTPResponse, Frame: -1, StatusCode: r.Status, MediaType: r.Header.MediaType(), Header: r.Header}
+		if r.Status == 0 {
+			head.Err = r.End
+		}
+		if !yield(t.request) || !yield(head) {
+			return
+		}
+		end := spec.Event{Kind: spec.BodyEnd, Frame: -1, Offset: len(r.Body), Err: r.End}
+		switch {
+		case isAbsoluteLink(t.exchange.Request) && r.Status/100 == 2:
+			fetched := spec.Event{Kind: spec.AttachmentContent, Frame: -1, Line: 1, Raw: r.Body, StatusCode: r.Status, MediaType: head.MediaType, Type: head.MediaType, Text: string(r.Body)}
+			if !yield(fetched) {
+				return
+			}
+		case t.operation == nil: // another protocol's business
+		case head.IsStream() && r.Status/100 == 2:
+			for e := range t.decodeFrames() {
+				end.Line = e.Line
+				if !yield(e) {
+					return
+				}
+			}
+		case len(r.Body) > 0:
+			if !yield(t.decodeBody()) {
+				return
+			}
+		}
+		yield(end)
+	}
+}
+
+// decodeFrames are the events of a stream.
+func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
+	return func(yield func(spec.Event) bool) {
+		dec := sse.NewDecoder(t.limit)
+		for item := range dec.Feed(t.exchange.Response.Body) {
+			if item.Kind == sse.Block { // fields, but nothing that the standard dispatches
+				continue
+			}
+			if !yield(t.decodeFrame(item)) {
+				return
+			}
+		}
+		if err := dec.Err(); err != nil {
+			yield(spec.Event{Kind: spec.Undecodable, Frame: t.frameIndex, Err: err, Flaws: []spec.Flaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}}})
+			return
+		}
+		if rest, ok := dec.Close(); ok {
+			// A client that left has cut this off itself.
+			if errors.Is(t.exchange.Response.End, spec.ErrClientLeft) {
+				return
+			}
+			yield(spec.Event{
+				Kind: spec.Incomplete, Frame: t.frameIndex, Line: rest.Line, Offset: rest.Offset, Raw: rest.Raw, Fields: rest.Fields,
+				Flaws: []spec.Flaw{{Kind: spec.FlawUnterminated, Detail: "no blank line follows"}},
+			})
+		}
+	}
+}
+
+func (t *eventDecoder) decodeFrame(item sse.Item) spec.Event {
+	e := spec.Event{Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
+	if item.InvalidUTF8 {
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+	}
+	if item.Kind == sse.Comment {
+		e.Kind, e.Text = spec.Comment, item.Text
+		return e
+	}
+	t.frameIndex++
+	e.Cursor = item.ID
+	if t.operation.sentinel != "" && strings.TrimSpace(string(item.Data)) == t.operation.sentinel {
+		e.Kind, e.WireName = spec.Done, t.operation.sentinel
+		return e
+	}
+	t.dialect.decodeFrameData(t.operation, &e, item.Data)
+	t.inheritSubject(&e)
+	return e
+}
+
+// decodeFrameData says what the data of a frame means.
+func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) {
+	if len(o.frameVariants) == 0 {
+		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.successMediaType, "none"))
+		return
+	}
+	if len(e.Flaws) > 0 { // not UTF-8, and so not JSON
+		e.Kind, e.Err = spec.Undecodable, errors.New(eventName+" is "+e.Flaws[0].Detail)
+		return
+	}
+	v, err := decode(data)
+	if err != nil {
+		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s is %w", eventName, err)
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		return
+	}
+	if jsonType(v) != "object" {
+		e.Kind, e.Err = spec.Undecodable, errors.New(schemaError{got: v, expected: "expected an object"}.text(eventName))
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: e.Err.Error()})
+		return
+	}
+	w := matchVariant(o.frameVariants, v)
+	if w == nil {
+		e.Kind, e.Err = spec.Undecodable, errors.New(unrecognizedFrame(o.frameVariants, v).text(eventName))
+		return
+	}
+	cursor := e.Cursor
+	e.WireName = o.wireName(w, v)
+	w.decode(d.document, e, v)
+	if cursor != "" {
+		e.Cursor = cursor
+	}
+}
+
+// inheritSubject gives the frames of a block the name that the block was opened with: a
+// delta of a message of reasoning is a delta of reasoning.
+func (t *eventDecoder) inheritSubject(e *spec.Event) {
+	subject, phase := e.Kind.Subject(), e.Kind.Phase()
+	switch {
+	case subject != "message" && subject != "reasoning" || e.Message == "":
+	case phase == "start" || phase == "progress":
+		if subject == "reasoning" {
+			t.messageSubjects[e.Message] = subject
+		}
+	case t.messageSubjects[e.Message] != "":
+		e.Kind = spec.Kind(t.messageSubjects[e.Message] + "." + phase)
+	}
+}
+
+// decodeBody says what a body that is no stream means.
+func (t *eventDecoder) decodeBody() spec.Event {
+	r := t.exchange.Response
+	e := spec.Event{Kind: spec.Undecodable, Frame: -1, Line: 1, Raw: r.Body, StatusCode: r.Status, MediaType: r.Header.MediaType()}
+	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
+	}
+	if len(r.Body) > t.limit {
+		e.Err = fmt.Errorf("the body is of more than %d bytes", t.limit)
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
+		return e
+	}
+	content, documented := t.operation.responseFor(r.Status)
+	if !documented || !isJSON(e.MediaType) || !isJSON(content.mediaType) {
+		e.Kind = spec.Unrecognized
+		return e
+	}
+	v, err := decode(r.Body)
+	if err != nil {
+		e.Err = err
+		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawJSON, Detail: err.Error()})
+		return e
+	}
+	if w := matchVariant(content.variants, v); w != nil {
+		w.decode(t.dialect.document, &e, v)
+	} else {
+		e.Kind = spec.Unrecognized
+	}
+	return e
+}
+
+func isJSON(media string) bool { return media == jsonMediaType || strings.HasSuffix(media, "+json") }
+
+// isUTF8 says that a body has to be UTF-8: it is JSON, or says so. Any other text may
+// be in whatever charset (RFC 9110 section 8.3.2).
+func isUTF8(h spec.Header) bool {
+	_, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")
+}
+
+// arrivalTime is when the last byte of e was there, since the request.
+func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
+	arrivals := t.exchange.Response.Arrivals
+	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {
+		return 0
+	}
+	end := e.Offset + len(e.Raw)
+	if e.Kind == spec.BodyEnd {
+		return arrivals[len(arrivals)-1].At
+	}
+	for t.arrivalIndex < len(arrivals)-1 && arrivals[t.arrivalIndex].End < end {
+		t.arrivalIndex++
+	}
+	return arrivals[t.arrivalIndex].At
+}
+
+// Templates lists what a client can say in this dialect.
+func (d *Dialect) Templates() []string {
+	set := map[string]bool{}
+	for _, o := range d.operations {
+		for name := range o.templates {
+			set[name] = true
+		}
+		if o.bodylessTemplate != "" {
+			set[o.bodylessTemplate] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(set))
+}

@@ -1,0 +1,152 @@
+package dialect
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+)
+
+// breakAbsentMember breaks what a schema says about a member that the valid request does not have.
+// The twin is the valid request as it is, unless the border itself is tried: what the
+// schema allows there need not be of use.
+func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int) {
+	v, ok := exampleValue(n, depth)
+	if !ok || m.addedSchemas[n.pointer] {
+		return
+	}
+	m.addedSchemas[n.pointer] = true
+	inside := m.withAddedValue(at, v)
+	if inside == nil {
+		return
+	}
+	inside.breakValue(n, v, at, depth+1)
+	m.requests, m.edits = inside.requests, inside.edits
+}
+
+// breakItemKinds breaks what is said about those sorts of items that the list does not have.
+func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
+	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
+	if len(choices) == 0 && len(list) == 0 && items.exists() {
+		choices = []node{items}
+	}
+	next := append(slices.Clone(at), strconv.Itoa(len(list)))
+	for _, choice := range choices {
+		valid := m.dialect.document.validator(choice.deref().pointer)
+		if len(choice.deref().object()) > 0 && !slices.ContainsFunc(list, func(v any) bool { return valid(v) == nil }) {
+			previous := m.itemKind
+			m.itemKind = " in another item, " + itemKindName(choice)
+			m.breakAbsentMember(choice, next, depth)
+			m.itemKind = previous
+		}
+	}
+}
+
+// itemKindName is what one of several choices is called: by its title, its name, or the
+// constant that tells it from others.
+func itemKindName(n node) string {
+	if title := n.get("title").text(); title != "" {
+		return title
+	}
+	name := lastToken(n.deref().pointer)
+	if _, err := strconv.Atoi(name); err == nil || name == "items" {
+		return "without a name"
+	}
+	return name
+}
+
+// withAddedValue is a mutator of the valid request with one value more, nil if that would be no
+// valid request.
+func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
+	extended := *m
+	extended.valid = withBodyValue(m.valid, at, v)
+	if len(m.dialect.ValidateRequest(extended.valid)) > 0 {
+		return nil
+	}
+	extended.base = &m.valid
+	if m.base != nil {
+		extended.base = m.base
+	}
+	return &extended
+}
+
+// exampleValue is a small value that a schema allows, ok is false if none is found.
+func exampleValue(n node, depth int) (v any, ok bool) {
+	if depth > maxDepth {
+		return nil, false
+	}
+	all := withAllOf(n, depth)
+	for _, s := range all {
+		if enum := s.get("enum").items(); len(enum) > 0 {
+			return enum[0].value, true
+		}
+		for _, choice := range slices.Concat(s.get("anyOf").items(), s.get("oneOf").items()) {
+			if v, ok := exampleValue(choice, depth+1); ok {
+				return v, true
+			}
+		}
+	}
+	var types []string
+	for _, s := range all {
+		types = append(types, s.get("type").strings()...)
+	}
+	has := func(name string) bool { return slices.Contains(types, name) }
+	switch {
+	case has("object") || len(types) == 0:
+		return exampleObject(all, depth)
+	case has("array"):
+		return []any{}, true
+	case has("string"):
+		return exampleText(all), true
+	case has("integer"), has("number"):
+		for _, s := range all {
+			if low, ok := s.get("minimum").value.(json.Number); ok {
+				return low, true
+			}
+		}
+		return json.Number("1"), true
+	case has("boolean"):
+		return false, true
+	}
+	return nil, false
+}
+
+// exampleObject is an object with what it must have, and nothing else.
+func exampleObject(all []node, depth int) (any, bool) {
+	out := map[string]any{}
+	for _, s := range all {
+		for _, name := range s.get("required").strings() {
+			var v any = "x"
+			for _, other := range all {
+				if p := other.get("properties").get(name); p.exists() {
+					var ok bool
+					if v, ok = exampleValue(p, depth+1); !ok {
+						return nil, false
+					}
+					break
+				}
+			}
+			out[name] = v
+		}
+	}
+	return out, true
+}
+
+// exampleText is a text that fits a schema: the validator has the last word.
+func exampleText(all []node) string {
+	for _, s := range all {
+		switch s.get("format").text() {
+		case "uuid":
+			return "550e8400-e29b-41d4-a716-446655440000"
+		case "uri":
+			return "https://example.com/x"
+		case "date-time":
+			return "2026-03-15T10:00:00Z"
+		}
+		for _, e := range append(s.get("examples").items(), s.get("default")) {
+			if e.text() != "" {
+				return e.text()
+			}
+		}
+	}
+	return "x"
+}

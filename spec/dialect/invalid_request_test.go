@@ -1,0 +1,280 @@
+package dialect
+
+import (
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A constraint is one keyword of what a request is held to: a pointer into the
+// document that ends with the keyword.
+type constraints struct {
+	list []string
+}
+
+// facing are the keywords that are broken by a value alone.
+var facing = []string{
+	"type", "enum", "const", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
+	"exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "contains", "maxContains", "minProperties",
+	"maxProperties", "additionalProperties", "unevaluatedProperties", "propertyNames", "not", "dependentRequired",
+}
+
+// choosing are those that describe a part of the value, or a choice.
+var choosing = []string{
+	"$ref", "$defs", "required", "properties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "minContains",
+}
+
+// every is a value of each type.
+var every = []any{nil, true, "x", json.Number("1"), json.Number("1.5"), []any{}, map[string]any{}}
+
+// saying are those that constrain nothing.
+var saying = []string{"title", "description", "default", "example", "examples", "deprecated"}
+
+// text notes those of a parameter or of the text of a form: that it is a string is true of
+// all that can stand there.
+func (c *constraints) text(t *testing.T, n node) {
+	from := len(c.list)
+	c.schema(t, n, false, 0)
+	c.list = slices.DeleteFunc(c.list, func(at string) bool {
+		return slices.Index(c.list, at) >= from && strings.HasSuffix(at, "/type") && slices.Contains(n.get("type").strings(), "string")
+	})
+}
+
+// form notes those of a form: it is always an object.
+func (c *constraints) form(t *testing.T, n node) {
+	for _, name := range n.get("required").strings() {
+		c.list = append(c.list, n.deref().pointer+"/properties/"+escape(name)+"/required")
+	}
+	_, fields := n.get("properties").members()
+	for _, f := range fields {
+		c.text(t, f)
+		c.list = append(c.list, f.pointer+"/twice")
+	}
+}
+
+// schema notes every constraint of a schema and of what is inside. told says that the
+// type and the single constants of the schema are what tells it from other choices: to
+// break one is to break the choice.
+func (c *constraints) schema(t *testing.T, n node, told bool, depth int) {
+	if depth > maxDepth {
+		return
+	}
+	if _, ref := n.object()["$ref"]; ref {
+		c.schema(t, n.deref(), told, depth+1)
+	}
+	names, members := node{n.doc, n.pointer, n.value}.members()
+	for i, name := range names {
+		switch m := members[i]; {
+		case strings.HasPrefix(name, "x-") || slices.Contains(saying, name) || slices.Contains(choosing, name):
+		case !slices.Contains(facing, name):
+			t.Errorf("%s/%s: no mutant knows this keyword", n.pointer, name)
+		case name == "type" && !slices.ContainsFunc(every, func(v any) bool { return !fitsTypes(m.strings(), v) }): // it allows everything
+		case name == "contains" && n.object()["minContains"] != nil:
+			c.list = append(c.list, n.pointer+"/minContains")
+		case told && (name == "type" || name == "enum" && len(m.items()) == 1):
+		case strings.HasSuffix(name, "Properties") && m.value != false:
+		case name == "format" && m.text() == "binary": // only a note
+		default:
+			c.list = append(c.list, n.pointer+"/"+name)
+		}
+	}
+	own := n.object()
+	for _, name := range (node{n.doc, n.pointer + "/required", own["required"]}).strings() {
+		if mark := len(n.get("properties").get(name).get("enum").items()) == 1; !told || !mark {
+			c.list = append(c.list, n.pointer+"/properties/"+escape(name)+"/required")
+		}
+	}
+	names, members = node{n.doc, n.pointer + "/properties", own["properties"]}.members()
+	for i := range names {
+		one := len(members[i].get("enum").items()) == 1
+		c.schema(t, members[i], told && one, depth+1)
+	}
+	if items, ok := own["items"]; ok {
+		c.schema(t, node{n.doc, n.pointer + "/items", items}, false, depth+1)
+	}
+	for _, key := range []string{"prefixItems", "allOf"} {
+		for _, part := range (node{n.doc, n.pointer + "/" + key, own[key]}).items() {
+			c.schema(t, part, false, depth+1)
+		}
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		choices := node{n.doc, n.pointer + "/" + key, own[key]}.items()
+		open := slices.ContainsFunc(choices, func(n node) bool { return len(n.deref().object()) == 0 })
+		if len(choices) > 0 && !open {
+			c.list = append(c.list, n.pointer+"/"+key)
+		}
+		for _, part := range choices {
+			c.schema(t, part, true, depth+1)
+		}
+	}
+}
+
+// operation notes everything that a request of o is held to.
+func (c *constraints) operation(t *testing.T, o *Operation) {
+	for _, p := range o.parameters {
+		c.text(t, p.schema)
+		if p.required && p.in != "path" { // without it, it is another path
+			c.list = append(c.list, p.node.pointer+"/required")
+		}
+	}
+	request := o.node.get("requestBody").deref()
+	if len(o.bodies) > 0 {
+		c.list = append(c.list, request.pointer+"/content-type")
+	}
+	for _, b := range o.bodies {
+		switch b.mediaType {
+		case jsonMediaType:
+			c.list = append(c.list, b.node.pointer+"/json")
+		case formMediaType:
+			c.list = append(c.list, b.node.pointer+"/multipart")
+			c.form(t, b.node.get("schema"))
+			for _, s := range b.files {
+				if len(s.mediaTypes) > 0 {
+					c.list = append(c.list, s.node.pointer+"/content-type")
+				}
+			}
+		}
+		if b.limit.maxBytes > 0 {
+			c.list = append(c.list, b.node.pointer+"/x-max-bytes/x-max-bytes")
+		}
+		if b.mediaType != formMediaType {
+			c.schema(t, b.node.get("schema"), false, 0)
+		}
+	}
+	c.list = append(c.list, "/paths/"+escape(o.path)+"/method")
+}
+
+// alone are the constraints each of which is all that keeps a body from fitting one of
+// several choices: no request can break it in any other way.
+func (d *Dialect) alone(o *Operation, r spec.Request) (rules []string) {
+	v, err := decode(r.Body)
+	for _, b := range o.bodies {
+		if err == nil && b.mediaType == jsonMediaType && b.validate != nil {
+			if e, ok := errors.AsType[*jsonschema.ValidationError](b.validate(v)); ok {
+				rules = append(rules, d.document.keywordsIn(e)...)
+			}
+		}
+	}
+	return rules
+}
+
+func (s *document) keywordsIn(e *jsonschema.ValidationError) (rules []string) {
+	for _, cause := range e.Causes {
+		if b := s.schemaErrors(nil, cause, nil); len(b) == 1 {
+			rules = append(rules, b[0].schemaPath())
+		}
+		rules = append(rules, s.keywordsIn(cause)...)
+	}
+	return rules
+}
+
+// unbroken are the constraints that nothing breaks alone, or of which the document does
+// not say how a request is refused that does, and why. The dialect and the beginning
+// of the pointer.
+var unbroken = []struct{ dialect, pointer, reason string }{
+	{"agentscope*", "/paths/~1/", silent},
+	{"agentscope*", "/paths/~1health/", silent},
+	{"agentscope*", "/paths/~1readiness/", silent},
+	{"agentscope*", "/paths/~1liveness/", silent},
+	{"agentscope@1.1", "/paths/~1stop/", silent},
+	{"agentscope@1.1", "/components/schemas/StopRequest/", silent},
+	{"agentscope-java@*", "/paths/~1process/post/parameters/0/", silent},
+	{"agentscope-java@*", "/components/schemas/", silent},
+	{"agkit@*", "/paths/~1healthz/", silent},
+	{"runs@*", "/paths/*/method", silent},
+	{"runs@*", "/paths/*/twice", "which of two fields of one name counts, nobody says"},
+	{"runs@*", "/paths/~1history/get/parameters/1/schema/pattern", "what breaks the pattern is no date either, which is a second fault"},
+}
+
+const silent = "the document does not say how a request with this fault is refused"
+
+// why is the reason that a constraint has no mutant, "" if there is none.
+func why(d *Dialect, at string) string {
+	for _, u := range unbroken {
+		if which(d, at) == u.dialect+" "+u.pointer {
+			return u.reason
+		}
+	}
+	return ""
+}
+
+// which is the entry of unbroken that covers a constraint, "" if there is none.
+func which(d *Dialect, at string) string {
+	for _, u := range unbroken {
+		named, _ := path.Match(u.dialect, d.Name)
+		begin, end, starred := strings.Cut(u.pointer, "*")
+		if rest, ok := strings.CutPrefix(at, begin); named && ok && (!starred || strings.HasSuffix(rest, end)) {
+			return u.dialect + " " + u.pointer
+		}
+	}
+	return ""
+}
+
+// Every constraint of every request is broken by a mutant, alone, or there is a reason
+// why not.
+func TestEveryConstraintIsBroken(t *testing.T) {
+	used := map[string]bool{}
+	each(t, func(t *testing.T, d *Dialect) {
+		n, missing, total := 0, 0, 0
+		for _, o := range d.operations {
+			broken, undemanded := map[string]string{}, map[string]string{}
+			known := &SeenInvalidRequests{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+			for _, phrase := range o.TemplatesBySimplicity() {
+				r, err := d.BuildRequest(phrase, sample)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m := invalidRequestBuilder{SeenInvalidRequests: known, dialect: d, valid: r, onTry: func(name string, bad spec.Request, found []spec.Violation) {
+					if len(found) != 1 {
+						return
+					}
+					into := broken
+					if len(found[0].Refusals) == 0 {
+						into = undemanded
+					}
+					into[found[0].SchemaPath] = name
+					if strings.HasSuffix(found[0].SchemaPath, "Of") {
+						for _, rule := range d.alone(o, bad) {
+							into[rule] = name
+						}
+					}
+				}}
+				m.build()
+				m.addPairs()
+				total += len(m.requests)
+			}
+			c := constraints{}
+			c.operation(t, o)
+			slices.Sort(c.list)
+			for _, at := range slices.Compact(c.list) {
+				n++
+				reason := why(d, at)
+				switch {
+				case broken[at] != "":
+				case reason == silent && undemanded[at] != "", reason != "" && reason != silent:
+					missing++
+					used[which(d, at)] = true
+				default:
+					t.Errorf("%s: no mutant breaks %s (without demands: %q)", o.Name, at, undemanded[at])
+				}
+				delete(broken, at)
+			}
+			for at, name := range broken {
+				t.Logf("more: %s %s", at, name)
+			}
+		}
+		t.Logf("%d constraints, %d with a reason why nothing breaks them, %d mutants", n, missing, total)
+	})
+	for _, u := range unbroken {
+		if !used[u.dialect+" "+u.pointer] {
+			t.Errorf("%s %s: nothing needs the reason", u.dialect, u.pointer)
+		}
+	}
+}

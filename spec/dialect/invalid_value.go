@@ -1,0 +1,99 @@
+package dialect
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A invalidValue is a value that breaks one keyword, and one that just does not; nil if
+// the value there was will do.
+type invalidValue struct {
+	name       string
+	bad, valid any
+}
+
+// nearMisses are texts that are almost of a format: whoever looks at the shape alone takes
+// them for it.
+var nearMisses = map[string]string{
+	"uuid": "550e8400-e29b-41d4-a716-44665544000g",
+	"date": "2026-02-30",
+}
+
+// invalidValues are the ways to break what a schema itself says about v.
+func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidValue) {
+	add := func(bad, valid any, format string, args ...any) {
+		list = append(list, invalidValue{fmt.Sprintf(format, args...), bad, valid})
+	}
+	if types := n.get("type").strings(); len(types) > 0 {
+		for _, bad := range []any{json.Number("42"), "x", []any{}, nil} {
+			if !fitsTypes(types, bad) {
+				add(bad, nil, "is of type %s", jsonType(bad))
+			}
+		}
+	} else if n.get("oneOf").exists() || n.get("anyOf").exists() {
+		add(json.Number("42"), nil, "is a number")
+	}
+	if len(n.get("enum").items()) > 0 {
+		add("alien", nil, "is %q", "alien")
+	}
+	if n.get("format").exists() || n.get("pattern").exists() {
+		add("%%wrong%%", nil, "is %q", "%%wrong%%")
+		if near, ok := nearMisses[n.get("format").text()]; ok {
+			add(near, nil, "is %q", near)
+		}
+	}
+	if k, ok := intValue(n.get("minLength")); ok && k > 0 {
+		add(strings.Repeat("a", k-1), strings.Repeat("a", k), "has %d characters", k-1)
+	}
+	if k, ok := intValue(n.get("maxLength")); ok {
+		add(strings.Repeat("a", k+1), strings.Repeat("a", k), "has %d characters", k+1)
+	}
+	if k, ok := intValue(n.get("minimum")); ok {
+		add(jsonNumber(k-1), jsonNumber(k), "is %d", k-1)
+	}
+	if k, ok := intValue(n.get("maximum")); ok {
+		add(jsonNumber(k+1), jsonNumber(k), "is %d", k+1)
+	}
+	if items, ok := v.([]any); ok {
+		list = append(list, invalidLists(n, items)...)
+	}
+	return list
+}
+
+func jsonNumber(n int) json.Number { return json.Number(strconv.Itoa(n)) }
+
+func intValue(n node) (int, bool) {
+	k, ok := n.value.(json.Number)
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.Atoi(canonicalNumber(k))
+	return i, err == nil
+}
+
+// invalidLists are the ways to break what a schema says about how many items there
+// are, and which come first.
+func invalidLists(n node, items []any) (list []invalidValue) {
+	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
+		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))
+		list = append(list, invalidValue{fmt.Sprintf("has %d items", k+1), many, many[:k]})
+	}
+	if k, ok := intValue(n.get("minItems")); ok && k > 0 {
+		list = append(list, invalidValue{fmt.Sprintf("has %d items", k-1), items[:min(k-1, len(items))], nil})
+	}
+	if n.get("contains").exists() {
+		list = append(list, invalidValue{"is empty", []any{}, nil})
+		if len(items) > 0 {
+			list = append(list, invalidValue{"has its first item twice", slices.Concat(items[:1], items), nil})
+		}
+	}
+	if len(n.get("prefixItems").items()) > 0 && len(items) > 1 {
+		swapped := slices.Clone(items)
+		slices.Reverse(swapped)
+		list = append(list, invalidValue{"is in reverse order", swapped, nil})
+	}
+	return list
+}

@@ -1,0 +1,354 @@
+package dialect
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/textproto"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+const formMediaType = "multipart/form-data"
+
+// An formFile is a file in a form.
+type formFile struct {
+	name, media string
+	data        []byte
+}
+
+// A filePart is a property of a form that is a file: what it means, and which media types
+// it may have; none is any.
+type filePart struct {
+	kind         spec.Kind
+	node         node
+	mediaTypes   []string
+	requirements map[string]any // the requirement that each of them is accepted
+}
+
+// fileParts are the files of a form.
+func fileParts(media node) map[string]filePart {
+	files := map[string]filePart{}
+	names, properties := media.get("schema").get("properties").members()
+	for i, name := range names {
+		if kind, ok := properties[i].extension("x-kind"); ok {
+			coding := media.get("encoding").get(name)
+			s := filePart{kind: spec.Kind(kind.text()), node: properties[i].deref(), requirements: coding.get("x-requirement").object()}
+			for one := range strings.SplitSeq(coding.get("contentType").text(), ",") {
+				if one = strings.TrimSpace(one); one != "" {
+					s.mediaTypes = append(s.mediaTypes, one)
+				}
+			}
+			files[name] = s
+		}
+	}
+	return files
+}
+
+// acceptsMediaType says whether a file may have a media type.
+func (s filePart) acceptsMediaType(media string) bool {
+	media, _, err := mime.ParseMediaType(media)
+	return len(s.mediaTypes) == 0 || err == nil && slices.ContainsFunc(s.mediaTypes, func(one string) bool {
+		family, any := strings.CutSuffix(one, "/*")
+		return one == media || any && strings.HasPrefix(media, family+"/")
+	})
+}
+
+// What a form may have, to be read at all: bytes, fields, and bytes in the head of a
+// field. Nobody's document allows more.
+const (
+	maxFormBytes       = 16 << 20
+	maxFormFields      = 100
+	maxPartHeaderBytes = 16 << 10
+)
+
+// A duplicateFieldError is a field that is there more than once: which of them counts, nobody says.
+type duplicateFieldError struct{ name string }
+
+func (e duplicateFieldError) Error() string { return "is there more than once" }
+
+// decodeForm reads a form: texts as strings, files as uploads.
+func decodeForm(r spec.Request, files map[string]filePart) (map[string]any, error) {
+	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || params["boundary"] == "" {
+		return nil, errors.New("the content type has no boundary")
+	}
+	form := map[string]any{}
+	reader := multipart.NewReader(bytes.NewReader(r.Body), params["boundary"])
+	for range maxFormFields {
+		part, err := reader.NextRawPart()
+		if err == io.EOF && bytes.Contains(r.Body, []byte("--"+params["boundary"]+"--")) {
+			return form, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("it is not multipart: %w", err)
+		}
+		if err := readField(form, part, files); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("it has more than %d fields", maxFormFields)
+}
+
+// readField reads one field of a form. A file of which the type is not said is a text
+// (RFC 7578 section 4.4).
+func readField(form map[string]any, part *multipart.Part, files map[string]filePart) error {
+	head := 0
+	for name, values := range part.Header {
+		for _, v := range values {
+			head += len(name) + len(v)
+		}
+	}
+	name := part.FormName()
+	switch _, exists := form[name]; {
+	case head > maxPartHeaderBytes:
+		return fmt.Errorf("the head of a field has more than %d bytes", maxPartHeaderBytes)
+	case name == "":
+		return errors.New("a field has no name")
+	case exists:
+		return duplicateFieldError{name}
+	}
+	data, err := io.ReadAll(part)
+	if err != nil {
+		return fmt.Errorf("it is not multipart: %w", err)
+	}
+	if _, isFile := files[name]; isFile || part.FileName() != "" { // also one that nobody asked for
+		form[name] = formFile{part.FileName(), cmp.Or(part.Header.Get("Content-Type"), "text/plain"), data}
+		return nil
+	}
+	if !utf8.Valid(data) {
+		return fmt.Errorf("the field %.60q is not valid UTF-8", name)
+	}
+	form[name] = string(data)
+	return nil
+}
+
+var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\n", "%0A")
+
+// formBoundary stands between the fields of a form. It is in no file that we send.
+const formBoundary = "streamassay-7MA4YWxkTrZu0gW"
+
+// encodeForm writes a form, fields by name, but files last: many servers deal with a
+// file as soon as it comes, and want to know by then what the texts say.
+func encodeForm(form map[string]any) (body []byte, media string) {
+	var b bytes.Buffer
+	w := multipart.NewWriter(&b)
+	_ = w.SetBoundary(formBoundary) // it is a right one
+	names := slices.Sorted(maps.Keys(form))
+	slices.SortStableFunc(names, func(a, b string) int {
+		_, file := form[a].(formFile)
+		_, other := form[b].(formFile)
+		switch {
+		case file == other:
+			return 0
+		case other:
+			return -1
+		}
+		return 1
+	})
+	for _, name := range names {
+		h := textproto.MIMEHeader{"Content-Disposition": {`form-data; name="` + parameterEscaper.Replace(name) + `"`}}
+		data := []byte(slotText(form[name]))
+		if f, ok := form[name].(formFile); ok {
+			h["Content-Disposition"][0] += `; filename="` + parameterEscaper.Replace(f.name) + `"`
+			h.Set("Content-Type", f.media)
+			data = f.data
+		}
+		part, err := w.CreatePart(h)
+		if err == nil {
+			_, _ = part.Write(data) // into memory
+		}
+	}
+	_ = w.Close()
+	return b.Bytes(), w.FormDataContentType()
+}
+
+// withFiles is a form whose files stand in an example: {filename, contentType, base64,
+// zeros}, where zeros are so many bytes more.
+func withFiles(form map[string]any) map[string]any {
+	out := map[string]any{}
+	for name, v := range form {
+		out[name] = v
+		if f, ok := v.(map[string]any); ok {
+			data, _ := base64.StdEncoding.DecodeString(slotText(f["base64"]))
+			zeros, _ := intValue(node{value: f["zeros"]})
+			out[name] = formFile{slotText(f["filename"]), slotText(f["contentType"]), append(data, make([]byte, zeros)...)}
+		}
+	}
+	return out
+}
+
+// validateForm says where a form breaks the document. Lengths of files are in bytes.
+func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documentPlace) (any, []spec.Violation) {
+	if len(r.Body) > maxFormBytes { // whoever reads it need not be right about it
+		return nil, []spec.Violation{{Location: "body", Message: fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)}}
+	}
+	form, err := decodeForm(r, b.files)
+	if duplicate, ok := errors.AsType[duplicateFieldError](err); ok {
+		places := append([]documentPlace{{b.node.get("schema").get("properties").get(duplicate.name).pointer, 1}}, outer...)
+		return nil, []spec.Violation{d.newViolation("body", schemaError{location: []string{duplicate.name}, documentPlaces: places, keyword: "twice", path: duplicate.name, problem: err.Error()})}
+	}
+	if err != nil {
+		return nil, []spec.Violation{d.newViolation("body", schemaError{documentPlaces: outer, keyword: "multipart", problem: "cannot be read as a form: " + err.Error()})}
+	}
+	var violations []spec.Violation
+	flat := maps.Clone(form)
+	for name, v := range form {
+		if _, file := v.(formFile); file {
+			flat[name] = "x"
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.files)) {
+		s := b.files[name]
+		f, ok := form[name].(formFile)
+		if !ok {
+			continue
+		}
+		limit, bounded := intValue(s.node.get("maxLength"))
+		if !bounded {
+			limit = len(f.data)
+		}
+		flat[name] = strings.Repeat("x", min(len(f.data), limit+1))
+		if !s.acceptsMediaType(f.media) {
+			violations = append(violations, d.newViolation("body", schemaError{
+				location: []string{name}, documentPlaces: append([]documentPlace{{s.node.pointer, 1}}, outer...), keyword: "content-type",
+				path: name, problem: "has the type " + displayValue(f.media), expected: "expected " + joinOr(s.mediaTypes),
+			}))
+		}
+	}
+	for _, br := range d.document.schemaErrors(form, b.validate(flat), outer) {
+		violations = append(violations, d.newViolation("body", br))
+	}
+	return form, violations
+}
+
+// fileEvents are the files of a form, as parts of the request, and what they exercise.
+func (b requestContent) fileEvents(form any) (parts []spec.Event, upheld []string) {
+	fields, _ := form.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(b.files)) {
+		if f, ok := fields[name].(formFile); ok {
+			media, _, _ := mime.ParseMediaType(f.media)
+			parts = append(parts, spec.Event{Kind: b.files[name].kind, Frame: -1, Name: f.name, Type: media, Text: string(f.data)})
+			if law, ok := b.files[name].requirements[media].(string); ok {
+				upheld = append(upheld, law)
+			}
+		}
+	}
+	return parts, upheld
+}
+
+// wrongTypeFiles are files of types that no form here is for: name, type and bytes agree, for
+// servers may go by any of them.
+var wrongTypeFiles = []formFile{
+	{"note.txt", "text/plain", []byte("This is a text, and nothing else.\n")},
+	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // a second of silence
+}
+
+// breakForm breaks what a document says of a form.
+func (m *invalidRequestBuilder) breakForm(b requestContent) {
+	bad := m.valid
+	bad.Header, bad.Body = bad.Header.With("Content-Type", jsonMediaType), []byte("{}")
+	m.add("header Content-Type is "+jsonMediaType, bad, m.valid)
+	bad = m.valid
+	bad.Header = bad.Header.With("Content-Type", formMediaType)
+	m.add("header Content-Type has no boundary", bad, m.valid)
+	bad = m.valid
+	bad.Body = bad.Body[:len(bad.Body)/2]
+	m.add("body ends too early to be multipart", bad, m.valid)
+	form, err := decodeForm(m.valid, b.files)
+	if err != nil {
+		return
+	}
+	m.breakBoundary()
+	for _, name := range slices.Sorted(maps.Keys(form)) {
+		duplicated := m.valid
+		duplicated.Body = slices.Concat(duplicated.Body[:len(duplicated.Body)-len("--\r\n")], []byte("\r\n"), encodeFieldAgain(form, name))
+		m.add("body /"+name+" is there twice", duplicated, m.valid)
+	}
+	for _, name := range b.node.get("schema").get("required").strings() {
+		if v := form[name]; v != nil {
+			moved := maps.Clone(form)
+			moved["x_"+name] = v
+			m.add("body /"+name+" is called x_"+name, m.withFormField(moved, name, nil), m.valid)
+		}
+		m.add("body /"+name+" is missing", m.withFormField(form, name, nil), m.valid)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.files)) {
+		if f, ok := form[name].(formFile); ok {
+			m.breakFile(form, name, f, b.files[name])
+		}
+	}
+}
+
+// breakBoundary says another boundary than the one that stands in the body.
+func (m *invalidRequestBuilder) breakBoundary() {
+	bad := m.valid
+	bad.Header = bad.Header.With("Content-Type", formMediaType+"; boundary=another")
+	m.add("header Content-Type names another boundary", bad, m.valid)
+}
+
+// encodeFieldAgain is the rest of a form that says a field again: a head, its value and the end.
+func encodeFieldAgain(form map[string]any, name string) []byte {
+	body, _ := encodeForm(map[string]any{name: form[name]})
+	return bytes.TrimPrefix(body, []byte("--"+formBoundary+"\r\n"))
+}
+
+// withFormField is the valid request with one field of its form replaced, or taken out.
+func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, v any) spec.Request {
+	changed := maps.Clone(form)
+	if changed[name] = v; v == nil {
+		delete(changed, name)
+	}
+	if len(changed) == 0 { // a form has one field at least
+		changed["note"] = "nothing"
+	}
+	r := m.valid
+	body, media := encodeForm(changed)
+	r.Body, r.Header = body, r.Header.With("Content-Type", media)
+	return r
+}
+
+// breakFile breaks what a document says of a file.
+func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part filePart) {
+	where := "body /" + name
+	m.add(where+" is empty", m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
+	for _, wrong := range wrongTypeFiles {
+		m.add(where+" is of type "+wrong.media, m.withFormField(form, name, wrong), m.valid)
+	}
+	if limit, ok := intValue(part.node.get("maxLength")); ok {
+		over, under := limit+limit/20, limit-limit/20 // where exactly a megabyte ends is a matter of taste
+		m.add(fmt.Sprintf("%s has %d bytes", where, over),
+			m.withFormField(form, name, formFile{f.name, f.media, padFile(f.data, over)}),
+			m.withFormField(form, name, formFile{f.name, f.media, padFile(f.data, under)}))
+	}
+}
+
+// padFile is a file made larger by what its readers pass over: bytes after its end, which
+// in RIFF (WAV) are a chunk of junk.
+func padFile(data []byte, size int) []byte {
+	const head = 8
+	out := make([]byte, max(size, len(data)))
+	copy(out, data)
+	if junk := size - len(data) - head; junk >= 0 && bytes.HasPrefix(data, []byte("RIFF")) && len(data) > head {
+		binary.LittleEndian.PutUint32(out[4:], uint32(size-head))
+		copy(out[len(data):], "JUNK")
+		binary.LittleEndian.PutUint32(out[len(data)+4:], uint32(junk))
+	}
+	return out
+}
+
+// isAbsoluteLink says whether a request is for a link that the server gave: it names the host
+// as well, which what the document describes does not.
+func isAbsoluteLink(r spec.Request) bool {
+	return r.Method == "GET" && (strings.HasPrefix(r.Target, "http://") || strings.HasPrefix(r.Target, "https://"))
+}

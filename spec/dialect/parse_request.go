@@ -1,0 +1,250 @@
+package dialect
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"mime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// ValidateRequest says where r breaks the document, and how the document wants it refused.
+// A request for something that the document does not have is broken without
+// demands.
+func (d *Dialect) ValidateRequest(r spec.Request) []spec.Violation {
+	_, broken := d.validateRequest(r)
+	return broken
+}
+
+// validateRequest is Judge, and the decoded body where there was one to decode.
+func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.Violation) {
+	o, path := d.findOperation(r)
+	if o == nil {
+		b := spec.Violation{Location: r.Method + " " + r.Target, Message: "the document has no operation " + truncate(strconv.QuoteToGraphic(r.Method+" "+r.Target), maxPath)}
+		if item, ok := d.pathItem(r); ok {
+			b.Location, b.SchemaPath = "method "+r.Method, item.pointer+"/method"
+			b.Message = "the method is " + r.Method + ": expected " + joinOr(allowedMethods(item))
+			if r.Method != "OPTIONS" && r.Method != "HEAD" { // a preflight, or what HTTP itself allows
+				b.Refusals = d.document.refusalsFor(schemaError{documentPlaces: []documentPlace{{item.pointer, 0}}, keyword: "method"})
+			}
+		}
+		return nil, []spec.Violation{b}
+	}
+	for _, p := range o.parameters {
+		violations = append(violations, d.validateParameter(o, p, r, path)...)
+	}
+	value, more := d.validateBody(o, r)
+	slices.SortStableFunc(more, func(a, b spec.Violation) int {
+		return cmp.Or(cmp.Compare(a.Location, b.Location), cmp.Compare(a.Message, b.Message))
+	})
+	return value, append(violations, more...)
+}
+
+func (d *Dialect) validateParameter(o *Operation, p parameter, r spec.Request, path map[string]string) (violations []spec.Violation) {
+	where := p.in + " " + p.name
+	v, ok := p.get(r, path)
+	outer := []documentPlace{{p.node.pointer, 0}, {o.node.pointer, -1}}
+	switch {
+	case ok:
+		for _, b := range d.document.schemaErrors(p.typedValue(v), p.validate(p.typedValue(v)), outer) {
+			violations = append(violations, d.newViolation(where, b))
+		}
+	case p.required:
+		violations = append(violations, d.newViolation(where, schemaError{documentPlaces: outer, keyword: "required"}))
+	}
+	return violations
+}
+
+// newViolation is what a breach of a request means, with what the document demands.
+func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
+	violation := b.violation(location, partName(location))
+	violation.Refusals = d.document.refusalsFor(b)
+	for i, refusal := range violation.Refusals {
+		if j := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == refusal.Requirement }); j >= 0 {
+			violation.Refusals[i].Level = d.Requirements[j].Level
+		}
+		if violation.Requirement == "" {
+			violation.Requirement = refusal.Requirement
+		}
+	}
+	return violation
+}
+
+// partName is what the whole of a part of a request is called.
+func partName(where string) string {
+	in, name, _ := strings.Cut(where, " ")
+	switch in {
+	case "query", "path", "cookie":
+		return in + " parameter " + name
+	case "body":
+		return requestBodyName
+	}
+	return where
+}
+
+func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
+	request := o.node.get("requestBody")
+	if len(o.bodies) == 0 {
+		return nil, nil
+	}
+	if len(r.Body) == 0 && !o.bodyRequired {
+		return nil, nil
+	}
+	outer := []documentPlace{{o.node.pointer, -1}}
+	b := o.bodies[0]
+	if content := r.Header.Get("Content-Type"); content != "" {
+		media, _, err := mime.ParseMediaType(content)
+		i := slices.IndexFunc(o.bodies, func(b requestContent) bool { return matchesMediaType(b.mediaType, media) })
+		if err != nil || i < 0 {
+			return nil, []spec.Violation{d.newViolation("header Content-Type", schemaError{
+				documentPlaces: append([]documentPlace{{request.deref().pointer, 0}}, outer...), keyword: "content-type", got: content, expected: "expected " + joinOr(mediaTypes(o.bodies)),
+			})}
+		}
+		b = o.bodies[i]
+	}
+	if b.mediaType == formMediaType && b.validate != nil {
+		return d.validateForm(b, r, append([]documentPlace{{b.node.pointer, 0}}, outer...))
+	}
+	if b.mediaType != jsonMediaType || b.validate == nil {
+		return nil, nil
+	}
+	inside := append([]documentPlace{{b.node.pointer, 0}}, outer...)
+	if b.limit.isExceeded(r.Body) {
+		at := append([]documentPlace{{b.node.pointer + "/x-max-bytes", 0}}, inside...)
+		return nil, []spec.Violation{d.newViolation("body", schemaError{
+			documentPlaces: at, keyword: "x-max-bytes", problem: "has " + pluralize(len(r.Body), "byte"), expected: fmt.Sprintf("expected at most %d", b.limit.maxBytes),
+		})}
+	}
+	v, err := decode(r.Body)
+	if err != nil {
+		return nil, []spec.Violation{d.newViolation("body", schemaError{documentPlaces: inside, keyword: "json", problem: "is " + err.Error()})}
+	}
+	var violations []spec.Violation
+	for _, br := range d.document.schemaErrors(v, b.validate(v), inside) {
+		violations = append(violations, d.newViolation("body", br))
+	}
+	return v, violations
+}
+
+// allowedMethods are the methods that a path has.
+func allowedMethods(path node) (all []string) {
+	for _, method := range []string{"get", "post", "put", "patch", "delete", "query"} {
+		if path.get(method).exists() {
+			all = append(all, strings.ToUpper(method))
+		}
+	}
+	return all
+}
+
+func mediaTypes(bodies []requestContent) (all []string) {
+	for _, b := range bodies {
+		all = append(all, b.mediaType)
+	}
+	return all
+}
+
+// matchesMediaType takes every +json type for JSON, as servers do.
+func matchesMediaType(documented, got string) bool {
+	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
+}
+
+// requirementIDs are the requirements of the parameter and its schema.
+func (p parameter) requirementIDs() (ids []string) {
+	for _, at := range slices.Compact([]string{p.node.pointer, p.schema.pointer, p.schema.deref().pointer}) {
+		ids = append(ids, requirementIDs(p.node.doc.requirements[at])...)
+	}
+	return ids
+}
+
+// typedValue is a parameter's value as its schema would see it.
+func (p parameter) typedValue(v string) any {
+	types := p.schema.get("type").strings()
+	switch {
+	case slices.Contains(types, "string") || len(types) == 0:
+		return v
+	case slices.Contains(types, "boolean") && (v == "true" || v == "false"):
+		return v == "true"
+	case json.Valid([]byte(v)):
+		return json.Number(v)
+	}
+	return v
+}
+
+// ParseRequest says what r means: the request as an event, with what the document
+// promises it (HTTP and Media).
+func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
+	e := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal}
+	if r.Method == "" { // nobody wrote down what was asked: the first that streams
+		e.Err = spec.ErrRequestNotRecorded
+		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.IsStream }); i >= 0 {
+			o := d.operations[i]
+			e.Operation, e.StatusCode, e.MediaType, e.Promised, e.WireNames = o.Name, o.successStatus, o.successMediaType, o.promised, o.wireNames
+		}
+		return e
+	}
+	o, path := d.findOperation(r)
+	var v any
+	v, e.Violations = d.validateRequest(r)
+	if o == nil {
+		if e.Operation = d.siblingOperation(r); isAbsoluteLink(r) {
+			e.ID = r.Target
+		}
+		return e
+	}
+	e.Operation, e.StatusCode, e.MediaType, e.Name, e.Requirement, e.WireNames = o.Name, o.successStatus, o.successMediaType, o.bodylessTemplate, o.requirement, o.wireNames
+	if o.anySuccess {
+		e.StatusCode = 0
+	}
+	if v != nil {
+		for _, w := range o.requestVariants {
+			if w.matches(v) {
+				parsed := spec.Event{}
+				w.decodeWith(d.document, &parsed, v, (*variant).skipValidation)
+				parsed.Kind, parsed.Frame, parsed.Line, parsed.Raw = e.Kind, e.Frame, e.Line, e.Raw
+				parsed.Operation, parsed.StatusCode, parsed.MediaType, parsed.Header, parsed.Violations, parsed.Requirement = e.Operation, e.StatusCode, e.MediaType, e.Header, e.Violations, e.Requirement
+				parsed.WireNames = e.WireNames
+				e = parsed
+				for _, b := range o.bodies {
+					files, exercised := b.fileEvents(v)
+					e.Parts, e.Exercised = append(e.Parts, files...), append(e.Exercised, exercised...)
+					if len(files) > 0 {
+						e.Name = cmp.Or(e.Name, o.bodylessTemplate)
+					}
+				}
+				break
+			}
+		}
+	}
+	e.Principal = r.Principal
+	for _, p := range o.parameters {
+		v, ok := p.get(r, path)
+		if ok && p.slot != "" {
+			*slotField(&e, p.slot) = v
+		}
+		if ok {
+			e.Exercised = append(e.Exercised, p.requirementIDs()...)
+		}
+	}
+	if r.Header != nil {
+		for _, f := range o.OptionalHeaders {
+			if !r.Header.Has(f.Name) {
+				e.Exercised = append(e.Exercised, f.Value)
+			}
+		}
+	}
+	e.Denials, e.Promised = o.denialsFor(&e), o.promised
+	e.Omitted = o.omittedRequirements(r, v, path)
+	if !e.Valid() {
+		e.Exercised = nil
+	} else if o.requirement != "" && !slices.Contains(e.Exercised, o.requirement) {
+		e.Exercised = append(e.Exercised, o.requirement)
+	}
+	if text, ok := e.Prompt(); ok {
+		e.Text = text
+	}
+	return e
+}

@@ -1,0 +1,218 @@
+package dialect
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+)
+
+// describeChoice describes a value that fits none of several schemas, where none of them is
+// clearly meant: by the member that tells them apart, by their types, or by what each
+// of those finds wrong that it may have been meant to fit.
+func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
+	schema := s.lookup(b.documentPlaces[0].pointer)
+	choices := slices.Concat(schema.get("oneOf").items(), schema.get("anyOf").items())
+	if b.describeByMember(choices) || b.describeByType(choices, branches) {
+		return
+	}
+	for _, branch := range branches {
+		if len(branch) > 0 && !isUnintendedBranch(branch, len(b.location)) {
+			b.alternatives = append(b.alternatives, branch)
+		}
+	}
+	if len(b.alternatives) == 0 {
+		b.expected = "expected another value"
+	}
+}
+
+// unrecognizedFrame is what is wrong with a frame that is none of a dialect's.
+func unrecognizedFrame(frames []*variant, v any) schemaError {
+	b := schemaError{got: v, expected: "expected an event of the dialect"}
+	var choices []node
+	for _, w := range frames {
+		if len(w.discriminators) > 0 {
+			choices = append(choices, w.node)
+		}
+	}
+	b.describeByMember(choices)
+	return b
+}
+
+// describeByMember describes an object by a member that has constants in all of the choices.
+func (b *schemaError) describeByMember(choices []node) bool {
+	got, ok := b.got.(map[string]any)
+	if !ok || len(choices) == 0 {
+		return false
+	}
+	for _, name := range sharedConstants(choices) {
+		var right []any
+		for _, choice := range choices {
+			right = append(right, memberConstants(choice, name)...)
+		}
+		right = distinct(right)
+		v, there := got[name]
+		switch {
+		case !there && slices.ContainsFunc(choices, func(n node) bool { return !requiresMember(n, name) }):
+		case !there:
+			b.missing, b.expected = name, "expected "+listValues(right)
+			return true
+		case !slices.ContainsFunc(right, func(r any) bool { return equalScalars(r, v) }):
+			b.path, b.got, b.expected = joinPath(b.path, name), v, "expected "+listValues(right)
+			return true
+		}
+	}
+	return false
+}
+
+// describeByType describes a value whose type is wrong in all of the choices.
+func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
+	for _, branch := range branches {
+		if !slices.ContainsFunc(branch, func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }) {
+			return false
+		}
+	}
+	var types []string
+	for _, choice := range choices {
+		for _, n := range withAllOf(choice, 0) {
+			types = append(types, n.get("type").strings()...)
+		}
+	}
+	b.expected = "expected " + describeTypes(types)
+	return len(types) > 0
+}
+
+// sharedConstants are the members that have constants in all of the choices, by name.
+func sharedConstants(choices []node) (names []string) {
+	for _, n := range withAllOf(choices[0], 0) {
+		more, _ := n.get("properties").members()
+		names = append(names, more...)
+	}
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		return slices.ContainsFunc(choices, func(n node) bool { return len(memberConstants(n, name)) == 0 })
+	})
+}
+
+// memberConstants are the values that a schema lets a member have, nil if any.
+func memberConstants(n node, name string) (all []any) {
+	for _, part := range withAllOf(n, 0) {
+		member := part.get("properties").get(name)
+		for _, item := range member.get("enum").items() {
+			all = append(all, item.value)
+		}
+		if c := member.get("const"); c.exists() {
+			all = append(all, c.value)
+		}
+	}
+	return all
+}
+
+// requiresMember reports whether a schema wants a member to be there.
+func requiresMember(n node, name string) bool {
+	return slices.ContainsFunc(withAllOf(n, 0), func(part node) bool { return slices.Contains(part.get("required").strings(), name) })
+}
+
+func distinct(values []any) (all []any) {
+	for _, v := range values {
+		if !slices.ContainsFunc(all, func(one any) bool { return equalScalars(one, v) }) {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+func joinPath(path, name string) string {
+	if !isBareWord(name) {
+		return path + "[" + displayValue(name) + "]"
+	}
+	return strings.TrimPrefix(path+"."+name, ".")
+}
+
+// expectedText says what a member that is missing would be right as, "" where the schema
+// says nothing short.
+func expectedText(member node) string {
+	var values []any
+	for _, n := range withAllOf(member, 0) {
+		for _, item := range n.get("enum").items() {
+			values = append(values, item.value)
+		}
+		if c := n.get("const"); c.exists() {
+			values = append(values, c.value)
+		}
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	return "expected " + listValues(distinct(values))
+}
+
+// describeForbidden describes a value that fits what it must not fit.
+func (b *schemaError) describeForbidden(not node) {
+	names, values := not.get("required").strings(), not.get("enum").items()
+	switch {
+	case len(names) > 0:
+		b.problem, b.expected = "has "+quoteNames(names), "it must not be there"
+	case len(values) > 0:
+		var all []any
+		for _, item := range values {
+			all = append(all, item.value)
+		}
+		b.expected = "expected anything but " + listValues(all)
+	case len(not.object()) == 0:
+		b.expected = "it must not be there"
+	default:
+		b.expected = "the document excludes it"
+	}
+}
+
+// describeContains describes an array that has too few or too many items of one sort.
+func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError) {
+	items := "item"
+	if what := describeConditions(sort, "", 0); len(what) > 0 {
+		items += " with " + strings.Join(what, " and ")
+	}
+	switch k := e.ErrorKind.(type) {
+	case *kind.Contains:
+		b.keyword, b.problem, b.expected = "contains", "has no "+items, "expected at least 1"
+	case *kind.MinContains:
+		b.keyword, b.problem, b.expected = "minContains", "has "+strconv.Itoa(len(k.Got))+" "+pluralItems(items, len(k.Got)), "expected at least "+strconv.Itoa(k.Want)
+		if len(k.Got) == 0 {
+			b.problem = "has no " + items
+		}
+	case *kind.MaxContains:
+		b.keyword, b.problem, b.expected = "maxContains", "has "+strconv.Itoa(len(k.Got))+" "+pluralItems(items, len(k.Got)), "expected at most "+strconv.Itoa(k.Want)
+	}
+}
+
+func pluralItems(items string, n int) string {
+	if n == 1 {
+		return items
+	}
+	return "items" + strings.TrimPrefix(items, "item")
+}
+
+// describeConditions says in words what a schema asks of an object: role user, data.output.
+func describeConditions(n node, path string, depth int) (all []string) {
+	if depth > maxDepth {
+		return nil
+	}
+	required := n.get("required").strings()
+	names, members := n.get("properties").members()
+	for i, name := range names {
+		inside := joinPath(path, name)
+		if values := memberConstants(n, name); len(values) > 0 {
+			all = append(all, inside+" "+listValues(values))
+			required = slices.DeleteFunc(required, func(r string) bool { return r == name })
+		} else if more := describeConditions(members[i], inside, depth+1); len(more) > 0 {
+			all = append(all, more...)
+			required = slices.DeleteFunc(required, func(r string) bool { return r == name })
+		}
+	}
+	for _, name := range required {
+		all = append(all, joinPath(path, name))
+	}
+	return all
+}

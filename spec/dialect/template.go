@@ -1,0 +1,139 @@
+package dialect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// TemplateOperation finds the operation that can say phrase: "prompt", "listen", "cancel".
+func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
+	i := slices.IndexFunc(d.operations, func(o *Operation) bool {
+		_, ok := o.templates[template]
+		return ok || o.bodylessTemplate == template
+	})
+	if i < 0 {
+		return nil, false
+	}
+	return d.operations[i], true
+}
+
+// Templates lists what can be said with o.
+func (o *Operation) Templates() (all []string) {
+	for name := range o.templates {
+		all = append(all, name)
+	}
+	if o.bodylessTemplate != "" {
+		all = append(all, o.bodylessTemplate)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// BuildRequest makes the request that says phrase, with e's slots filled in.
+func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, error) {
+	o, ok := d.TemplateOperation(template)
+	if !ok {
+		return spec.Request{}, fmt.Errorf("%s has no phrase %q", d.Name, template)
+	}
+	r := spec.Request{Method: o.method, Target: o.path, Header: spec.Header{
+		{Name: "Accept", Value: cmp.Or(o.successMediaType, "*/*")},
+		{Name: "Accept-Encoding", Value: "identity"}, // without it every coding would be welcome (RFC 9110 section 12.5.3)
+	}}
+	if body, ok := o.templates[template]; ok {
+		filled, _ := fillTemplate(body, &e)
+		media := o.bodies[0].mediaType
+		if form, ok := filled.(map[string]any); ok && media == formMediaType {
+			r.Body, media = encodeForm(withFiles(form))
+		} else {
+			r.Body = []byte(compactJSON(filled))
+		}
+		r.Header = r.Header.With("Content-Type", media)
+	}
+	for _, p := range o.parameters {
+		if p.slot != "" {
+			if v := *slotField(&e, p.slot); v != "" {
+				r = p.set(r, &v)
+			}
+		}
+	}
+	return r, nil
+}
+
+// fillTemplate puts e's slots into a phrase; ok is false for what is left out.
+func fillTemplate(template any, e *spec.Event) (v any, ok bool) {
+	switch t := template.(type) {
+	case string:
+		return fillString(t, e)
+	case map[string]any:
+		out := map[string]any{}
+		for k, member := range t {
+			if v, ok := fillTemplate(member, e); ok {
+				out[k] = v
+			}
+		}
+		return out, true
+	case []any:
+		out := []any{}
+		for _, member := range t {
+			if v, ok := fillTemplate(member, e); ok {
+				out = append(out, v)
+			}
+		}
+		return out, true
+	}
+	return template, true
+}
+
+func fillString(t string, e *spec.Event) (any, bool) {
+	name, opened := strings.CutPrefix(t, "{{")
+	name, closed := strings.CutSuffix(name, "}}")
+	if !opened || !closed {
+		for slot := range slotFields {
+			t = strings.ReplaceAll(t, "{{"+slot+"}}", *slotField(e, slot))
+		}
+		return t, true
+	}
+	modifier := strings.TrimLeft(name, "abcdefghijklmnopqrstuvwxyz")
+	slot := strings.TrimSuffix(name, modifier)
+	if slotFields[slot] == nil {
+		return t, true
+	}
+	text := *slotField(e, slot)
+	switch modifier {
+	case "?":
+		return text, text != ""
+	case "*":
+		v, err := decode([]byte(text))
+		return v, err == nil
+	case "#":
+		n, err := strconv.Atoi(text)
+		return n, err == nil
+	}
+	return text, true
+}
+
+// CompleteRequests fills in the requests of a recording of which only the body is known: it was sent
+// where prompts are, with the header fields of a prompt and with credentials if the document
+// wants any.
+func (d *Dialect) CompleteRequests(t *spec.Trace) {
+	for i := range t.Exchanges {
+		r := &t.Exchanges[i].Request
+		if r.Method != "" || len(r.Body) == 0 {
+			continue
+		}
+		prompt, err := d.BuildRequest("prompt", spec.Event{})
+		if err != nil {
+			continue
+		}
+		if d.RequiresCredentials() {
+			prompt.Header = prompt.Header.With("Authorization", "REDACTED")
+		}
+		prompt.Body, prompt.Principal = r.Body, r.Principal
+		*r = prompt
+	}
+}

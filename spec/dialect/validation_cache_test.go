@@ -1,0 +1,46 @@
+package dialect
+
+import (
+	"encoding/json"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// What a memo remembers is what the validator says: values with any member
+// replaced by anything are judged the same the first time and the second.
+func TestMemoAgreesWithTheValidator(t *testing.T) {
+	odd := []any{nil, true, "", "x", "completed", "text", json.Number("0"), json.Number("-1"), json.Number("7"), json.Number("1.5"), json.Number("1e30"), []any{}, map[string]any{}}
+	each(t, func(t *testing.T, d *Dialect) {
+		var words []*variant
+		for _, o := range d.operations {
+			words = append(words, o.frameVariants...)
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			w := words[rapid.IntRange(0, len(words)-1).Draw(t, "word")]
+			said := spec.Event{}
+			fillSlots(t, w, &said)
+			v := w.encode(said)
+			for range 8 {
+				name := rapid.SampledFrom(append(memberNames(w), "unknown")).Draw(t, "member")
+				v[name] = rapid.SampledFrom(odd).Draw(t, "value")
+				fits := w.validate(v) == nil
+				for range 2 {
+					e := spec.Event{}
+					if w.checkSchema(d.document, &e, v); (len(e.Violations) == 0) != fits {
+						t.Fatalf("%s: %s: the validator says it fits: %v, judged %v", w.name, compactJSON(v), fits, e.Violations)
+					}
+				}
+			}
+		})
+	})
+}
+
+func memberNames(w *variant) (names []string) {
+	for _, f := range w.layout.fields {
+		names = append(names, f.name)
+	}
+	return names
+}
