@@ -38,9 +38,9 @@ func (s *Server) direct(w http.ResponseWriter, r *http.Request, h *reference.Hea
 		return as
 	}
 	if found.Rule == nil && s.cfg.Manners.Strict && h.Does == "run" {
-		found.Reply.Refuse = &fault.Refusal{Status: http.StatusNotImplemented, Text: "no rule and no recording answers this"}
+		found.Reply.Refusal = &fault.Refusal{Status: http.StatusNotImplemented, Message: "no rule and no recording answers this"}
 	}
-	if no := found.Reply.Refuse; no != nil {
+	if no := found.Reply.Refusal; no != nil {
 		refuse(w, *no, &as)
 		return as
 	}
@@ -74,8 +74,8 @@ func (x *exchange) decide(h *reference.Heard) (found script.Decision) {
 	if sets == nil {
 		return found
 	}
-	f := &script.Facts{
-		Dialect: h.Dialect, Op: h.Does, Request: h.Request, Ask: h.Ask,
+	f := &script.RequestContext{
+		Dialect: h.Dialect, Operation: h.Does, Request: h.Request, Parsed: h.Ask,
 		Rand: x.rand(forScript), Now: x.server.clock.Now(),
 	}
 	for _, set := range sets {
@@ -88,26 +88,26 @@ func (x *exchange) decide(h *reference.Heard) (found script.Decision) {
 	if found.Rule != nil {
 		name = found.Rule.Name
 	}
-	x.entry.Matched(name, misses(found.Misses))
+	x.entry.Matched(name, misses(found.Mismatches))
 	return found
 }
 
-func misses(all []script.Miss) (out []journal.Miss) {
+func misses(all []script.Mismatch) (out []journal.Miss) {
 	for _, m := range all {
-		out = append(out, journal.Miss{Rule: m.Rule, Why: m.Why})
+		out = append(out, journal.Miss{Rule: m.Rule, Why: m.Reason})
 	}
 	return out
 }
 
 // uses are the faults of a request: those of its headers, its rule, and of its test or of
 // all. A stream of a run that was opened before has the last already.
-func (x *exchange) uses(ruled []fault.Use) (all []fault.Use) {
+func (x *exchange) uses(ruled []fault.Spec) (all []fault.Spec) {
 	all = append(all, x.over.faults...)
 	all = append(all, ruled...)
 	if x.listens {
 		return all
 	}
-	if own := setting(x.scope, func(s *Settings) *[]fault.Use { return s.Faults }); own != nil {
+	if own := setting(x.scope, func(s *Settings) *[]fault.Spec { return s.Faults }); own != nil {
 		all = append(all, *own...)
 	}
 	return all
@@ -138,7 +138,7 @@ func (x *exchange) run(h *reference.Heard, found script.Decision, as *reference.
 	if x.over.pace != nil {
 		tempo = tempo.Merge(*x.over.pace)
 	}
-	play := found.Reply.At(tempo).Play
+	play := found.Reply.WithPace(tempo).Play
 	if play == nil && !tempo.Instant() {
 		play = scripted
 	}
@@ -160,7 +160,7 @@ func (x *exchange) run(h *reference.Heard, found script.Decision, as *reference.
 		tell = x.own.note // this exchange is over when the run is told
 	}
 	for _, use := range x.own.uses {
-		if effect := watched(use, r, x.own, tell); effect.Event != nil || effect.Frame != nil || effect.End != nil {
+		if effect := watched(use, r, x.own, tell); effect.OnEvent != nil || effect.OnFrame != nil || effect.OnEnd != nil {
 			effects = append(effects, effect)
 		}
 	}
@@ -177,10 +177,10 @@ func (x *exchange) resume(as *reference.Direction) {
 	}
 	n, r := int(p.resumed.Add(1)), x.rand(forStream)
 	for _, use := range p.uses {
-		if most := use.Streams(); most > 0 && n > most {
+		if most := use.MaxStreams(); most > 0 && n > most {
 			continue // so many suffered it already
 		}
-		spoil := watched(use, r, p, x.entry.Fault).Resume
+		spoil := watched(use, r, p, x.entry.Fault).OnResume
 		if spoil == nil {
 			continue
 		}
@@ -202,7 +202,7 @@ func (x *exchange) refused(w http.ResponseWriter, as *reference.Direction) {
 		return
 	}
 	for _, use := range p.uses {
-		if no := use.Begin(x.rand(forRun), p.thread, p.run).Refuse; no.Status != 0 {
+		if no := use.NewEffect(x.rand(forRun), p.thread, p.run).Refusal; no.Status != 0 {
 			x.entry.Fault(use.String())
 			refuse(w, no, as)
 			return
@@ -216,12 +216,12 @@ func refuse(w http.ResponseWriter, no fault.Refusal, as *reference.Direction) {
 		seconds := (no.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
 	}
-	if no.Media == "" {
-		as.Refuse = &reference.Refusal{Status: no.Status, Code: no.Code, Text: no.Text}
+	if no.ContentType == "" {
+		as.Refuse = &reference.Refusal{Status: no.Status, Code: no.Code, Text: no.Message}
 		return
 	}
 	as.Serve = func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", no.Media)
+		w.Header().Set("Content-Type", no.ContentType)
 		w.WriteHeader(no.Status)
 		_, _ = w.Write([]byte(no.Body)) // who left does not want it
 	}

@@ -31,7 +31,7 @@ type exchange struct {
 	listens bool   // it tells of a run that another request opened
 	effects []fault.Effect
 	settled bool // effects are there
-	varied  *vary.Stream
+	varied  *vary.StreamEncoder
 	media   string // of the reply
 	entry   *journal.Entry
 	live    *Stream
@@ -65,7 +65,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	r = r.WithContext(x.ctx)
 	if cursor := r.Header.Get("Last-Event-Id"); cursor != "" && x.variation() != nil {
 		r.Header = r.Header.Clone()
-		r.Header.Set("Last-Event-Id", vary.Uncursor(cursor))
+		r.Header.Set("Last-Event-Id", vary.DecodeCursor(cursor))
 	}
 	defer x.left()
 	s.house.ServeHTTP(&x.tap, r)
@@ -120,12 +120,12 @@ func (x *exchange) variation() *uint64 {
 }
 
 // begin changes the head of a response.
-func (x *exchange) begin(head *fault.Head) {
+func (x *exchange) begin(head *fault.ResponseHead) {
 	if x.stream {
 		effects, _ := x.struck()
 		for _, effect := range effects {
-			if effect.Head != nil {
-				effect.Head(head)
+			if effect.OnHead != nil {
+				effect.OnHead(head)
 			}
 		}
 	}
@@ -135,9 +135,9 @@ func (x *exchange) begin(head *fault.Head) {
 			head.Header.Del("Content-Length") // it will be another
 		}
 		v := x.server.variations.of(*seed, x.dialect)
-		v.Header(head.Header)
+		v.EncodeHeader(head.Header)
 		if x.stream {
-			x.varied = v.Stream(x.seed)
+			x.varied = v.NewStream(x.seed)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (x *exchange) reply(body []byte) []byte {
 	if seed == nil || x.dialect == nil || !strings.HasSuffix(x.media, "json") {
 		return body
 	}
-	return x.server.variations.of(*seed, x.dialect).Reply(x.seed, body)
+	return x.server.variations.of(*seed, x.dialect).EncodeReply(x.seed, body)
 }
 
 // delivered notes what was sent.
@@ -182,7 +182,7 @@ func (x *exchange) delivered(p []byte) {
 }
 
 // closed notes how it ended.
-func (x *exchange) closed(how fault.Ending) {
+func (x *exchange) closed(how fault.StreamEnd) {
 	if x.entry == nil {
 		return
 	}

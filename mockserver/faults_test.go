@@ -72,7 +72,7 @@ func red(found map[string]bool, h spec.Evaluation) {
 // say of it.
 func possible(d *dialect.Dialect, f *fault.Fault) (checks []string) {
 	kinds := d.Kinds()
-	for _, k := range f.Needs {
+	for _, k := range f.RequiredKinds {
 		if !slices.Contains(kinds, k) {
 			return nil
 		}
@@ -113,7 +113,7 @@ func TestEveryFaultIsSeen(t *testing.T) {
 						t.Fatal(err)
 					}
 					seed := uint64(1)
-					m := made(t, mockserver.Config{Seed: &seed, Server: reference.Config{Poll: 200 * time.Millisecond}, Manners: mockserver.Manners{Faults: []fault.Use{use}}}, d.Name)
+					m := made(t, mockserver.Config{Seed: &seed, Server: reference.Config{Poll: 200 * time.Millisecond}, Manners: mockserver.Manners{Faults: []fault.Spec{use}}}, d.Name)
 					only := telling
 					if w, ok := waiting[f.Name]; ok {
 						only = w

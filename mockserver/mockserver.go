@@ -33,7 +33,7 @@ type Config struct {
 	Seed     *uint64            // all chance comes from it, and the clock stands still; nil: a new one
 	Clock    *Clock             // what time it is said to be; nil: the time, or with a seed [Epoch]
 	Manners  Manners            // how everything is played where no script says otherwise
-	Scripts  *script.Set        // nil: every request is answered by the scripted agent of the reference
+	Scripts  *script.RuleSet    // nil: every request is answered by the scripted agent of the reference
 	Replay   *replay.Library    // recorded answers, which come first
 	Journal  *journal.Journal   // nil: a new one, with its defaults
 	Server   reference.Config   // limits, users, log and so on; State, IDs, Now, Inline and Direct are the mock's
@@ -42,7 +42,7 @@ type Config struct {
 // Manners are how everything is played where nothing else is said.
 type Manners struct {
 	Pace   pace.Pace
-	Faults []fault.Use
+	Faults []fault.Spec
 	Vary   *uint64 // every stream in another legal spelling, by this seed; nil: as the reference spells
 	Strict bool    // a run that no rule matches is refused, not answered by the default agent
 	Each   bool    // every event is flushed by itself; else what is due at once goes out at once
@@ -92,7 +92,7 @@ func New(cfg Config) (*Server, error) {
 		}
 	}
 	if s.journal == nil {
-		s.journal = journal.New(journal.Config{Cursor: vary.Uncursor})
+		s.journal = journal.New(journal.Config{Cursor: vary.DecodeCursor})
 	}
 	s.scopes.shared, s.scopes.all = newScope("", nil), map[string]*scope{}
 	s.Set("", s.configured())

@@ -22,7 +22,7 @@ import (
 //	X-Mock-Hold: 3                          the first event of its stream that waits to be let go
 type overrides struct {
 	seed   *uint64
-	faults []fault.Use
+	faults []fault.Spec
 	pace   *pace.Pace
 	vary   struct {
 		set  bool

@@ -14,7 +14,7 @@ type plan struct {
 	test        string
 	thread, run string
 	rule        string
-	uses        []fault.Use
+	uses        []fault.Spec
 	hold        int // the first frame that waits; never: none
 	streams     atomic.Int32
 	resumed     atomic.Int32 // how many of them were taken up again
@@ -41,7 +41,7 @@ const never = int(^uint(0) >> 1)
 // strikes begins the faults that strike the n-th stream, from 1.
 func (p *plan) strikes(n int, r *rand.Rand, tell func(fault string)) (all []fault.Effect) {
 	for _, use := range p.uses {
-		if most := use.Streams(); most == 0 || n <= most {
+		if most := use.MaxStreams(); most == 0 || n <= most {
 			all = append(all, watched(use, r, p, tell))
 		}
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // agent plays what a script says, at its pace. A pace that is nothing costs nothing.
-func agent(play func(context.Context, reference.Turn) iter.Seq[script.Beat], p pace.Pace, r *rand.Rand) reference.Agent {
+func agent(play func(context.Context, reference.Turn) iter.Seq[script.TimedEvent], p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
 			began := time.Now()
@@ -24,7 +24,7 @@ func agent(play func(context.Context, reference.Turn) iter.Seq[script.Beat], p p
 				if beat.Event.Kind.Phase() == "delta" {
 					due = clock.Token
 				}
-				clock.Wait(beat.Wait)
+				clock.Wait(beat.Delay)
 				if at := due(); at > 0 && !until(ctx, began.Add(at), yield) || beat.Event.Kind != "" && !yield(beat.Event) {
 					return
 				}
@@ -54,10 +54,10 @@ func until(ctx context.Context, at time.Time, yield func(spec.Event) bool) bool 
 }
 
 // scripted plays the scripted agent of the reference.
-func scripted(ctx context.Context, t reference.Turn) iter.Seq[script.Beat] {
-	return func(yield func(script.Beat) bool) {
+func scripted(ctx context.Context, t reference.Turn) iter.Seq[script.TimedEvent] {
+	return func(yield func(script.TimedEvent) bool) {
 		for e := range reference.Scripted(ctx, t) {
-			if !yield(script.Beat{Event: e}) {
+			if !yield(script.TimedEvent{Event: e}) {
 				return
 			}
 		}
@@ -82,7 +82,7 @@ func telling(effects []fault.Effect) func(spell func(*spec.Event) []byte, tell f
 	return func(spell func(*spec.Event) []byte, tell func([]byte)) reference.Telling {
 		frame := tell
 		for i := len(effects) - 1; i >= 0; i-- {
-			if spoil, next := effects[i].Frame, frame; spoil != nil {
+			if spoil, next := effects[i].OnFrame, frame; spoil != nil {
 				frame = func(data []byte) { spoil(data, next) }
 			}
 		}
@@ -94,10 +94,10 @@ func telling(effects []fault.Effect) func(spell func(*spec.Event) []byte, tell f
 		var ends []func()
 		for i := len(effects) - 1; i >= 0; i-- {
 			next := event
-			if end := effects[i].End; end != nil {
+			if end := effects[i].OnEnd; end != nil {
 				ends = append(ends, func() { end(next) })
 			}
-			if spoil := effects[i].Event; spoil != nil {
+			if spoil := effects[i].OnEvent; spoil != nil {
 				event = func(e *spec.Event) { spoil(e, next) }
 			}
 		}

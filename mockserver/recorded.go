@@ -13,13 +13,13 @@ import (
 )
 
 // recorded is what was recorded for a request that no rule answers, or nil.
-func (x *exchange) recorded(h *reference.Heard, found script.Decision) *replay.Answer {
+func (x *exchange) recorded(h *reference.Heard, found script.Decision) *replay.Response {
 	library := setting(x.scope, func(s *Settings) *replay.Library { return s.Replay })
 	if library == nil || found.Rule != nil {
 		return nil
 	}
 	answer, why := library.Find(h.Dialect, h.Request, nil, x.scope.seen)
-	all := misses(found.Misses)
+	all := misses(found.Mismatches)
 	for _, text := range why {
 		all = append(all, journal.Miss{Rule: "recordings", Why: text})
 	}
@@ -32,12 +32,12 @@ func (x *exchange) recorded(h *reference.Heard, found script.Decision) *replay.A
 }
 
 // endings are how recorded answers ended, as faults say it.
-var endings = map[replay.Ending]fault.Ending{
-	replay.Cut: fault.Abort, replay.Mute: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
+var endings = map[replay.StreamEnd]fault.StreamEnd{
+	replay.Truncated: fault.Abort, replay.NoResponse: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
 }
 
 // replay answers as it was recorded, at the times at which it came.
-func (x *exchange) replay(a *replay.Answer) http.HandlerFunc {
+func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	for _, tempo := range []*pace.Pace{setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace }), x.over.pace} {
 		if tempo != nil && tempo.Speed > 0 {
@@ -45,7 +45,7 @@ func (x *exchange) replay(a *replay.Answer) http.HandlerFunc {
 		}
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		if a.End == replay.Mute {
+		if a.End == replay.NoResponse {
 			x.finish(fault.Abort)
 			return
 		}
@@ -57,7 +57,7 @@ func (x *exchange) replay(a *replay.Answer) http.HandlerFunc {
 		}
 		began := time.Now()
 		w.WriteHeader(a.Status)
-		for due, piece := range a.Pieces(speed) {
+		for due, piece := range a.TimedChunks(speed) {
 			if d := time.Until(began.Add(due)); d > 0 {
 				if x.FlushError() != nil || x.sleep(d) != nil {
 					return

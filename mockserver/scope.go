@@ -21,9 +21,9 @@ const mostTests = 1000
 // Settings are what can be set while a mock serves, for one test or for all. What is nil
 // is as it is for all, and there as it was configured.
 type Settings struct {
-	Scripts *script.Set     // asked before those of all
+	Scripts *script.RuleSet // asked before those of all
 	Replay  *replay.Library // recorded answers, which come before scripts
-	Faults  *[]fault.Use    // suffered by every request that can
+	Faults  *[]fault.Spec   // suffered by every request that can
 	Pace    *pace.Pace
 	Seed    *uint64
 	Vary    *uint64
@@ -35,18 +35,18 @@ type scope struct {
 	id       string
 	parent   *scope // nil: it is what all tests share
 	state    *script.State
-	seen     *replay.Seen
+	seen     *replay.Session
 	settings atomic.Pointer[Settings] // never nil
 }
 
 func newScope(id string, parent *scope) *scope {
-	s := &scope{id: id, parent: parent, state: script.NewState(), seen: &replay.Seen{}}
+	s := &scope{id: id, parent: parent, state: script.NewState(), seen: &replay.Session{}}
 	s.settings.Store(&Settings{})
 	return s
 }
 
 // sets are the scripts that are asked, in this order.
-func (s *scope) sets() (all []*script.Set) {
+func (s *scope) sets() (all []*script.RuleSet) {
 	for ; s != nil; s = s.parent {
 		if own := s.settings.Load().Scripts; own != nil {
 			all = append(all, own)

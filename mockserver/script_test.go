@@ -15,7 +15,7 @@ import (
 )
 
 // scripts loads scripts for all dialects.
-func scripts(t testing.TB, paths ...string) *script.Set {
+func scripts(t testing.TB, paths ...string) *script.RuleSet {
 	t.Helper()
 	all, err := dialect.All()
 	if err != nil {

@@ -123,4 +123,4 @@ func (s *Stream) Inject(frame []byte) error {
 }
 
 // End ends the stream now.
-func (s *Stream) End(how fault.Ending) { s.x.finish(how) }
+func (s *Stream) End(how fault.StreamEnd) { s.x.finish(how) }

@@ -76,7 +76,7 @@ func TestSteps(t *testing.T) {
 
 // A stream that is held can be ended, in each way, by somebody else.
 func TestEndedFromOutside(t *testing.T) {
-	for how, want := range map[fault.Ending]error{
+	for how, want := range map[fault.StreamEnd]error{
 		fault.Clean: nil, fault.Abort: spec.ErrTruncated, fault.Reset: spec.ErrReset, fault.Stall: spec.ErrIdleTimeout,
 	} {
 		for _, name := range both {

@@ -12,16 +12,16 @@ import (
 
 // watched begins a fault, and says when it has done harm: the first time that something
 // goes out otherwise than it came in. Many faults wait for a place that never comes.
-func watched(use fault.Use, r *rand.Rand, p *plan, tell func(fault string)) fault.Effect {
-	e, done := use.Begin(r, p.thread, p.run), false
+func watched(use fault.Spec, r *rand.Rand, p *plan, tell func(fault string)) fault.Effect {
+	e, done := use.NewEffect(r, p.thread, p.run), false
 	struck := func() {
 		if !done {
 			done = true
 			tell(use.String())
 		}
 	}
-	if inner := e.Event; inner != nil {
-		e.Event = func(event *spec.Event, next func(*spec.Event)) {
+	if inner := e.OnEvent; inner != nil {
+		e.OnEvent = func(event *spec.Event, next func(*spec.Event)) {
 			before, same, n := *event, true, 0
 			inner(event, func(told *spec.Event) {
 				n++
@@ -33,16 +33,16 @@ func watched(use fault.Use, r *rand.Rand, p *plan, tell func(fault string)) faul
 			}
 		}
 	}
-	if inner := e.End; inner != nil {
-		e.End = func(next func(*spec.Event)) {
+	if inner := e.OnEnd; inner != nil {
+		e.OnEnd = func(next func(*spec.Event)) {
 			inner(func(told *spec.Event) {
 				struck()
 				next(told)
 			})
 		}
 	}
-	if inner := e.Frame; inner != nil {
-		e.Frame = func(frame []byte, next func([]byte)) {
+	if inner := e.OnFrame; inner != nil {
+		e.OnFrame = func(frame []byte, next func([]byte)) {
 			before, same, n := bytes.Clone(frame), true, 0
 			inner(frame, func(told []byte) {
 				n++
@@ -54,17 +54,17 @@ func watched(use fault.Use, r *rand.Rand, p *plan, tell func(fault string)) faul
 			}
 		}
 	}
-	if inner := e.Head; inner != nil {
-		e.Head = func(h *fault.Head) {
-			status, wait, before := h.Status, h.Wait, h.Header.Clone()
+	if inner := e.OnHead; inner != nil {
+		e.OnHead = func(h *fault.ResponseHead) {
+			status, wait, before := h.Status, h.Delay, h.Header.Clone()
 			inner(h)
-			if h.Status != status || h.Wait != wait || !reflect.DeepEqual(h.Header, before) {
+			if h.Status != status || h.Delay != wait || !reflect.DeepEqual(h.Header, before) {
 				struck()
 			}
 		}
 	}
-	if inner := e.Resume; inner != nil {
-		e.Resume = func(at, last int64) (int64, bool) {
+	if inner := e.OnResume; inner != nil {
+		e.OnResume = func(at, last int64) (int64, bool) {
 			from, ok := inner(at, last)
 			if from != at || !ok {
 				struck()
@@ -72,9 +72,9 @@ func watched(use fault.Use, r *rand.Rand, p *plan, tell func(fault string)) faul
 			return from, ok
 		}
 	}
-	if inner := e.Body; inner != nil {
-		e.Body = func(w fault.Writer) fault.Body {
-			seen := &spied{Writer: w, struck: struck}
+	if inner := e.WrapBody; inner != nil {
+		e.WrapBody = func(w fault.StreamWriter) fault.FrameWriter {
+			seen := &spied{StreamWriter: w, struck: struck}
 			seen.body = inner(seen)
 			return seen
 		}
@@ -85,16 +85,16 @@ func watched(use fault.Use, r *rand.Rand, p *plan, tell func(fault string)) faul
 // A spied stands around a body that spoils a stream: what it is given is to come out as
 // it was, in one piece.
 type spied struct {
-	fault.Writer
-	body   fault.Body
+	fault.StreamWriter
+	body   fault.FrameWriter
 	struck func()
 	frame  []byte // what came in; nil: nothing is expected to go out
 	out    int    // how much of it went out
 }
 
-func (s *spied) Frame(n int, frame []byte) error {
+func (s *spied) WriteFrame(n int, frame []byte) error {
 	s.frame, s.out = frame, 0
-	err := s.body.Frame(n, frame)
+	err := s.body.WriteFrame(n, frame)
 	if s.out != len(frame) {
 		s.struck()
 	}
@@ -109,22 +109,22 @@ func (s *spied) Write(p []byte) (int, error) {
 		s.struck()
 	}
 	s.out += len(p)
-	return s.Writer.Write(p)
+	return s.StreamWriter.Write(p)
 }
 
 func (s *spied) Flush() error {
 	if 0 < s.out && s.out < len(s.frame) {
 		s.struck() // it was cut into pieces
 	}
-	return s.Writer.Flush()
+	return s.StreamWriter.Flush()
 }
 
 func (s *spied) Sleep(d time.Duration) error {
 	s.struck()
-	return s.Writer.Sleep(d)
+	return s.StreamWriter.Sleep(d)
 }
 
-func (s *spied) Finish(how fault.Ending) error {
+func (s *spied) Finish(how fault.StreamEnd) error {
 	s.struck()
-	return s.Writer.Finish(how)
+	return s.StreamWriter.Finish(how)
 }

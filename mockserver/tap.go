@@ -36,14 +36,14 @@ type tap struct {
 	head    bool         // the head was sent
 	came    atomic.Int64 // how many frames came in
 	rest    []byte
-	bodies  []fault.Body // what spoils the stream, the outermost last
-	dressed bool         // they were looked for
+	bodies  []fault.FrameWriter // what spoils the stream, the outermost last
+	dressed bool                // they were looked for
 	gate    gate
 
 	mu     sync.Mutex // of what is below: writers may be several (see inject)
 	begun  time.Time  // when the head was sent
 	until  time.Time  // the deadline of writes is far until then
-	ending fault.Ending
+	ending fault.StreamEnd
 	gone   bool // the handler has returned
 	timers []*time.Timer
 }
@@ -67,9 +67,9 @@ func (t *tap) WriteHeader(status int) {
 	t.head = true
 	h := t.w.Header()
 	t.stream = status == http.StatusOK && strings.HasPrefix(h.Get("Content-Type"), spec.EventStream)
-	head := fault.Head{Status: status, Header: h}
+	head := fault.ResponseHead{Status: status, Header: h}
 	t.x.begin(&head)
-	if head.Wait > 0 && t.sleep(head.Wait) != nil {
+	if head.Delay > 0 && t.sleep(head.Delay) != nil {
 		t.finish(fault.Abort)
 		return
 	}
@@ -132,14 +132,14 @@ func (t *tap) dress() {
 	}
 	t.dressed = true
 	for _, effect := range effects {
-		if effect.Body == nil {
+		if effect.WrapBody == nil {
 			continue
 		}
-		var inner fault.Writer = writer{t}
+		var inner fault.StreamWriter = writer{t}
 		if n := len(t.bodies); n > 0 {
 			inner = chained{writer{t}, t.bodies[n-1]}
 		}
-		t.bodies = append(t.bodies, effect.Body(inner))
+		t.bodies = append(t.bodies, effect.WrapBody(inner))
 	}
 }
 
@@ -160,7 +160,7 @@ func (t *tap) frame(data []byte) error {
 	if t.x.varied == nil {
 		return t.spoil(n, data)
 	}
-	pieces := t.x.varied.Frame(nil, data)
+	pieces := t.x.varied.EncodeFrame(nil, data)
 	if t.bodies != nil {
 		return t.spoil(n, bytes.Join(pieces, nil))
 	}
@@ -168,7 +168,7 @@ func (t *tap) frame(data []byte) error {
 		if err := t.send(piece); err != nil {
 			return err
 		}
-		if i == len(pieces)-1 && t.x.varied.Joins() {
+		if i == len(pieces)-1 && t.x.varied.CanJoin() {
 			return nil
 		}
 		if err := t.FlushError(); err != nil {
@@ -182,7 +182,7 @@ func (t *tap) spoil(n int, data []byte) error {
 	if t.bodies == nil {
 		return t.send(data)
 	}
-	return t.bodies[len(t.bodies)-1].Frame(n, data)
+	return t.bodies[len(t.bodies)-1].WriteFrame(n, data)
 }
 
 // send hands bytes to the connection.
@@ -252,7 +252,7 @@ func (t *tap) ended() error {
 }
 
 // finish says how the stream ends, and that it does now. What was written is sent before.
-func (t *tap) finish(how fault.Ending) {
+func (t *tap) finish(how fault.StreamEnd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ending != "" || t.gone {
@@ -395,7 +395,7 @@ func (w writer) Write(p []byte) (int, error) { return len(p), w.t.send(p) }
 func (w writer) Flush() error                { return w.t.FlushError() }
 func (w writer) Sleep(d time.Duration) error { return w.t.sleep(d) }
 
-func (w writer) Finish(how fault.Ending) error {
+func (w writer) Finish(how fault.StreamEnd) error {
 	w.t.finish(how)
 	return errEnded
 }
@@ -407,7 +407,9 @@ func (w writer) After(d time.Duration, f func()) {
 // chained writes to another fault, which takes whatever comes as a frame of its own.
 type chained struct {
 	writer
-	to fault.Body
+	to fault.FrameWriter
 }
 
-func (c chained) Write(p []byte) (int, error) { return len(p), c.to.Frame(int(c.t.came.Load())-1, p) }
+func (c chained) Write(p []byte) (int, error) {
+	return len(p), c.to.WriteFrame(int(c.t.came.Load())-1, p)
+}

@@ -63,7 +63,7 @@ const MaxFindings = 50
 // was seen, in the dialect's terms.
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if e.Requirement == "" {
-		e.Requirement = p.obligation.about(e.Kind)
+		e.Requirement = p.obligation.requirementForKind(e.Kind)
 	}
 	p.judged[e.Requirement]++
 	if ok {

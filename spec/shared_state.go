@@ -17,7 +17,7 @@ type sharedKey struct {
 // SharedState returns what the checks of one [Run] that give the same name share, and a
 // function that a check calls with each event that it sees. open makes what is shared,
 // and the function that hears of each event once, before the first of the checks goes on.
-func SharedState[T any](p *Pass, name string, open func() (T, func(Event))) (shared T, hear func(Event)) {
+func SharedState[T any](p *Pass, name string, create func() (T, func(Event))) (shared T, observe func(Event)) {
 	key := sharedKey{name: name}
 	if p.obligation.Check != nil {
 		key.allPrincipals = p.obligation.Check.AllPrincipals
@@ -25,17 +25,17 @@ func SharedState[T any](p *Pass, name string, open func() (T, func(Event))) (sha
 	if p.shared == nil {
 		p.shared = map[sharedKey]*sharedEntry{}
 	}
-	a := p.shared[key]
-	if a == nil {
-		value, hear := open()
-		a = &sharedEntry{value: value, observe: hear}
-		p.shared[key] = a
+	entry := p.shared[key]
+	if entry == nil {
+		value, observe := create()
+		entry = &sharedEntry{value: value, observe: observe}
+		p.shared[key] = entry
 	}
-	own := 0
-	return a.value.(T), func(e Event) {
-		if own++; own > a.observed {
-			a.observed = own
-			a.observe(e)
+	seen := 0
+	return entry.value.(T), func(e Event) {
+		if seen++; seen > entry.observed {
+			entry.observed = seen
+			entry.observe(e)
 		}
 	}
 }

@@ -83,14 +83,14 @@ type Plan struct {
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
-		duty := Obligation{Check: c}
+		obligation := Obligation{Check: c}
 		for _, r := range catalogue {
 			if slices.Contains(r.Checks, c.ID) {
-				duty.Requirements = append(duty.Requirements, r)
+				obligation.Requirements = append(obligation.Requirements, r)
 			}
 		}
-		if len(duty.Requirements) > 0 {
-			d.Obligations = append(d.Obligations, duty)
+		if len(obligation.Requirements) > 0 {
+			d.Obligations = append(d.Obligations, obligation)
 		}
 	}
 	return d
@@ -98,9 +98,9 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 
 // Requirement returns the requirement that a finding breaks: the one its evidence names, or else
 // the strictest of the duty.
-func (d Obligation) Requirement(f Finding) Requirement { return d.law(f.Event.Requirement) }
+func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
-func (d Obligation) law(id string) Requirement {
+func (d Obligation) requirementByID(id string) Requirement {
 	strictest := d.Requirements[0]
 	for _, r := range d.Requirements {
 		if r.ID == id {
@@ -113,10 +113,10 @@ func (d Obligation) law(id string) Requirement {
 	return strictest
 }
 
-// about returns the requirement that an event of a kind is evidence for, where the check
+// requirementForKind returns the requirement that an event of a kind is evidence for, where the check
 // itself does not say: the one that is about this kind, else the one that is about none in
 // particular; "" where these are several.
-func (d Obligation) about(k Kind) string {
+func (d Obligation) requirementForKind(k Kind) string {
 	var own, open []string
 	for _, r := range d.Requirements {
 		switch {
@@ -183,7 +183,7 @@ type Result struct {
 func newResult(d Obligation, p Pass) Result {
 	r := Result{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {
-		if d.law(id).Level.FailureVerdict() == Silent { // that a permission was not used is no judgement
+		if d.requirementByID(id).Level.FailureVerdict() == Silent { // that a permission was not used is no judgement
 			n -= p.violated[id]
 		} else {
 			r.Dropped += max(0, p.violated[id]-MaxFindings)
@@ -208,20 +208,20 @@ func newResult(d Obligation, p Pass) Result {
 // VerdictOn returns what the result says about one requirement of its duty. Evidence that
 // names another requirement counts neither for nor against this one; evidence that
 // names none is about all of them, for them only if there is no other.
-func (r Result) VerdictOn(law Requirement) Verdict {
+func (r Result) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict
 	}
 	v := Silent
-	if r.judged[law.ID] > 0 || r.Judged > 0 && r.judged[""] == r.Judged {
+	if r.judged[requirement.ID] > 0 || r.Judged > 0 && r.judged[""] == r.Judged {
 		v = Passed
 	}
-	if r.unexercised[law.ID] {
-		v = max(v, law.Level.FailureVerdict())
+	if r.unexercised[requirement.ID] {
+		v = max(v, requirement.Level.FailureVerdict())
 	}
 	for _, f := range r.Findings {
-		if f.Event.Requirement == law.ID || f.Event.Requirement == "" {
-			v = max(v, law.Level.FailureVerdict())
+		if f.Event.Requirement == requirement.ID || f.Event.Requirement == "" {
+			v = max(v, requirement.Level.FailureVerdict())
 		}
 	}
 	return v
@@ -277,12 +277,12 @@ type Evaluation struct {
 // RequireCompleteExchange takes every pass back unless the target completed one exchange: a
 // server that answers everything alike proves nothing by it. What is wrong stays
 // wrong, but for what cannot be held to the dialect at all: see [Unmeasured].
-func RequireCompleteExchange(heard []Evaluation) []Evaluation {
-	if slices.ContainsFunc(heard, func(h Evaluation) bool { return h.Complete }) {
-		return heard
+func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
+	if slices.ContainsFunc(evaluations, func(h Evaluation) bool { return h.Complete }) {
+		return evaluations
 	}
-	why := WhyUnjudgeable(heard)
-	for _, h := range heard {
+	why := WhyUnjudgeable(evaluations)
+	for _, h := range evaluations {
 		for i := range h.Results {
 			r := &h.Results[i]
 			if r.Verdict == Passed || why != nil {
@@ -291,18 +291,18 @@ func RequireCompleteExchange(heard []Evaluation) []Evaluation {
 			r.judged = nil
 		}
 	}
-	return heard
+	return evaluations
 }
 
 // WhyUnjudgeable returns why nothing can be held against what was heard, nil if something can:
 // nothing that answered spoke HTTP, or nobody wrote down that a request of the dialect was
 // made and nothing that came is a frame of it.
-func WhyUnjudgeable(heard []Evaluation) error {
-	some := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(heard, f) }
+func WhyUnjudgeable(evaluations []Evaluation) error {
+	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {
-	case some(func(h Evaluation) bool { return h.NotHTTP }) && !some(func(h Evaluation) bool { return h.HTTP }):
+	case anyEvaluation(func(h Evaluation) bool { return h.NotHTTP }) && !anyEvaluation(func(h Evaluation) bool { return h.HTTP }):
 		return ErrNotHTTP
-	case len(heard) > 0 && !some(func(h Evaluation) bool { return h.RequestRecorded || h.Recognized }):
+	case len(evaluations) > 0 && !anyEvaluation(func(h Evaluation) bool { return h.RequestRecorded || h.Recognized }):
 		return ErrUnrecognized
 	}
 	return nil

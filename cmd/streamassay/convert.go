@@ -51,8 +51,8 @@ cannot be said is named, and makes the exit code 1; what is said otherwise is na
 }
 
 func (c convertOptions) run(sh stdio, paths []string) error {
-	o := replay.Options{To: replay.Format(c.format), Base: c.base}
-	if o.To != "" && o.To != replay.Transcript && o.To != replay.Script {
+	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
+	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
 		return usageError("--to %s: it is %s or %s", c.format, replay.Transcript, replay.Script)
 	}
 	if len(c.dialects) > 1 {
@@ -78,7 +78,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 		made, problems := replay.Convert(path, o)
 		for _, p := range problems {
 			fmt.Fprintln(sh.err, p)
-			if p.Level == replay.Error {
+			if p.Severity == replay.Error {
 				left++
 			}
 		}
@@ -96,7 +96,7 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 }
 
 // write writes a file, and none over another unless it was told to.
-func (c convertOptions) write(f replay.File) error {
+func (c convertOptions) write(f replay.OutputFile) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {
 		how = os.O_WRONLY | os.O_CREATE | os.O_TRUNC

@@ -116,10 +116,10 @@ func tableCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\
 func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Faults\n\nMade from the code by `make docs`. %d faults; [mock.md](mock.md) says how they are used, and the tests prove that of the\nchecks that see a fault one at least turns red in every dialect that demands it, live and in a recording.\n", len(fault.All))
-	family := fault.Family("")
+	family := fault.Category("")
 	for _, f := range fault.All {
-		if f.Family != family {
-			family = f.Family
+		if f.Category != family {
+			family = f.Category
 			fmt.Fprintf(&b, "\n## %s\n\n%s.\n", family, familyTitles[family])
 		}
 		fmt.Fprintf(&b, "\n### %s\n\n%s.\n", f.Name, strings.ToUpper(f.Doc[:1])+f.Doc[1:])
@@ -136,13 +136,13 @@ func faultsDocument(dialects []*dialect.Dialect) []byte {
 			fmt.Fprint(&b, "no check")
 		}
 		fmt.Fprintf(&b, "%s.\n", strings.Join(f.Checks, ", "))
-		for _, p := range slices.DeleteFunc(f.Settable(), func(p fault.Param) bool { return p.Name == "chance" || p.Name == "streams" }) {
+		for _, p := range slices.DeleteFunc(f.AllParams(), func(p fault.Param) bool { return p.Name == "chance" || p.Name == "streams" }) {
 			fmt.Fprintf(&b, "\n* `%s`: %s", p.Name, p.Doc)
 			if p.Default != "" {
 				fmt.Fprintf(&b, " (default %s)", p.Default)
 			}
 		}
-		if len(f.Settable()) > 2 {
+		if len(f.AllParams()) > 2 {
 			fmt.Fprintln(&b)
 		}
 	}
@@ -150,17 +150,17 @@ func faultsDocument(dialects []*dialect.Dialect) []byte {
 }
 
 // familyTitles say what the families of faults have in common.
-var familyTitles = map[fault.Family]string{
-	fault.Reply:    "Instead of the stream, or before it",
-	fault.Protocol: "What the events of a run say, whoever listens to it",
-	fault.Resume:   "Where a stream is taken up again",
-	fault.Wire:     "How the bytes of a stream travel, and end",
+var familyTitles = map[fault.Category]string{
+	fault.CategoryResponse: "Instead of the stream, or before it",
+	fault.CategoryProtocol: "What the events of a run say, whoever listens to it",
+	fault.CategoryResume:   "Where a stream is taken up again",
+	fault.CategoryWire:     "How the bytes of a stream travel, and end",
 }
 
 // supportingDialects are the dialects that have the words for a fault.
 func supportingDialects(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
 	for _, d := range dialects {
-		if kinds := d.Kinds(); !slices.ContainsFunc(f.Needs, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {
+		if kinds := d.Kinds(); !slices.ContainsFunc(f.RequiredKinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {
 			names = append(names, d.Name)
 		}
 	}

@@ -197,13 +197,13 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	}
 	list := []entry{}
 	for _, f := range fault.All {
-		e := entry{Name: f.Name, Family: string(f.Family), Doc: f.Doc, Checks: slices.Concat([]string{}, f.Checks), Dialects: supportingDialects(f, dialects)}
+		e := entry{Name: f.Name, Family: string(f.Category), Doc: f.Doc, Checks: slices.Concat([]string{}, f.Checks), Dialects: supportingDialects(f, dialects)}
 		if len(e.Dialects) == 0 {
 			continue
 		}
 		set := []string{}
-		for _, p := range f.Settable() {
-			e.Params = append(e.Params, param{p.Name, p.Doc, p.Type, p.Default, p.Min, p.Max, p.One})
+		for _, p := range f.AllParams() {
+			e.Params = append(e.Params, param{p.Name, p.Doc, p.Type, p.Default, p.Min, p.Max, p.Enum})
 			set = append(set, p.Name)
 		}
 		list = append(list, e)

@@ -99,7 +99,7 @@ func (n *journalFlags) addFlags(f *pflag.FlagSet) {
 }
 
 func (n *journalFlags) newJournal() *journal.Journal {
-	return journal.New(journal.Config{Entries: int(n.entries), Bytes: int64(n.bytes), Body: int(n.body), Cursor: vary.Uncursor})
+	return journal.New(journal.Config{Entries: int(n.entries), Bytes: int64(n.bytes), Body: int(n.body), Cursor: vary.DecodeCursor})
 }
 
 // checkControl says what is wrong with the address of the control port: who reaches it can

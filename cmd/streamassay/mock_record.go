@@ -26,7 +26,7 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 	if err != nil {
 		return err
 	}
-	folder, err := replay.OpenFolder(m.save)
+	folder, err := replay.OpenRecordingDir(m.save)
 	if err != nil {
 		return usageError("--save %s: %v", m.save, withoutPath(err))
 	}
@@ -34,16 +34,16 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 	log := m.log.logger(sh.err)
 	recorder, err := replay.NewRecorder(replay.RecorderConfig{
 		Dialect: d, Upstream: upstream, Header: header, Log: log,
-		Save: func(c replay.Conversation) error {
+		Save: func(c replay.RecordedConversation) error {
 			err := folder.Save(c)
 			if err == nil {
-				log.Info("written down", "file", folder.Name(c))
+				log.Info("written down", "file", folder.FileName(c))
 			}
 			return err
 		},
-		Heard: func(o replay.Overheard) {
-			if o.Broken != "" {
-				fmt.Fprintf(sh.err, "%s %s is not saved: %s\n", o.Exchange.Request.Method, o.Exchange.Request.Target, o.Broken)
+		OnExchange: func(o replay.RecordedExchange) {
+			if o.SkipReason != "" {
+				fmt.Fprintf(sh.err, "%s %s is not saved: %s\n", o.Exchange.Request.Method, o.Exchange.Request.Target, o.SkipReason)
 			}
 		},
 	})

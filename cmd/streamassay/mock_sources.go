@@ -38,8 +38,8 @@ func newMockSources(paths []string) (mockSources, error) {
 		if err != nil {
 			return mockSources{}, usageError("%s: %v", path, withoutPath(err))
 		}
-		if !info.IsDir() && !isScript(path) && !replay.Reads(path) {
-			return mockSources{}, usageError("%s: it is no script (.yaml) and no recording (%s)", path, replay.Kinds)
+		if !info.IsDir() && !isScript(path) && !replay.IsRecording(path) {
+			return mockSources{}, usageError("%s: it is no script (.yaml) and no recording (%s)", path, replay.Extensions)
 		}
 	}
 	return mockSources{paths}, nil
@@ -59,7 +59,7 @@ func (p mockSources) files() (scripts, recordings []string, err error) {
 			case entry.IsDir():
 			case isScript(path):
 				scripts = append(scripts, path)
-			case replay.Reads(path):
+			case replay.IsRecording(path):
 				recordings = append(recordings, path)
 			}
 			if len(scripts)+len(recordings) > maxFiles {
@@ -75,7 +75,7 @@ func (p mockSources) files() (scripts, recordings []string, err error) {
 }
 
 // parse are the scripts and recordings as they are now, with what is wrong with them.
-func (p mockSources) parse(dialects []*dialect.Dialect) (set *script.Set, library *replay.Library, problems []string, err error) {
+func (p mockSources) parse(dialects []*dialect.Dialect) (set *script.RuleSet, library *replay.Library, problems []string, err error) {
 	scripts, recordings, err := p.files()
 	if err != nil {
 		return nil, nil, nil, err
@@ -97,7 +97,7 @@ func (p mockSources) parse(dialects []*dialect.Dialect) (set *script.Set, librar
 	}
 	if len(sources) > 0 {
 		var found []script.Problem
-		set, found = script.LoadJudged(sources, dialects, judgeReply)
+		set, found = script.LoadChecked(sources, dialects, judgeReply)
 		for _, one := range found {
 			problems = append(problems, one.String())
 		}
@@ -113,7 +113,7 @@ func (p mockSources) parse(dialects []*dialect.Dialect) (set *script.Set, librar
 }
 
 // load reads them for a mock that is started. Warnings are told.
-func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.Set, *replay.Library, error) {
+func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.RuleSet, *replay.Library, error) {
 	set, library, problems, err := p.parse(dialects)
 	if err != nil {
 		return nil, nil, err
@@ -216,7 +216,7 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, ag
 			if !ok {
 				return
 			}
-			if isScript(e.Name) || replay.Reads(e.Name) {
+			if isScript(e.Name) || replay.IsRecording(e.Name) {
 				timer.Reset(settleDelay)
 			}
 		case <-w.Errors: // what was lost is seen with the next change

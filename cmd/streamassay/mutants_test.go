@@ -35,9 +35,9 @@ func TestMutants(t *testing.T) {
 
 // How it ends is what was found, and what the document admits.
 func TestConcludeMutants(t *testing.T) {
-	killed := mutant.Outcome{Mutant: mutant.All[0].Name, Dialect: "a@1", By: []string{"wire.utf-8"}}
+	killed := mutant.Outcome{Mutant: mutant.All[0].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}}
 	alive := mutant.Outcome{Mutant: mutant.All[1].Name, Dialect: "a@1"}
-	over := mutant.Outcome{Mutant: mutant.All[1].Name, Dialect: "a@1", By: []string{"wire.utf-8"}, Over: []string{"run.ends"}}
+	over := mutant.Outcome{Mutant: mutant.All[1].Name, Dialect: "a@1", KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
 	report := func(o ...mutant.Outcome) *mutant.Report { return &mutant.Report{Outcomes: o} }
 	for name, c := range map[string]struct {
 		found, stated *mutant.Report
@@ -49,7 +49,7 @@ func TestConcludeMutants(t *testing.T) {
 		"one survives, and another is said": {report(killed, alive), report(killed, over), exitFailed},
 		"something else is red":             {report(killed, over), nil, exitFailed},
 		"something else is red, as known":   {report(killed, over), report(killed, over), exitOK},
-		"the right server is red":           {&mutant.Report{Outcomes: []mutant.Outcome{killed}, Void: []string{"a@1: the canary survived"}}, nil, exitInternal},
+		"the right server is red":           {&mutant.Report{Outcomes: []mutant.Outcome{killed}, InvalidReasons: []string{"a@1: the canary survived"}}, nil, exitInternal},
 		"no document":                       {report(killed), report(), exitUsage},
 	} {
 		dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestConcludeMutants(t *testing.T) {
 		if c.stated != nil {
 			check = dir
 			if len(c.stated.Outcomes) > 0 {
-				if err := os.WriteFile(filepath.Join(dir, mutantsFile), c.stated.Document(), 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, mutantsFile), c.stated.Markdown(), 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -18,9 +18,9 @@ import (
 // A Config is what the control port is told. The zero value is right for a port of the
 // loopback.
 type Config struct {
-	Hosts []string        // names by which it may be asked, besides those of the loopback
-	Done  <-chan struct{} // closed when the port is shut: whoever listens or waits is let go
-	Judge script.Judge    // of scripts that are loaded; nil: they are not judged
+	Hosts []string                // names by which it may be asked, besides those of the loopback
+	Done  <-chan struct{}         // closed when the port is shut: whoever listens or waits is let go
+	Judge script.ConformanceCheck // of scripts that are loaded; nil: they are not judged
 }
 
 // A server answers what is asked of the control port.
@@ -35,7 +35,7 @@ type server struct {
 
 // A source is the text of scripts, and what they became.
 type source struct {
-	set  *script.Set
+	set  *script.RuleSet
 	text []byte
 }
 

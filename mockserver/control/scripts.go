@@ -21,7 +21,7 @@ const mostRemarks = 100
 
 // loaded reads scripts from a body. Remarks are all that is wrong; with errors among
 // them there is no set.
-func (s *server) loaded(w http.ResponseWriter, r *http.Request) (text []byte, set *script.Set, remarks []remark, err error) {
+func (s *server) loaded(w http.ResponseWriter, r *http.Request) (text []byte, set *script.RuleSet, remarks []remark, err error) {
 	if _, err = media(r, "application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"); err != nil {
 		return nil, nil, nil, err
 	}
@@ -31,10 +31,10 @@ func (s *server) loaded(w http.ResponseWriter, r *http.Request) (text []byte, se
 	if len(text) == 0 {
 		return nil, nil, nil, bad("there is no script: the body is one, as YAML; DELETE takes those away that are there")
 	}
-	set, problems := script.LoadJudged([]script.Source{{Name: "body", Data: text}}, s.mock.Dialects(), s.cfg.Judge)
+	set, problems := script.LoadChecked([]script.Source{{Name: "body", Data: text}}, s.mock.Dialects(), s.cfg.Judge)
 	remarks = []remark{}
 	for _, p := range problems[:min(len(problems), mostRemarks)] {
-		remarks = append(remarks, remark{p.Line, p.Column, fmt.Sprint(p.Level), p.Text})
+		remarks = append(remarks, remark{p.Line, p.Column, fmt.Sprint(p.Severity), p.Message})
 	}
 	return text, set, remarks, nil
 }
@@ -109,7 +109,7 @@ func (s *server) scripts(w http.ResponseWriter, r *http.Request) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var now *script.Set
+	var now *script.RuleSet
 	if s.knows(test) {
 		now = s.mock.Settings(test).Scripts
 	}
@@ -131,7 +131,7 @@ func (s *server) scripts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-func rulings(set *script.Set) []ruling {
+func rulings(set *script.RuleSet) []ruling {
 	all := []ruling{}
 	for _, r := range set.Rules() {
 		all = append(all, ruling{r.Name, r.File, r.Line, r.Priority, r.Violates})

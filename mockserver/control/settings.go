@@ -173,7 +173,7 @@ const mostFaults = 32
 
 // usesOf reads faults: as a header names them, or a list of such, and of objects as in
 // scripts.
-func usesOf(text []byte) (uses []fault.Use, err error) {
+func usesOf(text []byte) (uses []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
 		return fault.Parse(header)
@@ -182,7 +182,7 @@ func usesOf(text []byte) (uses []fault.Use, err error) {
 	if json.Unmarshal(text, &items) != nil {
 		return nil, fmt.Errorf(`it is a text such as "abort; event=3", or a list of such and of objects such as {"abort": {"event": 3}}`)
 	}
-	uses = []fault.Use{}
+	uses = []fault.Spec{}
 	for i, item := range items {
 		more, err := useOf(item)
 		if err != nil {
@@ -195,7 +195,7 @@ func usesOf(text []byte) (uses []fault.Use, err error) {
 	return uses, nil
 }
 
-func useOf(item []byte) ([]fault.Use, error) {
+func useOf(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {
 		return fault.Parse(header)
@@ -213,7 +213,7 @@ func useOf(item []byte) ([]fault.Use, error) {
 			}
 		}
 		use, err := fault.FromYAML(name, args)
-		return []fault.Use{use}, err
+		return []fault.Spec{use}, err
 	}
 	return nil, nil
 }
@@ -280,7 +280,7 @@ func (s *server) state(w http.ResponseWriter, r *http.Request) error {
 	}
 	now := map[string]string{}
 	if s.knows(test) {
-		now = s.mock.State(test).Steps()
+		now = s.mock.State(test).ScenarioSteps()
 	}
 	if now == nil {
 		now = map[string]string{}
@@ -311,14 +311,14 @@ func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	state := s.mock.State(test)
-	for scenario := range state.Steps() {
+	for scenario := range state.ScenarioSteps() {
 		if _, stays := to.Steps[scenario]; !stays {
-			state.Set(scenario, script.Begun)
+			state.SetStep(scenario, script.InitialStep)
 		}
 	}
 	for scenario, step := range to.Steps {
-		state.Set(scenario, step)
+		state.SetStep(scenario, step)
 	}
-	answer(w, steps{state.Steps()})
+	answer(w, steps{state.ScenarioSteps()})
 	return nil
 }

@@ -140,12 +140,12 @@ type settled struct {
 func catalogue() []listed {
 	all := []listed{}
 	for _, f := range fault.All {
-		one := listed{f.Name, f.Doc, string(f.Family), []string{}, append([]string{}, f.Checks...), append([]string{}, f.Places...), []settled{}}
-		for _, kind := range f.Needs {
+		one := listed{f.Name, f.Doc, string(f.Category), []string{}, append([]string{}, f.Checks...), append([]string{}, f.Triggers...), []settled{}}
+		for _, kind := range f.RequiredKinds {
 			one.Needs = append(one.Needs, string(kind))
 		}
-		for _, p := range f.Settable() {
-			one.Params = append(one.Params, settled{p.Name, p.Doc, p.Type, p.Default, p.Min, p.Max, slices.Clone(p.One)})
+		for _, p := range f.AllParams() {
+			one.Params = append(one.Params, settled{p.Name, p.Doc, p.Type, p.Default, p.Min, p.Max, slices.Clone(p.Enum)})
 		}
 		all = append(all, one)
 	}

@@ -193,7 +193,7 @@ func (s *server) end(w http.ResponseWriter, r *http.Request) error {
 		return bad("how is %.40q: a stream ends by %s", to.How, strings.Join(endings, ", "))
 	}
 	if to.Event == nil {
-		finish(one, fault.Ending(to.How))
+		finish(one, fault.StreamEnd(to.How))
 		w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
@@ -209,7 +209,7 @@ func (s *server) end(w http.ResponseWriter, r *http.Request) error {
 	one.Hold(*to.Event)
 	go func() {
 		defer s.long.leave()
-		s.endAt(one, fault.Ending(to.How), *to.Event)
+		s.endAt(one, fault.StreamEnd(to.How), *to.Event)
 	}()
 	send(w, http.StatusAccepted, "application/json", encoded(one.Look()))
 	return nil
@@ -219,7 +219,7 @@ func (s *server) end(w http.ResponseWriter, r *http.Request) error {
 const look = 5 * time.Millisecond
 
 // endAt ends a stream when it comes to an event, before which it waits.
-func (s *server) endAt(one *mockserver.Stream, how fault.Ending, event int) {
+func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(look)
 	defer again.Stop()
 	for s.mock.Stream(one.ID) == one {
@@ -236,7 +236,7 @@ func (s *server) endAt(one *mockserver.Stream, how fault.Ending, event int) {
 }
 
 // finish ends a stream. A torn one needs a line that is not whole.
-func finish(one *mockserver.Stream, how fault.Ending) {
+func finish(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // one that is over is not torn
 	}

@@ -17,5 +17,5 @@ var All = []*Fault{
 	ResumeLost, ResumeRepeated, ResumeFromStart, ResumeExpired, ResumeNewer, CursorMissing, CursorRepeated,
 
 	CleanEnd, AbortEnd, AbortLate, ResetEnd, TornEnd, TornUTF8, StallEnd, Drip, Split, Together, Gathered, NoLastBlankLine,
-	Garbage, Oversize, Gzip, Linger, NoKeepAlive, OtherKeepAlive, ToldDifferently,
+	Garbage, Oversize, Gzip, Linger, NoKeepAlive, OtherKeepAlive, DifferentOnReplay,
 }

@@ -8,14 +8,14 @@ import (
 
 // CursorMissing leaves out what a stream could be taken up at.
 var CursorMissing = &Fault{
-	Name: "cursor-missing", Doc: "events have no id", Family: Resume, Places: []string{"event"},
-	Needs:  []spec.Kind{spec.SlotCursor},
-	Checks: []string{"cursor.present"},
-	Begin: func(a Args) Effect {
-		return Effect{Body: func(w Writer) Body {
-			return each{frame: func(n int, frame []byte) error {
-				if n >= a.At.Event {
-					frame = withID(frame, nil)
+	Name: "cursor-missing", Doc: "events have no id", Category: CategoryResume, Triggers: []string{"event"},
+	RequiredKinds: []spec.Kind{spec.SlotCursor},
+	Checks:        []string{"cursor.present"},
+	NewEffect: func(a Args) Effect {
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+			return frameFuncs{frame: func(n int, frame []byte) error {
+				if n >= a.Trigger.Event {
+					frame = replaceIDLine(frame, nil)
 				}
 				_, err := w.Write(frame)
 				return err
@@ -26,18 +26,18 @@ var CursorMissing = &Fault{
 
 // CursorRepeated gives two events one id.
 var CursorRepeated = &Fault{
-	Name: "cursor-repeated", Doc: "an event has the id of the one before it", Family: Resume, Places: []string{"event"},
-	Needs:  []spec.Kind{spec.SlotCursor},
-	Checks: []string{"cursor.unique"},
-	Begin: func(a Args) Effect {
-		return Effect{Body: func(w Writer) Body {
+	Name: "cursor-repeated", Doc: "an event has the id of the one before it", Category: CategoryResume, Triggers: []string{"event"},
+	RequiredKinds: []spec.Kind{spec.SlotCursor},
+	Checks:        []string{"cursor.unique"},
+	NewEffect: func(a Args) Effect {
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 			var before []byte
-			at, done := max(a.At.Event, 1), false
-			return each{frame: func(n int, frame []byte) error {
-				id := idOf(frame)
+			at, done := max(a.Trigger.Event, 1), false
+			return frameFuncs{frame: func(n int, frame []byte) error {
+				id := findIDLine(frame)
 				if n >= at && before != nil && id != nil && !done {
 					done = true
-					frame = withID(frame, before)
+					frame = replaceIDLine(frame, before)
 				} else if id != nil {
 					before = bytes.Clone(id)
 				}
@@ -48,20 +48,20 @@ var CursorRepeated = &Fault{
 	},
 }
 
-// ToldDifferently tells events otherwise than whoever listens later hears them: like all
+// DifferentOnReplay tells events otherwise than whoever listens later hears them: like all
 // faults on the wire it strikes the first stream alone, if nothing else is said.
-var ToldDifferently = &Fault{
-	Name: "told-differently", Doc: "an event, or all if no place is set, has other data than when it is told again", Family: Wire,
-	Places: []string{"event"},
-	Needs:  []spec.Kind{spec.SlotCursor},
-	Checks: []string{"resume.tells-the-same"},
-	Begin: func(a Args) Effect {
-		return Effect{Body: func(w Writer) Body {
-			return each{frame: func(n int, frame []byte) error {
-				data := dataOf(frame)
-				if m := members(data); m != nil && (n == a.At.Event || a.At.Event < 0) {
+var DifferentOnReplay = &Fault{
+	Name: "told-differently", Doc: "an event, or all if no place is set, has other data than when it is told again", Category: CategoryWire,
+	Triggers:      []string{"event"},
+	RequiredKinds: []spec.Kind{spec.SlotCursor},
+	Checks:        []string{"resume.tells-the-same"},
+	NewEffect: func(a Args) Effect {
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+			return frameFuncs{frame: func(n int, frame []byte) error {
+				data := frameData(frame)
+				if m := decodeMembers(data); m != nil && (n == a.Trigger.Event || a.Trigger.Event < 0) {
 					m["toldBefore"] = []byte("true")
-					frame = with(frame, data, spelled(m))
+					frame = replaceData(frame, data, encodeMembers(m))
 				}
 				_, err := w.Write(frame)
 				return err
@@ -70,21 +70,21 @@ var ToldDifferently = &Fault{
 	},
 }
 
-var idLine = []byte("id: ")
+var idPrefix = []byte("id: ")
 
-// idOf is the line of a frame with its id.
-func idOf(frame []byte) []byte {
+// findIDLine is the line of a frame with its id.
+func findIDLine(frame []byte) []byte {
 	for line := range bytes.Lines(frame) {
-		if bytes.HasPrefix(line, idLine) {
+		if bytes.HasPrefix(line, idPrefix) {
 			return line
 		}
 	}
 	return nil
 }
 
-// withID is the frame with another line in place of its id; nil is none.
-func withID(frame, line []byte) []byte {
-	if id := idOf(frame); id != nil {
+// replaceIDLine is the frame with another line in place of its id; nil is none.
+func replaceIDLine(frame, line []byte) []byte {
+	if id := findIDLine(frame); id != nil {
 		return bytes.Replace(frame, id, line, 1)
 	}
 	return frame

@@ -2,21 +2,21 @@ package fault
 
 // Drip sends the bytes of a stream a few at a time.
 var Drip = &Fault{
-	Name: "drip", Doc: "the bytes of the stream come a few at a time", Family: Wire, Places: []string{"event", "byte"},
+	Name: "drip", Doc: "the bytes of the stream come a few at a time", Category: CategoryWire, Triggers: []string{"event", "byte"},
 	Params: []Param{
 		{Name: "bytes", Doc: "how many at a time", Type: "int", Default: "1", Min: "1", Max: "65536"},
 		{Name: "every", Doc: "how long between them", Type: "duration", Default: "5ms", Min: "0s", Max: "1m"},
 		{Name: "for", Doc: "how many bytes, counted from the place; 0 is all", Type: "int", Default: "0", Min: "0", Max: "1000000000"},
 	},
-	Begin: func(a Args) Effect {
-		size, every, most := a.Ints["bytes"], a.Spans["every"], a.Ints["for"]
-		return Effect{Body: func(w Writer) Body {
-			sent, slow, there := int64(0), 0, since(a.At)
-			return each{frame: func(n int, frame []byte) error {
+	NewEffect: func(a Args) Effect {
+		size, every, most := a.Ints["bytes"], a.Durations["every"], a.Ints["for"]
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+			sent, slow, there := int64(0), 0, hasReached(a.Trigger)
+			return frameFuncs{frame: func(n int, frame []byte) error {
 				now := there(n)
 				for len(frame) > 0 {
 					piece := frame
-					switch early := max(a.At.Byte-sent, 0); {
+					switch early := max(a.Trigger.Byte-sent, 0); {
 					case !now || most > 0 && slow >= most:
 					case early > 0:
 						piece = frame[:min(int64(len(frame)), early)]
@@ -27,7 +27,7 @@ var Drip = &Fault{
 							return err
 						}
 					}
-					if err := segment(w, piece); err != nil {
+					if err := writeSegment(w, piece); err != nil {
 						return err
 					}
 					sent += int64(len(piece))
@@ -39,8 +39,8 @@ var Drip = &Fault{
 	},
 }
 
-// segment sends bytes as a segment of their own.
-func segment(w Writer, p []byte) error {
+// writeSegment sends bytes as a segment of their own.
+func writeSegment(w StreamWriter, p []byte) error {
 	if len(p) == 0 {
 		return nil
 	}

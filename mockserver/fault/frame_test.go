@@ -18,7 +18,7 @@ func frames() []string {
 }
 
 // What each fault does to the second frame, or to the one it is told.
-var spelled = []struct {
+var encodeMembers = []struct {
 	use, want string
 	at        int // which frame it is
 }{
@@ -39,7 +39,7 @@ var spelled = []struct {
 }
 
 func TestFrames(t *testing.T) {
-	for _, h := range spelled {
+	for _, h := range encodeMembers {
 		if h.use == "unknown-event" {
 			continue
 		}
@@ -47,7 +47,7 @@ func TestFrames(t *testing.T) {
 		if h.at >= 0 {
 			want[h.at] = h.want
 		}
-		if got := respelled(t, h.use); !slices.Equal(got, want) {
+		if got := applyToFrames(t, h.use); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", h.use, got, want)
 		}
 	}
@@ -56,19 +56,19 @@ func TestFrames(t *testing.T) {
 func TestUnknownEvent(t *testing.T) {
 	for use, at := range map[string]int{"unknown-event": 1, "unknown-event; event=0": 0} {
 		want := slices.Insert(frames(), at, `data: {"object":"x-unknown","type":"x-unknown"}`+"\n\n")
-		if got := respelled(t, use); !slices.Equal(got, want) {
+		if got := applyToFrames(t, use); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", use, got, want)
 		}
 	}
-	if got := respelled(t, `unknown-event; data="{\"a\": [1, 2]}"`)[1]; got != `data: {"a": [1, 2]}`+"\n\n" {
+	if got := applyToFrames(t, `unknown-event; data="{\"a\": [1, 2]}"`)[1]; got != `data: {"a": [1, 2]}`+"\n\n" {
 		t.Errorf("%q", got)
 	}
 }
 
-func respelled(t *testing.T, use string) (out []string) {
-	effect := begun(t, use)
+func applyToFrames(t *testing.T, use string) (out []string) {
+	effect := newEffect(t, use)
 	for _, f := range frames() {
-		effect.Frame([]byte(f), func(p []byte) { out = append(out, string(p)) })
+		effect.OnFrame([]byte(f), func(p []byte) { out = append(out, string(p)) })
 	}
 	if strings.Count(strings.Join(out, ""), "\n\n") != len(out) {
 		t.Errorf("%s: not one frame at a time: %q", use, out)

@@ -9,18 +9,18 @@ import (
 
 // Gzip encodes the answer, though nobody asked for it.
 var Gzip = &Fault{
-	Name: "gzip", Doc: "the stream is compressed, which was not asked for", Family: Wire,
+	Name: "gzip", Doc: "the stream is compressed, which was not asked for", Category: CategoryWire,
 	Checks: []string{"wire.opens-stream"},
-	Begin: func(Args) Effect {
+	NewEffect: func(Args) Effect {
 		return Effect{
-			Head: func(h *Head) {
+			OnHead: func(h *ResponseHead) {
 				if strings.HasPrefix(h.Header.Get("Content-Type"), spec.EventStream) {
 					h.Header.Set("Content-Encoding", "gzip")
 				}
 			},
-			Body: func(w Writer) Body {
+			WrapBody: func(w StreamWriter) FrameWriter {
 				z := gzip.NewWriter(w)
-				return each{
+				return frameFuncs{
 					frame: func(_ int, frame []byte) error {
 						if _, err := z.Write(frame); err != nil {
 							return err

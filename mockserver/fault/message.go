@@ -2,65 +2,69 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// nobody is what a fault calls a thing that was never told of.
-const nobody = "nobody-told-of-this"
+// unknownID is what a fault calls a thing that was never told of.
+const unknownID = "nobody-told-of-this"
 
-// starts says that an event opens a message.
-func starts(e *spec.Event) bool { return e.Kind == spec.MessageStart || e.Kind == spec.ReasoningStart }
+// isMessageStart says that an event opens a message.
+func isMessageStart(e *spec.Event) bool {
+	return e.Kind == spec.MessageStart || e.Kind == spec.ReasoningStart
+}
 
-// ends says that an event ends a message.
-func ends(e *spec.Event) bool { return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd }
+// isMessageEnd says that an event ends a message.
+func isMessageEnd(e *spec.Event) bool {
+	return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd
+}
 
 // UnknownMessage tells a piece of a message that never was.
 var UnknownMessage = &Fault{
-	Name: "unknown-message", Doc: "a delta names a message that was never opened", Family: Protocol,
-	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta}, Places: []string{"event"},
+	Name: "unknown-message", Doc: "a delta names a message that was never opened", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageDelta}, Triggers: []string{"event"},
 	Checks: []string{"message.announced", "message.known"},
-	Begin: changed(func(e *spec.Event) bool { return isDelta(e) && e.Message != "" }, func(e *spec.Event) {
-		e.Message = nobody
+	NewEffect: changeFirst(func(e *spec.Event) bool { return isDelta(e) && e.Message != "" }, func(e *spec.Event) {
+		e.Message = unknownID
 	}),
 }
 
 // MessageNotStarted leaves out that a message starts.
 var MessageNotStarted = &Fault{
-	Name: "message-not-started", Doc: "the event that opens a message is not told", Family: Protocol,
-	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart}, Places: []string{"event"},
-	Checks: []string{"message.announced", "message.starts-first"},
-	Begin:  missing(starts),
+	Name: "message-not-started", Doc: "the event that opens a message is not told", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageStart}, Triggers: []string{"event"},
+	Checks:    []string{"message.announced", "message.starts-first"},
+	NewEffect: dropFirst(isMessageStart),
 }
 
 // MessageNotEnded leaves out that a message ends.
 var MessageNotEnded = &Fault{
-	Name: "message-not-ended", Doc: "the event that ends a message is not told", Family: Protocol,
-	Needs: []spec.Kind{spec.MessageEnd}, Places: []string{"event"},
-	Checks: []string{"message.all-end", "run.output-is-complete"},
-	Begin:  missing(ends),
+	Name: "message-not-ended", Doc: "the event that ends a message is not told", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.MessageEnd}, Triggers: []string{"event"},
+	Checks:    []string{"message.all-end", "run.output-is-complete"},
+	NewEffect: dropFirst(isMessageEnd),
 }
 
 // MessageOpenedTwice tells twice that a message starts. No check is about it.
 var MessageOpenedTwice = &Fault{
-	Name: "message-opened-twice", Doc: "the event that opens a message is told twice", Family: Protocol,
-	Needs: []spec.Kind{spec.MessageStart}, Places: []string{"event"},
-	Begin: twice(starts),
+	Name: "message-opened-twice", Doc: "the event that opens a message is told twice", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.MessageStart}, Triggers: []string{"event"},
+	NewEffect: duplicateFirst(isMessageStart),
 }
 
 // LateDelta tells a piece of a message that has ended.
 var LateDelta = &Fault{
-	Name: "late-delta", Doc: "the last piece of a message is told again after the message has ended", Family: Protocol,
-	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta, spec.MessageEnd}, Places: []string{"event"},
+	Name: "late-delta", Doc: "the last piece of a message is told again after the message has ended", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageDelta, spec.MessageEnd}, Triggers: []string{"event"},
 	Checks: []string{"message.closed"},
-	Begin: func(a Args) Effect {
-		var s scribe
+	NewEffect: func(a Args) Effect {
+		var s renumberer
 		var piece *spec.Event
-		struck := once(a.At, func(e *spec.Event) bool { return ends(e) && piece != nil && piece.Message == e.Message })
-		return Effect{Event: func(e *spec.Event, tell func(*spec.Event)) {
+		isAffected := firstMatch(a.Trigger, func(e *spec.Event) bool { return isMessageEnd(e) && piece != nil && piece.Message == e.Message })
+		return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			if isDelta(e) && e.Message != "" {
 				kept := *e
 				piece = &kept
 			}
-			s.tell(e, tell)
-			if struck(e) {
-				s.more(piece, e.Seq, tell)
+			s.emit(e, emit)
+			if isAffected(e) {
+				s.insert(piece, e.Seq, emit)
 			}
 		}}
 	},
@@ -68,26 +72,26 @@ var LateDelta = &Fault{
 
 // ReusedMessageID opens another message under the id of one that has ended.
 var ReusedMessageID = &Fault{
-	Name: "reused-message-id", Doc: "after a message has ended another is told under the same id", Family: Protocol,
-	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd}, Places: []string{"event"},
+	Name: "reused-message-id", Doc: "after a message has ended another is told under the same id", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageEnd}, Triggers: []string{"event"},
 	Checks: []string{"message.ids-unique"},
-	Begin: func(a Args) Effect {
-		var s scribe
+	NewEffect: func(a Args) Effect {
+		var s renumberer
 		var start *spec.Event
-		struck := once(a.At, ends)
-		return Effect{Event: func(e *spec.Event, tell func(*spec.Event)) {
-			if starts(e) {
+		isAffected := firstMatch(a.Trigger, isMessageEnd)
+		return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
+			if isMessageStart(e) {
 				kept := *e
 				start = &kept
 			}
-			s.tell(e, tell)
-			if !struck(e) {
+			s.emit(e, emit)
+			if !isAffected(e) {
 				return
 			}
 			if start != nil && start.Message == e.Message {
-				s.more(start, e.Seq, tell)
+				s.insert(start, e.Seq, emit)
 			}
-			s.more(e, e.Seq, tell)
+			s.insert(e, e.Seq, emit)
 		}}
 	},
 }

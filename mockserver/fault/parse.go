@@ -8,40 +8,40 @@ import (
 	"strings"
 )
 
-// mostUses bounds how many faults one header can name.
-const mostUses = 32
+// maxSpecs bounds how many faults one header can name.
+const maxSpecs = 32
 
 // Parse reads faults as headers and command lines name them: the name, then what is
 // set, each after a semicolon; faults are parted by commas. What holds a comma, a
 // semicolon, a quote or a space at its ends stands in double quotes:
 //
 //	abort; event=3, http-error; status=503; text="come back later, please"
-func Parse(header string) (uses []Use, err error) {
+func Parse(header string) (specs []Spec, err error) {
 	rest := strings.TrimSpace(header)
 	for rest != "" {
-		if len(uses) == mostUses {
-			return nil, fmt.Errorf("more than %d faults at once", mostUses)
+		if len(specs) == maxSpecs {
+			return nil, fmt.Errorf("more than %d faults at once", maxSpecs)
 		}
 		var name string
-		said := map[string]string{}
-		if name, rest, err = word(rest); err != nil {
+		settings := map[string]string{}
+		if name, rest, err = parseName(rest); err != nil {
 			return nil, err
 		}
 		for strings.HasPrefix(rest, ";") {
 			var key, text string
-			if key, text, rest, err = setting(rest[1:]); err != nil {
+			if key, text, rest, err = parseSetting(rest[1:]); err != nil {
 				return nil, fmt.Errorf("fault %s: %w", name, err)
 			}
-			if _, twice := said[key]; twice {
+			if _, duplicate := settings[key]; duplicate {
 				return nil, fmt.Errorf("fault %s: %s is set twice", name, key)
 			}
-			said[key] = text
+			settings[key] = text
 		}
-		u, err := use(name, said)
+		u, err := newSpec(name, settings)
 		if err != nil {
 			return nil, err
 		}
-		uses = append(uses, u)
+		specs = append(specs, u)
 		if rest == "" {
 			break
 		}
@@ -49,11 +49,11 @@ func Parse(header string) (uses []Use, err error) {
 			return nil, errors.New("a fault is wanted after the last comma")
 		}
 	}
-	return uses, nil
+	return specs, nil
 }
 
-// word takes a name from the front of s.
-func word(s string) (name, rest string, err error) {
+// parseName takes a name from the front of s.
+func parseName(s string) (name, rest string, err error) {
 	i := strings.IndexAny(s, ",;")
 	if i < 0 {
 		i = len(s)
@@ -64,8 +64,8 @@ func word(s string) (name, rest string, err error) {
 	return name, s[i:], nil
 }
 
-// setting takes "key=value" from the front of s.
-func setting(s string) (key, text, rest string, err error) {
+// parseSetting takes "key=value" from the front of s.
+func parseSetting(s string) (key, text, rest string, err error) {
 	key, s, ok := strings.Cut(s, "=")
 	key = strings.TrimSpace(key)
 	if !ok || key == "" || strings.ContainsAny(key, ";,\"") {
@@ -99,23 +99,23 @@ func setting(s string) (key, text, rest string, err error) {
 }
 
 // String is the use as [Parse] reads it.
-func (u Use) String() string {
+func (u Spec) String() string {
 	if u.Fault == nil {
 		return ""
 	}
 	var b strings.Builder
 	b.WriteString(u.Fault.Name)
-	if u.At.Set() {
-		b.WriteString("; " + u.At.String())
+	if u.Trigger.IsSet() {
+		b.WriteString("; " + u.Trigger.String())
 	}
-	for _, key := range slices.Sorted(maps.Keys(u.set)) {
-		b.WriteString("; " + key + "=" + quoted(u.set[key].text))
+	for _, key := range slices.Sorted(maps.Keys(u.params)) {
+		b.WriteString("; " + key + "=" + quoteValue(u.params[key].text))
 	}
 	return b.String()
 }
 
-// quoted is a text as it stands in a header.
-func quoted(text string) string {
+// quoteValue is a text as it stands in a header.
+func quoteValue(text string) string {
 	if text != "" && !strings.ContainsAny(text, "\",;\\") && strings.TrimSpace(text) == text {
 		return text
 	}
@@ -123,10 +123,10 @@ func quoted(text string) string {
 }
 
 // MarshalText is [Use.String].
-func (u Use) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
+func (u Spec) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
 // UnmarshalText reads one use as [Parse] does.
-func (u *Use) UnmarshalText(text []byte) error {
+func (u *Spec) UnmarshalText(text []byte) error {
 	uses, err := Parse(string(text))
 	if err == nil && len(uses) != 1 {
 		err = fmt.Errorf("%d faults where one is wanted", len(uses))

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// story is a small run: what every fault finds something in.
-func story() []spec.Event {
+// exampleRun is a small run: what every fault finds something in.
+func exampleRun() []spec.Event {
 	text := spec.Event{Kind: spec.ContentEnd, Message: "m1", Index: "0", Text: "one two"}
 	said := spec.Event{Kind: spec.MessageEnd, Message: "m1", Parts: []spec.Event{text}}
 	gave := spec.Event{Kind: spec.MessageEnd, Message: "m2", Parts: []spec.Event{{Kind: spec.ToolCall, Call: "c2", Text: "{}"}, {Kind: spec.ToolResult, Call: "c2", Text: "1"}}}
@@ -39,8 +39,8 @@ func story() []spec.Event {
 	return append(list, spec.Event{Kind: spec.Done})
 }
 
-// brief is an event in a few words.
-func brief(e spec.Event) string {
+// describeEvent is an event in a few words.
+func describeEvent(e spec.Event) string {
 	words := []string{string(e.Kind)}
 	for _, w := range []string{e.Message, e.Call, e.Text} {
 		if w != "" {
@@ -53,27 +53,27 @@ func brief(e spec.Event) string {
 		}
 	}
 	for _, p := range e.Parts {
-		words = append(words, "["+brief(p)+"]")
+		words = append(words, "["+describeEvent(p)+"]")
 	}
 	return strings.Join(words, " ")
 }
 
-// spoiled is what a fault makes of events.
-func spoiled(effect fault.Effect, events []spec.Event) (out []spec.Event) {
+// applyEffect is what a fault makes of events.
+func applyEffect(effect fault.Effect, events []spec.Event) (out []spec.Event) {
 	tell := func(e *spec.Event) { out = append(out, *e) }
 	for i := range events {
 		e := events[i] // faults may change what they are given
-		effect.Event(&e, tell)
+		effect.OnEvent(&e, tell)
 	}
-	if effect.End != nil {
-		effect.End(tell)
+	if effect.OnEnd != nil {
+		effect.OnEnd(tell)
 	}
 	return out
 }
 
-// difference says what is gone (-) and what is new (+), each after how many events of
+// diffLines says what is gone (-) and what is new (+), each after how many events of
 // what was there before.
-func difference(before, after []string) (out []string) {
+func diffLines(before, after []string) (out []string) {
 	// The longest common part, the textbook's way.
 	best := make([][]int, len(before)+1)
 	for i := range best {
@@ -104,16 +104,16 @@ func difference(before, after []string) (out []string) {
 }
 
 const (
-	whole   = "[content.end m1 one two]"
-	called  = "[tool.call c2 {}] [tool.result c2 1]"
-	listed  = "[message.end m1 " + whole + "] [message.end m2 " + called + "]"
-	nobody  = "nobody-told-of-this"
-	stacked = "boom\n\nTraceback (most recent call last):\n  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
+	whole     = "[content.end m1 one two]"
+	called    = "[tool.call c2 {}] [tool.result c2 1]"
+	listed    = "[message.end m1 " + whole + "] [message.end m2 " + called + "]"
+	unknownID = "nobody-told-of-this"
+	stacked   = "boom\n\nTraceback (most recent call last):\n  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 )
 
 // What each fault does to the story. The numbers of what comes stay in order, unless
 // seqs says otherwise.
-var harms = []struct {
+var protocolCases = []struct {
 	use  string
 	want []string
 	seqs string
@@ -136,8 +136,8 @@ var harms = []struct {
 	{use: "completed-early", want: []string{"-13 run.end " + listed, "+14 run.end completed=-95 " + listed}},
 	{use: "wrong-summary", want: []string{"-13 run.end " + listed, "+14 run.end [message.end m1 [content.end m1 one two?]] [message.end m2 [tool.call c2 {}?] [tool.result c2 1?]]"}},
 	{use: "summary-short", want: []string{"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "]"}},
-	{use: "unknown-message", want: []string{"-3 message.delta m1 one ", "+4 message.delta " + nobody + " one "}},
-	{use: "unknown-message; event=4", want: []string{"-4 message.delta m1 two", "+5 message.delta " + nobody + " two"}},
+	{use: "unknown-message", want: []string{"-3 message.delta m1 one ", "+4 message.delta " + unknownID + " one "}},
+	{use: "unknown-message; event=4", want: []string{"-4 message.delta m1 two", "+5 message.delta " + unknownID + " two"}},
 	{use: "message-not-started", want: []string{"-2 message.start m1"}},
 	{use: "message-not-started; event=3", want: nil},
 	{use: "message-not-ended", want: []string{"-6 message.end m1 " + whole}},
@@ -160,7 +160,7 @@ var harms = []struct {
 	{use: "call-not-started", want: []string{"-7 tool.start c1"}},
 	{use: "call-not-ended", want: []string{"-9 tool.end c1"}},
 	{use: "reused-call-id", want: []string{"+8 tool.start c1"}},
-	{use: "unknown-call", want: []string{"-8 tool.delta c1 {}", "+9 tool.delta " + nobody + " {}"}},
+	{use: "unknown-call", want: []string{"-8 tool.delta c1 {}", "+9 tool.delta " + unknownID + " {}"}},
 	{use: "arguments-broken", want: []string{
 		"+9 tool.delta c1 }", "-11 message.end m2 " + called, "+12 message.end m2 [tool.call c2 {}}] [tool.result c2 1]",
 		"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "] [message.end m2 [tool.call c2 {}}] [tool.result c2 1]]"}},
@@ -169,10 +169,10 @@ var harms = []struct {
 		"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "] [message.end m2 [tool.call c2 {}]]"}},
 	{use: "result-twice", want: []string{"+11 tool.result c1 1"}},
 	{use: "unknown-result", want: []string{
-		"-10 tool.result c1 1", "-11 message.end m2 " + called, "+12 tool.result " + nobody + " 1", "+12 message.end m2 [tool.call c2 {}] [tool.result " + nobody + " 1]",
-		"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "] [message.end m2 [tool.call c2 {}] [tool.result " + nobody + " 1]]"}},
+		"-10 tool.result c1 1", "-11 message.end m2 " + called, "+12 tool.result " + unknownID + " 1", "+12 message.end m2 [tool.call c2 {}] [tool.result " + unknownID + " 1]",
+		"-13 run.end " + listed, "+14 run.end [message.end m1 " + whole + "] [message.end m2 [tool.call c2 {}] [tool.result " + unknownID + " 1]]"}},
 	{use: "result-early", want: []string{"-9 tool.end c1", "+11 tool.end c1"}, seqs: "0 1 2 3 4 5 6 7 8 10 9 11 12 13"},
-	{use: "interrupt-not-last", want: []string{"+13 message.delta " + nobody + " Never mind."}},
+	{use: "interrupt-not-last", want: []string{"+13 message.delta " + unknownID + " Never mind."}},
 	{use: "seq-skipped", seqs: "0 1 2 4 5 6 7 8 9 10 11 12 13 14"},
 	{use: "seq-skipped; event=0", seqs: "1 2 3 4 5 6 7 8 9 10 11 12 13 14"},
 	{use: "seq-skipped; event=5", seqs: "0 1 2 3 4 6 7 8 9 10 11 12 13 14"},
@@ -191,32 +191,32 @@ var harms = []struct {
 	{use: "failure-missing", want: nil}, // this run does not fail
 }
 
-func begun(t *testing.T, text string) fault.Effect {
+func newEffect(t *testing.T, text string) fault.Effect {
 	t.Helper()
 	uses, err := fault.Parse(text)
 	if err != nil || len(uses) != 1 {
 		t.Fatalf("%s: %v", text, err)
 	}
-	return uses[0].Begin(rand.New(rand.NewPCG(1, 2)), "t1", "r1")
+	return uses[0].NewEffect(rand.New(rand.NewPCG(1, 2)), "t1", "r1")
 }
 
 func TestHarm(t *testing.T) {
 	var before []string
-	for _, e := range story() {
-		before = append(before, brief(e))
+	for _, e := range exampleRun() {
+		before = append(before, describeEvent(e))
 	}
-	for _, h := range harms {
+	for _, h := range protocolCases {
 		t.Run(h.use, func(t *testing.T) {
-			events := story()
-			told := spoiled(begun(t, h.use), events)
+			events := exampleRun()
+			told := applyEffect(newEffect(t, h.use), events)
 			var after, seqs, dense []string
 			for _, e := range told {
-				after = append(after, brief(e))
+				after = append(after, describeEvent(e))
 				if e.Seq != "" {
 					dense, seqs = append(dense, strconv.Itoa(len(seqs))), append(seqs, e.Seq)
 				}
 			}
-			if got := difference(before, after); !slices.Equal(got, h.want) {
+			if got := diffLines(before, after); !slices.Equal(got, h.want) {
 				t.Errorf("it is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(h.want, "\n"))
 			}
 			want := h.seqs
@@ -226,9 +226,9 @@ func TestHarm(t *testing.T) {
 			if got := strings.Join(seqs, " "); got != want {
 				t.Errorf("the numbers are %s, want %s", got, want)
 			}
-			for i, e := range story() { // what the server keeps is not touched
-				if brief(e) != brief(events[i]) {
-					t.Errorf("the server's own event is now %s", brief(events[i]))
+			for i, e := range exampleRun() { // what the server keeps is not touched
+				if describeEvent(e) != describeEvent(events[i]) {
+					t.Errorf("the server's own event is now %s", describeEvent(events[i]))
 				}
 			}
 		})
@@ -237,7 +237,7 @@ func TestHarm(t *testing.T) {
 
 // A run that fails says so, or does not, or says it in a stream that was fine.
 func TestFailures(t *testing.T) {
-	failed := append(story()[:4:4], spec.Event{Kind: spec.RunError, Text: "out of luck", Seq: "4"})
+	failed := append(exampleRun()[:4:4], spec.Event{Kind: spec.RunError, Text: "out of luck", Seq: "4"})
 	for _, c := range []struct {
 		use    string
 		events []spec.Event
@@ -246,14 +246,14 @@ func TestFailures(t *testing.T) {
 		{"failure-missing", failed, "message.delta m1 one "},
 		{"end-after-error", failed, "message.delta m1 one , run.error out of luck, run.end"},
 		{"end-missing", failed, "message.delta m1 one "},
-		{"run-fails", story(), "run.error the run failed"},
-		{"run-fails; event=4; text=no more", story(), "message.delta m1 one , run.error no more"},
-		{"run-fails; event=100", story(), "message.delta m1 one , message.delta m1 two, "},
-		{"stack-trace", story(), "run.error " + stacked},
+		{"run-fails", exampleRun(), "run.error the run failed"},
+		{"run-fails; event=4; text=no more", exampleRun(), "message.delta m1 one , run.error no more"},
+		{"run-fails; event=100", exampleRun(), "message.delta m1 one , message.delta m1 two, "},
+		{"stack-trace", exampleRun(), "run.error " + stacked},
 	} {
 		var after []string
-		for _, e := range spoiled(begun(t, c.use), c.events)[3:] {
-			after = append(after, brief(e))
+		for _, e := range applyEffect(newEffect(t, c.use), c.events)[3:] {
+			after = append(after, describeEvent(e))
 		}
 		got := strings.Join(after, ", ")
 		if got != c.want && !(strings.HasSuffix(c.want, ", ") && strings.HasPrefix(got, c.want)) {
@@ -269,19 +269,19 @@ func TestAllAreTested(t *testing.T) {
 		name, _, _ := strings.Cut(use, ";")
 		tested[strings.TrimSpace(name)] = true
 	}
-	for _, h := range harms {
+	for _, h := range protocolCases {
 		note(h.use)
 	}
-	for _, h := range spelled {
+	for _, h := range encodeMembers {
 		note(h.use)
 	}
-	for _, h := range travels {
+	for _, h := range wireCases {
 		note(h.use)
 	}
-	for _, h := range heads {
+	for _, h := range responseCases {
 		note(h.use)
 	}
-	for _, h := range resumptions {
+	for _, h := range resumeCases {
 		note(h.use)
 	}
 	for _, f := range fault.All {

@@ -10,7 +10,7 @@ import (
 )
 
 // What is said instead of serving a request, or before it.
-var heads = []struct {
+var responseCases = []struct {
 	use    string
 	refuse fault.Refusal
 	status int    // of the head; 0: it is not touched
@@ -18,9 +18,9 @@ var heads = []struct {
 	wait   time.Duration
 }{
 	{use: "http-error", refuse: fault.Refusal{Status: 500}},
-	{use: "http-error; status=404; code=gone; text=no such thing", refuse: fault.Refusal{Status: 404, Code: "gone", Text: "no such thing"}},
+	{use: "http-error; status=404; code=gone; text=no such thing", refuse: fault.Refusal{Status: 404, Code: "gone", Message: "no such thing"}},
 	{use: "too-many; retry-after=2s", refuse: fault.Refusal{Status: 429, RetryAfter: 2 * time.Second}},
-	{use: "empty", refuse: fault.Refusal{Status: 200, Media: "text/event-stream"}},
+	{use: "empty", refuse: fault.Refusal{Status: 200, ContentType: "text/event-stream"}},
 	{use: "redirect", status: 307, header: "Location: ?"},
 	{use: "wrong-status", status: 201, header: "Content-Type: text/event-stream"},
 	{use: "content-type", status: 200, header: "Content-Type: text/plain; charset=utf-8"},
@@ -31,34 +31,34 @@ var heads = []struct {
 }
 
 func TestHeads(t *testing.T) {
-	for _, c := range heads {
-		effect := begun(t, c.use)
+	for _, c := range responseCases {
+		effect := newEffect(t, c.use)
 		if c.use == "html" {
-			if no := effect.Refuse; no.Status != 502 || !strings.HasPrefix(no.Media, "text/html") || !strings.Contains(no.Body, "<html>") {
+			if no := effect.Refusal; no.Status != 502 || !strings.HasPrefix(no.ContentType, "text/html") || !strings.Contains(no.Body, "<html>") {
 				t.Errorf("%s: %+v", c.use, no)
 			}
 			continue
 		}
-		if effect.Refuse != c.refuse {
-			t.Errorf("%s: it is refused with %+v, want %+v", c.use, effect.Refuse, c.refuse)
+		if effect.Refusal != c.refuse {
+			t.Errorf("%s: it is refused with %+v, want %+v", c.use, effect.Refusal, c.refuse)
 		}
-		if (effect.Head == nil) != (c.status == 0) {
+		if (effect.OnHead == nil) != (c.status == 0) {
 			t.Errorf("%s: the head is touched, or not, against what is wanted", c.use)
 		}
-		if effect.Head == nil {
+		if effect.OnHead == nil {
 			continue
 		}
-		h := fault.Head{Status: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}}
-		effect.Head(&h)
+		h := fault.ResponseHead{Status: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}}
+		effect.OnHead(&h)
 		name, value, _ := strings.Cut(c.header, ": ")
-		if h.Status != c.status || h.Header.Get(name) != value || h.Wait != c.wait {
+		if h.Status != c.status || h.Header.Get(name) != value || h.Delay != c.wait {
 			t.Errorf("%s: %+v", c.use, h)
 		}
 	}
 }
 
 // Where a stream is taken up again that was heard up to 5 of 9.
-var resumptions = []struct {
+var resumeCases = []struct {
 	use  string
 	from int64
 	ok   bool
@@ -67,8 +67,8 @@ var resumptions = []struct {
 }
 
 func TestResumptions(t *testing.T) {
-	for _, c := range resumptions {
-		if from, ok := begun(t, c.use).Resume(5, 9); ok != c.ok || from != c.from {
+	for _, c := range resumeCases {
+		if from, ok := newEffect(t, c.use).OnResume(5, 9); ok != c.ok || from != c.from {
 			t.Errorf("%s: from %d, %v", c.use, from, ok)
 		}
 	}

@@ -4,43 +4,43 @@ import "github.com/streamassay/streamassay/spec"
 
 // StartLate tells something before the run is opened.
 var StartLate = &Fault{
-	Name: "start-late", Doc: "what comes after the opening of the run is told before it", Family: Protocol,
-	Needs:  []spec.Kind{spec.RunStart},
-	Checks: []string{"run.opens-first", "run.comes-first"},
-	Begin: func(Args) Effect {
+	Name: "start-late", Doc: "what comes after the opening of the run is told before it", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.RunStart},
+	Checks:        []string{"run.opens-first", "run.comes-first"},
+	NewEffect: func(Args) Effect {
 		var held []spec.Event
 		first, told := "", false
-		release := func(e *spec.Event, tell func(*spec.Event)) {
+		release := func(e *spec.Event, emit func(*spec.Event)) {
 			told = true
 			early := *e
 			if first != "" {
 				early.Seq = first
 			}
-			if !terminal(e) { // a run of nothing is told as it is
-				tell(&early)
+			if !isTerminal(e) { // a run of nothing is told as it is
+				emit(&early)
 			}
 			for i := range held {
-				if !terminal(e) && held[i].Seq != "" {
-					held[i].Seq = add(held[i].Seq, 1)
+				if !isTerminal(e) && held[i].Seq != "" {
+					held[i].Seq = addToNumber(held[i].Seq, 1)
 				}
-				tell(&held[i])
+				emit(&held[i])
 			}
-			if terminal(e) {
-				tell(e)
+			if isTerminal(e) {
+				emit(e)
 			}
 			held = nil
 		}
-		return Effect{Event: func(e *spec.Event, tell func(*spec.Event)) {
+		return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			switch {
 			case told:
-				tell(e)
-			case e.Kind.Subject() == "run" && !terminal(e):
+				emit(e)
+			case e.Kind.Subject() == "run" && !isTerminal(e):
 				if held == nil {
 					first = e.Seq
 				}
 				held = append(held, *e)
 			default:
-				release(e, tell)
+				release(e, emit)
 			}
 		}}
 	},
@@ -48,31 +48,31 @@ var StartLate = &Fault{
 
 // EventAfterEnd tells something after the end.
 var EventAfterEnd = &Fault{
-	Name: "event-after-end", Doc: "after the end the last piece of a text, or else the last event, is told again", Family: Protocol,
+	Name: "event-after-end", Doc: "after the end the last piece of a text, or else the last event, is told again", Category: CategoryProtocol,
 	Checks: []string{"run.end-is-last", "done.is-last"},
-	Begin: func(Args) Effect {
+	NewEffect: func(Args) Effect {
 		var last, piece *spec.Event
 		seq := ""
 		return Effect{
-			Event: func(e *spec.Event, tell func(*spec.Event)) {
+			OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 				if e.Seq != "" {
 					seq = e.Seq
 				}
-				if !final(e) {
+				if !isFinal(e) {
 					kept := *e
 					if last = &kept; isDelta(e) {
 						piece = &kept
 					}
 				}
-				tell(e)
+				emit(e)
 			},
-			End: func(tell func(*spec.Event)) {
+			OnEnd: func(emit func(*spec.Event)) {
 				if piece != nil {
 					last = piece
 				}
 				if last != nil {
-					var s scribe
-					s.more(last, seq, tell)
+					var s renumberer
+					s.insert(last, seq, emit)
 				}
 			},
 		}

@@ -4,32 +4,32 @@ import "time"
 
 // StallEnd says nothing any more, and keeps the connection.
 var StallEnd = &Fault{
-	Name: "stall", Doc: "nothing comes any more, or not for a while, and the connection stays open", Family: Wire,
-	Places: anywhere,
-	Params: []Param{{Name: "for", Doc: "how long; 0 is until the client leaves", Type: "duration", Default: "0s", Min: "0s", Max: "24h"}},
-	Begin: func(a Args) Effect {
-		span := a.Spans["for"]
+	Name: "stall", Doc: "nothing comes any more, or not for a while, and the connection stays open", Category: CategoryWire,
+	Triggers: allTriggers,
+	Params:   []Param{{Name: "for", Doc: "how long; 0 is until the client leaves", Type: "duration", Default: "0s", Min: "0s", Max: "24h"}},
+	NewEffect: func(a Args) Effect {
+		span := a.Durations["for"]
 		if span == 0 {
-			return cutting(Stall)(a)
+			return endStreamAt(Stall)(a)
 		}
-		return Effect{Body: func(w Writer) Body {
-			c := newWire(w, a)
-			if a.At.Time >= 0 { // only what is sent can wait: the first frame after that
-				w.After(a.At.Time, func() { c.due.Store(true) })
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+			c := newTriggeredWriter(w, a)
+			if a.Trigger.Time >= 0 { // only what is sent can wait: the first frame after that
+				w.After(a.Trigger.Time, func() { c.isDue.Store(true) })
 			}
-			c.strike = func(rest []byte) error { return pause(c, rest, span) }
+			c.inject = func(rest []byte) error { return pauseStream(c, rest, span) }
 			return c
 		}}
 	},
 }
 
-// pause sends what was gathered, waits, and sends the rest.
-func pause(c *wire, rest []byte, span time.Duration) error {
-	if err := c.w.Flush(); err != nil {
+// pauseStream sends what was gathered, waits, and sends the rest.
+func pauseStream(c *triggeredWriter, rest []byte, span time.Duration) error {
+	if err := c.out.Flush(); err != nil {
 		return err
 	}
-	if err := c.w.Sleep(span); err != nil {
+	if err := c.out.Sleep(span); err != nil {
 		return err
 	}
-	return c.write(rest)
+	return c.writeBytes(rest)
 }

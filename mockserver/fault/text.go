@@ -4,43 +4,43 @@ import "github.com/streamassay/streamassay/spec"
 
 // WrongText completes a text with another than its deltas join to.
 var WrongText = &Fault{
-	Name: "wrong-text", Doc: "the completed text is not what its deltas join to", Family: Protocol,
-	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Places: []string{"event"},
+	Name: "wrong-text", Doc: "the completed text is not what its deltas join to", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
 	Checks: []string{"delta.joins-to-whole"},
-	Begin: changed(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }, func(e *spec.Event) {
+	NewEffect: changeFirst(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }, func(e *spec.Event) {
 		e.Text += "?"
 	}),
 }
 
 // WrongMessage repeats a message at its end otherwise than it was told.
 var WrongMessage = &Fault{
-	Name: "wrong-message", Doc: "the end of a message repeats other contents than were told", Family: Protocol,
-	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd, spec.MessageDelta}, Places: []string{"event"},
-	Checks: []string{"message.content-equals", "run.output-matches"},
-	Begin:  changed(func(e *spec.Event) bool { return ends(e) && len(e.Parts) > 0 }, otherTexts),
+	Name: "wrong-message", Doc: "the end of a message repeats other contents than were told", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageEnd, spec.MessageDelta}, Triggers: []string{"event"},
+	Checks:    []string{"message.content-equals", "run.output-matches"},
+	NewEffect: changeFirst(func(e *spec.Event) bool { return isMessageEnd(e) && len(e.Parts) > 0 }, changeTexts),
 }
 
 // WrongSummary ends a run with a list of other messages than were told.
 var WrongSummary = &Fault{
-	Name: "wrong-summary", Doc: "a message that the end of the run lists is not the one that was told", Family: Protocol,
-	Needs:  []spec.Kind{spec.RunEnd, spec.MessageEnd},
-	Checks: []string{"run.output-matches"},
-	Begin:  changed(func(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }, otherTexts),
+	Name: "wrong-summary", Doc: "a message that the end of the run lists is not the one that was told", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.RunEnd, spec.MessageEnd},
+	Checks:        []string{"run.output-matches"},
+	NewEffect:     changeFirst(func(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }, changeTexts),
 }
 
 // SummaryShort ends a run with a list that lacks a message.
 var SummaryShort = &Fault{
-	Name: "summary-short", Doc: "the end of the run does not list its last message", Family: Protocol,
-	Needs:  []spec.Kind{spec.RunEnd, spec.MessageEnd},
-	Checks: []string{"run.output-is-complete"},
-	Begin: changed(func(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }, func(e *spec.Event) {
+	Name: "summary-short", Doc: "the end of the run does not list its last message", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.RunEnd, spec.MessageEnd},
+	Checks:        []string{"run.output-is-complete"},
+	NewEffect: changeFirst(func(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }, func(e *spec.Event) {
 		e.Parts = e.Parts[: len(e.Parts)-1 : len(e.Parts)-1]
 	}),
 }
 
-// otherTexts changes all that stands inside an event.
-func otherTexts(e *spec.Event) {
-	e.Parts = parts(e.Parts, func(p spec.Event) (spec.Event, bool) {
+// changeTexts changes all that stands inside an event.
+func changeTexts(e *spec.Event) {
+	e.Parts = mapParts(e.Parts, func(p spec.Event) (spec.Event, bool) {
 		if p.Text != "" {
 			p.Text += "?"
 		}
@@ -50,17 +50,17 @@ func otherTexts(e *spec.Event) {
 
 // EmptyDelta tells a piece with nothing in it.
 var EmptyDelta = &Fault{
-	Name: "empty-delta", Doc: "a delta has nothing in it", Family: Protocol,
-	Needs: []spec.Kind{spec.MessageDelta}, Places: []string{"event"},
-	Begin: func(a Args) Effect {
-		var s scribe
-		struck := once(a.At, isDelta)
-		return Effect{Event: func(e *spec.Event, tell func(*spec.Event)) {
-			s.tell(e, tell)
-			if struck(e) {
+	Name: "empty-delta", Doc: "a delta has nothing in it", Category: CategoryProtocol,
+	RequiredKinds: []spec.Kind{spec.MessageDelta}, Triggers: []string{"event"},
+	NewEffect: func(a Args) Effect {
+		var s renumberer
+		isAffected := firstMatch(a.Trigger, isDelta)
+		return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
+			s.emit(e, emit)
+			if isAffected(e) {
 				empty := *e
 				empty.Text = ""
-				s.more(&empty, e.Seq, tell)
+				s.insert(&empty, e.Seq, emit)
 			}
 		}}
 	},

@@ -16,10 +16,10 @@ import (
 var sent = []string{"id: 1\ndata: {\"a\":1}\n\n", "data: {\"b\":\"€\"}\n\n", ": hm\n\n", "id: 3\ndata: {\"c\":3}\n\n", "id: 4\ndata: {\"d\":4}\n\n"}
 
 // What comes out, segment by segment, and how it ends. Segments nil: as they went in.
-var travels = []struct {
+var wireCases = []struct {
 	use      string
 	segments []string
-	ending   fault.Ending
+	ending   fault.StreamEnd
 	took     time.Duration // 0: five seconds
 }{
 	{use: "clean-end; event=2", segments: sent[:3], ending: fault.Clean, took: 3 * time.Second},
@@ -61,10 +61,10 @@ var travels = []struct {
 }
 
 func TestTravels(t *testing.T) {
-	for _, c := range travels {
+	for _, c := range wireCases {
 		t.Run(c.use, func(t *testing.T) {
-			w := &tape{}
-			w.send(begun(t, c.use).Body(w), time.Second, sent...)
+			w := &recordingWriter{}
+			w.send(newEffect(t, c.use).WrapBody(w), time.Second, sent...)
 			want, took := c.segments, max(c.took, 0)
 			if want == nil && c.ending == "" {
 				want = sent
@@ -94,35 +94,35 @@ func TestTravels(t *testing.T) {
 func TestAnywhere(t *testing.T) {
 	seen := map[int]bool{}
 	for seed := range uint64(20) {
-		n := cutAt(t, seed)
-		if n < 1 || n > 3 || n != cutAt(t, seed) {
-			t.Errorf("seed %d cuts after %d, and after %d", seed, n, cutAt(t, seed))
+		n := endOffset(t, seed)
+		if n < 1 || n > 3 || n != endOffset(t, seed) {
+			t.Errorf("seed %d cuts after %d, and after %d", seed, n, endOffset(t, seed))
 		}
 		seen[n] = true
 	}
 	if len(seen) < 3 {
 		t.Errorf("it is cut only after %v", seen)
 	}
-	w := &tape{}
-	w.send(begun(t, "abort").Body(w), 0, sent[0])
+	w := &recordingWriter{}
+	w.send(newEffect(t, "abort").WrapBody(w), 0, sent[0])
 	if w.ending != fault.Abort || w.sent() != sent[0] {
 		t.Errorf("%q ends with %q", w.sent(), w.ending)
 	}
 }
 
-func cutAt(t *testing.T, seed uint64) int {
+func endOffset(t *testing.T, seed uint64) int {
 	uses, err := fault.Parse("abort")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &tape{}
-	w.send(uses[0].Begin(rand.New(rand.NewPCG(seed, 0)), "", "").Body(w), 0, sent[0], sent[1], sent[3], sent[4])
+	w := &recordingWriter{}
+	w.send(uses[0].NewEffect(rand.New(rand.NewPCG(seed, 0)), "", "").WrapBody(w), 0, sent[0], sent[1], sent[3], sent[4])
 	return len(w.segments)
 }
 
 func TestGzip(t *testing.T) {
-	w := &tape{}
-	w.send(begun(t, "gzip").Body(w), 0, sent...)
+	w := &recordingWriter{}
+	w.send(newEffect(t, "gzip").WrapBody(w), 0, sent...)
 	z, err := gzip.NewReader(strings.NewReader(w.sent()))
 	if err != nil {
 		t.Fatal(err)

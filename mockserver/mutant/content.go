@@ -9,81 +9,81 @@ import (
 
 // What a content has to be, requirement by requirement, as the catalogues call it.
 var (
-	lawsJoined    = []string{"agentscope-java.content.concat", "agentscope.delta-concat"}
-	lawsWholeText = []string{"agentscope-java.content.completed", "agentscope.delta-complete"}
-	lawsCompleted = []string{"agentscope-java.content.completed", "agentscope.content-completed"}
-	lawsOnce      = []string{"agentscope-java.content.after-completed", "agentscope.content-once"}
-	lawsIndex     = []string{"agentscope-java.content.index-order", "agentscope.index-dense"}
+	reqDeltasJoin       = []string{"agentscope-java.content.concat", "agentscope.delta-concat"}
+	reqCompletedText    = []string{"agentscope-java.content.completed", "agentscope.delta-complete"}
+	reqContentCompleted = []string{"agentscope-java.content.completed", "agentscope.content-completed"}
+	reqCompletedOnce    = []string{"agentscope-java.content.after-completed", "agentscope.content-once"}
+	reqIndexDense       = []string{"agentscope-java.content.index-order", "agentscope.index-dense"}
 )
 
 var contentMutants = []*Mutant{
 	{
 		Name: "whole-is-another", Doc: "the completed text is not what its pieces join to",
-		Fault:  "wrong-text",
-		Breaks: lawsJoined,
-		Kills:  map[string]string{"delta.joins-to-whole": "content.end"},
-		Also:   []string{"message.content-equals"}, // the message repeats it as it was
+		Fault:     "wrong-text",
+		Violates:  reqDeltasJoin,
+		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end"},
+		AlsoFails: []string{"message.content-equals"}, // the message repeats it as it was
 	}, {
 		Name: "piece-lost", Doc: "a piece of a text is never sent",
-		Fault:  "lost",
-		Breaks: slices.Concat(lawsJoined, []string{"agentscope.sequence-every"}),
-		Kills:  map[string]string{"delta.joins-to-whole": "content.end", "sequence.dense": "content.end message.delta reasoning.delta"},
-		Also:   []string{"script.*", "message.content-equals", "history.tells-the-answer"}, // the words are missing
+		Fault:     "lost",
+		Violates:  slices.Concat(reqDeltasJoin, []string{"agentscope.sequence-every"}),
+		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end", "sequence.dense": "content.end message.delta reasoning.delta"},
+		AlsoFails: []string{"script.*", "message.content-equals", "history.tells-the-answer"}, // the words are missing
 	}, {
 		Name: "pieces-swapped", Doc: "two pieces of a text change places, and keep their numbers in order",
-		Play:   once(fault.Of(spec.MessageDelta), swapping),
-		Breaks: lawsJoined,
-		Kills:  map[string]string{"delta.joins-to-whole": "content.end"},
-		Also:   []string{"script.*", "content.ends-once", "message.content-equals", "history.tells-the-answer"}, // the words come in another order; a single piece comes after its completion
+		NewEffect: firstOnly(fault.OfKind(spec.MessageDelta), swapEvents),
+		Violates:  reqDeltasJoin,
+		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end"},
+		AlsoFails: []string{"script.*", "content.ends-once", "message.content-equals", "history.tells-the-answer"}, // the words come in another order; a single piece comes after its completion
 	}, {
 		Name: "whole-is-empty", Doc: "a completed text is empty, though there were pieces",
-		Fault:  "content-empty",
-		Breaks: lawsWholeText,
-		Kills:  map[string]string{"content.is-whole": "content.end"},
-		Also:   []string{"message.content-equals"}, // the message repeats it as it was
+		Fault:     "content-empty",
+		Violates:  reqCompletedText,
+		KilledBy:  map[string]string{"content.is-whole": "content.end"},
+		AlsoFails: []string{"message.content-equals"}, // the message repeats it as it was
 	}, {
 		Name: "wholes-are-empty", Doc: "no completed text has anything in it",
-		Play:   everyEvent(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) { e.Text = "" }),
-		Breaks: lawsWholeText,
-		Kills:  map[string]string{"content.is-whole": "content.end"},
-		Also:   []string{"message.content-equals"}, // as above
+		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) { e.Text = "" }),
+		Violates:  reqCompletedText,
+		KilledBy:  map[string]string{"content.is-whole": "content.end"},
+		AlsoFails: []string{"message.content-equals"}, // as above
 	}, {
 		Name: "text-not-completed", Doc: "a text that came in pieces is never completed",
-		Fault:  "content-not-ended",
-		Breaks: lawsCompleted,
-		Kills:  map[string]string{"content.all-end": "message.delta reasoning.delta"},
-		Also:   []string{"message.content-equals"}, // what was told of it were pieces
+		Fault:     "content-not-ended",
+		Violates:  reqContentCompleted,
+		KilledBy:  map[string]string{"content.all-end": "message.delta reasoning.delta"},
+		AlsoFails: []string{"message.content-equals"}, // what was told of it were pieces
 	}, {
 		Name: "text-in-pieces-only", Doc: "in place of a completed text an empty piece comes",
-		Play: everyEvent(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) {
+		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) {
 			e.Kind, e.Text = spec.MessageDelta, ""
 		}),
-		Breaks: lawsCompleted,
-		Kills:  map[string]string{"content.all-end": "message.delta reasoning.delta"},
+		Violates: reqContentCompleted,
+		KilledBy: map[string]string{"content.all-end": "message.delta reasoning.delta"},
 	}, {
 		Name: "text-completed-twice", Doc: "a text is completed twice",
-		Fault:  "content-ended-twice",
-		Breaks: lawsOnce,
-		Kills:  map[string]string{"content.ends-once": "content.end"},
+		Fault:    "content-ended-twice",
+		Violates: reqCompletedOnce,
+		KilledBy: map[string]string{"content.ends-once": "content.end"},
 	}, {
 		Name: "piece-after-the-whole", Doc: "an empty piece of a text comes when the text was completed",
-		Play: adding(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) []spec.Event {
-			return []spec.Event{changed(e, func(o *spec.Event) { o.Kind, o.Text = spec.MessageDelta, "" })}
+		NewEffect: insertAfter(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) []spec.Event {
+			return []spec.Event{withChange(e, func(o *spec.Event) { o.Kind, o.Text = spec.MessageDelta, "" })}
 		}),
-		Breaks: lawsOnce,
-		Kills:  map[string]string{"content.ends-once": "message.delta reasoning.delta"},
+		Violates: reqCompletedOnce,
+		KilledBy: map[string]string{"content.ends-once": "message.delta reasoning.delta"},
 	}, {
 		Name: "place-skipped", Doc: "a content names the place after its own",
-		Fault:  "wrong-index",
-		Breaks: lawsIndex,
-		Kills:  map[string]string{"content.index-dense": "content.end message.delta reasoning.delta tool.call"},
-		Also:   []string{"content.all-end", "delta.joins-to-whole", "message.content-equals"}, // at neither place is all of it
+		Fault:     "wrong-index",
+		Violates:  reqIndexDense,
+		KilledBy:  map[string]string{"content.index-dense": "content.end message.delta reasoning.delta tool.call"},
+		AlsoFails: []string{"content.all-end", "delta.joins-to-whole", "message.content-equals"}, // at neither place is all of it
 	}, {
 		Name: "places-from-one", Doc: "the places of contents are counted from 1",
-		Play: everyEvent(anything, func(e *spec.Event) {
-			within(e, func(p *spec.Event) { p.Index = add(p.Index, 1) })
+		NewEffect: changeEvents(anyEvent, func(e *spec.Event) {
+			changeNested(e, func(p *spec.Event) { p.Index = addToNumber(p.Index, 1) })
 		}),
-		Breaks: lawsIndex,
-		Kills:  map[string]string{"content.index-dense": "message.delta reasoning.delta tool.call tool.result"},
+		Violates: reqIndexDense,
+		KilledBy: map[string]string{"content.index-dense": "message.delta reasoning.delta tool.call tool.result"},
 	},
 }

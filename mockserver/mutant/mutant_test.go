@@ -32,19 +32,19 @@ func TestAll(t *testing.T) {
 			t.Errorf("%q is no name, or there are two", m.Name)
 		}
 		names[m.Name] = true
-		for _, err := range m.Check() {
+		for _, err := range m.Validate() {
 			t.Errorf("%s: %v", m.Name, err)
 		}
-		for _, id := range m.Breaks {
+		for _, id := range m.Violates {
 			if !slices.ContainsFunc(laws, func(law string) bool { ok, _ := path.Match(id, law); return ok }) {
 				t.Errorf("%s breaks %s, which no catalogue has", m.Name, id)
 			}
 		}
-		if !slices.ContainsFunc(dialects, m.Applies) {
+		if !slices.ContainsFunc(dialects, m.AppliesTo) {
 			t.Errorf("%s is played in no dialect: nothing that it breaks is judged", m.Name)
 		}
 		for _, d := range dialects {
-			if m.Applies(d) && !expects(m, d) {
+			if m.AppliesTo(d) && !expects(m, d) {
 				t.Errorf("%s is played in %s, and none of the checks that are to kill it serves what it breaks there", m.Name, d.Name)
 			}
 		}
@@ -53,8 +53,8 @@ func TestAll(t *testing.T) {
 
 // expects says whether a check of m's serves a requirement in d that m breaks.
 func expects(m *mutant.Mutant, d *dialect.Dialect) bool {
-	return slices.ContainsFunc(m.Laws(d), func(r spec.Requirement) bool {
-		return slices.ContainsFunc(r.Checks, func(id string) bool { return m.Kills[id] != "" })
+	return slices.ContainsFunc(m.Requirements(d), func(r spec.Requirement) bool {
+		return slices.ContainsFunc(r.Checks, func(id string) bool { return m.KilledBy[id] != "" })
 	})
 }
 
@@ -63,7 +63,7 @@ func TestEveryCheckHasMutants(t *testing.T) {
 	for _, c := range rules.All {
 		n := 0
 		for _, m := range mutant.All {
-			if m.Kills[c.ID] != "" {
+			if m.KilledBy[c.ID] != "" {
 				n++
 			}
 		}

@@ -10,18 +10,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// accepting makes a server that does not see faults for which these requirements want a
+// acceptInvalid makes a server that does not see faults for which these requirements want a
 // refusal: it answers as if it had been asked what it was asked without fault before.
-func accepting(laws ...string) twist {
+func acceptInvalid(requirements ...string) middleware {
 	return func(next http.Handler) http.Handler {
-		kept := twins{}
-		return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
-			r := v.http
-			if len(v.heard().Violations) == 0 {
-				kept.note(v)
-			} else if len(v.demanded(laws)) > 0 {
-				if twin, ok := kept.of(v); ok {
-					r = v.as(twin)
+		lastValid := lastValidRequests{}
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			r := v.httpRequest
+			if len(v.parsed().Violations) == 0 {
+				lastValid.remember(v)
+			} else if len(v.expectedRefusals(requirements)) > 0 {
+				if twin, ok := lastValid.find(v); ok {
+					r = v.withRequest(twin)
 				}
 			}
 			next.ServeHTTP(w, r)
@@ -29,61 +29,61 @@ func accepting(laws ...string) twist {
 	}
 }
 
-// twins are the last requests without fault, by operation and who asks, and among them by
+// lastValidRequests are the last requests without fault, by operation and who asks, and among them by
 // conversation.
-type twins struct {
-	mu   sync.Mutex
-	last map[string]spec.Request
+type lastValidRequests struct {
+	mu    sync.Mutex
+	byKey map[string]spec.Request
 }
 
-func twinKeys(v view) []string {
-	who := v.heard().Operation + "\x00" + v.http.Header.Get("Authorization") + "\x00"
-	return []string{who + v.heard().Thread, who}
+func lastValidKeys(v parsedRequest) []string {
+	who := v.parsed().Operation + "\x00" + v.httpRequest.Header.Get("Authorization") + "\x00"
+	return []string{who + v.parsed().Thread, who}
 }
 
-func (t *twins) note(v view) {
-	if v.heard().Text != "" && !strings.HasPrefix(v.heard().Text, "conformance:text ") { // that may take its time
+func (t *lastValidRequests) remember(v parsedRequest) {
+	if v.parsed().Text != "" && !strings.HasPrefix(v.parsed().Text, "conformance:text ") { // that may take its time
 		return
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.last == nil {
-		t.last = map[string]spec.Request{}
+	if t.byKey == nil {
+		t.byKey = map[string]spec.Request{}
 	}
-	for _, key := range twinKeys(v) {
-		t.last[key] = v.request
+	for _, key := range lastValidKeys(v) {
+		t.byKey[key] = v.raw
 	}
 }
 
-func (t *twins) of(v view) (r spec.Request, ok bool) {
+func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, key := range twinKeys(v) {
-		if r, ok = t.last[key]; ok {
+	for _, key := range lastValidKeys(v) {
+		if r, ok = t.byKey[key]; ok {
 			return r, true
 		}
 	}
 	return r, false
 }
 
-// otherStatus makes a server that refuses with another status where these requirements
+// refuseWithStatus makes a server that refuses with another status where these requirements
 // are behind the refusal.
-func otherStatus(status int, laws ...string) twist {
-	return replying(func(v view, a *reply) {
-		if a.status >= 400 && len(v.demanded(laws)) > 0 {
+func refuseWithStatus(status int, requirements ...string) middleware {
+	return editResponses(func(v parsedRequest, a *plainResponse) {
+		if a.status >= 400 && len(v.expectedRefusals(requirements)) > 0 {
 			a.status = status
 		}
 	})
 }
 
-// miscoded makes a server that refuses without the words which these requirements want: a
+// hideRefusalText makes a server that refuses without the words which these requirements want: a
 // code, or a text.
-func miscoded(laws ...string) twist {
-	return replying(func(v view, a *reply) {
+func hideRefusalText(requirements ...string) middleware {
+	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status < 400 {
 			return
 		}
-		for _, d := range v.demanded(laws) {
+		for _, d := range v.expectedRefusals(requirements) {
 			for _, code := range d.Code {
 				a.body = bytes.ReplaceAll(a.body, []byte(`"`+code+`"`), []byte(`"SOMETHING_ELSE"`))
 			}
@@ -94,36 +94,36 @@ func miscoded(laws ...string) twist {
 	})
 }
 
-// refusing makes a server that refuses requests without fault: those of which it is said.
+// refuseValid makes a server that refuses requests without fault: those of which it is said.
 // It does so in its own words: it is asked for something that has a fault.
-func refusing(which func(v view) bool) twist {
-	return seeing(func(w http.ResponseWriter, v view, next http.Handler) {
-		r := v.http
-		if v.heard().Valid() && which(v) {
-			if bad, ok := v.spoiled(); ok {
-				r = v.as(bad)
+func refuseValid(which func(v parsedRequest) bool) middleware {
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		r := v.httpRequest
+		if v.parsed().Valid() && which(v) {
+			if bad, ok := v.withDefect(); ok {
+				r = v.withRequest(bad)
 			}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// carrying are requests that exercise a requirement.
-func carrying(law string) func(v view) bool {
-	return func(v view) bool {
-		return slices.ContainsFunc(v.heard().Exercised, func(id string) bool { return matches([]string{law}, id) })
+// exercisesRequirement are requests that exercise a requirement.
+func exercisesRequirement(requirement string) func(v parsedRequest) bool {
+	return func(v parsedRequest) bool {
+		return slices.ContainsFunc(v.parsed().Exercised, func(id string) bool { return matchesAny([]string{requirement}, id) })
 	}
 }
 
-// spoiled is the request with a fault for which it is refused: JSON that ends too early, or
+// withDefect is the request with a fault for which it is refused: JSON that ends too early, or
 // else what the document says is refused with 400 or 422.
-func (v view) spoiled() (spec.Request, bool) {
-	if n := len(v.request.Body); n > 0 && v.request.Body[n-1] == '}' {
-		cut := v.request
+func (v parsedRequest) withDefect() (spec.Request, bool) {
+	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
+		cut := v.raw
 		cut.Body = cut.Body[:n-1]
 		return cut, true
 	}
-	for _, m := range v.dialect.InvalidRequests(v.request) {
+	for _, m := range v.dialect.InvalidRequests(v.raw) {
 		for _, d := range v.dialect.ValidateRequest(m.Request)[0].Refusals {
 			if slices.Contains(d.Status, "422") || slices.Contains(d.Status, "400") {
 				return m.Request, true
@@ -133,52 +133,52 @@ func (v view) spoiled() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// accepts is a server that accepts what breaks these requirements. What they demand
+// acceptingMutant is a server that accepts what breaks these requirements. What they demand
 // besides, codes and texts of the refusal, is broken with them.
-func accepts(name, doc, besides string, laws ...string) *Mutant {
+func acceptingMutant(name, doc, others string, requirements ...string) *Mutant {
 	return &Mutant{
-		Name: name, Doc: doc, Breaks: append(strings.Fields(besides), laws...),
-		Kills: map[string]string{"refuse.as-documented": "http.request"},
-		Twist: accepting(laws...),
+		Name: name, Doc: doc, Violates: append(strings.Fields(others), requirements...),
+		KilledBy:   map[string]string{"refuse.as-documented": "http.request"},
+		Middleware: acceptInvalid(requirements...),
 	}
 }
 
-// answers is a server that refuses what breaks these requirements with another status than
+// wrongStatusMutant is a server that refuses what breaks these requirements with another status than
 // they want.
-func answers(status int, name, doc string, laws ...string) *Mutant {
+func wrongStatusMutant(status int, name, doc string, requirements ...string) *Mutant {
 	return &Mutant{
-		Name: name, Doc: doc, Breaks: laws,
-		Kills: map[string]string{"refuse.as-documented": "http.request"},
-		Twist: otherStatus(status, laws...),
+		Name: name, Doc: doc, Violates: requirements,
+		KilledBy:   map[string]string{"refuse.as-documented": "http.request"},
+		Middleware: refuseWithStatus(status, requirements...),
 	}
 }
 
-// and is the mutant with other requirements that it breaks: a refusal with a status that the
+// alsoViolating is the mutant with other requirements that it breaks: a refusal with a status that the
 // document does not have has no code that anybody could read.
-func (m *Mutant) and(laws ...string) *Mutant {
-	m.Breaks = append(m.Breaks, laws...)
+func (m *Mutant) alsoViolating(requirements ...string) *Mutant {
+	m.Violates = append(m.Violates, requirements...)
 	return m
 }
 
-// also is the mutant with other checks that rightly turn red.
-func (m *Mutant) also(checks ...string) *Mutant {
-	m.Also = append(m.Also, checks...)
+// alsoFailing is the mutant with other checks that rightly turn red.
+func (m *Mutant) alsoFailing(checks ...string) *Mutant {
+	m.AlsoFails = append(m.AlsoFails, checks...)
 	return m
 }
 
-// not is the mutant without dialects in which its fault is none.
-func (m *Mutant) not(dialects ...string) *Mutant {
-	m.Not = append(m.Not, dialects...)
+// exceptIn is the mutant without dialects in which its fault is none.
+func (m *Mutant) exceptIn(dialects ...string) *Mutant {
+	m.ExceptIn = append(m.ExceptIn, dialects...)
 	return m
 }
 
-// mutters is a server that refuses rightly, but without the words that these requirements
+// wrongTextMutant is a server that refuses rightly, but without the words that these requirements
 // want.
-func mutters(name, doc string, laws ...string) *Mutant {
+func wrongTextMutant(name, doc string, requirements ...string) *Mutant {
 	return &Mutant{
-		Name: name, Doc: doc, Breaks: laws,
-		Kills: map[string]string{"refuse.as-documented": "http.request"},
-		Twist: miscoded(laws...),
+		Name: name, Doc: doc, Violates: requirements,
+		KilledBy:   map[string]string{"refuse.as-documented": "http.request"},
+		Middleware: hideRefusalText(requirements...),
 	}
 }
 
@@ -190,127 +190,127 @@ const (
 
 // Each of these is one place where a server can be careless with what it is sent. It is
 // named by the requirements behind the refusal, so the dialects that have them are found.
-var refuseMutants = slices.Concat(refuseBodies, refuseMessages, refuseStreams, refuseUploads, refuseOthers)
+var refuseMutants = slices.Concat(refuseBodyMutants, refuseMessageMutants, refuseStreamMutants, refuseUploadMutants, refuseOtherMutants)
 
 // What stands in a request for a run.
-var refuseBodies = []*Mutant{
-	accepts("takes-no-thread", "a run of no conversation is accepted", inputCode, "runs.create.thread-required"),
-	accepts("takes-any-thread", "a thread that is no UUID is accepted", inputCode+" runs.errors.text-thread", "runs.create.thread-uuid"),
-	answers(400, "thread-type-400", "a thread of the wrong type is refused with 400", "runs.create.thread-type"),
-	mutters("thread-without-text", "what is wrong with a thread is not said in the documented words", "runs.errors.text-thread"),
-	accepts("takes-no-run", "a run without an id is accepted", inputCode, "runs.create.run-required"),
-	answers(400, "run-type-400", "a run id of the wrong type is refused with 400", "runs.create.run-type"),
-	accepts("takes-long-run-ids", "a run id of 129 characters is accepted", inputCode+" runs.errors.text-run", "runs.create.run-128"),
-	mutters("run-without-text", "that a run id is too long is not said in the documented words", "runs.errors.text-run"),
-	accepts("takes-large-payloads", "a request of more than 256 KiB is accepted",
+var refuseBodyMutants = []*Mutant{
+	acceptingMutant("takes-no-thread", "a run of no conversation is accepted", inputCode, "runs.create.thread-required"),
+	acceptingMutant("takes-any-thread", "a thread that is no UUID is accepted", inputCode+" runs.errors.text-thread", "runs.create.thread-uuid"),
+	wrongStatusMutant(400, "thread-type-400", "a thread of the wrong type is refused with 400", "runs.create.thread-type"),
+	wrongTextMutant("thread-without-text", "what is wrong with a thread is not said in the documented words", "runs.errors.text-thread"),
+	acceptingMutant("takes-no-run", "a run without an id is accepted", inputCode, "runs.create.run-required"),
+	wrongStatusMutant(400, "run-type-400", "a run id of the wrong type is refused with 400", "runs.create.run-type"),
+	acceptingMutant("takes-long-run-ids", "a run id of 129 characters is accepted", inputCode+" runs.errors.text-run", "runs.create.run-128"),
+	wrongTextMutant("run-without-text", "that a run id is too long is not said in the documented words", "runs.errors.text-run"),
+	acceptingMutant("takes-large-payloads", "a request of more than 256 KiB is accepted",
 		inputCode+" runs.errors.text-payload runs.create.payload-422", "runs.create.payload-256k"),
-	answers(413, "payload-413", "a request that is too large is refused with 413", "runs.create.payload-422"),
-	answers(500, "payload-500", "a request that is too large is the server's fault", "runs.create.payload-256k", "runs.create.payload-422").and(inputCode),
-	mutters("payload-without-text", "that a request is too large is not said in the documented words", "runs.errors.text-payload"),
-	accepts("takes-no-object", "a body that is no object is accepted", inputCode+" runs.create.other-types", "runs.create.structure"),
-	answers(400, "structure-400", "a body that is no object is refused with 400", "runs.create.structure", "runs.create.other-types"),
-	accepts("takes-wrong-types", "members of the wrong type are accepted", inputCode+" "+messagesCode+" runs.create.structure", "runs.create.other-types"),
+	wrongStatusMutant(413, "payload-413", "a request that is too large is refused with 413", "runs.create.payload-422"),
+	wrongStatusMutant(500, "payload-500", "a request that is too large is the server's fault", "runs.create.payload-256k", "runs.create.payload-422").alsoViolating(inputCode),
+	wrongTextMutant("payload-without-text", "that a request is too large is not said in the documented words", "runs.errors.text-payload"),
+	acceptingMutant("takes-no-object", "a body that is no object is accepted", inputCode+" runs.create.other-types", "runs.create.structure"),
+	wrongStatusMutant(400, "structure-400", "a body that is no object is refused with 400", "runs.create.structure", "runs.create.other-types"),
+	acceptingMutant("takes-wrong-types", "members of the wrong type are accepted", inputCode+" "+messagesCode+" runs.create.structure", "runs.create.other-types"),
 	// The older version knows no mode.
-	accepts("takes-no-mode", "a run without a mode is accepted", inputCode, "runs.create.mode-required").not("runs@2026-03"),
-	accepts("takes-any-mode", "a mode that nobody knows is accepted", inputCode, "runs.create.mode-enum").not("runs@2026-03"),
-	answers(400, "mode-400", "a mode that nobody knows is refused with 400", "runs.create.mode-enum"),
-	accepts("takes-any-parent", "a parent that is no text is accepted", inputCode, "runs.create.parent-run"),
-	accepts("takes-any-tool", "a tool without a name, description or parameters is accepted", inputCode,
+	acceptingMutant("takes-no-mode", "a run without a mode is accepted", inputCode, "runs.create.mode-required").exceptIn("runs@2026-03"),
+	acceptingMutant("takes-any-mode", "a mode that nobody knows is accepted", inputCode, "runs.create.mode-enum").exceptIn("runs@2026-03"),
+	wrongStatusMutant(400, "mode-400", "a mode that nobody knows is refused with 400", "runs.create.mode-enum"),
+	acceptingMutant("takes-any-parent", "a parent that is no text is accepted", inputCode, "runs.create.parent-run"),
+	acceptingMutant("takes-any-tool", "a tool without a name, description or parameters is accepted", inputCode,
 		"runs.create.tool-def-name", "runs.create.tool-def-description", "runs.create.tool-def-parameters"),
-	answers(400, "tool-400", "a tool that is not whole is refused with 400",
+	wrongStatusMutant(400, "tool-400", "a tool that is not whole is refused with 400",
 		"runs.create.tool-def-name", "runs.create.tool-def-description", "runs.create.tool-def-parameters"),
-	accepts("takes-any-context", "context without a description or a value is accepted", inputCode,
+	acceptingMutant("takes-any-context", "context without a description or a value is accepted", inputCode,
 		"runs.create.context-description", "runs.create.context-value"),
-	mutters("input-without-code", "a request that is wrong is refused with a code that nobody knows", inputCode),
+	wrongTextMutant("input-without-code", "a request that is wrong is refused with a code that nobody knows", inputCode),
 }
 
 // What stands in the messages of a run.
-var refuseMessages = []*Mutant{
-	accepts("takes-no-messages", "a run without messages is accepted", messagesCode, "runs.create.messages-required"),
-	answers(400, "messages-type-400", "messages that are no list are refused with 400", "runs.create.messages-type"),
-	accepts("takes-many-messages", "201 messages are accepted", messagesCode+" runs.errors.text-messages", "runs.create.messages-200"),
-	mutters("messages-without-text", "that there are too many messages is not said in the documented words", "runs.errors.text-messages"),
-	accepts("takes-no-user", "messages without one of the user are accepted", messagesCode+" runs.errors.text-one-user", "runs.create.no-user"),
-	accepts("takes-two-users", "two messages of the user are accepted", messagesCode+" runs.errors.text-one-user", "runs.create.two-users"),
-	mutters("users-without-text", "that there is one message of the user is not said in the documented words", "runs.errors.text-one-user"),
-	accepts("takes-any-order", "messages that do not begin with the user's are accepted", messagesCode+" runs.errors.text-first", "runs.create.user-first"),
-	mutters("first-without-text", "that the user's message comes first is not said in the documented words", "runs.errors.text-first"),
-	accepts("takes-long-texts", "10,001 characters are accepted", messagesCode+" runs.errors.text-text", "runs.create.text-10000"),
-	answers(413, "text-413", "a text that is too long is refused with 413", "runs.create.text-10000"),
-	mutters("text-without-text", "that a text is too long is not said in the documented words", "runs.errors.text-text"),
-	accepts("takes-any-user", "a message of the user without an id or a content is accepted", messagesCode,
+var refuseMessageMutants = []*Mutant{
+	acceptingMutant("takes-no-messages", "a run without messages is accepted", messagesCode, "runs.create.messages-required"),
+	wrongStatusMutant(400, "messages-type-400", "messages that are no list are refused with 400", "runs.create.messages-type"),
+	acceptingMutant("takes-many-messages", "201 messages are accepted", messagesCode+" runs.errors.text-messages", "runs.create.messages-200"),
+	wrongTextMutant("messages-without-text", "that there are too many messages is not said in the documented words", "runs.errors.text-messages"),
+	acceptingMutant("takes-no-user", "messages without one of the user are accepted", messagesCode+" runs.errors.text-one-user", "runs.create.no-user"),
+	acceptingMutant("takes-two-users", "two messages of the user are accepted", messagesCode+" runs.errors.text-one-user", "runs.create.two-users"),
+	wrongTextMutant("users-without-text", "that there is one message of the user is not said in the documented words", "runs.errors.text-one-user"),
+	acceptingMutant("takes-any-order", "messages that do not begin with the user's are accepted", messagesCode+" runs.errors.text-first", "runs.create.user-first"),
+	wrongTextMutant("first-without-text", "that the user's message comes first is not said in the documented words", "runs.errors.text-first"),
+	acceptingMutant("takes-long-texts", "10,001 characters are accepted", messagesCode+" runs.errors.text-text", "runs.create.text-10000"),
+	wrongStatusMutant(413, "text-413", "a text that is too long is refused with 413", "runs.create.text-10000"),
+	wrongTextMutant("text-without-text", "that a text is too long is not said in the documented words", "runs.errors.text-text"),
+	acceptingMutant("takes-any-user", "a message of the user without an id or a content is accepted", messagesCode,
 		"runs.create.user-id", "runs.create.user-content-type"),
-	accepts("takes-any-role", "a role that nobody knows is accepted", messagesCode, "runs.create.role-known"),
-	accepts("takes-any-block", "a block of no known type, or without its text, is accepted", messagesCode,
+	acceptingMutant("takes-any-role", "a role that nobody knows is accepted", messagesCode, "runs.create.role-known"),
+	acceptingMutant("takes-any-block", "a block of no known type, or without its text, is accepted", messagesCode,
 		"runs.create.block-type", "runs.create.text-block"),
-	accepts("takes-any-image", "an image without a type, or that is none, is accepted", messagesCode+" runs.errors.text-image",
+	acceptingMutant("takes-any-image", "an image without a type, or that is none, is accepted", messagesCode+" runs.errors.text-image",
 		"runs.create.binary-mime", "runs.create.binary-image"),
-	mutters("image-without-text", "that an image is none is not said in the documented words", "runs.errors.text-image"),
-	accepts("takes-images-without-url", "an image without a link is accepted", messagesCode+" runs.errors.text-url", "runs.create.binary-url"),
-	accepts("takes-image-data", "an image with its data is accepted", messagesCode+" runs.errors.text-data", "runs.create.binary-no-data"),
-	mutters("binary-without-text", "what is wrong with an image is not said in the documented words", "runs.errors.text-url", "runs.errors.text-data"),
-	accepts("takes-any-call", "calls of tools that are not whole are accepted", messagesCode,
+	wrongTextMutant("image-without-text", "that an image is none is not said in the documented words", "runs.errors.text-image"),
+	acceptingMutant("takes-images-without-url", "an image without a link is accepted", messagesCode+" runs.errors.text-url", "runs.create.binary-url"),
+	acceptingMutant("takes-image-data", "an image with its data is accepted", messagesCode+" runs.errors.text-data", "runs.create.binary-no-data"),
+	wrongTextMutant("binary-without-text", "what is wrong with an image is not said in the documented words", "runs.errors.text-url", "runs.errors.text-data"),
+	acceptingMutant("takes-any-call", "calls of tools that are not whole are accepted", messagesCode,
 		"runs.create.toolcall-id", "runs.create.toolcall-type", "runs.create.toolcall-name", "runs.create.toolcall-args"),
-	answers(400, "call-400", "calls of tools that are not whole are refused with 400",
+	wrongStatusMutant(400, "call-400", "calls of tools that are not whole are refused with 400",
 		"runs.create.toolcall-id", "runs.create.toolcall-type", "runs.create.toolcall-name", "runs.create.toolcall-args"),
-	accepts("takes-any-history", "messages of others than the user that are not whole are accepted", messagesCode,
+	acceptingMutant("takes-any-history", "messages of others than the user that are not whole are accepted", messagesCode,
 		"runs.create.system-content", "runs.create.tool-content", "runs.create.tool-call-id", "runs.create.message-ids"),
-	mutters("messages-without-code", "messages that are wrong are refused with a code that nobody knows", messagesCode),
+	wrongTextMutant("messages-without-code", "messages that are wrong are refused with a code that nobody knows", messagesCode),
 }
 
 // What stands in a request for a stream, or for a run to be canceled.
-var refuseStreams = []*Mutant{
-	accepts("tells-no-run", "a stream of no run is opened", "", "runs.stream.run-required"),
-	accepts("tells-any-run", "a stream of a run with an id of 129 characters is opened", "runs.errors.code-run-id", "runs.stream.run-invalid"),
-	answers(400, "stream-400", "a stream of no run, or of one with a wrong id, is refused with 400", "runs.stream.run-required", "runs.stream.run-invalid").and("runs.errors.code-run-id"),
-	mutters("run-id-without-code", "a run id that is too long is refused with a code that nobody knows", "runs.errors.code-run-id"),
-	accepts("takes-any-patience", "limits of silence below 1 and above 3600 are accepted", "", "runs.stream.idle-range"),
-	answers(400, "patience-400", "limits of silence out of range are refused with 400", "runs.stream.idle-range"),
-	accepts("takes-any-cursor", "a stream that is taken up where nobody knows begins anew", "runs.errors.code-last-event-id", "runs.resume.invalid-422"),
-	answers(400, "cursor-400", "a cursor that is none is refused with 400", "runs.resume.invalid-422").and("runs.errors.code-last-event-id"),
-	mutters("cursor-without-code", "a cursor that is none is refused with a code that nobody knows", "runs.errors.code-last-event-id"),
-	accepts("cancels-no-run", "a cancel of no run is accepted", "", "runs.cancel.run-required"),
-	accepts("cancels-any-run", "a cancel of a run with an id of 129 characters is accepted", "", "runs.cancel.run-invalid"),
-	answers(400, "cancel-400", "a cancel of no run, or of one with a wrong id, is refused with 400", "runs.cancel.run-required", "runs.cancel.run-invalid"),
+var refuseStreamMutants = []*Mutant{
+	acceptingMutant("tells-no-run", "a stream of no run is opened", "", "runs.stream.run-required"),
+	acceptingMutant("tells-any-run", "a stream of a run with an id of 129 characters is opened", "runs.errors.code-run-id", "runs.stream.run-invalid"),
+	wrongStatusMutant(400, "stream-400", "a stream of no run, or of one with a wrong id, is refused with 400", "runs.stream.run-required", "runs.stream.run-invalid").alsoViolating("runs.errors.code-run-id"),
+	wrongTextMutant("run-id-without-code", "a run id that is too long is refused with a code that nobody knows", "runs.errors.code-run-id"),
+	acceptingMutant("takes-any-patience", "limits of silence below 1 and above 3600 are accepted", "", "runs.stream.idle-range"),
+	wrongStatusMutant(400, "patience-400", "limits of silence out of range are refused with 400", "runs.stream.idle-range"),
+	acceptingMutant("takes-any-cursor", "a stream that is taken up where nobody knows begins anew", "runs.errors.code-last-event-id", "runs.resume.invalid-422"),
+	wrongStatusMutant(400, "cursor-400", "a cursor that is none is refused with 400", "runs.resume.invalid-422").alsoViolating("runs.errors.code-last-event-id"),
+	wrongTextMutant("cursor-without-code", "a cursor that is none is refused with a code that nobody knows", "runs.errors.code-last-event-id"),
+	acceptingMutant("cancels-no-run", "a cancel of no run is accepted", "", "runs.cancel.run-required"),
+	acceptingMutant("cancels-any-run", "a cancel of a run with an id of 129 characters is accepted", "", "runs.cancel.run-invalid"),
+	wrongStatusMutant(400, "cancel-400", "a cancel of no run, or of one with a wrong id, is refused with 400", "runs.cancel.run-required", "runs.cancel.run-invalid"),
 }
 
 // What is uploaded.
-var refuseUploads = []*Mutant{
+var refuseUploadMutants = []*Mutant{
 	// What is no image is stored as one.
-	accepts("stores-anything", "a file that is no image is stored", "", "runs.attachments.type-422").also("attachment.type-as-sent"),
-	answers(415, "type-415", "a file that is no image is refused with 415", "runs.attachments.type-422"),
-	accepts("stores-nothing", "an empty file is stored", "runs.errors.code-att-empty", "runs.attachments.empty-422"),
-	mutters("empty-without-code", "an empty file is refused with a code that nobody knows", "runs.errors.code-att-empty"),
-	accepts("stores-for-nobody", "a file for no conversation is stored", "", "runs.attachments.thread-field"),
-	accepts("stores-no-file", "a form without a file is accepted", "", "runs.attachments.file-field"),
-	accepts("stores-json", "an upload that is no form is accepted", "", "runs.attachments.multipart"),
-	answers(500, "upload-500", "an upload that is no form, or not whole, is the server's fault",
+	acceptingMutant("stores-anything", "a file that is no image is stored", "", "runs.attachments.type-422").alsoFailing("attachment.type-as-sent"),
+	wrongStatusMutant(415, "type-415", "a file that is no image is refused with 415", "runs.attachments.type-422"),
+	acceptingMutant("stores-nothing", "an empty file is stored", "runs.errors.code-att-empty", "runs.attachments.empty-422"),
+	wrongTextMutant("empty-without-code", "an empty file is refused with a code that nobody knows", "runs.errors.code-att-empty"),
+	acceptingMutant("stores-for-nobody", "a file for no conversation is stored", "", "runs.attachments.thread-field"),
+	acceptingMutant("stores-no-file", "a form without a file is accepted", "", "runs.attachments.file-field"),
+	acceptingMutant("stores-json", "an upload that is no form is accepted", "", "runs.attachments.multipart"),
+	wrongStatusMutant(500, "upload-500", "an upload that is no form, or not whole, is the server's fault",
 		"runs.attachments.multipart", "runs.attachments.thread-field", "runs.attachments.file-field"),
-	accepts("signs-for-no-bucket", "a link is signed without a bucket", "", "runs.attachments.signed-bucket"),
-	accepts("signs-for-no-path", "a link is signed without a path", "", "runs.attachments.signed-path"),
-	answers(500, "sign-500", "that a bucket or a path is missing is the server's fault", "runs.attachments.signed-bucket", "runs.attachments.signed-path"),
-	accepts("hears-anything", "a recording of another type is transcribed", "runs.errors.code-audio-format", "runs.transcribe.type"),
-	accepts("hears-large-files", "a recording of more than 10 MiB is transcribed", "runs.errors.code-audio-large", "runs.transcribe.size"),
-	accepts("hears-nothing", "an empty recording is transcribed", "runs.errors.code-audio-empty", "runs.transcribe.empty"),
-	accepts("hears-no-file", "a form without a recording is transcribed", "", "runs.transcribe.field"),
-	accepts("hears-json", "a recording that comes in no form is transcribed", "", "runs.transcribe.multipart"),
-	mutters("audio-without-code", "recordings are refused with codes that nobody knows",
+	acceptingMutant("signs-for-no-bucket", "a link is signed without a bucket", "", "runs.attachments.signed-bucket"),
+	acceptingMutant("signs-for-no-path", "a link is signed without a path", "", "runs.attachments.signed-path"),
+	wrongStatusMutant(500, "sign-500", "that a bucket or a path is missing is the server's fault", "runs.attachments.signed-bucket", "runs.attachments.signed-path"),
+	acceptingMutant("hears-anything", "a recording of another type is transcribed", "runs.errors.code-audio-format", "runs.transcribe.type"),
+	acceptingMutant("hears-large-files", "a recording of more than 10 MiB is transcribed", "runs.errors.code-audio-large", "runs.transcribe.size"),
+	acceptingMutant("hears-nothing", "an empty recording is transcribed", "runs.errors.code-audio-empty", "runs.transcribe.empty"),
+	acceptingMutant("hears-no-file", "a form without a recording is transcribed", "", "runs.transcribe.field"),
+	acceptingMutant("hears-json", "a recording that comes in no form is transcribed", "", "runs.transcribe.multipart"),
+	wrongTextMutant("audio-without-code", "recordings are refused with codes that nobody knows",
 		"runs.errors.code-audio-format", "runs.errors.code-audio-large", "runs.errors.code-audio-empty"),
 }
 
 // What the other documents want refused: they say less of it.
-var refuseOthers = []*Mutant{
-	accepts("takes-any-method", "another method is served like the one there is", "", "agkit.http.method"),
-	answers(400, "method-400", "another method is refused with 400", "agkit.http.method"),
-	accepts("takes-broken-json", "a body that is no JSON is answered", "", "agkit.error.malformed"),
-	answers(500, "malformed-500", "a body that is no JSON is the server's fault", "agkit.error.malformed"),
-	accepts("takes-any-schema", "a body that does not fit the schema is answered", "", "agkit.error.schema"),
-	answers(415, "schema-415", "a body that does not fit the schema is refused with 415", "agkit.error.schema"),
+var refuseOtherMutants = []*Mutant{
+	acceptingMutant("takes-any-method", "another method is served like the one there is", "", "agkit.http.method"),
+	wrongStatusMutant(400, "method-400", "another method is refused with 400", "agkit.http.method"),
+	acceptingMutant("takes-broken-json", "a body that is no JSON is answered", "", "agkit.error.malformed"),
+	wrongStatusMutant(500, "malformed-500", "a body that is no JSON is the server's fault", "agkit.error.malformed"),
+	acceptingMutant("takes-any-schema", "a body that does not fit the schema is answered", "", "agkit.error.schema"),
+	wrongStatusMutant(415, "schema-415", "a body that does not fit the schema is refused with 415", "agkit.error.schema"),
 	// A request that is answered is refused with no status either.
-	accepts("takes-no-input", "a request without input is answered", "agentscope.refusal-status", "agentscope.input-required"),
-	accepts("takes-any-n", "a number of answers out of range is accepted", "agentscope.refusal-status", "agentscope.n-range"),
-	accepts("takes-other-types", "members of the wrong type are accepted", "agentscope.refusal-status", "agentscope.request-types"),
-	answers(500, "refusal-500", "a request that is wrong is the server's fault", "agentscope.refusal-status"),
-	accepts("takes-any-request", "whatever is wrong with a request, it is answered", "", "agentscope-java.err.http"),
-	answers(200, "refusal-200", "a request is refused with 200", "agentscope-java.err.http"),
+	acceptingMutant("takes-no-input", "a request without input is answered", "agentscope.refusal-status", "agentscope.input-required"),
+	acceptingMutant("takes-any-n", "a number of answers out of range is accepted", "agentscope.refusal-status", "agentscope.n-range"),
+	acceptingMutant("takes-other-types", "members of the wrong type are accepted", "agentscope.refusal-status", "agentscope.request-types"),
+	wrongStatusMutant(500, "refusal-500", "a request that is wrong is the server's fault", "agentscope.refusal-status"),
+	acceptingMutant("takes-any-request", "whatever is wrong with a request, it is answered", "", "agentscope-java.err.http"),
+	wrongStatusMutant(200, "refusal-200", "a request is refused with 200", "agentscope-java.err.http"),
 }

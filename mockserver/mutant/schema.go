@@ -8,15 +8,15 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// An object is the data of a frame, or something in it.
-type object = map[string]any
+// An jsonObject is the data of a frame, or something in it.
+type jsonObject = map[string]any
 
-// frames changes the data of all frames that are objects.
-func frames(change func(o object)) play {
+// editFrameData changes the data of all frames that are objects.
+func editFrameData(change func(o jsonObject)) newEffect {
 	return func(fault.Args) fault.Effect {
-		return fault.Effect{Frame: func(frame []byte, tell func([]byte)) {
-			from, to, ok := dataOf(frame)
-			var o object
+		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) {
+			from, to, ok := frameDataBounds(frame)
+			var o jsonObject
 			dec := json.NewDecoder(bytes.NewReader(frame[from:max(from, to)]))
 			dec.UseNumber() // numbers stay as they are spelled
 			if ok && dec.Decode(&o) == nil {
@@ -26,26 +26,26 @@ func frames(change func(o object)) play {
 					frame = slices.Concat(frame[:from], data, frame[to:])
 				}
 			}
-			tell(frame)
+			emit(frame)
 		}}
 	}
 }
 
-// about is for frames about a kind of object: "message".
-func about(what string, change func(o object)) play {
-	return frames(func(o object) {
+// editObjects is for frames about a kind of object: "message".
+func editObjects(what string, change func(o jsonObject)) newEffect {
+	return editFrameData(func(o jsonObject) {
 		if o["object"] == what || o["type"] == what {
 			change(o)
 		}
 	})
 }
 
-// anywhere is for objects of a kind wherever they stand, in others as well.
-func anywhere(what string, change func(o object)) play {
+// editNestedObjects is for objects of a kind wherever they stand, in others as well.
+func editNestedObjects(what string, change func(o jsonObject)) newEffect {
 	var look func(v any)
 	look = func(v any) {
 		switch v := v.(type) {
-		case object:
+		case jsonObject:
 			for _, inner := range v {
 				look(inner)
 			}
@@ -58,11 +58,11 @@ func anywhere(what string, change func(o object)) play {
 			}
 		}
 	}
-	return frames(func(o object) { look(o) })
+	return editFrameData(func(o jsonObject) { look(o) })
 }
 
-// spelled says how a member is called: some say created_at, others createdAt.
-func spelled(o object, names ...string) string {
+// findMember says how a member is called: some say created_at, others createdAt.
+func findMember(o jsonObject, names ...string) string {
 	for _, name := range names {
 		if _, there := o[name]; there {
 			return name
@@ -71,31 +71,31 @@ func spelled(o object, names ...string) string {
 	return ""
 }
 
-// with gives a member another value, where it is there and is something.
-func with(value any, names ...string) func(o object) {
-	return func(o object) {
-		if name := spelled(o, names...); name != "" && o[name] != nil {
+// setMember gives a member another value, where it is there and is something.
+func setMember(value any, names ...string) func(o jsonObject) {
+	return func(o jsonObject) {
+		if name := findMember(o, names...); name != "" && o[name] != nil {
 			o[name] = value
 		}
 	}
 }
 
-// without takes a member away.
-func without(names ...string) func(o object) {
-	return func(o object) { delete(o, spelled(o, names...)) }
+// deleteMember takes a member away.
+func deleteMember(names ...string) func(o jsonObject) {
+	return func(o jsonObject) { delete(o, findMember(o, names...)) }
 }
 
-// inside changes the object that a member is.
-func inside(name string, change func(o object)) func(o object) {
-	return func(o object) {
-		if inner, ok := o[name].(object); ok {
+// editInside changes the object that a member is.
+func editInside(name string, change func(o jsonObject)) func(o jsonObject) {
+	return func(o jsonObject) {
+		if inner, ok := o[name].(jsonObject); ok {
 			change(inner)
 		}
 	}
 }
 
-// breaking returns the kill of a mutant that violates the schema at one of some pointers.
-func breaking(pointers string) map[string]string {
+// killedAt returns the kill of a mutant that violates the schema at one of some pointers.
+func killedAt(pointers string) map[string]string {
 	return map[string]string{"wire.matches-schema": pointers}
 }
 
@@ -103,204 +103,204 @@ func breaking(pointers string) map[string]string {
 var schemaMutants = []*Mutant{
 	{
 		Name: "created-at-is-a-date", Doc: "the time at which the run began is a date in words",
-		Play:   about("response", with("2026-01-01T00:00:00Z", "created_at", "createdAt")),
-		Breaks: []string{"agentscope-java.resp.created-at", "agentscope.created-at"},
-		Kills:  breaking("/createdAt /created_at"),
+		NewEffect: editObjects("response", setMember("2026-01-01T00:00:00Z", "created_at", "createdAt")),
+		Violates:  []string{"agentscope-java.resp.created-at", "agentscope.created-at"},
+		KilledBy:  killedAt("/createdAt /created_at"),
 	}, {
 		Name: "completed-at-is-a-date", Doc: "the time at which the run ended is a date in words",
-		Play:   about("response", with("2026-01-01T00:00:00Z", "completed_at", "completedAt")),
-		Breaks: []string{"agentscope-java.resp.completed-at", "agentscope.completed-at"},
-		Kills:  breaking("/completedAt /completed_at"),
+		NewEffect: editObjects("response", setMember("2026-01-01T00:00:00Z", "completed_at", "completedAt")),
+		Violates:  []string{"agentscope-java.resp.completed-at", "agentscope.completed-at"},
+		KilledBy:  killedAt("/completedAt /completed_at"),
 	}, {
 		Name: "usage-is-a-number", Doc: "the usage of a run is a number",
-		Play:   about("response", func(o object) { o["usage"] = 7 }),
-		Breaks: []string{"agentscope.usage"},
-		Kills:  breaking("/usage"),
+		NewEffect: editObjects("response", func(o jsonObject) { o["usage"] = 7 }),
+		Violates:  []string{"agentscope.usage"},
+		KilledBy:  killedAt("/usage"),
 	}, {
 		Name: "error-is-a-text", Doc: "the error of a run that failed is a bare text",
-		Play:   about("response", with("scripted failure", "error")),
-		Breaks: []string{"agentscope-java.err.shape", "agentscope-java.err.object", "agentscope.error-shape", "agentscope.failed-has-error"},
-		Kills:  breaking("/error"),
-		Also:   []string{"script.error", "script.error-mid"}, // the words cannot be found where they should stand
+		NewEffect: editObjects("response", setMember("scripted failure", "error")),
+		Violates:  []string{"agentscope-java.err.shape", "agentscope-java.err.object", "agentscope.error-shape", "agentscope.failed-has-error"},
+		KilledBy:  killedAt("/error"),
+		AlsoFails: []string{"script.error", "script.error-mid"}, // the words cannot be found where they should stand
 	}, {
 		Name: "error-without-a-code", Doc: "the error of a run that failed has no code",
-		Play:   about("response", inside("error", without("code"))),
-		Breaks: []string{"agentscope-java.err.shape", "agentscope.error-shape"},
-		Kills:  breaking("/error /error/code"),
+		NewEffect: editObjects("response", editInside("error", deleteMember("code"))),
+		Violates:  []string{"agentscope-java.err.shape", "agentscope.error-shape"},
+		KilledBy:  killedAt("/error /error/code"),
 	}, {
 		Name: "failure-without-an-error", Doc: "a run that failed has no error",
-		Play:   about("response", with(nil, "error")),
-		Breaks: []string{"agentscope-java.err.object", "agentscope.failed-has-error"},
-		Kills:  breaking("/error"),
-		Also:   []string{"script.error", "script.error-mid"}, // nor does it say why it failed
+		NewEffect: editObjects("response", setMember(nil, "error")),
+		Violates:  []string{"agentscope-java.err.object", "agentscope.failed-has-error"},
+		KilledBy:  killedAt("/error"),
+		AlsoFails: []string{"script.error", "script.error-mid"}, // nor does it say why it failed
 	}, {
 		Name: "role-of-a-robot", Doc: "messages are a robot's",
-		Play: about("message", func(o object) {
+		NewEffect: editObjects("message", func(o jsonObject) {
 			if o["role"] == "assistant" {
 				o["role"] = "robot"
 			}
 		}),
-		Breaks: []string{"agentscope-java.msg.role", "agentscope.message-role"},
-		Kills:  breaking("/role"),
-		Also:   []string{"run.output-matches"}, // the end of the run lists them as what they are
+		Violates:  []string{"agentscope-java.msg.role", "agentscope.message-role"},
+		KilledBy:  killedAt("/role"),
+		AlsoFails: []string{"run.output-matches"}, // the end of the run lists them as what they are
 	}, {
 		Name: "message-code-is-a-number", Doc: "the code of a message is a number",
-		Play:   about("message", func(o object) { o["code"] = 7 }),
-		Breaks: []string{"agentscope.message-fields"},
-		Kills:  breaking("/code"),
+		NewEffect: editObjects("message", func(o jsonObject) { o["code"] = 7 }),
+		Violates:  []string{"agentscope.message-fields"},
+		KilledBy:  killedAt("/code"),
 	}, {
 		Name: "message-id-is-missing", Doc: "messages have no id",
-		Play:   about("message", without("id")),
-		Breaks: []string{"agentscope-java.msg.id", "agentscope.message-id"},
-		Kills:  breaking("/id"),
-		Also:   []string{"message.*", "script.*", "run.*", "content.*", "delta.*"}, // nothing can be assigned to what has no name
+		NewEffect: editObjects("message", deleteMember("id")),
+		Violates:  []string{"agentscope-java.msg.id", "agentscope.message-id"},
+		KilledBy:  killedAt("/id"),
+		AlsoFails: []string{"message.*", "script.*", "run.*", "content.*", "delta.*"}, // nothing can be assigned to what has no name
 	}, {
 		Name: "contents-are-a-text", Doc: "the contents that the end of a message repeats are a bare text",
-		Play:   about("message", with("see above", "content")),
-		Breaks: []string{"agentscope.message-content"},
-		Kills:  breaking("/content"),
-		Also:   []string{"message.content-equals", "run.output-matches"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("message", setMember("see above", "content")),
+		Violates:  []string{"agentscope.message-content"},
+		KilledBy:  killedAt("/content"),
+		AlsoFails: []string{"message.content-equals", "run.output-matches"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "delta-is-a-word", Doc: "whether a content is a piece is said in words",
-		Play:   about("content", with("yes", "delta")),
-		Breaks: []string{"agentscope-java.content.delta", "agentscope.delta-flag", "agentscope.content-fields", "agentscope.completed-not-delta", "agentscope-java.content.completed"},
-		Kills:  breaking("/delta"),
+		NewEffect: editObjects("content", setMember("yes", "delta")),
+		Violates:  []string{"agentscope-java.content.delta", "agentscope.delta-flag", "agentscope.content-fields", "agentscope.completed-not-delta", "agentscope-java.content.completed"},
+		KilledBy:  killedAt("/delta"),
 	}, {
 		Name: "place-is-missing", Doc: "contents do not say their place",
-		Play:   about("content", without("index")),
-		Breaks: []string{"agentscope-java.content.index", "agentscope.index-present"},
-		Kills:  breaking("/index"),
-		Also:   []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // contents without a place cannot be told apart
+		NewEffect: editObjects("content", deleteMember("index")),
+		Violates:  []string{"agentscope-java.content.index", "agentscope.index-present"},
+		KilledBy:  killedAt("/index"),
+		AlsoFails: []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // contents without a place cannot be told apart
 	}, {
 		Name: "place-is-a-word", Doc: "the place of a content is said in words",
-		Play:   about("content", with("first", "index")),
-		Breaks: []string{"agentscope-java.content.index", "agentscope.index-present", "agentscope.content-fields"},
-		Kills:  breaking("/index"),
-		Also:   []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // as above
+		NewEffect: editObjects("content", setMember("first", "index")),
+		Violates:  []string{"agentscope-java.content.index", "agentscope.index-present", "agentscope.content-fields"},
+		KilledBy:  killedAt("/index"),
+		AlsoFails: []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // as above
 	}, {
 		Name: "message-of-a-content-is-missing", Doc: "contents do not say to which message they belong",
-		Play:   about("content", without("msg_id", "msgId")),
-		Breaks: []string{"agentscope-java.content.msgid", "agentscope.msg-id"},
-		Not:    []string{"agentscope@0.1"}, // there they may, while one message is open
-		Kills:  breaking("/msgId /msg_id"),
-		Also:   []string{"message.content-equals", "message.*", "content.*", "delta.joins-to-whole"}, // nobody knows whose they are
+		NewEffect: editObjects("content", deleteMember("msg_id", "msgId")),
+		Violates:  []string{"agentscope-java.content.msgid", "agentscope.msg-id"},
+		ExceptIn:  []string{"agentscope@0.1"}, // there they may, while one message is open
+		KilledBy:  killedAt("/msgId /msg_id"),
+		AlsoFails: []string{"message.content-equals", "message.*", "content.*", "delta.joins-to-whole"}, // nobody knows whose they are
 	}, {
 		Name: "text-is-a-list", Doc: "the text of a content is a list",
-		Play:   about("content", with([]any{"hello"}, "text")),
-		Breaks: []string{"agentscope.content-payload"},
-		Kills:  breaking("/text"),
-		Also:   []string{"script.*", "message.content-equals", "content.is-whole", "delta.joins-to-whole"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("content", setMember([]any{"hello"}, "text")),
+		Violates:  []string{"agentscope.content-payload"},
+		KilledBy:  killedAt("/text"),
+		AlsoFails: []string{"script.*", "message.content-equals", "content.is-whole", "delta.joins-to-whole"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "arguments-are-an-object", Doc: "the arguments of a call are an object, not a text",
-		Play:   anywhere("content", inside("data", with(object{"city": "Paris"}, "arguments"))),
-		Breaks: []string{"agentscope-java.tool.call", "agentscope.tool-shape-call"},
-		Kills:  breaking("/content /data/arguments"),
-		Also:   []string{"message.content-equals", "tool.arguments-are-json", "script.tool", "script.client-tool*"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editNestedObjects("content", editInside("data", setMember(jsonObject{"city": "Paris"}, "arguments"))),
+		Violates:  []string{"agentscope-java.tool.call", "agentscope.tool-shape-call"},
+		KilledBy:  killedAt("/content /data/arguments"),
+		AlsoFails: []string{"message.content-equals", "tool.arguments-are-json", "script.tool", "script.client-tool*"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "call-has-no-name", Doc: "the content of a call does not say which tool is called",
-		Play:   anywhere("content", inside("data", without("name"))),
-		Breaks: []string{"agentscope-java.tool.call", "agentscope.tool-shape-call"},
-		Kills:  breaking("/content /data/name"),
-		Also:   []string{"message.content-equals", "script.tool", "script.client-tool*"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editNestedObjects("content", editInside("data", deleteMember("name"))),
+		Violates:  []string{"agentscope-java.tool.call", "agentscope.tool-shape-call"},
+		KilledBy:  killedAt("/content /data/name"),
+		AlsoFails: []string{"message.content-equals", "script.tool", "script.client-tool*"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "result-is-an-object", Doc: "the result of a tool is an object, not a text",
-		Play:   about("content", inside("data", with(object{"found": true}, "output"))),
-		Breaks: []string{"agentscope.tool-shape"},
-		Kills:  breaking("/data/output"),
-		Also:   []string{"message.content-equals", "tool.result-after-call", "script.tool", "script.tools"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("content", editInside("data", setMember(jsonObject{"found": true}, "output"))),
+		Violates:  []string{"agentscope.tool-shape"},
+		KilledBy:  killedAt("/data/output"),
+		AlsoFails: []string{"message.content-equals", "tool.result-after-call", "script.tool", "script.tools"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "result-names-no-call", Doc: "the result of a tool does not say of which call it is",
-		Play: anywhere("content", func(o object) {
-			if data, ok := o["data"].(object); ok && data["output"] != nil {
+		NewEffect: editNestedObjects("content", func(o jsonObject) {
+			if data, ok := o["data"].(jsonObject); ok && data["output"] != nil {
 				delete(data, "call_id")
 			}
 		}),
-		Breaks: []string{"agentscope-java.tool.result"},
-		Not:    []string{"agentscope-java@0.1"}, // there it need not
-		Kills:  breaking("/content"),
-		Also:   []string{"script.tool", "script.tools", "tool.result-after-call"}, // the call has no result
+		Violates:  []string{"agentscope-java.tool.result"},
+		ExceptIn:  []string{"agentscope-java@0.1"}, // there it need not
+		KilledBy:  killedAt("/content"),
+		AlsoFails: []string{"script.tool", "script.tools", "tool.result-after-call"}, // the call has no result
 	}, {
 		Name: "number-is-a-text", Doc: "the numbers of events are texts",
-		Play:   frames(with("seven", "sequence_number", "sequenceNumber")),
-		Breaks: []string{"agentscope-java.seq.present", "agentscope.sequence-increases", "agentscope.sequence-every"},
-		Kills:  breaking("/sequence_number"),
-		Also:   []string{"sequence.dense"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editFrameData(setMember("seven", "sequence_number", "sequenceNumber")),
+		Violates:  []string{"agentscope-java.seq.present", "agentscope.sequence-increases", "agentscope.sequence-every"},
+		KilledBy:  killedAt("/sequence_number"),
+		AlsoFails: []string{"sequence.dense"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "list-is-an-object", Doc: "the list of messages at the end of a run is an object",
-		Play:   about("response", with(object{}, "output")),
-		Breaks: []string{"agentscope-java.resp.output", "agentscope.response-fields", "agentscope.output-array"},
-		Kills:  breaking("/output"),
-		Also:   []string{"run.output-is-complete"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("response", setMember(jsonObject{}, "output")),
+		Violates:  []string{"agentscope-java.resp.output", "agentscope.response-fields", "agentscope.output-array"},
+		KilledBy:  killedAt("/output"),
+		AlsoFails: []string{"run.output-is-complete"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "run-has-no-id", Doc: "the events of a run do not say which",
-		Play:   about("response", without("id")),
-		Breaks: []string{"agentscope-java.resp.id", "agentscope.response-id-stable"},
-		Kills:  breaking("/id"),
+		NewEffect: editObjects("response", deleteMember("id")),
+		Violates:  []string{"agentscope-java.resp.id", "agentscope.response-id-stable"},
+		KilledBy:  killedAt("/id"),
 	}, {
 		Name: "piece-is-a-number", Doc: "a piece of a text is a number",
-		Play:   about("text", with(7, "content")),
-		Breaks: []string{"agkit.event.text"},
-		Kills:  breaking("/content"),
-		Also:   []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("text", setMember(7, "content")),
+		Violates:  []string{"agkit.event.text"},
+		KilledBy:  killedAt("/content"),
+		AlsoFails: []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "piece-says-delta", Doc: "a piece of a text stands in delta",
-		Play: about("text", func(o object) {
+		NewEffect: editObjects("text", func(o jsonObject) {
 			o["delta"] = o["content"]
 			delete(o, "content")
 		}),
-		Breaks: []string{"agkit.event.text"},
-		Kills:  breaking("/content"),
-		Also:   []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
+		Violates:  []string{"agkit.event.text"},
+		KilledBy:  killedAt("/content"),
+		AlsoFails: []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "call-is-nameless", Doc: "the event that opens a call does not say which tool is called",
-		Play:   about("tool-call-start", without("toolCallName")),
-		Breaks: []string{"agkit.event.tool-call-start"},
-		Kills:  breaking("/toolCallName"),
-		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "tool.client-call-is-offered"}, // the name is missing
+		NewEffect: editObjects("tool-call-start", deleteMember("toolCallName")),
+		Violates:  []string{"agkit.event.tool-call-start"},
+		KilledBy:  killedAt("/toolCallName"),
+		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.client-call-is-offered"}, // the name is missing
 	}, {
 		Name: "arguments-are-a-list", Doc: "a piece of the arguments is a list",
-		Play:   about("tool-call-args", with([]any{}, "delta")),
-		Breaks: []string{"agkit.event.tool-call-args"},
-		Kills:  breaking("/delta"),
-		Also:   []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("tool-call-args", setMember([]any{}, "delta")),
+		Violates:  []string{"agkit.event.tool-call-args"},
+		KilledBy:  killedAt("/delta"),
+		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "call-ends-by-number", Doc: "the event that ends a call names it by a number",
-		Play:   about("tool-call-end", with(7, "toolCallId")),
-		Breaks: []string{"agkit.event.tool-call-end"},
-		Kills:  breaking("/toolCallId"),
-		Also:   []string{"tool.all-end", "tool.arguments-are-json", "tool.starts-first", "tool.result-after-call"}, // of which call it is the end nobody knows
+		NewEffect: editObjects("tool-call-end", setMember(7, "toolCallId")),
+		Violates:  []string{"agkit.event.tool-call-end"},
+		KilledBy:  killedAt("/toolCallId"),
+		AlsoFails: []string{"tool.all-end", "tool.arguments-are-json", "tool.starts-first", "tool.result-after-call"}, // of which call it is the end nobody knows
 	}, {
 		Name: "result-is-a-list", Doc: "the result of a tool is a list",
-		Play:   about("tool-result", with([]any{"found"}, "result")),
-		Breaks: []string{"agkit.event.tool-result"},
-		Kills:  breaking("/result"),
-		Also:   []string{"script.tool", "script.tools"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("tool-result", setMember([]any{"found"}, "result")),
+		Violates:  []string{"agkit.event.tool-result"},
+		KilledBy:  killedAt("/result"),
+		AlsoFails: []string{"script.tool", "script.tools"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "interrupt-has-no-id", Doc: "the id of an interrupt is empty",
-		Play:   about("interrupt", with("", "id")),
-		Breaks: []string{"agkit.event.interrupt"},
-		Kills:  breaking("/id"),
+		NewEffect: editObjects("interrupt", setMember("", "id")),
+		Violates:  []string{"agkit.event.interrupt"},
+		KilledBy:  killedAt("/id"),
 	}, {
 		Name: "failure-is-an-object", Doc: "why a run failed is an object, not a text",
-		Play:   about("error", with(object{"message": "scripted failure"}, "error")),
-		Breaks: []string{"agkit.event.error"},
-		Kills:  breaking("/error"),
-		Also:   []string{"script.error", "script.error-mid"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("error", setMember(jsonObject{"message": "scripted failure"}, "error")),
+		Violates:  []string{"agkit.event.error"},
+		KilledBy:  killedAt("/error"),
+		AlsoFails: []string{"script.error", "script.error-mid"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "event-has-no-type", Doc: "a piece of a text does not say what it is",
-		Play:   about("text", without("type")),
-		Breaks: []string{"agkit.event.type"},
-		Kills:  breaking("/type"),
-		Also:   []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
+		NewEffect: editObjects("text", deleteMember("type")),
+		Violates:  []string{"agkit.event.type"},
+		KilledBy:  killedAt("/type"),
+		AlsoFails: []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
 		Name: "event-does-not-name-its-run", Doc: "pieces of texts do not say to which run they belong",
-		Play:   about("TEXT_MESSAGE_CONTENT", without("runId")),
-		Breaks: []string{"runs.stream.run-id-present"},
-		Kills:  breaking("/runId"),
+		NewEffect: editObjects("TEXT_MESSAGE_CONTENT", deleteMember("runId")),
+		Violates:  []string{"runs.stream.run-id-present"},
+		KilledBy:  killedAt("/runId"),
 	}, {
 		Name: "end-does-not-name-its-run", Doc: "the end of a run does not say of which",
-		Play:   about("RUN_FINISHED", without("runId")),
-		Breaks: []string{"runs.stream.run-id-present"},
-		Kills:  breaking("/runId"),
+		NewEffect: editObjects("RUN_FINISHED", deleteMember("runId")),
+		Violates:  []string{"runs.stream.run-id-present"},
+		KilledBy:  killedAt("/runId"),
 	},
 }

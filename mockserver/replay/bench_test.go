@@ -9,9 +9,9 @@ import (
 // What it costs to find an answer and to put a client's ids into it.
 func BenchmarkFind(b *testing.B) {
 	t := &testing.T{}
-	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
-	runs := named(t, "runs")
-	r := opening(otherThread, "mine", "hello")
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	runs := hasCredentials(t, "runs")
+	r := createRequest(otherThread, "mine", "hello")
 	ask := runs.ParseRequest(r)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -19,7 +19,7 @@ import (
 // converted is the script of fixtures, which must be one that loads.
 func converted(t *testing.T, fixtures string) (yaml string, problems []replay.Problem) {
 	t.Helper()
-	files, problems := replay.Fixtures("dir/chat.json", []byte(fixtures))
+	files, problems := replay.ConvertFixtures("dir/chat.json", []byte(fixtures))
 	if len(files) == 0 {
 		return "", problems
 	}
@@ -28,7 +28,7 @@ func converted(t *testing.T, fixtures string) (yaml string, problems []replay.Pr
 	}
 	_, found := script.Load([]script.Source{{Name: "chat.yaml", Data: files[0].Data}}, all(t))
 	for _, p := range found {
-		if p.Level == script.Error {
+		if p.Severity == script.Error {
 			t.Errorf("%v in\n%s", p, files[0].Data)
 		}
 	}
@@ -135,7 +135,7 @@ func TestFixtures(t *testing.T) {
 func TestFixtureProblems(t *testing.T) {
 	for _, tt := range []struct {
 		in, want string
-		level    replay.Level
+		level    replay.Severity
 		left     bool // no file comes of it
 	}{
 		{`{"fixtures":[{"match":{"inputText":"x"},"response":{"content":"x"}}]}`, "fixtures[0]: inputText: the fixture is left out", replay.Error, true},
@@ -164,7 +164,7 @@ func TestFixtureProblems(t *testing.T) {
 		yaml, problems := converted(t, tt.in)
 		found := false
 		for _, p := range problems {
-			found = found || p.Level == tt.level && strings.Contains(p.String(), tt.want)
+			found = found || p.Severity == tt.level && strings.Contains(p.String(), tt.want)
 		}
 		if !found || (yaml == "") != tt.left {
 			t.Errorf("%s: problems %v, want %q; script %q", tt.in, problems, tt.want, yaml)
@@ -217,9 +217,9 @@ func TestArchives(t *testing.T) {
 	if err := os.WriteFile(file, []byte(har), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := named(t, "runs")
-	files, problems := replay.Convert(file, replay.Options{Dialect: d})
-	if len(files) != 2 || len(problems) != 1 || !strings.Contains(problems[0].Text, "GET /app.js is nothing") {
+	d := hasCredentials(t, "runs")
+	files, problems := replay.Convert(file, replay.ConvertOptions{Dialect: d})
+	if len(files) != 2 || len(problems) != 1 || !strings.Contains(problems[0].Message, "GET /app.js is nothing") {
 		t.Fatalf("%d files, problems %v", len(files), problems)
 	}
 	dir := t.TempDir()
@@ -235,7 +235,7 @@ func TestArchives(t *testing.T) {
 	if l.Len() != 2 || len(problems) > 0 {
 		t.Fatalf("%d exchanges, problems %v", l.Len(), problems)
 	}
-	if a := found(t, l, opening(otherThread, "mine", "bye"), nil); string(a.Body) != "{}" {
+	if a := mustFind(t, l, createRequest(otherThread, "mine", "bye"), nil); string(a.Body) != "{}" {
 		t.Errorf("answered %s", a.Body)
 	}
 }
@@ -250,15 +250,15 @@ func TestConvertRefuses(t *testing.T) {
 		return path
 	}
 	for path, tt := range map[string]struct {
-		o    replay.Options
+		o    replay.ConvertOptions
 		want string
 	}{
-		write("a.txt", ""):                  {replay.Options{}, `".txt" cannot be converted`},
-		write("a.har", "{}"):                {replay.Options{}, "log.entries: there is none"},
-		write("b.har", "{}"):                {replay.Options{To: replay.Script}, "it can become a transcript, not a script"},
-		filepath.Join(dir, "none.json"):     {replay.Options{}, "cannot be read"},
-		write("c.har", har):                 {replay.Options{Dialect: named(t, "agkit")}, "nothing in it is asked of"},
-		write("d.json", `{"fixtures":[1]}`): {replay.Options{}, "fixtures[0]: the fixture is not an object"},
+		write("a.txt", ""):                  {replay.ConvertOptions{}, `".txt" cannot be converted`},
+		write("a.har", "{}"):                {replay.ConvertOptions{}, "log.entries: there is none"},
+		write("b.har", "{}"):                {replay.ConvertOptions{Format: replay.Script}, "it can become a transcript, not a script"},
+		filepath.Join(dir, "none.json"):     {replay.ConvertOptions{}, "cannot be read"},
+		write("c.har", har):                 {replay.ConvertOptions{Dialect: hasCredentials(t, "agkit")}, "nothing in it is asked of"},
+		write("d.json", `{"fixtures":[1]}`): {replay.ConvertOptions{}, "fixtures[0]: the fixture is not an object"},
 	} {
 		files, problems := replay.Convert(path, tt.o)
 		text := ""
@@ -269,7 +269,7 @@ func TestConvertRefuses(t *testing.T) {
 			t.Errorf("%s: %d files, %s; want %s", path, len(files), text, tt.want)
 		}
 	}
-	files, problems := replay.Convert(write("bare.sse", "data: {}\n\n"), replay.Options{Dialect: named(t, "agkit")})
+	files, problems := replay.Convert(write("bare.sse", "data: {}\n\n"), replay.ConvertOptions{Dialect: hasCredentials(t, "agkit")})
 	if len(files) != 1 || len(problems) > 0 {
 		t.Fatalf("%v, %v", files, problems)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// mostWhy is how many reasons are given why nothing fits.
-const mostWhy = 20
+// maxReasons is how many reasons are given why nothing fits.
+const maxReasons = 20
 
 // Find is the recorded answer to a request, or nil and why no recording fits, the
 // nearest first. ask is the request as d hears it, with the ids that the client chose
@@ -29,236 +29,236 @@ const mostWhy = 20
 //
 // Ids that the client chose stand in the answer where the recorded client's stood, if
 // they are strings of their own in it; all else is as recorded.
-func (l *Library) Find(d *dialect.Dialect, r spec.Request, ask *spec.Event, seen *Seen) (a *Answer, why []string) {
+func (l *Library) Find(d *dialect.Dialect, r spec.Request, request *spec.Event, seen *Session) (a *Response, reasons []string) {
 	op := d.Operation(r)
 	if l.Len() == 0 || op == nil {
 		return nil, nil
 	}
-	if ask == nil {
-		heard := d.ParseRequest(r)
-		ask = &heard
+	if request == nil {
+		parsed := d.ParseRequest(r)
+		request = &parsed
 	}
 	if seen == nil {
-		seen = &Seen{}
+		seen = &Session{}
 	}
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
-	s := search{d: d, op: op, r: r, ask: ask, key: questionOf(ask), shelf: seen.shelf(l)}
-	s.thread = threadKey{d.Name, ask.Thread}
+	s := recordingSearch{dialect: d, operation: op, rawRequest: r, request: request, key: newMatchKey(request), playback: seen.playbackOf(l)}
+	s.thread = threadKey{d.Name, request.Thread}
 	for _, c := range l.conversations {
 		if c.dialect.Name == d.Name {
-			s.look(c)
+			s.searchConversation(c)
 		}
 	}
-	if len(s.fits) == 0 {
-		return nil, s.why()
+	if len(s.candidates) == 0 {
+		return nil, s.reasons()
 	}
-	best := slices.MinFunc(s.fits, fit.compare)
-	return s.play(best), nil
+	best := slices.MinFunc(s.candidates, candidate.compare)
+	return s.respond(best), nil
 }
 
-// A search is one request looking for its answer.
-type search struct {
-	d      *dialect.Dialect
-	op     *dialect.Operation
-	r      spec.Request
-	ask    *spec.Event
-	key    question
-	thread threadKey
-	shelf  *shelf
+// A recordingSearch is one request looking for its answer.
+type recordingSearch struct {
+	dialect    *dialect.Dialect
+	operation  *dialect.Operation
+	rawRequest spec.Request
+	request    *spec.Event
+	key        matchKey
+	thread     threadKey
+	playback   *playback
 
-	fits   []fit
-	misses []miss
+	candidates []candidate
+	mismatches []mismatch
 }
 
-// A fit is a recorded exchange that answers a request, and how well.
-type fit struct {
-	x       *exchange
-	binding *binding // nil: the client's conversation is not bound to its own
-	mark    *mark    // where its stream is taken up; nil: at its beginning
-	near    int      // how much speaks for it
-	count   int      // how often it was played
+// A candidate is a recorded exchange that answers a request, and how well.
+type candidate struct {
+	exchange  *exchange
+	binding   *binding     // nil: the client's conversation is not bound to its own
+	resumeAt  *resumePoint // where its stream is taken up; nil: at its beginning
+	score     int          // how much speaks for it
+	playCount int          // how often it was played
 }
 
-func (a fit) compare(b fit) int {
+func (a candidate) compare(b candidate) int {
 	return cmp.Or(
-		-cmp.Compare(a.near, b.near), cmp.Compare(a.count, b.count),
-		cmp.Compare(a.x.talk.n, b.x.talk.n), cmp.Compare(a.x.n, b.x.n),
+		-cmp.Compare(a.score, b.score), cmp.Compare(a.playCount, b.playCount),
+		cmp.Compare(a.exchange.conversation.index, b.exchange.conversation.index), cmp.Compare(a.exchange.index, b.exchange.index),
 	)
 }
 
-// A miss is why an exchange does not fit. Those that came far are told first.
-type miss struct {
-	far int
-	why string
+// A mismatch is why an exchange does not fit. Those that came far are told first.
+type mismatch struct {
+	stage  int
+	reason string
 }
 
 // What speaks for an exchange, the more the further down.
 const (
-	sameMark = 1 << iota
+	sameCursor = 1 << iota
 	sameCredentials
 	sameRun
 	sameThread
 	boundThread
 )
 
-// look looks at each exchange of a conversation.
-func (s *search) look(c *conversation) {
+// searchConversation looks at each exchange of a conversation.
+func (s *recordingSearch) searchConversation(c *conversation) {
 	for _, x := range c.exchanges {
-		if x.op.Name != s.op.Name {
+		if x.operation.Name != s.operation.Name {
 			continue
 		}
-		f := fit{x: x}
-		if m := s.try(&f); m.why != "" {
-			m.why = x.Name() + ": " + m.why
-			s.misses = append(s.misses, m)
+		f := candidate{exchange: x}
+		if m := s.match(&f); m.reason != "" {
+			m.reason = x.Name() + ": " + m.reason
+			s.mismatches = append(s.mismatches, m)
 			continue
 		}
-		s.fits = append(s.fits, f)
+		s.candidates = append(s.candidates, f)
 	}
 }
 
-// try says why an exchange does not fit, or how well.
-func (s *search) try(f *fit) (m miss) {
-	x := f.x
-	if !x.unasked() {
-		if why := s.key.differs(x.key); why != "" {
-			return miss{0, why}
+// match says why an exchange does not fit, or how well.
+func (s *recordingSearch) match(f *candidate) (m mismatch) {
+	x := f.exchange
+	if !x.hasNoRequest() {
+		if why := s.key.difference(x.key); why != "" {
+			return mismatch{0, why}
 		}
 	}
 	if s.thread.thread != "" {
-		f.binding = s.shelf.bound(s.thread, x)
+		f.binding = s.playback.findBinding(s.thread, x)
 	}
-	if !x.unasked() && !s.op.StartsRun {
-		if why := s.about(f); why != "" {
-			return miss{1, why}
+	if !x.hasNoRequest() && !s.operation.StartsRun {
+		if why := s.checkSubject(f); why != "" {
+			return mismatch{1, why}
 		}
 	}
-	if why := s.credentials(f); why != "" {
-		return miss{2, why}
+	if why := s.checkCredentials(f); why != "" {
+		return mismatch{2, why}
 	}
-	if why := s.cursor(f); why != "" {
-		return miss{3, why}
+	if why := s.checkCursor(f); why != "" {
+		return mismatch{3, why}
 	}
-	s.weigh(f)
-	return miss{}
+	s.scoreCandidate(f)
+	return mismatch{}
 }
 
-// unasked says that nobody wrote down what was asked.
-func (x *exchange) unasked() bool { return x.method == "" }
+// hasNoRequest says that nobody wrote down what was asked.
+func (x *exchange) hasNoRequest() bool { return x.method == "" }
 
-// about says why an exchange is about another conversation or run, which must be known.
-func (s *search) about(f *fit) string {
-	was, is := f.x.ask, s.ask
+// checkSubject says why an exchange is about another conversation or run, which must be known.
+func (s *recordingSearch) checkSubject(f *candidate) string {
+	was, is := f.exchange.request, s.request
 	switch {
 	case (was.Thread == "") != (is.Thread == ""):
-		return fmt.Sprintf("it was asked about the conversation %s, now it is %s", brief(was.Thread), brief(is.Thread))
+		return fmt.Sprintf("it was asked about the conversation %s, now it is %s", quoteBrief(was.Thread), quoteBrief(is.Thread))
 	case f.binding == nil && was.Thread != is.Thread:
-		return fmt.Sprintf("its conversation (%s) has not been played as %s", brief(was.Thread), brief(is.Thread))
+		return fmt.Sprintf("its conversation (%s) has not been played as %s", quoteBrief(was.Thread), quoteBrief(is.Thread))
 	case (was.Run == "") != (is.Run == ""):
-		return fmt.Sprintf("it was asked about the run %s, now it is %s", brief(was.Run), brief(is.Run))
+		return fmt.Sprintf("it was asked about the run %s, now it is %s", quoteBrief(was.Run), quoteBrief(is.Run))
 	}
 	if f.binding != nil {
-		if run, known := f.binding.runs[is.Run]; known && run == was.Run {
+		if run, known := f.binding.recordedRuns[is.Run]; known && run == was.Run {
 			return ""
 		} else if known {
-			return fmt.Sprintf("the run %s was played as %s, and this is %s", brief(is.Run), brief(run), brief(was.Run))
+			return fmt.Sprintf("the run %s was played as %s, and this is %s", quoteBrief(is.Run), quoteBrief(run), quoteBrief(was.Run))
 		}
 	}
 	if was.Run != is.Run {
-		return fmt.Sprintf("its run (%s) has not been played as %s", brief(was.Run), brief(is.Run))
+		return fmt.Sprintf("its run (%s) has not been played as %s", quoteBrief(was.Run), quoteBrief(is.Run))
 	}
 	return ""
 }
 
-// named reports whether a client says who it is.
-func named(h spec.Header) bool {
+// hasCredentials reports whether a client says who it is.
+func hasCredentials(h spec.Header) bool {
 	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.IdentifiesUser(f.Name) })
 }
 
-// credentials says why somebody with credentials is not given the answer of somebody
+// checkCredentials says why somebody with credentials is not given the answer of somebody
 // without. The other way round he is: a mock is asked by whoever comes.
-func (s *search) credentials(f *fit) string {
-	recorded, now := f.x.ask.Principal != spec.Anonymous && named(f.x.ask.Header), named(s.r.Header)
-	if f.x.ask.Principal == spec.Anonymous && now {
+func (s *recordingSearch) checkCredentials(f *candidate) string {
+	recorded, now := f.exchange.request.Principal != spec.Anonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
+	if f.exchange.request.Principal == spec.Anonymous && now {
 		return "it was asked without credentials"
 	}
 	if recorded == now {
-		f.near |= sameCredentials
+		f.score |= sameCredentials
 	}
 	return ""
 }
 
-// cursor says why a stream cannot be taken up where it is asked for.
-func (s *search) cursor(f *fit) string {
-	was, is := f.x.ask.Cursor, s.ask.Cursor
+// checkCursor says why a stream cannot be taken up where it is asked for.
+func (s *recordingSearch) checkCursor(f *candidate) string {
+	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
 	case was == is:
-		f.near |= sameMark
+		f.score |= sameCursor
 		return ""
 	case is == "":
-		return fmt.Sprintf("it was asked for from the cursor %s on", brief(was))
+		return fmt.Sprintf("it was asked for from the cursor %s on", quoteBrief(was))
 	}
-	if i := slices.IndexFunc(f.x.marks, func(m mark) bool { return m.cursor == is }); i >= 0 {
-		f.mark = &f.x.marks[i]
+	if i := slices.IndexFunc(f.exchange.resumePoints, func(m resumePoint) bool { return m.cursor == is }); i >= 0 {
+		f.resumeAt = &f.exchange.resumePoints[i]
 		return ""
 	}
-	return fmt.Sprintf("it has no event with the cursor %s", brief(is))
+	return fmt.Sprintf("it has no event with the cursor %s", quoteBrief(is))
 }
 
-// weigh says how much speaks for an exchange that fits.
-func (s *search) weigh(f *fit) {
-	was, is := f.x.ask, s.ask
+// scoreCandidate says how much speaks for an exchange that fits.
+func (s *recordingSearch) scoreCandidate(f *candidate) {
+	was, is := f.exchange.request, s.request
 	switch {
 	case f.binding != nil:
-		f.near |= boundThread
-		f.count = f.binding.played[f.x.n]
+		f.score |= boundThread
+		f.playCount = f.binding.playCounts[f.exchange.index]
 	case is.Thread != "" && was.Thread == is.Thread:
-		f.near |= sameThread
-		f.count = s.shelf.talks[f.x.talk]
+		f.score |= sameThread
+		f.playCount = s.playback.conversationCounts[f.exchange.conversation]
 	case is.Thread != "":
-		f.count = s.shelf.talks[f.x.talk]
+		f.playCount = s.playback.conversationCounts[f.exchange.conversation]
 	default:
-		f.count = s.shelf.played[f.x]
+		f.playCount = s.playback.exchangeCounts[f.exchange]
 	}
-	if !s.op.StartsRun || is.Run == "" {
+	if !s.operation.StartsRun || is.Run == "" {
 		return
 	}
 	run, known := "", false
 	if f.binding != nil {
-		run, known = f.binding.runs[is.Run]
+		run, known = f.binding.recordedRuns[is.Run]
 	}
-	if known && run == was.Run || !known && f.x.opens {
-		f.near |= sameRun
+	if known && run == was.Run || !known && f.exchange.startsRun {
+		f.score |= sameRun
 	}
 }
 
-// play notes that an exchange is played, and makes its answer.
-func (s *search) play(f fit) *Answer {
-	x, is := f.x, s.ask
+// respond notes that an exchange is played, and makes its answer.
+func (s *recordingSearch) respond(f candidate) *Response {
+	x, is := f.exchange, s.request
 	b := f.binding
 	if thread := cmp.Or(is.Thread, x.thread()); b == nil && thread != "" {
-		b = s.shelf.bind(threadKey{s.d.Name, thread}, x)
+		b = s.playback.bind(threadKey{s.dialect.Name, thread}, x)
 	}
-	s.shelf.played[x]++
+	s.playback.exchangeCounts[x]++
 	var ids map[string]string
 	if b != nil {
-		b.played[x.n]++
-		b.name(x.thread(), cmp.Or(is.Thread, x.thread()))
-		if is.Run != "" || s.op.StartsRun {
-			b.run(x.run(), cmp.Or(is.Run, x.run()))
+		b.playCounts[x.index]++
+		b.mapID(x.thread(), cmp.Or(is.Thread, x.thread()))
+		if is.Run != "" || s.operation.StartsRun {
+			b.mapRun(x.run(), cmp.Or(is.Run, x.run()))
 		}
-		for recorded, now := range messages(x.ask.Parts, is.Parts) {
-			b.name(recorded, now)
+		for recorded, now := range userMessagePairs(x.request.Parts, is.Parts) {
+			b.mapID(recorded, now)
 		}
-		ids = b.ids
+		ids = b.currentIDs
 	}
-	return x.played(f.mark, ids)
+	return x.newResponse(f.resumeAt, ids)
 }
 
-// messages yields the ids of the user's messages, those of two requests that say the
+// userMessagePairs yields the ids of the user's messages, those of two requests that say the
 // same, from the last one back.
-func messages(was, is []spec.Event) func(func(string, string) bool) {
+func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {
 			if p.Kind == spec.InputUser {
@@ -279,48 +279,48 @@ func messages(was, is []spec.Event) func(func(string, string) bool) {
 	}
 }
 
-// why are the reasons, those of what came nearest first.
-func (s *search) why() (all []string) {
-	slices.SortStableFunc(s.misses, func(a, b miss) int { return -cmp.Compare(a.far, b.far) })
-	for i, m := range s.misses {
-		if i == mostWhy {
-			return append(all, fmt.Sprintf("and %d more", len(s.misses)-i))
+// reasons are the reasons, those of what came nearest first.
+func (s *recordingSearch) reasons() (all []string) {
+	slices.SortStableFunc(s.mismatches, func(a, b mismatch) int { return -cmp.Compare(a.stage, b.stage) })
+	for i, m := range s.mismatches {
+		if i == maxReasons {
+			return append(all, fmt.Sprintf("and %d more", len(s.mismatches)-i))
 		}
-		all = append(all, m.why)
+		all = append(all, m.reason)
 	}
 	if len(all) == 0 {
-		all = append(all, fmt.Sprintf("no recording of %s asks for %s", s.d.Name, s.op.Name))
+		all = append(all, fmt.Sprintf("no recording of %s asks for %s", s.dialect.Name, s.operation.Name))
 	}
 	return all
 }
 
-// endingOf is how an answer ended.
-func endingOf(r spec.Response) Ending {
+// streamEndOf is how an answer ended.
+func streamEndOf(r spec.Response) StreamEnd {
 	switch {
 	case r.Status == 0 && errors.Is(r.End, spec.ErrReset):
 		return Reset
 	case r.Status == 0:
-		return Mute
+		return NoResponse
 	case errors.Is(r.End, spec.ErrReset):
 		return Reset
 	case errors.Is(r.End, spec.ErrTruncated), errors.Is(r.End, spec.ErrNotHTTP):
-		return Cut
+		return Truncated
 	case errors.Is(r.End, spec.ErrIdleTimeout):
 		return Stall
 	}
 	return Clean
 }
 
-// connection are the fields that belong to a connection, or to who serves: the origins
+// hopByHopHeaders are the fields that belong to a connection, or to who serves: the origins
 // that may read an answer are not those of the recording.
-var connection = []string{
+var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",
 }
 
-// endToEnd is what of a header an answer has.
-func endToEnd(h spec.Header) (out spec.Header) {
-	drop := slices.Clone(connection)
+// endToEndHeaders is what of a header an answer has.
+func endToEndHeaders(h spec.Header) (out spec.Header) {
+	drop := slices.Clone(hopByHopHeaders)
 	for _, f := range h {
 		if strings.EqualFold(f.Name, "Connection") {
 			for name := range strings.SplitSeq(f.Value, ",") {

@@ -20,32 +20,32 @@ const (
 	MaxBytes = 512 << 20 // bytes of all of them
 )
 
-// Kinds are the files that can be played, for whoever names them in a message.
-const Kinds = ".txtar, .http, .sse, .har"
+// Extensions are the files that can be played, for whoever names them in a message.
+const Extensions = ".txtar, .http, .sse, .har"
 
-// Reads says whether a file of this name is a recording.
-func Reads(path string) bool {
+// IsRecording says whether a file of this name is a recording.
+func IsRecording(path string) bool {
 	ext := strings.ToLower(filepath.Ext(path))
-	return ext != "" && slices.Contains(strings.Split(Kinds, ", "), ext)
+	return ext != "" && slices.Contains(strings.Split(Extensions, ", "), ext)
 }
 
 // Load reads recordings to answer from: files, and what lies in directories, however
 // deep. Files there that are no recordings, and those whose names begin with a dot, are
 // passed over. Of the problems, one of level Error means that the library is nil.
 func Load(paths []string, dialects []*dialect.Dialect) (*Library, []Problem) {
-	files, problems := find(paths)
+	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	list, err := transcript.OpenAll(files)
 	if err != nil {
-		return nil, []Problem{placed(err)}
+		return nil, []Problem{problemOf(err)}
 	}
-	return New(list, dialects)
+	return NewLibrary(list, dialects)
 }
 
-// find lists the recordings that paths lead to, by name.
-func find(paths []string) (files []string, problems []Problem) {
+// findRecordings lists the recordings that paths lead to, by name.
+func findRecordings(paths []string) (files []string, problems []Problem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
 		if slices.Contains(files, path) {
@@ -66,22 +66,22 @@ func find(paths []string) (files []string, problems []Problem) {
 		case err != nil:
 		case info.IsDir():
 			before := len(files)
-			if err = walk(path, add); err == nil && len(files) == before {
-				err = fmt.Errorf("there is no recording in it: the names of recordings end with %s", Kinds)
+			if err = walkRecordings(path, add); err == nil && len(files) == before {
+				err = fmt.Errorf("there is no recording in it: the names of recordings end with %s", Extensions)
 			}
-		case !Reads(path):
-			err = fmt.Errorf("it is no recording: the names of recordings end with %s", Kinds)
+		case !IsRecording(path):
+			err = fmt.Errorf("it is no recording: the names of recordings end with %s", Extensions)
 		default:
 			err = add(path, info.Size())
 		}
 		if err != nil {
-			return nil, []Problem{{File: path, Level: Error, Text: bare(err)}}
+			return nil, []Problem{{File: path, Severity: Error, Message: withoutPath(err)}}
 		}
 	}
 	return files, nil
 }
 
-func walk(dir string, add func(string, int64) error) error {
+func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -91,7 +91,7 @@ func walk(dir string, add func(string, int64) error) error {
 				return fs.SkipDir
 			}
 			return nil
-		case !entry.Type().IsRegular() || !Reads(path):
+		case !entry.Type().IsRegular() || !IsRecording(path):
 			return nil
 		}
 		info, err := entry.Info()
@@ -102,22 +102,22 @@ func walk(dir string, add func(string, int64) error) error {
 	})
 }
 
-// bare is an error without the path that its problem names anyway.
-func bare(err error) string {
+// withoutPath is an error without the path that its problem names anyway.
+func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()
 	}
 	return err.Error()
 }
 
-// placed is the problem of an error that begins with FILE:LINE: or FILE:.
-func placed(err error) Problem {
-	p := Problem{Level: Error, Text: err.Error()}
-	file, text, ok := strings.Cut(p.Text, ": ")
+// problemOf is the problem of an error that begins with FILE:LINE: or FILE:.
+func problemOf(err error) Problem {
+	p := Problem{Severity: Error, Message: err.Error()}
+	file, text, ok := strings.Cut(p.Message, ": ")
 	if !ok {
 		return p
 	}
-	p.File, p.Text = file, text
+	p.File, p.Message = file, text
 	if at := strings.LastIndexByte(file, ':'); at > 0 {
 		if _, err := fmt.Sscanf(file[at+1:], "%d", &p.Line); err == nil {
 			p.File = file[:at]
@@ -126,49 +126,49 @@ func placed(err error) Problem {
 	return p
 }
 
-// New makes a library of transcripts. Those that name a dialect that is not among
+// NewLibrary makes a library of transcripts. Those that name a dialect that is not among
 // dialects are left out, with a warning; those that name none are of the only one.
-func New(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []Problem) {
+func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []Problem) {
 	l := &Library{}
-	b := builder{library: l, dialects: dialects}
+	b := libraryBuilder{library: l, dialects: dialects}
 	for _, t := range list {
-		b.add(t)
+		b.addTranscript(t)
 	}
-	if slices.ContainsFunc(b.problems, func(p Problem) bool { return p.Level == Error }) {
+	if slices.ContainsFunc(b.problems, func(p Problem) bool { return p.Severity == Error }) {
 		return nil, b.problems
 	}
 	if l.exchanges == 0 {
-		b.problem(Error, "recordings", "none of them holds an answer that can be played in %s", namesOf(dialects))
+		b.addProblem(Error, "recordings", "none of them holds an answer that can be played in %s", dialectNames(dialects))
 		return nil, b.problems
 	}
 	return l, b.problems
 }
 
-// A builder fills a library.
-type builder struct {
+// A libraryBuilder fills a library.
+type libraryBuilder struct {
 	library  *Library
 	dialects []*dialect.Dialect
 	problems []Problem
 }
 
-func (b *builder) problem(level Level, file, format string, args ...any) {
-	b.problems = append(b.problems, Problem{File: file, Level: level, Text: fmt.Sprintf(format, args...)})
+func (b *libraryBuilder) addProblem(level Severity, file, format string, args ...any) {
+	b.problems = append(b.problems, Problem{File: file, Severity: level, Message: fmt.Sprintf(format, args...)})
 }
 
-func (b *builder) warn(x *exchange, format string, args ...any) {
-	b.problem(Warning, x.talk.file, fmt.Sprintf("exchange %d: ", x.n+1)+format, args...)
+func (b *libraryBuilder) warnf(x *exchange, format string, args ...any) {
+	b.addProblem(Warning, x.conversation.file, fmt.Sprintf("exchange %d: ", x.index+1)+format, args...)
 }
 
-// add takes a transcript in. It is not changed.
-func (b *builder) add(t *transcript.Transcript) {
+// addTranscript takes a transcript in. It is not changed.
+func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	for _, note := range t.Notes {
-		b.problem(Warning, t.Name, "%s", note)
+		b.addProblem(Warning, t.Name, "%s", note)
 	}
 	d := b.dialectOf(t)
 	if d == nil {
 		return
 	}
-	c := &conversation{n: len(b.library.conversations), file: t.Name, dialect: d}
+	c := &conversation{index: len(b.library.conversations), file: t.Name, dialect: d}
 	own := *t
 	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
 	d.CompleteRequests(&own.Trace)
@@ -177,8 +177,8 @@ func (b *builder) add(t *transcript.Transcript) {
 	}
 	own.StripBasePath(d.Base)
 	for i, x := range own.Trace.Exchanges {
-		e := &exchange{n: i, talk: c, method: x.Request.Method, answer: x.Response}
-		if b.hear(e, x) {
+		e := &exchange{index: i, conversation: c, method: x.Request.Method, response: x.Response}
+		if b.prepareExchange(e, x) {
 			c.exchanges = append(c.exchanges, e)
 		}
 	}
@@ -189,27 +189,27 @@ func (b *builder) add(t *transcript.Transcript) {
 }
 
 // dialectOf is the dialect of a transcript, nil if it cannot be played.
-func (b *builder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
+func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if t.Dialect == "" {
 		if len(b.dialects) == 1 {
 			return b.dialects[0]
 		}
-		b.problem(Error, t.Name, "it does not say its dialect: add a line like \"dialect: %s\", or serve only one", b.dialects[0].Name)
+		b.addProblem(Error, t.Name, "it does not say its dialect: add a line like \"dialect: %s\", or serve only one", b.dialects[0].Name)
 		return nil
 	}
 	named, err := dialect.Open(t.Dialect)
 	if err != nil {
-		b.problem(Error, t.Name, "%v", err)
+		b.addProblem(Error, t.Name, "%v", err)
 		return nil
 	}
 	if i := slices.IndexFunc(b.dialects, func(d *dialect.Dialect) bool { return d.Name == named.Name }); i >= 0 {
 		return b.dialects[i]
 	}
-	b.problem(Warning, t.Name, "it is left out: it speaks %s, and what is served is %s", named.Name, namesOf(b.dialects))
+	b.addProblem(Warning, t.Name, "it is left out: it speaks %s, and what is served is %s", named.Name, dialectNames(b.dialects))
 	return nil
 }
 
-func namesOf(dialects []*dialect.Dialect) string {
+func dialectNames(dialects []*dialect.Dialect) string {
 	var names []string
 	for _, d := range dialects {
 		names = append(names, d.Name)
@@ -217,41 +217,41 @@ func namesOf(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// hear understands a recorded exchange, and says whether it can be played.
-func (b *builder) hear(e *exchange, x spec.Exchange) bool {
-	d := e.talk.dialect
-	e.ask = d.ParseRequest(x.Request)
+// prepareExchange understands a recorded exchange, and says whether it can be played.
+func (b *libraryBuilder) prepareExchange(e *exchange, x spec.Exchange) bool {
+	d := e.conversation.dialect
+	e.request = d.ParseRequest(x.Request)
 	switch {
 	case x.Request.Method == "":
 		i := slices.IndexFunc(d.Operations(), func(o *dialect.Operation) bool { return o.IsStream })
 		if i < 0 {
-			b.warn(e, "it is left out: its request is not recorded, and %s streams nothing", d.Name)
+			b.warnf(e, "it is left out: its request is not recorded, and %s streams nothing", d.Name)
 			return false
 		}
-		e.op = d.Operations()[i]
+		e.operation = d.Operations()[i]
 	default:
-		e.op = d.Operation(x.Request)
+		e.operation = d.Operation(x.Request)
 	}
 	switch {
-	case e.op == nil:
-		b.warn(e, "it is left out: %s %s is nothing that %s has", x.Request.Method, x.Request.Target, d.Name)
+	case e.operation == nil:
+		b.warnf(e, "it is left out: %s %s is nothing that %s has", x.Request.Method, x.Request.Target, d.Name)
 		return false
 	case x.Request.Principal == spec.OtherUser || x.Request.Principal == spec.UnknownUser:
-		b.warn(e, "it is left out: who asks there (%s) cannot be told from others", x.Request.Principal)
+		b.warnf(e, "it is left out: who asks there (%s) cannot be told from others", x.Request.Principal)
 		return false
 	case x.Response.Status == 0 && errors.Is(x.Response.End, spec.ErrNotHTTP):
-		b.warn(e, "it is left out: its answer is not HTTP")
+		b.warnf(e, "it is left out: its answer is not HTTP")
 		return false
 	case x.Response.Status == 0 && (errors.Is(x.Response.End, spec.ErrClientLeft) || errors.Is(x.Response.End, spec.ErrIdleTimeout)):
-		b.warn(e, "it is left out: no answer had come yet")
+		b.warnf(e, "it is left out: no answer had come yet")
 		return false
 	case errors.Is(x.Response.End, spec.ErrClientLeft), errors.Is(x.Response.End, spec.ErrLimitExceeded):
-		b.warn(e, "the client did not hear the answer out: what is played ends where the recording does")
+		b.warnf(e, "the client did not hear the answer out: what is played ends where the recording does")
 	}
-	e.key = questionOf(&e.ask)
-	e.listen(x)
-	e.opens = !slices.ContainsFunc(e.talk.exchanges, func(o *exchange) bool {
-		return o.op == e.op && o.ask.Run != "" && o.ask.Run == e.ask.Run && o.thread() == e.thread()
+	e.key = newMatchKey(&e.request)
+	e.indexResponse(x)
+	e.startsRun = !slices.ContainsFunc(e.conversation.exchanges, func(o *exchange) bool {
+		return o.operation == e.operation && o.request.Run != "" && o.request.Run == e.request.Run && o.thread() == e.thread()
 	})
 	return true
 }

@@ -18,10 +18,10 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	runs, agkit := named(t, "runs"), named(t, "agkit")
+	runs, agkit := hasCredentials(t, "runs"), hasCredentials(t, "agkit")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"sub/deep/a.txtar": talk, "b.sse": "data: {}\n\n", "notes.md": "no", ".hidden.txtar": "nonsense", ".git/x.txtar": "nonsense",
+		"sub/deep/a.txtar": conversationText, "b.sse": "data: {}\n\n", "notes.md": "no", ".hidden.txtar": "nonsense", ".git/x.txtar": "nonsense",
 		"bad/x.txtar": "dialekt: x\n", "bad2/x.txtar": "dialect: nothing\n-- 1.request --\n-- 1.response --\nHTTP/1.1 200 OK\n", "none/x.md": "",
 		"empty/x.txtar": "dialect: runs\n",
 	} {
@@ -38,7 +38,7 @@ func TestLoad(t *testing.T) {
 		paths    []string
 		dialects []*dialect.Dialect
 		len      int
-		level    replay.Level
+		level    replay.Severity
 		want     string
 	}{
 		{[]string{in("sub")}, []*dialect.Dialect{runs}, 3, "", ""},
@@ -57,7 +57,7 @@ func TestLoad(t *testing.T) {
 		l, problems := replay.Load(tt.paths, tt.dialects)
 		found := tt.level == "" && len(problems) == 0
 		for _, p := range problems {
-			found = found || p.Level == tt.level && strings.Contains(p.String(), tt.want)
+			found = found || p.Severity == tt.level && strings.Contains(p.String(), tt.want)
 		}
 		if l.Len() != tt.len || !found || (l == nil) != (tt.len == 0) {
 			t.Errorf("%v: %d exchanges, problems %v, want %d and %q", tt.paths, l.Len(), problems, tt.len, tt.want)
@@ -79,7 +79,7 @@ func TestRealServers(t *testing.T) {
 		if name == "" {
 			name = names[family+"/"+version[:1]]
 		}
-		d := named(t, name)
+		d := hasCredentials(t, name)
 		l, problems := replay.Load([]string{folder}, []*dialect.Dialect{d})
 		if l == nil {
 			t.Errorf("%s: %v", folder, problems)
@@ -113,8 +113,8 @@ func TestRealServers(t *testing.T) {
 // Wherever a body was cut into pieces, and whatever the ids are, the pieces come together
 // as the body with the ids put in, and none is lost or comes twice.
 func TestSwapKeepsPieces(t *testing.T) {
-	runs := named(t, "runs")
-	recorded := parsed(t, "talk.txtar", talk)
+	runs := hasCredentials(t, "runs")
+	recorded := parsed(t, "talk.txtar", conversationText)
 	rapid.Check(t, func(rt *rapid.T) {
 		tr := *recorded
 		tr.Trace.Exchanges = append([]spec.Exchange(nil), recorded.Trace.Exchanges...)
@@ -126,25 +126,25 @@ func TestSwapKeepsPieces(t *testing.T) {
 			}
 		}
 		run := rapid.StringMatching(`[a-z0-9"\\é<]{1,12}`).Draw(rt, "run")
-		l, _ := replay.New([]*transcript.Transcript{&tr}, []*dialect.Dialect{runs})
-		seen := &replay.Seen{}
-		ask := runs.ParseRequest(opening(otherThread, "x", "hello"))
+		l, _ := replay.NewLibrary([]*transcript.Transcript{&tr}, []*dialect.Dialect{runs})
+		seen := &replay.Session{}
+		ask := runs.ParseRequest(createRequest(otherThread, "x", "hello"))
 		ask.Run = run
-		if a, why := l.Find(runs, opening(otherThread, "x", "hello"), &ask, seen); a == nil {
+		if a, why := l.Find(runs, createRequest(otherThread, "x", "hello"), &ask, seen); a == nil {
 			rt.Fatal(why)
 		}
-		ask = runs.ParseRequest(listening(otherThread, "x", ""))
+		ask = runs.ParseRequest(streamRequest(otherThread, "x", ""))
 		ask.Run = run
-		a, why := l.Find(runs, listening(otherThread, "x", ""), &ask, seen)
+		a, why := l.Find(runs, streamRequest(otherThread, "x", ""), &ask, seen)
 		if a == nil {
 			rt.Fatal(why)
 		}
-		body, _ := whole(a, 1)
+		body, _ := playAll(a, 1)
 		pieces := split(a, 1)
 		if !bytes.Equal(body, a.Body) || len(pieces) > len(r.Arrivals)+1 {
 			rt.Fatalf("%d pieces of %d\n%s", len(pieces), len(r.Arrivals), body)
 		}
-		for e := range runs.Events(spec.Trace{Exchanges: []spec.Exchange{{Request: listening(otherThread, "x", ""), Response: spec.Response{Status: 200, Header: a.Header, Body: body}}}}) {
+		for e := range runs.Events(spec.Trace{Exchanges: []spec.Exchange{{Request: streamRequest(otherThread, "x", ""), Response: spec.Response{Status: 200, Header: a.Header, Body: body}}}}) {
 			if e.IsFrame() && e.Run != run || len(e.Flaws) > 0 {
 				rt.Fatalf("the run is %q, want %q in %s", e.Run, run, e.Raw)
 			}
@@ -154,15 +154,15 @@ func TestSwapKeepsPieces(t *testing.T) {
 
 // Many clients at once, each with its own conversation, are each told it in order.
 func TestManyClients(t *testing.T) {
-	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
-	runs := named(t, "runs")
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	runs := hasCredentials(t, "runs")
 	var all sync.WaitGroup
 	for i := range 50 {
 		all.Go(func() {
 			thread := fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
 			for n, want := range []string{"task-r1", "task-r2", "task-r1"} {
 				run := fmt.Sprintf("run-%d-%d", i, n)
-				a, why := l.Find(runs, opening(thread, run, "hello"), nil, seen)
+				a, why := l.Find(runs, createRequest(thread, run, "hello"), nil, seen)
 				if a == nil || !bytes.Contains(a.Body, []byte(want)) || !bytes.Contains(a.Body, []byte(thread)) || !bytes.Contains(a.Body, []byte(run)) {
 					t.Errorf("client %d, request %d: %v, %v", i, n, a, why)
 				}

@@ -18,29 +18,29 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Level says how bad a problem is.
-type Level string
+// A Severity says how bad a problem is.
+type Severity string
 
 // The levels.
 const (
-	Error   Level = "error"   // nothing is loaded
-	Warning Level = "warning" // it is loaded, and something of it is not as it seems
+	Error   Severity = "error"   // nothing is loaded
+	Warning Severity = "warning" // it is loaded, and something of it is not as it seems
 )
 
 // A Problem is what is wrong with a file, in one line that names it and what would be
 // right. Line is 0 where the file has no lines, or the text names the place.
 type Problem struct {
-	File  string
-	Line  int
-	Level Level
-	Text  string
+	File     string
+	Line     int
+	Severity Severity
+	Message  string
 }
 
 func (p Problem) String() string {
 	if p.Line > 0 {
-		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
+		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 	}
-	return p.File + ": " + p.Text
+	return p.File + ": " + p.Message
 }
 
 // A Library is recorded conversations to answer from. It does not change, and it is safe
@@ -60,7 +60,7 @@ func (l *Library) Len() int {
 
 // A conversation is one transcript.
 type conversation struct {
-	n         int // which of the library
+	index     int // which of the library
 	file      string
 	dialect   *dialect.Dialect
 	exchanges []*exchange
@@ -68,64 +68,66 @@ type conversation struct {
 
 // An exchange is a recorded request and its answer.
 type exchange struct {
-	n      int // which of the conversation, from 0
-	talk   *conversation
-	op     *dialect.Operation
-	method string // "": nobody wrote the request down, and whatever is asked with op fits
-	opens  bool   // it is the first that asks for its run
-	ask    spec.Event
-	key    question
-	answer spec.Response
-	told   told   // the ids that the answer names
-	marks  []mark // where a client can take the stream up again
+	index        int // which of the conversation, from 0
+	conversation *conversation
+	operation    *dialect.Operation
+	method       string // "": nobody wrote the request down, and whatever is asked with op fits
+	startsRun    bool   // it is the first that asks for its run
+	request      spec.Event
+	key          matchKey
+	response     spec.Response
+	serverIDs    serverIDs     // the ids that the answer names
+	resumePoints []resumePoint // where a client can take the stream up again
 }
 
-// told are ids of an answer, where the client had chosen none.
-type told struct{ thread, run string }
+// serverIDs are ids of an answer, where the client had chosen none.
+type serverIDs struct{ thread, run string }
 
 // thread is the id of the recorded conversation that x belongs to.
-func (x *exchange) thread() string { return cmp.Or(x.ask.Thread, x.told.thread) }
+func (x *exchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
 
 // run is the id of the recorded run that x is about.
-func (x *exchange) run() string { return cmp.Or(x.ask.Run, x.told.run) }
+func (x *exchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
 // Name says which recorded exchange it is: "FILE, exchange 2".
-func (x *exchange) Name() string { return fmt.Sprintf("%s, exchange %d", x.talk.file, x.n+1) }
+func (x *exchange) Name() string {
+	return fmt.Sprintf("%s, exchange %d", x.conversation.file, x.index+1)
+}
 
-// An Ending is how a recorded answer ended.
-type Ending string
+// An StreamEnd is how a recorded answer ended.
+type StreamEnd string
 
 // The endings. A client that left or had enough said nothing about the server: such an
 // answer ends where the recording does, and is clean.
 const (
-	Clean Ending = "clean" // the body is whole
-	Cut   Ending = "cut"   // the connection ended before the body did
-	Reset Ending = "reset" // the connection was reset
-	Stall Ending = "stall" // nothing came any more, and the connection stayed open
-	Mute  Ending = "mute"  // no answer came at all: the connection ends before a status line
+	Clean      StreamEnd = "clean" // the body is whole
+	Truncated  StreamEnd = "cut"   // the connection ended before the body did
+	Reset      StreamEnd = "reset" // the connection was reset
+	Stall      StreamEnd = "stall" // nothing came any more, and the connection stayed open
+	NoResponse StreamEnd = "mute"  // no answer came at all: the connection ends before a status line
 )
 
-// An Answer is what was recorded for a request, with the ids of whoever asks now.
-type Answer struct {
+// An Response is what was recorded for a request, with the ids of whoever asks now.
+type Response struct {
 	Source string // which recorded exchange it is: "FILE, exchange 2"
 	Status int    // 0 if End is Mute
 	// Header is without what belongs to a connection, and without Content-Length.
-	Header spec.Header
-	Body   []byte
-	Timed  bool // the recording knows when its pieces came
-	End    Ending
+	Header    spec.Header
+	Body      []byte
+	HasTiming bool // the recording knows when its pieces came
+	End       StreamEnd
 
-	pieces []spec.Arrival
+	arrivals []spec.Arrival
 }
 
-// Pieces are the parts of the body and when each is due, since the request was asked.
+// TimedChunks are the parts of the body and when each is due, since the request was asked.
 // times 2 is twice as fast as recorded; 0 is all at once. Parts that nobody timed are
 // due at once. A part is read, never written.
-func (a *Answer) Pieces(times float64) iter.Seq2[time.Duration, []byte] {
+func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)
-		for _, p := range a.pieces {
-			due = speed(p.At, times)
+		for _, p := range a.arrivals {
+			due = scaleDelay(p.At, speed)
 			if p.End > done && !yield(due, a.Body[done:p.End:p.End]) {
 				return
 			}

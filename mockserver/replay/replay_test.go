@@ -26,7 +26,7 @@ func all(t *testing.T) []*dialect.Dialect {
 	return list
 }
 
-func named(t *testing.T, name string) *dialect.Dialect {
+func hasCredentials(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
 	d, err := dialect.Open(name)
 	if err != nil {
@@ -48,7 +48,7 @@ func parsed(t *testing.T, name, text string) *transcript.Transcript {
 // library is one of transcripts; problems of any level fail the test.
 func library(t *testing.T, list ...*transcript.Transcript) *replay.Library {
 	t.Helper()
-	l, problems := replay.New(list, all(t))
+	l, problems := replay.NewLibrary(list, all(t))
 	for _, p := range problems {
 		t.Errorf("problem: %v", p)
 	}
@@ -58,9 +58,9 @@ func library(t *testing.T, list ...*transcript.Transcript) *replay.Library {
 	return l
 }
 
-// whole is a body put together from its pieces, and when they were due.
-func whole(a *replay.Answer, times float64) (body []byte, due []time.Duration) {
-	for at, piece := range a.Pieces(times) {
+// playAll is a body put together from its pieces, and when they were due.
+func playAll(a *replay.Response, times float64) (body []byte, due []time.Duration) {
+	for at, piece := range a.TimedChunks(times) {
 		body, due = append(body, piece...), append(due, at)
 	}
 	return body, due
@@ -84,16 +84,16 @@ func TestSameRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := named(t, tr.Dialect)
+		d := hasCredentials(t, tr.Dialect)
 		tr.StripBasePath(d.Base)
-		l, problems := replay.New([]*transcript.Transcript{tr}, []*dialect.Dialect{d})
+		l, problems := replay.NewLibrary([]*transcript.Transcript{tr}, []*dialect.Dialect{d})
 		if l == nil {
 			if slices.ContainsFunc(tr.Trace.Exchanges, func(x spec.Exchange) bool { return playable(d, x) }) {
 				t.Errorf("%s: %v", file, problems)
 			}
 			continue
 		}
-		seen := &replay.Seen{}
+		seen := &replay.Session{}
 		for i, x := range tr.Trace.Exchanges {
 			if !playable(d, x) {
 				continue
@@ -104,7 +104,7 @@ func TestSameRequests(t *testing.T) {
 				continue
 			}
 			played++
-			if body, _ := whole(a, 1); !bytes.Equal(body, x.Response.Body) || a.Status != x.Response.Status {
+			if body, _ := playAll(a, 1); !bytes.Equal(body, x.Response.Body) || a.Status != x.Response.Status {
 				t.Errorf("%s, exchange %d: %d with %d bytes (%s), recorded %d with %d", file, i+1, a.Status, len(body), a.Source, x.Response.Status, len(x.Response.Body))
 			}
 		}
@@ -114,7 +114,7 @@ func TestSameRequests(t *testing.T) {
 	}
 }
 
-const talk = `dialect: runs@2026-04
+const conversationText = `dialect: runs@2026-04
 -- 1.request --
 POST /runs HTTP/1.1
 Content-Type: application/json
@@ -165,12 +165,12 @@ Content-Type: application/json
 
 const otherThread = "11111111-2222-4333-8444-555555555555"
 
-func opening(thread, run, text string) spec.Request {
+func createRequest(thread, run, text string) spec.Request {
 	return spec.Request{Method: "POST", Target: "/runs", Header: spec.Header{{Name: "Content-Type", Value: "application/json"}},
 		Body: fmt.Appendf(nil, `{"threadId":%q,"runId":%q,"messages":[{"id":"mine","role":"user","content":%q}],"forwardedProps":{"runtime_mode":"chat"}}`, thread, run, text)}
 }
 
-func listening(thread, run, cursor string) spec.Request {
+func streamRequest(thread, run, cursor string) spec.Request {
 	r := spec.Request{Method: "GET", Target: "/runs/" + thread + "/events?runId=" + run, Header: spec.Header{{Name: "Accept", Value: "text/event-stream"}}}
 	if cursor != "" {
 		r.Header = r.Header.With("Last-Event-ID", cursor)
@@ -178,10 +178,10 @@ func listening(thread, run, cursor string) spec.Request {
 	return r
 }
 
-// found is the answer to a request that must have one.
-func found(t *testing.T, l *replay.Library, r spec.Request, seen *replay.Seen) *replay.Answer {
+// mustFind is the answer to a request that must have one.
+func mustFind(t *testing.T, l *replay.Library, r spec.Request, seen *replay.Session) *replay.Response {
 	t.Helper()
-	a, why := l.Find(named(t, "runs"), r, nil, seen)
+	a, why := l.Find(hasCredentials(t, "runs"), r, nil, seen)
 	if a == nil {
 		t.Fatalf("nothing fits %s %s: %v", r.Method, r.Target, why)
 	}
@@ -189,18 +189,18 @@ func found(t *testing.T, l *replay.Library, r spec.Request, seen *replay.Seen) *
 }
 
 func TestOwnIDs(t *testing.T) {
-	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
-	a := found(t, l, opening(otherThread, "mine-1", "hello"), seen)
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	a := mustFind(t, l, createRequest(otherThread, "mine-1", "hello"), seen)
 	if body, want := string(a.Body), `{"taskId":"task-r1","threadId":"`+otherThread+`","runId":"mine-1","created":true}`; body != want {
 		t.Errorf("accepted with %s, want %s", body, want)
 	}
-	if len(a.Header) != 1 || a.Header.MediaType() != "application/json" || a.Timed || a.End != replay.Clean {
-		t.Errorf("header %v, timed %v, end %s", a.Header, a.Timed, a.End)
+	if len(a.Header) != 1 || a.Header.MediaType() != "application/json" || a.HasTiming || a.End != replay.Clean {
+		t.Errorf("header %v, timed %v, end %s", a.Header, a.HasTiming, a.End)
 	}
-	a = found(t, l, listening(otherThread, "mine-1", ""), seen)
+	a = mustFind(t, l, streamRequest(otherThread, "mine-1", ""), seen)
 	want := strings.NewReplacer("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", otherThread, `"r1"`, `"mine-1"`, `\"r1\"`, `\"mine-1\"`)
-	recorded := parsed(t, "talk.txtar", talk).Trace.Exchanges[1].Response
-	body, due := whole(a, 1)
+	recorded := parsed(t, "talk.txtar", conversationText).Trace.Exchanges[1].Response
+	body, due := playAll(a, 1)
 	if string(body) != want.Replace(string(recorded.Body)) {
 		t.Errorf("told:\n%s", body)
 	}
@@ -212,7 +212,7 @@ func TestOwnIDs(t *testing.T) {
 			t.Errorf("piece %d is %q", i, piece)
 		}
 	}
-	if a.End != replay.Cut || a.Header.Get("X-Of") != "mine-1" || a.Header.Has("X-Hop") || a.Header.Has("Connection") || a.Header.Has("Transfer-Encoding") {
+	if a.End != replay.Truncated || a.Header.Get("X-Of") != "mine-1" || a.Header.Has("X-Hop") || a.Header.Has("Connection") || a.Header.Has("Transfer-Encoding") {
 		t.Errorf("end %s, header %v", a.End, a.Header)
 	}
 	if !strings.HasSuffix(a.Source, "talk.txtar, exchange 2") {
@@ -220,20 +220,20 @@ func TestOwnIDs(t *testing.T) {
 	}
 }
 
-func split(a *replay.Answer, times float64) (all []string) {
-	for _, piece := range a.Pieces(times) {
+func split(a *replay.Response, times float64) (all []string) {
+	for _, piece := range a.TimedChunks(times) {
 		all = append(all, string(piece))
 	}
 	return all
 }
 
 func TestSpeed(t *testing.T) {
-	l := library(t, parsed(t, "talk.txtar", talk))
-	a := found(t, l, listening("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "r1", ""), nil)
+	l := library(t, parsed(t, "talk.txtar", conversationText))
+	a := mustFind(t, l, streamRequest("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "r1", ""), nil)
 	for times, want := range map[float64][]time.Duration{
 		0: {0, 0, 0}, 1: {100e6, 300e6, 600e6}, 2: {50e6, 150e6, 300e6}, 0.5: {200e6, 600e6, 1200e6}, -1: {0, 0, 0},
 	} {
-		if _, due := whole(a, times); !slices.Equal(due, want) {
+		if _, due := playAll(a, times); !slices.Equal(due, want) {
 			t.Errorf("at speed %v due at %v, want %v", times, due, want)
 		}
 	}
@@ -242,59 +242,59 @@ func TestSpeed(t *testing.T) {
 // The next of a conversation comes first, then the first again; another client's
 // conversation begins at the beginning.
 func TestOrder(t *testing.T) {
-	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
 	third := "99999999-2222-4333-8444-555555555555"
 	for i, step := range []struct{ thread, run, want string }{
 		{otherThread, "a", "task-r1"}, {third, "x", "task-r1"}, {otherThread, "b", "task-r2"},
 		{third, "y", "task-r2"}, {otherThread, "c", "task-r1"}, {otherThread, "d", "task-r2"},
 	} {
-		if a := found(t, l, opening(step.thread, step.run, "hello"), seen); !strings.Contains(string(a.Body), step.want) {
+		if a := mustFind(t, l, createRequest(step.thread, step.run, "hello"), seen); !strings.Contains(string(a.Body), step.want) {
 			t.Errorf("step %d: %s, want %s", i, a.Body, step.want)
 		}
 	}
 	seen.Reset()
-	if a := found(t, l, opening(otherThread, "e", "hello"), seen); !strings.Contains(string(a.Body), "task-r1") {
+	if a := mustFind(t, l, createRequest(otherThread, "e", "hello"), seen); !strings.Contains(string(a.Body), "task-r1") {
 		t.Errorf("after a reset: %s", a.Body)
 	}
 }
 
 func TestCursor(t *testing.T) {
-	l, seen := library(t, parsed(t, "talk.txtar", talk)), &replay.Seen{}
-	found(t, l, opening(otherThread, "mine-1", "hello"), seen)
-	a := found(t, l, listening(otherThread, "mine-1", "1-0"), seen)
-	body, due := whole(a, 1)
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	mustFind(t, l, createRequest(otherThread, "mine-1", "hello"), seen)
+	a := mustFind(t, l, streamRequest(otherThread, "mine-1", "1-0"), seen)
+	body, due := playAll(a, 1)
 	if !bytes.HasPrefix(body, []byte("id: 2-0\n")) || bytes.Count(body, []byte("data:")) != 2 || !bytes.Contains(body, []byte(otherThread)) {
 		t.Errorf("after 1-0 came\n%s", body)
 	}
 	if !slices.Equal(due, []time.Duration{200e6, 500e6}) {
 		t.Errorf("due at %v", due)
 	}
-	if a = found(t, l, listening(otherThread, "mine-1", "3-0"), seen); len(a.Body) != 0 || a.End != replay.Cut {
+	if a = mustFind(t, l, streamRequest(otherThread, "mine-1", "3-0"), seen); len(a.Body) != 0 || a.End != replay.Truncated {
 		t.Errorf("after the last came %q, end %s", a.Body, a.End)
 	}
-	if a, why := l.Find(named(t, "runs"), listening(otherThread, "mine-1", "9-0"), nil, seen); a != nil || !strings.Contains(fmt.Sprint(why), `no event with the cursor "9-0"`) {
+	if a, why := l.Find(hasCredentials(t, "runs"), streamRequest(otherThread, "mine-1", "9-0"), nil, seen); a != nil || !strings.Contains(fmt.Sprint(why), `no event with the cursor "9-0"`) {
 		t.Errorf("an unknown cursor: %v, %v", a, why)
 	}
 }
 
 func TestNearMisses(t *testing.T) {
-	l := library(t, parsed(t, "talk.txtar", talk))
-	runs := named(t, "runs")
+	l := library(t, parsed(t, "talk.txtar", conversationText))
+	runs := hasCredentials(t, "runs")
 	for _, tt := range []struct {
 		r    spec.Request
 		want string
 	}{
-		{opening(otherThread, "r", "hallo"), `talk.txtar, exchange 1: it was asked "user: hello", now it is "user: hallo"`},
-		{listening(otherThread, "r1", ""), `has not been played as "` + otherThread},
-		{listening("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "other", ""), `its run ("r1") has not been played as "other"`},
+		{createRequest(otherThread, "r", "hallo"), `talk.txtar, exchange 1: it was asked "user: hello", now it is "user: hallo"`},
+		{streamRequest(otherThread, "r1", ""), `has not been played as "` + otherThread},
+		{streamRequest("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "other", ""), `its run ("r1") has not been played as "other"`},
 		{spec.Request{Method: "GET", Target: "/history?thread_id=" + otherThread}, ""},
 	} {
-		a, why := l.Find(runs, tt.r, nil, &replay.Seen{})
+		a, why := l.Find(runs, tt.r, nil, &replay.Session{})
 		if a != nil || !strings.Contains(strings.Join(why, "\n"), tt.want) {
 			t.Errorf("%s: %v, %q, want %q", tt.r.Target, a, why, tt.want)
 		}
 	}
-	if a, _ := l.Find(named(t, "agkit"), opening(otherThread, "r", "hello"), nil, nil); a != nil {
+	if a, _ := l.Find(hasCredentials(t, "agkit"), createRequest(otherThread, "r", "hello"), nil, nil); a != nil {
 		t.Errorf("another dialect was answered")
 	}
 }
@@ -302,12 +302,12 @@ func TestNearMisses(t *testing.T) {
 // A bare stream answers whatever is asked for a stream.
 func TestBareStream(t *testing.T) {
 	for _, name := range []string{"agkit", "agentscope"} {
-		d := named(t, name)
+		d := hasCredentials(t, name)
 		body := []byte("data: {\"x\":1}\n\n: comment\n\ndata: [DONE]\n\n")
 		tr := &transcript.Transcript{Name: "bare.sse", Trace: spec.Trace{Exchanges: []spec.Exchange{{
 			Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: "text/event-stream"}}, Body: body},
 		}}}}
-		l, problems := replay.New([]*transcript.Transcript{tr}, []*dialect.Dialect{d})
+		l, problems := replay.NewLibrary([]*transcript.Transcript{tr}, []*dialect.Dialect{d})
 		if l == nil {
 			t.Fatal(problems)
 		}

@@ -22,7 +22,7 @@ func BenchmarkDecide(b *testing.B) {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				f := asks("weather in Rome")
+				f := userRequest("weather in Rome")
 				_ = set.Decide(f, st)
 			}
 		})

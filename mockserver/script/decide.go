@@ -8,63 +8,63 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// mostMisses is how many rules are told of that did not match.
-const mostMisses = 20
+// maxMismatches is how many rules are told of that did not match.
+const maxMismatches = 20
 
 // Decide finds the rule for a request: the first that matches. It takes what the rule
 // counts and sets. It is safe for concurrent use; what requests are about the same
 // conversation are taken in the order in which they come.
-func (s *Set) Decide(f *Facts, st *State) Decision {
+func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	if s == nil || len(s.rules) == 0 {
 		return Decision{}
 	}
-	f.learn(st)
+	f.analyze(st)
 	for _, r := range s.rules {
-		p := probe{f: f, st: st}
-		if r.try(&p) != nil {
+		p := matchContext{request: f, state: st}
+		if r.match(&p) != nil {
 			continue
 		}
-		why, after := st.claim(r, f.Now)
-		if why != "" {
+		blocked, retryAfter := st.claim(r, f.Now)
+		if blocked != "" {
 			continue
 		}
-		to := Decision{Rule: r}
-		if after > 0 {
-			to.Reply.Refuse = &fault.Refusal{
-				Status: http.StatusTooManyRequests, Text: "the quota of " + r.title() + " is used up", RetryAfter: after,
+		decision := Decision{Rule: r}
+		if retryAfter > 0 {
+			decision.Reply.Refusal = &fault.Refusal{
+				Status: http.StatusTooManyRequests, Message: "the quota of " + r.displayName() + " is used up", RetryAfter: retryAfter,
 			}
 		} else {
-			to.Reply = r.reply(&p)
+			decision.Reply = r.renderReply(&p)
 		}
-		if to.Reply.Refuse != nil && f.undo != nil { // what was refused was no turn
-			f.undo()
+		if decision.Reply.Refusal != nil && f.undoTurn != nil { // what was refused was no turn
+			f.undoTurn()
 		}
-		return to
+		return decision
 	}
-	return Decision{Misses: s.misses(f, st)}
+	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// misses say why each rule did not match: the nearest first.
-func (s *Set) misses(f *Facts, st *State) []Miss {
+// mismatches say why each rule did not match: the nearest first.
+func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type near struct {
 		rule *Rule
-		why  failure
+		why  mismatchReason
 		held int
 	}
 	all := make([]near, 0, len(s.rules))
 	for _, r := range s.rules {
-		p := probe{f: f, st: st}
-		why := r.try(&p)
+		p := matchContext{request: f, state: st}
+		why := r.match(&p)
 		if why == nil {
-			p.held++
-			why = func() string { return st.blocks(r) }
+			p.conditionsMet++
+			why = func() string { return st.blockedReason(r) }
 		}
-		all = append(all, near{r, why, p.held})
+		all = append(all, near{r, why, p.conditionsMet})
 	}
 	slices.SortStableFunc(all, func(a, b near) int { return cmp.Compare(b.held, a.held) })
-	var out []Miss
-	for _, n := range all[:min(len(all), mostMisses)] {
-		out = append(out, Miss{n.rule.Name, cmp.Or(n.why(), "it matches by now")})
+	var out []Mismatch
+	for _, n := range all[:min(len(all), maxMismatches)] {
+		out = append(out, Mismatch{n.rule.Name, cmp.Or(n.why(), "it matches by now")})
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func examples(t testing.TB) (all []Source) {
 	return all
 }
 
-func example(t testing.TB, name string, dialects ...*dialect.Dialect) *Set {
+func example(t testing.TB, name string, dialects ...*dialect.Dialect) *RuleSet {
 	t.Helper()
 	for _, source := range examples(t) {
 		if source.Name == name {
@@ -44,19 +44,19 @@ func example(t testing.TB, name string, dialects ...*dialect.Dialect) *Set {
 	return nil
 }
 
-func loaded(t testing.TB, script string, dialects ...*dialect.Dialect) *Set {
+func loaded(t testing.TB, script string, dialects ...*dialect.Dialect) *RuleSet {
 	t.Helper()
 	set, problems := Load([]Source{{"s.yaml", []byte(script)}}, dialects)
 	if set == nil {
-		t.Fatal(strings.Join(told(problems), "\n"))
+		t.Fatal(strings.Join(problemTexts(problems), "\n"))
 	}
 	return set
 }
 
 func TestExamplesAreLoaded(t *testing.T) {
-	set, problems := Load(examples(t), served(t))
+	set, problems := Load(examples(t), testDialects(t))
 	for _, p := range problems {
-		if !strings.HasPrefix(p.File, "weather.yaml") || !strings.Contains(p.Text, "anything else") {
+		if !strings.HasPrefix(p.File, "weather.yaml") || !strings.Contains(p.Message, "anything else") {
 			t.Errorf("%v", p)
 		}
 	}
@@ -65,13 +65,13 @@ func TestExamplesAreLoaded(t *testing.T) {
 	}
 }
 
-// asks is a request in which the user speaks.
-func asks(text string, more ...spec.Event) *Facts {
+// userRequest is a request in which the user speaks.
+func userRequest(text string, more ...spec.Event) *RequestContext {
 	parts := append([]spec.Event{}, more...)
 	if text != "" {
 		parts = append(parts, spec.Event{Kind: spec.InputUser, Text: text})
 	}
-	return heard(parts...)
+	return newRequest(parts...)
 }
 
 var agkit = sync.OnceValue(func() *dialect.Dialect {
@@ -82,18 +82,18 @@ var agkit = sync.OnceValue(func() *dialect.Dialect {
 	return d
 })
 
-// heard is a request with these parts.
-func heard(parts ...spec.Event) *Facts {
-	return &Facts{
-		Dialect: agkit(), Op: "run", Ask: &spec.Event{Thread: "t", Parts: parts},
+// newRequest is a request with these parts.
+func newRequest(parts ...spec.Event) *RequestContext {
+	return &RequestContext{
+		Dialect: agkit(), Operation: "run", Parsed: &spec.Event{Thread: "t", Parts: parts},
 		Rand: rand.New(rand.NewPCG(1, 2)), Now: time.Unix(1_700_000_000, 0),
 	}
 }
 
-// plays is what a decision says, an event a line.
-func plays(d Decision) string {
-	if no := d.Reply.Refuse; no != nil {
-		return fmt.Sprintf("%d %s %q %v", no.Status, no.Code, no.Text, no.RetryAfter)
+// describeEvents is what a decision says, an event a line.
+func describeEvents(d Decision) string {
+	if no := d.Reply.Refusal; no != nil {
+		return fmt.Sprintf("%d %s %q %v", no.Status, no.Code, no.Message, no.RetryAfter)
 	}
 	if d.Reply.Play == nil {
 		return "default"
@@ -105,18 +105,18 @@ func plays(d Decision) string {
 		if e.Text != "" || e.Raw != nil {
 			line += fmt.Sprintf(" %q", e.Text+string(e.Raw))
 		}
-		if beat.Wait > 0 {
-			line += fmt.Sprintf(" after %v", beat.Wait)
+		if beat.Delay > 0 {
+			line += fmt.Sprintf(" after %v", beat.Delay)
 		}
 		all = append(all, line)
 	}
 	return strings.Join(all, "\n")
 }
 
-// said is the text of a reply alone.
-func said(d Decision) (text string) {
+// replyText is the text of a reply alone.
+func replyText(d Decision) (text string) {
 	if d.Reply.Play == nil {
-		return plays(d)
+		return describeEvents(d)
 	}
 	for beat := range d.Reply.Play(context.Background(), reference.Turn{Event: spec.Event{Run: "r"}}) {
 		if beat.Event.Kind == spec.MessageDelta {
@@ -126,7 +126,7 @@ func said(d Decision) (text string) {
 	return text
 }
 
-func rule(d Decision) string {
+func matchedRule(d Decision) string {
 	if d.Rule == nil {
 		return ""
 	}
@@ -137,23 +137,23 @@ func TestReplies(t *testing.T) {
 	var out strings.Builder
 	weather, confirm, outage, broken := example(t, "weather.yaml"), example(t, "confirm.yaml"), example(t, "outage.yaml"), example(t, "broken.yaml")
 	for _, tt := range []struct {
-		set *Set
-		f   *Facts
+		set *RuleSet
+		f   *RequestContext
 	}{
-		{weather, asks("the WEATHER in Rome?")}, {weather, asks("both")}, {weather, asks("hello")},
-		{confirm, asks("order", spec.Event{Kind: spec.InputTool, Name: "confirm"})}, {confirm, asks("delete it")},
-		{outage, asks("fail")}, {outage, asks("count")}, {broken, asks("hi")},
+		{weather, userRequest("the WEATHER in Rome?")}, {weather, userRequest("both")}, {weather, userRequest("hello")},
+		{confirm, userRequest("order", spec.Event{Kind: spec.InputTool, Name: "confirm"})}, {confirm, userRequest("delete it")},
+		{outage, userRequest("fail")}, {outage, userRequest("count")}, {broken, userRequest("hi")},
 	} {
 		d := tt.set.Decide(tt.f, NewState())
-		fmt.Fprintf(&out, "# %s\n%s\n", rule(d), plays(d))
+		fmt.Fprintf(&out, "# %s\n%s\n", matchedRule(d), describeEvents(d))
 	}
 	golden(t, "testdata/replies.golden", out.String())
 }
 
 func TestAReplyCanBePlayedAgain(t *testing.T) {
-	d := example(t, "weather.yaml").Decide(asks("weather in Rome"), NewState())
-	if first := plays(d); first != plays(d) || !strings.Contains(first, "Rome") {
-		t.Errorf("first %s\nthen %s", first, plays(d))
+	d := example(t, "weather.yaml").Decide(userRequest("weather in Rome"), NewState())
+	if first := describeEvents(d); first != describeEvents(d) || !strings.Contains(first, "Rome") {
+		t.Errorf("first %s\nthen %s", first, describeEvents(d))
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -171,62 +171,62 @@ func TestAReplyCanBePlayedAgain(t *testing.T) {
 func TestTheClientsToolIsKnownByItsCall(t *testing.T) {
 	set, st := example(t, "confirm.yaml"), NewState()
 	offer := spec.Event{Kind: spec.InputTool, Name: "confirm"}
-	if call := plays(set.Decide(asks("order", offer), st)); !strings.Contains(call, `tool.start r-m1 r-c1 confirm`) || !strings.Contains(call, "book") {
+	if call := describeEvents(set.Decide(userRequest("order", offer), st)); !strings.Contains(call, `tool.start r-m1 r-c1 confirm`) || !strings.Contains(call, "book") {
 		t.Fatal(call)
 	}
 	answer := func(text string) Decision {
-		return set.Decide(heard(spec.Event{Kind: spec.InputUser, Text: "order"}, spec.Event{Kind: spec.InputToolResult, Call: "r-c1", Text: text}), st)
+		return set.Decide(newRequest(spec.Event{Kind: spec.InputUser, Text: "order"}, spec.Event{Kind: spec.InputToolResult, Call: "r-c1", Text: text}), st)
 	}
-	if d := answer("yes please"); rule(d) != "confirmed" || said(d) != "Ordered: yes please." {
-		t.Errorf("%s: %s", rule(d), said(d))
+	if d := answer("yes please"); matchedRule(d) != "confirmed" || replyText(d) != "Ordered: yes please." {
+		t.Errorf("%s: %s", matchedRule(d), replyText(d))
 	}
-	if d := answer("no"); rule(d) != "refused" {
-		t.Errorf("%s", rule(d))
+	if d := answer("no"); matchedRule(d) != "refused" {
+		t.Errorf("%s", matchedRule(d))
 	}
-	if d := set.Decide(heard(spec.Event{Kind: spec.InputResume, Text: "ok"}), st); said(d) != "You said ok." {
-		t.Errorf("%s", said(d))
+	if d := set.Decide(newRequest(spec.Event{Kind: spec.InputResume, Text: "ok"}), st); replyText(d) != "You said ok." {
+		t.Errorf("%s", replyText(d))
 	}
 }
 
 func TestMissesSayWhy(t *testing.T) {
 	set, st := example(t, "outage.yaml"), NewState()
-	f := asks("nothing")
+	f := userRequest("nothing")
 	f.Request.Header = spec.Header{{Name: "X-Plan", Value: "pro"}}
 	f.Request.Body = []byte(`{"metadata": {"plan": {"name": "pro"}}, "n": 2}`)
 	d := set.Decide(f, st)
 	var out strings.Builder
-	for _, m := range d.Misses {
-		fmt.Fprintf(&out, "%s: %s\n", m.Rule, m.Why)
+	for _, m := range d.Mismatches {
+		fmt.Fprintf(&out, "%s: %s\n", m.Rule, m.Reason)
 	}
-	f = asks("checkout")
-	f.Ask.Thread = "another"
-	st.Set("checkout", "lost")
-	for _, m := range set.Decide(f, st).Misses[:2] {
-		fmt.Fprintf(&out, "%s: %s\n", m.Rule, m.Why)
+	f = userRequest("checkout")
+	f.Parsed.Thread = "another"
+	st.SetStep("checkout", "lost")
+	for _, m := range set.Decide(f, st).Mismatches[:2] {
+		fmt.Fprintf(&out, "%s: %s\n", m.Rule, m.Reason)
 	}
 	golden(t, "testdata/misses.golden", out.String())
 }
 
 func TestStateGoesOn(t *testing.T) {
 	set, st := example(t, "outage.yaml"), NewState()
-	expect := func(f *Facts, want string) {
+	expect := func(f *RequestContext, want string) {
 		t.Helper()
-		if got := said(set.Decide(f, st)); got != want {
+		if got := replyText(set.Decide(f, st)); got != want {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}
 	busy := `503 BUSY "busy, count" 2s`
 	for _, want := range []string{busy, busy, "here you are", "here you are"} {
-		expect(asks("count"), want)
+		expect(userRequest("count"), want)
 	}
 	for _, want := range []string{"begun", "paid", "begun"} {
-		expect(asks("checkout"), want)
+		expect(userRequest("checkout"), want)
 	}
-	if st.Steps()["checkout"] != "paid" {
-		t.Errorf("%v", st.Steps())
+	if st.ScenarioSteps()["checkout"] != "paid" {
+		t.Errorf("%v", st.ScenarioSteps())
 	}
-	free := func(after time.Duration) *Facts {
-		f := asks("x")
+	free := func(after time.Duration) *RequestContext {
+		f := userRequest("x")
 		f.Request.Header, f.Now = spec.Header{{Name: "x-plan", Value: "free"}}, f.Now.Add(after)
 		return f
 	}
@@ -235,13 +235,13 @@ func TestStateGoesOn(t *testing.T) {
 	expect(free(21*time.Second), `429  "the quota of rule free plan is used up" 39s`)
 	expect(free(time.Minute), "request 3")
 	st.Reset()
-	expect(asks("count"), busy)
+	expect(userRequest("count"), busy)
 }
 
 func TestTheBodyIsMatched(t *testing.T) {
-	f := asks("say")
+	f := userRequest("say")
 	f.Request.Body = []byte(`{"metadata": {"plan": {"name": "pro"}}, "n": 1}`)
-	if got := said(example(t, "outage.yaml").Decide(f, NewState())); got != `"say" {"name":"pro"}` {
+	if got := replyText(example(t, "outage.yaml").Decide(f, NewState())); got != `"say" {"name":"pro"}` {
 		t.Error(got)
 	}
 }
@@ -263,8 +263,8 @@ func TestTurns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			st := NewState()
 			for i, parts := range tt.asked {
-				f := heard(parts...)
-				f.learn(st)
+				f := newRequest(parts...)
+				f.analyze(st)
 				if f.turn != tt.want[i] {
 					t.Errorf("request %d is turn %d, not %d", i+1, f.turn, tt.want[i])
 				}
@@ -277,16 +277,16 @@ func TestARefusedOrRepeatedRequestIsNoTurn(t *testing.T) {
 	set := loaded(t, "rules:\n- {when: {turn: 1}, times: 1, status: 503}\n- {reply: 'turn {{.Turn}}'}\n")
 	st, shown := NewState(), []string{}
 	for _, run := range []string{"a", "b", "b", "c"} {
-		f := asks("x")
-		f.Ask.Run = run
-		shown = append(shown, said(set.Decide(f, st)))
+		f := userRequest("x")
+		f.Parsed.Run = run
+		shown = append(shown, replyText(set.Decide(f, st)))
 	}
 	if got := strings.Join(shown, ", "); got != `503  "" 0s, turn 1, turn 1, turn 2` {
 		t.Error(got)
 	}
-	f := asks("x") // one request, shown to two sets, is one turn
+	f := userRequest("x") // one request, shown to two sets, is one turn
 	loaded(t, "rules:\n- {when: {text: y}, reply: hi}\n").Decide(f, st)
-	if got := said(set.Decide(f, st)); got != "turn 3" {
+	if got := replyText(set.Decide(f, st)); got != "turn 3" {
 		t.Error(got)
 	}
 }
@@ -294,15 +294,15 @@ func TestARefusedOrRepeatedRequestIsNoTurn(t *testing.T) {
 func TestPriority(t *testing.T) {
 	set := loaded(t, "rules:\n- {name: low, priority: -1, reply: hi}\n- {name: first, when: {text: a}, reply: hi}\n- {name: high, priority: 5, when: {text: {contains: b}}, reply: hi}\n")
 	for text, want := range map[string]string{"a": "first", "ab": "high", "c": "low"} {
-		if got := rule(set.Decide(asks(text), NewState())); got != want {
+		if got := matchedRule(set.Decide(userRequest(text), NewState())); got != want {
 			t.Errorf("%s is answered by %s, not by %s", text, got, want)
 		}
 	}
 }
 
 func TestNoRulesSayNothing(t *testing.T) {
-	var none *Set
-	if d := none.Decide(asks("x"), NewState()); d.Rule != nil || d.Misses != nil || d.Reply.Play != nil {
+	var none *RuleSet
+	if d := none.Decide(userRequest("x"), NewState()); d.Rule != nil || d.Mismatches != nil || d.Reply.Play != nil {
 		t.Errorf("%+v", d)
 	}
 }

@@ -12,10 +12,10 @@ func FuzzLoad(f *testing.F) {
 	for _, source := range examples(f) {
 		f.Add(source.Data)
 	}
-	for _, tt := range bad {
+	for _, tt := range invalidScripts {
 		f.Add([]byte(tt.script))
 	}
-	dialects := served(f, "agkit", "runs")
+	dialects := testDialects(f, "agkit", "runs")
 	schema := compiled(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 1<<16 {
@@ -27,7 +27,7 @@ func FuzzLoad(f *testing.F) {
 			t.Fatalf("it took %v", took)
 		}
 		if set == nil {
-			if !failed(problems) {
+			if !hasErrors(problems) {
 				t.Fatal("it is refused, and nobody says why")
 			}
 			return
@@ -39,11 +39,11 @@ func FuzzLoad(f *testing.F) {
 		}
 		st := NewState()
 		for _, text := range []string{"", "weather in Rome", "both"} {
-			d := set.Decide(asks(text, spec.Event{Kind: spec.InputToolResult, Call: "c", Text: "x"}), st)
+			d := set.Decide(userRequest(text, spec.Event{Kind: spec.InputToolResult, Call: "c", Text: "x"}), st)
 			if d.Reply.Play != nil {
-				_ = plays(d)
+				_ = describeEvents(d)
 			}
-			_ = set.Decide(asks(text), st)
+			_ = set.Decide(userRequest(text), st)
 		}
 	})
 }

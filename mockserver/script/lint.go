@@ -14,60 +14,60 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lint looks at a rule that was read: what it says that can never be, in the dialects that
+// lintRule looks at a rule that was read: what it says that can never be, in the dialects that
 // are served.
-func (r *reader) lint(rule *Rule, n *node) {
-	groups := rule.when.groups()
-	for _, w := range rule.does.words() {
-		if err := w.names(groups); err != nil {
-			r.wrong(w.at, "the template cannot work: %v", err)
+func (r *scriptParser) lintRule(rule *Rule, n *yamlNode) {
+	groups := rule.conditions.captureGroups()
+	for _, w := range rule.action.templates() {
+		if err := w.checkNames(groups); err != nil {
+			r.errorf(w.node, "the template cannot work: %v", err)
 		}
 	}
-	served := rule.served(r.dialects)
+	served := rule.applicableDialects(r.dialects)
 	if len(served) == 0 {
 		return
 	}
 	if faults := n.get("faults"); faults != nil {
-		r.possible(rule, served, faults)
+		r.lintFaults(rule, served, faults)
 	}
-	for i := range rule.does.steps {
-		r.sayable(&rule.does.steps[i], served)
+	for i := range rule.action.steps {
+		r.lintStep(&rule.action.steps[i], served)
 		if !rule.Violates {
-			r.spelled(&rule.does.steps[i], served)
+			r.lintRawFrame(&rule.action.steps[i], served)
 		}
 	}
-	if rule.when.result != nil && !some(served, spec.InputToolResult) {
-		r.warn(n.get("when"), "tool-result: no client of %s brings one", names(served))
+	if rule.conditions.toolResult != nil && !supportsAny(served, spec.InputToolResult) {
+		r.warnf(n.get("when"), "tool-result: no client of %s brings one", dialectNames(served))
 	}
-	if rule.when.resume != nil && !some(served, spec.InputResume) {
-		r.warn(n.get("when"), "resume: no client of %s brings one", names(served))
+	if rule.conditions.resume != nil && !supportsAny(served, spec.InputResume) {
+		r.warnf(n.get("when"), "resume: no client of %s brings one", dialectNames(served))
 	}
 }
 
-// some says whether one of the dialects has one of the kinds.
-func some(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
+// supportsAny says whether one of the dialects has one of the kinds.
+func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	return slices.ContainsFunc(dialects, func(d *dialect.Dialect) bool {
 		has := d.Kinds()
 		return slices.ContainsFunc(kinds, func(k spec.Kind) bool { return slices.Contains(has, k) })
 	})
 }
 
-func names(dialects []*dialect.Dialect) string {
+func dialectNames(dialects []*dialect.Dialect) string {
 	var all []string
 	for _, d := range dialects {
 		all = append(all, d.Name)
 	}
-	return join(all)
+	return joinNames(all)
 }
 
-// possible says which faults can never happen: in none of the dialects, or in one that the
+// lintFaults says which faults can never happen: in none of the dialects, or in one that the
 // script names.
-func (r *reader) possible(rule *Rule, served []*dialect.Dialect, at *node) {
-	for i, use := range rule.does.faults {
+func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yamlNode) {
+	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
 		var need spec.Kind
 		for _, d := range served {
-			for _, k := range use.Fault.Needs {
+			for _, k := range use.Fault.RequiredKinds {
 				if !slices.Contains(d.Kinds(), k) {
 					lacks, need = append(lacks, d), k
 					break
@@ -75,25 +75,25 @@ func (r *reader) possible(rule *Rule, served []*dialect.Dialect, at *node) {
 			}
 		}
 		if i < len(at.items) && len(lacks) > 0 && (len(lacks) == len(served) || len(rule.dialects) > 0) {
-			r.warn(at.items[i], "fault %s does nothing in %s: there is no %s", use.Fault.Name, names(lacks), need)
+			r.warnf(at.items[i], "fault %s does nothing in %s: there is no %s", use.Fault.Name, dialectNames(lacks), need)
 		}
 	}
 }
 
-// sayable says which steps no dialect has words for.
-func (r *reader) sayable(s *step, served []*dialect.Dialect) {
-	for i := range s.inner {
-		r.sayable(&s.inner[i], served)
+// lintStep says which steps no dialect has words for.
+func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
+	for i := range s.children {
+		r.lintStep(&s.children[i], served)
 	}
-	switch s.word {
+	switch s.name {
 	case "reasoning":
-		if !some(served, spec.ReasoningStart, spec.ReasoningDelta) {
-			r.warn(s.at, "reasoning: %s has no word for it, and tells it as a message", names(served))
+		if !supportsAny(served, spec.ReasoningStart, spec.ReasoningDelta) {
+			r.warnf(s.node, "reasoning: %s has no word for it, and tells it as a message", dialectNames(served))
 		}
 		return
 	case "client-tool":
-		if !some(served, spec.InputToolResult) {
-			r.wrong(s.at, "client-tool: no client of %s can bring the result: write tool, with a result", names(served))
+		if !supportsAny(served, spec.InputToolResult) {
+			r.errorf(s.node, "client-tool: no client of %s can bring the result: write tool, with a result", dialectNames(served))
 			return
 		}
 	}
@@ -106,40 +106,40 @@ func (r *reader) sayable(s *step, served []*dialect.Dialect) {
 	case spec.ContentEnd:
 		kinds = append(kinds, spec.ContentPart)
 	}
-	if instead := "leaves it out"; !some(served, kinds...) {
+	if instead := "leaves it out"; !supportsAny(served, kinds...) {
 		switch s.kind {
 		case spec.ContentEnd:
 			instead = "tells its address as text"
 		case spec.Interrupt:
 			instead = "tells its payload as a message"
 		}
-		r.warn(s.at, "%s: %s has no word for it, and %s", s.word, names(served), instead)
+		r.warnf(s.node, "%s: %s has no word for it, and %s", s.name, dialectNames(served), instead)
 	}
 }
 
-// spelled checks a raw frame by the documents. What a template makes is not known yet.
-func (r *reader) spelled(s *step, served []*dialect.Dialect) {
-	if s.word != "raw" || s.templated() {
+// lintRawFrame checks a raw frame by the documents. What a template makes is not known yet.
+func (r *scriptParser) lintRawFrame(s *step, served []*dialect.Dialect) {
+	if s.name != "raw" || s.hasTemplates() {
 		return
 	}
-	b, err := s.bar(viewOf(&probe{f: &Facts{Ask: &spec.Event{}}, st: NewState()}))
+	b, err := s.render(newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()}))
 	if err != nil {
 		return
 	}
 	for _, d := range served {
-		if why := breaks(d, []byte(b.text)); why != "" {
+		if why := frameViolation(d, []byte(b.text)); why != "" {
 			instead := "write violates: true if it is meant to"
 			if len(served) > 1 {
 				instead = "name the dialects that it is for, or " + instead
 			}
-			r.wrong(s.at, "raw: this breaks %s: %s; %s", d.Name, why, instead)
+			r.errorf(s.node, "raw: this breaks %s: %s; %s", d.Name, why, instead)
 			return
 		}
 	}
 }
 
-// breaks says where a frame breaks the document of a dialect, "" if it does not.
-func breaks(d *dialect.Dialect, frame []byte) string {
+// frameViolation says where a frame breaks the document of a dialect, "" if it does not.
+func frameViolation(d *dialect.Dialect, frame []byte) string {
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: frame}}
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		switch {
@@ -155,18 +155,18 @@ func breaks(d *dialect.Dialect, frame []byte) string {
 	return ""
 }
 
-// groups are what the regular expressions of a rule can find.
-func (c *conditions) groups() map[string]bool {
+// captureGroups are what the regular expressions of a rule can find.
+func (c *conditions) captureGroups() map[string]bool {
 	all := map[string]bool{}
-	from := []*texts{c.text, c.resume, c.thread, c.run}
-	if c.result != nil {
-		from = append(from, c.result.name, c.result.call, c.result.text)
+	from := []*textMatcher{c.text, c.resume, c.thread, c.run}
+	if c.toolResult != nil {
+		from = append(from, c.toolResult.name, c.toolResult.call, c.toolResult.text)
 	}
 	for _, h := range c.headers {
-		from = append(from, h.is)
+		from = append(from, h.matcher)
 	}
 	for _, at := range c.body {
-		from = append(from, at.is)
+		from = append(from, at.matcher)
 	}
 	for _, t := range from {
 		if t == nil || t.matches == nil {
@@ -181,16 +181,16 @@ func (c *conditions) groups() map[string]bool {
 	return all
 }
 
-// words are all templates of an action.
-func (a *action) words() (all []words) {
-	add := func(w words) {
+// templates are all templates of an action.
+func (a *action) templates() (all []textTemplate) {
+	add := func(w textTemplate) {
 		if w.tmpl != nil {
 			all = append(all, w)
 		}
 	}
-	data := func(v *value) {
+	data := func(v *valueTemplate) {
 		add(v.text)
-		for _, w := range v.texts {
+		for _, w := range v.templates {
 			add(w)
 		}
 	}
@@ -208,7 +208,7 @@ func (a *action) words() (all []words) {
 					data(s.calls[j].result)
 				}
 			}
-			steps(s.inner)
+			steps(s.children)
 		}
 	}
 	steps(a.steps)
@@ -219,9 +219,9 @@ func (a *action) words() (all []words) {
 	return all
 }
 
-// fields are what templates may name.
-func fields() (all []string) {
-	for field := range reflect.TypeFor[view]().Fields() {
+// templateFields are what templates may name.
+func templateFields() (all []string) {
+	for field := range reflect.TypeFor[templateData]().Fields() {
 		if field.IsExported() {
 			all = append(all, "."+field.Name)
 		}
@@ -229,18 +229,18 @@ func fields() (all []string) {
 	return all
 }
 
-// names checks what a template names. Inside with, where the dot is something else, it
+// checkNames checks what a template names. Inside with, where the dot is something else, it
 // cannot be known.
-func (w words) names(groups map[string]bool) error {
+func (w textTemplate) checkNames(groups map[string]bool) error {
 	if w.tmpl == nil || w.tmpl.Tree == nil || strings.Contains(w.text, "with") {
 		return nil
 	}
-	known := fields()
-	return visit(reflect.ValueOf(w.tmpl.Root), func(n parse.Node) error {
+	known := templateFields()
+	return walkNodes(reflect.ValueOf(w.tmpl.Root), func(n parse.Node) error {
 		field, ok := n.(*parse.FieldNode)
 		switch {
 		case !ok:
-			return pointers(n)
+			return checkPointer(n)
 		case !slices.Contains(known, "."+field.Ident[0]):
 			return fmt.Errorf("there is no .%s%s", field.Ident[0], near.Suggest("."+field.Ident[0], known))
 		case field.Ident[0] == "Match" && len(field.Ident) > 1 && !groups[field.Ident[1]]:
@@ -255,16 +255,16 @@ func (w words) names(groups map[string]bool) error {
 	})
 }
 
-// pointers checks a JSON pointer that a template spells out.
-func pointers(n parse.Node) error {
+// checkPointer checks a JSON pointer that a template spells out.
+func checkPointer(n parse.Node) error {
 	command, ok := n.(*parse.CommandNode)
 	if !ok || len(command.Args) != 2 {
 		return nil
 	}
 	name, calls := command.Args[0].(*parse.IdentifierNode)
 	text, spells := command.Args[1].(*parse.StringNode)
-	if calls && spells && name.Ident == "body" && !isPointer(text.Text) {
-		return errors.New(quoted(text.Text) + " is no JSON pointer: it begins with /")
+	if calls && spells && name.Ident == "body" && !isJSONPointer(text.Text) {
+		return errors.New(quoteTruncated(text.Text) + " is no JSON pointer: it begins with /")
 	}
 	return nil
 }

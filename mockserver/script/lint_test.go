@@ -32,8 +32,8 @@ func TestWarnings(t *testing.T) {
 		{"a frame of one dialect", "agkit", "dialects: [agkit]\nrules:\n- reply:\n  - raw: {type: whatever}\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			set, problems := Load([]Source{{"s.yaml", []byte(tt.script)}}, served(t, strings.Split(tt.dialects, ",")...))
-			all := strings.Join(told(problems), "\n")
+			set, problems := Load([]Source{{"s.yaml", []byte(tt.script)}}, testDialects(t, strings.Split(tt.dialects, ",")...))
+			all := strings.Join(problemTexts(problems), "\n")
 			if set == nil || !strings.Contains(all, tt.want) || tt.want == "" && all != "" {
 				t.Errorf("it says\n%s\nand not\n%s", all, tt.want)
 			}
@@ -42,9 +42,9 @@ func TestWarnings(t *testing.T) {
 }
 
 func TestAFrameOfNoDialectIsRefused(t *testing.T) {
-	_, problems := Load([]Source{{"s.yaml", []byte("rules:\n- reply:\n  - raw: {type: whatever}\n")}}, served(t, "agkit", "agentscope"))
+	_, problems := Load([]Source{{"s.yaml", []byte("rules:\n- reply:\n  - raw: {type: whatever}\n")}}, testDialects(t, "agkit", "agentscope"))
 	want := "s.yaml:3:5: raw: this breaks agentscope@1.1: the event has no \"object\"; name the dialects that it is for, or write violates: true if it is meant to"
-	if all := strings.Join(told(problems), "\n"); all != want {
+	if all := strings.Join(problemTexts(problems), "\n"); all != want {
 		t.Error(all)
 	}
 }
@@ -62,9 +62,9 @@ rules:
   - raw: 'data: {"{{.Match.what}}": 1}'
 - {name: meant, priority: 3, when: {text: c}, violates: true, reply: [{raw: ':'}]}
 - {name: nothing, priority: 4, when: {text: d}, status: 503}
-`, served(t, "agkit", "runs")...)
+`, testDialects(t, "agkit", "runs")...)
 	var asked []string
-	problems := set.Check(func(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
+	problems := set.CheckReplies(func(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 		n := 0
 		for e := range agent(t.Context(), reference.Turn{}) {
 			n++
@@ -76,7 +76,7 @@ rules:
 		return wrong
 	})
 	want := `s.yaml:10:5: in agkit@0.0.10 this breaks the protocol: it says data: {"1": 1}; write violates: true if it is meant to`
-	if all := strings.Join(told(problems), "\n"); all != want {
+	if all := strings.Join(problemTexts(problems), "\n"); all != want {
 		t.Error(all)
 	}
 	if got := strings.Join(asked, ", "); got != "agkit 6, agkit 5, runs 5" {

@@ -30,11 +30,11 @@ func compiled(t testing.TB) *jsonschema.Schema {
 // instance is a script as the schema sees it; ok is false for what is no YAML.
 func instance(t testing.TB, script string) (v any, ok bool) {
 	t.Helper()
-	root, err := outline([]byte(script))
+	root, err := parseYAML([]byte(script))
 	if err != nil || root == nil {
 		return nil, false
 	}
-	data, err := json.Marshal(root.plain())
+	data, err := json.Marshal(root.decode())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ var beyond = map[string]bool{
 func TestSchemaRefusesBadShapes(t *testing.T) {
 	s := compiled(t)
 	tried := 0
-	for _, tt := range bad {
+	for _, tt := range invalidScripts {
 		v, ok := instance(t, tt.script)
 		if !ok {
 			continue
@@ -82,8 +82,8 @@ func TestSchemaRefusesBadShapes(t *testing.T) {
 
 func TestSchemaKnowsAllThatScriptsKnow(t *testing.T) {
 	data := string(Schema())
-	r := &reader{}
-	for word := range r.does() {
+	r := &scriptParser{}
+	for word := range r.stepDecoders() {
 		if !strings.Contains(data, `"`+word+`"`) {
 			t.Errorf("the schema does not know %s", word)
 		}

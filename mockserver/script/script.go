@@ -26,16 +26,16 @@ type Source struct {
 	Data []byte
 }
 
-// A Level says how bad a problem is.
-type Level int
+// A Severity says how bad a problem is.
+type Severity int
 
 // The levels. With an error nothing is loaded.
 const (
-	Error Level = iota
+	Error Severity = iota
 	Warning
 )
 
-func (l Level) String() string {
+func (l Severity) String() string {
 	if l == Warning {
 		return "warning"
 	}
@@ -46,13 +46,13 @@ func (l Level) String() string {
 type Problem struct {
 	File         string
 	Line, Column int // from 1; 0 is the file as a whole
-	Level        Level
-	Text         string
+	Severity     Severity
+	Message      string
 }
 
 func (p Problem) String() string {
-	text := p.Text
-	if p.Level == Warning {
+	text := p.Message
+	if p.Severity == Warning {
 		text = "warning: " + text
 	}
 	if p.Line == 0 {
@@ -61,20 +61,20 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, text)
 }
 
-// before orders problems as they stand in the files.
-func (p Problem) before(q Problem) int {
-	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Level, q.Level))
+// compare orders problems as they stand in the files.
+func (p Problem) compare(q Problem) int {
+	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity))
 }
 
-// A Set is all rules that were loaded, in the order in which they are asked. It does not
+// A RuleSet is all rules that were loaded, in the order in which they are asked. It does not
 // change; what rules remember is in a [State].
-type Set struct {
+type RuleSet struct {
 	rules    []*Rule
 	dialects []*dialect.Dialect // for which it was loaded
 }
 
 // Rules are the rules, in the order in which they are asked.
-func (s *Set) Rules() []*Rule {
+func (s *RuleSet) Rules() []*Rule {
 	if s == nil {
 		return nil
 	}
@@ -89,14 +89,14 @@ type Rule struct {
 	Priority int  // the higher ones are asked first
 	Violates bool // it says that it breaks the protocol
 
-	key      string   // under which its counters are kept: the same after the file was read again
-	column   int      // where it stands
-	dialects []string // names; none: all
-	when     conditions
-	does     action
-	times    int // how often it matches at most; 0: always
-	quota    quota
-	set      []setting
+	counterKey  string   // under which its counters are kept: the same after the file was read again
+	column      int      // where it stands
+	dialects    []string // names; none: all
+	conditions  conditions
+	action      action
+	maxMatches  int // how often it matches at most; 0: always
+	quota       quota
+	transitions []scenarioStep
 }
 
 // A quota is how many requests in how long are served.
@@ -105,65 +105,65 @@ type quota struct {
 	per      time.Duration
 }
 
-// A setting is a step that a scenario goes to.
-type setting struct{ scenario, step string }
+// A scenarioStep is a step that a scenario goes to.
+type scenarioStep struct{ scenario, step string }
 
-// Facts are what a script can ask about one request. They are made for one request, may be
+// RequestContext are what a script can ask about one request. They are made for one request, may be
 // shown to several sets, and not be used by two goroutines at once.
-type Facts struct {
-	Dialect *dialect.Dialect
-	Op      string       // what is asked for, as [reference.Deeds] calls it
-	Request spec.Request // as it came
-	Ask     *spec.Event  // as it was heard
-	Rand    *rand.Rand   // all chance comes from here; nil is none
-	Now     time.Time
+type RequestContext struct {
+	Dialect   *dialect.Dialect
+	Operation string       // what is asked for, as [reference.Deeds] calls it
+	Request   spec.Request // as it came
+	Parsed    *spec.Event  // as it was heard
+	Rand      *rand.Rand   // all chance comes from here; nil is none
+	Now       time.Time
 
-	known    bool // the rest is there
-	turn     int
-	last     string // user, tool, resume, or "" where nothing is to be answered
-	text     string // what the user said last
-	body     any    // as JSON
-	bodyRead bool
-	undo     func() // forgets that the user spoke
+	analyzed   bool // the rest is there
+	turn       int
+	lastInput  string // user, tool, resume, or "" where nothing is to be answered
+	userText   string // what the user said last
+	parsedBody any    // as JSON
+	bodyParsed bool
+	undoTurn   func() // forgets that the user spoke
 }
 
 // A Decision is what the rules say about a request.
 type Decision struct {
-	Rule   *Rule // nil: none matched, and Misses say why
-	Misses []Miss
-	Reply  Reply
+	Rule       *Rule // nil: none matched, and Misses say why
+	Mismatches []Mismatch
+	Reply      Reply
 }
 
-// A Miss is why a rule did not match.
-type Miss struct {
-	Rule, Why string
+// A Mismatch is why a rule did not match.
+type Mismatch struct {
+	Rule, Reason string
 }
 
 // A Reply is what a request is answered with. The zero value is what the server says by
 // itself.
 type Reply struct {
-	Refuse *fault.Refusal // a status instead of a stream
+	Refusal *fault.Refusal // a status instead of a stream
 	// Play is what is said, and it may be asked several times; nil: the server's own agent
 	// answers.
-	Play   func(ctx context.Context, t reference.Turn) iter.Seq[Beat]
+	Play   func(ctx context.Context, t reference.Turn) iter.Seq[TimedEvent]
 	Pace   pace.Pace
-	Faults []fault.Use
+	Faults []fault.Spec
 
-	cut func(pace.Chunk) func(context.Context, reference.Turn) iter.Seq[Beat]
+	newPlay func(pace.Chunk) func(context.Context, reference.Turn) iter.Seq[TimedEvent]
 }
 
-// At is the reply at a pace: its texts are cut into the chunks of that.
-func (r Reply) At(p pace.Pace) Reply {
+// WithPace is the reply at a pace: its texts are cut into the chunks of that.
+func (r Reply) WithPace(p pace.Pace) Reply {
 	r.Pace = p
-	if r.cut != nil {
-		r.Play = r.cut(p.Chunk)
+	if r.newPlay != nil {
+		r.Play = r.newPlay(p.Chunk)
 	}
 	return r
 }
 
-// A Beat is an event and how much later it is due than the pace says. Events are as
+// A TimedEvent is an event and how much later it is due than the pace says. Events are as
 // [reference.Agent] documents.
-type Beat struct {
+type TimedEvent struct {
 	Event spec.Event
-	Wait  time.Duration
+	Delay time.Duration
 }

@@ -10,34 +10,34 @@ import (
 // What a State remembers at most of each sort. What was not asked for longest is forgotten
 // first; at least half of it is always there.
 const (
-	mostThreads   = 20_000
-	mostCalls     = 20_000
-	mostCounters  = 40_000
-	mostScenarios = 2_000
+	maxThreads   = 20_000
+	maxCalls     = 20_000
+	maxCounters  = 40_000
+	maxScenarios = 2_000
 )
 
-// Begun is the step at which a scenario is that nobody has set.
-const Begun = "started"
+// InitialStep is the step at which a scenario is that nobody has set.
+const InitialStep = "started"
 
 // A State is what is remembered for one test: steps of scenarios, how often rules matched,
 // quotas, and the turns of conversations. It is safe for concurrent use.
 type State struct {
-	mu        sync.Mutex
-	scenarios memory[string]
-	counts    memory[int]
-	windows   memory[window]
-	threads   memory[talk]
-	calls     memory[string] // the tools of calls that were left to the client
+	mu           sync.Mutex
+	scenarios    boundedMap[string]
+	counters     boundedMap[int]
+	quotaWindows boundedMap[quotaWindow]
+	threads      boundedMap[threadState]
+	clientCalls  boundedMap[string] // the tools of calls that were left to the client
 }
 
-// A window is one stretch of a quota.
-type window struct {
-	began time.Time
+// A quotaWindow is one stretch of a quota.
+type quotaWindow struct {
+	start time.Time
 	used  int
 }
 
-// A talk is how far a conversation is.
-type talk struct {
+// A threadState is how far a conversation is.
+type threadState struct {
 	turns int
 	run   string // the run of the last turn
 }
@@ -53,112 +53,112 @@ func NewState() *State {
 func (s *State) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.scenarios = memory[string]{most: mostScenarios}
-	s.counts = memory[int]{most: mostCounters}
-	s.windows = memory[window]{most: mostCounters}
-	s.threads = memory[talk]{most: mostThreads}
-	s.calls = memory[string]{most: mostCalls}
+	s.scenarios = boundedMap[string]{max: maxScenarios}
+	s.counters = boundedMap[int]{max: maxCounters}
+	s.quotaWindows = boundedMap[quotaWindow]{max: maxCounters}
+	s.threads = boundedMap[threadState]{max: maxThreads}
+	s.clientCalls = boundedMap[string]{max: maxCalls}
 }
 
-// Steps are the steps of the scenarios that were set.
-func (s *State) Steps() map[string]string {
+// ScenarioSteps are the steps of the scenarios that were set.
+func (s *State) ScenarioSteps() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := maps.Clone(s.scenarios.old)
 	if all == nil {
 		all = map[string]string{}
 	}
-	maps.Copy(all, s.scenarios.now)
+	maps.Copy(all, s.scenarios.recent)
 	return all
 }
 
-// Set takes a scenario to a step.
-func (s *State) Set(scenario, step string) {
+// SetStep takes a scenario to a step.
+func (s *State) SetStep(scenario, step string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scenarios.put(scenario, step)
 }
 
-// step is where a scenario is; the state is locked.
-func (s *State) step(scenario string) string {
+// currentStep is where a scenario is; the state is locked.
+func (s *State) currentStep(scenario string) string {
 	if step, ok := s.scenarios.get(scenario); ok {
 		return step
 	}
-	return Begun
+	return InitialStep
 }
 
 // claim says why a rule does not match now, by what is remembered, or takes it: then what
 // it counts and sets is done at once, so that two requests cannot take the same turn.
 // after is how long the client is to wait where the quota is used up.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
-	if r.times == 0 && r.quota.requests == 0 && len(r.set) == 0 && len(r.when.states) == 0 {
+	if r.maxMatches == 0 && r.quota.requests == 0 && len(r.transitions) == 0 && len(r.conditions.scenarioSteps) == 0 {
 		return "", 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if why := s.blocked(r); why != "" {
+	if why := s.blockedReasonLocked(r); why != "" {
 		return why, 0
 	}
-	if after = s.spend(r, now); after > 0 {
+	if after = s.spendQuota(r, now); after > 0 {
 		return "", after
 	}
-	if r.times > 0 {
-		matched, _ := s.counts.get(r.key)
-		s.counts.put(r.key, matched+1)
+	if r.maxMatches > 0 {
+		matched, _ := s.counters.get(r.counterKey)
+		s.counters.put(r.counterKey, matched+1)
 	}
-	for _, to := range r.set {
+	for _, to := range r.transitions {
 		s.scenarios.put(to.scenario, to.step)
 	}
 	return "", 0
 }
 
-// spend takes one request of a rule's quota, or says how long there is none.
-func (s *State) spend(r *Rule, now time.Time) (after time.Duration) {
+// spendQuota takes one request of a rule's quota, or says how long there is none.
+func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	if r.quota.requests == 0 {
 		return 0
 	}
-	w, _ := s.windows.get(r.key)
-	end := w.began.Add(r.quota.per)
-	if w.used == 0 || !now.Before(end) || now.Before(w.began) { // a clock may be set back
-		w, end = window{began: now}, now.Add(r.quota.per)
+	w, _ := s.quotaWindows.get(r.counterKey)
+	end := w.start.Add(r.quota.per)
+	if w.used == 0 || !now.Before(end) || now.Before(w.start) { // a clock may be set back
+		w, end = quotaWindow{start: now}, now.Add(r.quota.per)
 	}
 	if w.used >= r.quota.requests {
 		return end.Sub(now)
 	}
 	w.used++
-	s.windows.put(r.key, w)
+	s.quotaWindows.put(r.counterKey, w)
 	return 0
 }
 
-// count is the next number of a counter, from 1.
-func (s *State) count(name string) int {
+// nextCount is the next number of a counter, from 1.
+func (s *State) nextCount(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n, _ := s.counts.get("seq\x00" + name)
-	s.counts.put("seq\x00"+name, n+1)
+	n, _ := s.counters.get("seq\x00" + name)
+	s.counters.put("seq\x00"+name, n+1)
 	return n + 1
 }
 
-// turn is which turn of a conversation a request is, and remembers it. users is how many
+// recordTurn is which turn of a conversation a request is, and remembers it. users is how many
 // messages of the user the request carries, and repeats says that it repeats what was
 // said before: then the client is believed, who may go back. undo forgets it again.
-func (s *State) turn(thread, run string, asks asking) (n int, undo func()) {
+func (s *State) recordTurn(thread, run string, asks turnInfo) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.threads.get(thread)
 	n = before.turns
 	switch {
 	case known && run != "" && run == before.run: // the same run, asked for again
-	case asks.fresh:
+	case asks.endsWithUser:
 		n++
 	}
-	if n = max(n, asks.users); asks.repeats {
-		n = asks.users
+	if n = max(n, asks.userMessages); asks.hasHistory {
+		n = asks.userMessages
 	}
 	if thread == "" {
 		return n, func() {}
 	}
-	after := talk{turns: n, run: run}
+	after := threadState{turns: n, run: run}
 	s.threads.put(thread, after)
 	return n, func() {
 		s.mu.Lock()
@@ -169,38 +169,38 @@ func (s *State) turn(thread, run string, asks asking) (n int, undo func()) {
 	}
 }
 
-// An asking is what a request says about the turns of its conversation.
-type asking struct {
-	users   int  // messages of the user
-	repeats bool // some of them are history
-	fresh   bool // the last is to be answered
+// An turnInfo is what a request says about the turns of its conversation.
+type turnInfo struct {
+	userMessages int  // messages of the user
+	hasHistory   bool // some of them are history
+	endsWithUser bool // the last is to be answered
 }
 
-// called remembers which tool a call is for, which the client is to answer.
-func (s *State) called(call, tool string) {
+// recordCall remembers which tool a call is for, which the client is to answer.
+func (s *State) recordCall(call, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.calls.put(call, tool)
+	s.clientCalls.put(call, tool)
 }
 
-// tool is the tool of a call, "" if nobody knows.
-func (s *State) tool(call string) string {
+// toolName is the tool of a call, "" if nobody knows.
+func (s *State) toolName(call string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tool, _ := s.calls.get(call)
+	tool, _ := s.clientCalls.get(call)
 	return tool
 }
 
-// A memory holds so many things at most, and forgets those that nobody asked for in a long
+// A boundedMap holds so many things at most, and forgets those that nobody asked for in a long
 // time: when it is half full, what is old is dropped, and what is new is old.
-type memory[T any] struct {
-	most     int
-	now, old map[string]T
+type boundedMap[T any] struct {
+	max         int
+	recent, old map[string]T
 }
 
-func (m *memory[T]) get(key string) (v T, ok bool) {
-	key = key[:min(len(key), mostKey)]
-	if v, ok = m.now[key]; ok {
+func (m *boundedMap[T]) get(key string) (v T, ok bool) {
+	key = key[:min(len(key), maxKeyLength)]
+	if v, ok = m.recent[key]; ok {
 		return v, true
 	}
 	if v, ok = m.old[key]; ok {
@@ -209,32 +209,32 @@ func (m *memory[T]) get(key string) (v T, ok bool) {
 	return v, ok
 }
 
-func (m *memory[T]) put(key string, v T) {
-	key = key[:min(len(key), mostKey)]
-	if _, known := m.now[key]; !known && len(m.now) >= m.most/2 || m.now == nil {
-		m.now, m.old = map[string]T{}, m.now
+func (m *boundedMap[T]) put(key string, v T) {
+	key = key[:min(len(key), maxKeyLength)]
+	if _, known := m.recent[key]; !known && len(m.recent) >= m.max/2 || m.recent == nil {
+		m.recent, m.old = map[string]T{}, m.recent
 	}
-	m.now[key] = v
+	m.recent[key] = v
 }
 
-// mostKey is how long a name is that is remembered.
-const mostKey = 1024
+// maxKeyLength is how long a name is that is remembered.
+const maxKeyLength = 1024
 
-// blocks is why a rule does not match now whose other conditions hold.
-func (s *State) blocks(r *Rule) string {
+// blockedReason is why a rule does not match now whose other conditions hold.
+func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.blocked(r)
+	return s.blockedReasonLocked(r)
 }
 
-// blocked is likewise; the state is locked.
-func (s *State) blocked(r *Rule) string {
-	for _, want := range r.when.states {
-		if at := s.step(want.scenario); at != want.step {
-			return "state: " + want.scenario + " is at " + quoted(at) + ", not at " + quoted(want.step)
+// blockedReasonLocked is likewise; the state is locked.
+func (s *State) blockedReasonLocked(r *Rule) string {
+	for _, want := range r.conditions.scenarioSteps {
+		if at := s.currentStep(want.scenario); at != want.step {
+			return "state: " + want.scenario + " is at " + quoteTruncated(at) + ", not at " + quoteTruncated(want.step)
 		}
 	}
-	if matched, _ := s.counts.get(r.key); r.times > 0 && matched >= r.times {
+	if matched, _ := s.counters.get(r.counterKey); r.maxMatches > 0 && matched >= r.maxMatches {
 		return "times: it has matched " + strconv.Itoa(matched) + " times, and matches no more often"
 	}
 	return ""

@@ -24,15 +24,15 @@ rules:
 		all.Go(func() {
 			for n := range 50 {
 				for text, count := range map[string]*atomic.Int32{"once": &once, "step": &step, "quota": &quota} {
-					f := asks(text)
-					f.Ask.Thread = fmt.Sprint(i, n)
+					f := userRequest(text)
+					f.Parsed.Thread = fmt.Sprint(i, n)
 					d := set.Decide(f, st)
-					if d.Rule != nil && d.Reply.Refuse == nil {
+					if d.Rule != nil && d.Reply.Refusal == nil {
 						count.Add(1)
-						_ = plays(d)
+						_ = describeEvents(d)
 					}
 				}
-				st.Steps()
+				st.ScenarioSteps()
 			}
 		})
 	}
@@ -44,27 +44,27 @@ rules:
 
 func TestStateIsBounded(t *testing.T) {
 	st := NewState()
-	for i := range 3 * mostThreads {
-		st.turn(fmt.Sprint(i), "", asking{fresh: true})
-		st.Set(fmt.Sprint("s", i), "x")
-		st.called(fmt.Sprint(i), strings.Repeat("x", 3))
+	for i := range 3 * maxThreads {
+		st.recordTurn(fmt.Sprint(i), "", turnInfo{endsWithUser: true})
+		st.SetStep(fmt.Sprint("s", i), "x")
+		st.recordCall(fmt.Sprint(i), strings.Repeat("x", 3))
 	}
 	for name, n := range map[string][2]int{
-		"threads": {len(st.threads.now) + len(st.threads.old), mostThreads},
-		"steps":   {len(st.Steps()), mostScenarios},
-		"calls":   {len(st.calls.now) + len(st.calls.old), mostCalls},
+		"threads": {len(st.threads.recent) + len(st.threads.old), maxThreads},
+		"steps":   {len(st.ScenarioSteps()), maxScenarios},
+		"calls":   {len(st.clientCalls.recent) + len(st.clientCalls.old), maxCalls},
 	} {
 		if n[0] > n[1] || n[0] < n[1]/2 {
 			t.Errorf("%d %s are remembered, of %d", n[0], name, n[1])
 		}
 	}
-	if tool := st.tool(fmt.Sprint(3*mostThreads - 1)); tool != "xxx" {
+	if tool := st.toolName(fmt.Sprint(3*maxThreads - 1)); tool != "xxx" {
 		t.Errorf("the newest is forgotten: %q", tool)
 	}
 }
 
 func TestAQuotaBeginsAgain(t *testing.T) {
-	r := &Rule{key: "k", quota: quota{2, time.Minute}}
+	r := &Rule{counterKey: "k", quota: quota{2, time.Minute}}
 	st, now := NewState(), time.Unix(0, 0)
 	for i, want := range []time.Duration{0, 0, time.Minute} {
 		if _, after := st.claim(r, now); after != want {

@@ -10,15 +10,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-func fullView() *view {
-	f := &Facts{
-		Ask:     &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.InputUser, Text: "hi"}, {Kind: spec.InputToolResult, Call: "c1", Name: "lookup", Text: "21"}}},
+func fullView() *templateData {
+	f := &RequestContext{
+		Parsed:  &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.InputUser, Text: "hi"}, {Kind: spec.InputToolResult, Call: "c1", Name: "lookup", Text: "21"}}},
 		Request: spec.Request{Header: spec.Header{{Name: "X-A", Value: "b"}}, Body: []byte(`{"a": {"b": [1, 12345678901234567890]}, "n": null}`)},
-		Rand:    rand.New(rand.NewPCG(1, 2)), Now: time.Unix(1_700_000_000, 0), text: "hi", turn: 2,
+		Rand:    rand.New(rand.NewPCG(1, 2)), Now: time.Unix(1_700_000_000, 0), userText: "hi", turn: 2,
 	}
-	p := &probe{f: f, st: NewState(), match: map[string]string{"0": "all", "city": "Rome"}}
-	p.call = &f.results()[0]
-	return viewOf(p)
+	p := &matchContext{request: f, state: NewState(), groups: map[string]string{"0": "all", "city": "Rome"}}
+	p.toolResult = &f.toolResults()[0]
+	return newTemplateData(p)
 }
 
 func TestTemplates(t *testing.T) {
@@ -38,24 +38,24 @@ func TestTemplates(t *testing.T) {
 		{`{{with .Match}}{{.city}}{{end}}`, "Rome"},
 		{`{{random 5 5}} {{pick "a"}}`, "5 a"},
 	} {
-		w, err := compile(tt.text)
+		w, err := compileTemplate(tt.text)
 		if err != nil {
 			t.Errorf("%s: %v", tt.text, err)
 			continue
 		}
-		if got, err := w.say(v); err != nil || got != tt.want {
+		if got, err := w.render(v); err != nil || got != tt.want {
 			t.Errorf("%s: %q, not %q (%v)", tt.text, got, tt.want, err)
 		}
 	}
 }
 
 func TestChanceComesFromTheSeed(t *testing.T) {
-	w, err := compile(`{{uuid}} {{random 1 1000000}} {{pick "a" "b" "c"}} {{words 12}}`)
+	w, err := compileTemplate(`{{uuid}} {{random 1 1000000}} {{pick "a" "b" "c"}} {{words 12}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, _ := w.say(fullView())
-	two, _ := w.say(fullView())
+	one, _ := w.render(fullView())
+	two, _ := w.render(fullView())
 	if one != two {
 		t.Errorf("%q and %q", one, two)
 	}
@@ -70,12 +70,12 @@ func TestTemplatesAreBounded(t *testing.T) {
 		`{{repeat 2000000 "a"}}`, `{{words 1000000000}}`, `{{random 1 0}}`, `{{body "a"}}`, `{{.Match.town}}`, `{{index .Match "town" 3}}`,
 		strings.Repeat(`{{repeat 1000000 "a"}}`, 2), strings.Repeat(`{{$x := repeat 1000000 "a"}}`, 9), strings.Repeat(`{{$x := words 100000}}`, 20),
 	} {
-		w, err := compile(text)
+		w, err := compileTemplate(text)
 		if err != nil {
 			t.Errorf("%.40s: %v", text, err)
 			continue
 		}
-		if got, err := w.say(fullView()); err == nil || strings.Contains(err.Error(), "template:") {
+		if got, err := w.render(fullView()); err == nil || strings.Contains(err.Error(), "template:") {
 			t.Errorf("%.40s makes %d bytes: %v", text, len(got), err)
 		}
 	}
@@ -84,9 +84,9 @@ func TestTemplatesAreBounded(t *testing.T) {
 // What cannot be said is shown to whoever wrote it.
 func TestAReplyThatCannotBeMade(t *testing.T) {
 	set := loaded(t, "rules:\n- name: a\n  reply:\n  - text: hi\n  - text: '{{slice .Text 5}}'\n")
-	d := set.Decide(asks("abc"), NewState())
+	d := set.Decide(userRequest("abc"), NewState())
 	want := `500  "s.yaml:5: rule a: text: <slice .Text 5>: error calling slice: index out of range: 5" 0s`
-	if got := plays(d); got != want {
+	if got := describeEvents(d); got != want {
 		t.Error(got)
 	}
 }

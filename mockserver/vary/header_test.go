@@ -45,7 +45,7 @@ func TestHeaders(t *testing.T) {
 				h.Set("Cache-Control", "no-cache")
 				h["Access-Control-Allow-Origin"] = []string{"*"}
 				h["Link"] = []string{"a", "b"}
-				v.Header(h)
+				v.EncodeHeader(h)
 				fmt.Fprint(w, "{}")
 				w.(http.Flusher).Flush()
 			}))
@@ -92,14 +92,14 @@ func TestCursors(t *testing.T) {
 		for seed := range uint64(60) {
 			v := vary.New(seed, d)
 			for _, text := range []string{"1-0", "12", "a b", "0x31", "==", `{"at":"`, "ü\n", strings.Repeat("9", 300)} {
-				spelled := v.Cursor(text)
+				spelled := v.EncodeCursor(text)
 				if !v.Has(vary.Cursors) {
 					if spelled != text {
 						t.Errorf("%s: %q became %q", name, text, spelled)
 					}
 					continue
 				}
-				if got := vary.Uncursor(spelled); got != text || spelled == text {
+				if got := vary.DecodeCursor(spelled); got != text || spelled == text {
 					t.Errorf("%s: %q became %q, and then %q", name, text, spelled, got)
 				}
 				if strings.Trim(spelled, " ") != spelled || strings.ContainsAny(spelled, "\r\n\x00%") {
@@ -109,7 +109,7 @@ func TestCursors(t *testing.T) {
 					forms[spelled] = true
 				}
 			}
-			if v.Cursor("") != "" {
+			if v.EncodeCursor("") != "" {
 				t.Error("no cursor became one")
 			}
 		}
@@ -118,7 +118,7 @@ func TestCursors(t *testing.T) {
 		t.Errorf("seen were %d forms: %v", len(forms), forms)
 	}
 	for _, text := range []string{"", "1-0", "12", "%%not-a-cursor%%", "0x", "0xZZ", "==", "==!", `{"at":"MS0w","v":[1,2]`} {
-		if got := vary.Uncursor(text); got != text {
+		if got := vary.DecodeCursor(text); got != text {
 			t.Errorf("%q became %q", text, got)
 		}
 	}

@@ -84,7 +84,7 @@ func TestLegal(t *testing.T) {
 				if part.Err != nil {
 					t.Fatalf("%s was not played: %v", part.Scenario.Name, part.Err)
 				}
-				if plain[n], words[n] = findings(d, part.Trace), said(d, part.Trace); len(plain[n]) > 0 {
+				if plain[n], words[n] = findings(d, part.Trace), decodedEvents(d, part.Trace); len(plain[n]) > 0 {
 					t.Logf("%s, without variation: %q", part.Scenario.Name, plain[n])
 				}
 			}
@@ -97,7 +97,7 @@ func TestLegal(t *testing.T) {
 					if uint64(n)%20 != seed%20 { // each part in every twentieth variation
 						continue
 					}
-					varied := varied(v, seed, part.Trace)
+					varied := encodeTrace(v, seed, part.Trace)
 					exchanges += len(varied.Exchanges)
 					for _, f := range findings(d, varied) {
 						if !slices.Contains(plain[n], f) {
@@ -105,7 +105,7 @@ func TestLegal(t *testing.T) {
 							bad++
 						}
 					}
-					if got := said(d, varied); !reflect.DeepEqual(words[n], got) {
+					if got := decodedEvents(d, varied); !reflect.DeepEqual(words[n], got) {
 						t.Errorf("seed %d %v, %s: it says something else (- plain, + varied):\n%.3000s", seed, v.Traits(), part.Scenario.Name, cmp.Diff(words[n], got))
 						bad++
 					}
@@ -127,14 +127,14 @@ func TestLegal(t *testing.T) {
 	}
 }
 
-// varied is a conversation as the variation spells it.
-func varied(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
+// encodeTrace is a conversation as the variation spells it.
+func encodeTrace(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 	handed := map[string]bool{} // cursors
 	out := t
 	out.Exchanges = nil
 	for _, x := range t.Exchanges {
 		if cursor := x.Request.Header.Get("Last-Event-ID"); handed[cursor] {
-			x.Request.Header = x.Request.Header.Without("Last-Event-ID").With("Last-Event-ID", v.Cursor(cursor))
+			x.Request.Header = x.Request.Header.Without("Last-Event-ID").With("Last-Event-ID", v.EncodeCursor(cursor))
 		}
 		seed++
 		switch media := x.Response.Header.MediaType(); {
@@ -144,10 +144,10 @@ func varied(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 					handed[strings.TrimSpace(id)] = true
 				}
 			}
-			x.Response.Body, x.Response.Arrivals = stream(v.Stream(seed), x.Response)
+			x.Response.Body, x.Response.Arrivals = stream(v.NewStream(seed), x.Response)
 		case strings.HasSuffix(media, "json"):
 			before := len(x.Response.Body)
-			x.Response.Body = v.Reply(seed, x.Response.Body)
+			x.Response.Body = v.EncodeReply(seed, x.Response.Body)
 			if n := len(x.Response.Arrivals); n > 0 && before > 0 {
 				last := x.Response.Arrivals[n-1]
 				last.End = len(x.Response.Body)
@@ -158,7 +158,7 @@ func varied(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 		for _, f := range x.Response.Header {
 			h.Add(f.Name, f.Value)
 		}
-		v.Header(h)
+		v.EncodeHeader(h)
 		x.Response.Header = nil
 		for name, values := range h {
 			for _, value := range values {
@@ -171,14 +171,14 @@ func varied(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 }
 
 // stream varies a body frame by frame. What arrived with a frame arrives with it still.
-func stream(s *vary.Stream, r spec.Response) (body []byte, reads []spec.Arrival) {
+func stream(s *vary.StreamEncoder, r spec.Response) (body []byte, reads []spec.Arrival) {
 	rest, at := r.Body, 0
 	for len(rest) > 0 {
 		n := len(rest)
 		if i := bytes.Index(rest, []byte("\n\n")); i >= 0 {
 			n = i + 2
 		}
-		body = append(body, bytes.Join(s.Frame(nil, rest[:n]), nil)...)
+		body = append(body, bytes.Join(s.EncodeFrame(nil, rest[:n]), nil)...)
 		rest, at = rest[n:], at+n
 		for _, read := range r.Arrivals {
 			if read.End >= at {
@@ -200,21 +200,21 @@ func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
 	return all
 }
 
-// said is what a conversation says, without how: events in order, with their slots.
-func said(d *dialect.Dialect, t spec.Trace) (all []spec.Event) {
+// decodedEvents is what a conversation says, without how: events in order, with their slots.
+func decodedEvents(d *dialect.Dialect, t spec.Trace) (all []spec.Event) {
 	for e := range d.Events(t) {
 		if e.Kind == spec.Comment || e.Kind == spec.HTTPRequest || e.Kind == spec.Unrecognized && e.IsFrame() {
 			continue
 		}
 		e.Raw, e.Line, e.Offset, e.Frame, e.Fields, e.Header, e.At = nil, 0, 0, 0, nil, nil, time.Duration(0)
 		e.Cursor = "" // compared by the rules about resuming
-		all = append(all, plain(e))
+		all = append(all, normalizeEvent(e))
 	}
 	return all
 }
 
-// plain takes errors as texts: they are told apart by identity.
-func plain(e spec.Event) spec.Event {
+// normalizeEvent takes errors as texts: they are told apart by identity.
+func normalizeEvent(e spec.Event) spec.Event {
 	if e.Err != nil {
 		e.Text, e.Err = e.Text+" "+e.Err.Error(), nil
 	}

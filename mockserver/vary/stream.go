@@ -8,102 +8,102 @@ import (
 	"unicode/utf8"
 )
 
-// A Stream spells the frames of one stream. It is not safe for concurrent use.
-type Stream struct {
-	v        *Variation
-	r        *rand.Rand
-	begun    bool
-	frames   int  // with data
-	last     byte // that was given
-	joins    bool
-	segments [][]byte
+// A StreamEncoder spells the frames of one stream. It is not safe for concurrent use.
+type StreamEncoder struct {
+	variation *Variation
+	rng       *rand.Rand
+	started   bool
+	frames    int  // with data
+	lastByte  byte // that was given
+	joinNext  bool
+	segments  [][]byte
 }
 
-// Stream begins a stream. The seed says what comes between its frames, and where
+// NewStream begins a stream. The seed says what comes between its frames, and where
 // segments are cut; what frames say and how is the same in all streams.
-func (v *Variation) Stream(seed uint64) *Stream {
-	return &Stream{v: v, r: v.streamChance(seed), last: '\n'}
+func (v *Variation) NewStream(seed uint64) *StreamEncoder {
+	return &StreamEncoder{variation: v, rng: v.streamRNG(seed), lastByte: '\n'}
 }
 
-// Frame spells one frame, or a comment, and says where the segments are to be cut:
+// EncodeFrame spells one frame, or a comment, and says where the segments are to be cut:
 // all but the last are to be sent each on its own. The bytes are appended to dst, if
 // there is room; they and the list are good until the next call. What is not spelled
 // as our servers do is given back as it is.
-func (s *Stream) Frame(dst, frame []byte) (segments [][]byte) {
+func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	out := dst[len(dst):]
-	if !s.begun && s.v.Has(Mark) {
+	if !s.started && s.variation.Has(ByteOrderMark) {
 		out = append(out, "\ufeff"...)
 	}
-	s.begun = true
-	all, ok := lines(frame)
+	s.started = true
+	all, ok := parseFrame(frame)
 	if ok {
-		out = s.between(out, all)
-		out = s.v.spell(out, frame, all)
-		if speaks(all) || s.r.IntN(2) == 0 { // a comment needs no blank line
-			out = s.blank(out)
+		out = s.insertIgnored(out, all)
+		out = s.variation.encodeFields(out, frame, all)
+		if hasData(all) || s.rng.IntN(2) == 0 { // a comment needs no blank line
+			out = s.appendBlankLine(out)
 		}
 	} else {
 		out = append(out, frame...)
 	}
-	if speaks(all) {
+	if hasData(all) {
 		s.frames++
 	}
 	if len(out) > 0 {
-		s.last = out[len(out)-1]
+		s.lastByte = out[len(out)-1]
 	}
-	s.joins = s.v.Has(Joins) && s.r.IntN(2) == 0
-	return s.cut(out)
+	s.joinNext = s.variation.Has(JoinedFrames) && s.rng.IntN(2) == 0
+	return s.split(out)
 }
 
-// Joins says that the last segment of the last frame need not be sent before the
+// CanJoin says that the last segment of the last frame need not be sent before the
 // next frame, if that is there already.
-func (s *Stream) Joins() bool { return s.joins }
+func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// between puts before a frame what no client may see: comments, blank lines, and once
+// insertIgnored puts before a frame what no client may see: comments, blank lines, and once
 // a stream has begun, events that nobody knows.
-func (s *Stream) between(dst []byte, all []line) []byte {
-	v, r := s.v, s.r
+func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
+	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
-		dst = s.blank(dst)
+		dst = s.appendBlankLine(dst)
 	}
 	if v.Has(Comments) && r.IntN(4) == 0 {
-		if dst = v.end(r, append(dst, ":"+v.comment(r)...)); r.IntN(2) == 0 {
-			dst = s.blank(dst)
+		if dst = v.appendLineEnd(r, append(dst, ":"+v.commentText(r)...)); r.IntN(2) == 0 {
+			dst = s.appendBlankLine(dst)
 		}
 	}
 	if v.Has(Retry) && r.IntN(8) == 0 {
-		dst = s.blank(v.end(r, append(dst, "retry: "+retries[r.IntN(len(retries))]...)))
+		dst = s.appendBlankLine(v.appendLineEnd(r, append(dst, "retry: "+retryValues[r.IntN(len(retryValues))]...)))
 	}
 	if v.Has(UnknownEvents) && s.frames > 0 && r.IntN(6) == 0 {
-		if event := v.strange(r, all); event != nil {
-			dst = s.blank(v.spell(dst, event, []line{{"data", string(event)}}))
+		if event := v.newUnknownEvent(r, all); event != nil {
+			dst = s.appendBlankLine(v.encodeFields(dst, event, []fieldLine{{"data", string(event)}}))
 		}
 	}
 	return dst
 }
 
-// blank is an empty line.
-func (s *Stream) blank(dst []byte) []byte {
-	if len(dst) == 0 && s.last == '\r' { // it was given with the frame before
+// appendBlankLine is an empty line.
+func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
+	if len(dst) == 0 && s.lastByte == '\r' { // it was given with the frame before
 		return append(dst, '\r')
 	}
-	return s.v.end(s.r, dst)
+	return s.variation.appendLineEnd(s.rng, dst)
 }
 
-// strangeTypes are types of events that no document names.
-var strangeTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
+// unknownEventTypes are types of events that no document names.
+var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
-// strange is an event of an unknown type that may come before another; nil if that
+// newUnknownEvent is an event of an unknown type that may come before another; nil if that
 // one lacks what they have to share.
-func (v *Variation) strange(r *rand.Rand, all []line) []byte {
-	i := slices.IndexFunc(all, func(l line) bool { return l.name == "data" })
+func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
+	i := slices.IndexFunc(all, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage
 	if i < 0 || json.Unmarshal([]byte(all[i].value), &beside) != nil {
 		return nil
 	}
-	name := strangeTypes[r.IntN(len(strangeTypes))]
-	event := map[string]json.RawMessage{v.book.unknown.kind: json.RawMessage(strconv.Quote(name))}
-	for _, shared := range v.book.unknown.shared {
+	name := unknownEventTypes[r.IntN(len(unknownEventTypes))]
+	event := map[string]json.RawMessage{v.profile.unknownEvent.typeMember: json.RawMessage(strconv.Quote(name))}
+	for _, shared := range v.profile.unknownEvent.sharedMembers {
 		if beside[shared] == nil {
 			return nil
 		}
@@ -116,16 +116,16 @@ func (v *Variation) strange(r *rand.Rand, all []line) []byte {
 	return text
 }
 
-// mostSegments bounds how many segments a frame is cut into: each is sent on its own.
-const mostSegments = 200
+// maxSegments bounds how many segments a frame is cut into: each is sent on its own.
+const maxSegments = 200
 
-// cut cuts bytes into segments.
-func (s *Stream) cut(out []byte) [][]byte {
+// split cuts bytes into segments.
+func (s *StreamEncoder) split(out []byte) [][]byte {
 	s.segments = s.segments[:0]
 	if len(out) == 0 {
 		return s.segments
 	}
-	cuts := s.cuts(out)
+	cuts := s.splitOffsets(out)
 	slices.Sort(cuts)
 	from := 0
 	for _, at := range slices.Compact(cuts) {
@@ -137,22 +137,22 @@ func (s *Stream) cut(out []byte) [][]byte {
 	return append(s.segments, out[from:])
 }
 
-// cuts are places to cut at, in any order.
-func (s *Stream) cuts(out []byte) (at []int) {
-	r := s.r
-	if s.v.Has(Bytes) && len(out) <= mostSegments && r.IntN(4) == 0 {
+// splitOffsets are places to cut at, in any order.
+func (s *StreamEncoder) splitOffsets(out []byte) (at []int) {
+	r := s.rng
+	if s.variation.Has(SingleByteSegments) && len(out) <= maxSegments && r.IntN(4) == 0 {
 		for i := range out {
 			at = append(at, i)
 		}
 		return at
 	}
-	if s.v.Has(Cuts) {
+	if s.variation.Has(RandomSegments) {
 		for range r.IntN(4) {
 			at = append(at, r.IntN(len(out)))
 		}
 	}
-	if s.v.Has(InnerCuts) {
-		for i := 1; i < len(out) && len(at) < mostSegments; i++ {
+	if s.variation.Has(SplitCharacters) {
+		for i := 1; i < len(out) && len(at) < maxSegments; i++ {
 			if inner := !utf8.RuneStart(out[i]) || out[i-1] == '\r' && out[i] == '\n'; inner && r.IntN(2) == 0 {
 				at = append(at, i)
 			}

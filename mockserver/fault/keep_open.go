@@ -1,0 +1,60 @@
+package fault
+
+import "github.com/streamassay/streamassay/spec"
+
+// Linger keeps a stream open after all is told.
+var Linger = &Fault{
+	Name: "linger", Doc: "the stream stays open for a while after its last event", Category: CategoryWire,
+	Params: []Param{{Name: "for", Doc: "how long", Type: "duration", Default: "6s", Min: "0s", Max: "24h"}},
+	Checks: []string{"run.closes-after-end"},
+	NewEffect: func(a Args) Effect {
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+			return frameFuncs{
+				frame: func(_ int, frame []byte) error {
+					_, err := w.Write(frame)
+					return err
+				},
+				close: func() error {
+					if err := w.Flush(); err != nil {
+						return err
+					}
+					return w.Sleep(a.Durations["for"])
+				},
+			}
+		}}
+	},
+}
+
+// NoKeepAlive is silent where nothing happens.
+var NoKeepAlive = &Fault{
+	Name: "no-keep-alive", Doc: "no comments come in the meantime", Category: CategoryWire,
+	RequiredKinds: []spec.Kind{"slot.limit"},
+	Checks:        []string{"wire.keeps-alive"},
+	NewEffect:     replaceComments(nil),
+}
+
+// OtherKeepAlive says something else than the protocol has it.
+var OtherKeepAlive = &Fault{
+	Name: "other-keep-alive", Doc: "the comments that keep the connection alive say something else", Category: CategoryWire,
+	RequiredKinds: []spec.Kind{"slot.limit"},
+	Checks:        []string{"wire.keep-alive-text"},
+	NewEffect:     replaceComments([]byte(": still here\n\n")),
+}
+
+// replaceComments sends something in place of comments.
+func replaceComments(comment []byte) func(Args) Effect {
+	return func(Args) Effect {
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+			return frameFuncs{frame: func(n int, frame []byte) error {
+				if n < 0 {
+					frame = comment
+				}
+				if len(frame) == 0 {
+					return nil
+				}
+				_, err := w.Write(frame)
+				return err
+			}}
+		}}
+	}
+}

@@ -1,0 +1,57 @@
+package fault
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// TornEnd closes the connection in the middle of a line.
+var TornEnd = &Fault{
+	Name: "torn", Doc: "the connection is closed in the middle of a line", Category: CategoryWire, Triggers: []string{"event", "byte"},
+	Checks: []string{"run.ends"},
+	NewEffect: truncateFrame(func(frame []byte) []byte {
+		data := max(bytes.Index(frame, []byte("data:")), 0)
+		return frame[:data+(len(frame)-data)/2]
+	}),
+}
+
+// TornUTF8 closes the connection in the middle of a character.
+var TornUTF8 = &Fault{
+	Name: "torn-utf8", Doc: "the connection is closed in the middle of a character; one is put there if need be", Category: CategoryWire,
+	Triggers:  []string{"event"},
+	Checks:    []string{"run.ends"},
+	NewEffect: truncateFrame(cutInsideCharacter),
+}
+
+// truncateFrame sends the first part of a frame, and closes the connection. After so many bytes
+// it is closed wherever that is.
+func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
+	return func(a Args) Effect {
+		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
+			c := newTriggeredWriter(w, a)
+			c.inject = func(frame []byte) error {
+				if frame != nil && a.Trigger.Byte < 0 {
+					if err := c.writeBytes(part(frame)); err != nil {
+						return err
+					}
+				}
+				return w.Finish(Torn)
+			}
+			return c
+		}}
+	}
+}
+
+// cutInsideCharacter is a frame up to a place inside a character of more than one byte. If
+// there is none one is begun in the last text.
+func cutInsideCharacter(frame []byte) []byte {
+	for i := 0; i < len(frame); {
+		_, size := utf8.DecodeRune(frame[i:])
+		if size > 1 {
+			return frame[:i+1]
+		}
+		i += size
+	}
+	text := max(bytes.LastIndexByte(frame, '"'), 0)
+	return append(bytes.Clone(frame[:text]), "\u20ac"[:2]...)
+}

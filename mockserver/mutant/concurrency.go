@@ -1,0 +1,165 @@
+package mutant
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// What one run does to the others of its conversation.
+var concurrencyMutants = []*Mutant{
+	{
+		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
+		Violates: []string{"runs.stream.other-terminal"},
+		KilledBy: map[string]string{"run.outlives-others": "http.close"},
+		// So the stream has no end, and what was told of its run is not all of it.
+		AlsoFails:  []string{"run.ends", "script.idle", "cancel.spares-others"},
+		Middleware: onRunEnd(func(n *openStreams, thread, run string, canceled bool) { n.endOthers(thread, run) }),
+	}, {
+		Name: "ends-with-a-canceled-one", Doc: "the end of a run that was canceled ends the streams of all runs of its conversation",
+		Violates: []string{"runs.stream.other-terminal", "runs.cancel.only-named"},
+		KilledBy: map[string]string{
+			"run.outlives-others":  `^the stream ended without the end of its run ".+", after run ".+" of its conversation had ended$`,
+			"cancel.spares-others": "http.close",
+		},
+		AlsoFails: []string{"run.ends", "script.idle"}, // as above
+		Middleware: onRunEnd(func(n *openStreams, thread, run string, canceled bool) {
+			if canceled {
+				n.endOthers(thread, run)
+			}
+		}),
+	}, {
+		Name: "cancels-them-all", Doc: "a cancel ends all runs of the conversation",
+		Violates:   []string{"runs.cancel.only-named"},
+		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
+		AlsoFails:  []string{"script.idle"}, // it was not told to its end
+		Middleware: redirectCancel(func(runs []string, named string) []string { return runs }),
+	}, {
+		Name: "cancels-the-first", Doc: "a cancel ends the first run of the conversation, whichever it names",
+		Violates:   []string{"runs.cancel.only-named"},
+		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
+		AlsoFails:  []string{"script.idle"}, // as above
+		Middleware: redirectCancel(func(runs []string, named string) []string { return runs[:1] }),
+	}, {
+		Name: "wants-accept", Doc: "who asks for a stream has to say that it accepts one",
+		Violates: []string{"runs.stream.accept-optional"},
+		KilledBy: map[string]string{"accept.as-documented": "http.request"},
+		Middleware: interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			if v.isOperation("listen") && v.httpRequest.Header.Get("Accept") == "" {
+				a := plainResponse{header: http.Header{}}
+				a.setNotFound()
+				a.status = http.StatusNotAcceptable
+				a.body = bytes.Replace(a.body, []byte("404"), []byte("406"), 1)
+				a.send(w)
+				return
+			}
+			next.ServeHTTP(w, v.httpRequest)
+		}),
+	},
+}
+
+// A openStreams is the streams that are open, and the runs that were canceled.
+type openStreams struct {
+	mu          sync.Mutex
+	cancelByRun map[string]map[string]context.CancelFunc // thread → run → what ends its stream
+	canceled    map[string]bool                          // runs
+}
+
+// endOthers ends the streams of the other runs of a conversation.
+func (n *openStreams) endOthers(thread, run string) {
+	for other, end := range n.cancelByRun[thread] {
+		if other != run {
+			end()
+		}
+	}
+}
+
+// onRunEnd makes a server in which the end of a run does something to its neighbours.
+func onRunEnd(ended func(n *openStreams, thread, run string, canceled bool)) middleware {
+	return func(next http.Handler) http.Handler {
+		n := &openStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			thread, run := v.parsed().Thread, v.parsed().Run
+			n.mu.Lock()
+			if v.isOperation("cancel") {
+				n.canceled[run] = true
+			}
+			n.mu.Unlock()
+			if !v.isOperation("listen") || !v.parsed().Valid() || v.parsed().Cursor != "" {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			ctx, end := context.WithCancel(v.httpRequest.Context())
+			defer end()
+			n.mu.Lock()
+			if n.cancelByRun[thread] == nil {
+				n.cancelByRun[thread] = map[string]context.CancelFunc{}
+			}
+			n.cancelByRun[thread][run] = end
+			n.mu.Unlock()
+			defer func() {
+				n.mu.Lock()
+				delete(n.cancelByRun[thread], run)
+				n.mu.Unlock()
+			}()
+			next.ServeHTTP(&runEndDetector{ResponseWriter: w, onEnd: func() {
+				n.mu.Lock()
+				defer n.mu.Unlock()
+				ended(n, thread, run, n.canceled[run])
+			}}, v.httpRequest.WithContext(ctx))
+		})(next)
+	}
+}
+
+// An runEndDetector is a writer that notices when the end of a run was told.
+type runEndDetector struct {
+	http.ResponseWriter
+	onEnd func()
+}
+
+func (o *runEndDetector) Write(data []byte) (int, error) {
+	n, err := o.ResponseWriter.Write(data)
+	if bytes.Contains(data, []byte("RUN_FINISHED")) || bytes.Contains(data, []byte("RUN_ERROR")) {
+		_ = http.NewResponseController(o.ResponseWriter).Flush() // so that it is heard before what comes of it
+		o.onEnd()
+	}
+	return n, err
+}
+
+// Unwrap lets streams be flushed.
+func (o *runEndDetector) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+
+// redirectCancel makes a server that cancels other runs of a conversation than the one that is
+// named: which says those, of all that were opened in it.
+func redirectCancel(which func(runs []string, named string) []string) middleware {
+	return func(next http.Handler) http.Handler {
+		var mu sync.Mutex
+		opened := map[string][]string{} // thread → runs
+		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+			thread, run := v.parsed().Thread, v.parsed().Run
+			mu.Lock()
+			if v.startsRun() && v.parsed().Valid() {
+				opened[thread] = append(opened[thread], run)
+			}
+			runs := slices.Clone(opened[thread])
+			mu.Unlock()
+			if !v.isOperation("cancel") || !v.parsed().Valid() || !slices.Contains(runs, run) {
+				next.ServeHTTP(w, v.httpRequest)
+				return
+			}
+			var last plainResponse
+			for _, victim := range which(runs, run) {
+				other := v.raw
+				other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(run), url.QueryEscape(victim))
+				h := &bufferedResponse{w: w, header: http.Header{}}
+				next.ServeHTTP(h, v.withRequest(other))
+				last = plainResponse{status: h.status, header: h.header, body: bytes.ReplaceAll(h.body.Bytes(), []byte(victim), []byte(run))}
+			}
+			last.send(w)
+		})(next)
+	}
+}

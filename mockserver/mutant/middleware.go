@@ -1,0 +1,290 @@
+package mutant
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A middleware stands in front of the server.
+type middleware = func(next http.Handler) http.Handler
+
+// A parsedRequest is one request as it comes, whole and understood.
+type parsedRequest struct {
+	dialect     *dialect.Dialect
+	raw         spec.Request
+	event       spec.Event         // what it means, if it is not large
+	parsed      func() *spec.Event // what it means, and where it breaks the document
+	httpRequest *http.Request
+}
+
+// maxEagerBody is how many bytes a request has, at least, that is only understood if need be.
+const maxEagerBody = 1 << 20
+
+// maxRequestBody bounds the body of a request: more than any document allows.
+const maxRequestBody = 32 << 20
+
+// dialectServer is what the server of a twist says that it speaks: a mock of one dialect.
+type dialectServer interface{ Dialects() []*dialect.Dialect }
+
+// interceptRequests makes a twist that sees each request, and serves it. Before what speaks no
+// dialect it does nothing, so that the mutant survives.
+func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
+	return func(next http.Handler) http.Handler {
+		server, ok := next.(dialectServer)
+		if !ok || len(server.Dialects()) != 1 {
+			return next
+		}
+		d := server.Dialects()[0]
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBody))
+			if err != nil {
+				return // who sent no whole request waits for no answer
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			serve(w, parseRequest(d, r, body), next)
+		})
+	}
+}
+
+// parseRequest is what a request means in a dialect.
+func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
+	target := strings.TrimPrefix(r.URL.EscapedPath(), d.Base)
+	if r.URL.RawQuery != "" {
+		target += "?" + r.URL.RawQuery
+	}
+	req := spec.Request{Method: r.Method, Target: target, Body: body}
+	for name, values := range r.Header {
+		for _, v := range values {
+			req.Header = append(req.Header, spec.Field{Name: name, Value: v})
+		}
+	}
+	v := parsedRequest{dialect: d, raw: req, httpRequest: r}
+	v.parsed = sync.OnceValue(func() *spec.Event { // to understand a large file takes its time
+		e := d.ParseRequest(req)
+		return &e
+	})
+	if len(body) <= maxEagerBody {
+		v.event = *v.parsed()
+	}
+	return v
+}
+
+// isOperation whether the request asks for the operation of a phrase: "history".
+func (v parsedRequest) isOperation(phrase string) bool {
+	o, ok := v.dialect.TemplateOperation(phrase)
+	return ok && v.dialect.Operation(v.raw) == o
+}
+
+// startsRun says whether the request asks for a run.
+func (v parsedRequest) startsRun() bool {
+	o := v.dialect.Operation(v.raw)
+	return o != nil && o.StartsRun
+}
+
+// expectedRefusals are what the document wants of the refusal of a request that has one fault,
+// as far as these requirements are behind it.
+func (v parsedRequest) expectedRefusals(requirements []string) (all []spec.RefusalRequirement) {
+	if len(v.parsed().Violations) != 1 {
+		return nil
+	}
+	for _, d := range v.parsed().Violations[0].Refusals {
+		if slices.Contains(requirements, d.Requirement) {
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// exercises says whether the request has no fault and exercises a requirement.
+func (v parsedRequest) exercises(requirement string) bool {
+	return v.parsed().Valid() && slices.Contains(v.parsed().Exercised, requirement)
+}
+
+// withRequest is the request with another in its place: who asks stays the same.
+func (v parsedRequest) withRequest(r spec.Request) *http.Request {
+	out := v.httpRequest.Clone(v.httpRequest.Context())
+	out.Method, out.RequestURI = r.Method, v.dialect.Base+r.Target
+	if u, err := url.ParseRequestURI(out.RequestURI); err == nil {
+		u.Host, u.Scheme = v.httpRequest.URL.Host, v.httpRequest.URL.Scheme
+		out.URL = u
+	}
+	out.Header = http.Header{}
+	for _, f := range r.Header {
+		if f.Name != "Authorization" {
+			out.Header.Add(f.Name, f.Value)
+		}
+	}
+	if own := v.httpRequest.Header.Values("Authorization"); len(own) > 0 {
+		out.Header["Authorization"] = own
+	}
+	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(r.Body)), int64(len(r.Body))
+	return out
+}
+
+// A plainResponse is an answer that is no stream, before it is sent.
+type plainResponse struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// editResponses makes a twist that edits the replies to some requests. Streams go through.
+func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		h := &bufferedResponse{w: w, header: http.Header{}}
+		next.ServeHTTP(h, v.httpRequest)
+		if h.isStream || h.status == 0 {
+			return
+		}
+		a := plainResponse{status: h.status, header: h.header, body: h.body.Bytes()}
+		edit(v, &a)
+		a.send(w)
+	})
+}
+
+func (a *plainResponse) send(w http.ResponseWriter) {
+	clear(w.Header())
+	for name, values := range a.header {
+		w.Header()[name] = values
+	}
+	if a.status == http.StatusNoContent {
+		a.body = nil
+		w.Header().Del("Content-Length")
+	} else {
+		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
+	}
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body) // who left does not want it
+}
+
+// editJSON edits the members of a body that is a JSON object, and leaves any other as it is.
+func (a *plainResponse) editJSON(edit func(m map[string]any)) {
+	var m map[string]any
+	in := json.NewDecoder(bytes.NewReader(a.body))
+	in.UseNumber()
+	if in.Decode(&m) != nil || m == nil {
+		return
+	}
+	edit(m)
+	if out, err := json.Marshal(m); err == nil {
+		a.body = out
+	}
+}
+
+// A bufferedResponse is a writer that holds replies back, and lets streams through.
+type bufferedResponse struct {
+	w        http.ResponseWriter
+	header   http.Header
+	status   int
+	body     bytes.Buffer
+	isStream bool
+}
+
+func (h *bufferedResponse) Header() http.Header { return h.header }
+
+func (h *bufferedResponse) WriteHeader(status int) {
+	if h.status != 0 {
+		return
+	}
+	h.status = status
+	if h.isStream = strings.HasPrefix(h.header.Get("Content-Type"), spec.EventStream); h.isStream {
+		for name, values := range h.header {
+			h.w.Header()[name] = values
+		}
+		h.w.WriteHeader(status)
+	}
+}
+
+func (h *bufferedResponse) Write(data []byte) (int, error) {
+	if h.WriteHeader(http.StatusOK); h.isStream {
+		return h.w.Write(data)
+	}
+	return h.body.Write(data)
+}
+
+// FlushError flushes streams; what is held back has time.
+func (h *bufferedResponse) FlushError() error {
+	if !h.isStream {
+		return nil
+	}
+	return http.NewResponseController(h.w).Flush()
+}
+
+// Unwrap lets deadlines be set.
+func (h *bufferedResponse) Unwrap() http.ResponseWriter { return h.w }
+
+// A threadRegistry is which conversations were begun, and by whom.
+type threadRegistry struct {
+	mu         sync.Mutex
+	ownerOf    map[string]string   // thread → who, as the header says it
+	threadsOf  map[string][]string // who → threads, the first one first
+	messagesOf map[string][]any    // thread → messages of it that were told
+
+	firstUser string // who was the first to begin one
+}
+
+// trackThreads makes a twist that remembers conversations.
+func trackThreads(with func(m *threadRegistry) middleware) middleware {
+	return func(next http.Handler) http.Handler {
+		m := &threadRegistry{ownerOf: map[string]string{}, threadsOf: map[string][]string{}, messagesOf: map[string][]any{}}
+		inner := with(m)(next)
+		note := interceptRequests(func(w http.ResponseWriter, v parsedRequest, _ http.Handler) {
+			if who := v.httpRequest.Header.Get("Authorization"); v.startsRun() && v.parsed().Valid() && who != "" {
+				m.mu.Lock()
+				if _, ok := m.ownerOf[v.parsed().Thread]; !ok {
+					m.ownerOf[v.parsed().Thread] = who
+					m.threadsOf[who] = append(m.threadsOf[who], v.parsed().Thread)
+					if m.firstUser == "" {
+						m.firstUser = who
+					}
+				}
+				m.mu.Unlock()
+			}
+			inner.ServeHTTP(w, v.httpRequest)
+		})
+		return note(next)
+	}
+}
+
+func (m *threadRegistry) firstThread(who string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if all := m.threadsOf[who]; len(all) > 0 {
+		return all[0]
+	}
+	return ""
+}
+
+// editHistoryQuery makes a server that reads requests for a history otherwise. Edit sees the
+// parameters.
+func editHistoryQuery(edit func(v parsedRequest, q url.Values)) middleware {
+	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
+		r := v.httpRequest
+		if v.isOperation("history") && v.parsed().Valid() {
+			asked := v.raw
+			path, query, _ := strings.Cut(asked.Target, "?")
+			q, _ := url.ParseQuery(query)
+			edit(v, q)
+			asked.Target = path + "?" + q.Encode()
+			r = v.withRequest(asked)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// setNotFound makes a reply say that there is nothing.
+func (a *plainResponse) setNotFound() {
+	a.status = http.StatusNotFound
+	a.header.Set("Content-Type", "application/problem+json")
+	a.body = []byte(`{"type":"about:blank","title":"Not Found","status":404,"detail":"there is no such conversation","code":"NOT_FOUND"}`)
+}

@@ -1,0 +1,251 @@
+package mutant
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/mockserver"
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/mockserver/script"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/reference/identity"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+	"github.com/streamassay/streamassay/suites"
+)
+
+// An Outcome is what the suite said of one mutant in one dialect.
+type Outcome struct {
+	Mutant       string
+	Dialect      string
+	KilledBy     []string          // the checks that killed it: expected, for the reason expected
+	OverKills    []string          // what is red besides, and should not be
+	FailedChecks map[string]string // each red check, and what it said first
+}
+
+// IsKilled says that the fault was seen for what it is.
+func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
+
+// Description is the outcome in words.
+func (o Outcome) Description() string {
+	switch {
+	case o.IsKilled() && len(o.OverKills) > 0:
+		return "over-killed"
+	case o.IsKilled():
+		return "killed"
+	case len(o.FailedChecks) > 0:
+		return "killed for another reason"
+	}
+	return "survived"
+}
+
+// What every mutant is held with: how long an exchange may take, and be silent, how often the server
+// looks for events, and how many streams it grants a user.
+const (
+	exchangeTimeout = 20 * time.Second
+	idleTimeout     = 3 * time.Second
+	pollInterval    = 200 * time.Millisecond
+	streamLimit     = 40
+)
+
+// RunOne holds a mutant to everything that a dialect can be held to. Without a mutant it is
+// the server as it should be.
+func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
+	h, shut, err := newServer(d, m)
+	if err != nil {
+		return Outcome{}, err
+	}
+	defer shut()
+	srv := httptest.NewUnstartedServer(h)
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // what it has to say of its own faults
+	srv.Start()
+	defer srv.Close()
+	base, err := url.Parse(srv.URL + d.Base)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("base URL: %w", err)
+	}
+	parts, err := suites.Run(ctx, suites.Target{
+		Dialect: d, Base: base, ClaimedCapabilities: []string{"all"}, Timeout: exchangeTimeout, Limits: suites.Limits{IdleTimeout: idleTimeout}, StreamLimit: streamLimit, Seed: 1, Salt: 1,
+		Header: bearerHeader("token-of-ann"), OtherHeader: bearerHeader("token-of-bob"), Skip: m.skippedScenarios(),
+	}, nil)
+	if err != nil {
+		return Outcome{}, fmt.Errorf("suite: %w", err)
+	}
+	if err := ctx.Err(); err != nil { // what was broken off was not judged
+		return Outcome{}, err
+	}
+	return newOutcome(d, m, parts), nil
+}
+
+// skippedScenarios are the scenarios that cannot show a mutant. That of all the requests that
+// are refused takes as long as all the others: it is played where a refusal, or what should
+// be none, is what has to turn red.
+func (m *Mutant) skippedScenarios() []string {
+	if m == nil {
+		return nil
+	}
+	for check := range m.KilledBy {
+		if strings.HasPrefix(check, "refuse.") || strings.HasPrefix(check, "accept.") {
+			return nil
+		}
+	}
+	return []string{"refusals"}
+}
+
+func bearerHeader(token string) spec.Header {
+	return spec.Header{{Name: "Authorization", Value: "Bearer " + token}}
+}
+
+// newServer makes the server that a mutant is.
+func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err error) {
+	users := &identity.Tokens{}
+	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
+		if err := users.Add(pair); err != nil {
+			return nil, nil, fmt.Errorf("users: %w", err)
+		}
+	}
+	seed := uint64(1)
+	cfg := mockserver.Config{
+		Dialects: []*dialect.Dialect{d}, Seed: &seed,
+		Server: reference.Config{Users: users, Poll: pollInterval, Limits: reference.Limits{Streams: streamLimit}},
+	}
+	if m != nil {
+		if cfg.Manners.Faults, err = m.faultSpecs(); err != nil {
+			return nil, nil, err
+		}
+		if cfg.Scripts, err = m.loadScript(d); err != nil {
+			return nil, nil, err
+		}
+		if m.Configure != nil {
+			m.Configure(&cfg.Server)
+		}
+	}
+	server, err := mockserver.New(cfg)
+	if err != nil {
+		return nil, nil, fmt.Errorf("mock: %w", err)
+	}
+	h = server
+	if m != nil && m.Middleware != nil {
+		h = m.Middleware(server)
+	}
+	return h, func() { _ = server.Shutdown(context.Background()) }, nil // nothing that it has still to say is of use
+}
+
+// faultSpecs are what a mutant does to the streams of the mock.
+func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
+	switch {
+	case m.Fault != "":
+		uses, err := fault.Parse(m.Fault)
+		if err != nil {
+			return nil, fmt.Errorf("mutant %s: %w", m.Name, err)
+		}
+		return uses, nil
+	case m.NewEffect != nil:
+		own := &fault.Fault{Name: m.Name, Doc: m.Doc, Category: fault.CategoryProtocol, NewEffect: m.NewEffect}
+		return []fault.Spec{{Fault: own, Trigger: fault.NoTrigger()}}, nil
+	}
+	return nil, nil
+}
+
+// loadScript are the answers of a mutant that answers otherwise.
+func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
+	if m.Script == "" {
+		return nil, nil
+	}
+	set, problems := script.Load([]script.Source{{Name: m.Name, Data: []byte(m.Script)}}, []*dialect.Dialect{d})
+	for _, p := range problems {
+		if p.Severity == script.Error {
+			return nil, fmt.Errorf("mutant %s: %v", m.Name, p)
+		}
+	}
+	return set, nil
+}
+
+// newOutcome compares what was said of a mutant with what should be.
+func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
+	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
+	killedBy, overKills := map[string]bool{}, map[string]bool{}
+	if m != nil {
+		o.Mutant = m.Name
+	}
+	for _, p := range parts {
+		if p.Err != nil {
+			overKills[p.Scenario.Name+" could not be played: "+p.Err.Error()] = true
+		}
+		for _, r := range p.Evaluation.Results {
+			id := r.Obligation.Check.ID
+			if r.Verdict < spec.Warned {
+				continue
+			}
+			if _, told := o.FailedChecks[id]; !told {
+				o.FailedChecks[id] = p.Scenario.Name + ": " + firstMessage(r)
+			}
+			if m == nil {
+				overKills[id] = true
+				continue
+			}
+			if m.isKill(r) {
+				killedBy[id] = true
+			}
+			for _, other := range m.overKills(r) {
+				overKills[other] = true
+			}
+		}
+	}
+	o.KilledBy, o.OverKills = slices.Sorted(maps.Keys(killedBy)), slices.Sorted(maps.Keys(overKills))
+	return o
+}
+
+// firstMessage is the first thing that there is to say of a red result.
+func firstMessage(r spec.Result) string {
+	if len(r.Findings) > 0 {
+		return r.Findings[0].Message
+	}
+	return r.Note
+}
+
+// isKill reports whether a failed result is the one that is wanted: a check that has to fail
+// has a finding at the right place about a requirement that the mutant breaks.
+func (m *Mutant) isKill(r spec.Result) bool {
+	places, named := m.KilledBy[r.Obligation.Check.ID]
+	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
+		requirement := r.Obligation.Requirement(f)
+		return isAtLocation(f, places) && (m.violates(requirement.ID) && r.VerdictOn(requirement) >= spec.Warned || m.violatesShared(r, f))
+	})
+}
+
+// violatesShared says whether a finding that names no requirement is about one that the mutant
+// breaks: it is about all that the check serves.
+func (m *Mutant) violatesShared(r spec.Result, f spec.Finding) bool {
+	return f.Event.Requirement == "" && slices.ContainsFunc(r.Obligation.Requirements, func(requirement spec.Requirement) bool {
+		return m.violates(requirement.ID) && r.VerdictOn(requirement) >= spec.Warned
+	})
+}
+
+// overKills is what of a red result should not be: a check that nobody expected, or one that
+// names a requirement which the mutant keeps. A check that had nothing to judge, because of
+// the fault, accuses nobody of anything: that a promise was not kept is true.
+func (m *Mutant) overKills(r spec.Result) (over []string) {
+	id := r.Obligation.Check.ID
+	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {
+		return nil
+	}
+	if _, named := m.KilledBy[id]; !named {
+		return []string{id}
+	}
+	for _, f := range r.Findings {
+		if requirement := f.Event.Requirement; requirement != "" && !m.violates(requirement) {
+			over = append(over, id+" for "+requirement)
+		}
+	}
+	return over
+}

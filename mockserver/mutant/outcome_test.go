@@ -1,0 +1,81 @@
+package mutant_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// testMutant is what becomes of a mutant in a dialect.
+func testMutant(t *testing.T, m *mutant.Mutant) mutant.Outcome {
+	t.Helper()
+	d, err := dialect.Open("agkit@0.0.10")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := mutant.RunOne(t.Context(), d, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// A sentinel told twice is what the trials are made of: a clause, and a fault that breaks it.
+func sentinel() *mutant.Mutant {
+	return &mutant.Mutant{
+		Name: "sentinel", Doc: "the sentinel comes twice", Fault: "sentinel-twice",
+		Violates: []string{"agkit.done.last"},
+		KilledBy: map[string]string{"done.is-last": "done"},
+	}
+}
+
+// What a trial says depends on what was expected, and not on whether anything is red.
+func TestTry(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(m *mutant.Mutant)
+		fate   string
+	}{
+		"for the reason expected": {func(*mutant.Mutant) {}, "killed"},
+		"another place":           {func(m *mutant.Mutant) { m.KilledBy["done.is-last"] = "run.end" }, "killed for another reason"},
+		"another check":           {func(m *mutant.Mutant) { m.KilledBy = map[string]string{"wire.utf-8": "*"} }, "killed for another reason"},
+		"another clause":          {func(m *mutant.Mutant) { m.Violates = []string{"agkit.sse.utf-8"} }, "killed for another reason"},
+		"no fault at all":         {func(m *mutant.Mutant) { m.Fault = "split; bytes=100" }, "survived"},
+		"more than expected":      {func(m *mutant.Mutant) { m.Fault = "sentinel-twice, duplicated" }, "over-killed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := sentinel()
+			c.change(m)
+			if o := testMutant(t, m); o.Description() != c.fate {
+				t.Errorf("it %s, and %s was expected: red are %v", o.Description(), c.fate, o.FailedChecks)
+			}
+		})
+	}
+}
+
+// A mutant that says nonsense of itself is not played.
+func TestNonsense(t *testing.T) {
+	m := sentinel()
+	m.Fault = "no-such-fault"
+	d, err := dialect.Open("agkit")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mutant.RunOne(t.Context(), d, m); err == nil || !strings.Contains(err.Error(), "no-such-fault") {
+		t.Errorf("the error is %v", err)
+	}
+	for name, m := range map[string]*mutant.Mutant{
+		"two ways":     {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": "x"}, Fault: "split", Script: "rules: []"},
+		"no way":       {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": "x"}},
+		"no check":     {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-lost": "x"}, Fault: "split"},
+		"no pattern":   {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": "["}, Fault: "split"},
+		"no place":     {Name: "x", Doc: "x", Violates: []string{"x"}, KilledBy: map[string]string{"done.is-last": ""}, Fault: "split"},
+		"nothing said": {Name: "x", Fault: "split"},
+	} {
+		if len(m.Validate()) == 0 {
+			t.Errorf("%s: nothing is said to be wrong", name)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package mutant
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// Summary is what there is to say of all mutants in a line.
+func (r *Report) Summary() string {
+	played := r.mutantNames(func(Outcome) bool { return true })
+	survivors := r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })
+	over := r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })
+	killed := len(played) - len(survivors)
+	proven := 0
+	for _, c := range rules.All {
+		if len(r.killsBy(c.ID)) > 0 {
+			proven++
+		}
+	}
+	return fmt.Sprintf("%d of %d mutants killed, for the reason expected; %d survivors, %d over-kills; %d of %d checks proven able to fail",
+		killed, len(played), len(survivors), len(over), proven, len(rules.All))
+}
+
+var summaryPattern = regexp.MustCompile(`^\d+ of \d+ mutants killed, for the reason expected; (\d+) survivors, (\d+) over-kills; \d+ of \d+ checks`)
+
+// ParseSummary are the numbers of survivors and over-kills that a document admits.
+func ParseSummary(document []byte) (survivors, over int, err error) {
+	m := summaryPattern.FindSubmatch(document)
+	if m == nil {
+		return 0, 0, fmt.Errorf("the first line is not %q", summaryPattern)
+	}
+	survivors, err = strconv.Atoi(string(m[1]))
+	if err == nil {
+		over, err = strconv.Atoi(string(m[2]))
+	}
+	return survivors, over, err
+}
+
+// IsWorse says that there are more survivors, or more over-kills, than a document admits.
+func (r *Report) IsWorse(survivors, over int) bool {
+	return len(r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })) > survivors ||
+		len(r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })) > over
+}
+
+// mutantNames are the names of those with an outcome that fits.
+func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
+	for _, o := range r.Outcomes {
+		if fits(o) && !slices.Contains(names, o.Mutant) {
+			names = append(names, o.Mutant)
+		}
+	}
+	return names
+}
+
+// A checkKill is a mutant that a check killed, and where.
+type checkKill struct {
+	mutant   string
+	dialects []string
+}
+
+// killsBy are the mutants that a check killed.
+func (r *Report) killsBy(check string) (kills []checkKill) {
+	for _, o := range r.Outcomes {
+		if !slices.Contains(o.KilledBy, check) {
+			continue
+		}
+		if n := len(kills); n > 0 && kills[n-1].mutant == o.Mutant {
+			kills[n-1].dialects = append(kills[n-1].dialects, o.Dialect)
+		} else {
+			kills = append(kills, checkKill{o.Mutant, []string{o.Dialect}})
+		}
+	}
+	return kills
+}
+
+// Markdown is docs/mutants.md.
+func (r *Report) Markdown() []byte {
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `%s
+
+# Mutants
+
+Made by `+"`make mutants`"+`. A mutant is a right server with one small fault that breaks one clause. The suite is played against
+each, in every dialect whose catalogue has that clause: the clause has to turn red, by the check that serves it, at the
+place expected, and nothing else may. (The scenario of all requests that are refused takes as long as all others: it is
+played where a refusal, or what should be none, has to turn red.) In each dialect the server without a fault has to be
+green, and a canary has to die, or none of this counts. %d mutants, %d plays.
+`, r.Summary(), len(r.mutantNames(func(Outcome) bool { return true })), len(r.Outcomes))
+	r.writeOutcomes(&b, "Survivors", r.Survivors(), Outcome.Description)
+	r.writeOutcomes(&b, "Over-kills", r.OverKills(), func(o Outcome) string { return strings.Join(o.OverKills, ", ") })
+	r.writeCounts(&b)
+	r.writeKills(&b)
+	r.writeMutants(&b)
+	return b.Bytes()
+}
+
+// writeOutcomes lists outcomes below a heading.
+func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, say func(Outcome) string) {
+	fmt.Fprintf(b, "\n## %s\n\n", title)
+	for _, o := range list {
+		fmt.Fprintf(b, "* %s in %s: %s\n", o.Mutant, o.Dialect, say(o))
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(b, "None.")
+	}
+}
+
+// writeCounts is the matrix in numbers.
+func (r *Report) writeCounts(b *bytes.Buffer) {
+	fmt.Fprint(b, "\n## How many mutants each check killed\n\n| check | mutants |")
+	for _, d := range r.Dialects {
+		fmt.Fprintf(b, " %s |", d.Name)
+	}
+	fmt.Fprintf(b, "\n|---|%s\n", strings.Repeat("---|", len(r.Dialects)+1))
+	for _, c := range rules.All {
+		kills := r.killsBy(c.ID)
+		fmt.Fprintf(b, "| %s | %d |", c.ID, len(kills))
+		for _, d := range r.Dialects {
+			n := 0
+			for _, k := range kills {
+				if slices.Contains(k.dialects, d.Name) {
+					n++
+				}
+			}
+			cell := ""
+			if n > 0 {
+				cell = strconv.Itoa(n)
+			}
+			fmt.Fprintf(b, " %s |", cell)
+		}
+		fmt.Fprintln(b)
+	}
+}
+
+// writeKills is the matrix in names.
+func (r *Report) writeKills(b *bytes.Buffer) {
+	fmt.Fprint(b, "\n## Which\n")
+	for _, c := range rules.All {
+		fmt.Fprintf(b, "\n%s\n\n", c.ID)
+		for _, k := range r.killsBy(c.ID) {
+			fmt.Fprintf(b, "* %s: %s\n", k.mutant, strings.Join(k.dialects, ", "))
+		}
+	}
+}
+
+// writeMutants says what each mutant does, and what it breaks.
+func (r *Report) writeMutants(b *bytes.Buffer) {
+	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what it does wrong | breaks |\n|---|---|---|\n")
+	for _, name := range r.mutantNames(func(Outcome) bool { return true }) {
+		m := mutantByName(name)
+		fmt.Fprintf(b, "| %s | %s | %s |\n", name, strings.ReplaceAll(m.Doc, "|", "\\|"), strings.Join(m.Violates, " "))
+	}
+}

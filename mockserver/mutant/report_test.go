@@ -1,0 +1,101 @@
+package mutant_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/mockserver/mutant"
+	"github.com/streamassay/streamassay/spec/rules"
+)
+
+// outcomes are those of the first two mutants in the list, in two dialects.
+func outcomes(first, second mutant.Outcome) *mutant.Report {
+	first.Mutant, second.Mutant = mutant.All[0].Name, mutant.All[1].Name
+	first.Dialect, second.Dialect = "a@1", "b@1"
+	return &mutant.Report{Outcomes: []mutant.Outcome{first, second}}
+}
+
+// The first line of the document says how many survive, and it can be read again.
+func TestHeadline(t *testing.T) {
+	killed := mutant.Outcome{KilledBy: []string{"wire.opens-stream"}}
+	over := mutant.Outcome{KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}
+	for name, c := range map[string]struct {
+		r               *mutant.Report
+		survivors, over int
+	}{
+		"all well":    {outcomes(killed, killed), 0, 0},
+		"a survivor":  {outcomes(killed, mutant.Outcome{}), 1, 0},
+		"too much":    {outcomes(killed, over), 0, 1},
+		"both at all": {outcomes(mutant.Outcome{}, over), 1, 1},
+	} {
+		survivors, over, err := mutant.ParseSummary(c.r.Markdown())
+		if err != nil || survivors != c.survivors || over != c.over {
+			t.Errorf("%s: it states %d survivors and %d over-kills, %v; want %d and %d", name, survivors, over, err, c.survivors, c.over)
+		}
+		if c.r.IsWorse(c.survivors, c.over) {
+			t.Errorf("%s is worse than itself", name)
+		}
+		if c.survivors+c.over > 0 && !c.r.IsWorse(0, 0) {
+			t.Errorf("%s is no worse than nothing", name)
+		}
+	}
+	if _, _, err := mutant.ParseSummary([]byte("# Mutants\n")); err == nil {
+		t.Error("a document without numbers states some")
+	}
+}
+
+// The document names what is wrong, and the matrix who was killed by what.
+func TestDocument(t *testing.T) {
+	text := string(outcomes(mutant.Outcome{}, mutant.Outcome{KilledBy: []string{"wire.utf-8"}, OverKills: []string{"run.ends"}}).Markdown())
+	for _, want := range []string{
+		"* " + mutant.All[0].Name + " in a@1: survived\n",
+		"* " + mutant.All[1].Name + " in b@1: run.ends\n",
+		"\nwire.utf-8\n\n* " + mutant.All[1].Name + ": b@1\n",
+		"| wire.utf-8 | 1 |",
+		"| " + mutant.All[0].Name + " | " + mutant.All[0].Doc + " |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the document does not say %q:\n%s", want, text[:min(len(text), 2000)])
+		}
+	}
+}
+
+// The committed document is of these mutants and checks: what came of them only playing
+// them says (make mutants), but none was added, taken away or changed since.
+func TestDocumentIsCurrent(t *testing.T) {
+	text, err := os.ReadFile("../../docs/mutants.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	var killed, mutants, survivors, over, proven, checks int
+	const head = "%d of %d mutants killed, for the reason expected; %d survivors, %d over-kills; %d of %d checks proven able to fail"
+	if _, err := fmt.Sscanf(first, head, &killed, &mutants, &survivors, &over, &proven, &checks); err != nil {
+		t.Fatalf("it begins with %q: %v", first, err)
+	}
+	if mutants != len(mutant.All) || checks != len(rules.All) {
+		t.Errorf("it is of %d mutants and %d checks, want %d and %d", mutants, checks, len(mutant.All), len(rules.All))
+	}
+	if survivors > 0 || over > 0 || proven < checks {
+		t.Errorf("a mutant survives, turns something else red, or a check has none: %s", first)
+	}
+	rest := string(text)
+	for _, m := range mutant.All {
+		row := fmt.Sprintf("\n| %s | %s | %s |", m.Name, strings.ReplaceAll(m.Doc, "|", "\\|"), strings.Join(m.Violates, " "))
+		at := strings.Index(rest, row)
+		if at < 0 {
+			t.Fatalf("there is no such row, or not in this order:%s\nstreamassay mutants --write docs", row)
+		}
+		rest = rest[at+len(row):]
+	}
+	if n := strings.Count(rest, "\n"); n > 1 {
+		t.Errorf("%d rows more than there are mutants", n-1)
+	}
+	for _, c := range rules.All {
+		if !strings.Contains(string(text), "\n| "+c.ID+" |") {
+			t.Errorf("%s is not in the matrix", c.ID)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+package mutant
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// Canary is what must die in every dialect, or nothing that was found is worth anything.
+var Canary = &Mutant{
+	Name: "canary", Doc: "every text that is told has a word too many",
+	Violates:  []string{"*.scripted.text"},
+	KilledBy:  map[string]string{"script.text": "http.close"},
+	NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.MessageDelta }, func(e *spec.Event) { e.Text += " tweet" }),
+}
+
+// A RunOptions says which mutants are played, and where.
+type RunOptions struct {
+	Dialects    []*dialect.Dialect
+	NamePattern string // a glob of names; "" is all
+	MaxDialects int    // in how many dialects each mutant is played at most, which take turns; 0: in all
+	SampleEvery int    // only every so manieth is played; 0 and 1: all
+	Progress    func(o Outcome, played, of int)
+}
+
+// A Report is what became of the mutants.
+type Report struct {
+	Dialects       []*dialect.Dialect
+	Outcomes       []Outcome // in the order of All, and of the dialects
+	InvalidReasons []string  // why none of it counts
+	Retried        int       // how many were played twice
+	IsComplete     bool      // every mutant was played wherever it can be
+}
+
+// A job is one mutant in one dialect; no mutant is the baseline.
+type job struct {
+	dialect *dialect.Dialect
+	mutant  *Mutant
+}
+
+// Run plays the mutants side by side, with a baseline and a canary in each dialect. What
+// did not go as it should is played again, by itself, and that counts: side by side a
+// server may be late that is not. With an error comes the report of those that were played
+// before it, nil if none can be.
+func Run(ctx context.Context, plan RunOptions) (*Report, error) {
+	jobs, err := plan.jobs()
+	if err != nil {
+		return nil, err
+	}
+	outcomes := make([]Outcome, len(jobs))
+	all := make([]int, len(jobs))
+	for i := range all {
+		all[i] = i
+	}
+	if err := plan.runJobs(ctx, jobs, outcomes, all, jobsPerProcessor*runtime.GOMAXPROCS(0)); err != nil {
+		return plan.newReport(slices.DeleteFunc(outcomes, Outcome.isZero)), err
+	}
+	again := slices.DeleteFunc(all, func(i int) bool { return jobs[i].isAsExpected(outcomes[i]) })
+	if err := plan.runJobs(ctx, jobs, outcomes, again, 1); err != nil {
+		return plan.newReport(outcomes), err
+	}
+	r := plan.newReport(outcomes)
+	r.Retried = len(again)
+	return r, nil
+}
+
+// runJobs plays some of the jobs, so many at once.
+func (p RunOptions) runJobs(ctx context.Context, jobs []job, outcomes []Outcome, which []int, abreast int) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	next := make(chan int)
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	played := 0
+	for range abreast {
+		wait.Go(func() {
+			for i := range next {
+				if ctx.Err() != nil {
+					continue
+				}
+				o, err := RunOne(ctx, jobs[i].dialect, jobs[i].mutant)
+				if err != nil {
+					if ctx.Err() == nil {
+						stop(fmt.Errorf("%s in %s: %w", jobs[i].name(), jobs[i].dialect.Name, err))
+					}
+					continue
+				}
+				mu.Lock()
+				outcomes[i] = o
+				if played++; p.Progress != nil {
+					p.Progress(o, played, len(which))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, i := range which {
+		next <- i
+	}
+	close(next)
+	wait.Wait()
+	return context.Cause(ctx)
+}
+
+// isZero reports whether nothing is known: no mutant, and no dialect.
+func (o Outcome) isZero() bool { return o.Dialect == "" }
+
+// isAsExpected says that nothing is wrong with an outcome.
+func (j job) isAsExpected(o Outcome) bool {
+	switch {
+	case j.mutant == nil:
+		return len(o.OverKills) == 0
+	case j.mutant == Canary:
+		return o.IsKilled()
+	}
+	return o.IsKilled() && len(o.OverKills) == 0
+}
+
+// jobsPerProcessor is how many mutants a processor plays at once: most of the time a server that is
+// asked to be slow is waited for.
+const jobsPerProcessor = 4
+
+func (j job) name() string {
+	if j.mutant == nil {
+		return "the baseline"
+	}
+	return j.mutant.Name
+}
+
+// Validate says what is wrong with a plan: that there is nothing to play.
+func (p RunOptions) Validate() error {
+	_, err := p.jobs()
+	return err
+}
+
+// jobs are what is to be played: the baseline and the canaries first.
+func (p RunOptions) jobs() (jobs []job, err error) {
+	if _, err := path.Match(p.NamePattern, ""); err != nil {
+		return nil, fmt.Errorf("%q is not a glob: %w", p.NamePattern, err)
+	}
+	for _, d := range p.Dialects {
+		jobs = append(jobs, job{dialect: d}, job{d, Canary})
+	}
+	sure := len(jobs)
+	for n, m := range All {
+		if ok, _ := path.Match(p.NamePattern, m.Name); !ok && p.NamePattern != "" || p.SampleEvery > 1 && n%p.SampleEvery != 0 {
+			continue
+		}
+		fit := slices.DeleteFunc(slices.Clone(p.Dialects), func(d *dialect.Dialect) bool { return !m.AppliesTo(d) })
+		if p.MaxDialects > 0 && p.MaxDialects < len(fit) {
+			turn := n % len(fit)
+			fit = slices.Concat(fit[turn:], fit[:turn])[:p.MaxDialects]
+		}
+		for _, d := range fit {
+			jobs = append(jobs, job{d, m})
+		}
+	}
+	if len(jobs) == sure {
+		return nil, fmt.Errorf("no mutant is called %q in these dialects: streamassay list mutants names them", p.NamePattern)
+	}
+	return jobs, nil
+}
+
+// newReport sorts baseline and canaries out.
+func (p RunOptions) newReport(outcomes []Outcome) *Report {
+	r := &Report{Dialects: p.Dialects, IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == ""}
+	for _, o := range outcomes {
+		switch {
+		case o.Mutant == "":
+			for _, check := range o.OverKills {
+				r.InvalidReasons = append(r.InvalidReasons, fmt.Sprintf("%s: the right server is red: %s: %s", o.Dialect, check, o.FailedChecks[check]))
+			}
+		case o.Mutant == Canary.Name:
+			if !o.IsKilled() {
+				r.InvalidReasons = append(r.InvalidReasons, fmt.Sprintf("%s: the canary %s", o.Dialect, o.Description()))
+			}
+		default:
+			r.Outcomes = append(r.Outcomes, o)
+		}
+	}
+	return r
+}
+
+// Survivors are the mutants that were not seen for what they are.
+func (r *Report) Survivors() []Outcome {
+	return slices.DeleteFunc(slices.Clone(r.Outcomes), Outcome.IsKilled)
+}
+
+// OverKills are those that turned something red that they do not break.
+func (r *Report) OverKills() []Outcome {
+	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
+}
+
+// mutantByName is the mutant of a name that stands in an outcome.
+func mutantByName(name string) *Mutant {
+	return All[slices.IndexFunc(All, func(m *Mutant) bool { return m.Name == name })]
+}

@@ -1,0 +1,186 @@
+package replay
+
+import (
+	"encoding/json"
+	"math"
+	"strconv"
+	"time"
+)
+
+// A streamOptions is how a fixture is streamed, and what happens to it on its way.
+type streamOptions struct {
+	latency, chunk, truncate, disconnect, speed *float64
+	profileTTFT, profileRate, profileJitter     *float64 // of streamingProfile
+	hasProfile, hasTimings                      bool
+	ttft, meanGap                               float64 // of recordedTimings, in milliseconds
+	faultRates                                  map[string]float64
+	delay                                       *float64
+}
+
+// Bounds, in milliseconds and in pieces.
+const (
+	maxMilliseconds = 24 * 3600 * 1000
+	maxChunks       = 1e6
+)
+
+// readStreamOptions reads the members of a fixture that are neither match nor response.
+func (c *fixtureConverter) readStreamOptions(known memberReaders, p *streamOptions) {
+	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
+	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
+	known["truncateAfterChunks"] = c.readNumber(&p.truncate, "truncateAfterChunks", 0, maxChunks)
+	known["disconnectAfterMs"] = c.readNumber(&p.disconnect, "disconnectAfterMs", 0, maxMilliseconds)
+	known["replaySpeed"] = c.readNumber(&p.speed, "replaySpeed", 0.001, 1000)
+	known["streamingProfile"] = func(raw json.RawMessage) {
+		p.hasProfile = true
+		c.readObject("streamingProfile", raw, memberReaders{
+			"ttft": c.readNumber(&p.profileTTFT, "ttft", 0, maxMilliseconds), "tps": c.readNumber(&p.profileRate, "tps", 0, 1e6),
+			"jitter": c.readNumber(&p.profileJitter, "jitter", 0, 1),
+		})
+	}
+	known["recordedTimings"] = func(raw json.RawMessage) { c.readTimings(raw, p) }
+	known["chaos"] = func(raw json.RawMessage) {
+		p.faultRates = map[string]float64{}
+		all := memberReaders{"latencyMs": c.readNumber(&p.delay, "chaos: latencyMs", 0, 30_000)}
+		for _, name := range []string{"dropRate", "malformedRate", "disconnectRate", "rateLimitRate"} {
+			all[name] = func(raw json.RawMessage) {
+				var rate *float64
+				if c.readNumber(&rate, "chaos: "+name, 0, 1)(raw); rate != nil {
+					p.faultRates[name] = *rate
+				}
+			}
+		}
+		c.readObject("chaos", raw, all)
+	}
+}
+
+func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
+	var first *float64
+	var gaps []float64
+	c.readObject("recordedTimings", raw, memberReaders{
+		"ttftMs": c.readNumber(&first, "ttftMs", 0, maxMilliseconds),
+		"interChunkDelaysMs": func(raw json.RawMessage) {
+			if json.Unmarshal(raw, &gaps) != nil {
+				c.errorf("recordedTimings: interChunkDelaysMs is a list of numbers")
+			}
+		},
+		"totalDurationMs": func(json.RawMessage) {}, // it follows from the others
+	})
+	p.hasTimings = true
+	if first != nil {
+		p.ttft = *first
+	}
+	for _, gap := range gaps {
+		p.meanGap += gap / float64(len(gaps))
+	}
+}
+
+// setPace says when the pieces of a reply come.
+func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
+	var o orderedMap
+	switch {
+	case p.hasTimings:
+		times := 1.0
+		if p.speed != nil {
+			times = *p.speed
+		}
+		if p.hasProfile || p.latency != nil {
+			c.warnf("streamingProfile and latency are left out: recordedTimings come before them")
+		}
+		c.warnf("recordedTimings are a steady rate: the pieces of a script are not those of the recording")
+		o.set("first", milliseconds(p.ttft/times))
+		if p.meanGap > 0 {
+			o.set("rate", roundDigits(1000*times/p.meanGap))
+		}
+	case p.hasProfile:
+		if p.latency != nil {
+			c.warnf("latency is left out: streamingProfile comes before it")
+		}
+		if p.profileTTFT != nil {
+			o.set("first", milliseconds(*p.profileTTFT))
+		}
+		if p.profileRate != nil && *p.profileRate > 0 {
+			o.set("rate", *p.profileRate)
+			if p.profileJitter != nil && *p.profileJitter > 0 {
+				o.set("jitter", orderedMap{{"uniform", *p.profileJitter}})
+			}
+		}
+	case p.latency != nil && *p.latency > 0:
+		o.set("first", milliseconds(*p.latency))
+		o.set("rate", roundDigits(1000 / *p.latency))
+	}
+	if p.speed != nil && !p.hasTimings {
+		c.warnf("replaySpeed is left out: there are no recordedTimings")
+	}
+	if p.chunk != nil {
+		o.set("chunk", int(*p.chunk))
+	}
+	if len(o) > 0 {
+		rule.set("pace", o)
+	}
+}
+
+// roundDigits is a number with as many digits as anybody can tell apart.
+func roundDigits(n float64) float64 {
+	short, _ := strconv.ParseFloat(strconv.FormatFloat(n, 'g', 6, 64), 64)
+	return short
+}
+
+func milliseconds(ms float64) string {
+	return time.Duration(ms * float64(time.Millisecond)).String()
+}
+
+// setFaults say what happens to a reply on its way. What happens by chance does so by the
+// seed, each by itself; there the first that strikes spares the others.
+func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, r ruleReply) {
+	var all []any
+	add := func(name string, set orderedMap) {
+		all = append(all, orderedMap{{name, set}})
+	}
+	if p.truncate != nil {
+		c.warnf("truncateAfterChunks %v is before event %v: events are counted, those that open a run and a message among them", *p.truncate, *p.truncate)
+		add("abort", orderedMap{{"event", int(*p.truncate)}})
+	}
+	if p.disconnect != nil {
+		add("abort", orderedMap{{"time", milliseconds(*p.disconnect)}})
+	}
+	if p.delay != nil && *p.delay > 0 {
+		add("slow-head", orderedMap{{"for", milliseconds(*p.delay)}})
+	}
+	chaosFaults := 0
+	for _, one := range []struct {
+		rate, fault string
+		set         orderedMap
+	}{
+		{"dropRate", "http-error", orderedMap{{"status", 500}}},
+		{"malformedRate", "malformed", orderedMap{}},
+		{"rateLimitRate", "too-many", orderedMap{}},
+		{"disconnectRate", "abort", orderedMap{{"event", 0}}},
+	} {
+		rate := p.faultRates[one.rate]
+		if rate == 0 {
+			continue
+		}
+		chaosFaults++
+		if one.fault == "malformed" {
+			c.warnf("chaos: malformedRate breaks an event of the stream; there it is the whole body")
+		}
+		percent := max(1, int(math.Round(100*rate)))
+		if float64(percent) != math.Round(1e6*rate)/1e4 {
+			c.warnf("chaos: %s %v is %d percent: chances are whole percents", one.rate, rate, percent)
+		}
+		if percent < 100 {
+			one.set.set("chance", percent)
+		}
+		add(one.fault, one.set)
+	}
+	if chaosFaults > 1 {
+		c.warnf("chaos: each strikes by its own chance; there the first that strikes spares the others")
+	}
+	if r.status != nil && len(all) > 0 {
+		c.warnf("what would happen to the stream is left out: the answer is an error, not a stream")
+		return
+	}
+	if len(all) > 0 {
+		rule.set("faults", all)
+	}
+}

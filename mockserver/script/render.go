@@ -1,0 +1,299 @@
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/mockserver/pace"
+	"github.com/streamassay/streamassay/reference"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A renderedStep is a step as it is played: with its templates filled in.
+type renderedStep struct {
+	name       string
+	text, code string
+	calls      []renderedCall
+	children   []renderedStep
+	wait       time.Duration
+}
+
+// renderedCall is a call as it is played.
+type renderedCall struct {
+	name, arguments, result string
+	hasResult               bool
+}
+
+// renderStatic are the steps as they are played; ok is false where that depends on the request.
+func (a *action) renderStatic() (all []renderedStep, ok bool) {
+	for _, s := range a.steps {
+		if s.hasTemplates() {
+			return nil, false
+		}
+	}
+	v := newTemplateData(&matchContext{request: &RequestContext{Parsed: &spec.Event{}}, state: NewState()})
+	all, _, err := renderSteps(a.steps, v)
+	return all, err == nil
+}
+
+func (s *step) hasTemplates() bool {
+	if s.text.tmpl != nil || s.code.tmpl != nil || s.data.hasTemplates() {
+		return true
+	}
+	for _, c := range s.calls {
+		if c.name.tmpl != nil || c.arguments.hasTemplates() || c.result != nil && c.result.hasTemplates() {
+			return true
+		}
+	}
+	for i := range s.children {
+		if s.children[i].hasTemplates() {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *valueTemplate) hasTemplates() bool { return v.templates != nil || v.text.tmpl != nil }
+
+// renderSteps fill in steps for a request. At an error, at is the step that has it.
+func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
+	for i := range steps {
+		b, err := steps[i].render(v)
+		if err != nil {
+			return nil, &steps[i], err
+		}
+		all = append(all, b)
+	}
+	return all, nil, nil
+}
+
+func (s *step) render(v *templateData) (b renderedStep, err error) {
+	b.name, b.wait = s.name, s.wait
+	if b.text, err = s.text.render(v); err != nil {
+		return b, err
+	}
+	if b.code, err = s.code.render(v); err != nil {
+		return b, err
+	}
+	if s.data.node != nil {
+		if b.text, err = s.data.renderJSON(v); err != nil {
+			return b, err
+		}
+		if s.name == "raw" {
+			b.text = "data: " + b.text
+		}
+	}
+	if s.name == "raw" {
+		b.text = strings.TrimRight(b.text, "\r\n") + "\n\n"
+	}
+	for i := range s.calls {
+		c, err := s.calls[i].render(v)
+		if err != nil {
+			return b, err
+		}
+		b.calls = append(b.calls, c)
+	}
+	b.children, _, err = renderSteps(s.children, v)
+	return b, err
+}
+
+func (c *call) render(v *templateData) (m renderedCall, err error) {
+	if m.name, err = c.name.render(v); err != nil {
+		return m, err
+	}
+	if m.arguments, err = c.arguments.render(v); err != nil || c.result == nil {
+		return m, err
+	}
+	m.hasResult = true
+	m.result, err = c.result.render(v)
+	return m, err
+}
+
+// renderReply is what a rule answers with, for a request that it matched.
+func (r *Rule) renderReply(p *matchContext) Reply {
+	a := &r.action
+	reply := Reply{Pace: a.pace, Faults: a.faults}
+	switch {
+	case a.status != nil:
+		reply.Refusal = a.status.renderRefusal(r, p)
+	case a.hasReply:
+		steps := a.rendered
+		if steps == nil && len(a.steps) > 0 {
+			var at *step
+			var err error
+			if steps, at, err = renderSteps(a.steps, newTemplateData(p)); err != nil {
+				reply.Refusal = renderFailure(r, at.node, at.name, err)
+				return reply
+			}
+		}
+		st := p.state
+		reply.newPlay = func(chunk pace.Chunk) func(context.Context, reference.Turn) iter.Seq[TimedEvent] {
+			return func(ctx context.Context, t reference.Turn) iter.Seq[TimedEvent] {
+				return func(yield func(TimedEvent) bool) {
+					playSteps(steps, &player{ctx: ctx, run: t.Run, chunk: chunk, state: st, yield: yield})
+				}
+			}
+		}
+		reply = reply.WithPace(a.pace)
+	}
+	return reply
+}
+
+// renderFailure refuses a request whose reply cannot be made: whoever wrote the script has to see it.
+func renderFailure(r *Rule, at *yamlNode, what string, err error) *fault.Refusal {
+	return &fault.Refusal{
+		Status:  http.StatusInternalServerError,
+		Message: fmt.Sprintf("%s:%d: %s: %s: %v", r.File, at.line, r.displayName(), what, err),
+	}
+}
+
+func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
+	v := newTemplateData(p)
+	text, err := s.text.render(v)
+	if err == nil {
+		var code string
+		if code, err = s.problem.render(v); err == nil {
+			return &fault.Refusal{Status: s.code, Code: code, Message: text, RetryAfter: s.retryAfter}
+		}
+	}
+	return renderFailure(r, &yamlNode{line: r.Line}, "status", err)
+}
+
+// A player plays one run. Once nobody listens, or the context is done, it says nothing
+// more.
+type player struct {
+	ctx   context.Context
+	run   string
+	chunk pace.Chunk
+	state *State
+	yield func(TimedEvent) bool
+
+	done                        bool
+	wait                        time.Duration
+	messages, calls, interrupts int
+}
+
+func (p *player) emit(e spec.Event) {
+	if p.done = p.done || p.ctx.Err() != nil; p.done {
+		return
+	}
+	p.done = !p.yield(TimedEvent{Event: e, Delay: p.wait})
+	p.wait = 0
+}
+
+// newID names a thing of this run as no other run of the conversation does.
+func (p *player) newID(thing string, n *int) string {
+	*n++
+	return p.run + "-" + thing + strconv.Itoa(*n)
+}
+
+func playSteps(steps []renderedStep, p *player) {
+	p.emit(spec.Event{Kind: spec.RunStart})
+	for i := range steps {
+		if p.done {
+			return
+		}
+		p.playStep(&steps[i])
+	}
+	p.emit(spec.Event{Kind: spec.RunEnd})
+}
+
+func (p *player) playStep(b *renderedStep) {
+	switch b.name {
+	case "wait":
+		p.wait += b.wait
+	case "error":
+		p.emitError(b)
+	case "text", "image":
+		p.playMessage([]renderedStep{*b})
+	case "message":
+		p.playMessage(b.children)
+	case "reasoning":
+		id := p.newID("m", &p.messages)
+		p.emit(spec.Event{Kind: spec.ReasoningStart, Message: id})
+		p.emitDeltas(spec.ReasoningDelta, id, b.text)
+		p.emit(spec.Event{Kind: spec.ReasoningEnd, Message: id})
+	case "tool", "tools", "client-tool":
+		p.playToolCalls(b.calls)
+	case "interrupt":
+		p.emit(spec.Event{Kind: spec.Interrupt, ID: p.newID("i", &p.interrupts), Text: compactJSON(b.text)})
+	case "raw":
+		p.emit(spec.Event{Kind: spec.Undecodable, Raw: []byte(b.text)})
+	}
+}
+
+// emitError is the last that is said.
+func (p *player) emitError(b *renderedStep) {
+	p.emit(spec.Event{Kind: spec.RunError, Text: b.text, Code: b.code})
+	p.done = true
+}
+
+// compactJSON is JSON without the spaces of a person.
+func compactJSON(text string) string {
+	var v json.RawMessage
+	if json.Unmarshal([]byte(text), &v) != nil {
+		return text
+	}
+	data, err := encodeJSON(v)
+	if err != nil {
+		return text
+	}
+	return data
+}
+
+func (p *player) playMessage(inner []renderedStep) {
+	id := p.newID("m", &p.messages)
+	p.emit(spec.Event{Kind: spec.MessageStart, Message: id})
+	for _, b := range inner {
+		switch b.name {
+		case "text":
+			p.emitDeltas(spec.MessageDelta, id, b.text)
+		case "image":
+			p.emit(spec.Event{Kind: spec.ContentEnd, Message: id, Type: "image", Text: b.text})
+		case "wait":
+			p.wait += b.wait
+		case "error":
+			p.emitError(&b)
+		}
+	}
+	p.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
+}
+
+func (p *player) emitDeltas(k spec.Kind, id, text string) {
+	for _, piece := range pace.Cut(text, p.chunk) {
+		if p.done {
+			return
+		}
+		p.emit(spec.Event{Kind: k, Message: id, Text: piece})
+	}
+}
+
+// playToolCalls makes calls, all open at once, and tells what they gave.
+func (p *player) playToolCalls(calls []renderedCall) {
+	ids := make([]string, len(calls))
+	for i, c := range calls {
+		ids[i] = p.newID("c", &p.calls)
+		if !c.hasResult {
+			p.state.recordCall(ids[i], c.name)
+		}
+		p.emit(spec.Event{Kind: spec.ToolStart, Message: p.newID("m", &p.messages), Call: ids[i], Name: c.name})
+	}
+	for i, c := range calls {
+		for _, piece := range pace.Cut(c.arguments, p.chunk) {
+			p.emit(spec.Event{Kind: spec.ToolDelta, Call: ids[i], Text: piece})
+		}
+		p.emit(spec.Event{Kind: spec.ToolEnd, Call: ids[i]})
+	}
+	for i, c := range calls {
+		if c.hasResult {
+			p.emit(spec.Event{Kind: spec.ToolResult, Message: p.newID("m", &p.messages), Call: ids[i], Name: c.name, Text: c.result})
+		}
+	}
+}

@@ -1,0 +1,136 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// A valueTemplate is JSON that a script spells in YAML, with templates in its texts. A text by
+// itself is taken as it is: results are often plain, and arguments JSON already.
+type valueTemplate struct {
+	node      *yamlNode
+	text      textTemplate               // of a text by itself
+	templates map[*yamlNode]textTemplate // the templates in it
+	static    string                     // of what has none
+	empty     bool                       // nothing was said
+}
+
+// parseValue reads one, and compiles its templates.
+func (r *scriptParser) parseValue(n *yamlNode) valueTemplate {
+	v := valueTemplate{node: n}
+	if _, ok := n.value.(string); ok && n.kind == scalarNode {
+		v.text = r.parseTemplate(n, "this text")
+		return v
+	}
+	r.compileTexts(n, &v)
+	if v.templates != nil {
+		return v
+	}
+	var b bytes.Buffer
+	if err := v.writeJSON(&b, n, nil); err != nil {
+		r.errorf(n, "this cannot be said in JSON: %v", err)
+	}
+	v.static = b.String()
+	return v
+}
+
+// compileTexts compiles the texts of a value.
+func (r *scriptParser) compileTexts(n *yamlNode, v *valueTemplate) {
+	for _, item := range n.items {
+		r.compileTexts(item, v)
+	}
+	for _, m := range n.members {
+		r.compileTexts(m.value, v)
+	}
+	if text, ok := n.value.(string); ok && strings.Contains(text, "{{") {
+		if v.templates == nil {
+			v.templates = map[*yamlNode]textTemplate{}
+		}
+		v.templates[n] = r.parseTemplate(n, "this text")
+	}
+}
+
+// render is the value for a request: a text as it is, anything else as compact JSON.
+func (v *valueTemplate) render(to *templateData) (string, error) {
+	switch {
+	case v.empty:
+		return "{}", nil
+	case v.node.kind == scalarNode && v.static == "":
+		return v.text.render(to)
+	case v.templates == nil:
+		return v.static, nil
+	}
+	var b bytes.Buffer
+	if err := v.writeJSON(&b, v.node, to); err != nil {
+		return "", err
+	}
+	if to.remaining -= b.Len(); b.Len() > maxTextSize || to.remaining < 0 {
+		return "", errTooLong
+	}
+	return b.String(), nil
+}
+
+// renderJSON is the value as JSON, whatever it is.
+func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
+	text, err := v.render(to)
+	if err != nil || v.node.kind != scalarNode || v.static != "" || json.Valid([]byte(text)) {
+		return text, err
+	}
+	return encodeJSON(text)
+}
+
+// writeJSON writes a node as compact JSON, its members in the order of the script.
+func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData) error {
+	switch n.kind {
+	case listNode:
+		b.WriteByte('[')
+		for i, item := range n.items {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			if err := v.writeJSON(b, item, to); err != nil {
+				return err
+			}
+		}
+		b.WriteByte(']')
+		return nil
+	case objectNode:
+		b.WriteByte('{')
+		for i, m := range n.members {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			name, _ := encodeJSON(m.key) // a string is always encoded
+			b.WriteString(name + ":")
+			if err := v.writeJSON(b, m.value, to); err != nil {
+				return err
+			}
+		}
+		b.WriteByte('}')
+		return nil
+	}
+	of := n.value
+	if w, ok := v.templates[n]; ok && to != nil {
+		text, err := w.render(to)
+		if err != nil {
+			return err
+		}
+		of = text
+	}
+	text, err := encodeJSON(of)
+	b.WriteString(text)
+	return err
+}
+
+// encodeJSON is a value as compact JSON.
+func encodeJSON(v any) (string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", fmt.Errorf("no JSON: %w", err)
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}

@@ -1,0 +1,257 @@
+package vary
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A jsonRewriter spells one JSON text again. The text is valid.
+type jsonRewriter struct {
+	variation     *Variation
+	rng           *rand.Rand
+	input         []byte
+	output        []byte
+	allowNewlines bool // line ends may stand between tokens
+	allowEscapes  bool // letters need not stand as they are
+}
+
+// rewriteJSON spells a JSON text in another way, which says the same. What is not JSON is
+// left as it is.
+func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jsonRewriter) []byte {
+	if !json.Valid(text) {
+		return text
+	}
+	p.variation, p.rng, p.input, p.output = v, r, bytes.TrimSpace(text), make([]byte, 0, 2*len(text))
+	p.addSpace()
+	p.rewriteValue(s)
+	p.addSpace()
+	return p.output
+}
+
+// rewriteValue spells the value that the text goes on with.
+func (p *jsonRewriter) rewriteValue(s *schemaShape) {
+	if s == nil {
+		s = &schemaShape{}
+	}
+	switch p.input[0] {
+	case '{':
+		p.rewriteObject(s)
+	case '[':
+		p.rewriteList(s)
+	case '"':
+		p.rewriteString(p.takeToken())
+	default:
+		p.rewriteNumber(p.takeToken(), s)
+	}
+}
+
+func (p *jsonRewriter) rewriteObject(s *schemaShape) {
+	p.input = p.input[1:]
+	var members [][]byte // spelled already
+	for p.skipSpace(); p.input[0] != '}'; p.skipSpace() {
+		if p.input[0] == ',' {
+			p.input = p.input[1:]
+			p.skipSpace()
+		}
+		outer := p.output
+		p.output = nil
+		key := p.takeToken()
+		p.rewriteString(key)
+		p.skipSpace()
+		p.input = p.input[1:] // the colon
+		p.skipSpace()
+		p.addSpace()
+		p.output = append(p.output, ':')
+		p.addSpace()
+		p.rewriteValue(s.memberShape(key))
+		members, p.output = append(members, p.output), outer
+	}
+	p.input = p.input[1:]
+	if p.variation.Has(UnknownMembers) && s.hasMembers && !s.closed && !s.hasSlot {
+		for range p.rng.IntN(3) {
+			members = append(members, p.unknownMember(len(members)))
+		}
+	}
+	if p.variation.Has(KeyOrder) {
+		p.rng.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
+	}
+	p.appendJoined('{', members, '}')
+}
+
+func (p *jsonRewriter) rewriteList(s *schemaShape) {
+	p.input = p.input[1:]
+	var items [][]byte
+	for p.skipSpace(); p.input[0] != ']'; p.skipSpace() {
+		if p.input[0] == ',' {
+			p.input = p.input[1:]
+			p.skipSpace()
+		}
+		outer := p.output
+		p.output = nil
+		p.rewriteValue(s.itemShape())
+		items, p.output = append(items, p.output), outer
+	}
+	p.input = p.input[1:]
+	p.appendJoined('[', items, ']')
+}
+
+// memberShape is the shape of a member, given by its name as a literal.
+func (s *schemaShape) memberShape(literal []byte) *schemaShape {
+	var name string
+	if s.hasSlot || json.Unmarshal(literal, &name) != nil {
+		return nil
+	}
+	return s.members[name]
+}
+
+func (s *schemaShape) itemShape() *schemaShape {
+	if s.hasSlot {
+		return nil
+	}
+	return s.items
+}
+
+func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
+	p.output = append(p.output, open)
+	for i, m := range members {
+		if i > 0 {
+			p.output = append(p.output, ',')
+		}
+		p.addSpace()
+		p.output = append(p.output, m...)
+		p.addSpace()
+	}
+	if len(members) == 0 {
+		p.addSpace()
+	}
+	p.output = append(p.output, end)
+}
+
+// unknownMemberNames are names of members, none of which a document has; a number follows.
+var unknownMemberNames = []string{"x", "X-Unknown ", "_", "$", "ünbekannt", "type.", "data:", "__proto__", "👽"}
+
+// unknownMember is a member that the document does not name.
+func (p *jsonRewriter) unknownMember(n int) []byte {
+	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
+	if p.variation.profile.memberNames[name] {
+		name = strings.Repeat(name, 3)
+	}
+	outer := p.output
+	p.output = nil
+	p.rewriteString([]byte(`"` + name + `"`))
+	p.output = append(p.output, ':')
+	p.addSpace()
+	values := []string{`null`, `true`, `-0.5e-3`, `9007199254740993`, `""`, `"data: [DONE]"`, `"\u0000\ud83d\ude00"`, `[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`}
+	p.output = append(p.output, values[p.rng.IntN(len(values))]...)
+	text := p.output
+	p.output = outer
+	return text
+}
+
+// takeToken takes a string, number or word off the text.
+func (p *jsonRewriter) takeToken() []byte {
+	end := 1
+	if p.input[0] == '"' {
+		for ; p.input[end] != '"'; end++ {
+			if p.input[end] == '\\' {
+				end++
+			}
+		}
+		end++
+	} else {
+		for end < len(p.input) && !bytes.ContainsRune([]byte(" \t\r\n,]}"), rune(p.input[end])) {
+			end++
+		}
+	}
+	text := p.input[:end]
+	p.input = p.input[end:]
+	return text
+}
+
+func (p *jsonRewriter) skipSpace() { p.input = bytes.TrimLeft(p.input, " \t\r\n") }
+
+// addSpace puts what JSON allows between two tokens.
+func (p *jsonRewriter) addSpace() {
+	if p.allowNewlines && p.rng.IntN(5) == 0 {
+		p.output = append(p.output, '\n')
+	}
+	if p.variation.Has(Whitespace) && p.rng.IntN(3) == 0 {
+		p.output = append(p.output, []string{" ", "  ", "\t"}[p.rng.IntN(3)]...)
+	}
+}
+
+// rewriteNumber spells a number in another form where the document says that it is one.
+func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
+	p.output = append(p.output, text...)
+	whole := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
+	if !p.variation.Has(Numbers) || !s.isNumber || !whole || p.rng.IntN(2) == 0 {
+		return
+	}
+	switch p.rng.IntN(4) {
+	case 0:
+		p.output = append(p.output, ".0"...)
+	case 1:
+		p.output = append(p.output, "e0"...)
+	case 2:
+		p.output = append(p.output, "0E-1"...)
+		if text[0] == '0' { // 00 is no number
+			p.output = append(p.output[:len(p.output)-4], ".00"...)
+		}
+	case 3:
+		p.output = append(p.output, ".00e+0"...)
+	}
+}
+
+// rewriteString spells a string, given as a literal.
+func (p *jsonRewriter) rewriteString(literal []byte) {
+	if !p.variation.Has(Escapes) {
+		p.output = append(p.output, literal...)
+		return
+	}
+	p.output = append(p.output, '"')
+	for in := literal[1 : len(literal)-1]; len(in) > 0; {
+		if in[0] == '\\' {
+			n := 2
+			if in[1] == 'u' {
+				n = 6
+			}
+			p.output = append(p.output, in[:n]...)
+			in = in[n:]
+			continue
+		}
+		r, n := utf8.DecodeRune(in)
+		p.rewriteChar(r, in[:n])
+		in = in[n:]
+	}
+	p.output = append(p.output, '"')
+}
+
+// rewriteChar spells one character of a string that stands there as it is.
+func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
+	chance := p.rng.IntN(8)
+	switch {
+	case r == utf8.RuneError || chance > 1 || chance > 0 && r < utf8.RuneSelf && r != '/':
+		p.output = append(p.output, raw...)
+	case r == '/' && chance == 0:
+		p.output = append(p.output, `\/`...)
+	case r < utf8.RuneSelf && !p.allowEscapes:
+		p.output = append(p.output, raw...)
+	case r > 0xffff:
+		high, low := utf16.EncodeRune(r)
+		p.output = fmt.Appendf(p.output, `\u%04x\u%04X`, high, low)
+	default:
+		p.output = fmt.Appendf(p.output, []string{`\u%04x`, `\u%04X`}[chance], r)
+	}
+}
+
+// EncodeReply spells a reply that is no stream in another way.
+func (v *Variation) EncodeReply(seed uint64, body []byte) []byte {
+	r := v.rng(strconv.FormatUint(seed, 10), body)
+	return v.rewriteJSON(r, body, v.profile.replyShape, jsonRewriter{allowNewlines: v.Has(Whitespace), allowEscapes: true})
+}
