@@ -30,7 +30,7 @@ rules:
 	srv := httptest.NewServer(m)
 	defer srv.Close()
 
-	r, err := http.Post(srv.URL+m.Base("agkit@0.0.10")+"/send-message", "application/json",
+	r, err := http.Post(srv.URL+m.BasePath("agkit@0.0.10")+"/send-message", "application/json",
 		strings.NewReader(`{"conversationId":"c1","messages":[{"role":"user","content":"hello"}]}`))
 	if err != nil {
 		fmt.Println(err)

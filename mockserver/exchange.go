@@ -18,23 +18,23 @@ import (
 
 // An exchange is one request and what comes of it.
 type exchange struct {
-	tap
-	server *Server
-	over   overrides
-	scope  *scope
-	seed   uint64
-	ids    *rand.Rand
+	interceptor
+	server    *Server
+	overrides overrides
+	scope     *scope
+	seed      uint64
+	idRand    *rand.Rand
 
-	dialect *dialect.Dialect
-	key     runKey // the run that is asked about
-	own     *plan  // what was planned by this request
-	listens bool   // it tells of a run that another request opened
-	effects []fault.Effect
-	settled bool // effects are there
-	varied  *vary.StreamEncoder
-	media   string // of the reply
-	entry   *journal.Entry
-	live    *Stream
+	dialect        *dialect.Dialect
+	run            runKey     // the run that is asked about
+	ownPlan        *faultPlan // what was planned by this request
+	isListen       bool       // it tells of a run that another request opened
+	effects        []fault.Effect
+	effectsStarted bool // effects are there
+	varyStream     *vary.StreamEncoder
+	mediaType      string // of the reply
+	entry          *journal.Entry
+	openStream     *Stream
 }
 
 // seedHeader says in every response where its chance came from, and sets it in a request.
@@ -45,114 +45,114 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{server: s}
 	ctx, end := context.WithCancelCause(r.Context())
 	defer end(nil)
-	x.tap = tap{w: w, ctx: context.WithValue(ctx, exchangeKey{}, x), end: end, x: x, r: r}
-	x.gate.from = never
-	x.scope = s.scopes.of(r.Header.Get(testHeader))
+	x.interceptor = interceptor{w: w, ctx: context.WithValue(ctx, exchangeKey{}, x), cancel: end, exchange: x, r: r}
+	x.gate.firstHeld = noFrame
+	x.scope = s.scopes.get(r.Header.Get(testHeader))
 	var err error
-	if x.over, err = overridesOf(r.Header); err != nil {
-		http.Error(&x.tap, err.Error(), http.StatusBadRequest) // the journal shows it
-		x.tap.close()
+	if x.overrides, err = parseOverrides(r.Header); err != nil {
+		http.Error(&x.interceptor, err.Error(), http.StatusBadRequest) // the journal shows it
+		x.interceptor.close()
 		return
 	}
 	base := s.seed
-	if x.over.seed != nil {
-		base = *x.over.seed
+	if x.overrides.seed != nil {
+		base = *x.overrides.seed
 	} else if own := setting(x.scope, func(s *Settings) *uint64 { return s.Seed }); own != nil {
 		base = *own
 	}
 	x.seed = base
 	w.Header()[seedHeader] = []string{strconv.FormatUint(base, 10)}
 	r = r.WithContext(x.ctx)
-	if cursor := r.Header.Get("Last-Event-Id"); cursor != "" && x.variation() != nil {
+	if cursor := r.Header.Get("Last-Event-Id"); cursor != "" && x.varySeed() != nil {
 		r.Header = r.Header.Clone()
 		r.Header.Set("Last-Event-Id", vary.DecodeCursor(cursor))
 	}
-	defer x.left()
-	s.house.ServeHTTP(&x.tap, r)
-	x.tap.close()
+	defer x.removeStream()
+	s.backend.ServeHTTP(&x.interceptor, r)
+	x.interceptor.close()
 }
 
-// plan is what was planned for what is told; ok is false where the run is not there yet.
-func (x *exchange) plan() (p *plan, ok bool) {
-	if !x.listens {
-		return x.own, true
+// currentPlan is what was planned for what is told; ok is false where the run is not there yet.
+func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
+	if !x.isListen {
+		return x.ownPlan, true
 	}
-	if p = x.server.plans.find(x.key); p == nil {
-		return x.own, x.own != nil
+	if p = x.server.plans.find(x.run); p == nil {
+		return x.ownPlan, x.ownPlan != nil
 	}
-	if x.own != nil && len(x.own.uses) > 0 {
-		p = x.own
+	if x.ownPlan != nil && len(x.ownPlan.faults) > 0 {
+		p = x.ownPlan
 	}
 	return p, true
 }
 
-// struck begins what the stream has to suffer, once it is known.
-func (x *exchange) struck() (all []fault.Effect, ok bool) {
-	if x.settled {
+// startEffects begins what the stream has to suffer, once it is known.
+func (x *exchange) startEffects() (all []fault.Effect, ok bool) {
+	if x.effectsStarted {
 		return x.effects, true
 	}
-	p, ok := x.plan()
+	p, ok := x.currentPlan()
 	if !ok {
 		return nil, false
 	}
-	x.settled = true
+	x.effectsStarted = true
 	if p != nil {
-		n := int(p.streams.Add(1))
-		if len(p.uses) > 0 {
-			x.effects = p.strikes(n, x.rand(forStream), x.entry.Fault)
+		n := int(p.streamCount.Add(1))
+		if len(p.faults) > 0 {
+			x.effects = p.begin(n, x.newRand(randStream), x.entry.FaultApplied)
 		}
-		if x.listens && p.hold != never && n == 1 {
-			x.gate.hold(p.hold)
+		if x.isListen && p.firstHeld != noFrame && n == 1 {
+			x.gate.holdFrom(p.firstHeld)
 		}
 		if p.test != "" {
-			x.entry.Test(p.test)
+			x.entry.SetTest(p.test)
 		}
 	}
 	return x.effects, true
 }
 
-// variation is the seed by which streams are varied, or nil.
-func (x *exchange) variation() *uint64 {
-	if x.over.vary.set {
-		return x.over.vary.seed
+// varySeed is the seed by which streams are varied, or nil.
+func (x *exchange) varySeed() *uint64 {
+	if x.overrides.vary.set {
+		return x.overrides.vary.seed
 	}
 	return setting(x.scope, func(s *Settings) *uint64 { return s.Vary })
 }
 
-// begin changes the head of a response.
-func (x *exchange) begin(head *fault.ResponseHead) {
-	if x.stream {
-		effects, _ := x.struck()
+// changeHead changes the head of a response.
+func (x *exchange) changeHead(head *fault.ResponseHead) {
+	if x.isStream {
+		effects, _ := x.startEffects()
 		for _, effect := range effects {
 			if effect.OnHead != nil {
 				effect.OnHead(head)
 			}
 		}
 	}
-	x.media = spec.Header{{Name: "Content-Type", Value: head.Header.Get("Content-Type")}}.MediaType() // before it is varied
-	if seed := x.variation(); seed != nil && x.dialect != nil {
-		if strings.HasSuffix(x.media, "json") {
+	x.mediaType = spec.Header{{Name: "Content-Type", Value: head.Header.Get("Content-Type")}}.MediaType() // before it is varied
+	if seed := x.varySeed(); seed != nil && x.dialect != nil {
+		if strings.HasSuffix(x.mediaType, "json") {
 			head.Header.Del("Content-Length") // it will be another
 		}
-		v := x.server.variations.of(*seed, x.dialect)
+		v := x.server.variations.get(*seed, x.dialect)
 		v.EncodeHeader(head.Header)
-		if x.stream {
-			x.varied = v.NewStream(x.seed)
+		if x.isStream {
+			x.varyStream = v.NewStream(x.seed)
 		}
 	}
 }
 
-// headed notes that the head was sent.
-func (x *exchange) headed(status int) {
+// recordHead notes that the head was sent.
+func (x *exchange) recordHead(status int) {
 	if x.entry == nil { // it was not understood, so direct never heard of it
-		x.entry = x.server.journal.Open(journal.Opened{
+		x.entry = x.server.journal.Open(journal.ExchangeStart{
 			Test: x.scope.id, Seed: x.seed, At: x.server.clock.Now(),
 			Request: spec.Request{Method: x.r.Method, Target: x.r.URL.RequestURI(), Header: fields(x.r.Header)},
 		})
 	}
-	x.entry.Head(status, x.w.Header())
-	if x.stream {
-		x.live = x.server.streams.open(x)
+	x.entry.HeadSent(status, x.w.Header())
+	if x.isStream {
+		x.openStream = x.server.streams.open(x)
 	}
 }
 
@@ -165,74 +165,74 @@ func fields(h http.Header) (out spec.Header) {
 	return out
 }
 
-// reply is a body that is no stream, as it is sent.
-func (x *exchange) reply(body []byte) []byte {
-	seed := x.variation()
-	if seed == nil || x.dialect == nil || !strings.HasSuffix(x.media, "json") {
+// varyBody is a body that is no stream, as it is sent.
+func (x *exchange) varyBody(body []byte) []byte {
+	seed := x.varySeed()
+	if seed == nil || x.dialect == nil || !strings.HasSuffix(x.mediaType, "json") {
 		return body
 	}
-	return x.server.variations.of(*seed, x.dialect).EncodeReply(x.seed, body)
+	return x.server.variations.get(*seed, x.dialect).EncodeReply(x.seed, body)
 }
 
-// delivered notes what was sent.
-func (x *exchange) delivered(p []byte) {
+// recordSent notes what was sent.
+func (x *exchange) recordSent(p []byte) {
 	if x.entry != nil {
-		x.entry.Sent(time.Since(x.begun), p)
+		x.entry.BytesSent(time.Since(x.headTime), p)
 	}
 }
 
-// closed notes how it ended.
-func (x *exchange) closed(how fault.StreamEnd) {
+// recordEnd notes how it ended.
+func (x *exchange) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return
 	}
-	if p, ok := x.plan(); ok && p != nil && x.listens {
-		for _, name := range p.noted() {
-			x.entry.Fault(name)
+	if p, ok := x.currentPlan(); ok && p != nil && x.isListen {
+		for _, name := range p.appliedFaults() {
+			x.entry.FaultApplied(name)
 		}
 	}
-	end := journal.End(how)
+	end := journal.EndReason(how)
 	switch {
 	case how != "":
 	case x.r.Context().Err() != nil:
-		end = journal.Left
+		end = journal.ClientLeft
 	case x.server.ctx.Err() != nil:
 		end = journal.Shutdown
 	default:
-		end = journal.Whole
+		end = journal.Complete
 	}
 	x.entry.Close(end)
 }
 
-// left forgets a stream that is over.
-func (x *exchange) left() {
-	if x.live != nil {
-		x.server.streams.close(x.live)
+// removeStream forgets a stream that is over.
+func (x *exchange) removeStream() {
+	if x.openStream != nil {
+		x.server.streams.close(x.openStream)
 	}
 }
 
 // variations are those that were used lately: it takes a while to read a document.
 type variations struct {
 	mu  sync.Mutex
-	all map[varied]*vary.Variation
+	all map[variationKey]*vary.Variation
 }
 
-type varied struct {
+type variationKey struct {
 	seed    uint64
 	dialect *dialect.Dialect
 }
 
-// mostVariations are kept.
-const mostVariations = 256
+// maxVariations are kept.
+const maxVariations = 256
 
-func (v *variations) of(seed uint64, d *dialect.Dialect) *vary.Variation {
+func (v *variations) get(seed uint64, d *dialect.Dialect) *vary.Variation {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	key := varied{seed, d}
+	key := variationKey{seed, d}
 	found := v.all[key]
 	if found == nil {
-		if v.all == nil || len(v.all) >= mostVariations {
-			v.all = map[varied]*vary.Variation{}
+		if v.all == nil || len(v.all) >= maxVariations {
+			v.all = map[variationKey]*vary.Variation{}
 		}
 		found = vary.New(seed, d)
 		v.all[key] = found

@@ -113,7 +113,7 @@ func TestEveryFaultIsSeen(t *testing.T) {
 						t.Fatal(err)
 					}
 					seed := uint64(1)
-					m := made(t, mockserver.Config{Seed: &seed, Server: reference.Config{Poll: 200 * time.Millisecond}, Manners: mockserver.Manners{Faults: []fault.Spec{use}}}, d.Name)
+					m := made(t, mockserver.Config{Seed: &seed, Server: reference.Config{PollInterval: 200 * time.Millisecond}, Defaults: mockserver.Defaults{Faults: []fault.Spec{use}}}, d.Name)
 					only := telling
 					if w, ok := waiting[f.Name]; ok {
 						only = w

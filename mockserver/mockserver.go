@@ -32,20 +32,20 @@ type Config struct {
 	Dialects []*dialect.Dialect // one stands where its document says; several below /NAME@VERSION
 	Seed     *uint64            // all chance comes from it, and the clock stands still; nil: a new one
 	Clock    *Clock             // what time it is said to be; nil: the time, or with a seed [Epoch]
-	Manners  Manners            // how everything is played where no script says otherwise
+	Defaults Defaults           // how everything is played where no script says otherwise
 	Scripts  *script.RuleSet    // nil: every request is answered by the scripted agent of the reference
 	Replay   *replay.Library    // recorded answers, which come first
 	Journal  *journal.Journal   // nil: a new one, with its defaults
 	Server   reference.Config   // limits, users, log and so on; State, IDs, Now, Inline and Direct are the mock's
 }
 
-// Manners are how everything is played where nothing else is said.
-type Manners struct {
-	Pace   pace.Pace
-	Faults []fault.Spec
-	Vary   *uint64 // every stream in another legal spelling, by this seed; nil: as the reference spells
-	Strict bool    // a run that no rule matches is refused, not answered by the default agent
-	Each   bool    // every event is flushed by itself; else what is due at once goes out at once
+// Defaults are how everything is played where nothing else is said.
+type Defaults struct {
+	Pace      pace.Pace
+	Faults    []fault.Spec
+	Vary      *uint64 // every stream in another legal spelling, by this seed; nil: as the reference spells
+	Strict    bool    // a run that no rule matches is refused, not answered by the default agent
+	FlushEach bool    // every event is flushed by itself; else what is due at once goes out at once
 }
 
 // A Server is a mock of one dialect, or of several. It is an http.Handler.
@@ -55,21 +55,21 @@ type Server struct {
 	clock      *Clock
 	seed       uint64
 	scopes     scopes
-	plans      plans
+	plans      faultPlans
 	streams    streams
 	variations variations
-	store      state.Forgetful
-	house      house
-	door       http.Handler
-	base       map[string]string
+	store      state.Resetter
+	backend    dialectServer
+	handler    http.Handler
+	basePaths  map[string]string
 
-	ctx  context.Context
-	stop context.CancelFunc
-	ids  atomic.Uint64
+	ctx          context.Context
+	stop         context.CancelFunc
+	requestCount atomic.Uint64
 }
 
-// A house is a reference server of one dialect or of several.
-type house interface {
+// A dialectServer is a reference server of one dialect or of several.
+type dialectServer interface {
 	http.Handler
 	Shutdown(context.Context) error
 }
@@ -79,7 +79,7 @@ func New(cfg Config) (*Server, error) {
 	if len(cfg.Dialects) == 0 {
 		return nil, fmt.Errorf("a mock needs a dialect: %v", dialect.Names())
 	}
-	s := &Server{cfg: cfg, journal: cfg.Journal, clock: cfg.Clock, base: map[string]string{}}
+	s := &Server{cfg: cfg, journal: cfg.Journal, clock: cfg.Clock, basePaths: map[string]string{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.seed = rand.Uint64() >> 11 // JSON numbers keep 53 bits
 	if cfg.Seed != nil {
@@ -88,35 +88,35 @@ func New(cfg Config) (*Server, error) {
 	if s.clock == nil {
 		s.clock = &Clock{}
 		if cfg.Seed != nil {
-			s.clock.Set(Epoch)
+			s.clock.FreezeAt(Epoch)
 		}
 	}
 	if s.journal == nil {
 		s.journal = journal.New(journal.Config{Cursor: vary.DecodeCursor})
 	}
 	s.scopes.shared, s.scopes.all = newScope("", nil), map[string]*scope{}
-	s.Set("", s.configured())
+	s.SetSettings("", s.initialSettings())
 	r := cfg.Server
-	r.Now, r.IDs, r.Direct, r.Inline = s.clock.Now, newID, s.direct, true
+	r.Now, r.NewID, r.Intercept, r.Inline = s.clock.Now, newID, s.intercept, true
 	r.Log = cmp.Or(r.Log, slog.New(slog.DiscardHandler))
-	s.store = state.Memory(state.Config{Now: s.clock.Now, Runs: r.Limits.Runs, Tag: s.tag})
-	r.State = s.store
+	s.store = state.NewMemory(state.Config{Now: s.clock.Now, MaxRuns: r.Limits.FinishedRuns, ThreadTag: s.threadTag})
+	r.Store = s.store
 	if len(cfg.Dialects) == 1 {
 		d := cfg.Dialects[0]
-		s.base[d.Name] = d.Base
-		s.house = reference.New(d, reference.Scripted, r)
+		s.basePaths[d.Name] = d.Base
+		s.backend = reference.New(d, reference.Scripted, r)
 	} else {
-		s.house = reference.All(cfg.Dialects, reference.Scripted, r)
+		s.backend = reference.NewMux(cfg.Dialects, reference.Scripted, r)
 		for _, d := range cfg.Dialects {
-			s.base[d.Name] = "/" + d.Name + d.Base
+			s.basePaths[d.Name] = "/" + d.Name + d.Base
 		}
 	}
-	s.door = front.New(http.HandlerFunc(s.serve), front.Config{Log: r.Log, Meter: r.Meter, Origins: []string{"*"}, Expose: []string{seedHeader}, IDs: s.requestID})
+	s.handler = front.New(http.HandlerFunc(s.serve), front.Config{Log: r.Log, Metrics: r.Metrics, AllowedOrigins: []string{"*"}, ExposedHeaders: []string{seedHeader}, NewID: s.requestID})
 	return s, nil
 }
 
-// Base is the path of a dialect's base URL, "" if it is not served.
-func (s *Server) Base(name string) string { return s.base[name] }
+// BasePath is the path of a dialect's base URL, "" if it is not served.
+func (s *Server) BasePath(name string) string { return s.basePaths[name] }
 
 // Journal is what was asked, and what was delivered.
 func (s *Server) Journal() *journal.Journal { return s.journal }
@@ -131,7 +131,7 @@ func (s *Server) Seed() uint64 { return s.seed }
 func (s *Server) Dialects() []*dialect.Dialect { return s.cfg.Dialects }
 
 // ServeHTTP answers one request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.door.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // Shutdown ends every stream in an orderly way, as the reference does; those that are
 // held are let go.
@@ -140,7 +140,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	for _, t := range s.streams.all() {
 		t.Release()
 	}
-	err := s.house.Shutdown(ctx)
+	err := s.backend.Shutdown(ctx)
 	return err
 }
 
@@ -149,19 +149,19 @@ var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // A Clock is what time it is said to be. The zero value tells the time.
 type Clock struct {
-	stands atomic.Pointer[time.Time]
+	fixed atomic.Pointer[time.Time]
 }
 
 // Now is the time.
 func (c *Clock) Now() time.Time {
-	if at := c.stands.Load(); at != nil {
+	if at := c.fixed.Load(); at != nil {
 		return *at
 	}
 	return time.Now()
 }
 
-// Set makes the clock stand still at a time.
-func (c *Clock) Set(at time.Time) { c.stands.Store(&at) }
+// FreezeAt makes the clock stand still at a time.
+func (c *Clock) FreezeAt(at time.Time) { c.fixed.Store(&at) }
 
-// Run makes the clock tell the time again.
-func (c *Clock) Run() { c.stands.Store(nil) }
+// Resume makes the clock tell the time again.
+func (c *Clock) Resume() { c.fixed.Store(nil) }

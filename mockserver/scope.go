@@ -15,8 +15,8 @@ import (
 // of one test are nobody else's.
 const testHeader = "X-Test-Id"
 
-// mostTests is how many tests are remembered; the one that asked first is forgotten first.
-const mostTests = 1000
+// maxTests is how many tests are remembered; the one that asked first is forgotten first.
+const maxTests = 1000
 
 // Settings are what can be set while a mock serves, for one test or for all. What is nil
 // is as it is for all, and there as it was configured.
@@ -35,18 +35,18 @@ type scope struct {
 	id       string
 	parent   *scope // nil: it is what all tests share
 	state    *script.State
-	seen     *replay.Session
+	sessions *replay.Session
 	settings atomic.Pointer[Settings] // never nil
 }
 
 func newScope(id string, parent *scope) *scope {
-	s := &scope{id: id, parent: parent, state: script.NewState(), seen: &replay.Session{}}
+	s := &scope{id: id, parent: parent, state: script.NewState(), sessions: &replay.Session{}}
 	s.settings.Store(&Settings{})
 	return s
 }
 
-// sets are the scripts that are asked, in this order.
-func (s *scope) sets() (all []*script.RuleSet) {
+// scriptSets are the scripts that are asked, in this order.
+func (s *scope) scriptSets() (all []*script.RuleSet) {
 	for ; s != nil; s = s.parent {
 		if own := s.settings.Load().Scripts; own != nil {
 			all = append(all, own)
@@ -67,16 +67,16 @@ func setting[T any](s *scope, of func(*Settings) *T) *T {
 
 // scopes are the tests that are known.
 type scopes struct {
-	shared *scope
-	seen   tally
+	shared   *scope
+	requests counter
 
 	mu    sync.Mutex
 	all   map[string]*scope
 	order []string
 }
 
-// of is the scope of a test; "" is what all share.
-func (s *scopes) of(test string) *scope {
+// get is the scope of a test; "" is what all share.
+func (s *scopes) get(test string) *scope {
 	if test == "" {
 		return s.shared
 	}
@@ -85,7 +85,7 @@ func (s *scopes) of(test string) *scope {
 	if found := s.all[test]; found != nil {
 		return found
 	}
-	if len(s.order) >= mostTests {
+	if len(s.order) >= maxTests {
 		delete(s.all, s.order[0])
 		s.order = slices.Delete(s.order, 0, 1)
 	}
@@ -104,16 +104,16 @@ func (s *scopes) drop(test string) {
 }
 
 // Settings are those of a test; "" is what is set for all.
-func (s *Server) Settings(test string) Settings { return *s.scopes.of(test).settings.Load() }
+func (s *Server) Settings(test string) Settings { return *s.scopes.get(test).settings.Load() }
 
-// Set replaces the settings of a test, or of all, for the requests that come after.
-func (s *Server) Set(test string, to Settings) {
-	s.Change(test, func(all *Settings) { *all = to })
+// SetSettings replaces the settings of a test, or of all, for the requests that come after.
+func (s *Server) SetSettings(test string, to Settings) {
+	s.UpdateSettings(test, func(all *Settings) { *all = to })
 }
 
-// Change changes some of them.
-func (s *Server) Change(test string, change func(*Settings)) {
-	scope := s.scopes.of(test)
+// UpdateSettings changes some of them.
+func (s *Server) UpdateSettings(test string, change func(*Settings)) {
+	scope := s.scopes.get(test)
 	s.scopes.mu.Lock()
 	defer s.scopes.mu.Unlock()
 	to := *scope.settings.Load()
@@ -121,8 +121,8 @@ func (s *Server) Change(test string, change func(*Settings)) {
 	scope.settings.Store(&to)
 }
 
-// State is what the scripts of a test remember; "" is what all share.
-func (s *Server) State(test string) *script.State { return s.scopes.of(test).state }
+// ScriptState is what the scripts of a test remember; "" is what all share.
+func (s *Server) ScriptState(test string) *script.State { return s.scopes.get(test).state }
 
 // Tests are those that are known.
 func (s *Server) Tests() []string {
@@ -141,20 +141,20 @@ func (s *Server) Reset(test string) {
 		return
 	}
 	s.journal.Clear()
-	s.store.Forget()
-	s.ids.Store(0)
+	s.store.Reset()
+	s.requestCount.Store(0)
 	for _, known := range s.Tests() {
 		s.scopes.drop(known)
 	}
-	s.scopes.seen.reset()
+	s.scopes.requests.reset()
 	s.scopes.shared.state.Reset()
-	s.scopes.shared.seen.Reset()
-	s.Set("", s.configured())
+	s.scopes.shared.sessions.Reset()
+	s.SetSettings("", s.initialSettings())
 }
 
-// configured are the settings that the mock began with.
-func (s *Server) configured() Settings {
-	m := &s.cfg.Manners
+// initialSettings are the settings that the mock began with.
+func (s *Server) initialSettings() Settings {
+	m := &s.cfg.Defaults
 	to := Settings{Scripts: s.cfg.Scripts, Replay: s.cfg.Replay, Pace: &m.Pace, Vary: m.Vary}
 	if len(m.Faults) > 0 {
 		to.Faults = &m.Faults

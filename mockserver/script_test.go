@@ -43,7 +43,7 @@ var spoken = []string{"weather in Ulm", "picture", "are you sure", "luck", "cut"
 // conversation of its own: a run that was cut goes on, and where its events come between
 // those of the next is nobody's choice.
 func session(t testing.TB, m *mockserver.Server) string {
-	k := newDesk(t, m)
+	k := newTestClient(t, m)
 	var b strings.Builder
 	for i, text := range spoken {
 		k.thread = fmt.Sprintf("c0ffee00-0000-4000-8000-%012d", i)
@@ -70,7 +70,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 						cfg.Scripts = scripts(t, path)
 					}
 					if varied {
-						cfg.Manners.Vary = &seed
+						cfg.Defaults.Vary = &seed
 					}
 					return session(t, made(t, cfg, name))
 				}
@@ -103,7 +103,7 @@ func firstDifference(a, b string) string {
 func TestScript(t *testing.T) {
 	for _, name := range dialect.Names() {
 		m := made(t, mockserver.Config{Scripts: scripts(t, "testdata/everything.yaml")}, name)
-		k := newDesk(t, m)
+		k := newTestClient(t, m)
 		for i, c := range []struct{ text, want string }{
 			{"weather in Ulm", "Ulm"}, {"busy", "503"}, {"busy", "503"}, {"busy", "200"}, {"step", "first"}, {"step", "second"}, {"hello", "world"},
 		} {
@@ -119,7 +119,7 @@ func TestScript(t *testing.T) {
 }
 
 // told is what a stream says, put together.
-func told(k *desk, r spec.Response) string {
+func told(k *testClient, r spec.Response) string {
 	ask := k.request("prompt", spec.Event{Run: "x", Text: "x"})
 	if _, listens := k.d.TemplateOperation("listen"); listens {
 		ask = k.request("listen", spec.Event{Run: "x"})
@@ -137,7 +137,7 @@ func told(k *desk, r spec.Response) string {
 func TestReload(t *testing.T) {
 	const streams = 1000
 	m := made(t, mockserver.Config{Scripts: scripts(t, "testdata/everything.yaml")}, "agkit@0.0.10")
-	k := newDesk(t, m)
+	k := newTestClient(t, m)
 	want := told(k, k.ask("r", "conformance:slow 20 2"))
 	var wait sync.WaitGroup
 	bad := make(chan string, streams)
@@ -154,7 +154,7 @@ func TestReload(t *testing.T) {
 	for open := true; open; reloads++ {
 		to := m.Settings("")
 		to.Scripts = scripts(t, "testdata/everything.yaml")
-		m.Set("", to)
+		m.SetSettings("", to)
 		select {
 		case <-done:
 			open = false

@@ -20,14 +20,14 @@ import (
 
 // held asks for a run whose stream waits from its third event on, and is that stream and
 // what its client gets in the end.
-func held(t *testing.T, m *mockserver.Server, k *desk) (*mockserver.Stream, <-chan spec.Response) {
+func held(t *testing.T, m *mockserver.Server, k *testClient) (*mockserver.Stream, <-chan spec.Response) {
 	t.Helper()
 	got := make(chan spec.Response, 1)
 	go func() { got <- k.ask("run-1", "conformance:many 9", "X-Mock-Hold: 2") }()
 	var found *mockserver.Stream
 	gomega.NewWithT(t).Eventually(func() bool {
 		all := m.Streams("")
-		if len(all) == 1 && all[0].Look().Events == 3 { // the third stands at the gate
+		if len(all) == 1 && all[0].Status().Events == 3 { // the third stands at the gate
 			found = all[0]
 		}
 		return found != nil
@@ -42,16 +42,16 @@ func TestSteps(t *testing.T) {
 	for _, name := range both {
 		t.Run(name, func(t *testing.T) {
 			m := made(t, mockserver.Config{}, name)
-			k := newDesk(t, m)
+			k := newTestClient(t, m)
 			whole := count(k.ask("run-0", "conformance:many 9").Body)
 			s, got := held(t, m, k)
-			if look := s.Look(); look.Held == nil || *look.Held != 2 || look.Run != "run-1" && look.Thread != k.thread {
+			if look := s.Status(); look.Held == nil || *look.Held != 2 || look.Run != "run-1" && look.Thread != k.thread {
 				t.Errorf("it looks like %+v", look)
 			}
 			if err := s.Next(2); err != nil {
 				t.Fatal(err)
 			}
-			gomega.NewWithT(t).Eventually(func() int { return s.Look().Events }).Should(gomega.Equal(5))
+			gomega.NewWithT(t).Eventually(func() int { return s.Status().Events }).Should(gomega.Equal(5))
 			if err := s.Inject([]byte(": injected\n\n")); err != nil {
 				t.Fatal(err)
 			}
@@ -97,7 +97,7 @@ func TestEndedFromOutside(t *testing.T) {
 func TestHeldStreamsEnd(t *testing.T) {
 	for _, name := range both {
 		m := made(t, mockserver.Config{}, name)
-		k := newDesk(t, m)
+		k := newTestClient(t, m)
 		ctx, leave := context.WithCancel(t.Context())
 		header := spec.Header{{Name: "X-Mock-Hold", Value: "1"}}
 		r := k.request("prompt", spec.Event{Run: "run-0", Text: "hello"})
@@ -113,7 +113,7 @@ func TestHeldStreamsEnd(t *testing.T) {
 		leave()
 		g.Eventually(func() int { return len(m.Streams("")) }).Should(gomega.BeZero())
 
-		_, got := held(t, m, newDesk(t, m))
+		_, got := held(t, m, newTestClient(t, m))
 		soon, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		if err := m.Shutdown(soon); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -128,12 +128,12 @@ func TestHeldStreamsEnd(t *testing.T) {
 // What one test sets is nobody else's.
 func TestIsolation(t *testing.T) {
 	m := made(t, mockserver.Config{}, "agkit@0.0.10")
-	k := newDesk(t, m)
+	k := newTestClient(t, m)
 	uses, err := fault.Parse("http-error; status=503")
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Set("a", mockserver.Settings{Faults: &uses})
+	m.SetSettings("a", mockserver.Settings{Faults: &uses})
 	for test, want := range map[string]int{"a": 503, "b": 200, "": 200} {
 		if got := k.ask("r", "hello", "X-Test-Id: "+test).Status; got != want {
 			t.Errorf("test %q is answered %d, want %d", test, got, want)
@@ -148,7 +148,7 @@ func TestIsolation(t *testing.T) {
 // What is wrong with a header of ours is said, and nothing is served.
 func TestBadOverrides(t *testing.T) {
 	m := made(t, mockserver.Config{}, "agkit@0.0.10")
-	k := newDesk(t, m)
+	k := newTestClient(t, m)
 	for header, right := range map[string]string{
 		"X-Mock-Seed: -1":               "whole number",
 		"X-Mock-Seed: 9007199254740993": "whole number",
@@ -171,7 +171,7 @@ func TestBadOverrides(t *testing.T) {
 func TestSeedIsSaid(t *testing.T) {
 	seed := uint64(7)
 	m := made(t, mockserver.Config{Seed: &seed}, "agkit@0.0.10")
-	k := newDesk(t, m)
+	k := newTestClient(t, m)
 	for header, want := range map[string]uint64{"X-Test-Id: a": 7, "X-Mock-Seed: 12": 12} {
 		r := k.ask("r", "hello", header)
 		page, _ := m.Journal().List(journal.Filter{})

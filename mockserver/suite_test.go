@@ -50,9 +50,9 @@ func bearer(token string) spec.Header {
 	return spec.Header{{Name: "Authorization", Value: "Bearer " + token}}
 }
 
-func users(t testing.TB) identity.Book {
+func users(t testing.TB) identity.Authenticator {
 	t.Helper()
-	known := &identity.Tokens{}
+	known := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
 		if err := known.Add(pair); err != nil {
 			t.Fatal(err)
@@ -67,7 +67,7 @@ const mostStreams = 40
 func TestSuite(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {
-			cfg := mockserver.Config{Server: reference.Config{Users: users(t), Limits: reference.Limits{Streams: mostStreams}}}
+			cfg := mockserver.Config{Server: reference.Config{Authenticator: users(t), Limits: reference.Limits{StreamsPerUser: mostStreams}}}
 			strict(t, made(t, cfg, name), name, mostStreams)
 		})
 	}
@@ -85,8 +85,8 @@ func TestSuiteVaried(t *testing.T) {
 			t.Run(name+"/"+strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				cfg := mockserver.Config{
-					Server:  reference.Config{Users: users(t), Limits: reference.Limits{Streams: mostStreams}},
-					Manners: mockserver.Manners{Vary: &seed},
+					Server:   reference.Config{Authenticator: users(t), Limits: reference.Limits{StreamsPerUser: mostStreams}},
+					Defaults: mockserver.Defaults{Vary: &seed},
 				}
 				var only []string
 				if seed%10 != 0 {

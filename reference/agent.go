@@ -16,38 +16,38 @@ type Turn struct {
 	// has ids that no other run of the conversation has.
 	spec.Event
 
-	Offers []string // the tools that the client runs itself, if the dialect lets it answer
+	ClientTools []string // the tools that the client runs itself, if the dialect lets it answer
 
 	// Earlier is what was said in the conversation before this request, oldest first:
 	// the last few hundred messages of it. nil is that nothing was.
-	Earlier func(ctx context.Context) ([]state.Message, error)
+	EarlierMessages func(ctx context.Context) ([]state.Message, error)
 }
 
-// before is what the user said last before this request's prompt, if anything:
+// previousUserText is what the user said last before this request's prompt, if anything:
 // clients may repeat the history, and else it is remembered.
-func (t Turn) before(ctx context.Context) (text string, asked bool, err error) {
+func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {
 		if part.Kind == spec.InputUser {
 			users = append(users, part.Text)
 		}
 	}
-	if _, asks := t.Prompt(); asks {
+	if _, hasPrompt := t.Prompt(); hasPrompt {
 		users = users[:len(users)-1]
 	}
 	if n := len(users); n > 0 {
 		return users[n-1], true, nil
 	}
-	if t.Earlier == nil {
+	if t.EarlierMessages == nil {
 		return "", false, nil
 	}
-	earlier, err := t.Earlier(ctx)
+	earlier, err := t.EarlierMessages(ctx)
 	for _, m := range earlier {
 		if m.Role == roleUser && !m.Hidden {
-			text, asked = m.Text, true
+			text, found = m.Text, true
 		}
 	}
-	return text, asked, err
+	return text, found, err
 }
 
 // An Agent answers a turn. It speaks in neutral events, whatever the dialect has

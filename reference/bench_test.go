@@ -17,17 +17,17 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A sink takes an answer and forgets it.
-type sink struct {
+// A discardResponse takes an answer and forgets it.
+type discardResponse struct {
 	header http.Header
 	status int
 	ends   int // RUN_FINISHED events
 }
 
-func (w *sink) Header() http.Header    { return w.header }
-func (w *sink) WriteHeader(status int) { w.status = status }
-func (w *sink) Flush()                 {}
-func (w *sink) Write(data []byte) (int, error) {
+func (w *discardResponse) Header() http.Header    { return w.header }
+func (w *discardResponse) WriteHeader(status int) { w.status = status }
+func (w *discardResponse) Flush()                 {}
+func (w *discardResponse) Write(data []byte) (int, error) {
 	w.ends += bytes.Count(data, []byte(`"RUN_FINISHED"`))
 	return len(data), nil
 }
@@ -51,7 +51,7 @@ func BenchmarkRuns(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			s := New(d, Scripted, Config{State: store})
+			s := New(d, Scripted, Config{Store: store})
 			var n atomic.Int64
 			b.SetParallelism(32)
 			b.ResetTimer()
@@ -87,7 +87,7 @@ func benchRun(b *testing.B, s *Server, n int64) {
 			r.Header.Set(f.Name, f.Value)
 		}
 		r.Header.Set("Authorization", "Bearer ada")
-		w := &sink{header: http.Header{}}
+		w := &discardResponse{header: http.Header{}}
 		s.ServeHTTP(w, r)
 		if w.status/100 != 2 || phrase == "listen" && w.ends != 1 {
 			b.Errorf("%s: %d, %d ends", phrase, w.status, w.ends)

@@ -138,7 +138,7 @@ func TestWritesAreGathered(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), "GET", k.d.Base+listen.Target, nil)
 	r.Header.Set("Authorization", "Bearer ada")
 	k.s.ServeHTTP(w, r)
-	most := w.body.Len()/mostWrite + 1
+	most := w.body.Len()/maxWriteBuffer + 1
 	if events := strings.Count(w.body.String(), "data: "); events != 2004 || w.writes > most {
 		t.Errorf("%d events in %d writes, %d would do", events, w.writes, most)
 	}
@@ -160,7 +160,7 @@ func TestAll(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := All(all, Scripted, Config{})
+	m := NewMux(all, Scripted, Config{})
 	srv := httptest.NewServer(m)
 	defer srv.Close()
 	for _, d := range all {

@@ -145,7 +145,7 @@ func TestAgents(t *testing.T) {
 
 func TestMaxRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{Run: time.Minute}})
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RunDuration: time.Minute}})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:idle 3600000"})
 		began := time.Now()

@@ -18,195 +18,195 @@ import (
 
 // How requests are read and answers written.
 const (
-	readWait  = 30 * time.Second // a body has come by then
-	writeWait = 30 * time.Second // who takes nothing for so long has left
-	mostWrite = 64 << 10         // bytes that are gathered for one write
+	readTimeout    = 30 * time.Second // a body has come by then
+	writeTimeout   = 30 * time.Second // who takes nothing for so long has left
+	maxWriteBuffer = 64 << 10         // bytes that are gathered for one write
 )
 
-// A listener is one stream that is being sent.
-type listener struct {
-	s    *Server
-	w    http.ResponseWriter
-	r    *http.Request
-	o    *dialect.Operation
-	told source                                  // nil until the run is found
-	find func() (source, <-chan struct{}, error) // finds it, or what tells that it may be there
+// A streamWriter is one stream that is being sent.
+type streamWriter struct {
+	s       *Server
+	w       http.ResponseWriter
+	r       *http.Request
+	op      *dialect.Operation
+	events  eventSource                                  // nil until the run is found
+	findRun func() (eventSource, <-chan struct{}, error) // finds it, or what tells that it may be there
 
-	from  int64  // the place that was heard last
-	tag   uint32 // the thread's: part of cursors; cursors are written if alive is there
-	alive []byte // what is sent at each silent poll; nil: silence is not looked for
-	limit int    // how many polls may be silent, one after the other
-	buf   []byte
+	position       int64  // the place that was heard last
+	threadTag      uint32 // the thread's: part of cursors; cursors are written if alive is there
+	keepAlive      []byte // what is sent at each silent poll; nil: silence is not looked for
+	maxSilentPolls int    // how many polls may be silent, one after the other
+	buf            []byte
 }
 
-// A source is what was told of a run.
-type source interface {
+// A eventSource is what was told of a run.
+type eventSource interface {
 	// after is what was told beyond a place in the thread. If that is nothing yet, more
 	// receives, or is closed, when there is.
-	after(at int64) (told []state.Entry, over bool, more <-chan struct{}, err error)
+	eventsAfter(at int64) (told []state.LogEntry, over bool, more <-chan struct{}, err error)
 }
 
-// A shelf is a run that is played elsewhere, or was played before: the store tells it.
-type shelf struct {
-	ctx     context.Context
-	hub     *hub
-	ref     state.Ref
-	tag     uint32
-	changed <-chan struct{}
-	held    *reading // what is being sent
+// A storedRun is a run that is played elsewhere, or was played before: the store tells it.
+type storedRun struct {
+	ctx       context.Context
+	registry  *runRegistry
+	ref       state.RunRef
+	threadTag uint32
+	changed   <-chan struct{}
+	current   *sharedRead // what is being sent
 }
 
-// mostTold is how many events are read from a store at once.
-const mostTold = 256
+// maxReadEvents is how many events are read from a store at once.
+const maxReadEvents = 256
 
-// atOnce is for more that may be there already.
-var atOnce = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+// closedChannel is for more that may be there already.
+var closedChannel = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-func (h *shelf) after(at int64) (told []state.Entry, over bool, more <-chan struct{}, err error) {
+func (h *storedRun) eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error) {
 	h.release()
-	h.held = h.hub.readings.read(h.ctx, h.hub.store, readingKey{h.ref, h.tag, at})
-	told, over, err = h.held.told, h.held.over, h.held.err
-	if more = h.changed; len(told) > 0 && !over {
-		more = atOnce // what comes at once is bounded: only the next look tells whether it was all
+	h.current = h.registry.reads.read(h.ctx, h.registry.store, sharedReadKey{h.ref, h.threadTag, position})
+	events, ended, err = h.current.events, h.current.ended, h.current.err
+	if changed = h.changed; len(events) > 0 && !ended {
+		changed = closedChannel // what comes at once is bounded: only the next look tells whether it was all
 	}
-	return told, over, more, err
+	return events, ended, changed, err
 }
 
 // release says that what was read has been sent.
-func (h *shelf) release() {
-	h.hub.readings.release(h.held)
-	h.held = nil
+func (h *storedRun) release() {
+	h.registry.reads.release(h.current)
+	h.current = nil
 }
 
-// known reports whether the run is, or was, there.
-func (h *shelf) known() (bool, error) {
-	ctx, cancel := context.WithTimeout(h.ctx, storing)
+// exists reports whether the run is, or was, there.
+func (h *storedRun) exists() (bool, error) {
+	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
-	_, _, err := h.hub.store.After(ctx, h.ref, 1<<62, 1)
-	if errors.Is(err, state.ErrUnknown) {
+	_, _, err := h.registry.store.EventsAfter(ctx, h.ref, 1<<62, 1)
+	if errors.Is(err, state.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// listen tells of a run to whoever asks, from a cursor on.
-func (s *Server) listen(c *call) {
-	t, ok := s.thread(c, false)
+// serveListen tells of a run to whoever asks, from a cursor on.
+func (s *Server) serveListen(c *requestContext) {
+	t, ok := s.authorizeThread(c, false)
 	if !ok {
 		return
 	}
-	ref := s.ref(c.ask.Thread, c.ask.Run)
-	l := &listener{s: s, w: c.w, r: c.r, o: c.o, tag: t.Tag}
-	if c.ask.Cursor != "" {
-		if l.from, ok = place(t, c.ask.Cursor); ok && l.from <= t.Lost {
-			_, _, err := s.hub.store.After(c.r.Context(), ref, l.from, 1)
+	ref := s.runRef(c.event.Thread, c.event.Run)
+	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, threadTag: t.Tag}
+	if c.event.Cursor != "" {
+		if l.position, ok = parseCursor(t, c.event.Cursor); ok && l.position <= t.LastForgotten {
+			_, _, err := s.registry.store.EventsAfter(c.r.Context(), ref, l.position, 1)
 			ok = err == nil // of a run that is forgotten, what came next is not known any more
 		}
-		if ok && c.as.From != nil {
-			l.from, ok = c.as.From(l.from, t.Last)
+		if ok && c.override.ResumeFrom != nil {
+			l.position, ok = c.override.ResumeFrom(l.position, t.LastPosition)
 		}
 		if !ok {
-			s.refuseAs(c, s.dialect.UnknownSlotViolation(c.o, "cursor"))
+			s.refuseViolation(c, s.dialect.UnknownSlotViolation(c.op, "cursor"))
 			return
 		}
 	}
-	out, ok := s.hub.admit(c.user)
+	releaseStream, ok := s.registry.acquireStream(c.user)
 	if !ok {
-		s.crowded(c)
+		s.refuseTooManyStreams(c)
 		return
 	}
-	defer out()
+	defer releaseStream()
 	var err error
-	if l.limit, err = strconv.Atoi(cmp.Or(c.ask.PollLimit, c.o.DefaultValue("limit"))); err != nil || l.limit < 1 {
-		l.limit = 1 << 30
+	if l.maxSilentPolls, err = strconv.Atoi(cmp.Or(c.event.PollLimit, c.op.DefaultValue("limit"))); err != nil || l.maxSilentPolls < 1 {
+		l.maxSilentPolls = 1 << 30
 	}
-	l.alive, _ = c.o.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"}) // comments can be written anywhere
-	changed, stop := s.hub.store.Watch(ref.Thread)
+	l.keepAlive, _ = c.op.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"}) // comments can be written anywhere
+	changed, stop := s.registry.store.Watch(ref.Thread)
 	defer stop()
-	l.find = func() (source, <-chan struct{}, error) {
-		if r := s.hub.find(ref); r != nil {
+	l.findRun = func() (eventSource, <-chan struct{}, error) {
+		if r := s.registry.findRun(ref); r != nil {
 			return r, nil, nil
 		}
-		h := &shelf{ctx: c.r.Context(), hub: s.hub, ref: ref, tag: t.Tag, changed: changed}
-		known, err := h.known()
+		h := &storedRun{ctx: c.r.Context(), registry: s.registry, ref: ref, threadTag: t.Tag, changed: changed}
+		known, err := h.exists()
 		if !known && err == nil {
 			return nil, changed, nil
 		}
 		return h, nil, err
 	}
 	defer l.release()
-	if s.cfg.EventSource && l.from > 0 && l.ended() {
+	if s.cfg.EventSource && l.position > 0 && l.isComplete() {
 		c.w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	l.tell()
+	l.stream()
 }
 
-// ended says whether the client has heard all of a run that is over.
-func (l *listener) ended() bool {
+// isComplete says whether the client has heard all of a run that is over.
+func (l *streamWriter) isComplete() bool {
 	var err error
-	if l.told, _, err = l.find(); l.told == nil || err != nil {
+	if l.events, _, err = l.findRun(); l.events == nil || err != nil {
 		return false
 	}
-	rest, over, _, err := l.told.after(l.from)
+	rest, over, _, err := l.events.eventsAfter(l.position)
 	return err == nil && over && len(rest) == 0
 }
 
-// cursor spells a place in a thread. It names the thread as well: a cursor of
+// formatCursor spells a place in a thread. It names the thread as well: a cursor of
 // another one is of no use here.
-func cursor(at int64, tag uint32) string { return fmt.Sprintf("%d-%d", at, tag) }
+func formatCursor(at int64, tag uint32) string { return fmt.Sprintf("%d-%d", at, tag) }
 
-// place reads a cursor back; ok is whether it was handed out in this thread.
-func place(t state.Thread, text string) (at int64, ok bool) {
+// parseCursor reads a cursor back; ok is whether it was handed out in this thread.
+func parseCursor(t state.Thread, text string) (at int64, ok bool) {
 	first, _, _ := strings.Cut(text, "-")
 	at, err := strconv.ParseInt(first, 10, 64)
-	return at, err == nil && at > 0 && at <= t.Last && cursor(at, t.Tag) == text
+	return at, err == nil && at > 0 && at <= t.LastPosition && formatCursor(at, t.Tag) == text
 }
 
-// tell sends the stream until the run is over, nobody listens any more, or it was
+// stream sends the stream until the run is over, nobody listens any more, or it was
 // silent for too long.
-func (l *listener) tell() {
-	l.s.count.StreamOpened()
-	defer l.s.count.StreamClosed()
-	l.head()
+func (l *streamWriter) stream() {
+	l.s.metrics.StreamOpened()
+	defer l.s.metrics.StreamClosed()
+	l.writeHead()
 	if l.r.Method == http.MethodHead {
 		return
 	}
 	var poll *time.Timer
 	var polled <-chan time.Time
-	if l.alive != nil {
-		poll = time.NewTimer(l.s.cfg.Poll)
+	if l.keepAlive != nil {
+		poll = time.NewTimer(l.s.cfg.PollInterval)
 		polled = poll.C
 		defer poll.Stop()
 	}
 	runtime.Gosched() // a run that was opened just now may have something to say
 	for silent := 0; ; {
-		now := l.catchUp()
-		if now.err != nil || now.over {
+		result := l.writePending()
+		if result.err != nil || result.ended {
 			return
 		}
-		if now.told && l.alive != nil {
+		if result.wrote && l.keepAlive != nil {
 			silent = 0
-			poll.Reset(l.s.cfg.Poll)
+			poll.Reset(l.s.cfg.PollInterval)
 		}
-		if now.more == atOnce {
+		if result.changed == closedChannel {
 			continue
 		}
 		if l.flush() != nil {
 			return
 		}
 		select {
-		case <-now.more:
+		case <-result.changed:
 			runtime.Gosched() // what is due at once goes out at once
 		case <-polled:
-			if l.write(l.alive) != nil {
+			if l.write(l.keepAlive) != nil {
 				return
 			}
-			if silent++; silent >= l.limit {
+			if silent++; silent >= l.maxSilentPolls {
 				return
 			}
-			poll.Reset(l.s.cfg.Poll)
-		case <-now.shut:
+			poll.Reset(l.s.cfg.PollInterval)
+		case <-result.shutdown:
 			return
 		case <-l.r.Context().Done():
 			return
@@ -214,9 +214,9 @@ func (l *listener) tell() {
 	}
 }
 
-// head sends what comes before the events.
-func (l *listener) head() {
-	l.s.count.Answered(l.o.Name, http.StatusOK)
+// writeHead sends what comes before the events.
+func (l *streamWriter) writeHead() {
+	l.s.metrics.ResponseSent(l.op.Name, http.StatusOK)
 	header := l.w.Header()
 	header.Set("Content-Type", spec.EventStream)
 	header.Set("Cache-Control", "no-cache")
@@ -225,89 +225,89 @@ func (l *listener) head() {
 		header.Set("Transfer-Encoding", "chunked") // also where all of it is there at once
 	}
 	l.w.WriteHeader(http.StatusOK)
-	hurry(l.w)
+	extendWriteDeadline(l.w)
 }
 
-// A glance is what a listener finds when it looks.
-type glance struct {
-	told bool            // there was something to send, and it was written
-	over bool            // nothing will come any more
-	more <-chan struct{} // closed when there is more
-	shut <-chan struct{} // closed when it is no use to wait for that
-	err  error           // the client is gone
+// A pollResult is what a listener finds when it looks.
+type pollResult struct {
+	wrote    bool            // there was something to send, and it was written
+	ended    bool            // nothing will come any more
+	changed  <-chan struct{} // closed when there is more
+	shutdown <-chan struct{} // closed when it is no use to wait for that
+	err      error           // the client is gone
 }
 
-// catchUp writes what there is to be sent.
-func (l *listener) catchUp() (g glance) {
-	var more <-chan struct{}
-	if l.told == nil {
-		l.told, more, g.err = l.find()
+// writePending writes what there is to be sent.
+func (l *streamWriter) writePending() (g pollResult) {
+	var changed <-chan struct{}
+	if l.events == nil {
+		l.events, changed, g.err = l.findRun()
 	}
-	if l.told == nil { // it may still come, but not while the server is being shut
-		return glance{more: more, shut: l.s.ctx.Done(), err: g.err}
+	if l.events == nil { // it may still come, but not while the server is being shut
+		return pollResult{changed: changed, shutdown: l.s.ctx.Done(), err: g.err}
 	}
-	told, over, more, err := l.told.after(l.from)
-	g = glance{told: len(told) > 0, over: over, more: more, shut: l.shut(), err: err}
-	for _, e := range told {
-		l.from = e.At
-		if l.alive != nil {
-			l.buf = l.s.voice.op.AppendCursor(l.buf, cursor(e.At, l.tag))
+	events, ended, changed, err := l.events.eventsAfter(l.position)
+	g = pollResult{wrote: len(events) > 0, ended: ended, changed: changed, shutdown: l.shutdown(), err: err}
+	for _, e := range events {
+		l.position = e.Position
+		if l.keepAlive != nil {
+			l.buf = l.s.capabilities.op.AppendCursor(l.buf, formatCursor(e.Position, l.threadTag))
 		}
 		if g.err == nil {
-			g.err = l.gather(e.Data)
+			g.err = l.buffer(e.Data)
 		}
 	}
-	if g.err == nil && more != atOnce {
-		g.err = l.drain()
+	if g.err == nil && changed != closedChannel {
+		g.err = l.writeBuffered()
 	}
 	return g
 }
 
-// gather sends an event with those that come next. A large one is sent from where it
+// buffer sends an event with those that come next. A large one is sent from where it
 // is: others may be sending it too.
-func (l *listener) gather(data []byte) error {
-	if len(data) < mostWrite {
-		if l.buf = append(l.buf, data...); len(l.buf) < mostWrite {
+func (l *streamWriter) buffer(data []byte) error {
+	if len(data) < maxWriteBuffer {
+		if l.buf = append(l.buf, data...); len(l.buf) < maxWriteBuffer {
 			return nil
 		}
-		return l.drain()
+		return l.writeBuffered()
 	}
-	if err := l.drain(); err != nil {
+	if err := l.writeBuffered(); err != nil {
 		return err
 	}
 	return l.write(data)
 }
 
 // release gives back what was read.
-func (l *listener) release() {
-	if h, ok := l.told.(*shelf); ok {
+func (l *streamWriter) release() {
+	if h, ok := l.events.(*storedRun); ok {
 		h.release()
 	}
 }
 
-// shut is closed when a stream has to end although its run goes on elsewhere.
-func (l *listener) shut() <-chan struct{} {
-	if _, here := l.told.(*run); here {
+// shutdown is closed when a stream has to end although its run goes on elsewhere.
+func (l *streamWriter) shutdown() <-chan struct{} {
+	if _, here := l.events.(*run); here {
 		return nil // it is ended by its last event
 	}
 	return l.s.ctx.Done()
 }
 
-// drain writes what was gathered.
-func (l *listener) drain() error {
+// writeBuffered writes what was gathered.
+func (l *streamWriter) writeBuffered() error {
 	err := l.write(l.buf)
-	if l.buf = l.buf[:0]; cap(l.buf) > 2*mostWrite {
+	if l.buf = l.buf[:0]; cap(l.buf) > 2*maxWriteBuffer {
 		l.buf = nil // one large event is no reason to hold on to so much
 	}
 	return err
 }
 
 // write sends data piece by piece: the client has its time for each of them.
-func (l *listener) write(data []byte) error {
+func (l *streamWriter) write(data []byte) error {
 	for len(data) > 0 {
-		piece := data[:min(len(data), 2*mostWrite)]
+		piece := data[:min(len(data), 2*maxWriteBuffer)]
 		data = data[len(piece):]
-		hurry(l.w)
+		extendWriteDeadline(l.w)
 		if _, err := l.w.Write(piece); err != nil {
 			return err
 		}
@@ -315,8 +315,8 @@ func (l *listener) write(data []byte) error {
 	return nil
 }
 
-func (l *listener) flush() error {
-	hurry(l.w)
+func (l *streamWriter) flush() error {
+	extendWriteDeadline(l.w)
 	err := http.NewResponseController(l.w).Flush()
 	if errors.Is(err, http.ErrNotSupported) {
 		return nil
@@ -324,9 +324,9 @@ func (l *listener) flush() error {
 	return err
 }
 
-// hurry gives the client so long to take what is sent next. A connection keeps its
+// extendWriteDeadline gives the client so long to take what is sent next. A connection keeps its
 // deadline for the next request, so whatever is sent sets one. Not everything that
 // can be written to has deadlines.
-func hurry(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWait))
+func extendWriteDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }

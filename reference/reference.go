@@ -29,60 +29,60 @@ import (
 
 // A Config is what can be set. The zero value of each field is a sensible default.
 type Config struct {
-	State  state.Store   // nil is in memory
-	Files  *files.Shelf  // nil is in memory
-	Speech speech.Ear    // nil is the scripted one
-	Users  identity.Book // nil is that any token is a user of that name, and only asked for where the document says so
-	Public string        // "https://agents.example.com": how clients reach the server; "" is as they say themselves
+	Store         state.Store            // nil is in memory
+	Files         *files.Store           // nil is in memory
+	Transcriber   speech.Transcriber     // nil is the scripted one
+	Authenticator identity.Authenticator // nil is that any token is a user of that name, and only asked for where the document says so
+	PublicURL     string                 // "https://agents.example.com": how clients reach the server; "" is as they say themselves
 	// EventSource serves the EventSource of browsers, which sends no header and comes
 	// back after every end: the token of a stream may be the query parameter
 	// access_token (RFC 6750 section 2.3), and a stream that is asked for from its last
 	// event on is answered 204, which ends it.
-	EventSource bool
-	Poll        time.Duration // how often a stream that is listened to looks for events; 0 is a second
-	Limits      Limits
-	Meter       *meter.Meter // nil counts nothing
-	Log         *slog.Logger // nil is nowhere
+	EventSource  bool
+	PollInterval time.Duration // how often a stream that is listened to looks for events; 0 is a second
+	Limits       Limits
+	Metrics      *meter.Counters // nil counts nothing
+	Log          *slog.Logger    // nil is nowhere
 	// IDs makes an id for the request of this context; nil is random UUIDs.
-	IDs func(context.Context) string
-	Now func() time.Time
+	NewID func(context.Context) string
+	Now   func() time.Time
 
 	// Inline says that the agent tells before it waits (see [Agent]): runs that nobody
 	// can listen to later are then played by who serves the request, which saves a hand-over.
 	Inline bool
 	// Direct, if set, is told each request that was understood, and says how to serve it.
-	Direct func(http.ResponseWriter, *http.Request, *Heard) Direction
+	Intercept func(http.ResponseWriter, *http.Request, *ParsedRequest) Override
 }
 
 // Limits are how much one request or user can make the server hold. Zero is the
 // default.
 type Limits struct {
-	Body    int64         // bytes of a request's body that carries no file; 1 MiB
-	Event   int           // bytes of one event, as it is sent; 24 MiB
-	Log     int           // bytes of all events of a run; 64 MiB
-	Run     time.Duration // how long a run may take; ten minutes
-	Runs    int           // finished runs that are kept in memory, if State is nil; 1000
-	Streams int           // streams of one user that are open; 4096
+	RequestBytes   int64         // bytes of a request's body that carries no file; 1 MiB
+	EventBytes     int           // bytes of one event, as it is sent; 24 MiB
+	RunBytes       int           // bytes of all events of a run; 64 MiB
+	RunDuration    time.Duration // how long a run may take; ten minutes
+	FinishedRuns   int           // finished runs that are kept in memory, if State is nil; 1000
+	StreamsPerUser int           // streams of one user that are open; 4096
 }
 
-func (l Limits) filled() Limits {
-	l.Body = cmp.Or(l.Body, 1<<20)
-	l.Event = cmp.Or(l.Event, 24<<20)
-	l.Log = cmp.Or(l.Log, 64<<20)
-	l.Run = cmp.Or(l.Run, 10*time.Minute)
-	l.Runs = cmp.Or(l.Runs, 1000)
-	l.Streams = cmp.Or(l.Streams, 4096)
+func (l Limits) withDefaults() Limits {
+	l.RequestBytes = cmp.Or(l.RequestBytes, 1<<20)
+	l.EventBytes = cmp.Or(l.EventBytes, 24<<20)
+	l.RunBytes = cmp.Or(l.RunBytes, 64<<20)
+	l.RunDuration = cmp.Or(l.RunDuration, 10*time.Minute)
+	l.FinishedRuns = cmp.Or(l.FinishedRuns, 1000)
+	l.StreamsPerUser = cmp.Or(l.StreamsPerUser, 4096)
 	return l
 }
 
-func (c Config) filled() Config {
-	c.Limits = c.Limits.filled()
-	c.Poll = cmp.Or(c.Poll, time.Second)
-	if c.Speech == nil {
-		c.Speech = speech.Scripted
+func (c Config) withDefaults() Config {
+	c.Limits = c.Limits.withDefaults()
+	c.PollInterval = cmp.Or(c.PollInterval, time.Second)
+	if c.Transcriber == nil {
+		c.Transcriber = speech.Scripted
 	}
-	if c.IDs == nil {
-		c.IDs = newUUID
+	if c.NewID == nil {
+		c.NewID = newUUID
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -97,11 +97,11 @@ func (c Config) filled() Config {
 func newUUID(context.Context) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
-	return UUID(b)
+	return UUIDv4(b)
 }
 
-// UUID is the version 4 UUID of random bytes (RFC 9562 section 5.4).
-func UUID(b [16]byte) string {
+// UUIDv4 is the version 4 UUIDv4 of random bytes (RFC 9562 section 5.4).
+func UUIDv4(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	var text [36]byte
 	at := 0
@@ -118,90 +118,90 @@ func UUID(b [16]byte) string {
 
 // A Server serves an agent in the words of one dialect.
 type Server struct {
-	dialect *dialect.Dialect
-	agent   Agent
-	cfg     Config
-	voice   *voice
-	hub     *hub
-	count   *meter.Dialect
-	alone   bool // the hub is for this server only
-	roles   map[*dialect.Operation]role
-	asks    *dialect.Operation // whose problems are spelled where there is no operation
-	resumes bool               // streams can be taken up again, so runs outlive their listeners
-	offers  bool               // clients can answer calls of their own tools
-	uploads bool               // images are uploaded before they are sent
+	dialect          *dialect.Dialect
+	agent            Agent
+	cfg              Config
+	capabilities     *capabilities
+	registry         *runRegistry
+	metrics          *meter.DialectCounters
+	ownsRegistry     bool // the hub is for this server only
+	kinds            map[*dialect.Operation]operationKind
+	defaultOperation *dialect.Operation // whose problems are spelled where there is no operation
+	resumable        bool               // streams can be taken up again, so runs outlive their listeners
+	hasClientTools   bool               // clients can answer calls of their own tools
+	acceptsUploads   bool               // images are uploaded before they are sent
 
-	ctx  context.Context
-	stop context.CancelCauseFunc
-	mu   sync.Mutex // of shut and work.Add
-	shut bool
-	work sync.WaitGroup
+	ctx    context.Context
+	stop   context.CancelCauseFunc
+	mu     sync.Mutex // of shut and work.Add
+	closed bool
+	active sync.WaitGroup
 }
 
-// A role is what a server does for an operation.
-type role int
+// A operationKind is what a server does for an operation.
+type operationKind int
 
 const (
-	tells      role = iota // a plain reply: health, and what the service is
-	runs                   // opens a run
-	listen                 // tells of a run
-	cancel                 // ends one
-	history                // tells what was said
-	attach                 // stores a file
-	sign                   // gives a new link to it
-	transcribe             // turns speech into text
+	opInfo       operationKind = iota // a plain reply: health, and what the service is
+	opRun                             // opens a run
+	opListen                          // tells of a run
+	opCancel                          // ends one
+	opHistory                         // tells what was said
+	opAttach                          // stores a file
+	opSign                            // gives a new link to it
+	opTranscribe                      // turns speech into text
 )
 
-var phrases = map[string]role{
-	"listen": listen, "cancel": cancel, "history": history, "attach": attach, "sign": sign, "transcribe": transcribe,
+var kindsByTemplate = map[string]operationKind{
+	"listen": opListen, "cancel": opCancel, "history": opHistory, "attach": opAttach, "sign": opSign, "transcribe": opTranscribe,
 }
 
 // New makes a server of an agent. It serves the paths of d's document, below d.Base.
 func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
-	cfg = cfg.filled()
-	s := newServer(d, agent, cfg, newHub(cfg))
-	s.alone = true
+	cfg = cfg.withDefaults()
+	s := newServer(d, agent, cfg, newRunRegistry(cfg))
+	s.ownsRegistry = true
 	return s
 }
 
-func newServer(d *dialect.Dialect, agent Agent, cfg Config, h *hub) *Server {
-	s := &Server{dialect: d, agent: agent, cfg: cfg, hub: h, roles: map[*dialect.Operation]role{}}
-	for phrase, role := range phrases {
-		if o, ok := d.TemplateOperation(phrase); ok {
-			s.roles[o] = role
-			s.uploads = s.uploads || role == attach
+func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistry) *Server {
+	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]operationKind{}}
+	for template, kind := range kindsByTemplate {
+		if o, ok := d.TemplateOperation(template); ok {
+			s.kinds[o] = kind
+			s.acceptsUploads = s.acceptsUploads || kind == opAttach
 		}
 	}
-	if s.uploads && s.cfg.Files == nil {
-		s.cfg.Files = files.Memory(files.Config{Now: cfg.Now})
+	if s.acceptsUploads && s.cfg.Files == nil {
+		s.cfg.Files = files.NewMemory(files.Config{Now: cfg.Now})
 	}
 	var names []string
 	for _, o := range d.Operations() {
 		names = append(names, o.Name)
 		if o.StartsRun {
-			s.roles[o] = runs
-			s.asks = cmp.Or(s.asks, o)
+			s.kinds[o] = opRun
+			s.defaultOperation = cmp.Or(s.defaultOperation, o)
 		}
-		if o.IsStream && (s.voice == nil || s.roles[o] == listen) {
-			s.voice = newVoice(o)
+		if o.IsStream && (s.capabilities == nil || s.kinds[o] == opListen) {
+			s.capabilities = newCapabilities(o)
 		}
 	}
-	s.count = cfg.Meter.Dialect(d.Name, names)
-	s.resumes = slices.Contains(d.Kinds(), spec.SlotCursor)
-	_, s.offers = d.TemplateOperation("tool-result")
+	s.metrics = cfg.Metrics.ForDialect(d.Name, names)
+	s.resumable = slices.Contains(d.Kinds(), spec.SlotCursor)
+	_, s.hasClientTools = d.TemplateOperation("tool-result")
 	s.ctx, s.stop = context.WithCancelCause(context.Background())
-	h.add(s)
+	registry.addServer(s)
 	return s
 }
 
-// enter counts a piece of work, unless the server is shut; s.work.Done ends it.
-func (s *Server) enter() bool {
+// beginWork counts a piece of work, unless the server is shut; s.work.Done ends it.
+func (s *Server) beginWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.shut {
-		s.work.Add(1)
+	if !s.closed {
+		s.active.Add(1)
 	}
-	return !s.shut
+	return !s.closed
 }
 
 // Shutdown ends every run and stream in an orderly way: those who listen are told
@@ -209,43 +209,43 @@ func (s *Server) enter() bool {
 // requests are refused with 503.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
-	s.shut = true
+	s.closed = true
 	s.mu.Unlock()
 	s.stop(errShutdown)
-	s.hub.cancel(s.dialect.Name)
-	over := make(chan struct{})
+	s.registry.cancelAll(s.dialect.Name)
+	done := make(chan struct{})
 	go func() {
-		s.work.Wait()
-		close(over)
+		s.active.Wait()
+		close(done)
 	}()
 	select {
-	case <-over:
+	case <-done:
 	case <-ctx.Done():
 		return fmt.Errorf("streams of %s are still open: %w", s.dialect.Name, ctx.Err())
 	}
-	if s.alone {
-		s.hub.close()
+	if s.ownsRegistry {
+		s.registry.close()
 	}
 	return nil
 }
 
 // A Mux serves several dialects, each below /NAME@VERSION.
 type Mux struct {
-	hub     *hub
-	servers []*Server
-	mux     http.ServeMux
+	registry *runRegistry
+	servers  []*Server
+	mux      http.ServeMux
 }
 
-// All serves an agent in every one of the dialects: the paths of a dialect's
+// NewMux serves an agent in every one of the dialects: the paths of a dialect's
 // document stand below "/", its name, and its Base.
-func All(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
-	cfg = cfg.filled()
+func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
+	cfg = cfg.withDefaults()
 	if cfg.Files == nil {
-		cfg.Files = files.Memory(files.Config{Now: cfg.Now})
+		cfg.Files = files.NewMemory(files.Config{Now: cfg.Now})
 	}
-	m := &Mux{hub: newHub(cfg)}
+	m := &Mux{registry: newRunRegistry(cfg)}
 	for _, d := range dialects {
-		s := newServer(d, agent, cfg, m.hub)
+		s := newServer(d, agent, cfg, m.registry)
 		m.servers = append(m.servers, s)
 		m.mux.Handle("/"+d.Name+"/", http.StripPrefix("/"+d.Name, s))
 	}
@@ -266,7 +266,7 @@ func (m *Mux) Shutdown(ctx context.Context) error {
 	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
-	m.hub.close()
+	m.registry.close()
 	return nil
 }
 

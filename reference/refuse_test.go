@@ -187,7 +187,7 @@ func TestMaxBody(t *testing.T) {
 		}
 		k.close()
 	}
-	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{Body: 1000}})
+	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RequestBytes: 1000}})
 	defer k.close()
 	if p := k.ask(k.say("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2000)})); p.status != 413 {
 		t.Errorf("a limit below the document's: %d", p.status)
@@ -207,7 +207,7 @@ func FuzzRequest(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		desks = append(desks, New(d, Scripted, Config{Poll: 1, Limits: Limits{Runs: 3, Run: 1 << 20}}))
+		desks = append(desks, New(d, Scripted, Config{PollInterval: 1, Limits: Limits{FinishedRuns: 3, RunDuration: 1 << 20}}))
 	}
 	f.Fuzz(func(t *testing.T, method, target, media, body string) {
 		for _, s := range desks {

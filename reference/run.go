@@ -14,81 +14,81 @@ import (
 // ready to be sent, for whoever comes to listen. It is only ever added to: listeners
 // never hold each other, or the run, up.
 type run struct {
-	ref    state.Ref
-	id     string // as the client named it
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	turn   *Turn
-	late   *time.Timer
+	ref          state.RunRef
+	id           string // as the client named it
+	ctx          context.Context
+	cancel       context.CancelCauseFunc
+	turn         *Turn
+	timeoutTimer *time.Timer
 
-	mu   sync.Mutex
-	told []state.Entry
-	size int
-	over bool
-	more chan struct{} // closed when something was added; nil if nobody waits
+	mu      sync.Mutex
+	events  []state.LogEntry
+	size    int
+	ended   bool
+	changed chan struct{} // closed when something was added; nil if nobody waits
 }
 
-// add shows what was told to those who listen. Places rise.
-func (r *run) add(first int64, told ...[]byte) {
+// publish shows what was told to those who listen. Places rise.
+func (r *run) publish(first int64, frames ...[]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, data := range told {
-		r.told = append(r.told, state.Entry{At: first + int64(i), Data: data})
+	for i, data := range frames {
+		r.events = append(r.events, state.LogEntry{Position: first + int64(i), Data: data})
 		r.size += len(data)
 	}
-	r.wake()
+	r.notify()
 }
 
-// append is add with the next place, of runs that nobody else numbers.
-func (r *run) append(data []byte) {
+// appendFrame is add with the next place, of runs that nobody else numbers.
+func (r *run) appendFrame(data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, state.Entry{At: int64(len(r.told)) + 1, Data: data})
+	r.events = append(r.events, state.LogEntry{Position: int64(len(r.events)) + 1, Data: data})
 	r.size += len(data)
-	r.wake()
+	r.notify()
 }
 
-// end says that nothing will be added any more.
-func (r *run) end() {
+// finish says that nothing will be added any more.
+func (r *run) finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.over = true
-	r.wake()
+	r.ended = true
+	r.notify()
 }
 
-func (r *run) wake() {
-	if r.more != nil {
-		close(r.more)
-		r.more = nil
+func (r *run) notify() {
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
 	}
 }
 
-// after is what was told beyond a place in the thread. If that is nothing yet, more
+// eventsAfter is what was told beyond a place in the thread. If that is nothing yet, more
 // is closed when there is.
-func (r *run) after(at int64) (told []state.Entry, over bool, more <-chan struct{}, err error) {
+func (r *run) eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(r.told, at+1, func(e state.Entry, at int64) int { return cmp.Compare(e.At, at) })
-	if !r.over && r.more == nil {
-		r.more = make(chan struct{})
+	i, _ := slices.BinarySearchFunc(r.events, position+1, func(e state.LogEntry, position int64) int { return cmp.Compare(e.Position, position) })
+	if !r.ended && r.changed == nil {
+		r.changed = make(chan struct{})
 	}
-	return r.told[i:len(r.told):len(r.told)], r.over, r.more, nil
+	return r.events[i:len(r.events):len(r.events)], r.ended, r.changed, nil
 }
 
-// An ending is why a run ends that its agent has not ended.
-type ending struct{ text, code, status string }
+// An stopReason is why a run ends that its agent has not ended.
+type stopReason struct{ text, code, status string }
 
-func (e *ending) Error() string { return e.text }
+func (e *stopReason) Error() string { return e.text }
 
-const runCanceled = "RUN_CANCELED"
+const codeRunCanceled = "RUN_CANCELED"
 
 var (
-	errCanceled = &ending{"the run was canceled", runCanceled, "canceled"}
-	errLeft     = &ending{"the client left", runCanceled, "canceled"}
-	errShutdown = &ending{"the server is shutting down", runCanceled, "canceled"}
-	errLate     = &ending{"the run took too long", "", ""}
-	errLong     = &ending{"the run said too much", "", ""}
-	errAgent    = &ending{"the agent failed", "", ""}
-	errOrphan   = &ending{"the server that ran it is gone", "", ""}
-	errForgot   = &ending{"the conversation could not be kept", "", ""}
+	errCanceled    = &stopReason{"the run was canceled", codeRunCanceled, "canceled"}
+	errClientLeft  = &stopReason{"the client left", codeRunCanceled, "canceled"}
+	errShutdown    = &stopReason{"the server is shutting down", codeRunCanceled, "canceled"}
+	errRunTimeout  = &stopReason{"the run took too long", "", ""}
+	errRunTooLarge = &stopReason{"the run said too much", "", ""}
+	errAgentFailed = &stopReason{"the agent failed", "", ""}
+	errOrphaned    = &stopReason{"the server that ran it is gone", "", ""}
+	errNotStored   = &stopReason{"the conversation could not be kept", "", ""}
 )

@@ -295,7 +295,7 @@ func TestListenBefore(t *testing.T) {
 // What is kept is bounded: the oldest runs are forgotten, and conversations with
 // their last run.
 func TestRetain(t *testing.T) {
-	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{Runs: 3}})
+	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 3}})
 	defer k.close()
 	thread := func(i int) string { return fmt.Sprintf("550e8400-e29b-41d4-a716-%012d", i) }
 	for i := range 10 {
@@ -315,7 +315,7 @@ func TestRetain(t *testing.T) {
 // A run that is forgotten while somebody listens is told to its end all the same.
 func TestForgottenWhileHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{Runs: 1}})
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 1}})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
 		full := make(chan struct{})

@@ -17,93 +17,93 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A call is one request, as far as it is understood.
-type call struct {
-	w    http.ResponseWriter
-	r    *http.Request
-	o    *dialect.Operation
-	lost bool   // it asks for nothing that there is: o only says how it is refused
-	user string // whose it is; "" is anybody's
-	ask  spec.Event
-	as   Direction
+// A requestContext is one request, as far as it is understood.
+type requestContext struct {
+	w        http.ResponseWriter
+	r        *http.Request
+	op       *dialect.Operation
+	unrouted bool   // it asks for nothing that there is: o only says how it is refused
+	user     string // whose it is; "" is anybody's
+	event    spec.Event
+	override Override
 }
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c := &call{w: w, r: r, o: s.asks, lost: true}
-	if !s.enter() {
+	c := &requestContext{w: w, r: r, op: s.defaultOperation, unrouted: true}
+	if !s.beginWork() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
 		return
 	}
-	defer s.work.Done()
+	defer s.active.Done()
 	target, ok := s.target(r)
 	if !ok {
 		s.refuse(c, http.StatusNotFound, "", "nothing is served at "+r.URL.Path)
 		return
 	}
 	req := spec.Request{Method: r.Method, Target: target, Header: headerOf(r.Header)}
-	if s.cfg.Files != nil && s.uploads && strings.HasPrefix(target, linked) {
+	if s.cfg.Files != nil && s.acceptsUploads && strings.HasPrefix(target, filesPath) {
 		s.cfg.Files.ServeHTTP(w, r)
 		return
 	}
-	if c.o = s.operation(&req); c.o == nil {
-		s.missing(c, req)
+	if c.op = s.findOperation(&req); c.op == nil {
+		s.refuseUnrouted(c, req)
 		return
 	}
-	c.lost = false
-	if c.user, ok = s.who(c); !ok {
+	c.unrouted = false
+	if c.user, ok = s.authenticate(c); !ok {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		s.refuse(c, http.StatusUnauthorized, "", "a bearer token is needed, as header Authorization")
 		return
 	}
 	var err error
-	if req.Body, err = s.read(c); err != nil {
-		s.cfg.Log.Debug("no whole request came", "dialect", s.dialect.Name, "op", c.o.Name, "err", err)
+	if req.Body, err = s.readBody(c); err != nil {
+		s.cfg.Log.Debug("no whole request came", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
 		return
 	}
-	s.serve(c, req)
+	s.dispatch(c, req)
 }
 
-// who is the user that asks. Where the document wants no credentials they are asked
+// authenticate is the user that asks. Where the document wants no credentials they are asked
 // for only if there are users to tell apart.
-func (s *Server) who(c *call) (user string, ok bool) {
-	if !c.o.RequiresCredentials && (s.cfg.Users == nil || !c.o.StartsRun && s.roles[c.o] == tells) {
+func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
+	if !c.op.RequiresCredentials && (s.cfg.Authenticator == nil || !c.op.StartsRun && s.kinds[c.op] == opInfo) {
 		return "", true
 	}
 	token, ok := identity.Bearer(c.r.Header)
-	if !ok && s.cfg.EventSource && s.roles[c.o] == listen {
+	if !ok && s.cfg.EventSource && s.kinds[c.op] == opListen {
 		token = c.r.URL.Query().Get("access_token")
 		ok = token != ""
 	}
 	if !ok {
 		return "", false
 	}
-	if s.cfg.Users == nil {
-		return identity.Anyone.Who(c.r.Context(), token)
+	if s.cfg.Authenticator == nil {
+		return identity.TokenAsName.Authenticate(c.r.Context(), token)
 	}
-	return s.cfg.Users.Who(c.r.Context(), token)
+	return s.cfg.Authenticator.Authenticate(c.r.Context(), token)
 }
 
-// read is the body, or one byte more of it than is taken.
-func (s *Server) read(c *call) ([]byte, error) {
+// readBody is the body, or one byte more of it than is taken.
+func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	control := http.NewResponseController(c.w) // not everything has deadlines: what cannot be set is not
-	_ = control.SetReadDeadline(time.Now().Add(readWait))
-	most := s.most(c.o) + 1
+	_ = control.SetReadDeadline(time.Now().Add(readTimeout))
+	limit := s.maxBody(c.op) + 1
 	var body bytes.Buffer
 	if size := c.r.ContentLength; size > 0 {
-		body.Grow(int(min(size, most)) + bytes.MinRead)
+		body.Grow(int(min(size, limit)) + bytes.MinRead)
 	}
-	_, err := body.ReadFrom(io.LimitReader(c.r.Body, most))
+	_, err := body.ReadFrom(io.LimitReader(c.r.Body, limit))
 	_ = control.SetReadDeadline(time.Time{})
 	return body.Bytes(), err
 }
 
-// most is how many bytes the body of a request may have.
-func (s *Server) most(o *dialect.Operation) int64 {
-	if s.roles[o] == attach || s.roles[o] == transcribe {
-		return max(s.cfg.Limits.Body, mostUpload)
+// maxBody is how many bytes the body of a request may have.
+func (s *Server) maxBody(o *dialect.Operation) int64 {
+	if s.kinds[o] == opAttach || s.kinds[o] == opTranscribe {
+		return max(s.cfg.Limits.RequestBytes, maxUploadRequest)
 	}
-	return s.cfg.Limits.Body
+	return s.cfg.Limits.RequestBytes
 }
 
 func headerOf(h http.Header) spec.Header {
@@ -116,8 +116,8 @@ func headerOf(h http.Header) spec.Header {
 	return out
 }
 
-// operation is what is asked for. HEAD is a GET whose body nobody wants.
-func (s *Server) operation(req *spec.Request) *dialect.Operation {
+// findOperation is what is asked for. HEAD is a GET whose body nobody wants.
+func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	o := s.dialect.Operation(*req)
 	if o == nil && req.Method == http.MethodHead {
 		get := *req
@@ -129,15 +129,15 @@ func (s *Server) operation(req *spec.Request) *dialect.Operation {
 	return o
 }
 
-// missing answers what the document does not have: another method of a path, or
+// refuseUnrouted answers what the document does not have: another method of a path, or
 // another path.
-func (s *Server) missing(c *call, req spec.Request) {
+func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	var allowed []string
-	c.o, c.lost = s.asks, true
+	c.op, c.unrouted = s.defaultOperation, true
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		other := spec.Request{Method: method, Target: req.Target}
-		if o := s.operation(&other); o != nil {
-			allowed, c.o = append(allowed, method), o
+		if o := s.findOperation(&other); o != nil {
+			allowed, c.op = append(allowed, method), o
 		}
 	}
 	if len(allowed) == 0 {
@@ -146,49 +146,49 @@ func (s *Server) missing(c *call, req spec.Request) {
 	}
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
 	if req.Method == http.MethodOptions {
-		s.send(c, dialect.EncodedResponse{Status: http.StatusNoContent})
+		s.writeResponse(c, dialect.EncodedResponse{Status: http.StatusNoContent})
 		return
 	}
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-func (s *Server) serve(c *call, req spec.Request) {
-	if most, limit := s.most(c.o), int64(c.o.MaxBodyBytes()); int64(len(req.Body)) > most && (limit == 0 || limit > most) {
-		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", most))
+func (s *Server) dispatch(c *requestContext, req spec.Request) {
+	if maxBytes, limit := s.maxBody(c.op), int64(c.op.MaxBodyBytes()); int64(len(req.Body)) > maxBytes && (limit == 0 || limit > maxBytes) {
+		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", maxBytes))
 		return
 	}
-	if !s.hear(c, req) {
+	if !s.parse(c, req) {
 		return
 	}
-	switch s.roles[c.o] {
-	case runs:
-		s.run(c)
-	case listen:
-		s.listen(c)
-	case cancel:
-		s.cancel(c)
-	case history:
-		s.history(c)
-	case attach:
-		s.attach(c)
-	case sign:
-		s.sign(c)
-	case transcribe:
-		s.transcribe(c)
-	case tells:
-		s.health(c)
+	switch s.kinds[c.op] {
+	case opRun:
+		s.serveRun(c)
+	case opListen:
+		s.serveListen(c)
+	case opCancel:
+		s.serveCancel(c)
+	case opHistory:
+		s.serveHistory(c)
+	case opAttach:
+		s.serveAttach(c)
+	case opSign:
+		s.serveSign(c)
+	case opTranscribe:
+		s.serveTranscribe(c)
+	case opInfo:
+		s.serveHealth(c)
 	}
 }
 
-// hear understands a request; ok is false where it was refused, or answered already.
-func (s *Server) hear(c *call, req spec.Request) (ok bool) {
-	c.ask = s.dialect.ParseRequest(req)
-	if !s.direct(c, req) {
+// parse understands a request; ok is false where it was refused, or answered already.
+func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
+	c.event = s.dialect.ParseRequest(req)
+	if !s.intercept(c, req) {
 		return false
 	}
-	for _, b := range c.ask.Violations {
-		if len(b.Refusals) > 0 { // what nobody wants refused is accepted
-			s.refuseAs(c, b)
+	for _, violation := range c.event.Violations {
+		if len(violation.Refusals) > 0 { // what nobody wants refused is accepted
+			s.refuseViolation(c, violation)
 			return false
 		}
 	}
@@ -196,23 +196,23 @@ func (s *Server) hear(c *call, req spec.Request) (ok bool) {
 }
 
 //go:noinline
-func (s *Server) health(c *call) { s.answer(c, spec.Event{Kind: spec.Health}) }
+func (s *Server) serveHealth(c *requestContext) { s.respond(c, spec.Event{Kind: spec.Health}) }
 
-// crowded refuses one stream too many.
-func (s *Server) crowded(c *call) {
+// refuseTooManyStreams refuses one stream too many.
+func (s *Server) refuseTooManyStreams(c *requestContext) {
 	c.w.Header().Set("Retry-After", "1")
-	s.refuse(c, http.StatusTooManyRequests, "", fmt.Sprintf("%d streams are open already", s.cfg.Limits.Streams))
+	s.refuse(c, http.StatusTooManyRequests, "", fmt.Sprintf("%d streams are open already", s.cfg.Limits.StreamsPerUser))
 }
 
-// answer sends a reply that the document promises.
-func (s *Server) answer(c *call, e spec.Event) { s.send(c, c.o.EncodeResponse(e)) }
+// respond sends a reply that the document promises.
+func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
-func (s *Server) send(c *call, a dialect.EncodedResponse) {
-	name := c.o.Name
-	if c.lost {
-		name = meter.Other
+func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
+	name := c.op.Name
+	if c.unrouted {
+		name = meter.OtherOperation
 	}
-	s.count.Answered(name, a.Status)
+	s.metrics.ResponseSent(name, a.Status)
 	w := c.w
 	if a.MediaType != "" {
 		media := a.MediaType
@@ -224,15 +224,15 @@ func (s *Server) send(c *call, a dialect.EncodedResponse) {
 	if a.Status != http.StatusNoContent {
 		w.Header().Set("Content-Length", strconv.Itoa(len(a.Body)))
 	}
-	hurry(w)
+	extendWriteDeadline(w)
 	w.WriteHeader(a.Status)
 	_, _ = w.Write(a.Body) // who left does not want it
 }
 
-// refuseAs refuses a request as the document wants it.
-func (s *Server) refuseAs(c *call, b spec.Violation) {
+// refuseViolation refuses a request as the document wants it.
+func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
-	for _, d := range b.Refusals {
+	for _, d := range violation.Refusals {
 		for _, want := range d.Status {
 			if n, err := strconv.Atoi(want); err == nil && status == 0 {
 				status = n
@@ -243,30 +243,30 @@ func (s *Server) refuseAs(c *call, b spec.Violation) {
 		}
 		text = cmp.Or(text, d.Text)
 	}
-	s.refuse(c, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, b.String()))
+	s.refuse(c, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, violation.String()))
 }
 
 // refuse answers with a problem, as the document spells those of the operation. A
 // status that it does not mention is spelled like one that it does. Without a code it
 // is the one that the document has for the status.
-func (s *Server) refuse(c *call, status int, code, text string) {
+func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
-		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.o.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),
+		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),
 	}
 	a := dialect.EncodedResponse{MediaType: "text/plain", Body: []byte(text)}
-	for _, spoken := range []*dialect.Operation{c.o, s.asks} {
-		spelled := func(as int) bool {
-			problem.StatusCode, problem.Created = as, spoken.FormatTime(spec.Problem, "created", s.cfg.Now())
-			found := spoken.EncodeResponse(problem)
-			if found.MediaType != "" {
-				a = found
+	for _, op := range []*dialect.Operation{c.op, s.defaultOperation} {
+		encodes := func(as int) bool {
+			problem.StatusCode, problem.Created = as, op.FormatTime(spec.Problem, "created", s.cfg.Now())
+			response := op.EncodeResponse(problem)
+			if response.MediaType != "" {
+				a = response
 			}
-			return found.MediaType != ""
+			return response.MediaType != ""
 		}
-		if slices.ContainsFunc([]int{status, 422, 400, 404, 500}, spelled) {
+		if slices.ContainsFunc([]int{status, 422, 400, 404, 500}, encodes) {
 			break
 		}
 	}
 	a.Status = status
-	s.send(c, a)
+	s.writeResponse(c, a)
 }

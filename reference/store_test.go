@@ -23,9 +23,9 @@ var errGone = errors.New("the medium is gone")
 type shaky struct {
 	state.Store
 	mu     sync.Mutex
-	gone   bool        // nothing can be done
-	lost   int         // so many times Tell does what it is asked for, and says that it failed
-	orphan []state.Ref // what Orphans lists, once
+	gone   bool           // nothing can be done
+	lost   int            // so many times Tell does what it is asked for, and says that it failed
+	orphan []state.RunRef // what Orphans lists, once
 }
 
 func (s *shaky) set(f func()) {
@@ -43,18 +43,18 @@ func (s *shaky) down() error {
 	return nil
 }
 
-func (s *shaky) Begin(ctx context.Context, b state.Beginning) (state.Begun, error) {
+func (s *shaky) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
 	if err := s.down(); err != nil {
-		return state.Begun{}, err
+		return state.RunInfo{}, err
 	}
-	return s.Store.Begin(ctx, b)
+	return s.Store.StartRun(ctx, b)
 }
 
-func (s *shaky) Tell(ctx context.Context, ref state.Ref, told state.Told) (int64, bool, error) {
+func (s *shaky) Append(ctx context.Context, ref state.RunRef, told state.RunUpdate) (int64, bool, error) {
 	if err := s.down(); err != nil {
 		return 0, false, err
 	}
-	first, canceled, err := s.Store.Tell(ctx, ref, told)
+	first, canceled, err := s.Store.Append(ctx, ref, told)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.lost > 0 && err == nil {
@@ -71,7 +71,7 @@ func (s *shaky) Thread(ctx context.Context, name string) (state.Thread, error) {
 	return s.Store.Thread(ctx, name)
 }
 
-func (s *shaky) Orphans(context.Context) (refs []state.Ref, err error) {
+func (s *shaky) ClaimOrphans(context.Context) (refs []state.RunRef, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refs, s.orphan = s.orphan, nil
@@ -81,8 +81,8 @@ func (s *shaky) Orphans(context.Context) (refs []state.Ref, err error) {
 func onShaky(t *testing.T, name string, f func(k *desk, s *shaky)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &shaky{Store: state.Memory(state.Config{})}
-		k := newDesk(t, named(t, name), Scripted, Config{State: s})
+		s := &shaky{Store: state.NewMemory(state.Config{})}
+		k := newDesk(t, named(t, name), Scripted, Config{Store: s})
 		f(k, s)
 		k.close()
 		if err := s.Close(); err != nil {
@@ -133,9 +133,9 @@ func TestStoreComesBack(t *testing.T) {
 // others, and when that is over; not at every attempt, nor for every run.
 func TestWaitingIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shaky{Store: state.Memory(state.Config{})}
+		s := &shaky{Store: state.NewMemory(state.Config{})}
 		var log bytes.Buffer
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{State: s, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Store: s, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		var tapes []*tape
 		for i := range 20 {
 			tapes = append(tapes, k.start(k.prompt("prompt", spec.Event{Run: fmt.Sprint("waiting-", i), Text: "conformance:slow 20 100"}), nil))
@@ -212,12 +212,12 @@ func TestNotRemembered(t *testing.T) {
 func TestOrphans(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		onShaky(t, d.Name, func(k *desk, s *shaky) {
-			ref := k.s.ref(k.thread, "run-7")
-			if _, err := s.Begin(t.Context(), state.Beginning{Ref: ref, Owner: k.user, At: time.Now(), Logged: true}); err != nil {
+			ref := k.s.runRef(k.thread, "run-7")
+			if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: ref, Owner: k.user, StartedAt: time.Now(), KeepEvents: true}); err != nil {
 				t.Fatal(err)
 			}
-			begun := k.s.spell(nil, &spec.Event{Kind: spec.RunStart, Thread: k.thread, Run: "run-7"})
-			if _, _, err := s.Tell(t.Context(), ref, state.Told{Data: [][]byte{begun}}); err != nil {
+			begun := k.s.encodeEvent(nil, &spec.Event{Kind: spec.RunStart, Thread: k.thread, Run: "run-7"})
+			if _, _, err := s.Append(t.Context(), ref, state.RunUpdate{Events: [][]byte{begun}}); err != nil {
 				t.Fatal(err)
 			}
 			listen := k.say("listen", spec.Event{Run: "run-7"})
@@ -227,10 +227,10 @@ func TestOrphans(t *testing.T) {
 			if got := kinds(k.events(listen, p)); got != "run.start" {
 				t.Errorf("before: %s", got)
 			}
-			s.set(func() { s.orphan = []state.Ref{ref, {Thread: "nobody@1/x", Run: "r"}} })
+			s.set(func() { s.orphan = []state.RunRef{ref, {Thread: "nobody@1/x", Run: "r"}} })
 			<-p.done
 			events := k.events(listen, p)
-			if got := kinds(events); !strings.HasSuffix(got, "run.error") || last(events, spec.RunError).Text != errOrphan.text {
+			if got := kinds(events); !strings.HasSuffix(got, "run.error") || last(events, spec.RunError).Text != errOrphaned.text {
 				t.Errorf("after: %s", fmt.Sprint(got))
 			}
 		})

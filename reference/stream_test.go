@@ -141,7 +141,7 @@ func TestImage(t *testing.T) {
 		found := false
 		for _, e := range k.hear("prompt", spec.Event{Text: "conformance:contents"}) {
 			if e.Type == "image" {
-				found = found || e.Text == Image && e.Index == want
+				found = found || e.Text == ImageURL && e.Index == want
 			}
 		}
 		if !found {

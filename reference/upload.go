@@ -14,16 +14,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// mostUpload is how many bytes a request may have that carries a file. What a file
+// maxUploadRequest is how many bytes a request may have that carries a file. What a file
 // may have is less; the rest is for what stands around it.
-const mostUpload = 12 << 20
+const maxUploadRequest = 12 << 20
 
-// linked is where what was uploaded is served, below the dialect's base.
-const linked = "/files/"
+// filesPath is where what was uploaded is served, below the dialect's base.
+const filesPath = "/files/"
 
-// links is what links to uploads begin with, as the client reaches this server.
-func (s *Server) links(c *call) string {
-	root := s.cfg.Public
+// fileBaseURL is what links to uploads begin with, as the client reaches this server.
+func (s *Server) fileBaseURL(c *requestContext) string {
+	root := s.cfg.PublicURL
 	if root == "" {
 		root = "http://" + c.r.Host
 		if c.r.TLS != nil {
@@ -36,46 +36,46 @@ func (s *Server) links(c *call) string {
 	}
 	target, _ := s.target(c.r)
 	target, _, _ = strings.Cut(target, "?")
-	return strings.TrimSuffix(root, "/") + strings.TrimSuffix(path, target) + strings.TrimSuffix(linked, "/")
+	return strings.TrimSuffix(root, "/") + strings.TrimSuffix(path, target) + strings.TrimSuffix(filesPath, "/")
 }
 
-// heard are the messages that a request adds to its conversation, with the images
+// requestMessages are the messages that a request adds to its conversation, with the images
 // that they carry.
-func (s *Server) heard(c *call) []state.Message {
-	said := asked(c.ask, s.cfg.Now())
-	i := slices.IndexFunc(said, func(m state.Message) bool { return m.Role == roleUser })
+func (s *Server) requestMessages(c *requestContext) []state.Message {
+	messages := requestedMessages(c.event, s.cfg.Now())
+	i := slices.IndexFunc(messages, func(m state.Message) bool { return m.Role == roleUser })
 	if i < 0 {
-		return said
+		return messages
 	}
-	user, _ := c.ask.Last(spec.InputUser)
+	user, _ := c.event.Last(spec.InputUser)
 	for _, part := range user.Parts {
-		if f, ok := s.issued(part); ok {
-			said[i].Files = append(said[i].Files, state.File{Bucket: f.Bucket, Path: f.Path, Type: cmp.Or(f.Type, part.Type)})
+		if f, ok := s.uploadedFile(part); ok {
+			messages[i].Files = append(messages[i].Files, state.File{Bucket: f.Bucket, Path: f.Path, Type: cmp.Or(f.Type, part.Type)})
 		}
 	}
-	return said
+	return messages
 }
 
-// issued is the upload that an image of a request links to.
-func (s *Server) issued(part spec.Event) (f files.File, ok bool) {
-	if !s.uploads || part.Kind != spec.InputImage {
+// uploadedFile is the upload that an image of a request links to.
+func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
+	if !s.acceptsUploads || part.Kind != spec.InputImage {
 		return f, false
 	}
-	return s.cfg.Files.Owns(part.Text)
+	return s.cfg.Files.ParseLink(part.Text)
 }
 
-// foreign says whether a request carries an image that was not uploaded here by its
+// referencesForeignFile says whether a request carries an image that was not uploaded here by its
 // user. Where nothing can be uploaded any image will do.
-func (s *Server) foreign(c *call) bool {
-	if !s.uploads {
+func (s *Server) referencesForeignFile(c *requestContext) bool {
+	if !s.acceptsUploads {
 		return false
 	}
-	for _, message := range c.ask.Parts {
+	for _, message := range c.event.Parts {
 		for _, part := range message.Parts {
 			if part.Kind != spec.InputImage {
 				continue
 			}
-			f, ok := s.issued(part)
+			f, ok := s.uploadedFile(part)
 			if !ok {
 				return true
 			}
@@ -87,67 +87,67 @@ func (s *Server) foreign(c *call) bool {
 	return false
 }
 
-// attach stores what is uploaded for a conversation, which need not be there yet:
+// serveAttach stores what is uploaded for a conversation, which need not be there yet:
 // the first image comes before the first run.
-func (s *Server) attach(c *call) {
-	if _, ok := s.thread(c, true); !ok {
+func (s *Server) serveAttach(c *requestContext) {
+	if _, ok := s.authorizeThread(c, true); !ok {
 		return
 	}
-	file, _ := c.ask.Last(spec.InputFile)
+	file, _ := c.event.Last(spec.InputFile)
 	f, err := s.cfg.Files.Put(c.r.Context(), files.Upload{
-		Owner: c.user, Thread: c.ask.Thread, Name: file.Name, Type: file.Type, Data: []byte(file.Text),
+		Owner: c.user, Thread: c.event.Thread, Name: file.Name, Type: file.Type, Data: []byte(file.Text),
 	})
 	if err != nil {
-		s.unfit(c, err)
+		s.refuseFile(c, err)
 		return
 	}
-	s.answer(c, spec.Event{Kind: spec.AttachmentStored, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.links(c), f)})
+	s.respond(c, spec.Event{Kind: spec.AttachmentStored, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.fileBaseURL(c), f)})
 }
 
-// sign makes a new link to what was uploaded.
-func (s *Server) sign(c *call) {
-	f, owner, err := s.cfg.Files.Find(c.r.Context(), c.ask.Name, c.ask.ID)
+// serveSign makes a new link to what was uploaded.
+func (s *Server) serveSign(c *requestContext) {
+	f, owner, err := s.cfg.Files.Find(c.r.Context(), c.event.Name, c.event.ID)
 	switch {
 	case err != nil:
-		s.unfit(c, err)
+		s.refuseFile(c, err)
 	case owner != c.user:
 		s.refuse(c, http.StatusForbidden, "", "the file is another user's")
 	default:
-		s.answer(c, spec.Event{Kind: spec.AttachmentSigned, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.links(c), f)})
+		s.respond(c, spec.Event{Kind: spec.AttachmentSigned, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.fileBaseURL(c), f)})
 	}
 }
 
-// transcribe turns a recording into text.
-func (s *Server) transcribe(c *call) {
-	file, _ := c.ask.Last(spec.InputFile)
-	_, err := speech.Check([]byte(file.Text))
+// serveTranscribe turns a recording into text.
+func (s *Server) serveTranscribe(c *requestContext) {
+	file, _ := c.event.Last(spec.InputFile)
+	_, err := speech.ParseWAV([]byte(file.Text))
 	text := ""
 	if err == nil {
-		text, err = s.cfg.Speech(c.r.Context(), []byte(file.Text))
+		text, err = s.cfg.Transcriber(c.r.Context(), []byte(file.Text))
 	}
 	if err != nil {
-		s.unfit(c, err)
+		s.refuseFile(c, err)
 		return
 	}
-	s.answer(c, spec.Event{Kind: spec.Transcription, Text: text})
+	s.respond(c, spec.Event{Kind: spec.Transcription, Text: text})
 }
 
-// unfit refuses a file. What it is called in the dialect stands in the document.
-func (s *Server) unfit(c *call, err error) {
+// refuseFile refuses a file. What it is called in the dialect stands in the document.
+func (s *Server) refuseFile(c *requestContext, err error) {
 	is := func(these ...error) bool {
 		return slices.ContainsFunc(these, func(e error) bool { return errors.Is(err, e) })
 	}
 	switch {
-	case is(files.ErrUnknown):
+	case is(files.ErrNotFound):
 		s.refuse(c, http.StatusNotFound, "", "there is no such file")
 	case is(files.ErrTooLarge, speech.ErrTooLarge):
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", err.Error())
 	case is(files.ErrEmpty, speech.ErrEmpty):
-		s.refuseAs(c, s.dialect.PartViolation(c.o, spec.InputFile, "minLength"))
-	case is(files.ErrType, speech.ErrFormat):
+		s.refuseViolation(c, s.dialect.PartViolation(c.op, spec.InputFile, "minLength"))
+	case is(files.ErrNotImage, speech.ErrNotWAV):
 		s.refuse(c, http.StatusUnprocessableEntity, "", err.Error())
 	default:
-		s.cfg.Log.Error("a file cannot be dealt with", "dialect", s.dialect.Name, "op", c.o.Name, "err", err)
+		s.cfg.Log.Error("a file cannot be dealt with", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
 		s.refuse(c, http.StatusServiceUnavailable, "", "what this needs cannot be reached")
 	}
 }

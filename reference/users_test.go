@@ -24,7 +24,9 @@ func (k *desk) as(user string, req spec.Request) *tape {
 // A book knows bob and no other.
 type book struct{}
 
-func (book) Who(_ context.Context, token string) (string, bool) { return "bob", token == "bobs-token" }
+func (book) Authenticate(_ context.Context, token string) (string, bool) {
+	return "bob", token == "bobs-token"
+}
 
 // Whoever has no credentials is asked for them where the document wants any, and
 // everywhere if there are users to tell apart; health is for all.
@@ -37,13 +39,13 @@ func TestCredentials(t *testing.T) {
 			want  int // 0: what credentials would have got
 		}{
 			{Config{}, "", 401}, {Config{}, "anyone", 0},
-			{Config{Users: book{}}, "", 401}, {Config{Users: book{}}, "anyone", 401}, {Config{Users: book{}}, "bobs-token", 0},
+			{Config{Authenticator: book{}}, "", 401}, {Config{Authenticator: book{}}, "anyone", 401}, {Config{Authenticator: book{}}, "bobs-token", 0},
 		} {
 			k := newDesk(t, d, Scripted, c.cfg)
 			p := k.as(c.token, k.say("prompt", spec.Event{Run: "run-1", Text: "hi"}))
-			wanted := c.want == 401 && (asking.RequiresCredentials || c.cfg.Users != nil)
+			wanted := c.want == 401 && (asking.RequiresCredentials || c.cfg.Authenticator != nil)
 			if wanted != (p.status == 401) || wanted != (p.header.Get("WWW-Authenticate") == "Bearer") || !wanted && p.status/100 != 2 {
-				t.Errorf("users %v, token %q: %d %v", c.cfg.Users != nil, c.token, p.status, p.header)
+				t.Errorf("users %v, token %q: %d %v", c.cfg.Authenticator != nil, c.token, p.status, p.header)
 			}
 			if o, ok := d.TemplateOperation("health"); ok {
 				if p := k.as("", k.say("health", spec.Event{})); p.status != 200 {
@@ -85,7 +87,7 @@ func TestOwner(t *testing.T) {
 // A user has so many streams at once; others have theirs, and one that ends makes room.
 func TestStreamLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{Streams: 2}})
+		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{StreamsPerUser: 2}})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
 		first, second := k.start(listen, nil), k.start(listen, nil)

@@ -162,7 +162,7 @@ func TestReferenceMayBeAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := reference.New(d, reference.Scripted, reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 20}})
+	h := reference.New(d, reference.Scripted, reference.Config{Authenticator: twoUsers(t), Limits: reference.Limits{StreamsPerUser: 20}})
 	got := knock(t, h, func(t *suites.Target) {
 		t.Header, t.OtherHeader, t.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), 20
 	})

@@ -21,10 +21,10 @@ func TestReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg := reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 40}}
+			cfg := reference.Config{Authenticator: twoUsers(t), Limits: reference.Limits{StreamsPerUser: 40}}
 			suites.Test(t, reference.New(d, reference.Scripted, cfg), name, func(target *suites.Target) {
 				target.ClaimedCapabilities = []string{"all"}
-				target.Header, target.OtherHeader, target.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.Streams
+				target.Header, target.OtherHeader, target.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.StreamsPerUser
 			})
 		})
 	}

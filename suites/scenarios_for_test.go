@@ -27,7 +27,7 @@ func TestProvoked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		srv := httptest.NewServer(reference.New(d, reference.Scripted, reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 40}}))
+		srv := httptest.NewServer(reference.New(d, reference.Scripted, reference.Config{Authenticator: twoUsers(t), Limits: reference.Limits{StreamsPerUser: 40}}))
 		defer srv.Close()
 		base, err := url.Parse(srv.URL + d.Base)
 		if err != nil {

@@ -45,12 +45,12 @@ func wander(t *testing.T, h http.Handler, d *dialect.Dialect, adjust func(*suite
 // upright is the reference with two users.
 func upright(t *testing.T, d *dialect.Dialect) http.Handler {
 	t.Helper()
-	return reference.New(d, reference.Scripted, reference.Config{Users: twoUsers(t)})
+	return reference.New(d, reference.Scripted, reference.Config{Authenticator: twoUsers(t)})
 }
 
-func twoUsers(t *testing.T) *identity.Tokens {
+func twoUsers(t *testing.T) *identity.StaticTokens {
 	t.Helper()
-	users := &identity.Tokens{}
+	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
 		if err := users.Add(pair); err != nil {
 			t.Fatal(err)
@@ -94,7 +94,7 @@ func TestSequencesReference(t *testing.T) {
 // mocked is the mock with two users.
 func mocked(t *testing.T, d *dialect.Dialect) http.Handler {
 	t.Helper()
-	m, err := mockserver.New(mockserver.Config{Dialects: []*dialect.Dialect{d}, Server: reference.Config{Users: twoUsers(t)}})
+	m, err := mockserver.New(mockserver.Config{Dialects: []*dialect.Dialect{d}, Server: reference.Config{Authenticator: twoUsers(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestSoak(t *testing.T) {
 func varied(t *testing.T, d *dialect.Dialect, seed uint64) http.Handler {
 	t.Helper()
 	m, err := mockserver.New(mockserver.Config{
-		Dialects: []*dialect.Dialect{d}, Server: reference.Config{Users: twoUsers(t)}, Manners: mockserver.Manners{Vary: &seed},
+		Dialects: []*dialect.Dialect{d}, Server: reference.Config{Authenticator: twoUsers(t)}, Defaults: mockserver.Defaults{Vary: &seed},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -34,10 +34,10 @@ func TestReferenceVaried(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				cfg := reference.Config{Users: twoUsers(t), Limits: reference.Limits{Streams: 40}}
+				cfg := reference.Config{Authenticator: twoUsers(t), Limits: reference.Limits{StreamsPerUser: 40}}
 				suites.Test(t, reference.New(d, loose(seed, slices.Contains(d.Kinds(), spec.ReasoningStart)), cfg), name, func(target *suites.Target) {
 					target.ClaimedCapabilities, target.Seed = []string{"all"}, seed+1
-					target.Header, target.OtherHeader, target.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.Streams
+					target.Header, target.OtherHeader, target.StreamLimit = bearer("token-of-ann"), bearer("token-of-bob"), cfg.Limits.StreamsPerUser
 					if seed%10 != 0 { // the rest is no business of the agent's
 						target.Only = agents
 					}

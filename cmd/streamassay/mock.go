@@ -148,9 +148,9 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 	log := m.log.logger(sh.err)
 	cfg.Journal = m.journal.newJournal()
 	cfg.Server = reference.Config{
-		Poll: m.poll.value(), EventSource: m.eventSource, Log: log, Meter: meter.New(buildVersion()), Limits: reference.Limits{
-			Body: int64(m.limits.body), Event: int(m.limits.event), Log: int(m.limits.log),
-			Run: m.limits.run.value(), Streams: int(m.limits.streams),
+		PollInterval: m.poll.value(), EventSource: m.eventSource, Log: log, Metrics: meter.New(buildVersion()), Limits: reference.Limits{
+			RequestBytes: int64(m.limits.body), EventBytes: int(m.limits.event), RunBytes: int(m.limits.log),
+			RunDuration: m.limits.run.value(), StreamsPerUser: int(m.limits.streams),
 		},
 	}
 	server, err := mockserver.New(cfg)
@@ -168,7 +168,7 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 		}
 	}
 	for _, d := range m.dialects {
-		scene.basePaths[d.Name] = server.Base(d.Name)
+		scene.basePaths[d.Name] = server.BasePath(d.Name)
 	}
 	err = m.listenAndServe(ctx, sh, scene, log, command)
 	var exit exitError

@@ -20,7 +20,7 @@ const replyTimeout = 5 * time.Second
 // judgeReply says what is wrong with what an agent says, as the rules see it: it is played
 // once, without a network.
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
-	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{Run: replyTimeout}})
+	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()
 	const thread, run = "00000000-0000-4000-8000-000000000001", "run-1"
 	var trace spec.Trace

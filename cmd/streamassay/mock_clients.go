@@ -23,7 +23,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 			return nil, usageError("--expect %s: %v", m.expect, withoutPath(err))
 		}
 		defer file.Close()
-		if want, err = journal.Load(m.expect, file); err != nil {
+		if want, err = journal.LoadExpect(m.expect, file); err != nil {
 			return nil, usageError("--expect %v", err)
 		}
 	}
@@ -40,7 +40,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	return func(j *journal.Journal, code int) error {
 		found := want.Conclude(j, journal.Filter{})
 		if code != exitOK {
-			found.Exit = code
+			found.ExitCode = code
 		}
 		fmt.Fprint(sh.out, found.Text())
 		if m.expectReport != "" {
@@ -53,7 +53,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 				return exitError{exitInternal, fmt.Sprintf("--expect-report %s: %v", m.expectReport, withoutPath(err))}
 			}
 		}
-		return exitWith(found.Exit)
+		return exitWith(found.ExitCode)
 	}, nil
 }
 

@@ -37,15 +37,15 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 
 // mockConfig is what the mock is told of that.
 func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
-	cfg = mockserver.Config{Dialects: dialects, Manners: mockserver.Manners{Strict: m.strict, Each: m.flush.value == "each"}}
+	cfg = mockserver.Config{Dialects: dialects, Defaults: mockserver.Defaults{Strict: m.strict, FlushEach: m.flush.value == "each"}}
 	if cfg.Seed, err = parseSeedFlag("--seed", m.seed); err != nil {
 		return cfg, err
 	}
-	if cfg.Manners.Vary, err = parseSeedFlag("--vary", m.vary); err != nil {
+	if cfg.Defaults.Vary, err = parseSeedFlag("--vary", m.vary); err != nil {
 		return cfg, err
 	}
 	if m.pace != "" {
-		if cfg.Manners.Pace, err = mockserver.ParsePace(m.pace); err != nil {
+		if cfg.Defaults.Pace, err = mockserver.ParsePace(m.pace); err != nil {
 			return cfg, usageError("--pace %.100s: %v", m.pace, err)
 		}
 	}
@@ -54,7 +54,7 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 		if err != nil {
 			return cfg, usageError("--fault %.200s: %v: streamassay list faults", text, err)
 		}
-		cfg.Manners.Faults = append(cfg.Manners.Faults, uses...)
+		cfg.Defaults.Faults = append(cfg.Defaults.Faults, uses...)
 	}
 	switch {
 	case m.clock == "now":
@@ -65,7 +65,7 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 			return cfg, usageError("--clock %.60s: it is a time such as 2026-01-01T00:00:00Z, or now", m.clock)
 		}
 		cfg.Clock = &mockserver.Clock{}
-		cfg.Clock.Set(at)
+		cfg.Clock.FreezeAt(at)
 	}
 	return cfg, nil
 }

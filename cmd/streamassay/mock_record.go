@@ -51,7 +51,7 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 		return usageError("--record %s: %v", withoutSecrets(m.upstream), err)
 	}
 	scene := servedHandlers{
-		handler:   front.New(recorder, front.Config{Origins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
+		handler:   front.New(recorder, front.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
 		basePaths: map[string]string{d.Name: d.Base},
 		shutdown:  func(context.Context) error { return nil },
 	}

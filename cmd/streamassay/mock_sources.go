@@ -241,7 +241,7 @@ func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, o
 		fmt.Fprintln(out, "the files cannot be played: what was loaded before goes on")
 		return
 	}
-	m.Change("", func(s *mockserver.Settings) { s.Scripts, s.Replay = set, library })
+	m.UpdateSettings("", func(s *mockserver.Settings) { s.Scripts, s.Replay = set, library })
 	fmt.Fprintf(out, "loaded again: %s, %s\n", countNoun(len(scripts), "script"), countNoun(len(recordings), "recording"))
 }
 

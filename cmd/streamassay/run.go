@@ -342,7 +342,7 @@ func (j *targetRun) startReference() (stop func(), err error) {
 		return nil, exitError{exitInternal, err.Error()}
 	}
 	house, prefix := newReferenceServer(dialects, false, reference.Scripted, reference.Config{
-		Poll: 200 * time.Millisecond, Users: users, Limits: reference.Limits{Streams: j.suiteTargets[0].StreamLimit},
+		PollInterval: 200 * time.Millisecond, Authenticator: users, Limits: reference.Limits{StreamsPerUser: j.suiteTargets[0].StreamLimit},
 	})
 	srv := &http.Server{Handler: house, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.Serve(ln) }()
@@ -365,8 +365,8 @@ func (j *targetRun) startReference() (stop func(), err error) {
 // addReferenceUsers gives each suite two users of the reference, by tokens that nobody else knows,
 // and says how many streams they may have: more than the scenarios that are played at
 // once have together.
-func (j *targetRun) addReferenceUsers() (*identity.Tokens, error) {
-	users := &identity.Tokens{}
+func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
+	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {
 		s := &j.suiteTargets[i]
 		for name, header := range map[string]*spec.Header{"user": &s.Header, "other": &s.OtherHeader} {

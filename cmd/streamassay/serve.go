@@ -142,7 +142,7 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 		prefix[name] = s.basePath + prefix[name]
 	}
 	srv := s.limits.newHTTPServer(front.New(http.StripPrefix(s.basePath, house), front.Config{
-		Ready: behind.readyCheck(ctx), Meter: m, Log: log, Origins: s.auth.origins, Own: ownPaths(dialects, alone, s.basePath),
+		Ready: behind.readyCheck(ctx), Metrics: m, Log: log, AllowedOrigins: s.auth.origins, PassThrough: ownPaths(dialects, alone, s.basePath),
 	}), log)
 	srv.TLSConfig = secure
 	base := joinBaseURLs(serverURL(ln, urlScheme(srv)), prefix)
@@ -225,7 +225,7 @@ func newReferenceServer(dialects []*dialect.Dialect, alone bool, agent reference
 	if alone {
 		return reference.New(dialects[0], agent, cfg), prefix
 	}
-	return reference.All(dialects, agent, cfg), prefix
+	return reference.NewMux(dialects, agent, cfg), prefix
 }
 
 // joinBaseURLs are the base URLs by dialect.

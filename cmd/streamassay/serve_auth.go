@@ -19,7 +19,7 @@ type authFlags struct {
 	issuer, audience string
 	origins          []string
 
-	tokens *identity.Tokens // those of users, as they were checked
+	tokens *identity.StaticTokens // those of users, as they were checked
 }
 
 func (d *authFlags) addFlags(flags *pflag.FlagSet) {
@@ -41,7 +41,7 @@ func (d *authFlags) check() error {
 	if d.jwks == "" && d.issuer+d.audience != "" {
 		return usageError("--jwks-issuer and --jwks-audience are about the tokens of --jwks, which is not given")
 	}
-	d.tokens = &identity.Tokens{}
+	d.tokens = &identity.StaticTokens{}
 	for _, pair := range d.users {
 		path, inFile := strings.CutPrefix(pair, "@")
 		if !inFile {
@@ -72,10 +72,10 @@ func (d *authFlags) readUserFile(path string) error {
 }
 
 // openAuthenticator is the book of users; nil is that anybody is who they say.
-func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Book, error) {
+func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":
-		keys, err := identity.OpenKeys(ctx, d.jwks, identity.KeysConfig{Issuer: d.issuer, Audience: d.audience, Log: log})
+		keys, err := identity.OpenJWT(ctx, d.jwks, identity.JWTConfig{Issuer: d.issuer, Audience: d.audience, Log: log})
 		if err != nil {
 			return nil, usageError("--jwks: %v", err)
 		}

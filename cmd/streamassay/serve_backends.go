@@ -25,13 +25,13 @@ type openedBackends struct {
 
 // openBackends opens everything that a server was told to use. Secrets come from the
 // environment: what stands in the command line all users of the machine can read.
-func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Logger, m *meter.Meter) (b *openedBackends, err error) {
+func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Logger, m *meter.Counters) (b *openedBackends, err error) {
 	b = &openedBackends{agent: reference.Scripted, cfg: reference.Config{
-		Inline: s.backends.agent.kind != "openai", // the scripted one says when it waits
-		Public: s.publicURL, EventSource: s.eventSource, Poll: s.poll.value(), Log: log, Meter: m,
+		Inline:    s.backends.agent.kind != "openai", // the scripted one says when it waits
+		PublicURL: s.publicURL, EventSource: s.eventSource, PollInterval: s.poll.value(), Log: log, Metrics: m,
 		Limits: reference.Limits{
-			Body: int64(s.limits.body), Event: int(s.limits.event), Log: int(s.limits.log),
-			Run: s.limits.run.value(), Runs: int(s.retention.runs), Streams: int(s.limits.streams),
+			RequestBytes: int64(s.limits.body), EventBytes: int(s.limits.event), RunBytes: int(s.limits.log),
+			RunDuration: s.limits.run.value(), FinishedRuns: int(s.retention.runs), StreamsPerUser: int(s.limits.streams),
 		},
 	}}
 	defer func() {
@@ -41,14 +41,14 @@ func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Log
 	}()
 	key := sh.env("OPENAI_API_KEY")
 	if s.backends.agent.kind == "openai" {
-		if b.agent, err = model.New(model.Config{Base: s.backends.agent.location, Key: key, Model: s.backends.model, Tools: model.Tools()}); err != nil {
+		if b.agent, err = model.New(model.Config{BaseURL: s.backends.agent.location, APIKey: key, Model: s.backends.model, Tools: model.BuiltinTools()}); err != nil {
 			return b, s.backends.agent.openError(err)
 		}
 	}
-	if b.cfg.Speech, err = speech.Open(s.backends.speech.text, speech.Config{Key: key, Model: s.backends.speechModel}); err != nil {
+	if b.cfg.Transcriber, err = speech.Open(s.backends.speech.text, speech.Config{APIKey: key, Model: s.backends.speechModel}); err != nil {
 		return b, s.backends.speech.openError(err)
 	}
-	if b.cfg.Users, err = s.auth.openAuthenticator(ctx, log); err != nil {
+	if b.cfg.Authenticator, err = s.auth.openAuthenticator(ctx, log); err != nil {
 		return b, err
 	}
 	return b, s.openStores(ctx, b)
@@ -56,15 +56,15 @@ func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Log
 
 // openStores opens where conversations and attachments are kept.
 func (s *serveOptions) openStores(ctx context.Context, b *openedBackends) (err error) {
-	if b.cfg.State, err = s.openStateStore(ctx); err != nil {
+	if b.cfg.Store, err = s.openStateStore(ctx); err != nil {
 		return s.backends.state.openError(err)
 	}
-	b.closers = append(b.closers, b.cfg.State.Close)
-	secret, err := b.cfg.State.Secret(ctx) // so links live as long as what is kept
+	b.closers = append(b.closers, b.cfg.Store.Close)
+	secret, err := b.cfg.Store.Secret(ctx) // so links live as long as what is kept
 	if err != nil {
 		return s.backends.state.openError(err)
 	}
-	if b.cfg.Files, err = files.Open(ctx, s.backends.files.text, files.Config{Key: secret}); err != nil {
+	if b.cfg.Files, err = files.Open(ctx, s.backends.files.text, files.Config{SigningKey: secret}); err != nil {
 		return s.backends.files.openError(err)
 	}
 	b.closers = append(b.closers, b.cfg.Files.Close)
@@ -73,14 +73,14 @@ func (s *serveOptions) openStores(ctx context.Context, b *openedBackends) (err e
 
 // openStateStore opens where conversations are kept.
 func (s *serveOptions) openStateStore(ctx context.Context) (state.Store, error) {
-	cfg := state.Config{Runs: int(s.retention.runs), Bytes: int64(s.retention.bytes)}
+	cfg := state.Config{MaxRuns: int(s.retention.runs), MaxBytes: int64(s.retention.bytes)}
 	switch p := s.backends.state; p.kind {
 	case "memory":
-		return state.Memory(cfg), nil
+		return state.NewMemory(cfg), nil
 	case "sqlite":
-		return state.SQLite(p.location, cfg)
+		return state.OpenSQLite(p.location, cfg)
 	default:
-		return state.Redis(ctx, p.location, cfg)
+		return state.OpenRedis(ctx, p.location, cfg)
 	}
 }
 
@@ -125,7 +125,7 @@ func (b *openedBackends) pingStores(ctx context.Context) error {
 	for _, one := range []struct {
 		of   string
 		ping func(context.Context) error
-	}{{"conversations", b.cfg.State.Ping}, {"attachments", b.cfg.Files.Ping}} {
+	}{{"conversations", b.cfg.Store.Ping}, {"attachments", b.cfg.Files.Ping}} {
 		if err := one.ping(ctx); err != nil {
 			b.cfg.Log.Warn("not ready", "store", one.of, "err", err)
 			return fmt.Errorf("the store of %s cannot be written to", one.of)

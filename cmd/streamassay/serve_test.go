@@ -388,11 +388,11 @@ func TestReady(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	inMemory := files.Memory(files.Config{})
+	inMemory := files.NewMemory(files.Config{})
 	defer inMemory.Close()
-	well := &openedBackends{cfg: reference.Config{State: state.Memory(state.Config{}), Files: inMemory}}
-	lost := &openedBackends{cfg: reference.Config{State: gone{}, Files: inMemory, Log: n.logger(&said)}}
-	away := &openedBackends{cfg: reference.Config{State: state.Memory(state.Config{}), Files: onDisk, Log: n.logger(&said)}}
+	well := &openedBackends{cfg: reference.Config{Store: state.NewMemory(state.Config{}), Files: inMemory}}
+	lost := &openedBackends{cfg: reference.Config{Store: gone{}, Files: inMemory, Log: n.logger(&said)}}
+	away := &openedBackends{cfg: reference.Config{Store: state.NewMemory(state.Config{}), Files: onDisk, Log: n.logger(&said)}}
 	ended, end := context.WithCancel(t.Context())
 	end()
 	for _, c := range []struct {

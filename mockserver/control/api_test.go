@@ -66,7 +66,7 @@ func TestJournal(t *testing.T) {
 	if one.at("test") != "b" || one.at("ended.how") != "whole" || one.at("status") != 200.0 {
 		t.Error(one.text)
 	}
-	all := k.want(200, "GET", "/v1/journal?op=run", "", "Accept", lines)
+	all := k.want(200, "GET", "/v1/journal?op=run", "", "Accept", ndjson)
 	if strings.Count(all.text, "\n") != 3 || !json.Valid([]byte(strings.SplitN(all.text, "\n", 2)[0])) {
 		t.Error(all.text)
 	}

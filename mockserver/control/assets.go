@@ -8,17 +8,17 @@ import (
 //go:embed page.js page.css page.html exchange.html parts.html
 var assets embed.FS
 
-// asset is a file of the page.
-func asset(name, media string) handler {
+// serveAsset is a file of the page.
+func serveAsset(name, media string) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		if _, err := query(r); err != nil {
+		if _, err := parseQuery(r); err != nil {
 			return err
 		}
 		data, err := assets.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		send(w, http.StatusOK, media, data)
+		writeBody(w, http.StatusOK, media, data)
 		return nil
 	}
 }

@@ -12,7 +12,7 @@ import (
 // documented is our document, which is valid.
 func documented(t testing.TB) *openapi3.T {
 	t.Helper()
-	doc, err := openapi3.NewLoader().LoadFromData(document)
+	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +37,8 @@ func TestDocumentAndRoutes(t *testing.T) {
 			}
 		}
 	}
-	for _, at := range (&server{}).api() {
-		for method := range at.do {
+	for _, at := range (&server{}).apiRoutes() {
+		for method := range at.handlers {
 			served = append(served, method+" "+at.path)
 		}
 	}
@@ -51,7 +51,7 @@ func TestDocumentAndRoutes(t *testing.T) {
 
 // Every schema is used: what is not is nobody's.
 func TestDocumentSchemas(t *testing.T) {
-	text := string(document)
+	text := string(openAPI)
 	for name := range documented(t).Components.Schemas {
 		if name == "Note" { // of the feed, whose events no schema of the document reaches
 			continue

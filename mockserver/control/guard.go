@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// security are the headers of every answer: nothing is shown inside other pages, kept
+// securityHeaders are the headers of every answer: nothing is shown inside other pages, kept
 // by caches, loaded by other sites or taken for what it is not.
-var security = map[string]string{
+var securityHeaders = map[string]string{
 	"Cache-Control":                "no-store",
 	"Content-Security-Policy":      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 	"Cross-Origin-Opener-Policy":   "same-origin",
@@ -25,23 +25,23 @@ var security = map[string]string{
 func (s *server) guard(inner http.Handler) http.Handler {
 	ours := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name, value := range security {
+		for name, value := range securityHeaders {
 			w.Header().Set(name, value)
 		}
-		if !s.known(r.Host) {
-			refuse(w, http.StatusMisdirectedRequest, "the header Host is %.100q: this port is asked as 127.0.0.1, [::1] or localhost", r.Host)
+		if !s.isAllowedHost(r.Host) {
+			writeProblemf(w, http.StatusMisdirectedRequest, "the header Host is %.100q: this port is asked as 127.0.0.1, [::1] or localhost", r.Host)
 			return
 		}
-		if err := ours.Check(r); err != nil || !sameOrigin(r) && changes(r.Method) {
-			refuse(w, http.StatusForbidden, "a page of another origin (%.100q) may not change anything here: ask from the page of this port, or without a browser", r.Header.Get("Origin"))
+		if err := ours.Check(r); err != nil || !isSameOrigin(r) && isUnsafeMethod(r.Method) {
+			writeProblemf(w, http.StatusForbidden, "a page of another origin (%.100q) may not change anything here: ask from the page of this port, or without a browser", r.Header.Get("Origin"))
 			return
 		}
 		inner.ServeHTTP(w, r)
 	})
 }
 
-// known says whether a Host names us.
-func (s *server) known(hostport string) bool {
+// isAllowedHost says whether a Host names us.
+func (s *server) isAllowedHost(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
 		host = h
@@ -50,11 +50,11 @@ func (s *server) known(hostport string) bool {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return true
 	}
-	return strings.EqualFold(host, "localhost") || host != "" && slices.ContainsFunc(s.cfg.Hosts, func(own string) bool { return strings.EqualFold(own, host) })
+	return strings.EqualFold(host, "localhost") || host != "" && slices.ContainsFunc(s.cfg.AllowedHosts, func(own string) bool { return strings.EqualFold(own, host) })
 }
 
-// sameOrigin says that a request has no origin, or that of our own page.
-func sameOrigin(r *http.Request) bool {
+// isSameOrigin says that a request has no origin, or that of our own page.
+func isSameOrigin(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
 	case len(origins) == 0:
@@ -69,6 +69,6 @@ func sameOrigin(r *http.Request) bool {
 	return strings.EqualFold(origins[0], scheme+r.Host)
 }
 
-func changes(method string) bool {
+func isUnsafeMethod(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }

@@ -54,7 +54,7 @@ func TestGuard(t *testing.T) {
 					t.Errorf("%s is there", name)
 				}
 			}
-			for name, value := range security {
+			for name, value := range securityHeaders {
 				if got.header.Get(name) != value {
 					t.Errorf("%s is %q", name, got.header.Get(name))
 				}
@@ -127,7 +127,7 @@ func TestRefused(t *testing.T) {
 	if got := k.do("POST", "/v1/wait", "{}", "Content-Type", "application/x-www-form-urlencoded"); got.status != 415 || !strings.Contains(got.text, "application/json is right") {
 		t.Error(got.text)
 	}
-	if got := k.do("POST", "/v1/wait", `{"filter": {"rule": "`+strings.Repeat("x", mostBody)+`"}}`); got.status != 413 {
+	if got := k.do("POST", "/v1/wait", `{"filter": {"rule": "`+strings.Repeat("x", maxBody)+`"}}`); got.status != 413 {
 		t.Error(got.status)
 	}
 }

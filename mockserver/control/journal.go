@@ -13,39 +13,39 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-const lines = "application/x-ndjson"
+const ndjson = "application/x-ndjson"
 
-// list answers with the exchanges that are wanted: a page of them, or all as NDJSON.
-func (s *server) list(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, append(chosen[:len(chosen):len(chosen)], "limit", "offset")...)
+// listExchanges answers with the exchanges that are wanted: a page of them, or all as NDJSON.
+func (s *server) listExchanges(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, append(filterParams[:len(filterParams):len(filterParams)], "limit", "offset")...)
 	if err != nil {
 		return err
 	}
-	f, err := filterOf(q)
+	f, err := parseFilter(q)
 	if err != nil {
 		return err
 	}
-	if f.Offset, err = number(q, "offset", 0, 1<<30); err != nil {
+	if f.Offset, err = intParam(q, "offset", 0, 1<<30); err != nil {
 		return err
 	}
 	w.Header().Set("Vary", "Accept")
-	if accepts(r, lines) {
-		if f.Limit, err = number(q, "limit", 0, 1<<30); err != nil {
+	if accepts(r, ndjson) {
+		if f.Limit, err = intParam(q, "limit", 0, 1<<30); err != nil {
 			return err
 		}
-		w.Header().Set("Content-Type", lines)
-		_ = s.journal().Export(slow{w}, f) // who left does not want it
+		w.Header().Set("Content-Type", ndjson)
+		_ = s.journal().Export(deadlineWriter{w}, f) // who left does not want it
 		return nil
 	}
-	if f.Limit, err = number(q, "limit", usualPage, mostPage); err != nil {
+	if f.Limit, err = intParam(q, "limit", defaultPageSize, maxPageSize); err != nil {
 		return err
 	}
 	if q.Has("limit") && f.Limit == 0 {
-		return bad("limit is 0: a page has from 1 to %d exchanges", mostPage)
+		return badRequest("limit is 0: a page has from 1 to %d exchanges", maxPageSize)
 	}
 	page, total := s.journal().List(f)
 	w.Header().Set("X-Total-Count", strconv.Itoa(total))
-	answer(w, map[string]any{"exchanges": page, "total": total})
+	writeJSON(w, map[string]any{"exchanges": page, "total": total})
 	return nil
 }
 
@@ -59,42 +59,42 @@ func accepts(r *http.Request, kind string) bool {
 	return false
 }
 
-// slow is a response that may take its time, as long as it goes on.
-type slow struct{ http.ResponseWriter }
+// deadlineWriter is a response that may take its time, as long as it goes on.
+type deadlineWriter struct{ http.ResponseWriter }
 
-func (w slow) Write(p []byte) (int, error) {
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeWait))
+func (w deadlineWriter) Write(p []byte) (int, error) {
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
 	return w.ResponseWriter.Write(p)
 }
 
-// exchangeOf is the exchange that a path names.
-func (s *server) exchangeOf(r *http.Request) (journal.Record, error) {
+// findExchange is the exchange that a path names.
+func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return journal.Record{}, missing("%.40q is no number of an exchange, from 1", r.PathValue("id"))
+		return journal.Record{}, notFound("%.40q is no number of an exchange, from 1", r.PathValue("id"))
 	}
 	record, ok := s.journal().Get(id)
 	if !ok {
-		return record, missing("there is no exchange %d, or it is no longer kept", id)
+		return record, notFound("there is no exchange %d, or it is no longer kept", id)
 	}
 	return record, nil
 }
 
-func (s *server) exchange(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+func (s *server) getExchange(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	record, err := s.exchangeOf(r)
+	record, err := s.findExchange(r)
 	if err != nil {
 		return err
 	}
-	answer(w, record)
+	writeJSON(w, record)
 	return nil
 }
 
-// forget empties the journal, of one test or of all.
-func (s *server) forget(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "test")
+// clearJournal empties the journal, of one test or of all.
+func (s *server) clearJournal(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "test")
 	if err != nil {
 		return err
 	}
@@ -107,11 +107,11 @@ func (s *server) forget(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// stay takes a seat for a request that stays, and says when it has to go.
-func (s *server) stay(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
-	if !s.long.take() {
+// acquireLong takes a seat for a request that stays, and says when it has to go.
+func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
+	if !s.longRequests.tryAcquire() {
 		w.Header().Set("Retry-After", "1")
-		return nil, nil, &wrong{status: http.StatusServiceUnavailable, text: fmt.Sprintf("%d requests wait or listen already, which is the most", mostLong)}
+		return nil, nil, &apiError{status: http.StatusServiceUnavailable, text: fmt.Sprintf("%d requests wait or listen already, which is the most", maxLongRequests)}
 	}
 	ctx, stop := context.WithCancel(r.Context())
 	if s.cfg.Done != nil {
@@ -123,19 +123,19 @@ func (s *server) stay(w http.ResponseWriter, r *http.Request) (context.Context, 
 			}
 		}()
 	}
-	return ctx, func() { stop(); s.long.leave() }, nil
+	return ctx, func() { stop(); s.longRequests.release() }, nil
 }
 
-// silence is how long a feed says nothing at most.
-const silence = 15 * time.Second
+// keepAliveInterval is how long a feed says nothing at most.
+const keepAliveInterval = 15 * time.Second
 
-// feed tells what happens, as it happens.
-func (s *server) feed(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "test")
+// streamNotes tells what happens, as it happens.
+func (s *server) streamNotes(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "test")
 	if err != nil {
 		return err
 	}
-	ctx, leave, err := s.stay(w, r)
+	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {
 		return err
 	}
@@ -143,16 +143,16 @@ func (s *server) feed(w http.ResponseWriter, r *http.Request) error {
 	notes := s.journal().Subscribe(ctx)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
-	out := slow{w}
-	say := func(text string) bool {
+	out := deadlineWriter{w}
+	write := func(text string) bool {
 		if _, err := out.Write([]byte(text)); err != nil {
 			return false
 		}
 		return http.NewResponseController(w).Flush() == nil
 	}
-	quiet := time.NewTicker(silence)
+	quiet := time.NewTicker(keepAliveInterval)
 	defer quiet.Stop()
-	ok := say("retry: 1000\n\n: listening\n\n")
+	ok := write("retry: 1000\n\n: listening\n\n")
 	for ok {
 		select {
 		case note, open := <-notes:
@@ -163,9 +163,9 @@ func (s *server) feed(w http.ResponseWriter, r *http.Request) error {
 				continue
 			}
 			data, _ := json.Marshal(note) // a note can always be spelled
-			ok = say("data: " + string(data) + "\n\n")
+			ok = write("data: " + string(data) + "\n\n")
 		case <-quiet.C:
-			ok = say(": listening\n\n")
+			ok = write(": listening\n\n")
 		case <-ctx.Done():
 			return nil
 		}

@@ -60,13 +60,13 @@ func TestPage(t *testing.T) {
 
 // What is long is cut, never within a character; what is no text is shown as base64.
 func TestReadable(t *testing.T) {
-	long := strings.Repeat("a", mostShown-1) + "ä and more"
+	long := strings.Repeat("a", maxShownBytes-1) + "ä and more"
 	for _, c := range []struct{ in, want string }{
 		{"ä", "ä"},
 		{"\xff", "base64: /w=="},
-		{long, strings.Repeat("a", mostShown-1) + fmt.Sprintf("… and %d bytes more", len(long)-mostShown)},
+		{long, strings.Repeat("a", maxShownBytes-1) + fmt.Sprintf("… and %d bytes more", len(long)-maxShownBytes)},
 	} {
-		if got := readable(journal.Raw(c.in)); got != c.want {
+		if got := displayText(journal.Raw(c.in)); got != c.want {
 			t.Errorf("%.80q…: …%q", c.in, got[max(0, len(got)-40):])
 		}
 	}

@@ -44,7 +44,7 @@ func rigged(t testing.TB, cfg mockserver.Config) *rig {
 	}
 	k := &rig{t: t, mock: m, doc: documented(t)}
 	done := make(chan struct{})
-	main, control := httptest.NewServer(m), httptest.NewServer(New(m, Config{Hosts: []string{"mock.test"}, Done: done}))
+	main, control := httptest.NewServer(m), httptest.NewServer(New(m, Config{AllowedHosts: []string{"mock.test"}, Done: done}))
 	k.url, k.control = main.URL, control.URL
 	if k.router, err = legacy.NewRouter(k.doc); err != nil {
 		t.Fatal(err)

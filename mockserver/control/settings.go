@@ -14,21 +14,21 @@ import (
 	"github.com/streamassay/streamassay/mockserver/script"
 )
 
-// set is what is set for a test, or for all, as JSON has it.
-type set struct {
+// settingsJSON is what is set for a test, or for all, as JSON has it.
+type settingsJSON struct {
 	Seed   *uint64   `json:"seed,omitempty"`
 	Vary   *uint64   `json:"vary,omitempty"`
-	Pace   *tempo    `json:"pace,omitempty"`
+	Pace   *paceJSON `json:"pace,omitempty"`
 	Faults *[]string `json:"faults,omitempty"`
 	Hold   *int      `json:"hold,omitempty"`
 }
 
 const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, "vary": 1, "hold": 0}`
 
-func shown(now mockserver.Settings) set {
-	to := set{Seed: now.Seed, Vary: now.Vary, Hold: now.Hold}
+func toSettingsJSON(now mockserver.Settings) settingsJSON {
+	to := settingsJSON{Seed: now.Seed, Vary: now.Vary, Hold: now.Hold}
 	if now.Pace != nil {
-		if told := tempoOf(*now.Pace); len(told) > 0 {
+		if told := toPaceJSON(*now.Pace); len(told) > 0 {
 			to.Pace = &told
 		}
 	}
@@ -42,78 +42,78 @@ func shown(now mockserver.Settings) set {
 	return to
 }
 
-func (s *server) settings(w http.ResponseWriter, r *http.Request) error {
-	test, err := testOf(r)
+func (s *server) getSettings(w http.ResponseWriter, r *http.Request) error {
+	test, err := testParam(r)
 	if err != nil {
 		return err
 	}
-	if !s.knows(test) {
-		answer(w, set{})
+	if !s.isKnownTest(test) {
+		writeJSON(w, settingsJSON{})
 		return nil
 	}
-	answer(w, shown(s.mock.Settings(test)))
+	writeJSON(w, toSettingsJSON(s.mock.Settings(test)))
 	return nil
 }
 
 // putSettings sets what is said, and nothing else.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request) error {
-	return s.change(w, r, func(now mockserver.Settings) mockserver.Settings {
+	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings {
 		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
 	})
 }
 
 // patchSettings sets what is said; what is null is set no more (RFC 7396).
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request) error {
-	return s.change(w, r, func(now mockserver.Settings) mockserver.Settings { return now })
+	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings { return now })
 }
 
-func (s *server) change(w http.ResponseWriter, r *http.Request, from func(mockserver.Settings) mockserver.Settings) error {
-	test, err := testOf(r)
+func (s *server) changeSettings(w http.ResponseWriter, r *http.Request, from func(mockserver.Settings) mockserver.Settings) error {
+	test, err := testParam(r)
 	if err != nil {
 		return err
 	}
-	if _, err := media(r, "application/json", "application/merge-patch+json"); err != nil {
+	if _, err := requestMediaType(r, "application/json", "application/merge-patch+json"); err != nil {
 		return err
 	}
-	data, err := body(w, r, mostBody)
+	data, err := readBody(w, r, maxBody)
 	if err != nil {
 		return err
 	}
-	var said map[string]json.RawMessage
-	if err := decode(data, &said); err != nil || said == nil {
-		return bad("the body is no JSON object: right is such as %s", exampleSettings)
+	var values map[string]json.RawMessage
+	if err := decodeStrict(data, &values); err != nil || values == nil {
+		return badRequest("the body is no JSON object: right is such as %s", exampleSettings)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var scratch mockserver.Settings
-	for name, text := range said {
-		put, known := members[name]
+	for name, text := range values {
+		put, known := settingReaders[name]
 		if !known {
-			return bad("nothing is called %.40q: seed, vary, pace, faults and hold can be set", name)
+			return badRequest("nothing is called %.40q: seed, vary, pace, faults and hold can be set", name)
 		}
 		if err := put(&scratch, text); err != nil {
-			return bad("%s: %v", name, err)
+			return badRequest("%s: %v", name, err)
 		}
 	}
-	s.mock.Change(test, func(now *mockserver.Settings) {
+	s.mock.UpdateSettings(test, func(now *mockserver.Settings) {
 		*now = from(*now)
-		for name, text := range said {
-			_ = members[name](now, text) // it was tried above
+		for name, text := range values {
+			_ = settingReaders[name](now, text) // it was tried above
 		}
 	})
-	answer(w, shown(s.mock.Settings(test)))
+	writeJSON(w, toSettingsJSON(s.mock.Settings(test)))
 	return nil
 }
 
-func (s *server) dropSettings(w http.ResponseWriter, r *http.Request) error {
-	test, err := testOf(r)
+func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
+	test, err := testParam(r)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.knows(test) {
-		s.mock.Change(test, func(now *mockserver.Settings) {
+	if s.isKnownTest(test) {
+		s.mock.UpdateSettings(test, func(now *mockserver.Settings) {
 			*now = mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
 		})
 	}
@@ -121,46 +121,46 @@ func (s *server) dropSettings(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// members are what can be set, with how it is read. null is nothing.
-var members = map[string]func(to *mockserver.Settings, text []byte) error{
-	"seed": func(to *mockserver.Settings, text []byte) error { return seed(&to.Seed, text) },
-	"vary": func(to *mockserver.Settings, text []byte) error { return seed(&to.Vary, text) },
+// settingReaders are what can be set, with how it is read. null is nothing.
+var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error{
+	"seed": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Seed, text) },
+	"vary": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Vary, text) },
 	"hold": func(to *mockserver.Settings, text []byte) error {
 		to.Hold = nil
-		if err := json.Unmarshal(text, &to.Hold); err != nil || to.Hold != nil && (*to.Hold < 0 || *to.Hold > mostEvent) {
+		if err := json.Unmarshal(text, &to.Hold); err != nil || to.Hold != nil && (*to.Hold < 0 || *to.Hold > maxEvent) {
 			return fmt.Errorf("%.40s is no number of an event, from 0", text)
 		}
 		return nil
 	},
 	"pace": func(to *mockserver.Settings, text []byte) error {
 		to.Pace = nil
-		if null(text) {
+		if isNull(text) {
 			return nil
 		}
 		var said any
 		if err := json.Unmarshal(text, &said); err != nil {
 			return err
 		}
-		read, err := pace.Read(said)
+		read, err := pace.Parse(said)
 		to.Pace = &read
 		return err
 	},
 	"faults": func(to *mockserver.Settings, text []byte) error {
 		to.Faults = nil
-		if null(text) {
+		if isNull(text) {
 			return nil
 		}
-		uses, err := usesOf(text)
+		uses, err := parseFaults(text)
 		to.Faults = &uses
 		return err
 	},
 }
 
-func null(text []byte) bool { return string(text) == "null" }
+func isNull(text []byte) bool { return string(text) == "null" }
 
-func seed(to **uint64, text []byte) error {
+func readSeed(to **uint64, text []byte) error {
 	*to = nil
-	if null(text) {
+	if isNull(text) {
 		return nil
 	}
 	n, err := mockserver.ParseSeed(string(text))
@@ -168,12 +168,12 @@ func seed(to **uint64, text []byte) error {
 	return err
 }
 
-// mostFaults are set at once.
-const mostFaults = 32
+// maxFaults are set at once.
+const maxFaults = 32
 
-// usesOf reads faults: as a header names them, or a list of such, and of objects as in
+// parseFaults reads faults: as a header names them, or a list of such, and of objects as in
 // scripts.
-func usesOf(text []byte) (uses []fault.Spec, err error) {
+func parseFaults(text []byte) (uses []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
 		return fault.Parse(header)
@@ -184,18 +184,18 @@ func usesOf(text []byte) (uses []fault.Spec, err error) {
 	}
 	uses = []fault.Spec{}
 	for i, item := range items {
-		more, err := useOf(item)
+		more, err := parseFault(item)
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", i+1, err)
 		}
-		if uses = append(uses, more...); len(uses) > mostFaults {
-			return nil, fmt.Errorf("more than %d faults at once", mostFaults)
+		if uses = append(uses, more...); len(uses) > maxFaults {
+			return nil, fmt.Errorf("more than %d faults at once", maxFaults)
 		}
 	}
 	return uses, nil
 }
 
-func useOf(item []byte) ([]fault.Spec, error) {
+func parseFault(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {
 		return fault.Parse(header)
@@ -218,37 +218,37 @@ func useOf(item []byte) ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// A tempo is a pace as scripts have it.
-type tempo map[string]any
+// A paceJSON is a pace as scripts have it.
+type paceJSON map[string]any
 
-func tempoOf(p pace.Pace) tempo {
-	t := tempo{}
-	odd := pace.Pace{First: -1, Rate: -1, Burst: -1, Chunk: -9, Speed: -1, Jitter: pace.Jitter{Fixed: -1}}
-	said := odd.Merge(p) // what p does not say stays odd
-	if said.First != odd.First {
-		t["first"] = said.First.String()
+func toPaceJSON(p pace.Pace) paceJSON {
+	t := paceJSON{}
+	unset := pace.Pace{First: -1, Rate: -1, Burst: -1, Chunk: -9, Speed: -1, Jitter: pace.Jitter{Fixed: -1}}
+	merged := unset.Merge(p) // what p does not say stays odd
+	if merged.First != unset.First {
+		t["first"] = merged.First.String()
 	}
-	if said.Rate != odd.Rate {
-		t["rate"] = said.Rate
+	if merged.Rate != unset.Rate {
+		t["rate"] = merged.Rate
 	}
-	if said.Burst != odd.Burst {
-		t["burst"] = said.Burst
+	if merged.Burst != unset.Burst {
+		t["burst"] = merged.Burst
 	}
-	if said.Speed != odd.Speed {
-		t["speed"] = said.Speed
+	if merged.Speed != unset.Speed {
+		t["speed"] = merged.Speed
 	}
-	if said.Chunk > 1 {
-		t["chunk"] = int(said.Chunk)
-	} else if said.Chunk != odd.Chunk {
-		t["chunk"] = said.Chunk.String()
+	if merged.Chunk > 1 {
+		t["chunk"] = int(merged.Chunk)
+	} else if merged.Chunk != unset.Chunk {
+		t["chunk"] = merged.Chunk.String()
 	}
-	if said.Jitter != odd.Jitter {
-		t["jitter"] = jitterOf(said.Jitter)
+	if merged.Jitter != unset.Jitter {
+		t["jitter"] = toJitterJSON(merged.Jitter)
 	}
 	return t
 }
 
-func jitterOf(j pace.Jitter) map[string]any {
+func toJitterJSON(j pace.Jitter) map[string]any {
 	m := map[string]any{}
 	if j.Fixed != 0 {
 		m["fixed"] = j.Fixed.Round(time.Nanosecond).String()
@@ -262,55 +262,55 @@ func jitterOf(j pace.Jitter) map[string]any {
 	return m
 }
 
-// steps are those of scenarios, by their names.
-type steps struct {
+// stepsJSON are those of scenarios, by their names.
+type stepsJSON struct {
 	Steps map[string]string `json:"steps"`
 }
 
-// mostSteps are set at once, and mostName is how long each may be, in bytes.
+// maxSteps are set at once, and maxNameLength is how long each may be, in bytes.
 const (
-	mostSteps = 1000
-	mostName  = 200
+	maxSteps      = 1000
+	maxNameLength = 200
 )
 
-func (s *server) state(w http.ResponseWriter, r *http.Request) error {
-	test, err := testOf(r)
+func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
+	test, err := testParam(r)
 	if err != nil {
 		return err
 	}
 	now := map[string]string{}
-	if s.knows(test) {
-		now = s.mock.State(test).ScenarioSteps()
+	if s.isKnownTest(test) {
+		now = s.mock.ScriptState(test).ScenarioSteps()
 	}
 	if now == nil {
 		now = map[string]string{}
 	}
-	answer(w, steps{now})
+	writeJSON(w, stepsJSON{now})
 	return nil
 }
 
 // putState sets the steps of scenarios; those that are not said begin again.
 func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
-	test, err := testOf(r)
+	test, err := testParam(r)
 	if err != nil {
 		return err
 	}
-	var to steps
+	var to stepsJSON
 	const example = `{"steps": {"checkout": "started"}}`
-	if err := read(w, r, &to, example); err != nil {
+	if err := readJSON(w, r, &to, example); err != nil {
 		return err
 	}
-	if to.Steps == nil || len(to.Steps) > mostSteps {
-		return bad("steps is an object of at most %d scenarios: %s", mostSteps, example)
+	if to.Steps == nil || len(to.Steps) > maxSteps {
+		return badRequest("steps is an object of at most %d scenarios: %s", maxSteps, example)
 	}
 	for scenario, step := range to.Steps {
-		if scenario == "" || len(scenario) > mostName || len(step) > mostName || strings.ContainsRune(scenario, 0) {
-			return bad("%.40q: %.40q: a scenario and its step are names of at most %d bytes", scenario, step, mostName)
+		if scenario == "" || len(scenario) > maxNameLength || len(step) > maxNameLength || strings.ContainsRune(scenario, 0) {
+			return badRequest("%.40q: %.40q: a scenario and its step are names of at most %d bytes", scenario, step, maxNameLength)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	state := s.mock.State(test)
+	state := s.mock.ScriptState(test)
 	for scenario := range state.ScenarioSteps() {
 		if _, stays := to.Steps[scenario]; !stays {
 			state.SetStep(scenario, script.InitialStep)
@@ -319,6 +319,6 @@ func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
 	for scenario, step := range to.Steps {
 		state.SetStep(scenario, step)
 	}
-	answer(w, steps{state.ScenarioSteps()})
+	writeJSON(w, stepsJSON{state.ScenarioSteps()})
 	return nil
 }

@@ -10,76 +10,76 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// verify says whether what was expected was seen.
-func (s *server) verify(w http.ResponseWriter, r *http.Request) error {
-	q, err := query(r, "test", "after")
+// verifyCalls says whether what was expected was seen.
+func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseQuery(r, "test", "after")
 	if err != nil {
 		return err
 	}
-	f, err := filterOf(q)
+	f, err := parseFilter(q)
 	if err != nil {
 		return err
 	}
-	if _, err := media(r, "application/json", "application/yaml"); err != nil {
+	if _, err := requestMediaType(r, "application/json", "application/yaml"); err != nil {
 		return err
 	}
-	data, err := body(w, r, mostBody)
+	data, err := readBody(w, r, maxBody)
 	if err != nil {
 		return err
 	}
-	wanted, err := journal.Load("body", bytes.NewReader(data))
+	expected, err := journal.LoadExpect("body", bytes.NewReader(data))
 	if err != nil {
-		return bad("%v", err)
+		return badRequest("%v", err)
 	}
-	if len(wanted.Calls) == 0 {
-		return bad(`no calls are expected: {"calls": [{"op": "run", "exactly": 1}]} is right`)
+	if len(expected.Calls) == 0 {
+		return badRequest(`no calls are expected: {"calls": [{"op": "run", "exactly": 1}]} is right`)
 	}
-	failures := s.journal().Verify(f, wanted)
+	failures := s.journal().Verify(f, expected)
 	if len(failures) == 0 {
-		answer(w, map[string]any{"ok": true})
+		writeJSON(w, map[string]any{"ok": true})
 		return nil
 	}
-	answer(w, map[string]any{"ok": false, "failures": failures})
+	writeJSON(w, map[string]any{"ok": false, "failures": failures})
 	return nil
 }
 
-// wanted is what a client waits for.
-type wanted struct {
-	Filter  *filter `json:"filter"`
-	N       *int    `json:"n"`
-	Timeout *string `json:"timeout"`
+// waitRequest is what a client waits for.
+type waitRequest struct {
+	Filter  *filterJSON `json:"filter"`
+	N       *int        `json:"n"`
+	Timeout *string     `json:"timeout"`
 }
 
-// A filter is [journal.Filter] as JSON has it.
-type filter struct {
-	Dialect  string    `json:"dialect"`
-	Op       string    `json:"op"`
-	Method   string    `json:"method"`
-	Path     string    `json:"path"`
-	Status   statusOf  `json:"status"`
-	Test     *string   `json:"test"`
-	Thread   string    `json:"thread"`
-	Run      string    `json:"run"`
-	Rule     string    `json:"rule"`
-	Ended    string    `json:"ended"`
-	Finding  string    `json:"finding"`
-	Contains string    `json:"contains"`
-	Since    time.Time `json:"since"`
-	After    uint64    `json:"after"`
+// A filterJSON is [journal.Filter] as JSON has it.
+type filterJSON struct {
+	Dialect  string        `json:"dialect"`
+	Op       string        `json:"op"`
+	Method   string        `json:"method"`
+	Path     string        `json:"path"`
+	Status   statusPattern `json:"status"`
+	Test     *string       `json:"test"`
+	Thread   string        `json:"thread"`
+	Run      string        `json:"run"`
+	Rule     string        `json:"rule"`
+	Ended    string        `json:"ended"`
+	Finding  string        `json:"finding"`
+	Contains string        `json:"contains"`
+	Since    time.Time     `json:"since"`
+	After    uint64        `json:"after"`
 }
 
-// A statusOf is a status: a number, or a text such as "4XX".
-type statusOf string
+// A statusPattern is a status: a number, or a text such as "4XX".
+type statusPattern string
 
-func (s *statusOf) UnmarshalJSON(data []byte) error {
+func (s *statusPattern) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] != '"' {
-		*s = statusOf(data)
+		*s = statusPattern(data)
 		return nil
 	}
 	return json.Unmarshal(data, (*string)(s))
 }
 
-func (f *filter) chosen() journal.Filter {
+func (f *filterJSON) toFilter() journal.Filter {
 	if f == nil {
 		return journal.Filter{}
 	}
@@ -89,45 +89,45 @@ func (f *filter) chosen() journal.Filter {
 	}
 }
 
-// wait answers when there are so many exchanges of a kind, or when it took too long.
-func (s *server) wait(w http.ResponseWriter, r *http.Request) error {
-	if _, err := query(r); err != nil {
+// waitForExchanges answers when there are so many exchanges of a kind, or when it took too long.
+func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	var to wanted
-	if err := read(w, r, &to, `{"filter": {"op": "run", "ended": "whole"}, "n": 1, "timeout": "5s"}`); err != nil {
+	var to waitRequest
+	if err := readJSON(w, r, &to, `{"filter": {"op": "run", "ended": "whole"}, "n": 1, "timeout": "5s"}`); err != nil {
 		return err
 	}
-	n, span := 1, usualWait
+	n, span := 1, defaultWait
 	if to.N != nil {
-		if n = *to.N; n < 1 || n > mostPage {
-			return bad("n is %d: it is a number from 1 to %d", n, mostPage)
+		if n = *to.N; n < 1 || n > maxPageSize {
+			return badRequest("n is %d: it is a number from 1 to %d", n, maxPageSize)
 		}
 	}
 	if to.Timeout != nil {
 		var err error
-		if span, err = time.ParseDuration(*to.Timeout); err != nil || span < 0 || span > mostWait {
-			return bad("timeout is %.40q: it is a span of time up to %v, such as 5s", *to.Timeout, mostWait)
+		if span, err = time.ParseDuration(*to.Timeout); err != nil || span < 0 || span > maxWait {
+			return badRequest("timeout is %.40q: it is a span of time up to %v, such as 5s", *to.Timeout, maxWait)
 		}
 	}
-	f := to.Filter.chosen()
-	if err := checked(f); err != nil {
+	f := to.Filter.toFilter()
+	if err := checkFilter(f); err != nil {
 		return err
 	}
-	ctx, leave, err := s.stay(w, r)
+	ctx, leave, err := s.acquireLong(w, r)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(span + writeWait)) // not everything has deadlines
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(span + writeTimeout)) // not everything has deadlines
 	late, stop := context.WithTimeout(ctx, span)
 	defer stop()
 	err = s.journal().Wait(late, f, n)
 	f.Limit = 1
 	_, seen := s.journal().List(f)
 	if err != nil && ctx.Err() != nil {
-		return &wrong{status: http.StatusServiceUnavailable, text: "the mock is being shut"}
+		return &apiError{status: http.StatusServiceUnavailable, text: "the mock is being shut"}
 	}
-	answer(w, map[string]any{"ok": err == nil, "seen": seen, "wanted": n})
+	writeJSON(w, map[string]any{"ok": err == nil, "seen": seen, "wanted": n})
 	return nil
 }

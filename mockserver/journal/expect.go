@@ -39,22 +39,22 @@ type Expectation struct {
 	AtMost   *int   `yaml:"at-most"`
 }
 
-// mostExpect is how large what is read may be, in bytes.
-const mostExpect = 1 << 20
+// maxExpectBytes is how large what is read may be, in bytes.
+const maxExpectBytes = 1 << 20
 
-// Load reads what is wanted, YAML or JSON, strictly; name is what errors call it.
-func Load(name string, r io.Reader) (x Expect, err error) {
-	data, err := io.ReadAll(io.LimitReader(r, mostExpect+1))
+// LoadExpect reads what is wanted, YAML or JSON, strictly; name is what errors call it.
+func LoadExpect(name string, r io.Reader) (x Expect, err error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxExpectBytes+1))
 	if err != nil {
 		return x, fmt.Errorf("%s: %w", name, err)
 	}
-	if len(data) > mostExpect {
-		return x, fmt.Errorf("%s: it has more than %d bytes", name, mostExpect)
+	if len(data) > maxExpectBytes {
+		return x, fmt.Errorf("%s: it has more than %d bytes", name, maxExpectBytes)
 	}
 	if err := yaml.UnmarshalWithOptions(data, &x, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		var at yaml.Error
 		if errors.As(err, &at) && at.GetToken() != nil {
-			return x, fmt.Errorf("%s:%d: %s", name, at.GetToken().Position.Line, wrong(at))
+			return x, fmt.Errorf("%s:%d: %s", name, at.GetToken().Position.Line, yamlErrorText(at))
 		}
 		return x, fmt.Errorf("%s: %w", name, err)
 	}
@@ -66,8 +66,8 @@ func Load(name string, r io.Reader) (x Expect, err error) {
 	return x, nil
 }
 
-// wrong is what is wrong, and what would be right.
-func wrong(e yaml.Error) string {
+// yamlErrorText is what is wrong, and what would be right.
+func yamlErrorText(e yaml.Error) string {
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(e, &unknown) {
 		return e.GetMessage()
@@ -111,58 +111,58 @@ func (x Expectation) check() error {
 func (x Expectation) filter() Filter {
 	return Filter{
 		Dialect: x.Dialect, Op: x.Op, Method: x.Method, Path: x.Path, Status: x.Status, Thread: x.Thread, Run: x.Run,
-		Rule: x.Rule, Ended: x.Ended, Contains: x.Contains, success: End(x.Ended) == Whole && x.Status == "",
+		Rule: x.Rule, Ended: x.Ended, Contains: x.Contains, onlySuccess: EndReason(x.Ended) == Complete && x.Status == "",
 	}
 }
 
-// bounds are the fewest and the most that are wanted; most -1 is any number.
-func (x Expectation) bounds() (fewest, most int) {
+// countRange are the fewest and the most that are wanted; most -1 is any number.
+func (x Expectation) countRange() (minimum, maximum int) {
 	if x.Exactly != nil {
 		return *x.Exactly, *x.Exactly
 	}
-	fewest, most = 1, -1
+	minimum, maximum = 1, -1
 	if x.AtMost != nil {
-		fewest, most = 0, *x.AtMost
+		minimum, maximum = 0, *x.AtMost
 	}
 	if x.AtLeast != nil {
-		fewest = *x.AtLeast
+		minimum = *x.AtLeast
 	}
-	return fewest, most
+	return minimum, maximum
 }
 
-// count says how often it is wanted.
-func (x Expectation) count() string {
-	fewest, most := x.bounds()
+// countText says how often it is wanted.
+func (x Expectation) countText() string {
+	minimum, maximum := x.countRange()
 	switch {
-	case fewest == most:
-		return fmt.Sprintf("exactly %d", most)
-	case most < 0:
-		return fmt.Sprintf("at least %d", fewest)
-	case fewest == 0:
-		return fmt.Sprintf("at most %d", most)
+	case minimum == maximum:
+		return fmt.Sprintf("exactly %d", maximum)
+	case maximum < 0:
+		return fmt.Sprintf("at least %d", minimum)
+	case minimum == 0:
+		return fmt.Sprintf("at most %d", maximum)
 	}
-	return fmt.Sprintf("%d to %d", fewest, most)
+	return fmt.Sprintf("%d to %d", minimum, maximum)
 }
 
 // String names what is wanted.
 func (x Expectation) String() string {
-	var says []string
+	var parts []string
 	for _, p := range [][2]string{
 		{"dialect", x.Dialect}, {"op", x.Op}, {"method", x.Method}, {"path", x.Path}, {"status", x.Status}, {"thread", x.Thread},
 		{"run", x.Run}, {"rule", x.Rule}, {"ended", x.Ended}, {"contains", x.Contains},
 	} {
 		if p[1] != "" {
-			says = append(says, p[0]+" "+p[1])
+			parts = append(parts, p[0]+" "+p[1])
 		}
 	}
-	says = slices.Compact(says)
+	parts = slices.Compact(parts)
 	switch {
-	case x.Name != "" && len(says) > 0:
-		return x.Name + " (" + strings.Join(says, ", ") + ")"
+	case x.Name != "" && len(parts) > 0:
+		return x.Name + " (" + strings.Join(parts, ", ") + ")"
 	case x.Name != "":
 		return x.Name
-	case len(says) == 0:
+	case len(parts) == 0:
 		return "any request"
 	}
-	return strings.Join(says, ", ")
+	return strings.Join(parts, ", ")
 }

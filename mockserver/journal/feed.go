@@ -38,11 +38,11 @@ const (
 	NoteDropped NoteKind = "dropped" // the reader was too slow for N notes
 )
 
-// mostNote is how much of a piece a note shows, and mostNotes how many notes wait for a
+// maxNoteBytes is how much of a piece a note shows, and maxQueuedNotes how many notes wait for a
 // slow reader.
 const (
-	mostNote  = 4096
-	mostNotes = 256
+	maxNoteBytes   = 4096
+	maxQueuedNotes = 256
 )
 
 // MarshalJSON spells a note.
@@ -59,97 +59,97 @@ func (n Note) MarshalJSON() ([]byte, error) {
 		AtMS    float64  `json:"at_ms"`
 		Bytes   int      `json:"bytes"`
 		Raw     Raw      `json:"raw,omitempty"`
-	}{n.Kind, n.ID, n.Test, n.Dialect, n.Op, n.Text, n.Status, n.N, ms(n.At), n.Bytes, n.Raw})
+	}{n.Kind, n.ID, n.Test, n.Dialect, n.Op, n.Text, n.Status, n.N, milliseconds(n.At), n.Bytes, n.Raw})
 }
 
 // A feed hands notes to those who listen, and never waits for them.
 type feed struct {
-	heard atomic.Int32 // how many listen
-	mu    sync.Mutex
-	all   []*listener
+	subscriberCount atomic.Int32 // how many listen
+	mu              sync.Mutex
+	subscribers     []*subscriber
 }
 
-type listener struct {
-	notes chan Note
-	lost  int
+type subscriber struct {
+	notes     chan Note
+	lostNotes int
 }
 
 // Subscribe tells what happens from now on, until ctx is done; then the channel is
 // closed. A reader that is too slow loses notes, and is told how many.
 func (j *Journal) Subscribe(ctx context.Context) <-chan Note {
-	l := &listener{notes: make(chan Note, mostNotes)}
+	l := &subscriber{notes: make(chan Note, maxQueuedNotes)}
 	j.feed.mu.Lock()
-	j.feed.all = append(j.feed.all, l)
+	j.feed.subscribers = append(j.feed.subscribers, l)
 	j.feed.mu.Unlock()
-	j.feed.heard.Add(1)
+	j.feed.subscriberCount.Add(1)
 	context.AfterFunc(ctx, func() {
-		j.feed.heard.Add(-1)
+		j.feed.subscriberCount.Add(-1)
 		j.feed.mu.Lock()
 		defer j.feed.mu.Unlock()
-		j.feed.all = slices.DeleteFunc(j.feed.all, func(o *listener) bool { return o == l })
+		j.feed.subscribers = slices.DeleteFunc(j.feed.subscribers, func(o *subscriber) bool { return o == l })
 		close(l.notes)
 	})
 	return l.notes
 }
 
-func (j *Journal) tell(n Note) {
-	if j.feed.heard.Load() == 0 {
+func (j *Journal) publish(n Note) {
+	if j.feed.subscriberCount.Load() == 0 {
 		return
 	}
 	j.feed.mu.Lock()
 	defer j.feed.mu.Unlock()
-	for _, l := range j.feed.all {
-		l.tell(n)
+	for _, l := range j.feed.subscribers {
+		l.deliver(n)
 	}
 }
 
-func (l *listener) tell(n Note) {
-	if l.lost > 0 {
+func (l *subscriber) deliver(n Note) {
+	if l.lostNotes > 0 {
 		select {
-		case l.notes <- Note{Kind: NoteDropped, N: l.lost}:
-			l.lost = 0
+		case l.notes <- Note{Kind: NoteDropped, N: l.lostNotes}:
+			l.lostNotes = 0
 		default:
-			l.lost++
+			l.lostNotes++
 			return
 		}
 	}
 	select {
 	case l.notes <- n:
 	default:
-		l.lost++
+		l.lostNotes++
 	}
 }
 
 // waiters are woken when anything but the sending of a piece has happened.
 type waiters struct {
-	n   atomic.Int32
-	mu  sync.Mutex
-	all []chan struct{}
+	count    atomic.Int32
+	mu       sync.Mutex
+	channels []chan struct{}
 }
 
-func (w *waiters) enter() chan struct{} {
+func (w *waiters) add() chan struct{} {
 	moved := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.all = append(w.all, moved)
-	w.n.Add(1)
+	w.channels = append(w.channels, moved)
+	w.count.Add(1)
 	return moved
 }
 
-func (w *waiters) leave(moved chan struct{}) {
+func (w *waiters) remove(moved chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.n.Add(-1)
-	w.all = slices.DeleteFunc(w.all, func(o chan struct{}) bool { return o == moved })
+	w.count.Add(-1)
+	w.channels = slices.DeleteFunc(w.channels, func(o chan struct{}) bool { return o == moved })
 }
 
 func (w *waiters) wake() {
-	if w.n.Load() == 0 {
+	if w.count.Load() == 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, moved := range w.all {
+	for _, moved := range w.channels {
 		select {
 		case moved <- struct{}{}:
 		default:

@@ -32,18 +32,18 @@ type Filter struct {
 	Offset   int
 	Limit    int // 0: all
 
-	success bool // answered with 2xx
+	onlySuccess bool // answered with 2xx
 }
 
 // Check says what is wrong with the filter, and what would be right.
 func (f Filter) Check() error {
 	switch {
-	case f.Status != "" && !statusRight(f.Status):
+	case f.Status != "" && !isValidStatus(f.Status):
 		return fmt.Errorf("status %q: it is a number of three digits, or a class such as 4XX", f.Status)
-	case f.Ended != "" && f.Ended != "open" && !slices.Contains(Ends, End(f.Ended)):
-		return fmt.Errorf("ended %q: there are open, %s", f.Ended, joined(Ends))
-	case f.Op != "" && !slices.Contains(ops, f.Op):
-		return fmt.Errorf("op %q: there are %s", f.Op, strings.Join(ops, ", "))
+	case f.Ended != "" && f.Ended != "open" && !slices.Contains(EndReasons, EndReason(f.Ended)):
+		return fmt.Errorf("ended %q: there are open, %s", f.Ended, joinStrings(EndReasons))
+	case f.Op != "" && !slices.Contains(operationKinds, f.Op):
+		return fmt.Errorf("op %q: there are %s", f.Op, strings.Join(operationKinds, ", "))
 	case f.Offset < 0 || f.Limit < 0:
 		return fmt.Errorf("offset %d, limit %d: they are not negative", f.Offset, f.Limit)
 	}
@@ -53,10 +53,10 @@ func (f Filter) Check() error {
 	return nil
 }
 
-// ops are what can be asked for.
-var ops = []string{"run", "listen", "cancel", "history", "attach", "sign", "transcribe", "tell"}
+// operationKinds are what can be asked for.
+var operationKinds = []string{"run", "listen", "cancel", "history", "attach", "sign", "transcribe", "tell"}
 
-func statusRight(s string) bool {
+func isValidStatus(s string) bool {
 	if len(s) != 3 || s[0] < '1' || s[0] > '5' {
 		return false
 	}
@@ -64,7 +64,7 @@ func statusRight(s string) bool {
 	return err == nil || strings.EqualFold(s[1:], "XX")
 }
 
-func joined[T ~string](all []T) string {
+func joinStrings[T ~string](all []T) string {
 	texts := make([]string, len(all))
 	for i, t := range all {
 		texts[i] = string(t)
@@ -72,12 +72,12 @@ func joined[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// misses are what keeps a slot, which is locked, from being chosen: each says what was
+// mismatches are what keeps a slot, which is locked, from being chosen: each says what was
 // seen. Findings are not looked at.
-func (f Filter) misses(s *slot) (all []string) {
+func (f Filter) mismatches(s *entryBuffer) (all []string) {
 	miss := func(ok bool, name, seen string) {
 		if !ok {
-			all = append(all, name+" was "+said(seen))
+			all = append(all, name+" was "+orNone(seen))
 		}
 	}
 	if f.Dialect != "" {
@@ -85,7 +85,7 @@ func (f Filter) misses(s *slot) (all []string) {
 		miss(f.Dialect == s.dialect || f.Dialect == family, "dialect", s.dialect)
 	}
 	if f.Op != "" {
-		miss(f.Op == s.does || f.Op == s.op, "op", s.does)
+		miss(f.Op == s.op || f.Op == s.operation, "op", s.op)
 	}
 	if f.Method != "" {
 		miss(strings.EqualFold(f.Method, s.method), "method", s.method)
@@ -99,45 +99,45 @@ func (f Filter) misses(s *slot) (all []string) {
 		seen := strconv.Itoa(s.status)
 		miss(f.Status == seen || strings.EqualFold(f.Status, seen[:1]+"XX"), "status", seen)
 	}
-	miss(!f.success || s.status >= 200 && s.status < 300, "status", strconv.Itoa(s.status))
+	miss(!f.onlySuccess || s.status >= 200 && s.status < 300, "status", strconv.Itoa(s.status))
 	miss(f.Test == nil || *f.Test == s.test, "test", s.test)
 	miss(f.Thread == "" || f.Thread == s.thread, "thread", s.thread)
 	miss(f.Run == "" || f.Run == s.run, "run", s.run)
 	miss(f.Rule == "" || f.Rule == s.rule || f.Rule == "-" && s.rule == "", "rule", s.rule)
-	how := s.how
-	if how == Open {
+	how := s.endReason
+	if how == InProgress {
 		how = "open"
 	}
-	miss(f.Ended == "" || End(f.Ended) == how, "ended", string(how))
+	miss(f.Ended == "" || EndReason(f.Ended) == how, "ended", string(how))
 	if f.Contains != "" && !bytes.Contains(s.body, []byte(f.Contains)) {
 		all = append(all, fmt.Sprintf("body does not contain %.80q", f.Contains))
 	}
-	if s.at.Before(f.Since) || s.n <= f.After {
+	if s.mockTime.Before(f.Since) || s.id <= f.After {
 		all = append(all, "it was earlier")
 	}
 	return all
 }
 
-func said(seen string) string {
+func orNone(seen string) string {
 	if seen == "" {
 		return "none"
 	}
 	return seen
 }
 
-// chosen are the exchanges that a filter chooses, by number.
-func (j *Journal) chosen(f Filter) (all []ref) {
-	refs := j.refs()
-	var seen *past
+// selectEntries are the exchanges that a filter chooses, by number.
+func (j *Journal) selectEntries(f Filter) (all []entryRef) {
+	refs := j.entryRefs()
+	var seen *history
 	for _, r := range refs {
 		if !r.lock() {
 			continue
 		}
-		ok := len(f.misses(r.s)) == 0
-		r.s.mu.Unlock()
+		ok := len(f.mismatches(r.buffer)) == 0
+		r.buffer.mu.Unlock()
 		if ok && f.Finding != "" {
 			if seen == nil {
-				seen = j.past(refs)
+				seen = j.newHistory(refs)
 			}
 			ok = slices.ContainsFunc(seen.findings(r), func(g Finding) bool {
 				return f.Finding == "any" || f.Finding == g.Kind || f.Finding == g.Requirement
@@ -153,14 +153,14 @@ func (j *Journal) chosen(f Filter) (all []ref) {
 // List is a page of the exchanges that a filter chooses, oldest first, and how many
 // there are.
 func (j *Journal) List(f Filter) (page []Record, total int) {
-	all := j.chosen(f)
+	all := j.selectEntries(f)
 	total = len(all)
 	all = all[min(f.Offset, total):]
 	if f.Limit > 0 {
 		all = all[:min(f.Limit, len(all))]
 	}
 	page = []Record{}
-	seen := j.past(nil)
+	seen := j.newHistory(nil)
 	for _, r := range all {
 		if record, ok := j.record(r, seen); ok {
 			page = append(page, record)
@@ -169,24 +169,24 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, total
 }
 
-func (j *Journal) record(r ref, seen *past) (record Record, ok bool) {
+func (j *Journal) record(r entryRef, seen *history) (record Record, ok bool) {
 	if !r.lock() {
 		return record, false
 	}
-	record = r.s.record()
-	r.s.mu.Unlock()
+	record = r.buffer.toRecord()
+	r.buffer.mu.Unlock()
 	record.Findings = append(record.Findings, seen.findings(r)...)
 	return record, true
 }
 
 // Get is one exchange; ok is false where it is not kept.
 func (j *Journal) Get(id uint64) (record Record, ok bool) {
-	refs := j.refs()
-	i, ok := slices.BinarySearchFunc(refs, id, func(r ref, id uint64) int {
+	refs := j.entryRefs()
+	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int {
 		switch {
-		case r.n < id:
+		case r.id < id:
 			return -1
-		case r.n > id:
+		case r.id > id:
 			return 1
 		}
 		return 0
@@ -194,13 +194,13 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	if !ok {
 		return record, false
 	}
-	return j.record(refs[i], j.past(refs))
+	return j.record(refs[i], j.newHistory(refs))
 }
 
 // Export writes the exchanges that a filter chooses, one JSON object a line.
 func (j *Journal) Export(w io.Writer, f Filter) error {
-	seen := j.past(nil)
-	all := j.chosen(f)
+	seen := j.newHistory(nil)
+	all := j.selectEntries(f)
 	all = all[min(f.Offset, len(all)):]
 	if f.Limit > 0 {
 		all = all[:min(f.Limit, len(all))]
@@ -210,7 +210,7 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 		if !ok {
 			continue
 		}
-		line, err := encode(record)
+		line, err := encodeJSON(record)
 		if err == nil {
 			_, err = w.Write(append(line, '\n'))
 		}
@@ -223,10 +223,10 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 
 // Wait waits until there are n exchanges that a filter chooses.
 func (j *Journal) Wait(ctx context.Context, f Filter, n int) error {
-	moved := j.waiters.enter()
-	defer j.waiters.leave(moved)
+	moved := j.waiters.add()
+	defer j.waiters.remove(moved)
 	for {
-		seen := len(j.chosen(f))
+		seen := len(j.selectEntries(f))
 		if seen >= n {
 			return nil
 		}

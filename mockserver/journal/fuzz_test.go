@@ -15,7 +15,7 @@ func FuzzExpect(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		x, err := Load("fuzzed", bytes.NewReader(data))
+		x, err := LoadExpect("fuzzed", bytes.NewReader(data))
 		if err != nil {
 			if text := err.Error(); !strings.HasPrefix(text, "fuzzed") || strings.Contains(text, "\n") || len(text) > 2000 {
 				t.Errorf("error: %q", text)

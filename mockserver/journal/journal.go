@@ -32,18 +32,18 @@ const (
 // A Journal is what was asked and what was delivered. It is safe for concurrent use;
 // what is old is forgotten first.
 type Journal struct {
-	cfg     Config
-	names   names
-	held    atomic.Int64  // bytes of all that is kept
-	forgot  atomic.Uint64 // exchanges that went over the bounds
-	feed    feed
-	waiters waiters
+	cfg       Config
+	secrets   secretNames
+	heldBytes atomic.Int64  // bytes of all that is kept
+	forgotten atomic.Uint64 // exchanges that went over the bounds
+	feed      feed
+	waiters   waiters
 
-	mu   sync.Mutex // never taken while a slot is locked
-	next uint64
-	ring []*slot // by number
-	old  []Found // what was found in exchanges that are no longer kept
-	free []*slot // ended and forgotten: their memory is used again
+	mu          sync.Mutex // never taken while a slot is locked
+	lastID      uint64
+	entries     []*entryBuffer   // by number
+	oldFindings []LocatedFinding // what was found in exchanges that are no longer kept
+	freeBuffers []*entryBuffer   // ended and forgotten: their memory is used again
 }
 
 // New makes a journal.
@@ -54,101 +54,101 @@ func New(cfg Config) *Journal {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	return &Journal{cfg: cfg, names: names{more: cfg.Secrets}}
+	return &Journal{cfg: cfg, secrets: secretNames{extra: cfg.Secrets}}
 }
 
 // Forgotten is how many exchanges are no longer kept because they were too many, or
 // took too much memory. Those of a Reset are not among them.
-func (j *Journal) Forgotten() uint64 { return j.forgot.Load() }
+func (j *Journal) Forgotten() uint64 { return j.forgotten.Load() }
 
 // Bytes is how much memory the exchanges take, about.
-func (j *Journal) Bytes() int64 { return j.held.Load() }
+func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 
 // Reset forgets the exchanges of one test, and of no other. Those that are still going
 // on are forgotten too.
 func (j *Journal) Reset(test string) {
-	j.drop(func(in string) bool { return in == test })
-	j.tell(Note{Kind: NoteReset, Test: test})
+	j.dropTests(func(in string) bool { return in == test })
+	j.publish(Note{Kind: NoteReset, Test: test})
 }
 
 // Clear forgets everything.
 func (j *Journal) Clear() {
-	j.drop(func(string) bool { return true })
-	j.tell(Note{Kind: NoteReset})
+	j.dropTests(func(string) bool { return true })
+	j.publish(Note{Kind: NoteReset})
 }
 
-func (j *Journal) drop(gone func(test string) bool) {
+func (j *Journal) dropTests(gone func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.old = slices.DeleteFunc(j.old, func(of Found) bool { return gone(of.Test) })
-	j.ring = slices.DeleteFunc(j.ring, func(s *slot) bool {
+	j.oldFindings = slices.DeleteFunc(j.oldFindings, func(of LocatedFinding) bool { return gone(of.Test) })
+	j.entries = slices.DeleteFunc(j.entries, func(s *entryBuffer) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if !gone(s.test) {
 			return false
 		}
-		j.forget(s)
+		j.recycle(s)
 		return true
 	})
 }
 
-// forget gives a slot's memory back. Both locks are held. Where the exchange goes on,
+// recycle gives a slot's memory back. Both locks are held. Where the exchange goes on,
 // nothing more of it is written: the slot has another number.
-func (j *Journal) forget(s *slot) {
-	j.held.Add(-s.size)
-	s.clear()
-	if len(j.free) < mostFree {
-		j.free = append(j.free, s)
+func (j *Journal) recycle(s *entryBuffer) {
+	j.heldBytes.Add(-s.countedBytes)
+	s.reset()
+	if len(j.freeBuffers) < maxFreeBuffers {
+		j.freeBuffers = append(j.freeBuffers, s)
 	}
 }
 
-// mostFree is how many slots wait for their next use, and mostIdle how much memory one
+// maxFreeBuffers is how many slots wait for their next use, and maxIdleBytes how much memory one
 // of them may keep meanwhile.
 const (
-	mostFree = 64
-	mostIdle = 8 << 10
+	maxFreeBuffers = 64
+	maxIdleBytes   = 8 << 10
 )
 
-// bound forgets what is too much. The lock is held.
-func (j *Journal) bound() {
+// enforceLimits forgets what is too much. The lock is held.
+func (j *Journal) enforceLimits() {
 	n := 0
-	for n < len(j.ring) && (len(j.ring)-n > j.cfg.Entries || j.held.Load() > j.cfg.Bytes) {
-		s := j.ring[n]
+	for n < len(j.entries) && (len(j.entries)-n > j.cfg.Entries || j.heldBytes.Load() > j.cfg.Bytes) {
+		s := j.entries[n]
 		s.mu.Lock()
-		j.remember(s)
-		j.forget(s)
+		j.keepFindings(s)
+		j.recycle(s)
 		s.mu.Unlock()
 		n++
 	}
 	if n > 0 {
-		j.forgot.Add(uint64(n))
-		j.ring = j.ring[:copy(j.ring, j.ring[n:])]
+		j.forgotten.Add(uint64(n))
+		j.entries = j.entries[:copy(j.entries, j.entries[n:])]
 	}
 }
 
-// A ref is one exchange; the slot may meanwhile be another's.
-type ref struct {
-	s *slot
-	n uint64
+// A entryRef is one exchange; the slot may meanwhile be another's.
+type entryRef struct {
+	buffer *entryBuffer
+	id     uint64
 }
 
 // lock locks the slot, if it is still that of the exchange.
-func (r ref) lock() bool {
-	r.s.mu.Lock()
-	if r.s.n == r.n {
+func (r entryRef) lock() bool {
+	r.buffer.mu.Lock()
+	if r.buffer.id == r.id {
 		return true
 	}
-	r.s.mu.Unlock()
+	r.buffer.mu.Unlock()
 	return false
 }
 
-// refs are the exchanges that are kept, by number.
-func (j *Journal) refs() []ref {
+// entryRefs are the exchanges that are kept, by number.
+func (j *Journal) entryRefs() []entryRef {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	all := make([]ref, len(j.ring))
-	for i, s := range j.ring {
-		all[i] = ref{s, s.n} // it changes only under this lock
+	all := make([]entryRef, len(j.entries))
+	for i, s := range j.entries {
+		all[i] = entryRef{s, s.id} // it changes only under this lock
 	}
 	return all
 }

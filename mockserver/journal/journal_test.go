@@ -36,8 +36,8 @@ func made(cfg Config) *Journal {
 }
 
 // asked is a run of a test, as it is opened.
-func asked(test, body string) Opened {
-	return Opened{
+func asked(test, body string) ExchangeStart {
+	return ExchangeStart{
 		Dialect: "runs@2026-04", Op: "run", Test: test, Seed: 7,
 		Request: spec.Request{Method: "POST", Target: "/runs?x=1", Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)},
 	}
@@ -46,30 +46,30 @@ func asked(test, body string) Opened {
 var streamHead = http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache"}}
 
 // ended is a whole exchange.
-func ended(j *Journal, o Opened, ask *spec.Event, status int, frames ...string) *Entry {
+func ended(j *Journal, o ExchangeStart, ask *spec.Event, status int, frames ...string) *Entry {
 	e := j.Open(o)
 	if ask != nil {
-		e.Heard("POST /runs", ask)
+		e.Parsed("POST /runs", ask)
 	}
-	e.Head(status, streamHead)
+	e.HeadSent(status, streamHead)
 	for i, f := range frames {
-		e.Sent(time.Duration(i)*time.Millisecond, []byte(f))
+		e.BytesSent(time.Duration(i)*time.Millisecond, []byte(f))
 	}
-	e.Close(Whole)
+	e.Close(Complete)
 	return e
 }
 
 func TestRecord(t *testing.T) {
 	j := made(Config{})
 	e := j.Open(asked("one", `{"a":1}`))
-	e.Heard("POST /runs", &spec.Event{Thread: "t1", Run: "r1"})
+	e.Parsed("POST /runs", &spec.Event{Thread: "t1", Run: "r1"})
 	e.Matched("greet", []Miss{{"other", "the turn is 1"}})
-	e.Head(200, streamHead)
-	e.Sent(0, []byte("data: 1\n\n: hi\n\ndata: 2\n"))
-	e.Fault("cut")
-	e.Sent(5*time.Millisecond, []byte("\ndata: \xff"))
+	e.HeadSent(200, streamHead)
+	e.BytesSent(0, []byte("data: 1\n\n: hi\n\ndata: 2\n"))
+	e.FaultApplied("cut")
+	e.BytesSent(5*time.Millisecond, []byte("\ndata: \xff"))
 	e.Close(Torn)
-	e.Sent(9*time.Millisecond, []byte("late")) // is not heard any more
+	e.BytesSent(9*time.Millisecond, []byte("late")) // is not heard any more
 	r, ok := j.Get(1)
 	if !ok {
 		t.Fatal("there is no exchange 1")
@@ -93,10 +93,10 @@ func TestFramesAreFoundWhateverEndsTheLines(t *testing.T) {
 		for size := 1; size <= len(stream); size++ {
 			j := made(Config{})
 			e := j.Open(asked("", ""))
-			e.Head(200, streamHead)
+			e.HeadSent(200, streamHead)
 			for rest := stream; rest != ""; {
 				n := min(size, len(rest))
-				e.Sent(0, []byte(rest[:n]))
+				e.BytesSent(0, []byte(rest[:n]))
 				rest = rest[n:]
 			}
 			r, _ := j.Get(1)
@@ -119,11 +119,11 @@ func TestFilters(t *testing.T) {
 	one, none := "one", ""
 	ended(j, asked("one", `{"say":"hello"}`), &spec.Event{Thread: "t1", Run: "r1"}, 200, "data: 1\n\n")
 	e := j.Open(asked("", `{}`))
-	e.Heard("POST /runs", &spec.Event{Thread: "t2", Violations: []spec.Violation{{Location: "body /x", Message: `the request body has no "x"`}}})
+	e.Parsed("POST /runs", &spec.Event{Thread: "t2", Violations: []spec.Violation{{Location: "body /x", Message: `the request body has no "x"`}}})
 	e.Matched("hello", nil)
-	e.Head(422, nil)
-	e.Close(Left)
-	open := j.Open(Opened{Dialect: "agkit@0.0.10", Op: "listen", Request: spec.Request{Method: "GET", Target: "/threads/1/events"}})
+	e.HeadSent(422, nil)
+	e.Close(ClientLeft)
+	open := j.Open(ExchangeStart{Dialect: "agkit@0.0.10", Op: "listen", Request: spec.Request{Method: "GET", Target: "/threads/1/events"}})
 	for _, c := range []struct {
 		name string
 		f    Filter
@@ -148,8 +148,8 @@ func TestFilters(t *testing.T) {
 		{"ended", Filter{Ended: "left"}, "[2]"},
 		{"open", Filter{Ended: "open"}, "[3]"},
 		{"any finding", Filter{Finding: "any"}, "[2]"},
-		{"kind of finding", Filter{Finding: OnDocument}, "[2]"},
-		{"no such finding", Filter{Finding: OnCursor}, "[]"},
+		{"kind of finding", Filter{Finding: FindingDocument}, "[2]"},
+		{"no such finding", Filter{Finding: FindingCursor}, "[]"},
 		{"contains", Filter{Contains: "hello"}, "[1]"},
 		{"after", Filter{After: 2}, "[3]"},
 		{"since", Filter{Since: time.Date(2026, 1, 1, 0, 0, 0, int(2*time.Millisecond), time.UTC)}, "[2 3]"},
@@ -168,7 +168,7 @@ func TestFilters(t *testing.T) {
 	if _, total := j.List(Filter{Offset: 1, Limit: 1}); total != 3 {
 		t.Errorf("a page of one of 3 has the total %d", total)
 	}
-	open.Close(Whole)
+	open.Close(Complete)
 	var b bytes.Buffer
 	if err := j.Export(&b, Filter{Ended: "whole"}); err != nil || strings.Count(b.String(), "\n") != 2 {
 		t.Errorf("%v: %s", err, b.String())
@@ -190,9 +190,9 @@ func TestResetForgetsOneTest(t *testing.T) {
 	}
 	going := j.Open(asked("one", ""))
 	j.Reset("one")
-	going.Sent(0, []byte("data: lost\n\n")) // its place may be another's
+	going.BytesSent(0, []byte("data: lost\n\n")) // its place may be another's
 	next := j.Open(asked("three", ""))
-	going.Close(Whole)
+	going.Close(Complete)
 	page, total := j.List(Filter{})
 	if total != 2 || page[0].Test != "two" || page[1].ID != next.ID() || page[1].Ended != nil || page[1].Bytes != 0 {
 		t.Errorf("%+v is left", page)
@@ -211,17 +211,17 @@ func TestBounds(t *testing.T) {
 	most := int64(0)
 	for i := range 100_000 {
 		e := j.Open(asked("", `{"n":`+fmt.Sprint(i)+`}`))
-		e.Heard("POST /runs", &spec.Event{Thread: "t"})
-		e.Head(200, streamHead)
+		e.Parsed("POST /runs", &spec.Event{Thread: "t"})
+		e.HeadSent(200, streamHead)
 		for range 3 {
-			e.Sent(0, bytes.Repeat([]byte("x"), 50*(i%20)))
+			e.BytesSent(0, bytes.Repeat([]byte("x"), 50*(i%20)))
 		}
-		e.Close(Whole)
+		e.Close(Complete)
 		most = max(most, j.Bytes())
 	}
 	sum := int64(0)
-	for _, r := range j.refs() {
-		sum += r.s.weigh()
+	for _, r := range j.entryRefs() {
+		sum += r.buffer.memorySize()
 	}
 	_, total := j.List(Filter{Limit: 1})
 	if most > 1<<20 || total < 100 || sum != j.Bytes() || j.Forgotten() != uint64(100_000-total) {
@@ -242,15 +242,15 @@ func TestBounds(t *testing.T) {
 func TestOneExchangeIsBounded(t *testing.T) {
 	j := made(Config{Body: 100})
 	e := j.Open(asked("", strings.Repeat("a", 1000)))
-	e.Head(200, streamHead)
-	for range mostPieces + 10 {
-		e.Sent(0, []byte("data: 1\n\n"))
+	e.HeadSent(200, streamHead)
+	for range maxPieces + 10 {
+		e.BytesSent(0, []byte("data: 1\n\n"))
 	}
 	r, _ := j.Get(1)
 	if len(r.Request.Body) != 100 || r.Request.Bytes != 1000 {
 		t.Errorf("%d of %d bytes of the request", len(r.Request.Body), r.Request.Bytes)
 	}
-	if r.Bytes != 9*(mostPieces+10) || r.Dropped != 10 || r.Events[20].Raw != nil || r.Events[20].Bytes != 9 {
+	if r.Bytes != 9*(maxPieces+10) || r.Dropped != 10 || r.Events[20].Raw != nil || r.Events[20].Bytes != 9 {
 		t.Errorf("%d bytes, %d not kept, %+v", r.Bytes, r.Dropped, r.Events[20])
 	}
 }
@@ -266,14 +266,14 @@ func TestManyAtOnce(t *testing.T) {
 				o := asked(fmt.Sprint(w), `{}`)
 				o.Request.Header = append(o.Request.Header, spec.Field{Name: "Authorization", Value: "Bearer canary-canary"})
 				e := j.Open(o)
-				e.Heard("POST /runs", &spec.Event{Thread: "t", Cursor: "9"})
+				e.Parsed("POST /runs", &spec.Event{Thread: "t", Cursor: "9"})
 				e.Matched("", []Miss{{"a", "no"}})
-				e.Head(200, streamHead)
+				e.HeadSent(200, streamHead)
 				for n := range 12 {
-					e.Sent(0, fmt.Appendf(nil, "id: %d\ndata: canary-canary %d\n\n", n, i))
+					e.BytesSent(0, fmt.Appendf(nil, "id: %d\ndata: canary-canary %d\n\n", n, i))
 				}
-				e.Test("x")
-				e.Close(Whole)
+				e.SetTest("x")
+				e.Close(Complete)
 			}
 		})
 	}
@@ -313,9 +313,9 @@ func TestFeed(t *testing.T) {
 		ctx, stop := context.WithCancel(context.Background())
 		notes := j.Subscribe(ctx)
 		e := j.Open(asked("one", ""))
-		e.Head(200, streamHead)
-		e.Sent(time.Millisecond, []byte("data: 1\n\n"))
-		e.Fault("cut")
+		e.HeadSent(200, streamHead)
+		e.BytesSent(time.Millisecond, []byte("data: 1\n\n"))
+		e.FaultApplied("cut")
 		e.Close(Abort)
 		j.Reset("one")
 		var got []string
@@ -337,14 +337,14 @@ func TestFeed(t *testing.T) {
 			}
 		}
 		// Nobody reads: nobody waits, and what is lost is counted.
-		for range mostNotes + 5 {
+		for range maxQueuedNotes + 5 {
 			j.Reset("two")
 		}
 		<-notes
 		<-notes
 		j.Reset("two")
 		var last Note
-		for range mostNotes {
+		for range maxQueuedNotes {
 			last = <-notes
 			if last.Kind == NoteDropped {
 				break
@@ -357,7 +357,7 @@ func TestFeed(t *testing.T) {
 		synctest.Wait()
 		for range notes { // it is closed
 		}
-		if j.feed.heard.Load() != 0 {
+		if j.feed.subscriberCount.Load() != 0 {
 			t.Error("somebody listens still")
 		}
 	})
@@ -376,7 +376,7 @@ func TestWait(t *testing.T) {
 			t.Fatalf("one whole exchange was enough: %v", err)
 		default:
 		}
-		e.Close(Whole)
+		e.Close(Complete)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
@@ -386,7 +386,7 @@ func TestWait(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "2 of 3") {
 			t.Errorf("the wait ends with %v", err)
 		}
-		if j.waiters.n.Load() != 0 {
+		if j.waiters.count.Load() != 0 {
 			t.Error("somebody waits still")
 		}
 	})
@@ -403,13 +403,13 @@ func BenchmarkExchange(b *testing.B) {
 	ask := &spec.Event{Thread: "t", Run: "r", Parts: []spec.Event{{Kind: spec.InputUser, Text: "hi"}}}
 	b.ReportAllocs()
 	for b.Loop() {
-		e := j.Open(Opened{Dialect: "runs@2026-04", Op: "run", Request: request, Seed: 1})
-		e.Heard("POST /runs", ask)
+		e := j.Open(ExchangeStart{Dialect: "runs@2026-04", Op: "run", Request: request, Seed: 1})
+		e.Parsed("POST /runs", ask)
 		e.Matched("", nil)
-		e.Head(200, head)
+		e.HeadSent(200, head)
 		for i := range 12 {
-			e.Sent(time.Duration(i), frame)
+			e.BytesSent(time.Duration(i), frame)
 		}
-		e.Close(Whole)
+		e.Close(Complete)
 	}
 }

@@ -13,34 +13,34 @@ import (
 // of a run as far as that fits: the checks are those of [Finding], and the calls that
 // were wanted.
 type Outcome struct {
-	Verdict  spec.Verdict   `json:"verdict"`
-	Exit     int            `json:"exit"`
-	Strict   bool           `json:"strict"`
-	Asked    int            `json:"asked"`     // exchanges that were looked at
-	Lost     uint64         `json:"forgotten"` // those that were no longer kept
-	Counts   map[string]int `json:"counts"`    // entries of checks, by verdict
-	Dialects []Told         `json:"dialects"`
-	Failures []Failure      `json:"failures"`
+	Verdict   spec.Verdict     `json:"verdict"`
+	ExitCode  int              `json:"exit"`
+	Strict    bool             `json:"strict"`
+	Exchanges int              `json:"asked"`     // exchanges that were looked at
+	Forgotten uint64           `json:"forgotten"` // those that were no longer kept
+	Counts    map[string]int   `json:"counts"`    // entries of checks, by verdict
+	Dialects  []DialectOutcome `json:"dialects"`
+	Failures  []Failure        `json:"failures"`
 }
 
-// Told is what was concluded about one dialect; "" has the calls that were wanted, and
+// DialectOutcome is what was concluded about one dialect; "" has the calls that were wanted, and
 // what no dialect has.
-type Told struct {
-	Dialect      string        `json:"dialect"`
-	Requirements []Requirement `json:"requirements"` // those that were broken
-	Checks       []Check       `json:"checks"`
+type DialectOutcome struct {
+	Dialect      string                `json:"dialect"`
+	Requirements []ViolatedRequirement `json:"requirements"` // those that were broken
+	Checks       []CheckResult         `json:"checks"`
 }
 
-// A Requirement is one that a client broke.
-type Requirement struct {
+// A ViolatedRequirement is one that a client broke.
+type ViolatedRequirement struct {
 	ID      string       `json:"id"`
 	Level   spec.Level   `json:"level"`
 	Verdict spec.Verdict `json:"verdict"`
 	Checks  []string     `json:"checks"`
 }
 
-// A Check is one thing that clients are judged by.
-type Check struct {
+// A CheckResult is one thing that clients are judged by.
+type CheckResult struct {
 	ID           string       `json:"id"`
 	Title        string       `json:"title"`
 	Level        spec.Level   `json:"level"`
@@ -57,55 +57,55 @@ type Evidence struct {
 	Requirement string     `json:"requirement,omitempty"`
 	Exchange    uint64     `json:"exchange"` // the number in the journal; 0: about none
 	Request     string     `json:"request,omitempty"`
-	Pointer     string     `json:"where"`
+	Location    string     `json:"where"`
 }
 
 // The exit codes of an outcome, which are those of a run.
 const (
-	ExitHolds   = 0
-	ExitBroken  = 1
-	ExitNothing = 3
+	ExitPassed     = 0
+	ExitFailed     = 1
+	ExitNoRequests = 3
 )
 
 // Conclude judges the exchanges that the filter chooses by what is wanted.
 func (x Expect) Conclude(j *Journal, f Filter) Outcome {
-	out := Outcome{Strict: x.Strict, Counts: map[string]int{}, Dialects: []Told{}, Lost: j.Forgotten()}
+	out := Outcome{Strict: x.Strict, Counts: map[string]int{}, Dialects: []DialectOutcome{}, Forgotten: j.Forgotten()}
 	asked := map[string]int{}
-	for _, r := range j.chosen(Filter{Dialect: f.Dialect, Test: f.Test, After: f.After, Since: f.Since}) {
+	for _, r := range j.selectEntries(Filter{Dialect: f.Dialect, Test: f.Test, After: f.After, Since: f.Since}) {
 		if r.lock() {
-			asked[r.s.dialect]++
-			out.Asked++
-			r.s.mu.Unlock()
+			asked[r.buffer.dialect]++
+			out.Exchanges++
+			r.buffer.mu.Unlock()
 		}
 	}
 	found := j.Judge(f)
 	if x.AllowUnmatched {
-		found = slices.DeleteFunc(found, func(g Found) bool { return g.Kind == OnRoute || g.Kind == OnMatch })
+		found = slices.DeleteFunc(found, func(g LocatedFinding) bool { return g.Kind == FindingRoute || g.Kind == FindingUnmatched })
 	}
 	for _, g := range found {
 		asked[g.Dialect] += 0 // it may be no longer kept
 	}
-	for _, name := range sorted(asked) {
-		out.Dialects = append(out.Dialects, tell(name, asked[name], found))
+	for _, name := range sortedKeys(asked) {
+		out.Dialects = append(out.Dialects, dialectOutcome(name, asked[name], found))
 	}
 	out.Failures = j.Verify(f, x)
 	if len(x.Calls) > 0 {
-		i := slices.IndexFunc(out.Dialects, func(t Told) bool { return t.Dialect == "" })
+		i := slices.IndexFunc(out.Dialects, func(t DialectOutcome) bool { return t.Dialect == "" })
 		if i < 0 {
 			i = len(out.Dialects)
-			out.Dialects = append(out.Dialects, Told{Requirements: []Requirement{}})
+			out.Dialects = append(out.Dialects, DialectOutcome{Requirements: []ViolatedRequirement{}})
 		}
-		out.Dialects[i].Checks = append(out.Dialects[i].Checks, x.checks(out.Failures)...)
+		out.Dialects[i].Checks = append(out.Dialects[i].Checks, x.callChecks(out.Failures)...)
 	}
 	out.conclude(len(found))
 	return out
 }
 
-// tell sorts what was found in one dialect.
-func tell(name string, asked int, found []Found) Told {
-	t := Told{Dialect: name, Requirements: []Requirement{}, Checks: []Check{}}
-	for _, kind := range kinds {
-		c := Check{ID: kind.id, Title: kind.title, Level: spec.Must, Judged: asked, Findings: []Evidence{}, Requirements: []string{}}
+// dialectOutcome sorts what was found in one dialect.
+func dialectOutcome(name string, asked int, found []LocatedFinding) DialectOutcome {
+	t := DialectOutcome{Dialect: name, Requirements: []ViolatedRequirement{}, Checks: []CheckResult{}}
+	for _, kind := range findingKinds {
+		c := CheckResult{ID: kind.id, Title: kind.title, Level: spec.Must, Judged: asked, Findings: []Evidence{}, Requirements: []string{}}
 		if asked > 0 {
 			c.Verdict = spec.Passed
 		}
@@ -120,7 +120,7 @@ func tell(name string, asked int, found []Found) Told {
 			}
 			if g.Requirement != "" && !slices.Contains(c.Requirements, g.Requirement) {
 				c.Requirements = append(c.Requirements, g.Requirement)
-				t.Requirements = append(t.Requirements, Requirement{g.Requirement, g.Level, g.Level.FailureVerdict(), []string{kind.id}})
+				t.Requirements = append(t.Requirements, ViolatedRequirement{g.Requirement, g.Level, g.Level.FailureVerdict(), []string{kind.id}})
 			}
 		}
 		if c.Verdict == spec.Warned {
@@ -131,10 +131,10 @@ func tell(name string, asked int, found []Found) Told {
 	return t
 }
 
-// checks are the calls that were wanted.
-func (x Expect) checks(failures []Failure) (all []Check) {
+// callChecks are the calls that were wanted.
+func (x Expect) callChecks(failures []Failure) (all []CheckResult) {
 	for i, call := range x.Calls {
-		c := Check{ID: fmt.Sprintf("expect.%d", i+1), Title: call.String() + ": " + call.count(), Level: spec.Must,
+		c := CheckResult{ID: fmt.Sprintf("expect.%d", i+1), Title: call.String() + ": " + call.countText(), Level: spec.Must,
 			Verdict: spec.Passed, Judged: 1, Findings: []Evidence{}, Requirements: []string{}}
 		for _, f := range failures {
 			if f.Call == i {
@@ -160,16 +160,16 @@ func (o *Outcome) conclude(found int) {
 		}
 	}
 	switch {
-	case o.Asked == 0 && found == 0:
-		o.Verdict, o.Exit = spec.Silent, ExitNothing
+	case o.Exchanges == 0 && found == 0:
+		o.Verdict, o.ExitCode = spec.Silent, ExitNoRequests
 	case o.Verdict == spec.Failed || o.Strict && o.Verdict == spec.Warned:
-		o.Exit = ExitBroken
+		o.ExitCode = ExitFailed
 	}
 }
 
 // WriteJSON writes the outcome as JSON.
 func (o Outcome) WriteJSON(w io.Writer) error {
-	data, err := encode(o)
+	data, err := encodeJSON(o)
 	if err == nil {
 		_, err = w.Write(append(data, '\n'))
 	}
@@ -187,26 +187,26 @@ func (o Outcome) Text() string {
 					fmt.Fprintf(&b, "%s %s\n", c.Verdict, f.Message)
 					continue
 				}
-				law := c.ID
+				rule := c.ID
 				if f.Requirement != "" {
-					law = f.Requirement
+					rule = f.Requirement
 				}
-				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n", f.Level.FailureVerdict(), f.Level, law, f.Exchange, f.Request, f.Pointer, f.Message)
+				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n", f.Level.FailureVerdict(), f.Level, rule, f.Exchange, f.Request, f.Location, f.Message)
 			}
 		}
 	}
 	switch {
-	case o.Exit == ExitNothing:
+	case o.ExitCode == ExitNoRequests:
 		b.WriteString("nothing was asked\n")
-	case o.Lost > 0:
-		fmt.Fprintf(&b, "%s: %d exchanges, and %d that are no longer kept\n", o.Verdict, o.Asked, o.Lost)
+	case o.Forgotten > 0:
+		fmt.Fprintf(&b, "%s: %d exchanges, and %d that are no longer kept\n", o.Verdict, o.Exchanges, o.Forgotten)
 	default:
-		fmt.Fprintf(&b, "%s: %d exchanges\n", o.Verdict, o.Asked)
+		fmt.Fprintf(&b, "%s: %d exchanges\n", o.Verdict, o.Exchanges)
 	}
 	return b.String()
 }
 
-func sorted(m map[string]int) []string {
+func sortedKeys(m map[string]int) []string {
 	all := make([]string, 0, len(m))
 	for name := range m {
 		all = append(all, name)

@@ -17,12 +17,12 @@ var limitMutants = []*Mutant{
 		Name: "any-number-of-streams", Doc: "a user may have any number of streams",
 		Violates:  []string{"runs.stream.limit-429", "runs.stream.limit-plain", "runs.errors.code-sse-limit"},
 		KilledBy:  map[string]string{"limit.refuses-streams": "http.request"},
-		Configure: func(cfg *reference.Config) { cfg.Limits.Streams = 4096 },
+		Configure: func(cfg *reference.Config) { cfg.Limits.StreamsPerUser = 4096 },
 	}, {
 		Name: "one-stream-more", Doc: "a user may have one stream more than allowed",
 		Violates:  []string{"runs.stream.limit-429", "runs.stream.limit-plain", "runs.errors.code-sse-limit"},
 		KilledBy:  map[string]string{"limit.refuses-streams": "http.request"},
-		Configure: func(cfg *reference.Config) { cfg.Limits.Streams++ },
+		Configure: func(cfg *reference.Config) { cfg.Limits.StreamsPerUser++ },
 	}, {
 		Name: "crowd-400", Doc: "one stream too many is refused with 400",
 		// How a refusal with 400 looks the document does not say here, so it has no code.

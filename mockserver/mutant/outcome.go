@@ -107,7 +107,7 @@ func bearerHeader(token string) spec.Header {
 
 // newServer makes the server that a mutant is.
 func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err error) {
-	users := &identity.Tokens{}
+	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
 		if err := users.Add(pair); err != nil {
 			return nil, nil, fmt.Errorf("users: %w", err)
@@ -116,10 +116,10 @@ func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err 
 	seed := uint64(1)
 	cfg := mockserver.Config{
 		Dialects: []*dialect.Dialect{d}, Seed: &seed,
-		Server: reference.Config{Users: users, Poll: pollInterval, Limits: reference.Limits{Streams: streamLimit}},
+		Server: reference.Config{Authenticator: users, PollInterval: pollInterval, Limits: reference.Limits{StreamsPerUser: streamLimit}},
 	}
 	if m != nil {
-		if cfg.Manners.Faults, err = m.faultSpecs(); err != nil {
+		if cfg.Defaults.Faults, err = m.faultSpecs(); err != nil {
 			return nil, nil, err
 		}
 		if cfg.Scripts, err = m.loadScript(d); err != nil {

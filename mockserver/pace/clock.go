@@ -14,7 +14,7 @@ type Clock struct {
 	gap    float64 // between two tokens, in nanoseconds
 	rand   *rand.Rand
 	tokens int64         // how many were told
-	waited time.Duration // by how much the schedule was moved, in all
+	delay  time.Duration // by how much the schedule was moved, in all
 	last   time.Duration // what was told last
 
 	recorded []time.Duration // if not nil, all that is told
@@ -22,9 +22,9 @@ type Clock struct {
 	speed    float64
 }
 
-// Begin starts a clock at the beginning of a stream. All chance comes from r, which
+// NewClock starts a clock at the beginning of a stream. All chance comes from r, which
 // may be nil if there is no jitter.
-func (p Pace) Begin(r *rand.Rand) *Clock {
+func (p Pace) NewClock(r *rand.Rand) *Clock {
 	c := &Clock{pace: p, rand: r}
 	if p.Rate > 0 {
 		c.gap = float64(time.Second) / p.Rate
@@ -32,10 +32,10 @@ func (p Pace) Begin(r *rand.Rand) *Clock {
 	return c
 }
 
-// Recorded is a clock that tells the offsets again at which events were recorded,
+// NewRecordedClock is a clock that tells the offsets again at which events were recorded,
 // tokens and others alike; after the last one everything is due at once. A speed of 2
 // is twice as fast; 0 is as recorded.
-func Recorded(offsets []time.Duration, speed float64) *Clock {
+func NewRecordedClock(offsets []time.Duration, speed float64) *Clock {
 	if !(speed > 0) {
 		speed = 1
 	}
@@ -45,8 +45,8 @@ func Recorded(offsets []time.Duration, speed float64) *Clock {
 	return &Clock{recorded: offsets, speed: speed}
 }
 
-// Token is when the next token, a delta, is due.
-func (c *Clock) Token() time.Duration {
+// NextToken is when the next token, a delta, is due.
+func (c *Clock) NextToken() time.Duration {
 	if c.recorded != nil {
 		return c.replay()
 	}
@@ -57,23 +57,23 @@ func (c *Clock) Token() time.Duration {
 			return c.last // together with the one before
 		}
 	}
-	slot := float64(c.pace.First) + float64(n)*c.gap + c.miss(n)
-	return c.tell(later(duration(slot), c.waited))
+	slot := float64(c.pace.First) + float64(n)*c.gap + c.jitter(n)
+	return c.advance(addCapped(toDuration(slot), c.delay))
 }
 
-// Event is when the next event that is no token is due: with what was before it.
-func (c *Clock) Event() time.Duration {
+// NextEvent is when the next event that is no token is due: with what was before it.
+func (c *Clock) NextEvent() time.Duration {
 	if c.recorded != nil {
 		return c.replay()
 	}
 	return c.last
 }
 
-// Wait makes everything that comes later by d, on top of what the pace says.
-func (c *Clock) Wait(d time.Duration) {
+// Delay makes everything that comes later by d, on top of what the pace says.
+func (c *Clock) Delay(d time.Duration) {
 	if d > 0 {
-		c.waited = later(c.waited, d)
-		c.last = later(c.last, d)
+		c.delay = addCapped(c.delay, d)
+		c.last = addCapped(c.last, d)
 	}
 }
 
@@ -81,19 +81,19 @@ func (c *Clock) replay() time.Duration {
 	if c.next == len(c.recorded) {
 		return c.last
 	}
-	at := duration(float64(c.recorded[c.next]) / c.speed)
+	at := toDuration(float64(c.recorded[c.next]) / c.speed)
 	c.next++
-	return c.tell(later(at, c.waited))
+	return c.advance(addCapped(at, c.delay))
 }
 
-func (c *Clock) tell(at time.Duration) time.Duration {
+func (c *Clock) advance(at time.Duration) time.Duration {
 	c.last = max(c.last, at)
 	return c.last
 }
 
-// miss is by how much the token of this number misses its time. Its mean is that of
+// jitter is by how much the token of this number misses its time. Its mean is that of
 // the kind of jitter whatever came before, so it does not add up.
-func (c *Clock) miss(n int64) float64 {
+func (c *Clock) jitter(n int64) float64 {
 	j := c.pace.Jitter
 	switch {
 	case j.Fixed > 0:
@@ -109,16 +109,16 @@ func (c *Clock) miss(n int64) float64 {
 	return 0
 }
 
-// duration is what a number of nanoseconds comes to; a few centuries are the most.
-func duration(ns float64) time.Duration {
+// toDuration is what a number of nanoseconds comes to; a few centuries are the most.
+func toDuration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
 	}
 	return time.Duration(max(ns, 0))
 }
 
-// later is the sum of what is not negative, or the most there is.
-func later(a, b time.Duration) time.Duration {
+// addCapped is the sum of what is not negative, or the most there is.
+func addCapped(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64
 	}

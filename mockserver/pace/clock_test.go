@@ -15,9 +15,9 @@ func chance() *rand.Rand { return rand.New(rand.NewPCG(7, 11)) }
 
 // due is when the first n tokens are.
 func due(p pace.Pace, n int) (all []time.Duration) {
-	c := p.Begin(chance())
+	c := p.NewClock(chance())
 	for range n {
-		all = append(all, c.Token())
+		all = append(all, c.NextToken())
 	}
 	return all
 }
@@ -44,8 +44,8 @@ func TestSchedule(t *testing.T) {
 
 // What is no token comes with what was before it, and takes no token's time.
 func TestEvents(t *testing.T) {
-	c := pace.Pace{First: 300 * ms, Rate: 10}.Begin(nil)
-	got := []time.Duration{c.Event(), c.Event(), c.Token(), c.Token(), c.Event(), c.Event(), c.Token()}
+	c := pace.Pace{First: 300 * ms, Rate: 10}.NewClock(nil)
+	got := []time.Duration{c.NextEvent(), c.NextEvent(), c.NextToken(), c.NextToken(), c.NextEvent(), c.NextEvent(), c.NextToken()}
 	if want := []time.Duration{0, 0, 300 * ms, 400 * ms, 400 * ms, 400 * ms, 500 * ms}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -53,11 +53,11 @@ func TestEvents(t *testing.T) {
 
 // A wait moves all that comes after it.
 func TestWait(t *testing.T) {
-	c := pace.Pace{Rate: 10}.Begin(nil)
-	got := []time.Duration{c.Token(), c.Token()}
-	c.Wait(500 * ms)
-	c.Wait(-time.Hour)
-	got = append(got, c.Event(), c.Token(), c.Token())
+	c := pace.Pace{Rate: 10}.NewClock(nil)
+	got := []time.Duration{c.NextToken(), c.NextToken()}
+	c.Delay(500 * ms)
+	c.Delay(-time.Hour)
+	got = append(got, c.NextEvent(), c.NextToken(), c.NextToken())
 	if want := []time.Duration{0, 100 * ms, 600 * ms, 700 * ms, 800 * ms}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -73,14 +73,14 @@ func TestRecorded(t *testing.T) {
 		{2, []time.Duration{0, 50 * ms, 50 * ms, 150 * ms, 150 * ms}},
 		{0.5, []time.Duration{0, 200 * ms, 200 * ms, 600 * ms, 600 * ms}},
 	} {
-		c := pace.Recorded(offsets, tt.speed)
-		got := []time.Duration{c.Event(), c.Token(), c.Token(), c.Event(), c.Token()}
+		c := pace.NewRecordedClock(offsets, tt.speed)
+		got := []time.Duration{c.NextEvent(), c.NextToken(), c.NextToken(), c.NextEvent(), c.NextToken()}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("speed %v: got %v, want %v", tt.speed, got, tt.want)
 		}
 	}
-	c := pace.Recorded(nil, 1)
-	if c.Wait(ms); c.Token() != ms || c.Event() != ms {
+	c := pace.NewRecordedClock(nil, 1)
+	if c.Delay(ms); c.NextToken() != ms || c.NextEvent() != ms {
 		t.Error("nothing was recorded, and a wait is still one")
 	}
 }
@@ -152,20 +152,20 @@ func TestMonotone(t *testing.T) {
 		if err := p.Check(); err != nil {
 			t.Fatal(err)
 		}
-		c := p.Begin(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
+		c := p.NewClock(rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0)))
 		last := time.Duration(0)
 		for _, what := range rapid.SliceOf(rapid.IntRange(0, 2)).Draw(t, "events") {
 			at := last
 			switch what {
 			case 0:
-				at = c.Token()
+				at = c.NextToken()
 			case 1:
-				if at = c.Event(); at != last {
+				if at = c.NextEvent(); at != last {
 					t.Fatalf("an event was due at %v, after %v", at, last)
 				}
 			case 2:
-				c.Wait(time.Second)
-				if at = c.Event(); at != last+time.Second {
+				c.Delay(time.Second)
+				if at = c.NextEvent(); at != last+time.Second {
 					t.Fatalf("a second after %v came %v", last, at)
 				}
 			}
@@ -179,8 +179,8 @@ func TestMonotone(t *testing.T) {
 
 // A zero pace costs nothing, and any other no memory.
 func TestAllocations(t *testing.T) {
-	c := pace.Pace{First: ms, Rate: 40, Jitter: pace.Jitter{Lognormal: 0.3}}.Begin(chance())
-	if n := testing.AllocsPerRun(1000, func() { c.Token(); c.Event() }); n != 0 {
+	c := pace.Pace{First: ms, Rate: 40, Jitter: pace.Jitter{Lognormal: 0.3}}.NewClock(chance())
+	if n := testing.AllocsPerRun(1000, func() { c.NextToken(); c.NextEvent() }); n != 0 {
 		t.Errorf("%v allocations for each token", n)
 	}
 }
@@ -188,9 +188,9 @@ func TestAllocations(t *testing.T) {
 func BenchmarkToken(b *testing.B) {
 	for name, p := range map[string]pace.Pace{"zero": {}, "lognormal": {Rate: 40, Jitter: pace.Jitter{Lognormal: 0.3}}} {
 		b.Run(name, func(b *testing.B) {
-			c := p.Begin(chance())
+			c := p.NewClock(chance())
 			for b.Loop() {
-				c.Token()
+				c.NextToken()
 			}
 		})
 	}

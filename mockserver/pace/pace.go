@@ -22,7 +22,7 @@ type Pace struct {
 	Chunk  Chunk   // what a token is
 	Speed  float64 // of recorded timing: 2 is twice as fast; 0: as recorded
 
-	said fields
+	set fieldSet
 }
 
 // A Jitter is by how much tokens miss the times that the rate gives them. It never
@@ -39,7 +39,7 @@ type Chunk int
 // The chunks that are not numbers. The zero value is as Words.
 const (
 	Words      Chunk = -1 // a word with the spaces before it
-	Whole      Chunk = -2 // all of it
+	WholeText  Chunk = -2 // all of it
 	Characters Chunk = 1
 )
 
@@ -47,7 +47,7 @@ func (c Chunk) String() string {
 	switch c {
 	case 0, Words:
 		return "words"
-	case Whole:
+	case WholeText:
 		return "whole"
 	case Characters:
 		return "characters"
@@ -57,28 +57,28 @@ func (c Chunk) String() string {
 
 // What is possible at most. What is beyond is refused.
 const (
-	mostTime  = 24 * time.Hour // First, Jitter.Fixed
-	leastRate = 0.001
-	mostRate  = 1_000_000
-	mostSigma = 3
-	mostBurst = 100_000
-	mostChunk = 1 << 20
-	mostSpeed = 1_000_000
+	maxDuration = 24 * time.Hour // First, Jitter.Fixed
+	minRate     = 0.001
+	maxRate     = 1_000_000
+	maxSigma    = 3
+	maxBurst    = 100_000
+	maxChunk    = 1 << 20
+	maxSpeed    = 1_000_000
 )
 
 // Check says what is wrong with a pace, and what would be right.
 func (p Pace) Check() error {
 	switch {
-	case p.First < 0 || p.First > mostTime:
-		return outside("first", p.First, time.Duration(0), mostTime)
-	case p.Rate != 0 && !within(p.Rate, leastRate, mostRate):
-		return fmt.Errorf("rate: %v is not possible: 0 (all at once), or from %v to %d tokens a second", p.Rate, leastRate, mostRate)
-	case p.Burst < 0 || p.Burst > mostBurst:
-		return outside("burst", p.Burst, 0, mostBurst)
-	case p.Chunk < Whole || p.Chunk > mostChunk:
-		return outside("chunk", int(p.Chunk), 1, mostChunk)
-	case p.Speed != 0 && !within(p.Speed, leastRate, mostSpeed):
-		return outside("speed", p.Speed, leastRate, float64(mostSpeed))
+	case p.First < 0 || p.First > maxDuration:
+		return rangeError("first", p.First, time.Duration(0), maxDuration)
+	case p.Rate != 0 && !inRange(p.Rate, minRate, maxRate):
+		return fmt.Errorf("rate: %v is not possible: 0 (all at once), or from %v to %d tokens a second", p.Rate, minRate, maxRate)
+	case p.Burst < 0 || p.Burst > maxBurst:
+		return rangeError("burst", p.Burst, 0, maxBurst)
+	case p.Chunk < WholeText || p.Chunk > maxChunk:
+		return rangeError("chunk", int(p.Chunk), 1, maxChunk)
+	case p.Speed != 0 && !inRange(p.Speed, minRate, maxSpeed):
+		return rangeError("speed", p.Speed, minRate, float64(maxSpeed))
 	}
 	return p.Jitter.check()
 }
@@ -93,58 +93,58 @@ func (j Jitter) check() error {
 	switch {
 	case kinds > 1:
 		return fmt.Errorf("jitter: there are %d kinds of it, and one is possible: fixed, uniform or lognormal", kinds)
-	case j.Fixed < 0 || j.Fixed > mostTime:
-		return outside("jitter.fixed", j.Fixed, time.Duration(0), mostTime)
-	case !within(j.Uniform, 0, 1):
-		return outside("jitter.uniform", j.Uniform, 0, 1.0)
-	case !within(j.Lognormal, 0, mostSigma):
-		return outside("jitter.lognormal", j.Lognormal, 0, float64(mostSigma))
+	case j.Fixed < 0 || j.Fixed > maxDuration:
+		return rangeError("jitter.fixed", j.Fixed, time.Duration(0), maxDuration)
+	case !inRange(j.Uniform, 0, 1):
+		return rangeError("jitter.uniform", j.Uniform, 0, 1.0)
+	case !inRange(j.Lognormal, 0, maxSigma):
+		return rangeError("jitter.lognormal", j.Lognormal, 0, float64(maxSigma))
 	}
 	return nil
 }
 
-// within is false for what is no number at all.
-func within(v, from, to float64) bool { return !math.IsNaN(v) && v >= from && v <= to }
+// inRange is false for what is no number at all.
+func inRange(v, from, to float64) bool { return !math.IsNaN(v) && v >= from && v <= to }
 
-func outside[T any](name string, got, from, to T) error {
+func rangeError[T any](name string, got, from, to T) error {
 	return fmt.Errorf("%s: %v is not possible: from %v to %v", name, got, from, to)
 }
 
 // Merge is p where over says nothing, and over where it does: p are the defaults.
 func (p Pace) Merge(over Pace) Pace {
-	if over.First != 0 || over.said&saidFirst != 0 {
+	if over.First != 0 || over.set&setFirst != 0 {
 		p.First = over.First
 	}
-	if over.Rate != 0 || over.said&saidRate != 0 {
+	if over.Rate != 0 || over.set&setRate != 0 {
 		p.Rate = over.Rate
 	}
-	if over.Jitter != (Jitter{}) || over.said&saidJitter != 0 {
+	if over.Jitter != (Jitter{}) || over.set&setJitter != 0 {
 		p.Jitter = over.Jitter
 	}
-	if over.Burst != 0 || over.said&saidBurst != 0 {
+	if over.Burst != 0 || over.set&setBurst != 0 {
 		p.Burst = over.Burst
 	}
-	if over.Chunk != 0 || over.said&saidChunk != 0 {
+	if over.Chunk != 0 || over.set&setChunk != 0 {
 		p.Chunk = over.Chunk
 	}
-	if over.Speed != 0 || over.said&saidSpeed != 0 {
+	if over.Speed != 0 || over.set&setSpeed != 0 {
 		p.Speed = over.Speed
 	}
-	p.said |= over.said
+	p.set |= over.set
 	return p
 }
 
-// fields are those that stood in a script, be it as zero.
-type fields uint8
+// fieldSet are those that stood in a script, be it as zero.
+type fieldSet uint8
 
 const (
-	saidFirst fields = 1 << iota
-	saidRate
-	saidJitter
-	saidBurst
-	saidChunk
-	saidSpeed
+	setFirst fieldSet = 1 << iota
+	setRate
+	setJitter
+	setBurst
+	setChunk
+	setSpeed
 )
 
-// Instant says that everything is due at once.
-func (p Pace) Instant() bool { return p.First == 0 && p.Rate == 0 && p.Jitter.Fixed == 0 }
+// IsInstant says that everything is due at once.
+func (p Pace) IsInstant() bool { return p.First == 0 && p.Rate == 0 && p.Jitter.Fixed == 0 }

@@ -21,7 +21,7 @@ func TestUnmarshal(t *testing.T) {
 		"{jitter: {uniform: 1}, burst: 5, chunk: words}":      {Jitter: pace.Jitter{Uniform: 1}, Burst: 5, Chunk: pace.Words},
 		"{jitter: {fixed: 2ms}, chunk: characters, speed: 2}": {Jitter: pace.Jitter{Fixed: 2 * ms}, Chunk: pace.Characters, Speed: 2},
 		"{chunk: 7, rate: 0.5}":                               {Chunk: 7, Rate: 0.5},
-		"{chunk: whole, first: 0, rate: 0}":                   {Chunk: pace.Whole},
+		"{chunk: whole, first: 0, rate: 0}":                   {Chunk: pace.WholeText},
 		"{}":                                                  {},
 	} {
 		var got pace.Pace
@@ -104,11 +104,11 @@ func TestCutExamples(t *testing.T) {
 		{"今天 ok吗", pace.Words, "今|天| ok|吗"},
 		{"naïve", pace.Characters, "n|a|ï|v|e"},
 		{"naïve", 2, "na|ïv|e"},
-		{"one two", pace.Whole, "one two"},
+		{"one two", pace.WholeText, "one two"},
 		{"", pace.Words, ""},
 		{"\xff\xfe", pace.Characters, "\xff|\xfe"},
 	} {
-		if got := strings.Join(pace.Cut(tt.text, tt.chunk), "|"); got != tt.want {
+		if got := strings.Join(pace.Split(tt.text, tt.chunk), "|"); got != tt.want {
 			t.Errorf("%q by %v: got %q, want %q", tt.text, tt.chunk, got, tt.want)
 		}
 	}
@@ -117,8 +117,8 @@ func TestCutExamples(t *testing.T) {
 func TestCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOf(rapid.OneOf(rapid.Rune(), rapid.SampledFrom([]rune(" \n\té今ไ👍")))).Draw(t, "text")
-		chunk := rapid.SampledFrom([]pace.Chunk{0, pace.Words, pace.Whole, pace.Characters, 2, 7, 1000}).Draw(t, "chunk")
-		pieces := pace.Cut(text, chunk)
+		chunk := rapid.SampledFrom([]pace.Chunk{0, pace.Words, pace.WholeText, pace.Characters, 2, 7, 1000}).Draw(t, "chunk")
+		pieces := pace.Split(text, chunk)
 		if got := strings.Join(pieces, ""); got != text {
 			t.Fatalf("got %q", got)
 		}
@@ -128,9 +128,9 @@ func TestCut(t *testing.T) {
 				t.Fatalf("%q is no piece", piece)
 			case chunk > 0 && (n > int(chunk) || n < int(chunk) && i < len(pieces)-1):
 				t.Fatalf("%q has %d characters", piece, n)
-			case chunk == pace.Whole && len(pieces) != 1:
+			case chunk == pace.WholeText && len(pieces) != 1:
 				t.Fatal("not whole")
-			case chunk < 0 && chunk != pace.Whole && len(pieces) > 1 && strings.TrimSpace(piece) == "":
+			case chunk < 0 && chunk != pace.WholeText && len(pieces) > 1 && strings.TrimSpace(piece) == "":
 				t.Fatalf("%q is a piece without a word", piece)
 			}
 		}
@@ -145,9 +145,9 @@ func FuzzRead(f *testing.F) {
 			if err := p.Check(); err != nil {
 				t.Fatalf("what was read is not possible: %v", err)
 			}
-			c := p.Begin(rand.New(rand.NewPCG(1, 1)))
+			c := p.NewClock(rand.New(rand.NewPCG(1, 1)))
 			for last, i := time.Duration(0), 0; i < 10; i++ {
-				if at := c.Token(); at < last {
+				if at := c.NextToken(); at < last {
 					t.Fatalf("%v after %v", at, last)
 				} else {
 					last = at

@@ -17,7 +17,7 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&v); err != nil {
 		return err
 	}
-	read, err := Read(v)
+	read, err := Parse(v)
 	if err != nil {
 		return err
 	}
@@ -25,18 +25,18 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Read reads a pace from what a script holds: {first: 300ms, rate: 40, jitter:
+// Parse reads a pace from what a script holds: {first: 300ms, rate: 40, jitter:
 // {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}.
-func Read(v any) (Pace, error) {
+func Parse(v any) (Pace, error) {
 	var p Pace
 	m, ok := v.(map[string]any)
 	if !ok {
-		return p, fmt.Errorf("a pace is an object of %s; this is %s", list(members), form(v))
+		return p, fmt.Errorf("a pace is an object of %s; this is %s", sortedNames(paceReaders), describe(v))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		read, known := members[name]
+		read, known := paceReaders[name]
 		if !known {
-			return p, fmt.Errorf("%s is not part of a pace: known are %s", name, list(members))
+			return p, fmt.Errorf("%s is not part of a pace: known are %s", name, sortedNames(paceReaders))
 		}
 		if err := read(&p, m[name]); err != nil {
 			return p, fmt.Errorf("%s: %w", name, err)
@@ -45,37 +45,37 @@ func Read(v any) (Pace, error) {
 	return p, p.Check()
 }
 
-// members are what a pace has in a script.
-var members = map[string]func(p *Pace, v any) error{
-	"first":  func(p *Pace, v any) error { p.said |= saidFirst; return span(&p.First, v) },
-	"rate":   func(p *Pace, v any) error { p.said |= saidRate; return number(&p.Rate, v) },
-	"jitter": func(p *Pace, v any) error { p.said |= saidJitter; return p.Jitter.read(v) },
-	"burst":  func(p *Pace, v any) error { p.said |= saidBurst; return whole(&p.Burst, v) },
-	"chunk":  func(p *Pace, v any) error { p.said |= saidChunk; return p.Chunk.read(v) },
+// paceReaders are what a pace has in a script.
+var paceReaders = map[string]func(p *Pace, v any) error{
+	"first":  func(p *Pace, v any) error { p.set |= setFirst; return readDuration(&p.First, v) },
+	"rate":   func(p *Pace, v any) error { p.set |= setRate; return readNumber(&p.Rate, v) },
+	"jitter": func(p *Pace, v any) error { p.set |= setJitter; return p.Jitter.read(v) },
+	"burst":  func(p *Pace, v any) error { p.set |= setBurst; return readInt(&p.Burst, v) },
+	"chunk":  func(p *Pace, v any) error { p.set |= setChunk; return p.Chunk.read(v) },
 	"speed": func(p *Pace, v any) error {
-		p.said |= saidSpeed
-		if err := number(&p.Speed, v); err != nil || p.Speed != 0 {
+		p.set |= setSpeed
+		if err := readNumber(&p.Speed, v); err != nil || p.Speed != 0 {
 			return err
 		}
 		return fmt.Errorf("0 is not possible: 1 is as recorded, 2 twice as fast")
 	},
 }
 
-var jitters = map[string]func(j *Jitter, v any) error{
-	"fixed":     func(j *Jitter, v any) error { return span(&j.Fixed, v) },
-	"uniform":   func(j *Jitter, v any) error { return number(&j.Uniform, v) },
-	"lognormal": func(j *Jitter, v any) error { return number(&j.Lognormal, v) },
+var jitterReaders = map[string]func(j *Jitter, v any) error{
+	"fixed":     func(j *Jitter, v any) error { return readDuration(&j.Fixed, v) },
+	"uniform":   func(j *Jitter, v any) error { return readNumber(&j.Uniform, v) },
+	"lognormal": func(j *Jitter, v any) error { return readNumber(&j.Lognormal, v) },
 }
 
 func (j *Jitter) read(v any) error {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return fmt.Errorf("it is an object of one of %s; this is %s", list(jitters), form(v))
+		return fmt.Errorf("it is an object of one of %s; this is %s", sortedNames(jitterReaders), describe(v))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		read, known := jitters[name]
+		read, known := jitterReaders[name]
 		if !known {
-			return fmt.Errorf("%s is not known: known are %s", name, list(jitters))
+			return fmt.Errorf("%s is not known: known are %s", name, sortedNames(jitterReaders))
 		}
 		if err := read(j, m[name]); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -91,52 +91,52 @@ func (c *Chunk) read(v any) error {
 	case "characters":
 		*c = Characters
 	case "whole":
-		*c = Whole
+		*c = WholeText
 	default:
 		var n int
-		if err := whole(&n, v); err != nil || n < 1 {
-			return fmt.Errorf("%s is not possible: words, characters, whole, or a number of characters from 1", form(v))
+		if err := readInt(&n, v); err != nil || n < 1 {
+			return fmt.Errorf("%s is not possible: words, characters, whole, or a number of characters from 1", describe(v))
 		}
 		*c = Chunk(n)
 	}
 	return nil
 }
 
-// span reads a duration as Go spells it; 0 needs no unit.
-func span(to *time.Duration, v any) error {
-	if n, ok := float(v); ok && n == 0 {
+// readDuration reads a duration as Go spells it; 0 needs no unit.
+func readDuration(to *time.Duration, v any) error {
+	if n, ok := toFloat(v); ok && n == 0 {
 		*to = 0
 		return nil
 	}
 	text, ok := v.(string)
 	d, err := time.ParseDuration(text)
 	if !ok || err != nil {
-		return fmt.Errorf("%s is not a duration: 300ms, 1.5s or 2m is", form(v))
+		return fmt.Errorf("%s is not a duration: 300ms, 1.5s or 2m is", describe(v))
 	}
 	*to = d
 	return nil
 }
 
-func number(to *float64, v any) error {
-	n, ok := float(v)
+func readNumber(to *float64, v any) error {
+	n, ok := toFloat(v)
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-		return fmt.Errorf("%s is not a number", form(v))
+		return fmt.Errorf("%s is not a number", describe(v))
 	}
 	*to = n
 	return nil
 }
 
-func whole(to *int, v any) error {
-	n, ok := float(v)
+func readInt(to *int, v any) error {
+	n, ok := toFloat(v)
 	if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
-		return fmt.Errorf("%s is not a whole number", form(v))
+		return fmt.Errorf("%s is not a whole number", describe(v))
 	}
 	*to = int(n)
 	return nil
 }
 
-// float is a number as readers of YAML and JSON give it.
-func float(v any) (float64, bool) {
+// toFloat is a number as readers of YAML and JSON give it.
+func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
 		return v, true
@@ -153,8 +153,8 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// form shows what stood there; of much, the beginning.
-func form(v any) string {
+// describe shows what stood there; of much, the beginning.
+func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return "nothing"
@@ -169,6 +169,6 @@ func form(v any) string {
 	return text[:min(len(text), 60)]
 }
 
-func list[T any](m map[string]T) string {
+func sortedNames[T any](m map[string]T) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }

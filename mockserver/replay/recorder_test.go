@@ -122,11 +122,11 @@ func TestRecordAndReplay(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {
 			d := hasCredentials(t, name)
-			users := &identity.Tokens{}
+			users := &identity.StaticTokens{}
 			if err := users.Add("ada:canary-token"); err != nil {
 				t.Fatal(err)
 			}
-			house := reference.New(d, reference.Scripted, reference.Config{Users: users})
+			house := reference.New(d, reference.Scripted, reference.Config{Authenticator: users})
 			real := httptest.NewServer(house)
 			defer real.Close()
 			upstream, _ := url.Parse(real.URL + d.Base)

@@ -73,7 +73,7 @@ func (r *scriptParser) parseOperations(n *yamlNode) (all []string) {
 
 // operationNames are the operations that a rule can be for.
 func operationNames() (all []string) {
-	for _, operation := range reference.Deeds {
+	for _, operation := range reference.OperationKinds {
 		if operation != "" {
 			all = append(all, operation)
 		}

@@ -192,7 +192,7 @@ func (r *scriptParser) parseQuota(n *yamlNode) (q quota) {
 }
 
 func (r *scriptParser) parsePace(n *yamlNode) pace.Pace {
-	p, err := pace.Read(n.decode())
+	p, err := pace.Parse(n.decode())
 	if err != nil {
 		r.errorf(n, "pace: %v", err)
 	}

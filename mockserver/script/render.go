@@ -267,7 +267,7 @@ func (p *player) playMessage(inner []renderedStep) {
 }
 
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
-	for _, piece := range pace.Cut(text, p.chunk) {
+	for _, piece := range pace.Split(text, p.chunk) {
 		if p.done {
 			return
 		}
@@ -286,7 +286,7 @@ func (p *player) playToolCalls(calls []renderedCall) {
 		p.emit(spec.Event{Kind: spec.ToolStart, Message: p.newID("m", &p.messages), Call: ids[i], Name: c.name})
 	}
 	for i, c := range calls {
-		for _, piece := range pace.Cut(c.arguments, p.chunk) {
+		for _, piece := range pace.Split(c.arguments, p.chunk) {
 			p.emit(spec.Event{Kind: spec.ToolDelta, Call: ids[i], Text: piece})
 		}
 		p.emit(spec.Event{Kind: spec.ToolEnd, Call: ids[i]})

@@ -118,7 +118,7 @@ func (v *templateData) uuid() string {
 	r := v.rng()
 	binary.BigEndian.PutUint64(b[:8], r.Uint64())
 	binary.BigEndian.PutUint64(b[8:], r.Uint64())
-	return reference.UUID(b)
+	return reference.UUIDv4(b)
 }
 
 // seq counts from 1, each name by itself.

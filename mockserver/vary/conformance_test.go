@@ -56,13 +56,13 @@ func TestSuite(t *testing.T) {
 
 // server is a reference with two users.
 func server(d *dialect.Dialect) *reference.Server {
-	users := &identity.Tokens{}
+	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
 		if err := users.Add(pair); err != nil {
 			panic(err)
 		}
 	}
-	return reference.New(d, reference.Scripted, reference.Config{Users: users, Limits: reference.Limits{Streams: 40}})
+	return reference.New(d, reference.Scripted, reference.Config{Authenticator: users, Limits: reference.Limits{StreamsPerUser: 40}})
 }
 
 // known is what the suite is told of that server.

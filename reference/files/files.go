@@ -26,35 +26,35 @@ import (
 const Bucket = "attachments"
 
 const (
-	wait     = 15 * time.Second // for the storage, and no longer
-	mostKept = 256 << 20        // bytes that are kept in memory
-	leastKey = 16               // bytes of a key that is given
+	storageTimeout = 15 * time.Second // for the storage, and no longer
+	maxMemoryBytes = 256 << 20        // bytes that are kept in memory
+	minKeyBytes    = 16               // bytes of a key that is given
 )
 
-// What is wrong with a file. Whatever goes wrong with the storage is ErrDown: the
+// What is wrong with a file. Whatever goes wrong with the storage is ErrUnavailable: the
 // file is fine, and may be sent again.
 var (
-	ErrEmpty    = errors.New("the file is empty")
-	ErrTooLarge = errors.New("the file is too large")
-	ErrType     = errors.New("the file is no image")
-	ErrUnknown  = errors.New("there is no such file")
-	ErrDown     = errors.New("the storage cannot be reached")
+	ErrEmpty       = errors.New("the file is empty")
+	ErrTooLarge    = errors.New("the file is too large")
+	ErrNotImage    = errors.New("the file is no image")
+	ErrNotFound    = errors.New("there is no such file")
+	ErrUnavailable = errors.New("the storage cannot be reached")
 )
 
 // Config is how files are kept; the zero value is usable.
 type Config struct {
-	Key  []byte           // signs links; none is a random one, so that links end with the process
-	Life time.Duration    // of a link; 0 is an hour
-	Most int64            // bytes of one file; 0 is 10 MiB
-	Now  func() time.Time // nil is time.Now
+	SigningKey   []byte           // signs links; none is a random one, so that links end with the process
+	LinkLifetime time.Duration    // of a link; 0 is an hour
+	MaxFileBytes int64            // bytes of one file; 0 is 10 MiB
+	Now          func() time.Time // nil is time.Now
 }
 
-// A Shelf is where files are kept.
-type Shelf struct {
-	cfg    Config
-	bucket *blob.Bucket
-	dir    string  // "" if it is none
-	recent *recent // in memory alone
+// A Store is where files are kept.
+type Store struct {
+	cfg     Config
+	bucket  *blob.Bucket
+	dir     string   // "" if it is none
+	evictor *evictor // in memory alone
 }
 
 // A File is one that is kept.
@@ -70,19 +70,19 @@ type Upload struct {
 	Data                      []byte
 }
 
-// Forms are the places that Open understands.
-const Forms = "memory, dir:PATH or s3://BUCKET?region=REGION"
+// Locations are the places that Open understands.
+const Locations = "memory, dir:PATH or s3://BUCKET?region=REGION"
 
 // Open makes the shelf at a place. "" is memory. What stands in the place may be
 // secret, so no error repeats it.
-func Open(ctx context.Context, place string, cfg Config) (*Shelf, error) {
-	if n := len(cfg.Key); n > 0 && n < leastKey {
-		return nil, fmt.Errorf("files: the key has %d bytes; %d are the least", n, leastKey)
+func Open(ctx context.Context, location string, cfg Config) (*Store, error) {
+	if n := len(cfg.SigningKey); n > 0 && n < minKeyBytes {
+		return nil, fmt.Errorf("files: the key has %d bytes; %d are the least", n, minKeyBytes)
 	}
-	dir, isDir := strings.CutPrefix(place, "dir:")
+	dir, isDir := strings.CutPrefix(location, "dir:")
 	switch {
-	case place == "" || place == "memory" || place == "mem://":
-		return Memory(cfg), nil
+	case location == "" || location == "memory" || location == "mem://":
+		return NewMemory(cfg), nil
 	case isDir && dir != "":
 		bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{
 			CreateDir: true, DirFileMode: 0o700,
@@ -91,33 +91,33 @@ func Open(ctx context.Context, place string, cfg Config) (*Shelf, error) {
 		if err != nil {
 			return nil, fmt.Errorf("files: %w", err)
 		}
-		return &Shelf{cfg: cfg.filled(), bucket: bucket, dir: dir}, nil
-	case strings.HasPrefix(place, "s3://"):
-		bucket, err := openS3(ctx, place)
+		return &Store{cfg: cfg.withDefaults(), bucket: bucket, dir: dir}, nil
+	case strings.HasPrefix(location, "s3://"):
+		bucket, err := openS3(ctx, location)
 		if err != nil {
 			return nil, fmt.Errorf("files: %w", err)
 		}
-		return &Shelf{cfg: cfg.filled(), bucket: bucket}, nil
+		return &Store{cfg: cfg.withDefaults(), bucket: bucket}, nil
 	}
-	return nil, fmt.Errorf("files: the place is none of %s", Forms)
+	return nil, fmt.Errorf("files: the place is none of %s", Locations)
 }
 
-// Memory makes a shelf that ends with the process. It holds 256 MiB; then the oldest
+// NewMemory makes a shelf that ends with the process. It holds 256 MiB; then the oldest
 // files go.
-func Memory(cfg Config) *Shelf {
-	return &Shelf{cfg: cfg.filled(), bucket: memblob.OpenBucket(nil), recent: &recent{most: mostKept}}
+func NewMemory(cfg Config) *Store {
+	return &Store{cfg: cfg.withDefaults(), bucket: memblob.OpenBucket(nil), evictor: &evictor{maxBytes: maxMemoryBytes}}
 }
 
-func (c Config) filled() Config {
-	c.Key = slices.Clone(c.Key)
-	if len(c.Key) == 0 {
-		c.Key = []byte(rand.Text() + rand.Text())
+func (c Config) withDefaults() Config {
+	c.SigningKey = slices.Clone(c.SigningKey)
+	if len(c.SigningKey) == 0 {
+		c.SigningKey = []byte(rand.Text() + rand.Text())
 	}
-	if c.Life <= 0 {
-		c.Life = time.Hour
+	if c.LinkLifetime <= 0 {
+		c.LinkLifetime = time.Hour
 	}
-	if c.Most <= 0 {
-		c.Most = 10 << 20
+	if c.MaxFileBytes <= 0 {
+		c.MaxFileBytes = 10 << 20
 	}
 	if c.Now == nil {
 		c.Now = time.Now
@@ -127,8 +127,8 @@ func (c Config) filled() Config {
 
 // openS3 opens an object store. Of what is wrong only the name of the parameter is
 // told.
-func openS3(ctx context.Context, place string) (*blob.Bucket, error) {
-	u, err := url.Parse(place)
+func openS3(ctx context.Context, location string) (*blob.Bucket, error) {
+	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
 		return nil, errors.New("s3: say s3://BUCKET?region=REGION; keys come from the environment")
 	}
@@ -145,7 +145,7 @@ func openS3(ctx context.Context, place string) (*blob.Bucket, error) {
 		}
 	}
 	u.RawQuery = q.Encode()
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	bucket, err := blob.OpenBucket(ctx, u.String())
 	if err == nil {
@@ -162,53 +162,53 @@ func openS3(ctx context.Context, place string) (*blob.Bucket, error) {
 }
 
 // Put keeps a file. When it returns without an error the file can be found.
-func (s *Shelf) Put(ctx context.Context, up Upload) (File, error) {
+func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
 	if len(up.Data) == 0 {
 		return File{}, ErrEmpty
 	}
-	if int64(len(up.Data)) > s.cfg.Most {
-		return File{}, fmt.Errorf("%w: %d bytes are the most", ErrTooLarge, s.cfg.Most)
+	if int64(len(up.Data)) > s.cfg.MaxFileBytes {
+		return File{}, fmt.Errorf("%w: %d bytes are the most", ErrTooLarge, s.cfg.MaxFileBytes)
 	}
-	kind, err := image(up.Type, up.Data)
+	kind, err := checkImage(up.Type, up.Data)
 	if err != nil {
 		return File{}, err
 	}
 	f := File{Bucket: Bucket, Path: newPath(up.Name, kind), Type: kind, Size: int64(len(up.Data))}
-	if err := s.there(); err != nil {
+	if err := s.checkDir(); err != nil {
 		return File{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	err = s.bucket.WriteAll(ctx, f.Path, up.Data, &blob.WriterOptions{
 		ContentType: kind,
 		Metadata:    map[string]string{"owner": url.PathEscape(up.Owner), "thread": url.PathEscape(up.Thread)},
 	})
 	if err != nil {
-		return File{}, down(err)
+		return File{}, unavailable(err)
 	}
-	for _, old := range s.recent.add(f) {
+	for _, old := range s.evictor.add(f) {
 		_ = s.bucket.Delete(ctx, old) // in memory; whoever reads it has it
 	}
 	return f, nil
 }
 
 // Find is the file of a name, and who put it there.
-func (s *Shelf) Find(ctx context.Context, bucket, path string) (f File, owner string, err error) {
-	if bucket != Bucket || !proper(path) {
-		return File{}, "", ErrUnknown
+func (s *Store) Find(ctx context.Context, bucket, path string) (f File, owner string, err error) {
+	if bucket != Bucket || !isValidPath(path) {
+		return File{}, "", ErrNotFound
 	}
-	if err := s.there(); err != nil {
+	if err := s.checkDir(); err != nil {
 		return File{}, "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	attrs, err := s.bucket.Attributes(ctx, path)
 	if err != nil {
-		return File{}, "", missing(err)
+		return File{}, "", lookupError(err)
 	}
 	owner, ok := attrs.Metadata["owner"]
 	if owner, err = url.PathUnescape(owner); !ok || err != nil { // not put there by a shelf
-		return File{}, "", ErrUnknown
+		return File{}, "", ErrNotFound
 	}
 	return File{Bucket: Bucket, Path: path, Type: attrs.ContentType, Size: attrs.Size}, owner, nil
 }
@@ -217,11 +217,11 @@ func (s *Shelf) Find(ctx context.Context, bucket, path string) (f File, owner st
 const probeSize = 16 << 10
 
 // Ping says whether files can be kept now: it keeps one, and removes it.
-func (s *Shelf) Ping(ctx context.Context) error {
-	if err := s.there(); err != nil {
+func (s *Store) Ping(ctx context.Context) error {
+	if err := s.checkDir(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
 	name := "probe-" + rand.Text() // others may look at the same time
 	err := s.bucket.WriteAll(ctx, name, make([]byte, probeSize), nil)
@@ -229,17 +229,17 @@ func (s *Shelf) Ping(ctx context.Context) error {
 		err = s.bucket.Delete(ctx, name)
 	}
 	if err != nil {
-		return down(err)
+		return unavailable(err)
 	}
 	return nil
 }
 
 // Close lets go of the storage. What is in memory is gone.
-func (s *Shelf) Close() error { return s.bucket.Close() }
+func (s *Store) Close() error { return s.bucket.Close() }
 
-// there says whether a directory is. The driver would make it again, perhaps on
+// checkDir says whether a directory is. The driver would make it again, perhaps on
 // another disk than the one that is gone.
-func (s *Shelf) there() error {
+func (s *Store) checkDir() error {
 	if s.dir == "" {
 		return nil
 	}
@@ -248,31 +248,31 @@ func (s *Shelf) there() error {
 		err = errors.New("the directory is a file")
 	}
 	if err != nil {
-		return down(err)
+		return unavailable(err)
 	}
 	return nil
 }
 
-func down(err error) error { return fmt.Errorf("%w: %w", ErrDown, err) }
+func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// missing is what a driver's error says of a file that was looked for.
-func missing(err error) error {
+// lookupError is what a driver's error says of a file that was looked for.
+func lookupError(err error) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
-		return ErrUnknown
+		return ErrNotFound
 	}
-	return down(err)
+	return unavailable(err)
 }
 
-// recent are the files in memory, oldest first.
-type recent struct {
-	mu    sync.Mutex
-	files []File
-	size  int64
-	most  int64
+// evictor are the files in memory, oldest first.
+type evictor struct {
+	mu       sync.Mutex
+	files    []File
+	size     int64
+	maxBytes int64
 }
 
 // add adds a file, and says which have to go for it. Of none nothing goes.
-func (r *recent) add(f File) (old []string) {
+func (r *evictor) add(f File) (evicted []string) {
 	if r == nil {
 		return nil
 	}
@@ -280,10 +280,10 @@ func (r *recent) add(f File) (old []string) {
 	defer r.mu.Unlock()
 	r.files = append(r.files, f)
 	r.size += f.Size
-	for r.size > r.most && len(r.files) > 1 {
-		old = append(old, r.files[0].Path)
+	for r.size > r.maxBytes && len(r.files) > 1 {
+		evicted = append(evicted, r.files[0].Path)
 		r.size -= r.files[0].Size
 		r.files = r.files[1:]
 	}
-	return old
+	return evicted
 }

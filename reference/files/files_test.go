@@ -39,7 +39,7 @@ func (c *clock) add(d time.Duration) {
 
 // each runs a test on each kind of shelf that needs no server, and on one that has a
 // server of the test.
-func each(t *testing.T, cfg Config, test func(t *testing.T, s *Shelf, c *clock)) {
+func each(t *testing.T, cfg Config, test func(t *testing.T, s *Store, c *clock)) {
 	t.Helper()
 	for name, place := range map[string]func(t *testing.T) string{
 		"memory": func(*testing.T) string { return "memory" },
@@ -55,7 +55,7 @@ func each(t *testing.T, cfg Config, test func(t *testing.T, s *Shelf, c *clock))
 }
 
 // open makes a shelf, or the test ends.
-func open(t *testing.T, place string, cfg Config) *Shelf {
+func open(t *testing.T, place string, cfg Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), place, cfg)
 	if err != nil {
@@ -66,7 +66,7 @@ func open(t *testing.T, place string, cfg Config) *Shelf {
 }
 
 // put keeps a file, or the test ends.
-func put(t *testing.T, s *Shelf, up Upload) File {
+func put(t *testing.T, s *Store, up Upload) File {
 	t.Helper()
 	f, err := s.Put(t.Context(), up)
 	if err != nil {
@@ -80,7 +80,7 @@ func a(name string) Upload {
 }
 
 func TestPutFind(t *testing.T) {
-	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+	each(t, Config{}, func(t *testing.T, s *Store, _ *clock) {
 		if err := s.Ping(t.Context()); err != nil {
 			t.Error(err)
 		}
@@ -102,7 +102,7 @@ func TestPutFind(t *testing.T) {
 }
 
 func TestFindUnknown(t *testing.T) {
-	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+	each(t, Config{}, func(t *testing.T, s *Store, _ *clock) {
 		f := put(t, s, a("cat"))
 		id := strings.Repeat("a", 26)
 		for _, at := range [][2]string{
@@ -111,7 +111,7 @@ func TestFindUnknown(t *testing.T) {
 			{Bucket, f.Path + "/"}, {Bucket, f.Path + "\x00"}, {Bucket, f.Path + "\n"}, {Bucket, strings.ToUpper(f.Path)}, {Bucket, "../../etc/passwd"},
 			{Bucket, `..\` + f.Path}, {Bucket, id + "-" + strings.Repeat("x", 41)}, {Bucket, strings.Repeat(id, 1000)}, {Bucket, id + "-ü"},
 		} {
-			if got, owner, err := s.Find(t.Context(), at[0], at[1]); !errors.Is(err, ErrUnknown) {
+			if got, owner, err := s.Find(t.Context(), at[0], at[1]); !errors.Is(err, ErrNotFound) {
 				t.Errorf("%.80q: found %+v of %q, %v", at, got, owner, err)
 			}
 		}
@@ -126,7 +126,7 @@ func TestForeignFile(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, path), png, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if f, _, err := s.Find(t.Context(), Bucket, path); !errors.Is(err, ErrUnknown) {
+	if f, _, err := s.Find(t.Context(), Bucket, path); !errors.Is(err, ErrNotFound) {
 		t.Errorf("found %+v, %v", f, err)
 	}
 	w := get(s, s.Link(base, File{Bucket: Bucket, Path: path}))
@@ -136,7 +136,7 @@ func TestForeignFile(t *testing.T) {
 }
 
 func TestPutRefuses(t *testing.T) {
-	s := open(t, "", Config{Most: 1000})
+	s := open(t, "", Config{MaxFileBytes: 1000})
 	full := append(bytes.Clone(png), make([]byte, 1000-len(png))...)
 	for name, test := range map[string]struct {
 		kind string
@@ -148,34 +148,34 @@ func TestPutRefuses(t *testing.T) {
 		"as much as goes":    {"image/png", full, nil},
 		"too large":          {"image/png", append(full, 0), ErrTooLarge},
 		"too large, other":   {"text/plain", append(full, 0), ErrTooLarge},
-		"no type":            {"", png, ErrType},
-		"text":               {"text/plain", png, ErrType},
-		"image alone":        {"image", png, ErrType},
-		"image/":             {"image/", png, ErrType},
-		"image/*":            {"image/*", png, ErrType},
-		"two types":          {"image/png, text/html", png, ErrType},
-		"two slashes":        {"image/png/x", png, ErrType},
-		"as a parameter":     {"text/html; a=image/png", png, ErrType},
-		"imagex":             {"imagex/png", png, ErrType},
-		"line feed":          {"image/png\nx: y", png, ErrType},
-		"long type":          {"image/" + strings.Repeat("x", 200), png, ErrType},
+		"no type":            {"", png, ErrNotImage},
+		"text":               {"text/plain", png, ErrNotImage},
+		"image alone":        {"image", png, ErrNotImage},
+		"image/":             {"image/", png, ErrNotImage},
+		"image/*":            {"image/*", png, ErrNotImage},
+		"two types":          {"image/png, text/html", png, ErrNotImage},
+		"two slashes":        {"image/png/x", png, ErrNotImage},
+		"as a parameter":     {"text/html; a=image/png", png, ErrNotImage},
+		"imagex":             {"imagex/png", png, ErrNotImage},
+		"line feed":          {"image/png\nx: y", png, ErrNotImage},
+		"long type":          {"image/" + strings.Repeat("x", 200), png, ErrNotImage},
 		"jpeg that is png":   {"image/jpeg", png, nil},
 		"unknown bytes":      {"image/png", []byte("\x00\x01\x02\x03"), nil},
 		"unknown type":       {"image/x-own", []byte("\x00\x01\x02\x03"), nil},
-		"HTML":               {"image/png", []byte("  <!DOCTYPE html><script>alert(1)</script>"), ErrType},
-		"PDF":                {"image/png", []byte("%PDF-1.7\n"), ErrType},
-		"zip":                {"image/png", []byte("PK\x03\x04\x00\x00\x00\x00"), ErrType},
-		"gzip":               {"image/png", []byte("\x1f\x8b\x08\x00\x00\x00"), ErrType},
-		"plain text":         {"image/png", []byte("hello there, this is a text"), ErrType},
-		"wave":               {"image/png", []byte("RIFF\x00\x00\x00\x00WAVEfmt "), ErrType},
-		"mp4":                {"image/png", []byte("\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"), ErrType},
-		"wasm":               {"image/png", []byte("\x00asm\x01\x00\x00\x00"), ErrType},
+		"HTML":               {"image/png", []byte("  <!DOCTYPE html><script>alert(1)</script>"), ErrNotImage},
+		"PDF":                {"image/png", []byte("%PDF-1.7\n"), ErrNotImage},
+		"zip":                {"image/png", []byte("PK\x03\x04\x00\x00\x00\x00"), ErrNotImage},
+		"gzip":               {"image/png", []byte("\x1f\x8b\x08\x00\x00\x00"), ErrNotImage},
+		"plain text":         {"image/png", []byte("hello there, this is a text"), ErrNotImage},
+		"wave":               {"image/png", []byte("RIFF\x00\x00\x00\x00WAVEfmt "), ErrNotImage},
+		"mp4":                {"image/png", []byte("\x00\x00\x00\x18ftypmp42\x00\x00\x00\x00mp42isom"), ErrNotImage},
+		"wasm":               {"image/png", []byte("\x00asm\x01\x00\x00\x00"), ErrNotImage},
 		"svg":                {"image/svg+xml", []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), nil},
 		"svg with a head":    {"image/svg+xml", []byte(`<?xml version="1.0"?><svg/>`), nil},
 		"svg with a comment": {"image/svg+xml", []byte("\n<!-- made by hand --><svg/>"), nil},
-		"svg that is HTML":   {"image/svg+xml", []byte("<html><script>alert(1)</script>"), ErrType},
-		"svg that is zip":    {"image/svg+xml", []byte("PK\x03\x04\x00\x00\x00\x00"), ErrType},
-		"png that is svg":    {"image/png", []byte(`<?xml version="1.0"?><svg/>`), ErrType},
+		"svg that is HTML":   {"image/svg+xml", []byte("<html><script>alert(1)</script>"), ErrNotImage},
+		"svg that is zip":    {"image/svg+xml", []byte("PK\x03\x04\x00\x00\x00\x00"), ErrNotImage},
+		"png that is svg":    {"image/png", []byte(`<?xml version="1.0"?><svg/>`), ErrNotImage},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, err := s.Put(t.Context(), Upload{Owner: "ann", Type: test.kind, Data: test.data})
@@ -215,14 +215,14 @@ var names = map[string]string{
 
 func TestNames(t *testing.T) {
 	for name, want := range names {
-		if got := clean(name); got != want {
+		if got := cleanName(name); got != want {
 			t.Errorf("%.40q is %q, want %q", name, got, want)
 		}
 	}
 	dir := filepath.Join(t.TempDir(), "files")
 	s := open(t, "dir:"+dir, Config{})
 	for name := range names {
-		if f := put(t, s, a(name)); !proper(f.Path) {
+		if f := put(t, s, a(name)); !isValidPath(f.Path) {
 			t.Errorf("%.40q is at %q", name, f.Path)
 		}
 	}
@@ -248,7 +248,7 @@ func FuzzName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, kind string) {
 		path := newPath(name, kind)
 		root := filepath.Join("root", "files")
-		if !safe.MatchString(path) || !proper(path) || len(path) > 80 || filepath.Dir(filepath.Join(root, path)) != root {
+		if !safe.MatchString(path) || !isValidPath(path) || len(path) > 80 || filepath.Dir(filepath.Join(root, path)) != root {
 			t.Errorf("%q is at %q", name, path)
 		}
 		if strings.HasSuffix(path, ".attrs") {
@@ -258,7 +258,7 @@ func FuzzName(f *testing.F) {
 }
 
 func TestAtOnce(t *testing.T) {
-	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+	each(t, Config{}, func(t *testing.T, s *Store, _ *clock) {
 		var group sync.WaitGroup
 		paths := make([]string, 20)
 		for i := range paths {
@@ -271,7 +271,7 @@ func TestAtOnce(t *testing.T) {
 				if _, owner, err := s.Find(t.Context(), Bucket, f.Path); err != nil || owner != fmt.Sprint(i) {
 					t.Errorf("%d: of %q, %v", i, owner, err)
 				}
-				if _, ok := s.Owns(s.Link("", f)); !ok {
+				if _, ok := s.ParseLink(s.Link("", f)); !ok {
 					t.Errorf("%d: the link is not known", i)
 				}
 			})
@@ -287,26 +287,26 @@ func TestAtOnce(t *testing.T) {
 
 // Memory holds so much; then the oldest go.
 func TestMemoryEnds(t *testing.T) {
-	s := Memory(Config{})
+	s := NewMemory(Config{})
 	t.Cleanup(func() { _ = s.Close() })
-	s.recent.most = int64(3 * len(png))
+	s.evictor.maxBytes = int64(3 * len(png))
 	var kept []File
 	for range 5 {
 		kept = append(kept, put(t, s, a("x")))
 	}
 	for i, f := range kept {
 		_, _, err := s.Find(t.Context(), f.Bucket, f.Path)
-		if gone := i < 2; gone != errors.Is(err, ErrUnknown) || !gone && err != nil {
+		if gone := i < 2; gone != errors.Is(err, ErrNotFound) || !gone && err != nil {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 }
 
 func TestCanceled(t *testing.T) {
-	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+	each(t, Config{}, func(t *testing.T, s *Store, _ *clock) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.Put(ctx, a("x")); !errors.Is(err, ErrDown) {
+		if _, err := s.Put(ctx, a("x")); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("put: %v", err)
 		}
 	})

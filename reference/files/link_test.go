@@ -10,9 +10,9 @@ import (
 
 const base = "http://127.0.0.1:4010/api/v1/agent/files"
 
-func get(s *Shelf, link string) *httptest.ResponseRecorder { return ask(s, http.MethodGet, link, nil) }
+func get(s *Store, link string) *httptest.ResponseRecorder { return ask(s, http.MethodGet, link, nil) }
 
-func ask(s *Shelf, method, link string, head map[string]string) *httptest.ResponseRecorder {
+func ask(s *Store, method, link string, head map[string]string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "/", nil)
 	r.URL, _ = r.URL.Parse(link)
 	for name, value := range head {
@@ -24,7 +24,7 @@ func ask(s *Shelf, method, link string, head map[string]string) *httptest.Respon
 }
 
 func TestLink(t *testing.T) {
-	each(t, Config{}, func(t *testing.T, s *Shelf, c *clock) {
+	each(t, Config{}, func(t *testing.T, s *Store, c *clock) {
 		f := put(t, s, a("cat.png"))
 		link := s.Link(base, f)
 		if !strings.HasPrefix(link, base+"/"+Bucket+"/"+f.Path+"?expires=") || s.Link(base+"/", f) != link {
@@ -56,7 +56,7 @@ func TestLink(t *testing.T) {
 }
 
 func TestRange(t *testing.T) {
-	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+	each(t, Config{}, func(t *testing.T, s *Store, _ *clock) {
 		f := put(t, s, a("x"))
 		for _, test := range []struct {
 			name, value string
@@ -101,7 +101,7 @@ func TestTampered(t *testing.T) {
 		path + "?" + strings.Replace(stamp, "=", "=0", 1) + "&" + sign, path + "?" + strings.Replace(stamp, "=", "=%2B", 1) + "&" + sign, path + "?" + stamp + "&" + stamp + "&" + sign,
 		path + "/?" + query, path + "//?" + query, "/x/" + f.Path + "?" + query, "/" + Bucket + "/../" + path[1:] + "x?" + query, "/" + Bucket + "/" + other.Path + "?" + query,
 		"/" + Bucket + "/" + strings.Replace(f.Path, "-", "%2D", 1) + "?" + query, "/" + Bucket + "//" + f.Path + "?" + query, strings.ToUpper(link), link + "\n", link + " ",
-		"/" + Bucket + "/%2e%2e/" + f.Path + "?" + query, Memory(Config{Now: s.cfg.Now}).Link("", f),
+		"/" + Bucket + "/%2e%2e/" + f.Path + "?" + query, NewMemory(Config{Now: s.cfg.Now}).Link("", f),
 	} {
 		refused(t, s, bad)
 	}
@@ -111,9 +111,9 @@ func TestTampered(t *testing.T) {
 }
 
 // refused wants a link to be nobody's.
-func refused(t *testing.T, s *Shelf, link string) {
+func refused(t *testing.T, s *Store, link string) {
 	t.Helper()
-	if f, ok := s.Owns(link); ok {
+	if f, ok := s.ParseLink(link); ok {
 		t.Errorf("%q is taken for a link of %+v", link, f)
 	}
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -129,7 +129,7 @@ func refused(t *testing.T, s *Shelf, link string) {
 }
 
 func TestLinkEnds(t *testing.T) {
-	each(t, Config{Life: 10 * time.Minute}, func(t *testing.T, s *Shelf, c *clock) {
+	each(t, Config{LinkLifetime: 10 * time.Minute}, func(t *testing.T, s *Store, c *clock) {
 		f := put(t, s, a("x"))
 		link := s.Link(base, f)
 		c.add(10*time.Minute - time.Second)
@@ -140,7 +140,7 @@ func TestLinkEnds(t *testing.T) {
 		if w := get(s, link); w.Code != http.StatusGone || w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("too late: %d %v", w.Code, w.Header())
 		}
-		if got, ok := s.Owns(link); !ok || got.Path != f.Path {
+		if got, ok := s.ParseLink(link); !ok || got.Path != f.Path {
 			t.Errorf("it was made here: %+v, %v", got, ok)
 		}
 		if w := get(s, s.Link(base, f)); w.Code != http.StatusOK {
@@ -154,7 +154,7 @@ func TestOwns(t *testing.T) {
 	for kind, want := range map[string]string{"image/png": "image/png", "image/jpeg": "image/jpeg", "image/x-icon": "image/x-icon", "image/x-own": ""} {
 		f := put(t, s, Upload{Owner: "ann", Name: "x.gif", Type: kind, Data: []byte("\x00\x01\x02")})
 		for _, base := range []string{"", base, "https://example.com", "http://h/?x=/" + Bucket + "/y"} {
-			if got, ok := s.Owns(s.Link(base, f)); !ok || got != (File{Bucket: Bucket, Path: f.Path, Type: want}) {
+			if got, ok := s.ParseLink(s.Link(base, f)); !ok || got != (File{Bucket: Bucket, Path: f.Path, Type: want}) {
 				t.Errorf("%s: %+v, %v", base, got, ok)
 			}
 		}
@@ -164,13 +164,13 @@ func TestOwns(t *testing.T) {
 			t.Errorf("%+v has the link %s", f, link)
 		}
 	}
-	if _, ok := s.Owns(strings.Repeat("?", 1<<20)); ok {
+	if _, ok := s.ParseLink(strings.Repeat("?", 1<<20)); ok {
 		t.Error("question marks are a link")
 	}
 }
 
 func TestServeRefuses(t *testing.T) {
-	each(t, Config{}, func(t *testing.T, s *Shelf, _ *clock) {
+	each(t, Config{}, func(t *testing.T, s *Store, _ *clock) {
 		f := put(t, s, a("x"))
 		for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH"} {
 			if w := ask(s, method, s.Link(base, f), nil); w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
@@ -189,7 +189,7 @@ func TestShown(t *testing.T) {
 	s := open(t, "", Config{})
 	for kind, want := range map[string]string{"image/png": "", "image/webp": "", "image/svg+xml": "attachment", "image/x-own": "attachment", "image/jxl": "attachment"} {
 		data := []byte("\x00\x01\x02")
-		if kind == vector {
+		if kind == svgType {
 			data = []byte("<svg onload='alert(1)'/>")
 		}
 		w := get(s, s.Link(base, put(t, s, Upload{Type: kind, Data: data})))

@@ -33,9 +33,9 @@ func BenchmarkFront(b *testing.B) {
 		h    http.Handler
 	}{
 		{"without", inside},
-		{"quiet", New(inside, Config{Meter: m, Log: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn}))})},
-		{"cors", New(inside, Config{Meter: m, Origins: []string{"https://ann.example"}})},
-		{"logged", New(inside, Config{Meter: m, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})},
+		{"quiet", New(inside, Config{Metrics: m, Log: slog.New(slog.NewTextHandler(io.Discard, &slog.HandlerOptions{Level: slog.LevelWarn}))})},
+		{"cors", New(inside, Config{Metrics: m, AllowedOrigins: []string{"https://ann.example"}})},
+		{"logged", New(inside, Config{Metrics: m, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -43,7 +43,7 @@ func BenchmarkFront(b *testing.B) {
 			r.Header.Set("Origin", "https://ann.example")
 			w := &nowhere{http.Header{}}
 			for b.Loop() {
-				r.Header.Del(requestID)
+				r.Header.Del(requestIDHeader)
 				clear(w.header)
 				c.h.ServeHTTP(w, r)
 			}

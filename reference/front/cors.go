@@ -9,43 +9,43 @@ import (
 // A cors says to browsers which origins' pages may read our answers (the CORS protocol
 // of the Fetch standard).
 type cors struct {
-	all     bool
-	origins []string
-	exposed []string // as one value
+	anyOrigin     bool
+	origins       []string
+	exposeHeaders []string // as one value
 }
 
 func newCORS(origins, expose []string) *cors {
 	if len(origins) == 0 {
 		return nil
 	}
-	exposed := strings.Join(append([]string{requestID, "Retry-After"}, expose...), ", ")
+	exposed := strings.Join(append([]string{requestIDHeader, "Retry-After"}, expose...), ", ")
 	return &cors{slices.Contains(origins, "*"), origins, []string{exposed}}
 }
 
 // Values that are always the same are made once: nobody changes a header's values in place.
 var (
-	star    = []string{"*"}
-	yes     = []string{"true"}
-	byWho   = []string{"Origin"}
-	byAll   = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
-	methods = []string{"GET, HEAD, POST, PUT, PATCH, DELETE"}
-	headers = []string{"Authorization, Content-Type, Last-Event-ID, " + requestID}
-	maxAge  = []string{"600"} // seconds; more than two hours no browser remembers it
+	anyOriginValue = []string{"*"}
+	trueValue      = []string{"true"}
+	varyOrigin     = []string{"Origin"}
+	varyPreflight  = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
+	allowedMethods = []string{"GET, HEAD, POST, PUT, PATCH, DELETE"}
+	allowedHeaders = []string{"Authorization, Content-Type, Last-Event-ID, " + requestIDHeader}
+	maxAge         = []string{"600"} // seconds; more than two hours no browser remembers it
 )
 
-// answers answers a preflight: what a browser asks before the request that it wants to
+// handlePreflight answers a preflight: what a browser asks before the request that it wants to
 // send. Of any other request it says who may read the answer.
-func (c *cors) answers(w http.ResponseWriter, r *http.Request) bool {
+func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.Method != http.MethodOptions || r.Header["Origin"] == nil || r.Header["Access-Control-Request-Method"] == nil {
-		c.admit(h, r)
+		c.setHeaders(h, r)
 		return false
 	}
-	h["Vary"] = byAll
-	if c.allow(h, r) {
-		h["Access-Control-Allow-Methods"] = methods
-		h["Access-Control-Allow-Headers"] = headers
-		if wanted := r.Header["Access-Control-Request-Headers"]; len(wanted) == 1 && names(wanted[0]) {
+	h["Vary"] = varyPreflight
+	if c.allowOrigin(h, r) {
+		h["Access-Control-Allow-Methods"] = allowedMethods
+		h["Access-Control-Allow-Headers"] = allowedHeaders
+		if wanted := r.Header["Access-Control-Request-Headers"]; len(wanted) == 1 && isHeaderList(wanted[0]) {
 			h["Access-Control-Allow-Headers"] = wanted
 		}
 		h["Access-Control-Max-Age"] = maxAge
@@ -54,35 +54,35 @@ func (c *cors) answers(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// admit says who may read an answer. That it depends on who asks is said to everybody:
+// setHeaders says who may read an answer. That it depends on who asks is said to everybody:
 // caches keep the answer for others too.
-func (c *cors) admit(h http.Header, r *http.Request) {
-	h["Vary"] = byWho
-	if c.allow(h, r) {
-		h["Access-Control-Expose-Headers"] = c.exposed
+func (c *cors) setHeaders(h http.Header, r *http.Request) {
+	h["Vary"] = varyOrigin
+	if c.allowOrigin(h, r) {
+		h["Access-Control-Expose-Headers"] = c.exposeHeaders
 	}
 }
 
-// allow lets an origin in if it is one of ours. Where any origin is, no cookie goes
+// allowOrigin lets an origin in if it is one of ours. Where any origin is, no cookie goes
 // along: a page could use those of whoever looks at it.
-func (c *cors) allow(h http.Header, r *http.Request) bool {
-	from := r.Header["Origin"]
+func (c *cors) allowOrigin(h http.Header, r *http.Request) bool {
+	origin := r.Header["Origin"]
 	switch {
-	case c.all: // whoever asks, and also who does not say from where
-		h["Access-Control-Allow-Origin"] = star
+	case c.anyOrigin: // whoever asks, and also who does not say from where
+		h["Access-Control-Allow-Origin"] = anyOriginValue
 		return true
-	case len(from) != 1:
+	case len(origin) != 1:
 		return false
-	case !slices.Contains(c.origins, from[0]):
+	case !slices.Contains(c.origins, origin[0]):
 		return false
 	}
-	h["Access-Control-Allow-Origin"] = from
-	h["Access-Control-Allow-Credentials"] = yes
+	h["Access-Control-Allow-Origin"] = origin
+	h["Access-Control-Allow-Credentials"] = trueValue
 	return true
 }
 
-// names says whether s lists names of headers, and not more of them than a page uses.
-func names(s string) bool {
+// isHeaderList says whether s lists names of headers, and not more of them than a page uses.
+func isHeaderList(s string) bool {
 	return s != "" && len(s) <= 1024 && strings.IndexFunc(s, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_, ", c)
 	}) < 0

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// A Book knows users by their tokens. It may be asked by many at once.
-type Book interface {
+// A Authenticator knows users by their tokens. It may be asked by many at once.
+type Authenticator interface {
 	// Who is the user that a token stands for; ok is false if it stands for nobody.
-	Who(ctx context.Context, token string) (user string, ok bool)
+	Authenticate(ctx context.Context, token string) (user string, ok bool)
 }
 
-// mostToken is how many bytes a token has at most: a header of a request holds it, and
+// maxToken is how many bytes a token has at most: a header of a request holds it, and
 // signed tokens with many claims have a few thousand.
-const mostToken = 16 << 10
+const maxToken = 16 << 10
 
 // Bearer is the token in the Authorization header. There has to be one such header
 // and one token in it: of two, whoever stands in front of us may have checked the other.
@@ -28,14 +28,14 @@ func Bearer(h http.Header) (token string, ok bool) {
 	}
 	scheme, token, _ := strings.Cut(values[0], " ")
 	token = strings.Trim(token, " ")
-	if !strings.EqualFold(scheme, "Bearer") || len(token) > mostToken || !visible(token) {
+	if !strings.EqualFold(scheme, "Bearer") || len(token) > maxToken || !isVisibleASCII(token) {
 		return "", false
 	}
 	return token, true
 }
 
-// visible says whether s is one word of printable ASCII.
-func visible(s string) bool {
+// isVisibleASCII says whether s is one word of printable ASCII.
+func isVisibleASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
 			return false
@@ -44,17 +44,17 @@ func visible(s string) bool {
 	return s != ""
 }
 
-// Anyone is the book in which everybody stands: a token is the name of its user. It is
+// TokenAsName is the book in which everybody stands: a token is the name of its user. It is
 // for loopback addresses, where whoever can ask could read our memory just as well.
-var Anyone Book = anyone{}
+var TokenAsName Authenticator = tokenAsName{}
 
-type anyone struct{}
+type tokenAsName struct{}
 
-// mostName is how many bytes a name has at most.
-const mostName = 256
+// maxName is how many bytes a name has at most.
+const maxName = 256
 
-func (anyone) Who(_ context.Context, token string) (user string, ok bool) {
-	if len(token) > mostName || !visible(token) {
+func (tokenAsName) Authenticate(_ context.Context, token string) (user string, ok bool) {
+	if len(token) > maxName || !isVisibleASCII(token) {
 		return "", false
 	}
 	return token, true

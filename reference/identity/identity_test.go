@@ -29,8 +29,8 @@ func TestBearer(t *testing.T) {
 		{"a tab", []string{"Bearer\tabc"}, ""},
 		{"a control character", []string{"Bearer a\x00c"}, ""},
 		{"beyond ASCII", []string{"Bearer äbc"}, ""},
-		{"a long one", []string{"Bearer " + strings.Repeat("a", mostToken)}, strings.Repeat("a", mostToken)},
-		{"too long", []string{"Bearer " + strings.Repeat("a", mostToken+1)}, ""},
+		{"a long one", []string{"Bearer " + strings.Repeat("a", maxToken)}, strings.Repeat("a", maxToken)},
+		{"too long", []string{"Bearer " + strings.Repeat("a", maxToken+1)}, ""},
 	} {
 		if token, ok := Bearer(http.Header{"Authorization": c.values}); token != c.token || ok != (c.token != "") {
 			t.Errorf("%s: %q, %v; want %q", c.name, token, ok, c.token)
@@ -42,7 +42,7 @@ func TestAnyone(t *testing.T) {
 	for token, want := range map[string]bool{
 		"ann": true, strings.Repeat("a", 256): true, "": false, "two words": false, "Ä": false, strings.Repeat("a", 257): false,
 	} {
-		user, ok := Anyone.Who(t.Context(), token)
+		user, ok := TokenAsName.Authenticate(t.Context(), token)
 		if ok != want || ok && user != token {
 			t.Errorf("%q is %q, %v", token, user, ok)
 		}
@@ -64,7 +64,7 @@ func TestBadUsers(t *testing.T) {
 		{"ann:" + strings.Repeat(secret, 2000), "visible ASCII"},
 		{"bob:taken-by-ann", "same token"},
 	} {
-		var tokens Tokens
+		var tokens StaticTokens
 		if err := tokens.Add("ann:taken-by-ann"); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestBadUsers(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	var nobody, tokens Tokens
+	var nobody, tokens StaticTokens
 	text := "# who may ask\nann:first-token\n\n  ann:second:token  \r\nbob:third-token"
 	if err := tokens.Read(strings.NewReader(text)); err != nil {
 		t.Fatal(err)
@@ -91,10 +91,10 @@ func TestTokens(t *testing.T) {
 		"first-token": "ann", "second:token": "ann", "third-token": "bob",
 		"": "", "first-toke": "", "first-token ": "", "First-token": "", "ann:first-token": "", "ann": "",
 	} {
-		if user, ok := tokens.Who(t.Context(), token); user != want || ok != (want != "") {
+		if user, ok := tokens.Authenticate(t.Context(), token); user != want || ok != (want != "") {
 			t.Errorf("%q is %q, %v; want %q", token, user, ok, want)
 		}
-		if user, ok := nobody.Who(t.Context(), token); ok {
+		if user, ok := nobody.Authenticate(t.Context(), token); ok {
 			t.Errorf("without users %q is %q", token, user)
 		}
 	}
@@ -105,9 +105,9 @@ func TestBadFiles(t *testing.T) {
 		{"", "no user"},
 		{"# only\n\n# comments\n", "no user"},
 		{"ann:first-token\n\ns3cr3t-canary\n", "line 3"},
-		{strings.Repeat("#", mostFile+1), "more than"},
+		{strings.Repeat("#", maxTokenFile+1), "more than"},
 	} {
-		var tokens Tokens
+		var tokens StaticTokens
 		if err := tokens.Read(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "s3cr3t") {
 			t.Errorf("%.30q: %v; want it to say %q", c.text, err, c.says)
 		}
@@ -117,7 +117,7 @@ func TestBadFiles(t *testing.T) {
 // A token is not kept, only its sum: what the comparison takes depends on neither the
 // token that is right nor how near a guess is.
 func TestTokensAreKeptAsSums(t *testing.T) {
-	var tokens Tokens
+	var tokens StaticTokens
 	if err := tokens.Add("ann:first-token"); err != nil {
 		t.Fatal(err)
 	}
@@ -127,14 +127,14 @@ func TestTokensAreKeptAsSums(t *testing.T) {
 }
 
 func BenchmarkTokens(b *testing.B) {
-	var tokens Tokens
+	var tokens StaticTokens
 	for i := range 20 {
 		if err := tokens.Add("ann:token-of-ann-" + strings.Repeat("x", i)); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for b.Loop() {
-		if _, ok := tokens.Who(context.Background(), "token-of-ann-xxxxxxx"); !ok {
+		if _, ok := tokens.Authenticate(context.Background(), "token-of-ann-xxxxxxx"); !ok {
 			b.Fatal("nobody")
 		}
 	}

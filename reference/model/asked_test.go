@@ -70,9 +70,9 @@ func TestAsks(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			u := fakeModel(t)
 			cfg := u.config()
-			cfg.System = "Be kind."
+			cfg.SystemPrompt = "Be kind."
 			ask := turn(c.parts...)
-			ask.Earlier = func(context.Context) ([]state.Message, error) { return c.earlier, nil }
+			ask.EarlierMessages = func(context.Context) ([]state.Message, error) { return c.earlier, nil }
 			events := play(t.Context(), u.agent(cfg), ask)
 			if last := events[len(events)-1]; last.Kind != spec.RunEnd {
 				t.Errorf("ended with %s %s", last.Kind, last.Text)
@@ -115,7 +115,7 @@ func TestRequest(t *testing.T) {
 	ask = offer(offer(offer(ask, "lookup", "The client's.", `{"properties":{}}`), "list", "", `[]`), "text", "", `{"type":"string"}`)
 	ask = offer(ask, "paint", "Twice.", "")
 	play(t.Context(), u.agent(u.config()), ask)
-	play(t.Context(), u.agent(model.Config{Base: u.root + "/v1/", Model: "other", Client: u.client}), user("hello"))
+	play(t.Context(), u.agent(model.Config{BaseURL: u.root + "/v1/", Model: "other", HTTPClient: u.client}), user("hello"))
 	all := u.asked()
 	with, without := all[0], all[1]
 	if with.Auth != "Bearer "+key || with.Accept != "text/event-stream" || with.Body.Model != "small" || !with.Body.Stream {
@@ -149,7 +149,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
 	t.Setenv("OPENAI_ORG_ID", "org")
 	u := fakeModel(t)
-	play(t.Context(), u.agent(model.Config{Base: u.root + "/v1", Model: "m", Client: u.client}), user("hello"))
+	play(t.Context(), u.agent(model.Config{BaseURL: u.root + "/v1", Model: "m", HTTPClient: u.client}), user("hello"))
 	if all := u.asked(); len(all) != 1 || all[0].Auth != "" {
 		t.Errorf("asked %+v", all)
 	}
@@ -159,7 +159,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 func TestToolsThatCannotBeCalled(t *testing.T) {
 	u := fakeModel(t)
 	ask := offer(offer(user("client-tool"), "paint", "Paints.", "{}"), "draw", "", "")
-	ask.Offers = nil
+	ask.ClientTools = nil
 	want := callTold("r-m1", "r-c1", "paint", `{"color":"blue"}`) + resultTold("r-m2", "r-c1", "paint", `error: there is no tool "paint"`) +
 		messageTold("r-m3", `gave: error: there is no tool "paint"`)
 	if got := told(play(t.Context(), u.agent(u.config()), ask)); got != want {
@@ -195,34 +195,34 @@ func TestImages(t *testing.T) {
 func TestHistoryFails(t *testing.T) {
 	u := fakeModel(t)
 	ask := user("hello")
-	ask.Earlier = func(context.Context) ([]state.Message, error) { return nil, errors.New("disk on fire") }
+	ask.EarlierMessages = func(context.Context) ([]state.Message, error) { return nil, errors.New("disk on fire") }
 	if got := told(play(t.Context(), u.agent(u.config()), ask)); got != "run.error HISTORY_UNAVAILABLE: what was said before cannot be read\n" {
 		t.Errorf("told\n%s", got)
 	}
 }
 
 func TestNew(t *testing.T) {
-	tool := model.Tools()[0]
+	tool := model.BuiltinTools()[0]
 	for name, c := range map[string]struct {
 		cfg  model.Config
 		want string
 	}{
 		"no address":      {model.Config{Model: "m"}, "address"},
-		"no scheme":       {model.Config{Base: "localhost:8000", Model: "m"}, "address"},
-		"another scheme":  {model.Config{Base: "ftp://user:secret@localhost", Model: "m"}, "address"},
-		"a bad address":   {model.Config{Base: "http://user:secret@local host/%", Model: "m"}, "address"},
-		"no name":         {model.Config{Base: "http://localhost"}, "name"},
-		"a nameless tool": {model.Config{Base: "http://localhost", Model: "m", Tools: []model.Tool{{Do: tool.Do}}}, "tool 1"},
-		"an idle tool":    {model.Config{Base: "http://localhost", Model: "m", Tools: []model.Tool{{Name: "x"}}}, "tool 1"},
-		"a tool twice":    {model.Config{Base: "http://localhost", Model: "m", Tools: []model.Tool{tool, tool}}, "two tools"},
-		"a bad schema":    {model.Config{Base: "http://localhost", Model: "m", Tools: []model.Tool{{Name: "x", Do: tool.Do, Parameters: []byte("{")}}}, "JSON"},
+		"no scheme":       {model.Config{BaseURL: "localhost:8000", Model: "m"}, "address"},
+		"another scheme":  {model.Config{BaseURL: "ftp://user:secret@localhost", Model: "m"}, "address"},
+		"a bad address":   {model.Config{BaseURL: "http://user:secret@local host/%", Model: "m"}, "address"},
+		"no name":         {model.Config{BaseURL: "http://localhost"}, "name"},
+		"a nameless tool": {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{{Run: tool.Run}}}, "tool 1"},
+		"an idle tool":    {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{{Name: "x"}}}, "tool 1"},
+		"a tool twice":    {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{tool, tool}}, "two tools"},
+		"a bad schema":    {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{{Name: "x", Run: tool.Run, Parameters: []byte("{")}}}, "JSON"},
 	} {
 		_, err := model.New(c.cfg)
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := model.New(model.Config{Base: "http://localhost:1", Model: "m", Tools: model.Tools()}); err != nil {
+	if _, err := model.New(model.Config{BaseURL: "http://localhost:1", Model: "m", Tools: model.BuiltinTools()}); err != nil {
 		t.Error(err)
 	}
 }

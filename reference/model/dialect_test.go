@@ -38,7 +38,7 @@ func eachDialect(t *testing.T, timeout time.Duration, f func(k *desk)) {
 	for _, d := range all {
 		t.Run(d.Name, func(t *testing.T) {
 			u := fakeModel(t)
-			agent := u.agent(model.Config{Base: u.root + "/v1", Key: key, Model: "m", Tools: model.Tools(), Timeout: timeout, Client: u.client})
+			agent := u.agent(model.Config{BaseURL: u.root + "/v1", APIKey: key, Model: "m", Tools: model.BuiltinTools(), Timeout: timeout, HTTPClient: u.client})
 			s := reference.New(d, agent, reference.Config{})
 			k := &desk{upstream: u, d: d, server: httptest.NewServer(s)}
 			defer func() {

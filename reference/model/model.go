@@ -21,73 +21,73 @@ import (
 
 // Config says which model is asked, and how.
 type Config struct {
-	Base    string        // where the server is: "http://127.0.0.1:8000/v1"
-	Key     string        // sent as a bearer token, and never told; "" is none
-	Model   string        // its name at the server
-	System  string        // what the model is told first, before what requests want it to be told
-	Tools   []Tool        // what it can call that is run here
-	Rounds  int           // how often it is asked in one run at most; 0 is 8
-	Timeout time.Duration // how long the server, or a tool, may be silent; 0 is a minute
-	Client  *http.Client  // nil is one of its own
+	BaseURL      string        // where the server is: "http://127.0.0.1:8000/v1"
+	APIKey       string        // sent as a bearer token, and never told; "" is none
+	Model        string        // its name at the server
+	SystemPrompt string        // what the model is told first, before what requests want it to be told
+	Tools        []Tool        // what it can call that is run here
+	MaxRounds    int           // how often it is asked in one run at most; 0 is 8
+	Timeout      time.Duration // how long the server, or a tool, may be silent; 0 is a minute
+	HTTPClient   *http.Client  // nil is one of its own
 }
 
 // What one run may cost at most, besides rounds.
 const (
-	mostBytes = 16 << 20 // of answers
-	mostCalls = 128      // of tools, in one answer
+	maxBytes = 16 << 20 // of answers
+	maxCalls = 128      // of tools, in one answer
 )
 
-// A model is one that can be asked.
-type model struct {
+// A chatModel is one that can be asked.
+type chatModel struct {
 	Config
-	chat openai.ChatCompletionService
+	completions openai.ChatCompletionService
 }
 
 // New makes the agent. It does not ask whether there is anybody at the address: what
 // is wrong there is told by each run.
 func New(cfg Config) (reference.Agent, error) {
-	base, err := url.Parse(cfg.Base)
+	base, err := url.Parse(cfg.BaseURL)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https":
 		return nil, errors.New("the model's address is not an http or https URL") // it may hold a password
 	case cfg.Model == "":
 		return nil, errors.New("the model has no name")
 	}
-	if err := check(cfg.Tools); err != nil {
+	if err := checkTools(cfg.Tools); err != nil {
 		return nil, err
 	}
-	if cfg.Rounds == 0 {
-		cfg.Rounds = 8
+	if cfg.MaxRounds == 0 {
+		cfg.MaxRounds = 8
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = time.Minute
 	}
-	if cfg.Client == nil {
-		cfg.Client = &http.Client{}
+	if cfg.HTTPClient == nil {
+		cfg.HTTPClient = &http.Client{}
 	}
 	if base.Path == "" {
 		base.Path = "/"
 	}
 	options := []option.RequestOption{
-		option.WithBaseURL(base.String()), option.WithHTTPClient(cfg.Client), option.WithMaxRetries(0),
+		option.WithBaseURL(base.String()), option.WithHTTPClient(cfg.HTTPClient), option.WithMaxRetries(0),
 	}
-	if cfg.Key != "" {
-		options = append(options, option.WithAPIKey(cfg.Key))
+	if cfg.APIKey != "" {
+		options = append(options, option.WithAPIKey(cfg.APIKey))
 	}
 	// Not the whole client: that would take keys and addresses from the environment.
-	m := &model{Config: cfg, chat: openai.NewChatCompletionService(options...)}
-	return m.answer, nil
+	m := &chatModel{Config: cfg, completions: openai.NewChatCompletionService(options...)}
+	return m.respond, nil
 }
 
-// answer is the agent.
-func (m *model) answer(ctx context.Context, turn reference.Turn) iter.Seq[spec.Event] {
+// respond is the agent.
+func (m *chatModel) respond(ctx context.Context, turn reference.Turn) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
-		r := &run{model: m, ctx: ctx, turn: turn, yield: yield, left: mostBytes}
-		r.say(spec.Event{Kind: spec.RunStart})
-		if err := r.play(); err != nil {
+		r := &run{chatModel: m, ctx: ctx, turn: turn, yield: yield, remainingBytes: maxBytes}
+		r.emit(spec.Event{Kind: spec.RunStart})
+		if err := r.askUntilDone(); err != nil {
 			r.fail(err)
 			return
 		}
-		r.say(spec.Event{Kind: spec.RunEnd})
+		r.emit(spec.Event{Kind: spec.RunEnd})
 	}
 }

@@ -17,13 +17,13 @@ const key = "sk-very-secret"
 
 // config is a model behind the fake.
 func (u upstream) config() model.Config {
-	tools := append(model.Tools(),
-		model.Tool{Name: "panic", Do: func(context.Context, string) (string, error) { panic("no") }},
-		model.Tool{Name: "fail", Do: func(context.Context, string) (string, error) { return "", errors.New("it did\nnot work") }},
-		model.Tool{Name: "hang", Do: func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }},
+	tools := append(model.BuiltinTools(),
+		model.Tool{Name: "panic", Run: func(context.Context, string) (string, error) { panic("no") }},
+		model.Tool{Name: "fail", Run: func(context.Context, string) (string, error) { return "", errors.New("it did\nnot work") }},
+		model.Tool{Name: "hang", Run: func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }},
 	)
 	return model.Config{
-		Base: u.root + "/v1", Key: key, Model: "small", Tools: tools, Rounds: 3, Timeout: 5 * time.Second, Client: u.client,
+		BaseURL: u.root + "/v1", APIKey: key, Model: "small", Tools: tools, MaxRounds: 3, Timeout: 5 * time.Second, HTTPClient: u.client,
 	}
 }
 
@@ -48,7 +48,7 @@ func turn(parts ...spec.Event) reference.Turn {
 // offer adds a tool of the client's.
 func offer(t reference.Turn, name, about, schema string) reference.Turn {
 	t.Parts = append(t.Parts, spec.Event{Kind: spec.InputTool, Name: name, Description: about, Text: schema})
-	t.Offers = append(t.Offers, name)
+	t.ClientTools = append(t.ClientTools, name)
 	return t
 }
 

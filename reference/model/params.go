@@ -12,43 +12,43 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// params are a request to the model's server.
-func (r *run) params(said []words) openai.ChatCompletionNewParams {
-	p := openai.ChatCompletionNewParams{Model: r.Model, Tools: r.tools()}
-	ids := &naming{theirs: r.theirs, names: map[string]string{}, taken: map[string]bool{}}
-	for _, w := range said {
-		p.Messages = append(p.Messages, w.param(ids))
+// completionParams are a request to the model's server.
+func (r *run) completionParams(messages []chatMessage) openai.ChatCompletionNewParams {
+	p := openai.ChatCompletionNewParams{Model: r.Model, Tools: r.toolParams()}
+	ids := &callIDs{serverIDs: r.serverIDs, assigned: map[string]string{}, taken: map[string]bool{}}
+	for _, w := range messages {
+		p.Messages = append(p.Messages, w.toParam(ids))
 	}
 	return p
 }
 
-// A naming gives the calls of one request their ids. Those of the server's that are
+// A callIDs gives the calls of one request their ids. Those of the server's that are
 // known are its own; others are short: some servers want no more than nine letters
 // and digits, and ours can be long. Two runs may have the same ids.
-type naming struct {
-	theirs map[string]string // the server's, by ours
-	names  map[string]string // those that were given last, by ours
-	taken  map[string]bool
+type callIDs struct {
+	serverIDs map[string]string // the server's, by ours
+	assigned  map[string]string // those that were given last, by ours
+	taken     map[string]bool
 }
 
-// fresh names a call.
-func (n *naming) fresh(call string) string {
-	name := n.theirs[call]
+// assign names a call.
+func (n *callIDs) assign(call string) string {
+	name := n.serverIDs[call]
 	for i := len(n.taken) + 1; name == "" || n.taken[name]; i++ {
 		name = fmt.Sprintf("call%05d", i)
 	}
-	n.names[call], n.taken[name] = name, true
+	n.assigned[call], n.taken[name] = name, true
 	return name
 }
 
-func (w words) param(ids *naming) openai.ChatCompletionMessageParamUnion {
+func (w chatMessage) toParam(calls *callIDs) openai.ChatCompletionMessageParamUnion {
 	switch w.role {
 	case roleSystem:
 		return openai.SystemMessage(w.text)
 	case roleAssistant:
-		return w.assistant(ids)
+		return w.toAssistantParam(calls)
 	case roleTool:
-		return openai.ToolMessage(w.text, ids.names[w.call])
+		return openai.ToolMessage(w.text, calls.assigned[w.call])
 	}
 	if len(w.images) == 0 {
 		return openai.UserMessage(w.text)
@@ -63,7 +63,7 @@ func (w words) param(ids *naming) openai.ChatCompletionMessageParamUnion {
 	return openai.UserMessage(parts)
 }
 
-func (w words) assistant(ids *naming) openai.ChatCompletionMessageParamUnion {
+func (w chatMessage) toAssistantParam(ids *callIDs) openai.ChatCompletionMessageParamUnion {
 	var m openai.ChatCompletionAssistantMessageParam
 	if w.text != "" || len(w.calls) == 0 {
 		m.Content.OfString = openai.String(w.text)
@@ -75,31 +75,31 @@ func (w words) assistant(ids *naming) openai.ChatCompletionMessageParamUnion {
 		}
 		m.ToolCalls = append(m.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
 			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: ids.fresh(c.ID), Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: arguments},
+				ID: ids.assign(c.ID), Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: arguments},
 			},
 		})
 	}
-	if w.thought != "" { // servers that reason want to be reminded of it, and no others get here
-		m.SetExtraFields(map[string]any{w.thinking: w.thought})
+	if w.reasoning != "" { // servers that reason want to be reminded of it, and no others get here
+		m.SetExtraFields(map[string]any{w.reasoningField: w.reasoning})
 	}
 	return openai.ChatCompletionMessageParamUnion{OfAssistant: &m}
 }
 
-// tools are the client's that can be called, and the server's that they do not hide.
-func (r *run) tools() (all []openai.ChatCompletionToolUnionParam) {
-	told := map[string]bool{}
-	add := func(name, about string, schema []byte) {
-		if told[name] {
+// toolParams are the client's that can be called, and the server's that they do not hide.
+func (r *run) toolParams() (all []openai.ChatCompletionToolUnionParam) {
+	seen := map[string]bool{}
+	add := func(name, description string, schema []byte) {
+		if seen[name] {
 			return
 		}
-		told[name] = true
-		f := shared.FunctionDefinitionParam{Name: name, Parameters: object(schema)}
-		if about != "" {
-			f.Description = openai.String(about)
+		seen[name] = true
+		f := shared.FunctionDefinitionParam{Name: name, Parameters: objectSchema(schema)}
+		if description != "" {
+			f.Description = openai.String(description)
 		}
 		all = append(all, openai.ChatCompletionFunctionTool(f))
 	}
-	for _, name := range r.turn.Offers {
+	for _, name := range r.turn.ClientTools {
 		i := slices.IndexFunc(r.turn.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == name })
 		if i < 0 {
 			add(name, "", nil)
@@ -108,20 +108,20 @@ func (r *run) tools() (all []openai.ChatCompletionToolUnionParam) {
 		add(name, r.turn.Parts[i].Description, []byte(r.turn.Parts[i].Text))
 	}
 	for _, t := range r.Tools {
-		add(t.Name, t.About, t.Parameters)
+		add(t.Name, t.Description, t.Parameters)
 	}
 	return all
 }
 
-// object is a schema of an object; what is none becomes one of any object. Schemas
+// objectSchema is a schema of an object; what is none becomes one of any object. Schemas
 // may come as text inside of JSON.
-func object(schema []byte) shared.FunctionParameters {
-	schema = []byte(cmp.Or(text(schema), string(schema)))
+func objectSchema(schema []byte) shared.FunctionParameters {
+	schema = []byte(cmp.Or(jsonString(schema), string(schema)))
 	var members map[string]json.RawMessage
 	if json.Unmarshal(schema, &members) != nil {
 		members = nil
 	}
-	if kind, ok := members["type"]; ok && text(kind) != "object" {
+	if kind, ok := members["type"]; ok && jsonString(kind) != "object" {
 		members = nil
 	}
 	all := shared.FunctionParameters{"type": "object"}

@@ -42,14 +42,14 @@ func TestLookUp(t *testing.T) {
 }
 
 func TestToolsAreWhole(t *testing.T) {
-	if err := check(Tools()); err != nil {
+	if err := checkTools(BuiltinTools()); err != nil {
 		t.Error(err)
 	}
-	for _, tool := range Tools() {
-		if tool.About == "" || !json.Valid(tool.Parameters) {
+	for _, tool := range BuiltinTools() {
+		if tool.Description == "" || !json.Valid(tool.Parameters) {
 			t.Errorf("%+v", tool)
 		}
-		if _, err := tool.Do(t.Context(), `{"word":"x"}`); err != nil {
+		if _, err := tool.Run(t.Context(), `{"word":"x"}`); err != nil {
 			t.Errorf("%s: %v", tool.Name, err)
 		}
 	}
@@ -57,22 +57,22 @@ func TestToolsAreWhole(t *testing.T) {
 
 // What a server says is told as one line, cut after the key was taken out of it.
 func TestLine(t *testing.T) {
-	m := &model{Config: Config{Key: "secret"}}
+	m := &chatModel{Config: Config{APIKey: "secret"}}
 	for words, want := range map[string]string{
 		"":                        "",
 		" a\r\n\tb\x00 c\u2028d ": "a b c d",
 		"Bearer secret.":          "Bearer ***.",
 		"bad \xff byte":           "bad ? byte",
 	} {
-		if got := m.line(words); got != want {
+		if got := m.sanitize(words); got != want {
 			t.Errorf("%q became %q, want %q", words, got, want)
 		}
 	}
 	long := make([]byte, 0, 600)
-	for len(long) < mostWords-3 {
+	for len(long) < maxDetail-3 {
 		long = append(long, 'x')
 	}
-	if got := m.line(string(long) + "secret"); got != string(long)+"***" {
+	if got := m.sanitize(string(long) + "secret"); got != string(long)+"***" {
 		t.Errorf("became %q", got)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// mostAnswer is the bytes of an answer that are read.
-const mostAnswer = 1 << 20
+// maxResponse is the bytes of an answer that are read.
+const maxResponse = 1 << 20
 
-// service is an ear that asks an OpenAI-compatible server below a base. What such a
+// newOpenAI is an ear that asks an OpenAI-compatible server below a base. What such a
 // server answers may repeat the key, so no error passes it on.
-func service(base string, cfg Config) (Ear, error) {
+func newOpenAI(base string, cfg Config) (Transcriber, error) {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
@@ -31,12 +31,12 @@ func service(base string, cfg Config) (Ear, error) {
 		option.WithBaseURL(strings.TrimSuffix(u.String(), "/") + "/"),
 		option.WithMaxRetries(1),
 		option.WithHTTPClient(&http.Client{
-			Transport:     bounded{http.DefaultTransport},
+			Transport:     limitedTransport{http.DefaultTransport},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}),
 	}
-	if cfg.Key != "" {
-		opts = append(opts, option.WithAPIKey(cfg.Key))
+	if cfg.APIKey != "" {
+		opts = append(opts, option.WithAPIKey(cfg.APIKey))
 	}
 	// Not a whole client: that would read keys and addresses from the environment.
 	asr := openai.NewAudioTranscriptionService(opts...)
@@ -46,53 +46,53 @@ func service(base string, cfg Config) (Ear, error) {
 			File:  openai.File(bytes.NewReader(wav), "recording.wav", "audio/wav"),
 		})
 		if err != nil {
-			return "", blame(err)
+			return "", serviceError(err)
 		}
 		if answer == nil || !answer.JSON.Text.Valid() { // null is read as nothing
-			return "", fmt.Errorf("%w: the service answered without a text", ErrDown)
+			return "", fmt.Errorf("%w: the service answered without a text", ErrUnavailable)
 		}
 		return strings.TrimSpace(answer.Text), nil
 	}, nil
 }
 
-// blame is what is told of an error of the client.
-func blame(err error) error {
+// serviceError is what is told of an error of the client.
+func serviceError(err error) error {
 	var status *openai.Error
 	var network *url.Error
 	switch {
 	case errors.As(err, &status):
-		return fmt.Errorf("%w: the service answered %d", ErrDown, status.StatusCode)
-	case errors.Is(err, errLong):
-		return fmt.Errorf("%w: %w", ErrDown, errLong)
+		return fmt.Errorf("%w: the service answered %d", ErrUnavailable, status.StatusCode)
+	case errors.Is(err, errResponseTooLong):
+		return fmt.Errorf("%w: %w", ErrUnavailable, errResponseTooLong)
 	case errors.As(err, &network):
-		return fmt.Errorf("%w: %w", ErrDown, network.Err)
+		return fmt.Errorf("%w: %w", ErrUnavailable, network.Err)
 	}
-	return fmt.Errorf("%w: the service's answer cannot be read", ErrDown)
+	return fmt.Errorf("%w: the service's answer cannot be read", ErrUnavailable)
 }
 
-var errLong = fmt.Errorf("the service answered more than %d bytes", mostAnswer)
+var errResponseTooLong = fmt.Errorf("the service answered more than %d bytes", maxResponse)
 
-// bounded is a transport whose answers end.
-type bounded struct{ http.RoundTripper }
+// limitedTransport is a transport whose answers end.
+type limitedTransport struct{ http.RoundTripper }
 
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := b.RoundTripper.RoundTrip(r)
 	if err == nil {
-		resp.Body = &short{resp.Body, mostAnswer}
+		resp.Body = &limitedBody{resp.Body, maxResponse}
 	}
 	return resp, err
 }
 
-// short is a body that is an error where it becomes too long.
-type short struct {
+// limitedBody is a body that is an error where it becomes too long.
+type limitedBody struct {
 	io.ReadCloser
-	left int
+	remaining int
 }
 
-func (s *short) Read(p []byte) (int, error) {
+func (s *limitedBody) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
-	if s.left -= n; s.left < 0 {
-		return 0, errLong
+	if s.remaining -= n; s.remaining < 0 {
+		return 0, errResponseTooLong
 	}
 	return n, err
 }

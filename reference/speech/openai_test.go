@@ -55,7 +55,7 @@ func TestService(t *testing.T) {
 		_, _ = io.WriteString(w, `{"text":" hello world\n","usage":{"type":"duration","seconds":1}}`)
 	})
 	for _, base := range []string{base, base + "/"} {
-		got, err := open(t, "openai:"+base, Config{Key: key, Model: "tiny"})(t.Context(), wav)
+		got, err := open(t, "openai:"+base, Config{APIKey: key, Model: "tiny"})(t.Context(), wav)
 		if err != nil || got != "hello world" {
 			t.Errorf("heard %q, %v", got, err)
 		}
@@ -128,8 +128,8 @@ func TestServiceFails(t *testing.T) {
 			if test.text == "deadline" {
 				wait = 200 * time.Millisecond
 			}
-			got, err := open(t, "openai:"+base, Config{Key: key, Wait: wait})(t.Context(), riff(mono, second))
-			if !errors.Is(err, ErrDown) || !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), key) {
+			got, err := open(t, "openai:"+base, Config{APIKey: key, Timeout: wait})(t.Context(), riff(mono, second))
+			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), key) {
 				t.Errorf("heard %.60q, %v; want %q", got, err, test.text)
 			}
 			if n := asked.Load(); n != test.asked {
@@ -170,13 +170,13 @@ func TestServiceGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = l.Close()
-	hear := open(t, "openai:http://"+l.Addr().String()+"/v1", Config{Key: key, Wait: 20 * time.Second})
-	if _, err := hear(t.Context(), riff(mono, second)); !errors.Is(err, ErrDown) || !strings.Contains(err.Error(), "refused") {
+	hear := open(t, "openai:http://"+l.Addr().String()+"/v1", Config{APIKey: key, Timeout: 20 * time.Second})
+	if _, err := hear(t.Context(), riff(mono, second)); !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := hear(ctx, riff(mono, second)); !errors.Is(err, ErrDown) || !errors.Is(err, context.Canceled) {
+	if _, err := hear(ctx, riff(mono, second)); !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

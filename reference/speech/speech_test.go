@@ -12,7 +12,7 @@ import (
 )
 
 // open makes an ear, or the test ends.
-func open(t *testing.T, spec string, cfg Config) Ear {
+func open(t *testing.T, spec string, cfg Config) Transcriber {
 	t.Helper()
 	hear, err := Open(spec, cfg)
 	if err != nil {
@@ -40,7 +40,7 @@ func TestCheckedFirst(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	for _, spec := range []string{"scripted", "none", "exec:touch " + mark, "openai:http://127.0.0.1:1/v1"} {
 		hear := open(t, spec, Config{})
-		for want, wav := range map[error]string{ErrEmpty: "", ErrFormat: "<html>", ErrTooLarge: strings.Repeat("x", Most+1)} {
+		for want, wav := range map[error]string{ErrEmpty: "", ErrNotWAV: "<html>", ErrTooLarge: strings.Repeat("x", MaxBytes+1)} {
 			if _, err := hear(t.Context(), []byte(wav)); !errors.Is(err, want) {
 				t.Errorf("%s: got %v, want %v", spec, err, want)
 			}
@@ -49,16 +49,16 @@ func TestCheckedFirst(t *testing.T) {
 	if _, err := os.Stat(mark); err == nil {
 		t.Error("the command ran")
 	}
-	if _, err := open(t, "none", Config{})(t.Context(), riff(mono, second)); !errors.Is(err, ErrDown) {
+	if _, err := open(t, "none", Config{})(t.Context(), riff(mono, second)); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("none: %v", err)
 	}
 }
 
 func TestOpenRefuses(t *testing.T) {
 	for spec, want := range map[string]string{
-		"whisper":                          Forms,
-		"whisper:secret":                   Forms,
-		"none:x":                           Forms,
+		"whisper":                          Backends,
+		"whisper:secret":                   Backends,
+		"none:x":                           Backends,
 		"exec":                             "exec:COMMAND",
 		"exec:":                            "exec:COMMAND",
 		"exec:cat 'x":                      "not closed",
@@ -85,7 +85,7 @@ func TestSplit(t *testing.T) {
 		`'"' "'"`:              {`"`, `'`},
 		`a\ b $HOME * ; | > &`: {`a\`, "b", "$HOME", "*", ";", "|", ">", "&"},
 	} {
-		if got, err := split(line); err != nil || !slices.Equal(got, want) {
+		if got, err := splitCommand(line); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: %q, %v", line, got, err)
 		}
 	}
@@ -120,7 +120,7 @@ func TestExec(t *testing.T) {
 		"exec:echo rate={rate}":                                  "rate=16000",
 		"exec:true":                                              "",
 		`exec:printf a\377b`:                                     "a\uFFFDb",
-		"exec:sh -c 'printf %065536d 1'":                         strings.Repeat("0", mostSaid-1) + "1",
+		"exec:sh -c 'printf %065536d 1'":                         strings.Repeat("0", maxOutput-1) + "1",
 	} {
 		if got, err := open(t, spec, Config{})(t.Context(), wav); err != nil || got != want {
 			t.Errorf("%s: heard %.99q, %v", spec, got, err)
@@ -151,8 +151,8 @@ func TestExecFails(t *testing.T) {
 			if want == "WaitDelay" || want == "65536 bytes" {
 				wait = time.Minute
 			}
-			_, err := open(t, spec, Config{Wait: wait})(t.Context(), riff(mono, second))
-			if !errors.Is(err, ErrDown) || !strings.Contains(err.Error(), want) {
+			_, err := open(t, spec, Config{Timeout: wait})(t.Context(), riff(mono, second))
+			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 			if strings.ContainsAny(err.Error(), "\n\t") || len(err.Error()) > 400 {
@@ -189,7 +189,7 @@ func TestReal(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, wav := range map[string][]byte{"file": whole, "pipe": streamed} {
-		sound, err := Check(wav)
+		sound, err := ParseWAV(wav)
 		if err != nil || sound.Format != "pcm" || sound.Channels != 1 || sound.Bits != 16 || sound.Duration < time.Second/2 || sound.Duration > 5*time.Second {
 			t.Errorf("%s: %+v, %v", name, sound, err)
 		}

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Sound is what the header of a WAV file says of it.
-type Sound struct {
+// A WAVInfo is what the header of a WAV file says of it.
+type WAVInfo struct {
 	Format   string // pcm, float, alaw or ulaw
 	Channels int
 	Rate     int // frames in a second
@@ -30,51 +30,51 @@ var formats = map[uint16]struct {
 	7: {"ulaw", []int{8}},
 }
 
-// guid is how the sub-format of an extensible one ends, behind its code.
-const guid = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
+// extensibleGUID is how the sub-format of an extensible one ends, behind its code.
+const extensibleGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// mostComment bounds what is taken over from a file.
-const mostComment = 4 << 10
+// maxComment bounds what is taken over from a file.
+const maxComment = 4 << 10
 
-// Check reads the header of a WAV file. What it says about sizes is held against
+// ParseWAV reads the header of a WAV file. What it says about sizes is held against
 // the bytes that are there: recorders that cannot go back leave them 0 or as large
 // as they get, and of a file that was cut, what is there counts.
-func Check(data []byte) (Sound, error) {
+func ParseWAV(data []byte) (WAVInfo, error) {
 	switch {
 	case len(data) == 0:
-		return Sound{}, ErrEmpty
-	case len(data) > Most:
-		return Sound{}, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, Most)
+		return WAVInfo{}, ErrEmpty
+	case len(data) > MaxBytes:
+		return WAVInfo{}, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes)
 	case len(data) < 12 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WAVE":
-		return Sound{}, fmt.Errorf("%w: it does not begin with RIFF and WAVE", ErrFormat)
+		return WAVInfo{}, fmt.Errorf("%w: it does not begin with RIFF and WAVE", ErrNotWAV)
 	}
-	c, err := parts(data)
+	c, err := readChunks(data)
 	if err != nil {
-		return Sound{}, err
+		return WAVInfo{}, err
 	}
-	sound, frame, err := format(c.fmt)
+	info, frame, err := parseFormat(c.fmt)
 	if err != nil {
-		return Sound{}, err
+		return WAVInfo{}, err
 	}
 	frames := int64(len(c.data) / frame)
 	if frames == 0 {
-		return Sound{}, fmt.Errorf("%w: there are no samples", ErrEmpty)
+		return WAVInfo{}, fmt.Errorf("%w: there are no samples", ErrEmpty)
 	}
-	rate := int64(sound.Rate)
-	sound.Duration = time.Duration(frames/rate)*time.Second + time.Duration(frames%rate)*time.Second/time.Duration(rate)
-	sound.Comment = c.comment
-	return sound, nil
+	rate := int64(info.Rate)
+	info.Duration = time.Duration(frames/rate)*time.Second + time.Duration(frames%rate)*time.Second/time.Duration(rate)
+	info.Comment = c.comment
+	return info, nil
 }
 
-// chunks are the parts of a WAV file that matter, as slices of it.
-type chunks struct {
+// wavChunks are the parts of a WAV file that matter, as slices of it.
+type wavChunks struct {
 	fmt, data []byte
-	found     bool // there is a data chunk
+	hasData   bool // there is a data chunk
 	comment   string
 }
 
-// parts walks the chunks. They may come in any order, with others between.
-func parts(data []byte) (c chunks, err error) {
+// readChunks walks the chunks. They may come in any order, with others between.
+func readChunks(data []byte) (c wavChunks, err error) {
 	end := uint64(binary.LittleEndian.Uint32(data[4:])) + 8 // where the file says that it ends
 	for at := 12; len(data)-at >= 8; {
 		id, size := string(data[at:at+4]), uint64(binary.LittleEndian.Uint32(data[at+4:]))
@@ -88,58 +88,58 @@ func parts(data []byte) (c chunks, err error) {
 		}
 		body = body[:size]
 		switch {
-		case id == "data" && !c.found:
-			c.data, c.found = body, true
+		case id == "data" && !c.hasData:
+			c.data, c.hasData = body, true
 		case cut && id == "fmt ":
-			return c, fmt.Errorf("%w: it ends within its header", ErrFormat)
+			return c, fmt.Errorf("%w: it ends within its header", ErrNotWAV)
 		case id == "fmt " && c.fmt == nil:
 			c.fmt = body
 		case id == "LIST" && len(body) >= 4 && string(body[:4]) == "INFO" && c.comment == "":
-			c.comment = comment(body[4:])
+			c.comment = readComment(body[4:])
 		}
 		at += 8 + int(size) + int(size&1)
 	}
 	switch {
 	case c.fmt == nil:
-		return c, fmt.Errorf("%w: there is no fmt chunk", ErrFormat)
-	case !c.found:
-		return c, fmt.Errorf("%w: there is no data chunk", ErrFormat)
+		return c, fmt.Errorf("%w: there is no fmt chunk", ErrNotWAV)
+	case !c.hasData:
+		return c, fmt.Errorf("%w: there is no data chunk", ErrNotWAV)
 	}
 	return c, nil
 }
 
-// format reads a fmt chunk; frame is how many bytes one sample of all channels has.
-func format(b []byte) (s Sound, frame int, err error) {
+// parseFormat reads a fmt chunk; frame is how many bytes one sample of all channels has.
+func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
 	if len(b) < 16 {
-		return s, 0, fmt.Errorf("%w: the fmt chunk has %d bytes", ErrFormat, len(b))
+		return s, 0, fmt.Errorf("%w: the fmt chunk has %d bytes", ErrNotWAV, len(b))
 	}
 	u16 := func(at int) int { return int(binary.LittleEndian.Uint16(b[at:])) }
 	code := u16(0)
 	if code == 0xfffe {
-		if len(b) < 40 || string(b[26:40]) != guid {
-			return s, 0, fmt.Errorf("%w: the extensible format is none that is known", ErrFormat)
+		if len(b) < 40 || string(b[26:40]) != extensibleGUID {
+			return s, 0, fmt.Errorf("%w: the extensible format is none that is known", ErrNotWAV)
 		}
 		code = u16(24)
 	}
-	s = Sound{Channels: u16(2), Rate: int(binary.LittleEndian.Uint32(b[4:])), Bits: u16(14)}
+	s = WAVInfo{Channels: u16(2), Rate: int(binary.LittleEndian.Uint32(b[4:])), Bits: u16(14)}
 	known, ok := formats[uint16(code)]
 	switch {
 	case !ok:
-		return s, 0, fmt.Errorf("%w: format %d is not known", ErrFormat, code)
+		return s, 0, fmt.Errorf("%w: format %d is not known", ErrNotWAV, code)
 	case s.Channels == 0 || s.Rate == 0 || s.Bits == 0:
-		return s, 0, fmt.Errorf("%w: %d channels, %d frames a second, %d bits", ErrFormat, s.Channels, s.Rate, s.Bits)
+		return s, 0, fmt.Errorf("%w: %d channels, %d frames a second, %d bits", ErrNotWAV, s.Channels, s.Rate, s.Bits)
 	case !slices.Contains(known.bits, s.Bits):
-		return s, 0, fmt.Errorf("%w: %s of %d bits", ErrFormat, known.name, s.Bits)
+		return s, 0, fmt.Errorf("%w: %s of %d bits", ErrNotWAV, known.name, s.Bits)
 	}
 	s.Format = known.name
 	if frame = s.Channels * ((s.Bits + 7) / 8); u16(12) != frame {
-		return s, 0, fmt.Errorf("%w: a frame of %d bytes is told as %d", ErrFormat, frame, u16(12))
+		return s, 0, fmt.Errorf("%w: a frame of %d bytes is told as %d", ErrNotWAV, frame, u16(12))
 	}
 	return s, frame, nil
 }
 
-// comment is the text of the first ICMT in an INFO list.
-func comment(list []byte) string {
+// readComment is the text of the first ICMT in an INFO list.
+func readComment(list []byte) string {
 	for len(list) >= 8 {
 		id, size := string(list[:4]), uint64(binary.LittleEndian.Uint32(list[4:]))
 		list = list[8:]
@@ -147,8 +147,8 @@ func comment(list []byte) string {
 			return ""
 		}
 		if id == "ICMT" {
-			text, _, _ := strings.Cut(string(list[:min(size, mostComment)]), "\x00")
-			for len(text) > 0 && !utf8.ValidString(text) && size > mostComment && len(text) > mostComment-utf8.UTFMax {
+			text, _, _ := strings.Cut(string(list[:min(size, maxComment)]), "\x00")
+			for len(text) > 0 && !utf8.ValidString(text) && size > maxComment && len(text) > maxComment-utf8.UTFMax {
 				text = text[:len(text)-1] // the cut may have hit a character
 			}
 			return strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))

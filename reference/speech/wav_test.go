@@ -53,30 +53,30 @@ func TestCheck(t *testing.T) {
 	samples := strings.Repeat("\x00", 16000)
 	for name, test := range map[string]struct {
 		data []byte
-		want Sound
+		want WAVInfo
 	}{
-		"plain":             {riff(mono, second), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"stereo":            {riff(header(1, 2, 8000, 24), chunk("data", samples)), Sound{"pcm", 2, 8000, 24, 2666 * time.Second / 8000, ""}},
-		"float":             {riff(header(3, 1, 4000, 32), chunk("data", samples)), Sound{"float", 1, 4000, 32, time.Second, ""}},
-		"a-law":             {riff(header(6, 1, 8000, 8), chunk("data", samples)), Sound{"alaw", 1, 8000, 8, 2 * time.Second, ""}},
-		"mu-law":            {riff(header(7, 1, 8000, 8), chunk("data", samples)), Sound{"ulaw", 1, 8000, 8, 2 * time.Second, ""}},
-		"extensible":        {riff(extensible("\x01\x00"+guid), second), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"data first":        {riff(second, mono), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"odd chunk between": {riff(chunk("junk", "odd"), mono, chunk("bext", "x"), second), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"comment":           {riff(mono, said("hello there"), second), Sound{"pcm", 1, 16000, 16, time.Second, "hello there"}},
-		"comment last":      {riff(mono, second, said("你好")), Sound{"pcm", 1, 16000, 16, time.Second, "你好"}},
-		"half a sample":     {riff(mono, chunk("data", samples+"x")), Sound{"pcm", 1, 16000, 16, time.Second / 2, ""}},
-		"two data chunks":   {riff(mono, second, chunk("data", "xx")), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"something behind":  {append(riff(mono, second), "trailing"...), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"size -1":           {resized(0xffffffff, 0xffffffff), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"size 0":            {resized(0, 0), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"never filled in":   {resized(36, 0), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"as espeak-ng says": {resized(0x7ffff024, 0x7ffff000), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"riff size lies":    {resized(17, 32000), Sound{"pcm", 1, 16000, 16, time.Second, ""}},
-		"cut":               {riff(mono, second)[:44+16000], Sound{"pcm", 1, 16000, 16, time.Second / 2, ""}},
+		"plain":             {riff(mono, second), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"stereo":            {riff(header(1, 2, 8000, 24), chunk("data", samples)), WAVInfo{"pcm", 2, 8000, 24, 2666 * time.Second / 8000, ""}},
+		"float":             {riff(header(3, 1, 4000, 32), chunk("data", samples)), WAVInfo{"float", 1, 4000, 32, time.Second, ""}},
+		"a-law":             {riff(header(6, 1, 8000, 8), chunk("data", samples)), WAVInfo{"alaw", 1, 8000, 8, 2 * time.Second, ""}},
+		"mu-law":            {riff(header(7, 1, 8000, 8), chunk("data", samples)), WAVInfo{"ulaw", 1, 8000, 8, 2 * time.Second, ""}},
+		"extensible":        {riff(extensible("\x01\x00"+extensibleGUID), second), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"data first":        {riff(second, mono), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"odd chunk between": {riff(chunk("junk", "odd"), mono, chunk("bext", "x"), second), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"comment":           {riff(mono, said("hello there"), second), WAVInfo{"pcm", 1, 16000, 16, time.Second, "hello there"}},
+		"comment last":      {riff(mono, second, said("你好")), WAVInfo{"pcm", 1, 16000, 16, time.Second, "你好"}},
+		"half a sample":     {riff(mono, chunk("data", samples+"x")), WAVInfo{"pcm", 1, 16000, 16, time.Second / 2, ""}},
+		"two data chunks":   {riff(mono, second, chunk("data", "xx")), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"something behind":  {append(riff(mono, second), "trailing"...), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"size -1":           {resized(0xffffffff, 0xffffffff), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"size 0":            {resized(0, 0), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"never filled in":   {resized(36, 0), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"as espeak-ng says": {resized(0x7ffff024, 0x7ffff000), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"riff size lies":    {resized(17, 32000), WAVInfo{"pcm", 1, 16000, 16, time.Second, ""}},
+		"cut":               {riff(mono, second)[:44+16000], WAVInfo{"pcm", 1, 16000, 16, time.Second / 2, ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, err := Check(test.data); err != nil || got != test.want {
+			if got, err := ParseWAV(test.data); err != nil || got != test.want {
 				t.Errorf("got %+v, %v\nwant %+v", got, err, test.want)
 			}
 		})
@@ -102,30 +102,30 @@ func TestCheckRefuses(t *testing.T) {
 		"no samples, more":  {riff(mono, chunk("data", ""), chunk("junk", "12345678")), ErrEmpty, "no samples"},
 		"streamed nothing":  {resized(0xffffffff, 0xffffffff)[:44], ErrEmpty, "no samples"},
 		"less than a frame": {riff(mono, chunk("data", "x")), ErrEmpty, "no samples"},
-		"too large":         {riff(mono, chunk("data", strings.Repeat("x", Most))), ErrTooLarge, "10485760"},
-		"text":              {[]byte("this is a text and no recording at all"), ErrFormat, "RIFF"},
-		"mp3":               {[]byte("ID3\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), ErrFormat, "RIFF"},
-		"one byte":          {[]byte("R"), ErrFormat, "RIFF"},
-		"webp":              {[]byte("RIFF\x10\x00\x00\x00WEBPVP8 "), ErrFormat, "WAVE"},
-		"big endian":        {append([]byte("RIFX"), riff(mono, second)[4:]...), ErrFormat, "RIFF"},
-		"head alone":        {riff(), ErrFormat, "no fmt"},
-		"no fmt":            {riff(second), ErrFormat, "no fmt"},
-		"no data":           {riff(mono), ErrFormat, "no data"},
-		"fmt cut":           {riff(mono, second)[:30], ErrFormat, "within its header"},
-		"short fmt":         {riff(chunk("fmt ", "12345678"), second), ErrFormat, "8 bytes"},
-		"no channels":       {riff(header(1, 0, 16000, 16), second), ErrFormat, "0 channels"},
-		"no rate":           {riff(header(1, 1, 0, 16), second), ErrFormat, "0 frames"},
-		"no bits":           {riff(header(1, 1, 16000, 0), second), ErrFormat, "0 bits"},
-		"odd bits":          {riff(header(1, 1, 16000, 17), second), ErrFormat, "17 bits"},
-		"float of 16":       {riff(header(3, 1, 16000, 16), second), ErrFormat, "16 bits"},
-		"mp3 inside":        {riff(header(0x55, 1, 16000, 16), second), ErrFormat, "85"},
-		"frame lies":        {riff(chunk("fmt ", form(1, 1, 16000, 16)[:12]+u16(99)+u16(16)), second), ErrFormat, "99"},
-		"extensible, short": {riff(header(0xfffe, 1, 16000, 16), second), ErrFormat, "extensible"},
-		"extensible, other": {riff(extensible("\x01\x00"+strings.Repeat("x", 14)), second), ErrFormat, "extensible"},
-		"extensible twice":  {riff(extensible("\xfe\xff"+guid), second), ErrFormat, "65534"},
+		"too large":         {riff(mono, chunk("data", strings.Repeat("x", MaxBytes))), ErrTooLarge, "10485760"},
+		"text":              {[]byte("this is a text and no recording at all"), ErrNotWAV, "RIFF"},
+		"mp3":               {[]byte("ID3\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"), ErrNotWAV, "RIFF"},
+		"one byte":          {[]byte("R"), ErrNotWAV, "RIFF"},
+		"webp":              {[]byte("RIFF\x10\x00\x00\x00WEBPVP8 "), ErrNotWAV, "WAVE"},
+		"big endian":        {append([]byte("RIFX"), riff(mono, second)[4:]...), ErrNotWAV, "RIFF"},
+		"head alone":        {riff(), ErrNotWAV, "no fmt"},
+		"no fmt":            {riff(second), ErrNotWAV, "no fmt"},
+		"no data":           {riff(mono), ErrNotWAV, "no data"},
+		"fmt cut":           {riff(mono, second)[:30], ErrNotWAV, "within its header"},
+		"short fmt":         {riff(chunk("fmt ", "12345678"), second), ErrNotWAV, "8 bytes"},
+		"no channels":       {riff(header(1, 0, 16000, 16), second), ErrNotWAV, "0 channels"},
+		"no rate":           {riff(header(1, 1, 0, 16), second), ErrNotWAV, "0 frames"},
+		"no bits":           {riff(header(1, 1, 16000, 0), second), ErrNotWAV, "0 bits"},
+		"odd bits":          {riff(header(1, 1, 16000, 17), second), ErrNotWAV, "17 bits"},
+		"float of 16":       {riff(header(3, 1, 16000, 16), second), ErrNotWAV, "16 bits"},
+		"mp3 inside":        {riff(header(0x55, 1, 16000, 16), second), ErrNotWAV, "85"},
+		"frame lies":        {riff(chunk("fmt ", form(1, 1, 16000, 16)[:12]+u16(99)+u16(16)), second), ErrNotWAV, "99"},
+		"extensible, short": {riff(header(0xfffe, 1, 16000, 16), second), ErrNotWAV, "extensible"},
+		"extensible, other": {riff(extensible("\x01\x00"+strings.Repeat("x", 14)), second), ErrNotWAV, "extensible"},
+		"extensible twice":  {riff(extensible("\xfe\xff"+extensibleGUID), second), ErrNotWAV, "65534"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Check(test.data)
+			got, err := ParseWAV(test.data)
 			if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("got %+v, %v; want %v with %q", got, err, test.want, test.text)
 			}
@@ -135,15 +135,15 @@ func TestCheckRefuses(t *testing.T) {
 
 func TestCommentIsBounded(t *testing.T) {
 	long := strings.Repeat("é", 5000)
-	got, err := Check(riff(mono, said(long), second))
-	if err != nil || !strings.HasPrefix(long, got.Comment) || len(got.Comment) != mostComment {
+	got, err := ParseWAV(riff(mono, said(long), second))
+	if err != nil || !strings.HasPrefix(long, got.Comment) || len(got.Comment) != maxComment {
 		t.Errorf("%d bytes of a comment, %v", len(got.Comment), err)
 	}
-	got, err = Check(riff(mono, said("x"+long), second))
-	if err != nil || got.Comment != "x"+long[:mostComment-2] {
+	got, err = ParseWAV(riff(mono, said("x"+long), second))
+	if err != nil || got.Comment != "x"+long[:maxComment-2] {
 		t.Errorf("%d bytes of a comment, %v", len(got.Comment), err)
 	}
-	got, _ = Check(riff(mono, said("a\xffb"), second))
+	got, _ = ParseWAV(riff(mono, said("a\xffb"), second))
 	if got.Comment != "a\uFFFDb" {
 		t.Errorf("comment %q", got.Comment)
 	}
@@ -152,7 +152,7 @@ func TestCommentIsBounded(t *testing.T) {
 // What the header claims is never allocated.
 func TestCheckAllocatesNothing(t *testing.T) {
 	data := resized(0xffffffff, 0xfffffff0)
-	if n := testing.AllocsPerRun(10, func() { _, _ = Check(data) }); n > 0 {
+	if n := testing.AllocsPerRun(10, func() { _, _ = ParseWAV(data) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -161,19 +161,19 @@ func FuzzCheck(f *testing.F) {
 	f.Add(riff(mono, second)[:60])
 	f.Add(riff(mono, said("hello"), chunk("data", "1234")))
 	f.Add(resized(0, 0)[:50])
-	f.Add(riff(extensible("\x01\x00"+guid), chunk("junk", "x"), chunk("data", "1234")))
+	f.Add(riff(extensible("\x01\x00"+extensibleGUID), chunk("junk", "x"), chunk("data", "1234")))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := Check(data)
+		s, err := ParseWAV(data)
 		if err != nil {
-			if !errors.Is(err, ErrEmpty) && !errors.Is(err, ErrFormat) && !errors.Is(err, ErrTooLarge) {
+			if !errors.Is(err, ErrEmpty) && !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrTooLarge) {
 				t.Fatalf("unknown error %v", err)
 			}
 			return
 		}
 		frame := s.Channels * ((s.Bits + 7) / 8)
 		most := time.Duration(float64(len(data)) / float64(frame*s.Rate) * 1e9)
-		if s.Channels < 1 || s.Rate < 1 || s.Bits < 1 || s.Duration < 0 || s.Duration > most+time.Microsecond || len(s.Comment) > mostComment*3 {
+		if s.Channels < 1 || s.Rate < 1 || s.Bits < 1 || s.Duration < 0 || s.Duration > most+time.Microsecond || len(s.Comment) > maxComment*3 {
 			t.Fatalf("%d bytes are %+v", len(data), s)
 		}
 	})

@@ -16,14 +16,14 @@ func benchmark(b *testing.B, s Store) {
 		data[i] = []byte(strings.Repeat("x", 150))
 	}
 	each(b, func(i int64) error {
-		run := Ref{fmt.Sprint("thread ", i), fmt.Sprint("run ", i)}
-		if _, err := s.Begin(b.Context(), Beginning{Ref: run, Owner: "u", Logged: true}); err != nil {
+		run := RunRef{fmt.Sprint("thread ", i), fmt.Sprint("run ", i)}
+		if _, err := s.StartRun(b.Context(), RunRequest{RunRef: run, Owner: "u", KeepEvents: true}); err != nil {
 			return err
 		}
-		if _, _, err := s.Tell(b.Context(), run, Told{Data: data}); err != nil {
+		if _, _, err := s.Append(b.Context(), run, RunUpdate{Events: data}); err != nil {
 			return err
 		}
-		_, _, err := s.Tell(b.Context(), run, Told{Over: true})
+		_, _, err := s.Append(b.Context(), run, RunUpdate{End: true})
 		return err
 	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
@@ -49,35 +49,35 @@ func each(b *testing.B, do func(i int64) error) {
 
 // benchmarkTell is the telling alone, of 64 long runs.
 func benchmarkTell(b *testing.B, s Store, data ...string) {
-	var told Told
+	var told RunUpdate
 	for _, d := range data {
-		told.Data = append(told.Data, []byte(d))
+		told.Events = append(told.Events, []byte(d))
 	}
-	var runs [64]Ref
+	var runs [64]RunRef
 	for i := range runs {
-		runs[i] = Ref{fmt.Sprint("thread ", i), "run"}
-		if _, err := s.Begin(b.Context(), Beginning{Ref: runs[i], Logged: true}); err != nil {
+		runs[i] = RunRef{fmt.Sprint("thread ", i), "run"}
+		if _, err := s.StartRun(b.Context(), RunRequest{RunRef: runs[i], KeepEvents: true}); err != nil {
 			b.Fatal(err)
 		}
 	}
 	b.ResetTimer()
 	each(b, func(i int64) error {
-		_, _, err := s.Tell(b.Context(), runs[i%64], told)
+		_, _, err := s.Append(b.Context(), runs[i%64], told)
 		return err
 	})
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "tells/s")
 }
 
 func BenchmarkMemory(b *testing.B) {
-	b.Run("runs", func(b *testing.B) { benchmark(b, Memory(Config{})) })
+	b.Run("runs", func(b *testing.B) { benchmark(b, NewMemory(Config{})) })
 	b.Run("not logged", func(b *testing.B) {
-		s := Memory(Config{})
+		s := NewMemory(Config{})
 		each(b, func(i int64) error {
-			run := Ref{fmt.Sprint("thread ", i), fmt.Sprint("run ", i)}
-			if _, err := s.Begin(b.Context(), Beginning{Ref: run, Owner: "u", Said: []Message{{ID: "m"}}}); err != nil {
+			run := RunRef{fmt.Sprint("thread ", i), fmt.Sprint("run ", i)}
+			if _, err := s.StartRun(b.Context(), RunRequest{RunRef: run, Owner: "u", Messages: []Message{{ID: "m"}}}); err != nil {
 				return err
 			}
-			_, _, err := s.Tell(b.Context(), run, Told{Said: []Message{{ID: "n"}}, Over: true})
+			_, _, err := s.Append(b.Context(), run, RunUpdate{Messages: []Message{{ID: "n"}}, End: true})
 			return err
 		})
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
@@ -86,7 +86,7 @@ func BenchmarkMemory(b *testing.B) {
 
 func BenchmarkSQLite(b *testing.B) {
 	open := func(b *testing.B, cfg Config) Store {
-		s, err := SQLite(filepath.Join(b.TempDir(), "s.db"), cfg)
+		s, err := OpenSQLite(filepath.Join(b.TempDir(), "s.db"), cfg)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func BenchmarkSQLite(b *testing.B) {
 		return s
 	}
 	b.Run("runs", func(b *testing.B) { benchmark(b, open(b, Config{})) })
-	b.Run("runs that are forgotten", func(b *testing.B) { benchmark(b, open(b, Config{Runs: 1000})) })
+	b.Run("runs that are forgotten", func(b *testing.B) { benchmark(b, open(b, Config{MaxRuns: 1000})) })
 	b.Run("tell 1", func(b *testing.B) { benchmarkTell(b, open(b, Config{}), strings.Repeat("x", 150)) })
 	b.Run("tell 12", func(b *testing.B) {
 		benchmarkTell(b, open(b, Config{}), strings.Split(strings.Repeat(strings.Repeat("x", 150)+" ", 12), " ")[:12]...)

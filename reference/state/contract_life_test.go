@@ -29,7 +29,7 @@ func contractWatch(p *probe) {
 			}
 		}
 		go func() {
-			if _, _, err := p.s.Tell(p.Context(), run, Told{Data: [][]byte{[]byte(fmt.Sprint(i))}}); err != nil {
+			if _, _, err := p.s.Append(p.Context(), run, RunUpdate{Events: [][]byte{[]byte(fmt.Sprint(i))}}); err != nil {
 				p.Error(err)
 			}
 		}()
@@ -42,23 +42,23 @@ func contractWatch(p *probe) {
 	soon(p, also)
 	stop()
 	stop()
-	p.begin(Beginning{Ref: Ref{"u", "r"}})
+	p.begin(RunRequest{RunRef: RunRef{"u", "r"}})
 	soon(p, other)
 	late, stopLate := p.s.Watch("t")
 	defer stopLate()
-	p.begin(Beginning{Ref: Ref{"t", "s"}})
+	p.begin(RunRequest{RunRef: RunRef{"t", "s"}})
 	soon(p, late)
 }
 
 // canceled is what Tell says of it.
-func (p *probe) canceled(run Ref) bool {
+func (p *probe) canceled(run RunRef) bool {
 	p.Helper()
-	_, canceled := p.told(run, Told{Data: [][]byte{[]byte("x")}})
+	_, canceled := p.told(run, RunUpdate{Events: [][]byte{[]byte("x")}})
 	return canceled
 }
 
 // stopped collects what Canceled gives, until it has given what is wanted.
-func (p *probe) stopped(want ...Ref) {
+func (p *probe) stopped(want ...RunRef) {
 	p.Helper()
 	for len(want) > 0 {
 		got := soon(p, p.s.Canceled())
@@ -70,7 +70,7 @@ func (p *probe) stopped(want ...Ref) {
 	}
 }
 
-func (p *probe) cancel(run Ref) {
+func (p *probe) cancel(run RunRef) {
 	p.Helper()
 	if err := p.s.Cancel(p.Context(), run); err != nil {
 		p.Fatalf("cancel %q: %v", run, err)
@@ -83,7 +83,7 @@ func contractCancel(p *probe) {
 	if p.canceled(a) {
 		p.Error("it was not asked to be stopped")
 	}
-	for _, run := range []Ref{over, {"t", "c"}, {"u", "a"}, {"u", ""}} { // passed over
+	for _, run := range []RunRef{over, {"t", "c"}, {"u", "a"}, {"u", ""}} { // passed over
 		p.cancel(run)
 	}
 	p.cancel(a)
@@ -93,7 +93,7 @@ func contractCancel(p *probe) {
 			p.Error("only the one is to be stopped, and it is from then on")
 		}
 	}
-	if _, canceled := p.told(a, Told{Over: true}); !canceled {
+	if _, canceled := p.told(a, RunUpdate{End: true}); !canceled {
 		p.Error("it is not to be stopped any more")
 	}
 	p.cancel(a)
@@ -104,7 +104,7 @@ func contractCancel(p *probe) {
 func contractCancelAll(p *probe) {
 	a, b, over, other := p.run("t", "a"), p.run("t", "b"), p.run("t", "over"), p.run("u", "a")
 	p.end(over)
-	p.cancel(Ref{Thread: "t"})
+	p.cancel(RunRef{Thread: "t"})
 	p.stopped(a, b)
 	later := p.run("t", "later")
 	if !p.canceled(a) || !p.canceled(b) || p.canceled(other) || p.canceled(later) {
@@ -125,19 +125,19 @@ func contractRuns(p *probe) {
 		p.tell(run, "x", "y")
 		p.end(run)
 	}
-	p.told(other, Told{Data: [][]byte{nil}, Said: []Message{{ID: "m"}}, Over: true}) // the fourth
-	p.hears(Ref{"t", "0"}, "unknown")
-	p.hears(Ref{"t", "1"}, "4:x 5:y over")
-	if got := p.thread("t"); got != (Thread{Tag: before.Tag, Last: 7, Lost: 3}) {
+	p.told(other, RunUpdate{Events: [][]byte{nil}, Messages: []Message{{ID: "m"}}, End: true}) // the fourth
+	p.hears(RunRef{"t", "0"}, "unknown")
+	p.hears(RunRef{"t", "1"}, "4:x 5:y over")
+	if got := p.thread("t"); got != (Thread{Tag: before.Tag, LastPosition: 7, LastForgotten: 3}) {
 		p.Errorf("when one is lost it is %+v", got)
 	}
 	p.tell(live, "8")
 	for i := range 3 {
 		p.end(p.run("v", fmt.Sprint(i)))
 	}
-	p.hears(Ref{"t", "2"}, "unknown")
+	p.hears(RunRef{"t", "2"}, "unknown")
 	p.hears(live, "1:1 8:8")
-	if got := p.thread("t"); got != (Thread{Tag: before.Tag, Last: 8, Lost: 7}) {
+	if got := p.thread("t"); got != (Thread{Tag: before.Tag, LastPosition: 8, LastForgotten: 7}) {
 		p.Errorf("when all but the live one are lost it is %+v", got)
 	}
 	was := p.thread("u")
@@ -145,21 +145,21 @@ func contractRuns(p *probe) {
 		p.Errorf("it is kept without a run: %+v", was)
 	}
 	p.said("u", 0, 9)
-	if name, err := p.s.Latest(p.Context(), "", ""); err != nil || name != "v" {
+	if name, err := p.s.LatestThread(p.Context(), "", ""); err != nil || name != "v" {
 		p.Errorf("the latest is %q, %v", name, err)
 	}
 	p.end(live)
 	for i := range 3 {
 		p.end(p.run("w", fmt.Sprint(i)))
 	}
-	if got, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, ErrUnknown) {
+	if got, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, ErrNotFound) {
 		p.Errorf("it is kept without a run: %+v, %v", got, err)
 	}
-	if latest, err := p.s.Latest(p.Context(), "", "t"); err != nil || latest != "" {
+	if latest, err := p.s.LatestThread(p.Context(), "", "t"); err != nil || latest != "" {
 		p.Errorf("the latest is one that is forgotten: %q, %v", latest, err)
 	}
 	// Of the same name, it is another one.
-	if g := p.begin(Beginning{Ref: Ref{"t", "0"}, Owner: "somebody else", Said: []Message{{ID: "m"}}}); !g.Made || g.First != 1 {
+	if g := p.begin(RunRequest{RunRef: RunRef{"t", "0"}, Owner: "somebody else", Messages: []Message{{ID: "m"}}}); !g.ThreadCreated || g.FirstMessage != 1 {
 		p.Errorf("it began as %+v", g)
 	}
 	if got := p.thread("t"); got.Tag == before.Tag || got != (Thread{Owner: "somebody else", Tag: got.Tag}) {
@@ -187,7 +187,7 @@ func contractBytes(p *probe) {
 	if got := p.heard(b, 0, 9); !strings.HasSuffix(got, "over") {
 		p.Errorf("it is %q already", got)
 	}
-	if got := p.thread("t"); got.Last != 6 || got.Lost != 2 {
+	if got := p.thread("t"); got.LastPosition != 6 || got.LastForgotten != 2 {
 		p.Errorf("it is %+v", got)
 	}
 	e := p.run("t", "e")
@@ -200,12 +200,12 @@ func contractBytes(p *probe) {
 }
 
 func contractNotLogged(p *probe) {
-	run := Ref{"t", "r"}
+	run := RunRef{"t", "r"}
 	said := Message{ID: "m", Text: "hi", At: day(0)}
-	if _, err := p.s.Begin(p.Context(), Beginning{Ref: run, Said: []Message{said}}); err != nil {
+	if _, err := p.s.StartRun(p.Context(), RunRequest{RunRef: run, Messages: []Message{said}}); err != nil {
 		p.Fatal(err)
 	}
-	p.told(run, Told{Data: [][]byte{[]byte("x")}, Said: []Message{said}})
+	p.told(run, RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []Message{said}})
 	p.hears(run, "")
 	p.end(run)
 	p.hears(run, "over")
@@ -217,7 +217,7 @@ func contractNotLogged(p *probe) {
 func contractOrphans(p *probe) {
 	p.run("t", "r")
 	for range 2 {
-		if runs, err := p.s.Orphans(p.Context()); err != nil || len(runs) > 0 {
+		if runs, err := p.s.ClaimOrphans(p.Context()); err != nil || len(runs) > 0 {
 			p.Errorf("%q are nobody's (%v)", runs, err)
 		}
 	}
@@ -228,17 +228,17 @@ func contractGivenUp(p *probe) {
 	run := p.run("t", "r")
 	ctx, cancel := context.WithCancel(p.Context())
 	cancel()
-	told := Told{Data: [][]byte{[]byte("x")}, Said: []Message{{ID: "m"}}, Over: true}
+	told := RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []Message{{ID: "m"}}, End: true}
 	for name, call := range map[string]func() error{
-		"begin":    func() error { _, err := p.s.Begin(ctx, Beginning{Ref: Ref{"u", "r"}}); return err },
-		"tell":     func() error { _, _, err := p.s.Tell(ctx, run, told); return err },
+		"begin":    func() error { _, err := p.s.StartRun(ctx, RunRequest{RunRef: RunRef{"u", "r"}}); return err },
+		"tell":     func() error { _, _, err := p.s.Append(ctx, run, told); return err },
 		"thread":   func() error { _, err := p.s.Thread(ctx, "t"); return err },
-		"after":    func() error { _, _, err := p.s.After(ctx, run, 0, 9); return err },
+		"after":    func() error { _, _, err := p.s.EventsAfter(ctx, run, 0, 9); return err },
 		"cancel":   func() error { return p.s.Cancel(ctx, run) },
 		"messages": func() error { _, err := p.s.Messages(ctx, "t", 0, 9); return err },
-		"day":      func() error { _, _, _, err := p.s.Day(ctx, "t", ""); return err },
-		"latest":   func() error { _, err := p.s.Latest(ctx, "", ""); return err },
-		"orphans":  func() error { _, err := p.s.Orphans(ctx); return err },
+		"day":      func() error { _, _, _, err := p.s.DayMessages(ctx, "t", ""); return err },
+		"latest":   func() error { _, err := p.s.LatestThread(ctx, "", ""); return err },
+		"orphans":  func() error { _, err := p.s.ClaimOrphans(ctx); return err },
 		"ping":     func() error { return p.s.Ping(ctx) },
 	} {
 		if err := call(); !errors.Is(err, context.Canceled) {
@@ -246,7 +246,7 @@ func contractGivenUp(p *probe) {
 		}
 	}
 	p.hears(run, "")
-	p.hears(Ref{"u", "r"}, "unknown")
+	p.hears(RunRef{"u", "r"}, "unknown")
 	p.said("t", 0, 9)
 	if p.canceled(run) {
 		p.Error("it is to be stopped")
@@ -258,23 +258,23 @@ func contractMany(p *probe) {
 	const runs, tellers, times = 8, 4, 20
 	var all sync.WaitGroup
 	for r := range runs {
-		run := Ref{"t", fmt.Sprint(r)}
+		run := RunRef{"t", fmt.Sprint(r)}
 		for range 3 { // one of them begins it
-			all.Go(func() { _, _ = p.s.Begin(p.Context(), Beginning{Ref: run, Task: run.Run, Logged: true}) })
+			all.Go(func() { _, _ = p.s.StartRun(p.Context(), RunRequest{RunRef: run, TaskID: run.Run, KeepEvents: true}) })
 		}
 	}
 	all.Wait()
 	for r := range runs {
 		for who := range tellers {
-			all.Go(func() { p.many(Ref{"t", fmt.Sprint(r)}, fmt.Sprint(who), times) })
+			all.Go(func() { p.many(RunRef{"t", fmt.Sprint(r)}, fmt.Sprint(who), times) })
 		}
 	}
 	all.Wait()
 	places := map[int64]bool{}
 	for r := range runs {
-		run := Ref{"t", fmt.Sprint(r)}
+		run := RunRef{"t", fmt.Sprint(r)}
 		p.end(run)
-		entries, over, err := p.s.After(p.Context(), run, 0, 1<<20)
+		entries, over, err := p.s.EventsAfter(p.Context(), run, 0, 1<<20)
 		if err != nil || !over {
 			p.Errorf("%q: %v, %v", run, over, err)
 		}
@@ -283,40 +283,40 @@ func contractMany(p *probe) {
 			var i, n int
 			who, rest, _ := strings.Cut(string(e.Data), " ")
 			_, _ = fmt.Sscan(rest, &i, &n)
-			if e.At <= last || places[e.At] || next[who] != i {
-				p.Errorf("%q has %q at %d after %d", run, e.Data, e.At, last)
+			if e.Position <= last || places[e.Position] || next[who] != i {
+				p.Errorf("%q has %q at %d after %d", run, e.Data, e.Position, last)
 			}
-			next[who], last, places[e.At] = i+1, e.At, true
+			next[who], last, places[e.Position] = i+1, e.Position, true
 		}
 	}
 	const want = runs * tellers * (times + times/2) // every other Tell has two
-	if th := p.thread("t"); len(places) != want || th.Last != want {
-		p.Errorf("%d places, the last %d, not %d", len(places), th.Last, want)
+	if th := p.thread("t"); len(places) != want || th.LastPosition != want {
+		p.Errorf("%d places, the last %d, not %d", len(places), th.LastPosition, want)
 	}
 }
 
 // many tells one or two events at a time; each says which it is of its teller's.
-func (p *probe) many(run Ref, who string, times int) {
+func (p *probe) many(run RunRef, who string, times int) {
 	n := 0
 	for i := range times {
-		var told Told
+		var told RunUpdate
 		for range 1 + i%2 {
-			told.Data = append(told.Data, fmt.Appendf(nil, "%s %d", who, n))
+			told.Events = append(told.Events, fmt.Appendf(nil, "%s %d", who, n))
 			n++
 		}
-		first, _, err := p.s.Tell(p.Context(), run, told)
+		first, _, err := p.s.Append(p.Context(), run, told)
 		if err != nil {
 			p.Errorf("tell %q: %v", run, err)
 			return
 		}
-		entries, _, err := p.s.After(p.Context(), run, first-1, len(told.Data))
+		entries, _, err := p.s.EventsAfter(p.Context(), run, first-1, len(told.Events))
 		for j, e := range entries {
-			if e.At != first+int64(j) || string(e.Data) != string(told.Data[j]) {
-				p.Errorf("%q was told at %d as %d:%q", told.Data[j], first, e.At, e.Data)
+			if e.Position != first+int64(j) || string(e.Data) != string(told.Events[j]) {
+				p.Errorf("%q was told at %d as %d:%q", told.Events[j], first, e.Position, e.Data)
 			}
 		}
-		if err != nil || len(entries) != len(told.Data) {
-			p.Errorf("%d of %d events are there, %v", len(entries), len(told.Data), err)
+		if err != nil || len(entries) != len(told.Events) {
+			p.Errorf("%d of %d events are there, %v", len(entries), len(told.Events), err)
 		}
 	}
 }
@@ -333,14 +333,14 @@ func contractReader(p *probe) {
 			timer := time.NewTimer(20 * time.Second)
 			defer timer.Stop()
 			for at := int64(0); ; {
-				entries, over, err := p.s.After(p.Context(), run, at, 7)
+				entries, over, err := p.s.EventsAfter(p.Context(), run, at, 7)
 				if err != nil {
 					p.Error(err)
 					return
 				}
 				for _, e := range entries {
-					if at++; e.At != at || string(e.Data) != fmt.Sprint(at) {
-						p.Errorf("%d:%q instead of %d", e.At, e.Data, at)
+					if at++; e.Position != at || string(e.Data) != fmt.Sprint(at) {
+						p.Errorf("%d:%q instead of %d", e.Position, e.Data, at)
 					}
 				}
 				if over {
@@ -364,6 +364,6 @@ func contractReader(p *probe) {
 	for i := range events - 1 {
 		p.tell(run, fmt.Sprint(i+1))
 	}
-	p.told(run, Told{Data: [][]byte{[]byte(fmt.Sprint(events))}, Over: true})
+	p.told(run, RunUpdate{Events: [][]byte{[]byte(fmt.Sprint(events))}, End: true})
 	all.Wait()
 }

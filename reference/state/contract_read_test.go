@@ -17,7 +17,7 @@ func contractAfter(p *probe) {
 	p.hears(a, "1:1 2:2 4:4 5:5")
 	p.end(a)
 	for _, c := range []struct {
-		run  Ref
+		run  RunRef
 		at   int64
 		most int
 		want string
@@ -33,9 +33,9 @@ func contractAfter(p *probe) {
 		{a, 999, 1, "over"},
 		{b, 0, 100, "3:3"},
 		{b, 3, 100, ""},
-		{Ref{"t", "c"}, 0, 100, "unknown"},
-		{Ref{"u", "a"}, 0, 100, "unknown"},
-		{Ref{"ta", ""}, 0, 100, "unknown"},
+		{RunRef{"t", "c"}, 0, 100, "unknown"},
+		{RunRef{"u", "a"}, 0, 100, "unknown"},
+		{RunRef{"ta", ""}, 0, 100, "unknown"},
 	} {
 		if got := p.heard(c.run, c.at, c.most); got != c.want {
 			p.Errorf("%d of %q after %d: %q, not %q", c.most, c.run, c.at, got, c.want)
@@ -44,20 +44,20 @@ func contractAfter(p *probe) {
 }
 
 func contractThread(p *probe) {
-	if _, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, ErrUnknown) {
+	if _, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, ErrNotFound) {
 		p.Errorf("a thread that nobody made: %v", err)
 	}
-	a := Ref{"t", "a"}
-	p.begin(Beginning{Ref: a, Owner: "u"})
-	p.begin(Beginning{Ref: Ref{"t2", "a"}})
+	a := RunRef{"t", "a"}
+	p.begin(RunRequest{RunRef: a, Owner: "u"})
+	p.begin(RunRequest{RunRef: RunRef{"t2", "a"}})
 	first, other := p.thread("t"), p.thread("t2")
 	p.tell(a, "1", "2")
 	p.end(a)
 	now := p.thread("t")
-	if want := (Thread{Owner: "u", Tag: first.Tag, Last: 2}); now != want {
+	if want := (Thread{Owner: "u", Tag: first.Tag, LastPosition: 2}); now != want {
 		p.Errorf("it is %+v, not %+v", now, want)
 	}
-	if other.Owner != "" || other.Last != 0 || p.thread("t2") != other {
+	if other.Owner != "" || other.LastPosition != 0 || p.thread("t2") != other {
 		p.Errorf("the other one is %+v", other)
 	}
 }
@@ -68,11 +68,11 @@ func contractMessages(p *probe) {
 		Calls: []Call{{"1", "f", "{}"}, {"2", "g", ""}}, Files: []File{{"b", "p/q.png", "image/png"}},
 	}
 	said := []Message{{ID: "m-1", Role: "user", Text: "hi", At: day(0)}, {ID: "m-2", At: day(2)}, whole, {ID: "m-1"}, {ID: "m-5"}}
-	r := Ref{"t", "r"}
-	p.begin(Beginning{Ref: r, Said: said[:2]})
-	p.told(r, Told{Said: said[2:4]})
-	p.begin(Beginning{Ref: Ref{"u", "r"}, Said: said[:1]})
-	p.told(r, Told{Said: said[4:], Over: true})
+	r := RunRef{"t", "r"}
+	p.begin(RunRequest{RunRef: r, Messages: said[:2]})
+	p.told(r, RunUpdate{Messages: said[2:4]})
+	p.begin(RunRequest{RunRef: RunRef{"u", "r"}, Messages: said[:1]})
+	p.told(r, RunUpdate{Messages: said[4:], End: true})
 	for i := range said {
 		said[i].Seq = int64(i + 1)
 	}
@@ -86,21 +86,21 @@ func contractMessages(p *probe) {
 	p.said("t", 1, 100)
 	p.said("u", 0, 100, said[0])
 	p.said("v", 0, 100)
-	if g := p.begin(Beginning{Ref: Ref{"t", "s"}}); g.First != 6 {
-		p.Errorf("the next message has number %d", g.First)
+	if g := p.begin(RunRequest{RunRef: RunRef{"t", "s"}}); g.FirstMessage != 6 {
+		p.Errorf("the next message has number %d", g.FirstMessage)
 	}
 }
 
 func contractDay(p *probe) {
-	r := Ref{"t", "r"}
+	r := RunRef{"t", "r"}
 	east := day(3).In(day(3).Location()) // 10:20 on March 1, in UTC
 	late := day(0).Add(1e9 * 3600 * 13)  // 23:20 on February 27
-	p.begin(Beginning{Ref: r, Said: []Message{
+	p.begin(RunRequest{RunRef: r, Messages: []Message{
 		{ID: "1", At: day(0)}, {ID: "2", At: day(0), Hidden: true}, {ID: "3", At: late}, {ID: "4", At: late.Add(1e9 * 3600)},
 		{ID: "5", At: day(2), Hidden: true},
 	}})
-	p.told(r, Told{Said: []Message{{ID: "6", At: east}, {ID: "7", At: day(5), Hidden: true}, {ID: "8", At: east}, {ID: "9", At: day(0)}}})
-	p.begin(Beginning{Ref: Ref{"hidden", "r"}, Said: []Message{{ID: "1", At: day(0), Hidden: true}}})
+	p.told(r, RunUpdate{Messages: []Message{{ID: "6", At: east}, {ID: "7", At: day(5), Hidden: true}, {ID: "8", At: east}, {ID: "9", At: day(0)}}})
+	p.begin(RunRequest{RunRef: RunRef{"hidden", "r"}, Messages: []Message{{ID: "1", At: day(0), Hidden: true}}})
 	for _, c := range []struct {
 		thread, before string
 		day, ids       string
@@ -115,7 +115,7 @@ func contractDay(p *probe) {
 		{"hidden", "", "", "", false},
 		{"nobody's", "", "", "", false},
 	} {
-		name, said, more, err := p.s.Day(p.Context(), c.thread, c.before)
+		name, said, more, err := p.s.DayMessages(p.Context(), c.thread, c.before)
 		var ids []string
 		for i, m := range said {
 			ids = append(ids, m.ID)
@@ -132,14 +132,14 @@ func contractDay(p *probe) {
 func contractLatest(p *probe) {
 	latest := func(owner, prefix, want string) {
 		p.Helper()
-		if got, err := p.s.Latest(p.Context(), owner, prefix); err != nil || got != want {
+		if got, err := p.s.LatestThread(p.Context(), owner, prefix); err != nil || got != want {
 			p.Errorf("the latest of %q under %q is %q, not %q (%v)", owner, prefix, got, want, err)
 		}
 	}
 	latest("u", "", "")
-	for _, b := range []Beginning{
-		{Ref: Ref{"x/1", "a"}, Owner: "u", At: day(9)}, {Ref: Ref{"x/2", "a"}, Owner: "u", At: day(1)}, {Ref: Ref{"y/1", "a"}, Owner: "u", At: day(2)},
-		{Ref: Ref{"x/3", "a"}, Owner: "v", At: day(3)}, {Ref: Ref{"x/4", "a"}, At: day(4)},
+	for _, b := range []RunRequest{
+		{RunRef: RunRef{"x/1", "a"}, Owner: "u", StartedAt: day(9)}, {RunRef: RunRef{"x/2", "a"}, Owner: "u", StartedAt: day(1)}, {RunRef: RunRef{"y/1", "a"}, Owner: "u", StartedAt: day(2)},
+		{RunRef: RunRef{"x/3", "a"}, Owner: "v", StartedAt: day(3)}, {RunRef: RunRef{"x/4", "a"}, StartedAt: day(4)},
 	} {
 		p.begin(b)
 	}
@@ -152,14 +152,14 @@ func contractLatest(p *probe) {
 	latest("v", "x/", "x/3")
 	latest("", "x/", "x/4")
 	latest("w", "", "")
-	p.tell(Ref{"x/1", "a"}, "1")
-	p.begin(Beginning{Ref: Ref{"x/1", "a"}, Owner: "u"}) // nothing new is begun
+	p.tell(RunRef{"x/1", "a"}, "1")
+	p.begin(RunRequest{RunRef: RunRef{"x/1", "a"}, Owner: "u"}) // nothing new is begun
 	latest("u", "x/", "x/2")
-	p.begin(Beginning{Ref: Ref{"x/1", "b"}, Owner: "u", At: day(0)})
+	p.begin(RunRequest{RunRef: RunRef{"x/1", "b"}, Owner: "u", StartedAt: day(0)})
 	latest("u", "x/", "x/1")
 	latest("u", "", "x/1")
 	for _, name := range []string{"\xff\xff/1", "\xff/1", "%_/1"} {
-		p.begin(Beginning{Ref: Ref{name, "a"}, Owner: "odd"})
+		p.begin(RunRequest{RunRef: RunRef{name, "a"}, Owner: "odd"})
 	}
 	latest("odd", "\xff", "\xff/1")
 	latest("odd", "\xff\xff", "\xff\xff/1")
@@ -169,17 +169,17 @@ func contractLatest(p *probe) {
 
 func contractAnyBytes(p *probe) {
 	odd := []string{"", "a\x00b", "a\x00", "a", "ünï 🦜 \u202e", "\xff\xfe", "a:1/b c\r\n'\";--%_*?", strings.Repeat("long", 2500)}
-	at := map[Ref]string{}
+	at := map[RunRef]string{}
 	for i, name := range odd {
 		for j, other := range odd[:3] {
-			run := Ref{name, other + odd[i]}
-			p.begin(Beginning{Ref: run, Owner: name, Task: other, Said: []Message{{ID: "\x00" + odd[i][:min(9, len(odd[i]))], Text: "a\x00ü\n"}}})
+			run := RunRef{name, other + odd[i]}
+			p.begin(RunRequest{RunRef: run, Owner: name, TaskID: other, Messages: []Message{{ID: "\x00" + odd[i][:min(9, len(odd[i]))], Text: "a\x00ü\n"}}})
 			p.tell(run, name, other, string([]byte{byte(i), byte(j)}))
 			at[run] = name + "|" + other + "|" + string([]byte{byte(i), byte(j)})
 		}
 	}
 	for run, want := range at {
-		entries, _, err := p.s.After(p.Context(), run, 0, 9)
+		entries, _, err := p.s.EventsAfter(p.Context(), run, 0, 9)
 		var got []string
 		for _, e := range entries {
 			got = append(got, string(e.Data))
@@ -187,18 +187,18 @@ func contractAnyBytes(p *probe) {
 		if text := strings.Join(got, "|"); err != nil || text != want {
 			p.Errorf("%.40q is told as %.40q, not %.40q (%v)", run, text, want, err)
 		}
-		g := p.begin(Beginning{Ref: run, Owner: run.Thread})
-		if !g.Again {
+		g := p.begin(RunRequest{RunRef: run, Owner: run.Thread})
+		if !g.Existed {
 			p.Errorf("%.40q is not there any more", run)
 		}
-		if th := p.thread(run.Thread); th.Owner != run.Thread || th.Last != 9 {
+		if th := p.thread(run.Thread); th.Owner != run.Thread || th.LastPosition != 9 {
 			p.Errorf("%.40q is %+v", run.Thread, th)
 		}
 		said, err := p.s.Messages(p.Context(), run.Thread, 0, 9)
 		if err != nil || len(said) != 3 || said[2].Text != "a\x00ü\n" {
 			p.Errorf("%.40q says %+v, %v", run.Thread, said, err)
 		}
-		if latest, err := p.s.Latest(p.Context(), run.Thread, run.Thread); err != nil || latest != run.Thread {
+		if latest, err := p.s.LatestThread(p.Context(), run.Thread, run.Thread); err != nil || latest != run.Thread {
 			p.Errorf("the latest of %.40q is %.40q, %v", run.Thread, latest, err)
 		}
 	}
@@ -220,13 +220,13 @@ func contractLarge(p *probe) {
 	p.tell(run, many...)
 	want := append(data, many...)
 	text := Message{ID: "m", Text: large, At: day(0)}
-	p.told(run, Told{Said: []Message{text}, Over: true})
+	p.told(run, RunUpdate{Messages: []Message{text}, End: true})
 	text.Seq = 1
 	p.said("t", 0, 1, text)
 	for _, most := range []int{2, 500, 10_000} {
 		var got []string
 		for at, over := int64(0), false; !over; {
-			entries, last, err := p.s.After(p.Context(), run, at, most)
+			entries, last, err := p.s.EventsAfter(p.Context(), run, at, most)
 			if err != nil || len(entries) > most || !last && len(entries) == 0 {
 				p.Fatalf("%d entries of %d, %v, %v", len(entries), most, last, err)
 			}
@@ -234,12 +234,12 @@ func contractLarge(p *probe) {
 			for _, e := range entries {
 				size += len(e.Data)
 			}
-			if _, inMemory := p.s.(*memory); !inMemory && size > MaxRead && len(entries) > 1 {
+			if _, inMemory := p.s.(*memory); !inMemory && size > MaxReadBytes && len(entries) > 1 {
 				p.Errorf("%d entries of %d bytes at once", len(entries), size)
 			}
 			for _, e := range entries {
-				if at++; e.At != at {
-					p.Fatalf("place %d instead of %d", e.At, at)
+				if at++; e.Position != at {
+					p.Fatalf("place %d instead of %d", e.Position, at)
 				}
 				got = append(got, string(e.Data))
 			}
@@ -267,16 +267,16 @@ func contractSecret(p *probe) {
 // forgotten, and their days with them.
 func contractManyMessages(p *probe) {
 	run := p.run("t", "r")
-	const all = mostSaid + 3*saidStep
-	for n := 0; n < all; n += saidStep {
-		said := make([]Message, saidStep)
+	const all = maxMessages + 3*trimStep
+	for n := 0; n < all; n += trimStep {
+		said := make([]Message, trimStep)
 		for i := range said {
-			said[i] = Message{ID: fmt.Sprint(n + i + 1), At: day(n / saidStep)}
+			said[i] = Message{ID: fmt.Sprint(n + i + 1), At: day(n / trimStep)}
 		}
-		p.told(run, Told{Said: said})
+		p.told(run, RunUpdate{Messages: said})
 	}
 	said, err := p.s.Messages(p.Context(), "t", 0, all)
-	if err != nil || len(said) < mostSaid || len(said) > mostSaid+saidStep+1 {
+	if err != nil || len(said) < maxMessages || len(said) > maxMessages+trimStep+1 {
 		p.Fatalf("%d messages are left of %d: %v", len(said), all, err)
 	}
 	for i, m := range said {
@@ -287,11 +287,11 @@ func contractManyMessages(p *probe) {
 	first, days := "", 0
 	for more := true; more; days++ {
 		var shown []Message
-		if first, shown, more, err = p.s.Day(p.Context(), "t", first); err != nil || first == "" || len(shown) == 0 {
+		if first, shown, more, err = p.s.DayMessages(p.Context(), "t", first); err != nil || first == "" || len(shown) == 0 {
 			p.Fatalf("day %q with %d messages: %v", first, len(shown), err)
 		}
 	}
-	if least := mostSaid / saidStep; days < least || days > least+2 {
+	if least := maxMessages / trimStep; days < least || days > least+2 {
 		p.Errorf("%d days are left", days)
 	}
 	if before, err := p.s.Messages(p.Context(), "t", said[2].Seq, 100); err != nil || len(before) != 2 || before[1].Seq != said[1].Seq {

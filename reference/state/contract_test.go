@@ -31,8 +31,8 @@ func contract(t *testing.T, open func(t *testing.T, cfg Config) Store) {
 		{"watch", Config{}, contractWatch},
 		{"cancel", Config{}, contractCancel},
 		{"cancel all", Config{}, contractCancelAll},
-		{"runs", Config{Runs: 3}, contractRuns},
-		{"bytes", Config{Bytes: 100}, contractBytes},
+		{"runs", Config{MaxRuns: 3}, contractRuns},
+		{"bytes", Config{MaxBytes: 100}, contractBytes},
 		{"not logged", Config{}, contractNotLogged},
 		{"any bytes", Config{}, contractAnyBytes},
 		{"large", Config{}, contractLarge},
@@ -62,65 +62,65 @@ type probe struct {
 // day is when messages are said in these tests.
 func day(n int) time.Time { return time.Date(2024, 2, 27+n, 10, 20, 30, 123456789, time.UTC) }
 
-func (p *probe) begin(b Beginning) Begun {
+func (p *probe) begin(b RunRequest) RunInfo {
 	p.Helper()
-	b.Logged = true
-	g, err := p.s.Begin(p.Context(), b)
+	b.KeepEvents = true
+	g, err := p.s.StartRun(p.Context(), b)
 	if err != nil {
-		p.Fatalf("begin %q: %v", b.Ref, err)
+		p.Fatalf("begin %q: %v", b.RunRef, err)
 	}
 	return g
 }
 
 // run begins one of which nothing else matters.
-func (p *probe) run(thread, name string) Ref {
+func (p *probe) run(thread, name string) RunRef {
 	p.Helper()
-	run := Ref{Thread: thread, Run: name}
-	if g := p.begin(Beginning{Ref: run, Task: "of " + name, At: day(0)}); g.Again {
+	run := RunRef{Thread: thread, Run: name}
+	if g := p.begin(RunRequest{RunRef: run, TaskID: "of " + name, StartedAt: day(0)}); g.Existed {
 		p.Fatalf("%q was there before", run)
 	}
 	return run
 }
 
-func (p *probe) told(run Ref, told Told) (first int64, canceled bool) {
+func (p *probe) told(run RunRef, told RunUpdate) (first int64, canceled bool) {
 	p.Helper()
-	first, canceled, err := p.s.Tell(p.Context(), run, told)
+	first, canceled, err := p.s.Append(p.Context(), run, told)
 	if err != nil {
 		p.Fatalf("tell %q: %v", run, err)
 	}
 	return first, canceled
 }
 
-func (p *probe) tell(run Ref, data ...string) (first int64) {
+func (p *probe) tell(run RunRef, data ...string) (first int64) {
 	p.Helper()
-	var told Told
+	var told RunUpdate
 	for _, d := range data {
-		told.Data = append(told.Data, []byte(d))
+		told.Events = append(told.Events, []byte(d))
 	}
 	first, _ = p.told(run, told)
 	return first
 }
 
-func (p *probe) end(runs ...Ref) {
+func (p *probe) end(runs ...RunRef) {
 	p.Helper()
 	for _, run := range runs {
-		p.told(run, Told{Over: true})
+		p.told(run, RunUpdate{End: true})
 	}
 }
 
 // heard is what After says of a run, in one line.
-func (p *probe) heard(run Ref, at int64, most int) string {
+func (p *probe) heard(run RunRef, at int64, most int) string {
 	p.Helper()
-	entries, over, err := p.s.After(p.Context(), run, at, most)
+	entries, over, err := p.s.EventsAfter(p.Context(), run, at, most)
 	if err != nil {
-		if !errors.Is(err, ErrUnknown) {
+		if !errors.Is(err, ErrNotFound) {
 			p.Errorf("after %q: %v", run, err)
 		}
 		return "unknown"
 	}
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "%d:%s ", e.At, e.Data)
+		fmt.Fprintf(&b, "%d:%s ", e.Position, e.Data)
 	}
 	if over {
 		b.WriteString("over")
@@ -128,7 +128,7 @@ func (p *probe) heard(run Ref, at int64, most int) string {
 	return strings.TrimSpace(b.String())
 }
 
-func (p *probe) hears(run Ref, want string) {
+func (p *probe) hears(run RunRef, want string) {
 	p.Helper()
 	if got := p.heard(run, 0, 1000); got != want {
 		p.Errorf("%q is told as %q, not %q", run, got, want)
@@ -139,7 +139,7 @@ func (p *probe) hears(run Ref, want string) {
 func (p *probe) thread(name string) Thread {
 	p.Helper()
 	th, err := p.s.Thread(p.Context(), name)
-	if err != nil && (!errors.Is(err, ErrUnknown) || th != Thread{}) {
+	if err != nil && (!errors.Is(err, ErrNotFound) || th != Thread{}) {
 		p.Errorf("thread %q: %+v, %v", name, th, err)
 	}
 	return th
@@ -169,26 +169,26 @@ func soon[T any](p *probe, c <-chan T) (v T) {
 
 func contractBegin(p *probe) {
 	hi := Message{ID: "m1", Run: "a", Role: "user", Text: "hi", At: day(0)}
-	a, b, c := Ref{"t:1", "a"}, Ref{"t:1", "b"}, Ref{"t:1", "c"}
+	a, b, c := RunRef{"t:1", "a"}, RunRef{"t:1", "b"}, RunRef{"t:1", "c"}
 	for _, x := range []struct {
 		what string
-		b    Beginning
-		want Begun
+		b    RunRequest
+		want RunInfo
 	}{
-		{"the first", Beginning{Ref: a, Owner: "u", Task: "A", At: day(0), Said: []Message{hi, hi}}, Begun{Made: true, Task: "A", At: day(0), First: 1}},
-		{"the same", Beginning{Ref: a, Owner: "u", Task: "B", At: day(1), Said: []Message{hi}}, Begun{Again: true, Task: "A", At: day(0), First: 1}},
-		{"another", Beginning{Ref: b, Owner: "u", At: day(1)}, Begun{At: day(1), First: 3}},
-		{"a third", Beginning{Ref: c, Owner: "u", Task: "C", At: day(2), Said: []Message{hi}}, Begun{Task: "C", At: day(2), First: 3}},
-		{"another thread", Beginning{Ref: Ref{"t", ":1a"}, Owner: "v", Task: "D", At: day(2)}, Begun{Made: true, Task: "D", At: day(2), First: 1}},
-		{"no names at all", Beginning{At: day(2)}, Begun{Made: true, At: day(2), First: 1}},
+		{"the first", RunRequest{RunRef: a, Owner: "u", TaskID: "A", StartedAt: day(0), Messages: []Message{hi, hi}}, RunInfo{ThreadCreated: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
+		{"the same", RunRequest{RunRef: a, Owner: "u", TaskID: "B", StartedAt: day(1), Messages: []Message{hi}}, RunInfo{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}},
+		{"another", RunRequest{RunRef: b, Owner: "u", StartedAt: day(1)}, RunInfo{StartedAt: day(1), FirstMessage: 3}},
+		{"a third", RunRequest{RunRef: c, Owner: "u", TaskID: "C", StartedAt: day(2), Messages: []Message{hi}}, RunInfo{TaskID: "C", StartedAt: day(2), FirstMessage: 3}},
+		{"another thread", RunRequest{RunRef: RunRef{"t", ":1a"}, Owner: "v", TaskID: "D", StartedAt: day(2)}, RunInfo{ThreadCreated: true, TaskID: "D", StartedAt: day(2), FirstMessage: 1}},
+		{"no names at all", RunRequest{StartedAt: day(2)}, RunInfo{ThreadCreated: true, StartedAt: day(2), FirstMessage: 1}},
 	} {
 		if got := p.begin(x.b); !cmp.Equal(got, x.want) {
 			p.Errorf("%s began as %+v, not %+v", x.what, got, x.want)
 		}
 	}
 	p.end(a)
-	again := Begun{Again: true, Task: "A", At: day(0), First: 1}
-	if got := p.begin(Beginning{Ref: a, Owner: "u", Said: []Message{hi}}); !cmp.Equal(got, again) {
+	again := RunInfo{Existed: true, TaskID: "A", StartedAt: day(0), FirstMessage: 1}
+	if got := p.begin(RunRequest{RunRef: a, Owner: "u", Messages: []Message{hi}}); !cmp.Equal(got, again) {
 		p.Errorf("after its end it began as %+v", got)
 	}
 	p.hears(a, "over")
@@ -199,22 +199,22 @@ func contractBegin(p *probe) {
 }
 
 func contractOwner(p *probe) {
-	run := Ref{"t", "r"}
-	p.begin(Beginning{Ref: run, Owner: "u"})
-	for _, b := range []Beginning{
-		{Ref: run, Owner: "v"}, {Ref: run, Owner: ""}, {Ref: Ref{"t", "s"}, Owner: "v", Said: []Message{{ID: "m"}}},
+	run := RunRef{"t", "r"}
+	p.begin(RunRequest{RunRef: run, Owner: "u"})
+	for _, b := range []RunRequest{
+		{RunRef: run, Owner: "v"}, {RunRef: run, Owner: ""}, {RunRef: RunRef{"t", "s"}, Owner: "v", Messages: []Message{{ID: "m"}}},
 	} {
-		if g, err := p.s.Begin(p.Context(), b); !errors.Is(err, ErrOwner) || g != (Begun{}) {
+		if g, err := p.s.StartRun(p.Context(), b); !errors.Is(err, ErrNotOwner) || g != (RunInfo{}) {
 			p.Errorf("%q begins in another's thread: %+v, %v", b.Owner, g, err)
 		}
 	}
-	p.hears(Ref{"t", "s"}, "unknown")
+	p.hears(RunRef{"t", "s"}, "unknown")
 	p.said("t", 0, 10)
 	if got := p.thread("t"); got.Owner != "u" {
 		p.Errorf("it is %q's now", got.Owner)
 	}
-	p.begin(Beginning{Ref: Ref{"nobody's", "r"}})
-	if _, err := p.s.Begin(p.Context(), Beginning{Ref: Ref{"nobody's", "s"}, Owner: "u"}); !errors.Is(err, ErrOwner) {
+	p.begin(RunRequest{RunRef: RunRef{"nobody's", "r"}})
+	if _, err := p.s.StartRun(p.Context(), RunRequest{RunRef: RunRef{"nobody's", "s"}, Owner: "u"}); !errors.Is(err, ErrNotOwner) {
 		p.Errorf("a thread of nobody's is everybody's: %v", err)
 	}
 }
@@ -222,7 +222,7 @@ func contractOwner(p *probe) {
 func contractPlaces(p *probe) {
 	a, b, other := p.run("t", "a"), p.run("t", "b"), p.run("u", "a")
 	for i, x := range []struct {
-		run  Ref
+		run  RunRef
 		data []string
 		want int64
 	}{
@@ -233,8 +233,8 @@ func contractPlaces(p *probe) {
 			p.Errorf("%d: the first place was %d, not %d", i, got, x.want)
 		}
 	}
-	p.told(a, Told{Said: []Message{{ID: "m"}}}) // no events, so no places
-	if got, _ := p.told(b, Told{Data: [][]byte{[]byte("8"), []byte("9")}, Over: true}); got != 8 {
+	p.told(a, RunUpdate{Messages: []Message{{ID: "m"}}}) // no events, so no places
+	if got, _ := p.told(b, RunUpdate{Events: [][]byte{[]byte("8"), []byte("9")}, End: true}); got != 8 {
 		p.Errorf("the last ones have place %d", got)
 	}
 	p.hears(a, "1:1 2:2 4:4 5:5 6:6")
@@ -246,19 +246,19 @@ func contractUnknown(p *probe) {
 	over := p.run("t", "over")
 	p.tell(over, "1")
 	p.end(over)
-	told := Told{Data: [][]byte{[]byte("x")}, Said: []Message{{ID: "m"}}, Over: true}
-	for _, run := range []Ref{over, {"t", "other"}, {"u", "over"}, {}} {
-		if first, canceled, err := p.s.Tell(p.Context(), run, told); !errors.Is(err, ErrUnknown) || first != 0 || canceled {
+	told := RunUpdate{Events: [][]byte{[]byte("x")}, Messages: []Message{{ID: "m"}}, End: true}
+	for _, run := range []RunRef{over, {"t", "other"}, {"u", "over"}, {}} {
+		if first, canceled, err := p.s.Append(p.Context(), run, told); !errors.Is(err, ErrNotFound) || first != 0 || canceled {
 			p.Errorf("%q: %d, %v, %v", run, first, canceled, err)
 		}
 	}
 	p.hears(over, "1:1 over")
-	p.hears(Ref{"t", "other"}, "unknown")
-	p.hears(Ref{"u", "over"}, "unknown")
+	p.hears(RunRef{"t", "other"}, "unknown")
+	p.hears(RunRef{"u", "over"}, "unknown")
 	p.said("t", 0, 10)
 	p.said("u", 0, 10)
-	if got := p.thread("t"); got.Last != 1 {
-		p.Errorf("the last place is %d", got.Last)
+	if got := p.thread("t"); got.LastPosition != 1 {
+		p.Errorf("the last place is %d", got.LastPosition)
 	}
 	if got := p.thread("u"); got != (Thread{}) {
 		p.Errorf("there is a thread: %+v", got)

@@ -17,22 +17,22 @@ func (m *memory) Thread(ctx context.Context, name string) (Thread, error) {
 	if t := m.threads[name]; t != nil {
 		return t.Thread, nil
 	}
-	return Thread{}, ErrUnknown
+	return Thread{}, ErrNotFound
 }
 
-func (m *memory) After(ctx context.Context, run Ref, at int64, most int) (entries []Entry, over bool, err error) {
+func (m *memory) EventsAfter(ctx context.Context, run RunRef, at int64, most int) (entries []LogEntry, over bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r := m.all[run]
+	r := m.runs[run]
 	if r == nil {
-		return nil, false, ErrUnknown
+		return nil, false, ErrNotFound
 	}
-	from, _ := slices.BinarySearchFunc(r.log, at+1, func(e Entry, at int64) int { return cmp.Compare(e.At, at) })
+	from, _ := slices.BinarySearchFunc(r.log, at+1, func(e LogEntry, at int64) int { return cmp.Compare(e.Position, at) })
 	to := min(from+max(most, 0), len(r.log))
-	return r.log[from:to:to], r.over && to == len(r.log), nil // what is there does not change
+	return r.log[from:to:to], r.finished && to == len(r.log), nil // what is there does not change
 }
 
 // messages are those of a thread, all of them.
@@ -40,7 +40,7 @@ func (m *memory) messages(thread string) []*Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t := m.threads[thread]; t != nil {
-		return t.said[:len(t.said):len(t.said)] // likewise
+		return t.messages[:len(t.messages):len(t.messages)] // likewise
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (m *memory) Messages(ctx context.Context, thread string, before int64, most
 	return all, nil
 }
 
-func (m *memory) Day(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
+func (m *memory) DayMessages(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", nil, false, err
 	}
@@ -90,13 +90,13 @@ func latestDay(said []*Message, before string) (day string) {
 	return day
 }
 
-func (m *memory) Latest(ctx context.Context, owner, prefix string) (thread string, err error) {
+func (m *memory) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	first := m.owners[owner]
+	first := m.latestByOwner[owner]
 	for t := first; t != nil; {
 		if strings.HasPrefix(t.name, prefix) {
 			return t.name, nil
@@ -108,8 +108,8 @@ func (m *memory) Latest(ctx context.Context, owner, prefix string) (thread strin
 	return "", nil
 }
 
-// Orphans has none: what is kept here ends with who plays it.
-func (m *memory) Orphans(ctx context.Context) ([]Ref, error) { return nil, ctx.Err() }
+// ClaimOrphans has none: what is kept here ends with who plays it.
+func (m *memory) ClaimOrphans(ctx context.Context) ([]RunRef, error) { return nil, ctx.Err() }
 
 func (m *memory) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(m.secret[:]), ctx.Err()

@@ -9,13 +9,13 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	contract(t, func(t *testing.T, cfg Config) Store { return Memory(cfg) })
+	contract(t, func(t *testing.T, cfg Config) Store { return NewMemory(cfg) })
 }
 
 // It starts nothing of its own, so time stands still while who uses it waits.
 func TestMemoryInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &probe{T: t, s: Memory(Config{})}
+		p := &probe{T: t, s: NewMemory(Config{})}
 		changed, stop := p.s.Watch("t")
 		defer stop()
 		run := p.run("t", "r")
@@ -23,7 +23,7 @@ func TestMemoryInBubble(t *testing.T) {
 		start := time.Now()
 		go func() {
 			<-time.After(time.Hour)
-			if _, _, err := p.s.Tell(t.Context(), run, Told{Data: [][]byte{[]byte("x")}}); err != nil {
+			if _, _, err := p.s.Append(t.Context(), run, RunUpdate{Events: [][]byte{[]byte("x")}}); err != nil {
 				t.Error(err)
 			}
 			if err := p.s.Cancel(t.Context(), run); err != nil {
@@ -47,17 +47,17 @@ func TestMemoryIsFlat(t *testing.T) {
 	if testing.Short() {
 		runs = 60_000
 	}
-	s := Memory(Config{})
+	s := NewMemory(Config{})
 	events := [][]byte{make([]byte, 150), make([]byte, 150)}
 	early := uint64(0)
 	for i := range runs {
-		run := Ref{fmt.Sprint("thread ", i/2), fmt.Sprint("run ", i)}
-		b := Beginning{Ref: run, Owner: fmt.Sprint("user ", i/20), Logged: i%2 == 0, Said: []Message{{ID: "m", Text: run.Run}}}
-		if _, err := s.Begin(t.Context(), b); err != nil {
+		run := RunRef{fmt.Sprint("thread ", i/2), fmt.Sprint("run ", i)}
+		b := RunRequest{RunRef: run, Owner: fmt.Sprint("user ", i/20), KeepEvents: i%2 == 0, Messages: []Message{{ID: "m", Text: run.Run}}}
+		if _, err := s.StartRun(t.Context(), b); err != nil {
 			t.Fatal(err)
 		}
 		_, stop := s.Watch(run.Thread)
-		if _, _, err := s.Tell(t.Context(), run, Told{Data: events, Said: b.Said, Over: true}); err != nil {
+		if _, _, err := s.Append(t.Context(), run, RunUpdate{Events: events, Messages: b.Messages, End: true}); err != nil {
 			t.Fatal(err)
 		}
 		stop()
@@ -70,8 +70,8 @@ func TestMemoryIsFlat(t *testing.T) {
 		t.Errorf("it grows: %d bytes in use after 10,000 runs, %d after %d", early, late, runs)
 	}
 	m := s.(*memory)
-	if len(m.all) != 1000 || len(m.threads) != 500 || len(m.owners) > 51 || len(m.waiting) != 0 {
-		t.Errorf("%d runs of %d threads of %d owners are kept, and %d are watched", len(m.all), len(m.threads), len(m.owners), len(m.waiting))
+	if len(m.runs) != 1000 || len(m.threads) != 500 || len(m.latestByOwner) > 51 || len(m.watchers) != 0 {
+		t.Errorf("%d runs of %d threads of %d owners are kept, and %d are watched", len(m.runs), len(m.threads), len(m.latestByOwner), len(m.watchers))
 	}
 }
 

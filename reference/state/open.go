@@ -19,13 +19,13 @@ func Open(ctx context.Context, url string, cfg Config) (Store, error) {
 	kind, rest, _ := strings.Cut(url, ":")
 	switch {
 	case url == "memory":
-		return Memory(cfg), nil
+		return NewMemory(cfg), nil
 	case kind == "sqlite" && rest == "":
 		return nil, errors.New("sqlite: which file? sqlite:PATH")
 	case kind == "sqlite":
-		return SQLite(rest, cfg)
+		return OpenSQLite(rest, cfg)
 	case strings.HasPrefix(rest, "//") && (kind == "redis" || kind == "rediss" || kind == "unix"):
-		return Redis(ctx, url, cfg)
+		return OpenRedis(ctx, url, cfg)
 	}
 	if strings.ContainsFunc(kind, func(r rune) bool { return r < 'a' || r > 'z' }) {
 		kind = "…" // who knows what it holds
@@ -33,9 +33,9 @@ func Open(ctx context.Context, url string, cfg Config) (Store, error) {
 	return nil, fmt.Errorf("%.40q is no store: memory, sqlite:PATH, redis://[USER:PASSWORD@]HOST:PORT/DB, rediss://… or unix://SOCKET", kind)
 }
 
-// seed is where the tags of threads begin: those of another server, or of this one
+// randomTag is where the tags of threads begin: those of another server, or of this one
 // before it lost everything, are hardly the same.
-func seed() uint32 {
+func randomTag() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // it never fails
 	return binary.LittleEndian.Uint32(b[:])

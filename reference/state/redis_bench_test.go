@@ -13,7 +13,7 @@ import (
 func BenchmarkRedisRuns(b *testing.B) {
 	for _, durable := range []string{"no", "yes"} {
 		b.Run("appendonly="+durable, func(b *testing.B) {
-			s := startRedis(b, "--appendonly", durable).open(b, Config{Runs: 10_000})
+			s := startRedis(b, "--appendonly", durable).open(b, Config{MaxRuns: 10_000})
 			events := make([][]byte, 12)
 			for i := range events {
 				events[i] = []byte(strings.Repeat("x", 150))
@@ -28,7 +28,7 @@ func BenchmarkRedisRuns(b *testing.B) {
 						if n > int64(b.N) {
 							return
 						}
-						run := Ref{"thread-" + strconv.FormatInt(n/10, 10), "run-" + strconv.FormatInt(n, 10)}
+						run := RunRef{"thread-" + strconv.FormatInt(n/10, 10), "run-" + strconv.FormatInt(n, 10)}
 						if err := play(b, s, run, events); err != nil {
 							b.Error(err)
 							return
@@ -42,13 +42,13 @@ func BenchmarkRedisRuns(b *testing.B) {
 	}
 }
 
-func play(b *testing.B, s Store, run Ref, events [][]byte) error {
-	if _, err := s.Begin(b.Context(), Beginning{Ref: run, Owner: "u", At: noon, Logged: true}); err != nil {
+func play(b *testing.B, s Store, run RunRef, events [][]byte) error {
+	if _, err := s.StartRun(b.Context(), RunRequest{RunRef: run, Owner: "u", StartedAt: noon, KeepEvents: true}); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	if _, _, err := s.Tell(b.Context(), run, Told{Data: events}); err != nil {
+	if _, _, err := s.Append(b.Context(), run, RunUpdate{Events: events}); err != nil {
 		return fmt.Errorf("tell: %w", err)
 	}
-	_, _, err := s.Tell(b.Context(), run, Told{Over: true})
+	_, _, err := s.Append(b.Context(), run, RunUpdate{End: true})
 	return err
 }

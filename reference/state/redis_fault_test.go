@@ -15,9 +15,9 @@ import (
 
 func TestRedisRestart(t *testing.T) {
 	r := startRedis(t, "--appendfsync", "always")
-	s := r.open(t, Config{Dead: time.Second})
-	other := r.open(t, Config{Dead: time.Second})
-	run := Ref{"t", "r"}
+	s := r.open(t, Config{DeadAfter: time.Second})
+	other := r.open(t, Config{DeadAfter: time.Second})
+	run := RunRef{"t", "r"}
 	begin(t, s, run, "u")
 	changed, stop := other.Watch("t")
 	defer stop()
@@ -25,24 +25,24 @@ func TestRedisRestart(t *testing.T) {
 	receive(t, changed)
 
 	r.kill()
-	told := Told{Data: blobs("2"), Said: []Message{{ID: "m"}}}
+	told := RunUpdate{Events: blobs("2"), Messages: []Message{{ID: "m"}}}
 	for name, call := range map[string]func() error{
-		"begin":  func() error { _, err := s.Begin(t.Context(), Beginning{Ref: Ref{"u", "s"}}); return err },
-		"tell":   func() error { _, _, err := s.Tell(t.Context(), run, told); return err },
-		"after":  func() error { _, _, err := s.After(t.Context(), run, 0, 9); return err },
+		"begin":  func() error { _, err := s.StartRun(t.Context(), RunRequest{RunRef: RunRef{"u", "s"}}); return err },
+		"tell":   func() error { _, _, err := s.Append(t.Context(), run, told); return err },
+		"after":  func() error { _, _, err := s.EventsAfter(t.Context(), run, 0, 9); return err },
 		"thread": func() error { _, err := s.Thread(t.Context(), "t"); return err },
 		"cancel": func() error { return s.Cancel(t.Context(), run) },
-		"latest": func() error { _, err := s.Latest(t.Context(), "u", ""); return err },
-		"day":    func() error { _, _, _, err := s.Day(t.Context(), "t", ""); return err },
+		"latest": func() error { _, err := s.LatestThread(t.Context(), "u", ""); return err },
+		"day":    func() error { _, _, _, err := s.DayMessages(t.Context(), "t", ""); return err },
 		"secret": func() error { _, err := s.Secret(t.Context()); return err },
 		"ping":   func() error { return s.Ping(t.Context()) },
 	} {
 		start := time.Now()
 		err := call()
-		if err == nil || errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), r.addr()) {
+		if err == nil || errors.Is(err, ErrNotFound) || !strings.Contains(err.Error(), r.addr()) {
 			t.Errorf("%s without a server: %v", name, err)
 		}
-		if took := time.Since(start); took > redisWait+time.Second {
+		if took := time.Since(start); took > redisTimeout+time.Second {
 			t.Errorf("%s without a server took %v", name, took)
 		}
 	}
@@ -50,13 +50,13 @@ func TestRedisRestart(t *testing.T) {
 	receive(t, quiet.C)
 	r.start()
 
-	eventually(t, func() error { _, _, err := s.Tell(t.Context(), run, told); return err })
+	eventually(t, func() error { _, _, err := s.Append(t.Context(), run, told); return err })
 	if got := heard(t, other, run, 0); got != "1:1 2:2" {
 		t.Errorf("heard %q", got)
 	}
 	receive(t, changed)
 	for _, s := range []*redisStore{s, other} {
-		if runs, err := s.Orphans(t.Context()); err != nil || len(runs) > 0 {
+		if runs, err := s.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 			t.Errorf("%v are orphans (%v), but the server was away, not who plays them", runs, err)
 		}
 	}
@@ -80,8 +80,8 @@ func TestRedisRestart(t *testing.T) {
 // Without memory nothing is done, and nothing by halves.
 func TestRedisNoMemory(t *testing.T) {
 	r := startRedis(t, "--maxmemory-policy", "noeviction")
-	s := r.open(t, Config{Runs: 10})
-	run := Ref{"t", "r"}
+	s := r.open(t, Config{MaxRuns: 10})
+	run := RunRef{"t", "r"}
 	begin(t, s, run, "u")
 	tell(t, s, run, "1")
 	db := r.client()
@@ -89,11 +89,11 @@ func TestRedisNoMemory(t *testing.T) {
 	if err := db.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := s.Tell(t.Context(), run, Told{Data: blobs("2", "3"), Said: []Message{{ID: "m"}}, Over: true})
+	_, _, err := s.Append(t.Context(), run, RunUpdate{Events: blobs("2", "3"), Messages: []Message{{ID: "m"}}, End: true})
 	if err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("told without memory: %v", err)
 	}
-	if _, err := s.Begin(t.Context(), Beginning{Ref: Ref{"u", "s"}, Owner: "u"}); err == nil || !strings.Contains(err.Error(), "OOM") {
+	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: RunRef{"u", "s"}, Owner: "u"}); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("begun without memory: %v", err)
 	}
 	if got := heard(t, s, run, 0); got != "1:1" {
@@ -102,7 +102,7 @@ func TestRedisNoMemory(t *testing.T) {
 	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("nothing can be kept, and ping says %v", err)
 	}
-	if _, err := s.Thread(t.Context(), "u"); !errors.Is(err, ErrUnknown) {
+	if _, err := s.Thread(t.Context(), "u"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a thread was made by halves: %v", err)
 	}
 	if err := db.ConfigSet(t.Context(), "maxmemory", "0").Err(); err != nil {
@@ -124,7 +124,7 @@ func TestRedisDeaf(t *testing.T) {
 	s, other := r.open(t, Config{}), r.open(t, Config{})
 	db := r.client()
 	defer db.Close()
-	run := Ref{"t", "r"}
+	run := RunRef{"t", "r"}
 	begin(t, s, run, "u")
 	places := follow(t, other, run)
 	for i := range 20 {
@@ -159,9 +159,9 @@ func TestRedisDeaf(t *testing.T) {
 // not done twice when it wakes. A replica that was silent only because of it is alive.
 func TestRedisSilent(t *testing.T) {
 	r := startRedis(t)
-	s := r.open(t, Config{Dead: time.Second})
-	other := r.open(t, Config{Dead: time.Second})
-	run := Ref{"t", "r"}
+	s := r.open(t, Config{DeadAfter: time.Second})
+	other := r.open(t, Config{DeadAfter: time.Second})
+	run := RunRef{"t", "r"}
 	begin(t, s, run, "u")
 	places := follow(t, other, run)
 	eventually(t, func() error {
@@ -175,25 +175,25 @@ func TestRedisSilent(t *testing.T) {
 	}
 	start := time.Now()
 	for range 2 {
-		if _, _, err := s.Tell(t.Context(), run, Told{Data: blobs("1")}); err == nil {
+		if _, _, err := s.Append(t.Context(), run, RunUpdate{Events: blobs("1")}); err == nil {
 			t.Error("a silent server was told")
 		}
 	}
-	if _, err := other.Orphans(t.Context()); err == nil { // it is done when the server wakes
+	if _, err := other.ClaimOrphans(t.Context()); err == nil { // it is done when the server wakes
 		t.Error("a silent server gave orphans")
 	}
-	if took := time.Since(start); took > 3*redisWait+time.Second {
+	if took := time.Since(start); took > 3*redisTimeout+time.Second {
 		t.Errorf("it took %v", took)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, _, err := s.Tell(ctx, run, Told{Data: blobs("1")}); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Append(ctx, run, RunUpdate{Events: blobs("1")}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("who does not wait for long: %v", err)
 	}
 	if err := r.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func() error { _, _, err := s.Tell(t.Context(), run, Told{Data: blobs("1")}); return err })
+	eventually(t, func() error { _, _, err := s.Append(t.Context(), run, RunUpdate{Events: blobs("1")}); return err })
 	tell(t, s, run, "2")
 	for want := range 2 {
 		if got := receive(t, places); got != int64(want)+1 {
@@ -202,7 +202,7 @@ func TestRedisSilent(t *testing.T) {
 	}
 	for range 50 { // until both are sure of the server again
 		for _, s := range []*redisStore{s, other} {
-			if runs, err := s.Orphans(t.Context()); err != nil || len(runs) > 0 {
+			if runs, err := s.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 				t.Errorf("%v are orphans, %v", runs, err)
 			}
 		}
@@ -224,8 +224,8 @@ func TestRedisClose(t *testing.T) {
 		s := r.open(t, Config{})
 		_, stop := s.Watch("t")
 		defer stop()
-		begin(t, s, Ref{"t", "r" + gone}, "u")
-		if err := s.Cancel(t.Context(), Ref{Thread: "t"}); err != nil {
+		begin(t, s, RunRef{"t", "r" + gone}, "u")
+		if err := s.Cancel(t.Context(), RunRef{Thread: "t"}); err != nil {
 			t.Fatal(err)
 		}
 		if gone != "" {
@@ -257,8 +257,8 @@ func TestRedisClose(t *testing.T) {
 func TestRedisAway(t *testing.T) {
 	const dead = 500 * time.Millisecond
 	r := startRedis(t, "--appendfsync", "always")
-	one, two := r.open(t, Config{Dead: dead}), r.open(t, Config{Dead: dead})
-	run := Ref{"t", "r"}
+	one, two := r.open(t, Config{DeadAfter: dead}), r.open(t, Config{DeadAfter: dead})
+	run := RunRef{"t", "r"}
 	begin(t, one, run, "u")
 	eventually(t, func() error {
 		if !steady(two) {
@@ -266,13 +266,13 @@ func TestRedisAway(t *testing.T) {
 		}
 		return nil
 	})
-	close(one.pulse.halt)
-	since, known := two.pulse.steady()
+	close(one.heartbeat.halt)
+	since, known := two.heartbeat.steadiness()
 	r.kill()
 	receive(t, time.After(2*dead))
 	r.start()
 	eventually(t, func() error { // what was asked before, and is heard only now
-		taken, err := two.do(t.Context(), takeScript, "", "", two.me, "old", 9, since, known, dead.Milliseconds())
+		taken, err := two.runScript(t.Context(), takeoverScript, "", "", two.replica, "old", 9, since, known, dead.Milliseconds())
 		if len(taken) > 0 {
 			t.Errorf("%v were taken by what was known long ago", taken)
 		}
@@ -281,10 +281,10 @@ func TestRedisAway(t *testing.T) {
 	var back time.Time
 	eventually(t, func() error {
 		back = time.Now()
-		return two.pulse.beat(t.Context())
+		return two.heartbeat.beat(t.Context())
 	})
 	eventually(t, func() error {
-		runs, err := two.Orphans(t.Context())
+		runs, err := two.ClaimOrphans(t.Context())
 		if err == nil && len(runs) == 0 {
 			err = errors.New("no orphans")
 		}
@@ -297,8 +297,8 @@ func TestRedisAway(t *testing.T) {
 
 // steady is whether a store would take over another's runs.
 func steady(s *redisStore) bool {
-	since, known := s.pulse.steady()
-	now, dead := time.Now().UnixMilli(), s.cfg.Dead.Milliseconds() // the server is on this machine
+	since, known := s.heartbeat.steadiness()
+	now, dead := time.Now().UnixMilli(), s.cfg.DeadAfter.Milliseconds() // the server is on this machine
 	return now-since >= dead && now-known <= dead/2
 }
 
@@ -310,18 +310,18 @@ func TestRedisKilledServer(t *testing.T) {
 	var telling sync.WaitGroup
 	var told atomic.Int64
 	for i := range runs {
-		run := Ref{fmt.Sprint("t", i%3), fmt.Sprint("r", i)}
+		run := RunRef{fmt.Sprint("t", i%3), fmt.Sprint("r", i)}
 		begin(t, s, run, "u")
 		telling.Go(func() {
 			for n := 0; n < events; n += 2 {
-				next := Told{Data: blobs(fmt.Sprint(n), fmt.Sprint(n+1)), Over: n+2 == events}
+				next := RunUpdate{Events: blobs(fmt.Sprint(n), fmt.Sprint(n+1)), End: n+2 == events}
 				for again := time.Duration(0); ; again = 10 * time.Millisecond {
 					receive(t, time.After(again))
-					_, _, err := s.Tell(t.Context(), run, next)
+					_, _, err := s.Append(t.Context(), run, next)
 					if err == nil {
 						break
 					}
-					if errors.Is(err, ErrUnknown) || t.Context().Err() != nil {
+					if errors.Is(err, ErrNotFound) || t.Context().Err() != nil {
 						t.Errorf("%v at %d: %v", run, n, err)
 						return
 					}
@@ -342,7 +342,7 @@ func TestRedisKilledServer(t *testing.T) {
 	}
 	telling.Wait()
 	for i := range runs {
-		entries, over, err := s.After(t.Context(), Ref{fmt.Sprint("t", i%3), fmt.Sprint("r", i)}, 0, 2*events)
+		entries, over, err := s.EventsAfter(t.Context(), RunRef{fmt.Sprint("t", i%3), fmt.Sprint("r", i)}, 0, 2*events)
 		if err != nil || !over || len(entries) != events {
 			t.Errorf("run %d has %d events, %v, %v", i, len(entries), over, err)
 		}

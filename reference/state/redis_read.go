@@ -15,29 +15,29 @@ import (
 
 // Bounds of one round trip.
 const (
-	mostRead  = 512  // events or messages, at most
-	mostNames = 1000 // threads
+	maxReadItems  = 512  // events or messages, at most
+	maxThreadPage = 1000 // threads
 )
 
 func (s *redisStore) Thread(ctx context.Context, name string) (Thread, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisWait)
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	v, err := s.db.HMGet(ctx, s.key("t:", name), "owner", "tag", "last", "lost").Result()
+	v, err := s.client.HMGet(ctx, s.key("t:", name), "owner", "tag", "last", "lost").Result()
 	if err != nil {
 		return Thread{}, s.wrap(err)
 	}
 	if v[0] == nil {
-		return Thread{}, ErrUnknown
+		return Thread{}, ErrNotFound
 	}
-	a := answer{rest: v}
-	t := Thread{Owner: a.next(), Tag: uint32(a.number()), Last: a.number(), Lost: a.number()} // tags may go round
+	a := scriptReply{values: v}
+	t := Thread{Owner: a.nextText(), Tag: uint32(a.nextNumber()), LastPosition: a.nextNumber(), LastForgotten: a.nextNumber()} // tags may go round
 	return t, s.wrap(a.err)
 }
 
 // afterScript takes thread run, a place, and how many at most and of how many bytes. It
 // looks whether the run is over and what there is of it in one moment, or an event
 // between the two would be missed.
-var afterScript = redis.NewScript("#!lua flags=no-writes\n" + names + `
+var afterScript = redis.NewScript("#!lua flags=no-writes\n" + scriptPrelude + `
 local at, most, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local v = call('HMGET', r, 'over', 'top', 'count', 'size')
 if not v[1] then return {'unknown'} end
@@ -58,22 +58,22 @@ if at >= top then reply[3] = '1' end
 return reply
 `)
 
-func (s *redisStore) After(ctx context.Context, run Ref, at int64, most int) (entries []Entry, over bool, err error) {
-	reply, err := s.do(ctx, afterScript, run.Thread, run.Run, at, min(most, mostRead), MaxRead)
+func (s *redisStore) EventsAfter(ctx context.Context, run RunRef, at int64, most int) (entries []LogEntry, over bool, err error) {
+	reply, err := s.runScript(ctx, afterScript, run.Thread, run.Run, at, min(most, maxReadItems), MaxReadBytes)
 	if err != nil {
 		return nil, false, err
 	}
-	a := answer{rest: reply}
-	if a.next() == "unknown" {
-		return nil, false, ErrUnknown
+	a := scriptReply{values: reply}
+	if a.nextText() == "unknown" {
+		return nil, false, ErrNotFound
 	}
-	over, all := a.next() == "1", a.next() == "1"
-	for len(a.rest) > 0 {
-		id, _, _ := strings.Cut(a.next(), "-")
+	over, all := a.nextText() == "1", a.nextText() == "1"
+	for len(a.values) > 0 {
+		id, _, _ := strings.Cut(a.nextText(), "-")
 		if at, err = strconv.ParseInt(id, 10, 64); err != nil {
 			return nil, false, s.wrap(err)
 		}
-		entries = append(entries, Entry{At: at, Data: []byte(a.next())})
+		entries = append(entries, LogEntry{Position: at, Data: []byte(a.nextText())})
 	}
 	if a.err != nil {
 		return nil, false, s.wrap(a.err)
@@ -82,7 +82,7 @@ func (s *redisStore) After(ctx context.Context, run Ref, at int64, most int) (en
 }
 
 func (s *redisStore) Messages(ctx context.Context, thread string, before int64, most int) ([]Message, error) {
-	last, err := s.number(ctx, s.key("t:", thread), "said")
+	last, err := s.hashNumber(ctx, s.key("t:", thread), "said")
 	if err != nil {
 		return nil, err
 	}
@@ -92,27 +92,27 @@ func (s *redisStore) Messages(ctx context.Context, thread string, before int64, 
 	return s.messages(ctx, thread, max(1, last-int64(most)+1), last) // no number is left out
 }
 
-// number reads one of a hash; it is 0 if it is not there.
-func (s *redisStore) number(ctx context.Context, key, field string) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisWait)
+// hashNumber reads one of a hash; it is 0 if it is not there.
+func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	n, err := s.db.HGet(ctx, key, field).Int64()
+	n, err := s.client.HGet(ctx, key, field).Int64()
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
 	return n, s.wrap(err)
 }
 
-func (s *redisStore) Day(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
-	days, err := s.days(ctx, thread, before)
+func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
+	days, err := s.latestDays(ctx, thread, before)
 	if err != nil || len(days) == 0 {
 		return "", nil, false, err
 	}
-	from, err := s.number(ctx, s.key("t:", thread), "a"+days[0])
+	from, err := s.hashNumber(ctx, s.key("t:", thread), "a"+days[0])
 	if err != nil {
 		return "", nil, false, err
 	}
-	to, err := s.number(ctx, s.key("t:", thread), "z"+days[0])
+	to, err := s.hashNumber(ctx, s.key("t:", thread), "z"+days[0])
 	if err != nil {
 		return "", nil, false, err
 	}
@@ -126,23 +126,23 @@ func (s *redisStore) Day(ctx context.Context, thread, before string) (day string
 	return days[0], said, len(days) > 1, nil
 }
 
-// days lists the latest two days before a day.
-func (s *redisStore) days(ctx context.Context, thread, before string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisWait)
+// latestDays lists the latest two days before a day.
+func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	latest := "+"
 	if before != "" {
 		latest = "(" + before
 	}
-	days, err := s.db.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key("d:", thread), Start: latest, Stop: "-", ByLex: true, Rev: true, Count: 2}).Result()
+	days, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key("d:", thread), Start: latest, Stop: "-", ByLex: true, Rev: true, Count: 2}).Result()
 	return days, s.wrap(err)
 }
 
-// Latest looks at the owner's threads, the latest first, a page at a time. Those in
+// LatestThread looks at the owner's threads, the latest first, a page at a time. Those in
 // which a run is begun meanwhile go to the front, so it looks there again.
-func (s *redisStore) Latest(ctx context.Context, owner, prefix string) (thread string, err error) {
+func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	for seen := "-inf"; ; {
-		name, front, err := s.latest(ctx, owner, prefix, seen)
+		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
 		if err != nil {
 			return "", err
 		}
@@ -153,11 +153,11 @@ func (s *redisStore) Latest(ctx context.Context, owner, prefix string) (thread s
 	}
 }
 
-// latest is the latest of those that were not seen, and what has been seen after it.
-func (s *redisStore) latest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
+// scanLatest is the latest of those that were not seen, and what has been seen after it.
+func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
-		page, err := s.threads(ctx, owner, below, seen)
+		page, err := s.threadPage(ctx, owner, below, seen)
 		if err != nil {
 			return "", "", err
 		}
@@ -170,20 +170,20 @@ func (s *redisStore) latest(ctx context.Context, owner, prefix, seen string) (th
 			return "", front, nil
 		}
 		if below == "+inf" {
-			front = beside(page[0])
+			front = exclusiveBound(page[0])
 		}
-		below = beside(page[len(page)-1])
+		below = exclusiveBound(page[len(page)-1])
 	}
 }
 
-// beside is a bound that leaves a thread out.
-func beside(z redis.Z) string { return "(" + strconv.FormatInt(int64(z.Score), 10) }
+// exclusiveBound is a bound that leaves a thread out.
+func exclusiveBound(z redis.Z) string { return "(" + strconv.FormatInt(int64(z.Score), 10) }
 
-func (s *redisStore) threads(ctx context.Context, owner, below, seen string) ([]redis.Z, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisWait)
+func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]redis.Z, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	page, err := s.db.ZRevRangeByScoreWithScores(ctx, s.key("o:", owner),
-		&redis.ZRangeBy{Min: seen, Max: below, Count: mostNames}).Result()
+	page, err := s.client.ZRevRangeByScoreWithScores(ctx, s.key("o:", owner),
+		&redis.ZRangeBy{Min: seen, Max: below, Count: maxThreadPage}).Result()
 	return page, s.wrap(err)
 }
 
@@ -191,11 +191,11 @@ func (s *redisStore) threads(ctx context.Context, owner, below, seen string) ([]
 func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]Message, error) {
 	var said []Message
 	for from <= to {
-		page, err := s.page(ctx, thread, from, to)
+		page, err := s.messagePage(ctx, thread, from, to)
 		if err != nil {
 			return nil, err
 		}
-		if said = append(said, page...); len(page) < mostRead {
+		if said = append(said, page...); len(page) < maxReadItems {
 			return said, nil
 		}
 		from = page[len(page)-1].Seq + 1
@@ -203,10 +203,10 @@ func (s *redisStore) messages(ctx context.Context, thread string, from, to int64
 	return said, nil
 }
 
-func (s *redisStore) page(ctx context.Context, thread string, from, to int64) ([]Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, redisWait)
+func (s *redisStore) messagePage(ctx context.Context, thread string, from, to int64) ([]Message, error) {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	found, err := s.db.XRangeN(ctx, s.key("m:", thread), place(from), place(to), mostRead).Result()
+	found, err := s.client.XRangeN(ctx, s.key("m:", thread), streamID(from), streamID(to), maxReadItems).Result()
 	if err != nil {
 		return nil, s.wrap(err)
 	}
@@ -224,4 +224,4 @@ func (s *redisStore) page(ctx context.Context, thread string, from, to int64) ([
 	return said, nil
 }
 
-func place(n int64) string { return strconv.FormatInt(n, 10) + "-0" }
+func streamID(n int64) string { return strconv.FormatInt(n, 10) + "-0" }

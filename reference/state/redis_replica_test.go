@@ -16,7 +16,7 @@ import (
 func TestRedisTwo(t *testing.T) {
 	r := startRedis(t)
 	one, two := r.open(t, Config{}), r.open(t, Config{})
-	run := Ref{"t", "r"}
+	run := RunRef{"t", "r"}
 	changed, stop := two.Watch("t")
 	begin(t, one, run, "u")
 	receive(t, changed)
@@ -30,17 +30,17 @@ func TestRedisTwo(t *testing.T) {
 		}
 	}
 
-	var runs []Ref
+	var runs []RunRef
 	for i := range 20 {
-		runs = append(runs, Ref{"many", fmt.Sprint(i)})
+		runs = append(runs, RunRef{"many", fmt.Sprint(i)})
 		begin(t, one, runs[i], "u")
 	}
 	end(t, one, runs[0])
-	if err := two.Cancel(t.Context(), Ref{Thread: "many"}); err != nil {
+	if err := two.Cancel(t.Context(), RunRef{Thread: "many"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*redisStore{one, two} {
-		got := map[Ref]bool{}
+		got := map[RunRef]bool{}
 		for range runs[1:] {
 			got[receive(t, s.Canceled())] = true
 		}
@@ -50,10 +50,10 @@ func TestRedisTwo(t *testing.T) {
 			}
 		}
 	}
-	if _, canceled, err := one.Tell(t.Context(), runs[1], Told{Data: blobs("x")}); !canceled || err != nil {
+	if _, canceled, err := one.Append(t.Context(), runs[1], RunUpdate{Events: blobs("x")}); !canceled || err != nil {
 		t.Errorf("canceled %v, %v", canceled, err)
 	}
-	if _, canceled, err := one.Tell(t.Context(), run, Told{Data: blobs("x")}); canceled || err != nil {
+	if _, canceled, err := one.Append(t.Context(), run, RunUpdate{Events: blobs("x")}); canceled || err != nil {
 		t.Errorf("canceled %v, %v", canceled, err)
 	}
 	a, err := one.Secret(t.Context())
@@ -87,8 +87,8 @@ func TestRedisRooms(t *testing.T) {
 				_, stop := s.Watch(thread)
 				changed, stop2 := s.Watch(thread)
 				stop()
-				run := Ref{thread, fmt.Sprint("r", i, "-", n)}
-				if _, err := s.Begin(t.Context(), Beginning{Ref: run, Owner: "u"}); err != nil {
+				run := RunRef{thread, fmt.Sprint("r", i, "-", n)}
+				if _, err := s.StartRun(t.Context(), RunRequest{RunRef: run, Owner: "u"}); err != nil {
 					t.Error(err)
 				}
 				select {
@@ -120,15 +120,15 @@ func TestRedisRooms(t *testing.T) {
 func TestRedisTakeOver(t *testing.T) {
 	const dead = 500 * time.Millisecond
 	r := startRedis(t)
-	one, two, three := r.open(t, Config{Dead: dead}), r.open(t, Config{Dead: dead}), r.open(t, Config{Dead: dead})
-	run, over := Ref{"t", "r"}, Ref{"t", "over"}
+	one, two, three := r.open(t, Config{DeadAfter: dead}), r.open(t, Config{DeadAfter: dead}), r.open(t, Config{DeadAfter: dead})
+	run, over := RunRef{"t", "r"}, RunRef{"t", "over"}
 	begin(t, one, run, "u")
 	begin(t, one, over, "u")
 	end(t, one, over)
 	taken := func(s *redisStore) {
 		t.Helper()
 		eventually(t, func() error {
-			runs, err := s.Orphans(t.Context())
+			runs, err := s.ClaimOrphans(t.Context())
 			if err == nil && len(runs) == 0 {
 				err = errors.New("no orphans")
 			}
@@ -138,18 +138,18 @@ func TestRedisTakeOver(t *testing.T) {
 			return err
 		})
 	}
-	close(one.pulse.halt)
+	close(one.heartbeat.halt)
 	taken(two)
-	if runs, err := three.Orphans(t.Context()); err != nil || len(runs) > 0 {
+	if runs, err := three.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 		t.Errorf("%v were taken over twice, %v", runs, err)
 	}
 	tell(t, two, run, "x")
-	close(two.pulse.halt)
+	close(two.heartbeat.halt)
 	taken(three)
 	end(t, three, run)
 	db := r.client()
 	defer db.Close()
-	if n := db.Exists(t.Context(), three.key("live:", one.me), three.key("live:", two.me), three.key("live:", three.me)).Val(); n != 0 {
+	if n := db.Exists(t.Context(), three.key("live:", one.replica), three.key("live:", two.replica), three.key("live:", three.replica)).Val(); n != 0 {
 		t.Errorf("%d replicas have runs, and none is left", n)
 	}
 }
@@ -159,7 +159,7 @@ func TestRedisTakeOverOnce(t *testing.T) {
 	r := startRedis(t)
 	gone := r.open(t, Config{})
 	for i := range 300 {
-		begin(t, gone, Ref{"t", fmt.Sprint(i)}, "u")
+		begin(t, gone, RunRef{"t", fmt.Sprint(i)}, "u")
 	}
 	var stores []*redisStore
 	for range 4 {
@@ -169,11 +169,11 @@ func TestRedisTakeOverOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	got := map[Ref]int{}
+	got := map[RunRef]int{}
 	var asking sync.WaitGroup
 	for _, s := range stores {
 		asking.Go(func() {
-			runs, err := s.Orphans(t.Context())
+			runs, err := s.ClaimOrphans(t.Context())
 			if err != nil {
 				t.Error(err)
 			}
@@ -203,9 +203,9 @@ func TestRedisReplica(t *testing.T) {
 	if url == "" {
 		t.Skip("it is run by TestRedisKill")
 	}
-	s := openRedis(t, url, Config{Dead: time.Second})
+	s := openRedis(t, url, Config{DeadAfter: time.Second})
 	for i := range 200 {
-		run := Ref{fmt.Sprint("t", i), "r"}
+		run := RunRef{fmt.Sprint("t", i), "r"}
 		begin(t, s, run, "u")
 		first := tell(t, s, run, "1", "2", "3")
 		fmt.Println("told", run.Thread, first)
@@ -217,7 +217,7 @@ func TestRedisReplica(t *testing.T) {
 func TestRedisKill(t *testing.T) {
 	const dead = time.Second
 	r := startRedis(t)
-	s := r.open(t, Config{Dead: dead})
+	s := r.open(t, Config{DeadAfter: dead})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestRedisReplica$", "-test.v")
 	cmd.Env = append(os.Environ(), replicaURL+"="+r.url())
 	cmd.Stderr = os.Stderr
@@ -239,15 +239,15 @@ func TestRedisKill(t *testing.T) {
 			told++
 		}
 	}
-	if runs, err := s.Orphans(t.Context()); err != nil || len(runs) > 0 {
+	if runs, err := s.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 		t.Errorf("%v are orphans already, %v", runs, err)
 	}
 	_ = cmd.Process.Kill()
 	killed := time.Now()
 	_ = cmd.Wait()
-	var runs []Ref
+	var runs []RunRef
 	eventually(t, func() error {
-		more, err := s.Orphans(t.Context())
+		more, err := s.ClaimOrphans(t.Context())
 		if runs = append(runs, more...); len(runs) < 200 {
 			return fmt.Errorf("%d orphans, not 200: %w", len(runs), err)
 		}

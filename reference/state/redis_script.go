@@ -37,7 +37,7 @@ import (
 // has and however they interleave. And a run is forgotten by unlinking one key; in a
 // stream for all, its entries would be deleted one by one out of nodes which stay
 // allocated until the last neighbour is gone. The price is a key more for each run.
-const names = `
+const scriptPrelude = `
 local call = redis.call
 local P, thread, run = KEYS[1], ARGV[1], ARGV[2]
 local function place(n) return string.format('%d-0', n) end
@@ -47,9 +47,9 @@ local id = word(thread, run)
 local r, e = P .. 'r:' .. id, P .. 'e:' .. id
 `
 
-// said keeps messages, which are pairs from an argument on: the message, and its day
+// messagesScript keeps messages, which are pairs from an argument on: the message, and its day
 // unless it is hidden.
-var said = fmt.Sprintf("local most, step = %d, %d\n", mostSaid, saidStep) + `
+var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", maxMessages, trimStep) + `
 local function trim(to)
   call('XTRIM', P .. 'm:' .. thread, 'MINID', place(to + 1))
   while true do
@@ -73,17 +73,17 @@ local function keep(from)
 end
 `
 
-// clock is the server's, so that replicas need not agree on the time.
-const clock = `
+// clockScript is the server's, so that replicas need not agree on the time.
+const clockScript = `
 local function now()
   local t = call('TIME')
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 `
 
-// beginScript takes thread run owner task at logged replica token seed dead, and what
+// startScript takes thread run owner task at logged replica token seed dead, and what
 // is said. A Begin that comes again with its token is told what it was told before.
-var beginScript = redis.NewScript("#!lua\n" + names + said + clock + `
+var startScript = redis.NewScript("#!lua\n" + scriptPrelude + messagesScript + clockScript + `
 local owner, me, token = ARGV[3], ARGV[7], ARGV[8]
 local whose = call('HGET', t, 'owner')
 if whose and whose ~= owner then return {'owner'} end
@@ -114,9 +114,9 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'made', made, ARGV[4], ARGV[5], tostring(first)}
 `)
 
-// forget drops the oldest runs that are over while there are too many of them or of
+// forgetScript drops the oldest runs that are over while there are too many of them or of
 // their bytes, but only so many at a time: who ends a run should not wait for long.
-const forget = `
+const forgetScript = `
 local function drop(id)
   local n, rest = id:match('^(%d+):(.*)$')
   local thread = rest:sub(1, n)
@@ -139,10 +139,10 @@ local function forget(n, size, runs, bytes)
 end
 `
 
-// tellScript takes thread run replica token over runs bytes count, the events, and
+// appendScript takes thread run replica token over runs bytes count, the events, and
 // what is said. A Tell that comes again with its token is told what it was told
 // before: its answer may have been lost, and nothing may be added twice.
-var tellScript = redis.NewScript("#!lua\n" + names + said + forget + `
+var appendScript = redis.NewScript("#!lua\n" + scriptPrelude + messagesScript + forgetScript + `
 local me, token, over, count = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[8])
 local v = call('HMGET', r, 'over', 'logged', 'ask', 'by', 'top', 'count', 'size', 'k' .. me)
 if not v[1] then return {'unknown'} end
@@ -179,7 +179,7 @@ return {'told', first, canceled}
 `)
 
 // cancelScript takes thread run; no run is all that are not over.
-var cancelScript = redis.NewScript("#!lua\n" + names + `
+var cancelScript = redis.NewScript("#!lua\n" + scriptPrelude + `
 local runs = {run}
 if run == '' then runs = call('SMEMBERS', P .. 'l:' .. thread) end
 for _, run in ipairs(runs) do

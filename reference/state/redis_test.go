@@ -98,7 +98,7 @@ func (r *redisServer) open(t testing.TB, cfg Config) *redisStore {
 
 func openRedis(t testing.TB, url string, cfg Config) *redisStore {
 	t.Helper()
-	s, err := Redis(t.Context(), url, cfg)
+	s, err := OpenRedis(t.Context(), url, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,27 +133,27 @@ func receive[T any](t testing.TB, c <-chan T) (v T) {
 	return v
 }
 
-func begin(t testing.TB, s Store, run Ref, owner string, said ...Message) Begun {
+func begin(t testing.TB, s Store, run RunRef, owner string, said ...Message) RunInfo {
 	t.Helper()
-	g, err := s.Begin(context.Background(), Beginning{Ref: run, Owner: owner, Task: "task-" + run.Run, At: noon, Logged: true, Said: said})
+	g, err := s.StartRun(context.Background(), RunRequest{RunRef: run, Owner: owner, TaskID: "task-" + run.Run, StartedAt: noon, KeepEvents: true, Messages: said})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return g
 }
 
-func tell(t testing.TB, s Store, run Ref, data ...string) int64 {
+func tell(t testing.TB, s Store, run RunRef, data ...string) int64 {
 	t.Helper()
-	first, _, err := s.Tell(context.Background(), run, Told{Data: blobs(data...)})
+	first, _, err := s.Append(context.Background(), run, RunUpdate{Events: blobs(data...)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return first
 }
 
-func end(t testing.TB, s Store, run Ref) {
+func end(t testing.TB, s Store, run RunRef) {
 	t.Helper()
-	if _, _, err := s.Tell(context.Background(), run, Told{Over: true}); err != nil {
+	if _, _, err := s.Append(context.Background(), run, RunUpdate{End: true}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -166,15 +166,15 @@ func blobs(data ...string) (all [][]byte) {
 }
 
 // heard is what After says, as text.
-func heard(t testing.TB, s Store, run Ref, at int64) string {
+func heard(t testing.TB, s Store, run RunRef, at int64) string {
 	t.Helper()
-	entries, over, err := s.After(context.Background(), run, at, 1<<20)
+	entries, over, err := s.EventsAfter(context.Background(), run, at, 1<<20)
 	if err != nil {
 		return err.Error()
 	}
 	var b strings.Builder
 	for _, e := range entries {
-		fmt.Fprintf(&b, "%d:%s ", e.At, e.Data)
+		fmt.Fprintf(&b, "%d:%s ", e.Position, e.Data)
 	}
 	if over {
 		b.WriteString("over")
@@ -184,7 +184,7 @@ func heard(t testing.TB, s Store, run Ref, at int64) string {
 
 // follow hears a run to its end: it looks only when it is woken. What it gets are the
 // places.
-func follow(t testing.TB, s Store, run Ref) <-chan int64 {
+func follow(t testing.TB, s Store, run RunRef) <-chan int64 {
 	t.Helper()
 	places := make(chan int64, 1)
 	changed, stop := s.Watch(run.Thread)
@@ -192,13 +192,13 @@ func follow(t testing.TB, s Store, run Ref) <-chan int64 {
 		defer close(places)
 		defer stop()
 		for at := int64(0); ; {
-			entries, over, err := s.After(t.Context(), run, at, 1000)
-			if errors.Is(err, ErrUnknown) {
+			entries, over, err := s.EventsAfter(t.Context(), run, at, 1000)
+			if errors.Is(err, ErrNotFound) {
 				t.Errorf("after %d: %v", at, err)
 				return
 			}
 			for _, e := range entries {
-				at = e.At
+				at = e.Position
 				places <- at
 			}
 			if over {
@@ -230,17 +230,17 @@ func TestRedis(t *testing.T) {
 
 func TestRedisRuns(t *testing.T) {
 	s := startRedis(t).open(t, Config{})
-	a, b := Ref{"t:1", "a"}, Ref{"t:1", "b"}
-	if g := begin(t, s, a, "u"); !g.Made || g.Again || g.First != 1 || g.Task != "task-a" || !g.At.Equal(noon) {
+	a, b := RunRef{"t:1", "a"}, RunRef{"t:1", "b"}
+	if g := begin(t, s, a, "u"); !g.ThreadCreated || g.Existed || g.FirstMessage != 1 || g.TaskID != "task-a" || !g.StartedAt.Equal(noon) {
 		t.Errorf("the first run began as %+v", g)
 	}
-	if g := begin(t, s, b, "u", Message{ID: "m", Text: "hi"}); g.Made || g.Again || g.First != 1 {
+	if g := begin(t, s, b, "u", Message{ID: "m", Text: "hi"}); g.ThreadCreated || g.Existed || g.FirstMessage != 1 {
 		t.Errorf("the second run began as %+v", g)
 	}
-	if g := begin(t, s, a, "u", Message{ID: "m", Text: "hi"}); g.Made || !g.Again || g.First != 1 || g.Task != "task-a" {
+	if g := begin(t, s, a, "u", Message{ID: "m", Text: "hi"}); g.ThreadCreated || !g.Existed || g.FirstMessage != 1 || g.TaskID != "task-a" {
 		t.Errorf("the first run began again as %+v", g)
 	}
-	if _, err := s.Begin(t.Context(), Beginning{Ref: a, Owner: "v"}); !errors.Is(err, ErrOwner) {
+	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: a, Owner: "v"}); !errors.Is(err, ErrNotOwner) {
 		t.Errorf("another's thread: %v", err)
 	}
 	tell(t, s, a, "1", "2")
@@ -250,28 +250,28 @@ func TestRedisRuns(t *testing.T) {
 	}
 	end(t, s, b)
 	for _, c := range []struct {
-		run  Ref
+		run  RunRef
 		at   int64
 		want string
 	}{
 		{a, 0, "1:1 2:2 4:4 5: 6:\x00\xff"}, {a, 2, "4:4 5: 6:\x00\xff"}, {a, 6, ""}, {a, 99, ""},
-		{b, 0, "3:3 over"}, {b, 3, "over"}, {Ref{"t:1", "c"}, 0, ErrUnknown.Error()}, {Ref{"t", "1a"}, 0, ErrUnknown.Error()},
+		{b, 0, "3:3 over"}, {b, 3, "over"}, {RunRef{"t:1", "c"}, 0, ErrNotFound.Error()}, {RunRef{"t", "1a"}, 0, ErrNotFound.Error()},
 	} {
 		if got := heard(t, s, c.run, c.at); got != c.want {
 			t.Errorf("%v after %d: %q, not %q", c.run, c.at, got, c.want)
 		}
 	}
-	if entries, over, err := s.After(t.Context(), b, 0, 1); len(entries) != 1 || !over || err != nil {
+	if entries, over, err := s.EventsAfter(t.Context(), b, 0, 1); len(entries) != 1 || !over || err != nil {
 		t.Errorf("one event of a run that has one: %v %v %v", entries, over, err)
 	}
-	if _, _, err := s.Tell(t.Context(), b, Told{Over: true}); !errors.Is(err, ErrUnknown) {
+	if _, _, err := s.Append(t.Context(), b, RunUpdate{End: true}); !errors.Is(err, ErrNotFound) {
 		t.Errorf("a run that is over was told of: %v", err)
 	}
 	got, err := s.Thread(t.Context(), "t:1")
-	if want := (Thread{Owner: "u", Tag: got.Tag, Last: 6}); err != nil || got != want {
+	if want := (Thread{Owner: "u", Tag: got.Tag, LastPosition: 6}); err != nil || got != want {
 		t.Errorf("the thread is %+v (%v), not %+v", got, err, want)
 	}
-	if _, err := s.Thread(t.Context(), "t"); !errors.Is(err, ErrUnknown) {
+	if _, err := s.Thread(t.Context(), "t"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("no such thread: %v", err)
 	}
 }
@@ -279,7 +279,7 @@ func TestRedisRuns(t *testing.T) {
 // Long runs take several round trips, large events smaller ones.
 func TestRedisLongRun(t *testing.T) {
 	s := startRedis(t).open(t, Config{})
-	run := Ref{"t", "r"}
+	run := RunRef{"t", "r"}
 	begin(t, s, run, "u")
 	large := strings.Repeat("x", 1<<20)
 	var want []string
@@ -297,14 +297,14 @@ func TestRedisLongRun(t *testing.T) {
 	for _, most := range []int{1, 7, 511, 512, 513, 1 << 20} {
 		var got []string
 		for at, over := int64(0), false; !over; {
-			var entries []Entry
+			var entries []LogEntry
 			var err error
-			if entries, over, err = s.After(t.Context(), run, at, most); err != nil || len(entries) > most {
+			if entries, over, err = s.EventsAfter(t.Context(), run, at, most); err != nil || len(entries) > most {
 				t.Fatalf("%d entries, at most %d, %v", len(entries), most, err)
 			}
 			for _, e := range entries {
-				if at++; e.At != at {
-					t.Fatalf("place %d instead of %d", e.At, at)
+				if at++; e.Position != at {
+					t.Fatalf("place %d instead of %d", e.Position, at)
 				}
 				got = append(got, string(e.Data))
 			}

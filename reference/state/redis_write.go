@@ -11,117 +11,117 @@ import (
 )
 
 var (
-	errShort = errors.New("the server answered something else") // than any script here
-	errLate  = errors.New("another call came first")
+	errUnexpectedReply = errors.New("the server answered something else") // than any script here
+	errSuperseded      = errors.New("another call came first")
 )
 
-func (s *redisStore) Begin(ctx context.Context, b Beginning) (Begun, error) {
+func (s *redisStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
 	logged := "0"
-	if b.Logged {
+	if b.KeepEvents {
 		logged = "1"
 	}
-	token := cmp.Or(s.lost.found(b), s.token())
-	args, err := appendSaid([]any{b.Thread, b.Run, b.Owner, b.Task, b.At.UTC().Format(time.RFC3339Nano), logged,
-		s.me, token, seed(), s.cfg.Dead.Milliseconds()}, b.Said)
+	token := cmp.Or(s.uncertain.takeToken(b), s.nextToken())
+	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, b.StartedAt.UTC().Format(time.RFC3339Nano), logged,
+		s.replica, token, randomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
 	if err != nil {
-		return Begun{}, err
+		return RunInfo{}, err
 	}
-	reply, err := s.do(ctx, beginScript, args...)
+	reply, err := s.runScript(ctx, startScript, args...)
 	if err != nil {
-		s.lost.add(b, token)
-		return Begun{}, err
+		s.uncertain.add(b, token)
+		return RunInfo{}, err
 	}
-	f := answer{rest: reply}
-	found := f.next()
+	f := scriptReply{values: reply}
+	found := f.nextText()
 	if found == "owner" {
-		return Begun{}, ErrOwner
+		return RunInfo{}, ErrNotOwner
 	}
-	g := Begun{Again: found == "again", Made: f.next() == "1", Task: f.next()}
-	if g.At, err = time.Parse(time.RFC3339Nano, f.next()); err != nil {
-		return Begun{}, s.wrap(err)
+	g := RunInfo{Existed: found == "again", ThreadCreated: f.nextText() == "1", TaskID: f.nextText()}
+	if g.StartedAt, err = time.Parse(time.RFC3339Nano, f.nextText()); err != nil {
+		return RunInfo{}, s.wrap(err)
 	}
-	g.First = f.number()
+	g.FirstMessage = f.nextNumber()
 	return g, s.wrap(f.err)
 }
 
-// appendSaid adds messages to a script's arguments: each as it is kept, and the day
+// appendMessages adds messages to a script's arguments: each as it is kept, and the day
 // on which it is shown.
-func appendSaid(args []any, said []Message) ([]any, error) {
-	for _, m := range said {
+func appendMessages(args []any, messages []Message) ([]any, error) {
+	for _, m := range messages {
 		data, err := json.Marshal(m)
 		if err != nil {
 			return nil, fmt.Errorf("message %q: %w", m.ID, err)
 		}
-		shown := dayOf(m)
+		day := dayOf(m)
 		if m.Hidden {
-			shown = ""
+			day = ""
 		}
-		args = append(args, data, shown)
+		args = append(args, data, day)
 	}
 	return args, nil
 }
 
-func (s *redisStore) Tell(ctx context.Context, run Ref, told Told) (first int64, canceled bool, err error) {
-	l, err := s.lanes.enter(ctx, run)
+func (s *redisStore) Append(ctx context.Context, run RunRef, update RunUpdate) (first int64, canceled bool, err error) {
+	lock, err := s.locks.lock(ctx, run)
 	if err != nil {
 		return 0, false, s.wrap(err)
 	}
-	defer s.lanes.leave(run, l)
-	token := cmp.Or(l.again(told), s.token())
+	defer s.locks.unlock(run, lock)
+	token := cmp.Or(lock.retryToken(update), s.nextToken())
 	over := "0"
-	if told.Over {
+	if update.End {
 		over = "1"
 	}
-	args := make([]any, 0, 8+len(told.Data)+2*len(told.Said))
-	args = append(args, run.Thread, run.Run, s.me, token, over, s.cfg.Runs, s.cfg.Bytes, len(told.Data))
-	for _, d := range told.Data {
+	args := make([]any, 0, 8+len(update.Events)+2*len(update.Messages))
+	args = append(args, run.Thread, run.Run, s.replica, token, over, s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
+	for _, d := range update.Events {
 		args = append(args, d)
 	}
-	if args, err = appendSaid(args, told.Said); err != nil {
+	if args, err = appendMessages(args, update.Messages); err != nil {
 		return 0, false, err
 	}
-	reply, err := s.do(ctx, tellScript, args...)
+	reply, err := s.runScript(ctx, appendScript, args...)
 	if err != nil {
-		l.doubt(token, told)
+		lock.setUncertain(token, update)
 		return 0, false, err
 	}
-	f := answer{rest: reply}
-	switch f.next() {
+	f := scriptReply{values: reply}
+	switch f.nextText() {
 	case "unknown":
-		return 0, false, ErrUnknown
+		return 0, false, ErrNotFound
 	case "late":
-		return 0, false, s.wrap(errLate)
+		return 0, false, s.wrap(errSuperseded)
 	}
-	first = f.number()
-	return first, f.next() == "1", s.wrap(f.err)
+	first = f.nextNumber()
+	return first, f.nextText() == "1", s.wrap(f.err)
 }
 
-func (s *redisStore) Cancel(ctx context.Context, run Ref) error {
-	ctx, cancel := context.WithTimeout(ctx, redisWait)
+func (s *redisStore) Cancel(ctx context.Context, run RunRef) error {
+	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
-	return s.wrap(cancelScript.Run(ctx, s.db, []string{s.prefix}, run.Thread, run.Run).Err())
+	return s.wrap(cancelScript.Run(ctx, s.client, []string{s.prefix}, run.Thread, run.Run).Err())
 }
 
-// An answer reads a script's answer, which is text throughout.
-type answer struct {
-	rest []any
-	err  error
+// An scriptReply reads a script's answer, which is text throughout.
+type scriptReply struct {
+	values []any
+	err    error
 }
 
-func (a *answer) next() string {
-	if len(a.rest) == 0 {
-		a.err = errShort
+func (a *scriptReply) nextText() string {
+	if len(a.values) == 0 {
+		a.err = errUnexpectedReply
 		return ""
 	}
-	s, ok := a.rest[0].(string)
-	if a.rest = a.rest[1:]; !ok {
-		a.err = errShort
+	s, ok := a.values[0].(string)
+	if a.values = a.values[1:]; !ok {
+		a.err = errUnexpectedReply
 	}
 	return s
 }
 
-func (a *answer) number() int64 {
-	n, err := strconv.ParseInt(a.next(), 10, 64)
+func (a *scriptReply) nextNumber() int64 {
+	n, err := strconv.ParseInt(a.nextText(), 10, 64)
 	if err != nil && a.err == nil {
 		a.err = err
 	}

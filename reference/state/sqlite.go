@@ -24,38 +24,38 @@ var errClosed = errors.New("the store is closed")
 // A sqliteStore keeps everything in one file. One goroutine writes (a desk); those
 // who read have connections of their own, and see what was committed.
 type sqliteStore struct {
-	*bell
-	path   string
-	file   os.FileInfo // what was opened
-	db     *sql.DB     // to read
-	read   *reads
-	secret []byte
+	*notifier
+	path       string
+	openedFile os.FileInfo // what was opened
+	readDB     *sql.DB     // to read
+	statements *readStatements
+	secret     []byte
 
-	desk    *desk
-	jobs    chan *job
-	closing chan struct{}
-	close   func() error // once
-	written sync.WaitGroup
+	writer    *writer
+	jobs      chan *job
+	closing   chan struct{}
+	closeOnce func() error // once
+	writing   sync.WaitGroup
 
-	orphans sync.Mutex
-	before  int64 // runs up to this one were begun by a process before; 0 if that was asked for
+	orphansMu  sync.Mutex
+	lastOldRun int64 // runs up to this one were begun by a process before; 0 if that was asked for
 }
 
-// SQLite opens the store that is kept in a file, which is made if it is not there.
+// OpenSQLite opens the store that is kept in a file, which is made if it is not there.
 // Beside it are PATH-wal and PATH-shm, which belong to it, and PATH.lock: only one
 // process at a time may have it open. What it acknowledges survives the death of the
 // process at any moment; if the machine dies the last of it may be lost, but what is
 // left is whole. Room in the file is used again, but not given back.
-func SQLite(path string, cfg Config) (Store, error) {
-	s, err := openSQLite(path, cfg)
+func OpenSQLite(path string, cfg Config) (Store, error) {
+	s, err := newSQLiteStore(path, cfg)
 	if err != nil {
 		return nil, fmt.Errorf("sqlite %s: %w", path, err)
 	}
 	return s, nil
 }
 
-func openSQLite(path string, cfg Config) (_ *sqliteStore, err error) {
-	s := &sqliteStore{bell: newBell(), jobs: make(chan *job, mostJobs), closing: make(chan struct{})}
+func newSQLiteStore(path string, cfg Config) (_ *sqliteStore, err error) {
+	s := &sqliteStore{notifier: newNotifier(), jobs: make(chan *job, maxBatchJobs), closing: make(chan struct{})}
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
@@ -75,47 +75,47 @@ func openSQLite(path string, cfg Config) (_ *sqliteStore, err error) {
 	if err = lockFile(s.path, &open); err != nil {
 		return nil, err
 	}
-	if err = s.toWrite(cfg, &open); err != nil {
+	if err = s.openWriter(cfg, &open); err != nil {
 		return nil, err
 	}
-	if err = s.toRead(&open); err != nil {
+	if err = s.openReaders(&open); err != nil {
 		return nil, err
 	}
-	s.close = sync.OnceValue(func() error {
+	s.closeOnce = sync.OnceValue(func() error {
 		close(s.closing)
-		s.written.Wait()
+		s.writing.Wait()
 		return open.Close()
 	})
-	s.written.Go(s.write)
+	s.writing.Go(s.writeLoop)
 	return s, nil
 }
 
-func (s *sqliteStore) toWrite(cfg Config, open *closers) error {
-	conn, err := connect(s.path, open, patient)
+func (s *sqliteStore) openWriter(cfg Config, open *closers) error {
+	conn, err := connect(s.path, open, busyTimeout)
 	if err != nil {
 		return err
 	}
 	if err := prepareFile(conn); err != nil {
 		return err
 	}
-	if s.desk, err = newDesk(conn, cfg, s.bell, open); err != nil {
+	if s.writer, err = newWriter(conn, cfg, s.notifier, open); err != nil {
 		return err
 	}
-	s.before = s.desk.run
+	s.lastOldRun = s.writer.lastRun
 	return nil
 }
 
-func (s *sqliteStore) toRead(open *closers) (err error) {
-	if s.db, err = openDB(s.path, max(4, runtime.GOMAXPROCS(0)), open, patient, "query_only(1)"); err != nil {
+func (s *sqliteStore) openReaders(open *closers) (err error) {
+	if s.readDB, err = openDB(s.path, max(4, runtime.GOMAXPROCS(0)), open, busyTimeout, "query_only(1)"); err != nil {
 		return err
 	}
-	if s.read, err = prepareReads(s.db); err != nil {
+	if s.statements, err = prepareReads(s.readDB); err != nil {
 		return err
 	}
-	if err = s.db.QueryRow("SELECT value FROM meta WHERE name = 'secret'").Scan(&s.secret); err != nil {
+	if err = s.readDB.QueryRow("SELECT value FROM meta WHERE name = 'secret'").Scan(&s.secret); err != nil {
 		return err
 	}
-	s.file, err = os.Stat(s.path)
+	s.openedFile, err = os.Stat(s.path)
 	return err
 }
 
@@ -130,8 +130,8 @@ func (c closers) Close() error {
 	return errors.Join(all...)
 }
 
-// patient is for other programs that look into the file.
-const patient = "busy_timeout(5000)"
+// busyTimeout is for other programs that look into the file.
+const busyTimeout = "busy_timeout(5000)"
 
 // openDB opens a database for so many connections.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
@@ -158,7 +158,7 @@ func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := db.Conn(nowhere)
+	conn, err := db.Conn(writeContext)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ const lockSuffix = ".lock"
 func lockFile(path string, open *closers) error {
 	conn, err := connect(path+lockSuffix, open, "busy_timeout(0)")
 	if err == nil {
-		_, err = conn.ExecContext(nowhere, "BEGIN EXCLUSIVE") // it never ends
+		_, err = conn.ExecContext(writeContext, "BEGIN EXCLUSIVE") // it never ends
 	}
 	return err
 }
@@ -221,33 +221,33 @@ func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 // written to one that was removed is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	now, err := os.Stat(s.path)
-	if err == nil && !os.SameFile(now, s.file) {
+	if err == nil && !os.SameFile(now, s.openedFile) {
 		err = errors.New("the file was replaced by another one")
 	}
 	if err != nil {
 		return s.wrap(err)
 	}
-	if err := s.probe(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))"); err != nil {
+	if err := s.probeWrite(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))"); err != nil {
 		return err
 	}
-	return s.probe(ctx, "DELETE FROM meta WHERE name = 'probe'")
+	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
 }
 
-// probe changes the file as it is changed for what is kept. What is added is more than
+// probeWrite changes the file as it is changed for what is kept. What is added is more than
 // fits into the room that is left in pages.
-func (s *sqliteStore) probe(ctx context.Context, statement string) error {
-	return s.submit(ctx, 0, func(d *desk) error {
-		_, err := d.conn.ExecContext(nowhere, statement)
+func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
+	return s.submit(ctx, 0, func(d *writer) error {
+		_, err := d.conn.ExecContext(writeContext, statement)
 		return err
 	})
 }
 
 // Close ends what is being written. What comes after it is refused.
-func (s *sqliteStore) Close() error { return s.wrap(s.close()) }
+func (s *sqliteStore) Close() error { return s.wrap(s.closeOnce()) }
 
 // wrap says where an error comes from.
 func (s *sqliteStore) wrap(err error) error {
-	if err == nil || errors.Is(err, ErrOwner) || errors.Is(err, ErrUnknown) {
+	if err == nil || errors.Is(err, ErrNotOwner) || errors.Is(err, ErrNotFound) {
 		return err
 	}
 	return fmt.Errorf("sqlite %s: %w", s.path, err)

@@ -1,44 +1,44 @@
 package state
 
-// forget drops the oldest runs that are over while there are too many of them, or of
+// forgetOldest drops the oldest runs that are over while there are too many of them, or of
 // their bytes. Who ends a run need not wait until all are gone that are too many,
 // after the limits were lowered: some are dropped each time.
-func (d *desk) forget() error {
-	for range 2*d.ended + 16 {
-		if d.kept <= d.mostRuns && d.counters.size <= d.mostSize {
+func (d *writer) forgetOldest() error {
+	for range 2*d.endedRuns + 16 {
+		if d.finishedRuns <= d.maxRuns && d.counters.finishedBytes <= d.maxBytes {
 			return nil
 		}
-		if err := d.drop(); err != nil {
+		if err := d.dropOldest(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *desk) drop() error {
+func (d *writer) dropOldest() error {
 	var run, thread, top, size int64
-	if err := d.do.oldest.QueryRow().Scan(&run, &thread, &top, &size); err != nil {
+	if err := d.statements.oldestRun.QueryRow().Scan(&run, &thread, &top, &size); err != nil {
 		return err
 	}
-	d.kept--
-	d.counters.size -= size
-	if _, err := d.do.dropChunks.Exec(run); err != nil {
+	d.finishedRuns--
+	d.counters.finishedBytes -= size
+	if _, err := d.statements.deleteChunks.Exec(run); err != nil {
 		return err
 	}
-	if _, err := d.do.dropRun.Exec(run); err != nil {
+	if _, err := d.statements.deleteRun.Exec(run); err != nil {
 		return err
 	}
 	var left bool
-	if err := d.do.left.QueryRow(thread).Scan(&left); err != nil {
+	if err := d.statements.threadHasRuns.QueryRow(thread).Scan(&left); err != nil {
 		return err
 	}
 	if left {
-		_, err := d.do.lose.Exec(top, thread, top)
+		_, err := d.statements.setLastForgotten.Exec(top, thread, top)
 		return err
 	}
-	if _, err := d.do.dropMessages.Exec(thread); err != nil {
+	if _, err := d.statements.deleteMessages.Exec(thread); err != nil {
 		return err
 	}
-	_, err := d.do.dropThread.Exec(thread)
+	_, err := d.statements.deleteThread.Exec(thread)
 	return err
 }

@@ -13,12 +13,12 @@ import (
 // room lets the file grow by so many pages, and no more.
 func (s *sqliteStore) room(t *testing.T, pages int) {
 	t.Helper()
-	err := s.submit(t.Context(), 0, func(d *desk) error {
+	err := s.submit(t.Context(), 0, func(d *writer) error {
 		var now int
-		if err := d.conn.QueryRowContext(nowhere, "PRAGMA page_count").Scan(&now); err != nil {
+		if err := d.conn.QueryRowContext(writeContext, "PRAGMA page_count").Scan(&now); err != nil {
 			return err
 		}
-		_, err := d.conn.ExecContext(nowhere, fmt.Sprintf("PRAGMA max_page_count = %d", now+pages))
+		_, err := d.conn.ExecContext(writeContext, fmt.Sprintf("PRAGMA max_page_count = %d", now+pages))
 		return err
 	})
 	if err != nil {
@@ -42,8 +42,8 @@ func TestSQLiteFull(t *testing.T) {
 		run := p.run("t", fmt.Sprint(i))
 		all.Go(func() {
 			for {
-				first, _, err := s.Tell(t.Context(), run, Told{
-					Data: [][]byte{[]byte("a"), []byte(strings.Repeat("b", 5000)), []byte("c")}, Said: []Message{{ID: "m"}},
+				first, _, err := s.Append(t.Context(), run, RunUpdate{
+					Events: [][]byte{[]byte("a"), []byte(strings.Repeat("b", 5000)), []byte("c")}, Messages: []Message{{ID: "m"}},
 				})
 				if err != nil {
 					if first != 0 || !strings.Contains(err.Error(), "full") || !strings.Contains(err.Error(), s.path) {
@@ -56,7 +56,7 @@ func TestSQLiteFull(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if _, err := s.Begin(t.Context(), Beginning{Ref: Ref{"u", "r"}, Said: []Message{{Text: strings.Repeat("x", 10_000)}}}); err == nil {
+	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: RunRef{"u", "r"}, Messages: []Message{{Text: strings.Repeat("x", 10_000)}}}); err == nil {
 		t.Error("there was room for another one")
 	}
 	if got := p.thread("u"); got != (Thread{}) {
@@ -64,17 +64,17 @@ func TestSQLiteFull(t *testing.T) {
 	}
 	sum := 1
 	for i, n := range told {
-		run := Ref{"t", fmt.Sprint(i)}
+		run := RunRef{"t", fmt.Sprint(i)}
 		heard := 0
 		for at := int64(0); ; {
-			entries, _, err := s.After(t.Context(), run, at, 1<<20)
+			entries, _, err := s.EventsAfter(t.Context(), run, at, 1<<20)
 			if err != nil {
 				t.Error(err)
 			}
 			if len(entries) == 0 {
 				break
 			}
-			heard, at = heard+len(entries), entries[len(entries)-1].At
+			heard, at = heard+len(entries), entries[len(entries)-1].Position
 		}
 		if heard != n {
 			t.Errorf("%q has %d events, and %d were acknowledged", run, heard, n)
@@ -82,7 +82,7 @@ func TestSQLiteFull(t *testing.T) {
 		sum += n
 	}
 	said, err := s.Messages(t.Context(), "t", 0, 1<<20)
-	if got := p.thread("t"); got.Last != int64(sum) || len(said) != sum/3 || err != nil {
+	if got := p.thread("t"); got.LastPosition != int64(sum) || len(said) != sum/3 || err != nil {
 		t.Errorf("it is %+v with %d messages (%v), and %d events were acknowledged", got, len(said), err, sum)
 	}
 	p.hears(small, "1:1")
@@ -91,10 +91,10 @@ func TestSQLiteFull(t *testing.T) {
 	}
 
 	s.room(t, 1000)
-	if first := p.tell(Ref{"t", "0"}, "a"); first != int64(sum)+1 {
+	if first := p.tell(RunRef{"t", "0"}, "a"); first != int64(sum)+1 {
 		t.Errorf("it goes on at %d, after %d", first, sum)
 	}
-	if g := p.begin(Beginning{Ref: Ref{"u", "r"}}); !g.Made || g.First != 1 {
+	if g := p.begin(RunRequest{RunRef: RunRef{"u", "r"}}); !g.ThreadCreated || g.FirstMessage != 1 {
 		t.Errorf("it began as %+v", g)
 	}
 	p.end(small)
@@ -111,7 +111,7 @@ func TestSQLiteSpoiled(t *testing.T) {
 	held, hold := make(chan struct{}), make(chan struct{})
 	var all sync.WaitGroup
 	all.Go(func() {
-		_ = s.submit(t.Context(), 0, func(*desk) error { // the others wait meanwhile
+		_ = s.submit(t.Context(), 0, func(*writer) error { // the others wait meanwhile
 			close(held)
 			<-hold
 			return nil
@@ -120,18 +120,18 @@ func TestSQLiteSpoiled(t *testing.T) {
 	<-held
 	ctx, cancel := context.WithCancel(t.Context())
 	var withdrawn, failed, over, unknown error
-	all.Go(func() { _, _, over = s.Tell(t.Context(), b, Told{Data: [][]byte{[]byte("x")}, Over: true}) })
+	all.Go(func() { _, _, over = s.Append(t.Context(), b, RunUpdate{Events: [][]byte{[]byte("x")}, End: true}) })
 	all.Go(func() {
-		failed = s.submit(t.Context(), 0, func(d *desk) error {
-			if _, _, err := d.tell(a, spellData([][]byte{[]byte("y")}), nil, true); err != nil {
+		failed = s.submit(t.Context(), 0, func(d *writer) error {
+			if _, _, err := d.appendEvents(a, encodeChunks([][]byte{[]byte("y")}), nil, true); err != nil {
 				return err
 			}
 			return wrong
 		})
 	})
-	all.Go(func() { _, _, unknown = s.Tell(t.Context(), Ref{"t", "c"}, Told{Over: true}) })
+	all.Go(func() { _, _, unknown = s.Append(t.Context(), RunRef{"t", "c"}, RunUpdate{End: true}) })
 	var gone sync.WaitGroup
-	gone.Go(func() { _, _, withdrawn = s.Tell(ctx, a, Told{Over: true}) })
+	gone.Go(func() { _, _, withdrawn = s.Append(ctx, a, RunUpdate{End: true}) })
 	for len(s.jobs) < 4 {
 		p.thread("t") // a little time passes
 	}
@@ -139,7 +139,7 @@ func TestSQLiteSpoiled(t *testing.T) {
 	gone.Wait()
 	close(hold)
 	all.Wait()
-	if over != nil || !errors.Is(failed, wrong) || !errors.Is(unknown, ErrUnknown) || !errors.Is(withdrawn, context.Canceled) {
+	if over != nil || !errors.Is(failed, wrong) || !errors.Is(unknown, ErrNotFound) || !errors.Is(withdrawn, context.Canceled) {
 		t.Errorf("over %v, failed %v, unknown %v, withdrawn %v", over, failed, unknown, withdrawn)
 	}
 	p.hears(a, "1:1")

@@ -43,7 +43,7 @@ func TestSQLiteChild(t *testing.T) {
 	if path == "" {
 		t.Skip("it is run by other tests")
 	}
-	s, err := SQLite(path, Config{})
+	s, err := OpenSQLite(path, Config{})
 	if err != nil {
 		fmt.Println("error", err)
 		return
@@ -53,7 +53,7 @@ func TestSQLiteChild(t *testing.T) {
 	for w := range 8 {
 		all.Go(func() {
 			for i := 0; ; i++ {
-				play12(t, s, Ref{fmt.Sprint("t", w%3), fmt.Sprint(os.Getpid(), "-", w, "-", i)})
+				play12(t, s, RunRef{fmt.Sprint("t", w%3), fmt.Sprint(os.Getpid(), "-", w, "-", i)})
 			}
 		})
 	}
@@ -61,27 +61,27 @@ func TestSQLiteChild(t *testing.T) {
 }
 
 // play12 is a run in some pieces; every third is left as it is.
-func play12(t *testing.T, s Store, run Ref) {
-	if _, err := s.Begin(t.Context(), Beginning{Ref: run, Logged: true, Said: []Message{{ID: run.Run}}}); err != nil {
+func play12(t *testing.T, s Store, run RunRef) {
+	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: run, KeepEvents: true, Messages: []Message{{ID: run.Run}}}); err != nil {
 		t.Error(err)
 		return
 	}
 	fmt.Printf("begun %s %s\n", run.Thread, run.Run)
 	for n := 0; n < 12; {
-		var told Told
+		var told RunUpdate
 		for range min(1+rand.IntN(4), 12-n) {
-			told.Data = append(told.Data, []byte(fmt.Sprint(n, strings.Repeat(".", rand.IntN(300)))))
+			told.Events = append(told.Events, []byte(fmt.Sprint(n, strings.Repeat(".", rand.IntN(300)))))
 			n++
 		}
-		first, _, err := s.Tell(t.Context(), run, told)
+		first, _, err := s.Append(t.Context(), run, told)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		fmt.Printf("told %s %s %d %d\n", run.Thread, run.Run, first, len(told.Data))
+		fmt.Printf("told %s %s %d %d\n", run.Thread, run.Run, first, len(told.Events))
 	}
 	if rand.IntN(3) > 0 {
-		if _, _, err := s.Tell(t.Context(), run, Told{Over: true}); err != nil {
+		if _, _, err := s.Append(t.Context(), run, RunUpdate{End: true}); err != nil {
 			t.Error(err)
 			return
 		}
@@ -97,7 +97,7 @@ type heardOf struct {
 
 func TestSQLiteKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	acked := map[Ref]*heardOf{}
+	acked := map[RunRef]*heardOf{}
 	for range 6 {
 		lines, cmd := child(t, path)
 		left := 20 + rand.IntN(1500) // lines until it is killed
@@ -118,9 +118,9 @@ func TestSQLiteKill(t *testing.T) {
 	t.Logf("%d runs", len(acked))
 }
 
-func learn(t *testing.T, acked map[Ref]*heardOf, text string) {
+func learn(t *testing.T, acked map[RunRef]*heardOf, text string) {
 	var what string
-	var run Ref
+	var run RunRef
 	var first, count int64
 	n, _ := fmt.Sscan(text, &what, &run.Thread, &run.Run, &first, &count)
 	switch {
@@ -139,21 +139,21 @@ func learn(t *testing.T, acked map[Ref]*heardOf, text string) {
 
 // verify looks whether all that was acknowledged is there, and ends some of what
 // nobody plays any more.
-func verify(p *probe, acked map[Ref]*heardOf) {
+func verify(p *probe, acked map[RunRef]*heardOf) {
 	p.Helper()
-	orphans, err := p.s.Orphans(p.Context())
+	orphans, err := p.s.ClaimOrphans(p.Context())
 	if err != nil {
 		p.Fatal(err)
 	}
 	places, said := map[string][]int64{}, map[string]int{}
 	for run, h := range acked {
-		entries, over, err := p.s.After(p.Context(), run, 0, 1000)
+		entries, over, err := p.s.EventsAfter(p.Context(), run, 0, 1000)
 		if err != nil {
 			p.Fatalf("%q was begun, and is lost: %v", run, err)
 		}
 		var at []int64
 		for i, e := range entries {
-			at = append(at, e.At)
+			at = append(at, e.Position)
 			if text, _, _ := strings.Cut(string(e.Data), "."); text != fmt.Sprint(i) {
 				p.Errorf("event %d of %q is %q", i, run, e.Data)
 			}
@@ -173,7 +173,7 @@ func verify(p *probe, acked map[Ref]*heardOf) {
 	}
 	for thread, all := range places {
 		slices.Sort(all) // it is empty where the runs of the thread were only begun
-		if len(slices.Compact(all)) != len(places[thread]) || len(all) > 0 && p.thread(thread).Last < all[len(all)-1] {
+		if len(slices.Compact(all)) != len(places[thread]) || len(all) > 0 && p.thread(thread).LastPosition < all[len(all)-1] {
 			p.Errorf("a place of %s is given twice, or is beyond the last: %v", thread, all)
 		}
 		if got, err := p.s.Messages(p.Context(), thread, 0, 1<<20); err != nil || len(got) < said[thread] {

@@ -10,24 +10,24 @@ import (
 )
 
 func (s *sqliteStore) Thread(ctx context.Context, name string) (t Thread, err error) {
-	err = s.read.thread.QueryRowContext(ctx, []byte(name)).Scan(&t.Owner, &t.Tag, &t.Last, &t.Lost)
-	return t, s.wrap(unknown(err))
+	err = s.statements.thread.QueryRowContext(ctx, []byte(name)).Scan(&t.Owner, &t.Tag, &t.LastPosition, &t.LastForgotten)
+	return t, s.wrap(notFound(err))
 }
 
-// unknown is for what should be there.
-func unknown(err error) error {
+// notFound is for what should be there.
+func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return ErrUnknown
+		return ErrNotFound
 	}
 	return err
 }
 
-// After looks first whether the run is over: if it is, all of it is there.
-func (s *sqliteStore) After(ctx context.Context, run Ref, at int64, most int) (entries []Entry, over bool, err error) {
+// EventsAfter looks first whether the run is over: if it is, all of it is there.
+func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, at int64, most int) (entries []LogEntry, over bool, err error) {
 	var id, top int64
-	err = s.read.run.QueryRowContext(ctx, []byte(run.Thread), []byte(run.Run)).Scan(&id, &over, &top)
+	err = s.statements.run.QueryRowContext(ctx, []byte(run.Thread), []byte(run.Run)).Scan(&id, &over, &top)
 	if err != nil {
-		return nil, false, s.wrap(unknown(err))
+		return nil, false, s.wrap(notFound(err))
 	}
 	if over && at >= top {
 		return nil, true, nil
@@ -35,11 +35,11 @@ func (s *sqliteStore) After(ctx context.Context, run Ref, at int64, most int) (e
 	if entries, err = s.entries(ctx, id, at, most); err != nil {
 		return nil, false, s.wrap(err)
 	}
-	return entries, over && len(entries) > 0 && entries[len(entries)-1].At == top, nil
+	return entries, over && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
 }
 
-func (s *sqliteStore) entries(ctx context.Context, run, at int64, most int) (entries []Entry, err error) {
-	rows, err := s.read.after.QueryContext(ctx, run, at, most) // a chunk has at least one
+func (s *sqliteStore) entries(ctx context.Context, run, at int64, most int) (entries []LogEntry, err error) {
+	rows, err := s.statements.chunksAfter.QueryContext(ctx, run, at, most) // a chunk has at least one
 	if err != nil {
 		return nil, err
 	}
@@ -50,10 +50,10 @@ func (s *sqliteStore) entries(ctx context.Context, run, at int64, most int) (ent
 		if err := rows.Scan(&last, &c.sizes, &c.data); err != nil {
 			return nil, err
 		}
-		if size += len(c.data); size > MaxRead && len(entries) > 0 {
+		if size += len(c.data); size > MaxReadBytes && len(entries) > 0 {
 			break
 		}
-		some, err := c.entries(last, at)
+		some, err := c.decode(last, at)
 		if err != nil {
 			return nil, err
 		}
@@ -66,13 +66,13 @@ func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64,
 	if before <= 0 {
 		before = math.MaxInt64
 	}
-	said, err := messages(s.read.messages.QueryContext(ctx, []byte(thread), before, max(most, 0)))
+	said, err := scanMessages(s.statements.messages.QueryContext(ctx, []byte(thread), before, max(most, 0)))
 	slices.Reverse(said)
 	return said, s.wrap(err)
 }
 
-// messages reads them all.
-func messages(rows *sql.Rows, err error) (said []Message, _ error) {
+// scanMessages reads them all.
+func scanMessages(rows *sql.Rows, err error) (said []Message, _ error) {
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +93,8 @@ func messages(rows *sql.Rows, err error) (said []Message, _ error) {
 	return said, rows.Err()
 }
 
-// texts reads a column.
-func texts(rows *sql.Rows, err error) (all []string, _ error) {
+// scanTexts reads a column.
+func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
 	if err != nil {
 		return nil, err
 	}
@@ -109,47 +109,47 @@ func texts(rows *sql.Rows, err error) (all []string, _ error) {
 	return all, rows.Err()
 }
 
-func (s *sqliteStore) Day(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
+func (s *sqliteStore) DayMessages(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
 	if before == "" {
 		before = "~" // after all digits
 	}
 	var earlier string
-	if err = s.read.day.QueryRowContext(ctx, []byte(thread), before).Scan(&day); err != nil || day == "" {
+	if err = s.statements.latestDay.QueryRowContext(ctx, []byte(thread), before).Scan(&day); err != nil || day == "" {
 		return "", nil, false, s.wrap(err)
 	}
-	if err = s.read.day.QueryRowContext(ctx, []byte(thread), day).Scan(&earlier); err != nil {
+	if err = s.statements.latestDay.QueryRowContext(ctx, []byte(thread), day).Scan(&earlier); err != nil {
 		return "", nil, false, s.wrap(err)
 	}
-	said, err = messages(s.read.said.QueryContext(ctx, []byte(thread), day))
+	said, err = scanMessages(s.statements.dayMessages.QueryContext(ctx, []byte(thread), day))
 	if err != nil || len(said) == 0 { // forgotten meanwhile
 		return "", nil, false, s.wrap(err)
 	}
 	return day, said, earlier != "", nil
 }
 
-func (s *sqliteStore) Latest(ctx context.Context, owner, prefix string) (thread string, err error) {
-	err = s.read.latest.QueryRowContext(ctx, []byte(owner), []byte(prefix), len(prefix)).Scan(&thread)
+func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
+	err = s.statements.latestThread.QueryRowContext(ctx, []byte(owner), []byte(prefix), len(prefix)).Scan(&thread)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
 	return thread, s.wrap(err)
 }
 
-// Orphans are the runs that were not over when the file was opened: who played them
+// ClaimOrphans are the runs that were not over when the file was opened: who played them
 // is gone, or it could not have been opened.
-func (s *sqliteStore) Orphans(ctx context.Context) (runs []Ref, err error) {
-	s.orphans.Lock()
-	defer s.orphans.Unlock()
-	if s.before == 0 {
+func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []RunRef, err error) {
+	s.orphansMu.Lock()
+	defer s.orphansMu.Unlock()
+	if s.lastOldRun == 0 {
 		return nil, s.wrap(ctx.Err())
 	}
-	rows, err := s.read.orphans.QueryContext(ctx, s.before)
+	rows, err := s.statements.orphans.QueryContext(ctx, s.lastOldRun)
 	if err != nil {
 		return nil, s.wrap(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var run Ref
+		var run RunRef
 		if err := rows.Scan(&run.Thread, &run.Run); err != nil {
 			return nil, s.wrap(err)
 		}
@@ -158,6 +158,6 @@ func (s *sqliteStore) Orphans(ctx context.Context) (runs []Ref, err error) {
 	if err := rows.Err(); err != nil {
 		return nil, s.wrap(err)
 	}
-	s.before = 0
+	s.lastOldRun = 0
 	return runs, nil
 }

@@ -12,8 +12,8 @@ import (
 
 // What the file says of itself.
 const (
-	application = 0x73747261 // "stra"
-	version     = 1
+	applicationID = 0x73747261 // "stra"
+	schemaVersion = 1
 )
 
 // Names are blobs: any bytes will do, and they are compared as bytes. All tables grow
@@ -77,33 +77,33 @@ CREATE INDEX message_day ON message (thread, day) WHERE day IS NOT NULL;
 // prepareFile makes a file a store, or sees that it is one.
 func prepareFile(conn *sql.Conn) error {
 	var id, v, tables int
-	row := conn.QueryRowContext(nowhere, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_schema")
+	row := conn.QueryRowContext(writeContext, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_schema")
 	if err := row.Scan(&id, &v, &tables); err != nil {
 		return err
 	}
 	fresh := id == 0 && v == 0 && tables == 0
 	switch {
-	case !fresh && id != application:
+	case !fresh && id != applicationID:
 		return errors.New("it is the database of another program: name another file, or one that is not there yet")
-	case !fresh && v > version:
-		return fmt.Errorf("it was written by a later release (schema %d, and this one knows %d): use that one, or another file", v, version)
+	case !fresh && v > schemaVersion:
+		return fmt.Errorf("it was written by a later release (schema %d, and this one knows %d): use that one, or another file", v, schemaVersion)
 	}
 	for _, pragma := range []string{"journal_mode = WAL", "synchronous = NORMAL", "wal_autocheckpoint = 4000", "journal_size_limit = 67108864"} {
-		if _, err := conn.ExecContext(nowhere, "PRAGMA "+pragma); err != nil {
+		if _, err := conn.ExecContext(writeContext, "PRAGMA "+pragma); err != nil {
 			return err
 		}
 	}
 	if !fresh {
 		return nil
 	}
-	tx, err := conn.BeginTx(nowhere, nil)
+	tx, err := conn.BeginTx(writeContext, nil)
 	if err != nil {
 		return err
 	}
 	defer tx.Rollback() // nothing, once it is committed
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // it never fails
-	if _, err := tx.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", application, version)); err != nil {
+	if _, err := tx.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)); err != nil {
 		return err
 	}
 	if _, err := tx.Exec("INSERT INTO meta VALUES ('secret', ?)", secret); err != nil {

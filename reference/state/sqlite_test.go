@@ -20,7 +20,7 @@ func TestSQLite(t *testing.T) {
 
 func openFile(t testing.TB, path string, cfg Config) *sqliteStore {
 	t.Helper()
-	s, err := SQLite(path, cfg)
+	s, err := OpenSQLite(path, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,11 +39,11 @@ func TestSQLiteReopen(t *testing.T) {
 	a, b, over := p.run("t", "a"), p.run("t", "b"), p.run("u", "\x00over")
 	p.tell(a, "1", "2")
 	p.tell(b, "3")
-	p.told(over, Told{Data: [][]byte{[]byte("1")}, Said: []Message{{ID: "m", At: day(0)}}, Over: true})
+	p.told(over, RunUpdate{Events: [][]byte{[]byte("1")}, Messages: []Message{{ID: "m", At: day(0)}}, End: true})
 	p.cancel(b)
 	was := p.thread("t")
 	secret, _ := p.s.Secret(t.Context())
-	latest, _ := p.s.Latest(t.Context(), "", "")
+	latest, _ := p.s.LatestThread(t.Context(), "", "")
 	if err := p.s.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -60,17 +60,17 @@ func TestSQLiteReopen(t *testing.T) {
 	if now, err := p.s.Secret(t.Context()); err != nil || !slices.Equal(now, secret) {
 		t.Errorf("the secret is another one (%v)", err)
 	}
-	if now, err := p.s.Latest(t.Context(), "", ""); err != nil || now != latest {
+	if now, err := p.s.LatestThread(t.Context(), "", ""); err != nil || now != latest {
 		t.Errorf("the latest was %q, and is %q (%v)", latest, now, err)
 	}
 	c := p.run("t", "c")
-	if runs, err := p.s.Orphans(t.Context()); err != nil || !slices.Equal(runs, []Ref{a, b}) {
+	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || !slices.Equal(runs, []RunRef{a, b}) {
 		t.Errorf("%q are nobody's (%v)", runs, err)
 	}
-	if runs, err := p.s.Orphans(t.Context()); err != nil || len(runs) > 0 {
+	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 		t.Errorf("%q are nobody's again (%v)", runs, err)
 	}
-	if first, canceled := p.told(b, Told{Data: [][]byte{[]byte("4")}, Over: true}); first != 4 || !canceled {
+	if first, canceled := p.told(b, RunUpdate{Events: [][]byte{[]byte("4")}, End: true}); first != 4 || !canceled {
 		t.Errorf("it went on at %d, to be stopped: %v", first, canceled)
 	}
 	p.tell(c, "5")
@@ -82,7 +82,7 @@ func TestSQLiteReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.s = openFile(t, path, Config{})
-	if runs, err := p.s.Orphans(t.Context()); err != nil || !slices.Equal(runs, []Ref{a, c}) {
+	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || !slices.Equal(runs, []RunRef{a, c}) {
 		t.Errorf("%q are nobody's (%v)", runs, err)
 	}
 }
@@ -97,14 +97,14 @@ func TestSQLiteLowered(t *testing.T) {
 		p.end(run)
 	}
 	_ = p.s.Close()
-	p.s = openFile(t, path, Config{Runs: 10})
+	p.s = openFile(t, path, Config{MaxRuns: 10})
 	for i := range 10 {
 		p.end(p.run(fmt.Sprint("u", i), "r"))
 	}
-	p.hears(Ref{"t99", "r"}, "unknown")
-	p.hears(Ref{"u0", "r"}, "over")
-	p.hears(Ref{"u9", "r"}, "over")
-	db := p.s.(*sqliteStore).db
+	p.hears(RunRef{"t99", "r"}, "unknown")
+	p.hears(RunRef{"u0", "r"}, "over")
+	p.hears(RunRef{"u9", "r"}, "over")
+	db := p.s.(*sqliteStore).readDB
 	for table, want := range map[string]int{"thread": 10, "run": 10, "chunk": 0, "message": 0} {
 		var n int
 		if err := db.QueryRow("SELECT count(*) FROM " + table).Scan(&n); err != nil || n != want {
@@ -139,7 +139,7 @@ func TestSQLiteRefuses(t *testing.T) {
 		{open, "another process has it open"},
 		{link, "another process has it open"},
 	} {
-		s, err := SQLite(c.path, Config{})
+		s, err := OpenSQLite(c.path, Config{})
 		if err == nil || s != nil || !strings.Contains(err.Error(), "sqlite "+c.path+": "+c.want) {
 			t.Errorf("%s: %v, %v; not %q", c.path, s, err, c.want)
 		}
@@ -161,7 +161,7 @@ func TestSQLiteMayNot(t *testing.T) {
 	if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	_, err := SQLite(filepath.Join(dir, "s.db"), Config{})
+	_, err := OpenSQLite(filepath.Join(dir, "s.db"), Config{})
 	if err == nil || !strings.Contains(err.Error(), "it cannot be made: permission denied") {
 		t.Errorf("%v", err)
 	}
@@ -171,7 +171,7 @@ func sqlAt(t *testing.T, path string) *sql.DB {
 	t.Helper()
 	var open closers
 	t.Cleanup(func() { _ = open.Close() })
-	db, err := openDB(path, 1, &open, patient)
+	db, err := openDB(path, 1, &open, busyTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestSQLiteClosed(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for {
-				if _, _, err := s.Tell(t.Context(), run, Told{Data: [][]byte{[]byte("x")}}); err != nil {
+				if _, _, err := s.Append(t.Context(), run, RunUpdate{Events: [][]byte{[]byte("x")}}); err != nil {
 					told <- err
 					return
 				}

@@ -11,68 +11,68 @@ import (
 	"time"
 )
 
-// mostSaid is how many messages of a thread are kept. Those before are forgotten now
+// maxMessages is how many messages of a thread are kept. Those before are forgotten now
 // and then, so many at once.
 const (
-	mostSaid = 10_000
-	saidStep = mostSaid / 8
+	maxMessages = 10_000
+	trimStep    = maxMessages / 8
 )
 
-// MaxRead is how many bytes of events a store lists at once, but for one that is larger,
+// MaxReadBytes is how many bytes of events a store lists at once, but for one that is larger,
 // which is listed alone. What is in memory anyway is not bounded.
-const MaxRead = 64 << 10
+const MaxReadBytes = 64 << 10
 
 // What a store answers, besides what its medium does.
 var (
-	ErrOwner   = errors.New("the conversation is another user's")
-	ErrUnknown = errors.New("there is no such conversation or run")
+	ErrNotOwner = errors.New("the conversation is another user's")
+	ErrNotFound = errors.New("there is no such conversation or run")
 )
 
-// A Ref names one run. Names of threads are chosen by the caller, and opaque.
-type Ref struct {
+// A RunRef names one run. Names of threads are chosen by the caller, and opaque.
+type RunRef struct {
 	Thread string
 	Run    string // unique in the thread
 }
 
-// A Beginning is a run that is to be put into its thread, which is made if there is
+// A RunRequest is a run that is to be put into its thread, which is made if there is
 // none.
-type Beginning struct {
-	Ref
-	Owner  string    // the user; "" is nobody in particular
-	Task   string    // an id of the caller's, given back by Begin for the same run
-	At     time.Time // when
-	Logged bool      // its events will be kept (Tell), to be listened to later
-	Said   []Message // what the user says in it
+type RunRequest struct {
+	RunRef
+	Owner      string    // the user; "" is nobody in particular
+	TaskID     string    // an id of the caller's, given back by Begin for the same run
+	StartedAt  time.Time // when
+	KeepEvents bool      // its events will be kept (Tell), to be listened to later
+	Messages   []Message // what the user says in it
 }
 
-// A Begun is what Begin found.
-type Begun struct {
-	Made  bool      // the thread was made by it
-	Again bool      // there was a run of that name before; nothing was changed
-	Task  string    // of the run that is there now, likewise At and First
-	At    time.Time //
-	First int64     // the number of the first message of the thread that is this run's or later
+// A RunInfo is what Begin found.
+type RunInfo struct {
+	ThreadCreated bool      // the thread was made by it
+	Existed       bool      // there was a run of that name before; nothing was changed
+	TaskID        string    // of the run that is there now, likewise At and First
+	StartedAt     time.Time //
+	FirstMessage  int64     // the number of the first message of the thread that is this run's or later
 }
 
 // A Thread is a conversation, as it stands.
 type Thread struct {
-	Owner string
-	Tag   uint32 // tells it from others of the same name, before and after it
-	Last  int64  // the place of the latest event of its runs; 0 is none yet
-	Lost  int64  // the greatest place among the events that are no longer kept; 0 is none
+	Owner         string
+	Tag           uint32 // tells it from others of the same name, before and after it
+	LastPosition  int64  // the place of the latest event of its runs; 0 is none yet
+	LastForgotten int64  // the greatest place among the events that are no longer kept; 0 is none
 }
 
-// An Entry is one event in the log of a run.
-type Entry struct {
-	At   int64 // its place in the thread: from 1, and rising through all runs of the thread
-	Data []byte
+// An LogEntry is one event in the log of a run.
+type LogEntry struct {
+	Position int64 // its place in the thread: from 1, and rising through all runs of the thread
+	Data     []byte
 }
 
-// A Told is what is added to a run, all of it or nothing.
-type Told struct {
-	Data [][]byte  // events, in order; those of a run that is not Logged are dropped
-	Said []Message // messages that are complete now
-	Over bool      // nothing comes after this
+// A RunUpdate is what is added to a run, all of it or nothing.
+type RunUpdate struct {
+	Events   [][]byte  // events, in order; those of a run that is not Logged are dropped
+	Messages []Message // messages that are complete now
+	End      bool      // nothing comes after this
 }
 
 // A Message is something that was said in a conversation, whole.
@@ -98,11 +98,11 @@ type Call struct{ ID, Name, Arguments string }
 // A File is something that was uploaded.
 type File struct{ Bucket, Path, Type string }
 
-// A Forgetful store forgets, at once, every run that is over, and every conversation that
+// A Resetter store forgets, at once, every run that is over, and every conversation that
 // has no other.
-type Forgetful interface {
+type Resetter interface {
 	Store
-	Forget()
+	Reset()
 }
 
 // A Store keeps all of that. Errors of the medium (a full disk, a server that is
@@ -111,12 +111,12 @@ type Forgetful interface {
 type Store interface {
 	// Begin puts a run into its thread. It is ErrOwner if the thread is another
 	// user's. A run that is there already is left as it is (Begun.Again).
-	Begin(ctx context.Context, b Beginning) (Begun, error)
+	StartRun(ctx context.Context, b RunRequest) (RunInfo, error)
 
 	// Tell adds to a run and says which places its events got: first, first+1, ...
 	// in this call's order, without another run's between. canceled is whether Cancel was asked for. It is ErrUnknown if the run
 	// is not there or is over: nothing can be added any more.
-	Tell(ctx context.Context, run Ref, told Told) (first int64, canceled bool, err error)
+	Append(ctx context.Context, run RunRef, told RunUpdate) (first int64, canceled bool, err error)
 
 	// Thread is ErrUnknown if there is none.
 	Thread(ctx context.Context, name string) (Thread, error)
@@ -125,7 +125,7 @@ type Store interface {
 	// than [MaxRead] bytes of them, but one at least if there is any: that there are no
 	// more now shows when it lists none. over is whether no other will ever come after
 	// these. It is ErrUnknown if the run is not there.
-	After(ctx context.Context, run Ref, at int64, most int) (entries []Entry, over bool, err error)
+	EventsAfter(ctx context.Context, run RunRef, at int64, most int) (entries []LogEntry, over bool, err error)
 
 	// Watch gives a channel that receives (it has room for one) whenever a run of
 	// the thread was begun or told of since, by whatever process, and now and then for
@@ -135,11 +135,11 @@ type Store interface {
 	// Cancel asks for a run, or with Run "" for all runs of the thread, to be
 	// stopped by whoever plays it: Tell says so, and Canceled. Runs that are over or
 	// unknown are passed over.
-	Cancel(ctx context.Context, run Ref) error
+	Cancel(ctx context.Context, run RunRef) error
 
 	// Canceled receives runs for which Cancel was asked, by whatever process, whether
 	// they are played here or not. There is one channel for a store.
-	Canceled() <-chan Ref
+	Canceled() <-chan RunRef
 
 	// Messages lists the last messages of a thread, at most so many, oldest first:
 	// those with a number below before (0 is all).
@@ -148,16 +148,16 @@ type Store interface {
 	// Day lists the messages of the latest day (UTC, "2006-01-02") before a day (""
 	// is the latest of all) that has messages which are not Hidden, without the
 	// hidden ones, and says whether an earlier day has any. day is "" if there is none.
-	Day(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error)
+	DayMessages(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error)
 
 	// Latest is the thread, among those whose names begin with a prefix, in which the
 	// owner's latest run was begun; "" if there is none.
-	Latest(ctx context.Context, owner, prefix string) (thread string, err error)
+	LatestThread(ctx context.Context, owner, prefix string) (thread string, err error)
 
 	// Orphans lists runs that nobody plays any more, because the process that did is
 	// gone, and makes them this process's: no other gets them from then on, unless
 	// this one is gone as well.
-	Orphans(ctx context.Context) ([]Ref, error)
+	ClaimOrphans(ctx context.Context) ([]RunRef, error)
 
 	// Secret is 32 random bytes, always the same for what is kept in one place.
 	Secret(ctx context.Context) ([]byte, error)
@@ -179,15 +179,15 @@ type Config struct {
 	// beyond that the oldest are forgotten, each whole. A thread is forgotten, with its
 	// messages, when none of its runs is left. 0 is 1000 in memory,
 	// 100,000 in Redis, which holds everything in memory as well, and a million in SQLite.
-	Runs int
+	MaxRuns int
 	// Bytes bounds the events that are kept of runs that are over, likewise. 0 is
 	// 256 MiB in memory, and no bound elsewhere.
-	Bytes int64
+	MaxBytes int64
 	// Dead is how long a process is not heard of before its runs are nobody's, where
 	// several share a store. 0 is 3 s.
-	Dead time.Duration
-	Now  func() time.Time // nil is time.Now
+	DeadAfter time.Duration
+	Now       func() time.Time // nil is time.Now
 	// Tag gives the tag of a thread that is made, where it has to be the same again, in
 	// memory; nil is one that hardly another has.
-	Tag func(thread string) uint32
+	ThreadTag func(thread string) uint32
 }

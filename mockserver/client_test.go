@@ -1,0 +1,84 @@
+package mockserver_test
+
+import (
+	"context"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/streamassay/streamassay/internal/wire"
+	"github.com/streamassay/streamassay/mockserver"
+	"github.com/streamassay/streamassay/spec"
+	"github.com/streamassay/streamassay/spec/dialect"
+)
+
+// A testClient is a client of a mock of one dialect.
+type testClient struct {
+	t      testing.TB
+	d      *dialect.Dialect
+	client *wire.Client
+	thread string
+}
+
+// newTestClient waits long for what is sure to come: a busy machine is slow.
+func newTestClient(t testing.TB, m *mockserver.Server) *testClient {
+	t.Helper()
+	return patient(t, m, 30*time.Second)
+}
+
+// patient takes silence of that length for the end.
+func patient(t testing.TB, m *mockserver.Server, patience time.Duration) *testClient {
+	t.Helper()
+	srv := httptest.NewServer(m)
+	t.Cleanup(srv.Close)
+	d := m.Dialects()[0]
+	base, err := url.Parse(srv.URL + m.BasePath(d.Name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := wire.NewClient(wire.Config{Base: base, Header: bearer("token-of-ann"), IdleTimeout: patience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &testClient{t: t, d: d, client: client, thread: "c0ffee00-0000-4000-8000-000000000001"}
+}
+
+// send sends a request with headers, "Name: value".
+func (k *testClient) send(r spec.Request, header ...string) spec.Response {
+	k.t.Helper()
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		r.Header = r.Header.With(name, value)
+	}
+	x, err := k.client.Do(context.Background(), r, wire.StopWhen{})
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return x.Response
+}
+
+func (k *testClient) request(phrase string, e spec.Event) spec.Request {
+	k.t.Helper()
+	e.Thread = k.thread
+	r, err := k.d.BuildRequest(phrase, e)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return r
+}
+
+// ask asks for a run, and is the stream that tells of it: the answer, or what is listened
+// to after it.
+func (k *testClient) ask(run, text string, header ...string) spec.Response {
+	k.t.Helper()
+	answer := k.send(k.request("prompt", spec.Event{Run: run, Text: text}), header...)
+	if _, listens := k.d.TemplateOperation("listen"); listens && answer.Status/100 == 2 {
+		return k.send(k.request("listen", spec.Event{Run: run}))
+	}
+	return answer
+}
+
+// both are a dialect whose runs are told in the answer, and one whose runs are listened to.
+var both = []string{"agkit@0.0.10", "runs@2026-04"}

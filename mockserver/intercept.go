@@ -1,0 +1,228 @@
+package mockserver
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/streamassay/streamassay/mockserver/fault"
+	"github.com/streamassay/streamassay/mockserver/journal"
+	"github.com/streamassay/streamassay/mockserver/pace"
+	"github.com/streamassay/streamassay/mockserver/script"
+	"github.com/streamassay/streamassay/reference"
+)
+
+// intercept says how a request is to be served: what the reference asks before it does.
+func (s *Server) intercept(w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest) (override reference.Override) {
+	ex := w.(*interceptor).exchange
+	ex.dialect = h.Dialect
+	base := ex.seed
+	ex.seed = s.requestSeed(base, ex.scope.id, h.Request.Method, h.Request.Target, h.Request.Body, h.Event.Cursor)
+	ex.entry = s.journal.Open(journal.ExchangeStart{
+		Dialect: h.Dialect.Name, Op: h.OperationKind, Test: ex.scope.id, Seed: base, Request: h.Request, At: s.clock.Now(),
+	})
+	if h.OperationKind == "run" && h.Event.Thread == "" {
+		h.Event.Thread = ex.newID()
+	}
+	ex.entry.Parsed(h.Operation.Name, h.Event)
+	ex.run = runKey{h.Dialect.Name, h.Event.Thread, h.Event.Run}
+	ex.isListen = h.OperationKind == "listen"
+	if len(h.Event.Violations) > 0 { // what is wrong is refused, whatever a script says
+		return override
+	}
+	decision := ex.decide(h)
+	if recording := ex.findRecording(h, decision); recording != nil {
+		ex.isListen = false // of the run that was recorded nothing is planned
+		ex.ownPlan = ex.newPlan(h, decision)
+		override.Serve = ex.replay(recording)
+		return override
+	}
+	if decision.Rule == nil && s.cfg.Defaults.Strict && h.OperationKind == "run" {
+		decision.Reply.Refusal = &fault.Refusal{Status: http.StatusNotImplemented, Message: "no rule and no recording answers this"}
+	}
+	if refusal := decision.Reply.Refusal; refusal != nil {
+		refuse(w, *refusal, &override)
+		return override
+	}
+	ex.ownPlan = ex.newPlan(h, decision)
+	switch h.OperationKind {
+	case "run":
+		ex.configureRun(h, decision, &override)
+	case "listen":
+		if h.Event.Cursor != "" {
+			ex.configureResume(&override)
+		}
+	}
+	if len(ex.ownPlan.faults) > 0 || ex.isListen {
+		ex.refuseByFault(w, &override)
+	}
+	return override
+}
+
+// newPlan is what this request plans.
+func (x *exchange) newPlan(h *reference.ParsedRequest, found script.Decision) *faultPlan {
+	p := &faultPlan{test: x.scope.id, thread: h.Event.Thread, run: h.Event.Run, faults: x.requestFaults(found.Reply.Faults), firstHeld: x.firstHeld()}
+	if found.Rule != nil {
+		p.rule = found.Rule.Name
+	}
+	return p
+}
+
+// decide finds the rule for a request: those of its test come first.
+func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
+	sets := x.scope.scriptSets()
+	if sets == nil {
+		return found
+	}
+	f := &script.RequestContext{
+		Dialect: h.Dialect, Operation: h.OperationKind, Request: h.Request, Parsed: h.Event,
+		Rand: x.newRand(randScript), Now: x.server.clock.Now(),
+	}
+	for _, set := range sets {
+		found = set.Decide(f, x.scope.state)
+		if found.Rule != nil {
+			break
+		}
+	}
+	name := ""
+	if found.Rule != nil {
+		name = found.Rule.Name
+	}
+	x.entry.Matched(name, journalMisses(found.Mismatches))
+	return found
+}
+
+func journalMisses(all []script.Mismatch) (out []journal.Miss) {
+	for _, m := range all {
+		out = append(out, journal.Miss{Rule: m.Rule, Why: m.Reason})
+	}
+	return out
+}
+
+// requestFaults are the faults of a request: those of its headers, its rule, and of its test or of
+// all. A stream of a run that was opened before has the last already.
+func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
+	all = append(all, x.overrides.faults...)
+	all = append(all, ruleFaults...)
+	if x.isListen {
+		return all
+	}
+	if own := setting(x.scope, func(s *Settings) *[]fault.Spec { return s.Faults }); own != nil {
+		all = append(all, *own...)
+	}
+	return all
+}
+
+// firstHeld is the first frame that waits.
+func (x *exchange) firstHeld() int {
+	if x.overrides.hold != nil {
+		return *x.overrides.hold
+	}
+	if own := setting(x.scope, func(s *Settings) *int { return s.Hold }); own != nil {
+		return *own
+	}
+	return noFrame
+}
+
+// configureRun says how a run is played.
+func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
+	if h.Operation.IsStream {
+		x.gate.holdFrom(x.ownPlan.firstHeld)
+	} else {
+		x.server.plans.put(x.run, x.ownPlan)
+	}
+	speed := decision.Reply.Pace
+	if own := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace }); own != nil {
+		speed = own.Merge(speed)
+	}
+	if x.overrides.pace != nil {
+		speed = speed.Merge(*x.overrides.pace)
+	}
+	play := decision.Reply.WithPace(speed).Play
+	if play == nil && !speed.IsInstant() {
+		play = scriptedEvents
+	}
+	if play != nil {
+		override.Agent = pacedAgent(play, speed, x.newRand(randPace))
+	}
+	if x.server.cfg.Defaults.FlushEach {
+		if override.Agent == nil {
+			override.Agent = reference.Scripted
+		}
+		override.Agent = flushEach(override.Agent)
+	}
+	if len(x.ownPlan.faults) == 0 {
+		return
+	}
+	var effects []fault.Effect
+	r, tell := x.newRand(randRun), x.entry.FaultApplied
+	if !h.Operation.IsStream {
+		tell = x.ownPlan.addApplied // this exchange is over when the run is told
+	}
+	for _, use := range x.ownPlan.faults {
+		if effect := instrument(use, r, x.ownPlan, tell); effect.OnEvent != nil || effect.OnFrame != nil || effect.OnEnd != nil {
+			effects = append(effects, effect)
+		}
+	}
+	if effects != nil {
+		override.NewSink = telling(effects)
+	}
+}
+
+// configureResume says where a stream begins that is taken up again.
+func (x *exchange) configureResume(override *reference.Override) {
+	p, _ := x.currentPlan()
+	if p == nil {
+		return
+	}
+	n, r := int(p.resumeCount.Add(1)), x.newRand(randStream)
+	for _, use := range p.faults {
+		if most := use.MaxStreams(); most > 0 && n > most {
+			continue // so many suffered it already
+		}
+		apply := instrument(use, r, p, x.entry.FaultApplied).OnResume
+		if apply == nil {
+			continue
+		}
+		next := override.ResumeFrom
+		override.ResumeFrom = func(at, last int64) (int64, bool) {
+			from, ok := apply(at, last)
+			if ok && next != nil {
+				return next(from, last)
+			}
+			return from, ok
+		}
+	}
+}
+
+// refuseByFault refuses the request where a fault wants it.
+func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Override) {
+	p, _ := x.currentPlan()
+	if p == nil {
+		return
+	}
+	for _, use := range p.faults {
+		if refusal := use.NewEffect(x.newRand(randRun), p.thread, p.run).Refusal; refusal.Status != 0 {
+			x.entry.FaultApplied(use.String())
+			refuse(w, refusal, override)
+			return
+		}
+	}
+}
+
+// refuse answers in the dialect's words for problems, or in nobody's.
+func refuse(w http.ResponseWriter, refusal fault.Refusal, override *reference.Override) {
+	if refusal.RetryAfter > 0 {
+		seconds := (refusal.RetryAfter + time.Second - 1) / time.Second
+		w.Header().Set("Retry-After", strconv.FormatInt(int64(seconds), 10))
+	}
+	if refusal.ContentType == "" {
+		override.Refuse = &reference.Refusal{Status: refusal.Status, Code: refusal.Code, Text: refusal.Message}
+		return
+	}
+	override.Serve = func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", refusal.ContentType)
+		w.WriteHeader(refusal.Status)
+		_, _ = w.Write([]byte(refusal.Body)) // who left does not want it
+	}
+}

@@ -1,0 +1,66 @@
+package journal
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+func TestNoSecretIsKept(t *testing.T) {
+	const canary = `canary/"<42>&secret`
+	inJSON, _ := json.Marshal(canary)
+	plain := strings.Trim(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(inJSON)), `"`)
+	for name, field := range map[string]spec.Field{
+		"bearer": {Name: "authorization", Value: "Bearer " + canary},
+		"basic":  {Name: "Authorization", Value: "Basic " + base64.StdEncoding.EncodeToString([]byte("ada:"+canary))},
+		"cookie": {Name: "Cookie", Value: "theme=dark; sid=" + canary},
+		"key":    {Name: "X-Api-Key", Value: canary},
+		"ours":   {Name: "X-Ours", Value: canary},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := made(Config{Secrets: []string{"x-ours"}, Body: 4000})
+			notes := j.Subscribe(t.Context())
+			o := asked("", `{"text":`+string(inJSON)+`}`)
+			o.Request.Target = "/runs?access_token=canary%2F%22%3C42%3E%26secret&again=canary%2F%22%3C42%3E%26secret"
+			o.Request.Header = append(o.Request.Header, field, spec.Field{Name: "Referer", Value: "http://x/" + canary})
+			e := j.Open(o)
+			e.Parsed("POST /runs", &spec.Event{Thread: "t-" + canary, Violations: []spec.Violation{{Location: "body /text", Message: canary + " is wrong"}},
+				Parts: []spec.Event{{Kind: spec.InputToolResult, Call: canary}}})
+			e.Matched("", []Miss{{"a", "the text is " + canary}})
+			e.HeadSent(200, http.Header{"Content-Type": {"text/event-stream"}, "Set-Cookie": {"id=other-canary; Path=/"}, "X-Echo": {canary}})
+			e.BytesSent(0, []byte("data: "+plain[:9]))
+			e.BytesSent(0, []byte(plain[9:]+" "+canary+"\n\n"))
+			e.FaultApplied("cut " + canary)
+			look := func(when string) {
+				t.Helper()
+				var b bytes.Buffer
+				_ = j.Export(&b, Filter{})
+				_ = Expect{}.Conclude(j, Filter{}).WriteJSON(&b)
+				b.WriteString(Expect{}.Conclude(j, Filter{}).Text())
+				for len(notes) > 0 {
+					line, _ := json.Marshal(<-notes)
+					b.Write(append(line, '\n'))
+				}
+				for _, part := range []string{"canary", "42", "secret"} {
+					if i := strings.Index(b.String(), part); i >= 0 {
+						t.Errorf("%s: %q stands in the outputs: %s", when, part, b.String()[max(0, i-80):min(i+80, b.Len())])
+					}
+				}
+			}
+			look("while it goes on")
+			e.BytesSent(0, []byte("data: {\"cookie\":\"other-canary\"}\n\n"))
+			e.Close(Complete)
+			look("at the end")
+			for _, kept := range [][]byte{j.entries[0].sentBytes, j.entries[0].body} {
+				if bytes.Contains(kept, []byte("canary")) {
+					t.Errorf("in memory stands %s", kept)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,133 @@
+package reference
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/reference/state"
+	"github.com/streamassay/streamassay/spec"
+)
+
+// The roles of messages that are remembered.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleTool      = "tool"
+)
+
+// requestedMessages are the messages that a request adds to its conversation: what the user
+// says last in it, and what the client's tools gave after that. Clients may repeat
+// the history before.
+func requestedMessages(event spec.Event, at time.Time) (messages []state.Message) {
+	for _, part := range event.Parts {
+		m := state.Message{Run: event.Run, Text: part.Text, At: at}
+		switch part.Kind {
+		case spec.InputUser:
+			messages = messages[:0]
+			m.Role = roleUser
+		case spec.InputResume: // agents are to know of it; a message of the user it is not
+			m.Role, m.Hidden = roleUser, true
+		case spec.InputToolResult:
+			m.Role, m.Call, m.Name = roleTool, part.Call, part.Name
+		default:
+			continue
+		}
+		m.ID = cmp.Or(part.Message, event.Run+"-u"+strconv.Itoa(len(messages)+1))
+		messages = append(messages, m)
+	}
+	return messages
+}
+
+// A messageRecorder remembers what an agent says as messages of the conversation.
+type messageRecorder struct {
+	run       string
+	now       func() time.Time
+	open      []*draft
+	calls     map[string]*state.Call
+	completed []state.Message // whole, and not taken yet
+}
+
+// A draft is a message under way.
+type draft struct {
+	state.Message
+	text strings.Builder
+}
+
+// addText adds to a message of the assistant.
+func (r *messageRecorder) addText(id, piece string) {
+	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
+	if i < 0 {
+		i = len(r.open)
+		r.open = append(r.open, &draft{Message: state.Message{ID: id, Run: r.run, Role: roleAssistant}})
+	}
+	r.open[i].text.WriteString(piece)
+}
+
+// endMessage completes a message.
+func (r *messageRecorder) endMessage(id string) {
+	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
+	if i < 0 {
+		return
+	}
+	m := r.open[i].Message
+	m.Text, m.At = r.open[i].text.String(), r.now()
+	r.open = slices.Delete(r.open, i, i+1)
+	r.completed = append(r.completed, m)
+}
+
+// addCallEvent takes the events of a call. One that is whole is a message of its own, which
+// is no part of the history that users see.
+func (r *messageRecorder) addCallEvent(e *spec.Event) {
+	if r.calls == nil {
+		r.calls = map[string]*state.Call{}
+	}
+	c := r.calls[e.Call]
+	if c == nil {
+		c = &state.Call{ID: e.Call}
+		r.calls[e.Call] = c
+	}
+	c.Name += e.Name
+	c.Arguments += e.Text
+	if e.Kind != spec.ToolEnd {
+		return
+	}
+	delete(r.calls, e.Call)
+	if n := len(r.completed); n > 0 && len(r.completed[n-1].Calls) > 0 { // several calls are made at once
+		r.completed[n-1].Calls = append(r.completed[n-1].Calls, *c)
+		return
+	}
+	r.completed = append(r.completed, state.Message{
+		ID: r.run + "-" + e.Call, Run: r.run, Role: roleAssistant, At: r.now(), Calls: []state.Call{*c}, Hidden: true,
+	})
+}
+
+func (r *messageRecorder) addResult(e *spec.Event) {
+	r.completed = append(r.completed, state.Message{
+		ID: e.Message, Run: r.run, Role: roleTool, Text: e.Text, Name: e.Name, Call: e.Call, At: r.now(),
+	})
+}
+
+// takeCompleted are the messages that are whole since it was asked last. Calls are whole when
+// something follows: more of them may be made at once.
+func (r *messageRecorder) takeCompleted() []state.Message {
+	n := len(r.completed)
+	if n > 0 && len(r.completed[n-1].Calls) > 0 {
+		n--
+	}
+	done := r.completed[:n:n]
+	r.completed = r.completed[n:]
+	return done
+}
+
+// takeAll are those that are left when the run ends, as far as they came.
+func (r *messageRecorder) takeAll() []state.Message {
+	for len(r.open) > 0 {
+		r.endMessage(r.open[0].ID)
+	}
+	done := r.completed
+	r.completed = nil
+	return done
+}

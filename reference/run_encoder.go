@@ -1,0 +1,289 @@
+package reference
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// A runEncoder tells one run in the words of a dialect: it turns what an agent says
+// into what there are words for, and adds what agents need not think of: ids,
+// numbers, times, and what is told again as a whole.
+type runEncoder struct {
+	*capabilities
+	thread, run string
+	now         func() time.Time
+	emit        func(*spec.Event) // tells one event, which it does not keep
+	messages    messageRecorder
+	last        spec.Event // what was said last
+	next, out   spec.Event // what is told next, and as it is told: here, for they are large
+
+	created        string // when the run began, as the dialect spells it
+	seq            int64
+	started, ended bool
+	openMessages   []*openMessage
+	completed      []spec.Event // messages that were completed, in order
+	pendingCalls   map[string]*spec.Event
+}
+
+// A openMessage is one that is open.
+type openMessage struct {
+	start   spec.Event
+	parts   []spec.Event    // its contents so far
+	text    strings.Builder // the text content under way
+	hasText bool            // there is one
+}
+
+func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
+	return &runEncoder{
+		capabilities: v, thread: thread, run: run, now: now, emit: add,
+		messages: messageRecorder{run: run, now: now},
+	}
+}
+
+// encode takes what the agent says. Nothing counts after the end.
+func (t *runEncoder) encode(e spec.Event) { t.encodeInPlace(&e) }
+
+func (t *runEncoder) encodeInPlace(e *spec.Event) {
+	if t.ended {
+		return
+	}
+	if !t.started {
+		t.start()
+	}
+	if thing := e.Kind.Subject(); thing == "reasoning" && !t.reasoning {
+		e.Kind = spec.Kind("message." + e.Kind.Phase())
+	}
+	switch e.Kind {
+	case spec.MessageStart, spec.ReasoningStart:
+		t.messageFor(e.Kind, e.Message, e.Role, e.Type)
+	case spec.MessageDelta, spec.ReasoningDelta:
+		t.addDelta(e)
+	case spec.ContentPart, spec.ContentEnd:
+		t.addContent(e)
+	case spec.MessageEnd, spec.ReasoningEnd:
+		t.endMessage(t.messageFor(e.Kind, e.Message, e.Role, e.Type))
+	case spec.ToolStart, spec.ToolDelta, spec.ToolEnd:
+		t.addToolEvent(e)
+	case spec.ToolResult:
+		t.messages.addResult(e)
+		t.emitContained(e, t.resultContainer)
+	case spec.Interrupt:
+		t.addInterrupt(e)
+	case spec.RunEnd, spec.RunError:
+		t.endRun(e)
+	case spec.Undecodable: // a frame as it is
+		t.emit(e)
+	case spec.RunProgress, spec.StepStart, spec.StepEnd:
+		if t.op.CanEncode(*e) {
+			t.emitEvent(e)
+		}
+	}
+}
+
+// emitEvent tells an event with what all events carry.
+func (t *runEncoder) emitEvent(e *spec.Event) {
+	t.out = *e
+	t.out.Thread, t.out.Run = t.thread, t.run
+	t.out.Seq = strconv.FormatInt(t.seq, 10)
+	if t.out.Kind.Subject() == "run" {
+		t.out.Created = t.created
+	}
+	t.seq++
+	t.emit(&t.out)
+}
+
+func (t *runEncoder) start() {
+	t.started = true
+	t.created = t.op.FormatTime(spec.RunStart, "created", t.now())
+	start := spec.Event{Kind: spec.RunStart}
+	if t.op.CanEncode(start) {
+		for range t.startCount {
+			t.seq = 0 // it is the same event each time
+			t.emitEvent(&start)
+		}
+	}
+	if t.runProgress {
+		t.emitEvent(&spec.Event{Kind: spec.RunProgress})
+	}
+}
+
+// messageFor is the open message that e is about; it is opened if there is none.
+func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage {
+	i := slices.IndexFunc(t.openMessages, func(m *openMessage) bool { return m.start.Message == id })
+	if i >= 0 {
+		return t.openMessages[i]
+	}
+	starts := spec.MessageStart
+	if k.Subject() == "reasoning" {
+		starts = spec.ReasoningStart
+	}
+	m := &openMessage{start: spec.Event{Kind: starts, Message: id, Role: role, Type: kind}}
+	t.openMessages = append(t.openMessages, m)
+	if t.messageStart {
+		t.emitEvent(&m.start)
+	}
+	return m
+}
+
+// initContent makes e an event of a kind about a content of the message, the next one.
+func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
+	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
+}
+
+func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
+
+func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
+	m := t.messageFor(k, id, role, "")
+	m.hasText = true
+	m.text.WriteString(text)
+	if k.Subject() == "message" {
+		t.messages.addText(id, text)
+	}
+	m.initContent(&t.next, k)
+	t.next.Text = text
+	t.emitEvent(&t.next)
+}
+
+// endText ends the text under way. Where messages are not announced their texts
+// stand in none.
+func (t *runEncoder) endText(m *openMessage) {
+	if !m.hasText {
+		return
+	}
+	var text spec.Event
+	m.initContent(&text, spec.ContentEnd)
+	text.Type, text.Text = "text", m.text.String()
+	if t.completeText {
+		t.emitEvent(&text)
+	}
+	if t.messageStart {
+		m.parts = append(m.parts, text)
+	}
+	m.text.Reset()
+	m.hasText = false
+}
+
+// addContent takes a content in one piece. What is no text, and has no word, is
+// answered as text: its address, on a line of its own.
+func (t *runEncoder) addContent(e *spec.Event) {
+	m := t.messageFor(spec.MessageStart, e.Message, e.Role, "")
+	if e.Type == "" || e.Type == "text" {
+		t.addText(spec.MessageDelta, e.Message, "", e.Text)
+		return
+	}
+	kind := t.capabilities.contentKind(e.Type)
+	if kind == "" {
+		t.addText(spec.MessageDelta, e.Message, "", "\n"+e.Text)
+		return
+	}
+	t.endText(m)
+	t.messages.addText(e.Message, "\n"+e.Text)
+	var part spec.Event
+	m.initContent(&part, kind)
+	part.Type, part.Text = e.Type, e.Text
+	t.emitEvent(&part)
+	part.Kind = spec.ContentEnd
+	m.parts = append(m.parts, part)
+}
+
+// endMessage ends a message. Where messages are not announced only those are told, whole,
+// that hold something.
+func (t *runEncoder) endMessage(m *openMessage) {
+	t.endText(m)
+	t.messages.endMessage(m.start.Message)
+	t.openMessages = slices.DeleteFunc(t.openMessages, func(o *openMessage) bool { return o == m })
+	end := m.start
+	end.Kind = spec.Kind(m.start.Kind.Subject() + ".end")
+	end.Parts = m.parts
+	if t.messageEnd && (t.messageStart || len(m.parts) > 0) {
+		t.emitEvent(&end)
+		t.completed = append(t.completed, end)
+	}
+}
+
+// addToolEvent takes the events of a call. Where calls are told in one piece the pieces
+// are put together first.
+func (t *runEncoder) addToolEvent(e *spec.Event) {
+	t.messages.addCallEvent(e)
+	if t.streamedCalls {
+		t.emitEvent(e)
+		return
+	}
+	call := t.pendingCalls[e.Call]
+	if call == nil {
+		call = &spec.Event{Kind: spec.ToolCall, Message: e.Message, Call: e.Call, Name: e.Name}
+		if t.pendingCalls == nil {
+			t.pendingCalls = map[string]*spec.Event{}
+		}
+		t.pendingCalls[e.Call] = call
+	}
+	call.Text += e.Text
+	switch {
+	case e.Kind == spec.ToolEnd:
+		delete(t.pendingCalls, e.Call)
+		t.emitContained(call, t.capabilities.callContainer)
+	case t.callSnapshots:
+		in := t.capabilities.callContainer
+		m := t.messageFor(spec.MessageStart, call.Message, in.role, in.kind)
+		var part spec.Event
+		m.initContent(&part, spec.ToolCall)
+		part.Call, part.Name, part.Text, part.Status = call.Call, call.Name, call.Text, "in_progress"
+		t.emitEvent(&part)
+	}
+}
+
+// emitContained tells a call or a result: by itself, or in a message of its own where
+// everything stands in messages.
+func (t *runEncoder) emitContained(e *spec.Event, in container) {
+	if !in.exists {
+		if in.standalone {
+			t.emitEvent(e)
+		}
+		return
+	}
+	m := t.messageFor(spec.MessageStart, e.Message, in.role, in.kind)
+	var part spec.Event
+	m.initContent(&part, e.Kind)
+	part.Call, part.Name, part.Text = e.Call, e.Name, e.Text
+	if in.standalone {
+		t.emitEvent(&part)
+	}
+	m.parts = append(m.parts, part)
+	t.endMessage(m)
+}
+
+// addInterrupt takes an interrupt; where there is no word for it its payload is
+// answered as text.
+func (t *runEncoder) addInterrupt(e *spec.Event) {
+	if t.interrupt {
+		t.emitEvent(e)
+		return
+	}
+	id := cmp.Or(e.Message, e.ID)
+	t.addText(spec.MessageDelta, id, "", e.Text)
+	t.endMessage(t.messageFor(spec.MessageEnd, id, "", ""))
+}
+
+// endRun ends the run. What a failure leaves open stays open.
+func (t *runEncoder) endRun(final *spec.Event) {
+	t.ended = true
+	e := spec.Event{Kind: final.Kind, Text: final.Text, Code: final.Code, Status: final.Status}
+	if e.Kind == spec.RunEnd {
+		for len(t.openMessages) > 0 {
+			t.endMessage(t.openMessages[0])
+		}
+		e.Completed = t.op.FormatTime(spec.RunEnd, "completed", t.now())
+	}
+	e.Parts = t.completed
+	if t.op.CanEncode(e) {
+		t.emitEvent(&e)
+	}
+	if e.Kind == spec.RunEnd && t.op.WritesSentinel() {
+		t.emit(&spec.Event{Kind: spec.Done})
+	}
+}

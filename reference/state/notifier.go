@@ -1,0 +1,65 @@
+package state
+
+import "sync"
+
+// maxCanceled is how many runs that are to be stopped wait for somebody to receive
+// them. What nobody receives is left out in the end: Tell says so, too.
+const maxCanceled = 1024
+
+// A notifier tells those who wait in this process.
+type notifier struct {
+	mu       sync.Mutex
+	watchers map[string][]chan struct{} // by thread
+	canceled chan RunRef
+}
+
+func newNotifier() *notifier {
+	return &notifier{watchers: map[string][]chan struct{}{}, canceled: make(chan RunRef, maxCanceled)}
+}
+
+func (b *notifier) Canceled() <-chan RunRef { return b.canceled }
+
+func (b *notifier) Watch(thread string) (changed <-chan struct{}, stop func()) {
+	c := make(chan struct{}, 1)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.watchers[thread] = append(b.watchers[thread], c)
+	return c, func() { b.removeWatcher(thread, c) }
+}
+
+func (b *notifier) removeWatcher(thread string, c chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.watchers[thread]
+	for i := range all {
+		if all[i] == c {
+			last := len(all) - 1
+			all[i], all[last] = all[last], nil
+			b.watchers[thread] = all[:last]
+			break
+		}
+	}
+	if len(b.watchers[thread]) == 0 {
+		delete(b.watchers, thread)
+	}
+}
+
+// notify wakes those who watch a thread.
+func (b *notifier) notify(thread string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range b.watchers[thread] {
+		select {
+		case c <- struct{}{}:
+		default: // it has not looked since the last time
+		}
+	}
+}
+
+// notifyCanceled hands on that a run is to be stopped.
+func (b *notifier) notifyCanceled(run RunRef) {
+	select {
+	case b.canceled <- run:
+	default:
+	}
+}

@@ -1,0 +1,323 @@
+package state
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"math"
+	"time"
+)
+
+// A writer is where everything is written, by one goroutine. It knows the threads in
+// which something goes on, so that most of what is asked needs no reading.
+type writer struct {
+	conn       *sql.Conn
+	statements writeStatements
+	notifier   *notifier
+
+	maxRuns, maxBytes int64 // that are over and kept
+	baseTag           uint32
+	counters
+	threads map[string]*writerThread // those that have runs below, and new ones
+	runs    map[RunRef]*writerRun    // those that are not over
+
+	// Of the transaction under way.
+	dirty          []*writerThread
+	endedRuns      int      // runs
+	canceled       []RunRef // to be stopped
+	changedThreads []string
+}
+
+// The counters are as they were when a transaction is undone.
+type counters struct {
+	lastThread, lastRun         int64 // the ids given last
+	lastStart, lastEnd          int64 // see the schema
+	finishedRuns, finishedBytes int64 // runs that are over, and their bytes
+}
+
+type writerThread struct {
+	Thread
+	id, lastMessage, startSeq int64
+	name                      string
+	running                   int  // runs that are known to be not over
+	isNew                     bool // it is not written yet
+	startChanged              bool // likewise begun
+	contentChanged            bool // likewise last, or said
+	dirty                     bool // something happened to it
+}
+
+type writerRun struct {
+	id                 int64
+	thread             *writerThread
+	keepEvents         bool
+	cancelRequested    bool
+	lastPosition, size int64
+}
+
+// writeContext is the context of what is written: once begun it is brought to an end.
+var writeContext = context.Background()
+
+func newWriter(conn *sql.Conn, cfg Config, b *notifier, open *closers) (*writer, error) {
+	d := &writer{conn: conn, notifier: b, baseTag: randomTag(), maxRuns: int64(cmp.Or(cfg.MaxRuns, 1_000_000)), maxBytes: cmp.Or(cfg.MaxBytes, math.MaxInt64)}
+	d.clear()
+	var err error
+	if d.statements, err = prepareWrites(conn, open); err != nil {
+		return nil, err
+	}
+	row := conn.QueryRowContext(writeContext, `SELECT (SELECT coalesce(max(id), 0) FROM thread), (SELECT coalesce(max(begun), 0) FROM thread),
+		(SELECT coalesce(max(id), 0) FROM run), coalesce(max(ended), 0), count(*), coalesce(sum(size), 0) FROM run WHERE ended IS NOT NULL`)
+	return d, row.Scan(&d.lastThread, &d.lastStart, &d.lastRun, &d.lastEnd, &d.finishedRuns, &d.finishedBytes)
+}
+
+func (d *writer) clear() { d.threads, d.runs = map[string]*writerThread{}, map[RunRef]*writerRun{} }
+
+// writeBatch writes jobs in one transaction. If it fails it is not known whose fault that
+// is, so they are written one by one.
+func (d *writer) writeBatch(batch []*job) {
+	before := d.counters
+	err := d.transact(batch)
+	if err == nil {
+		for _, thread := range d.changedThreads {
+			d.notifier.notify(thread)
+		}
+		for _, run := range d.canceled {
+			d.notifier.notifyCanceled(run)
+		}
+		return
+	}
+	_, _ = d.statements.rollback.Exec() // it may be undone already
+	d.counters = before
+	d.clear()
+	if len(batch) == 1 {
+		batch[0].err = err
+		return
+	}
+	for i := range batch {
+		d.writeBatch(batch[i : i+1])
+	}
+}
+
+func (d *writer) transact(batch []*job) error {
+	clear(d.dirty)
+	clear(d.changedThreads)
+	d.dirty, d.changedThreads, d.canceled, d.endedRuns = d.dirty[:0], d.changedThreads[:0], d.canceled[:0], 0
+	if _, err := d.statements.begin.Exec(); err != nil {
+		return err
+	}
+	for _, j := range batch {
+		j.err = j.apply(d)
+		if j.err != nil && !errors.Is(j.err, ErrNotOwner) && !errors.Is(j.err, ErrNotFound) {
+			return j.err
+		}
+	}
+	if err := d.flushThreads(); err != nil {
+		return err
+	}
+	if err := d.forgetOldest(); err != nil {
+		return err
+	}
+	_, err := d.statements.commit.Exec()
+	return err
+}
+
+// markChanged sees to it that a thread is written, once for all that happens to it, and
+// that those who watch it are told.
+func (d *writer) markChanged(t *writerThread) {
+	if !t.dirty {
+		t.dirty = true
+		d.dirty = append(d.dirty, t)
+		d.changedThreads = append(d.changedThreads, t.name)
+	}
+}
+
+func (d *writer) flushThreads() error {
+	for _, t := range d.dirty {
+		var err error
+		switch {
+		case t.isNew:
+			_, err = d.statements.insertThread.Exec(t.id, []byte(t.name), []byte(t.Owner), int64(t.Tag), t.LastPosition, t.lastMessage, t.startSeq)
+		case t.startChanged:
+			_, err = d.statements.updateThreadStart.Exec(t.startSeq, t.LastPosition, t.lastMessage, t.id)
+		case t.contentChanged:
+			_, err = d.statements.updateThread.Exec(t.LastPosition, t.lastMessage, t.id)
+		}
+		if err != nil {
+			return err
+		}
+		if t.isNew, t.startChanged, t.contentChanged, t.dirty = false, false, false, false; t.running == 0 {
+			delete(d.threads, t.name)
+		}
+	}
+	return nil
+}
+
+// findThread is a thread, or nil.
+func (d *writer) findThread(name string) (*writerThread, error) {
+	if t := d.threads[name]; t != nil {
+		return t, nil
+	}
+	t := &writerThread{name: name}
+	err := d.statements.findThread.QueryRow([]byte(name)).Scan(&t.id, &t.Owner, &t.Tag, &t.LastPosition, &t.lastMessage, &t.startSeq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return t, err
+}
+
+func (d *writer) startRun(b RunRequest, said []messageRow) (g RunInfo, err error) {
+	t, err := d.findThread(b.Thread)
+	switch {
+	case err != nil:
+		return g, err
+	case t == nil:
+		d.lastThread++
+		g.ThreadCreated = true
+		t = &writerThread{Thread: Thread{Owner: b.Owner, Tag: d.baseTag + uint32(d.lastThread)}, id: d.lastThread, name: b.Thread, isNew: true}
+	case t.Owner != b.Owner:
+		return g, ErrNotOwner
+	default:
+		if g, err = d.existingRun(t.id, b.Run); g.Existed || err != nil {
+			return g, err
+		}
+	}
+	d.lastRun++
+	d.counters.lastStart++
+	r := &writerRun{id: d.lastRun, thread: t, keepEvents: b.KeepEvents}
+	g.TaskID, g.StartedAt, g.FirstMessage = b.TaskID, b.StartedAt, t.lastMessage+1
+	if _, err = d.statements.insertRun.Exec(r.id, t.id, []byte(b.Run), []byte(b.TaskID), b.StartedAt.UTC().Format(time.RFC3339Nano), g.FirstMessage, b.KeepEvents); err != nil {
+		return g, err
+	}
+	t.startSeq, t.startChanged = d.counters.lastStart, true
+	d.trackRun(b.RunRef, r)
+	d.markChanged(t)
+	return g, d.addMessages(t, said)
+}
+
+// trackRun is from when on a run is known here.
+func (d *writer) trackRun(run RunRef, r *writerRun) {
+	d.runs[run] = r
+	d.threads[run.Thread] = r.thread
+	r.thread.running++
+}
+
+// existingRun looks for a run that was begun before.
+func (d *writer) existingRun(thread int64, run string) (g RunInfo, err error) {
+	var at string
+	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
+	if errors.Is(err, sql.ErrNoRows) {
+		return RunInfo{}, nil
+	}
+	if err == nil {
+		g.Existed = true
+		g.StartedAt, err = time.Parse(time.RFC3339Nano, at)
+	}
+	return g, err
+}
+
+func (d *writer) addMessages(t *writerThread, said []messageRow) error {
+	for _, l := range said {
+		t.lastMessage++
+		t.contentChanged = true
+		if _, err := d.statements.insertMessage.Exec(t.id, t.lastMessage, l.day, l.data); err != nil {
+			return err
+		}
+		if t.lastMessage > maxMessages && t.lastMessage%trimStep == 0 {
+			if _, err := d.statements.trimMessages.Exec(t.id, t.lastMessage-maxMessages); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// unfinishedRun is a run that is not over.
+func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
+	if r := d.runs[run]; r != nil {
+		return r, nil
+	}
+	t, err := d.findThread(run.Thread)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, ErrNotFound
+	}
+	r := &writerRun{thread: t}
+	err = d.statements.findUnfinished.QueryRow(t.id, []byte(run.Run)).Scan(&r.id, &r.keepEvents, &r.cancelRequested, &r.lastPosition, &r.size)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNotFound
+	}
+	if err == nil {
+		d.trackRun(run, r)
+	}
+	return r, err
+}
+
+func (d *writer) appendEvents(run RunRef, data []chunk, said []messageRow, over bool) (first int64, canceled bool, err error) {
+	r, err := d.unfinishedRun(run)
+	if err != nil {
+		return 0, false, err
+	}
+	t := r.thread
+	first = t.LastPosition + 1
+	if r.keepEvents {
+		for _, c := range data {
+			t.LastPosition += c.count
+			t.contentChanged = true
+			r.lastPosition = t.LastPosition
+			r.size += int64(len(c.data))
+			if _, err := d.statements.insertChunk.Exec(r.id, t.LastPosition, c.sizes, c.data); err != nil {
+				return 0, false, err
+			}
+		}
+	}
+	d.markChanged(t)
+	if err := d.addMessages(t, said); err != nil {
+		return 0, false, err
+	}
+	if over {
+		err = d.endRun(run, r)
+	}
+	return first, r.cancelRequested, err
+}
+
+func (d *writer) endRun(run RunRef, r *writerRun) error {
+	d.lastEnd++
+	d.endedRuns++
+	d.finishedRuns++
+	d.counters.finishedBytes += r.size
+	delete(d.runs, run)
+	r.thread.running-- // it is left when it is written
+	_, err := d.statements.endRun.Exec(d.lastEnd, r.lastPosition, r.size, r.id)
+	return err
+}
+
+func (d *writer) cancelRuns(run RunRef) error {
+	names := []string{run.Run}
+	if run.Run == "" {
+		t, err := d.findThread(run.Thread)
+		if err != nil || t == nil {
+			return err
+		}
+		if names, err = scanTexts(d.statements.listUnfinished.Query(t.id)); err != nil {
+			return err
+		}
+	}
+	for _, name := range names {
+		run.Run = name
+		r, err := d.unfinishedRun(run)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if _, err := d.statements.requestCancel.Exec(r.id); err != nil {
+			return err
+		}
+		r.cancelRequested = true
+		d.canceled = append(d.canceled, run)
+	}
+	return nil
+}
