@@ -22,7 +22,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/script"
 	"github.com/streamassay/streamassay/mockserver/vary"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/front"
+	"github.com/streamassay/streamassay/reference/middleware"
 	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -111,7 +111,7 @@ func New(cfg Config) (*Server, error) {
 			s.basePaths[d.Name] = "/" + d.Name + d.Base
 		}
 	}
-	s.handler = front.New(http.HandlerFunc(s.serve), front.Config{Log: r.Log, Metrics: r.Metrics, AllowedOrigins: []string{"*"}, ExposedHeaders: []string{seedHeader}, NewID: s.requestID})
+	s.handler = middleware.New(http.HandlerFunc(s.serve), middleware.Config{Log: r.Log, Metrics: r.Metrics, AllowedOrigins: []string{"*"}, ExposedHeaders: []string{seedHeader}, NewID: s.requestID})
 	return s, nil
 }
 

@@ -20,7 +20,7 @@ import (
 
 	"github.com/streamassay/streamassay/reference/files"
 	"github.com/streamassay/streamassay/reference/identity"
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/reference/speech"
 	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
@@ -41,8 +41,8 @@ type Config struct {
 	EventSource  bool
 	PollInterval time.Duration // how often a stream that is listened to looks for events; 0 is a second
 	Limits       Limits
-	Metrics      *meter.Counters // nil counts nothing
-	Log          *slog.Logger    // nil is nowhere
+	Metrics      *metrics.Counters // nil counts nothing
+	Log          *slog.Logger      // nil is nowhere
 	// IDs makes an id for the request of this context; nil is random UUIDs.
 	NewID func(context.Context) string
 	Now   func() time.Time
@@ -123,7 +123,7 @@ type Server struct {
 	cfg              Config
 	capabilities     *capabilities
 	registry         *runRegistry
-	metrics          *meter.DialectCounters
+	metrics          *metrics.DialectCounters
 	ownsRegistry     bool // the hub is for this server only
 	kinds            map[*dialect.Operation]operationKind
 	defaultOperation *dialect.Operation // whose problems are spelled where there is no operation

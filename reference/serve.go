@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/streamassay/streamassay/reference/identity"
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -210,7 +210,7 @@ func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c
 func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	name := c.op.Name
 	if c.unrouted {
-		name = meter.OtherOperation
+		name = metrics.OtherOperation
 	}
 	s.metrics.ResponseSent(name, a.Status)
 	w := c.w

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/reference/state"
 	"github.com/streamassay/streamassay/spec"
 )
@@ -229,14 +229,14 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 }
 
 // outcomeOf is how a run ended, for those who count.
-func outcomeOf(final *spec.Event) meter.Outcome {
+func outcomeOf(final *spec.Event) metrics.Outcome {
 	switch {
 	case final.Kind == spec.RunEnd:
-		return meter.Finished
+		return metrics.Finished
 	case final.Code == codeRunCanceled:
-		return meter.Canceled
+		return metrics.Canceled
 	}
-	return meter.Failed
+	return metrics.Failed
 }
 
 // runAgent is the agent's part, up to how it ends: that is t.in.

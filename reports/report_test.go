@@ -279,8 +279,8 @@ func TestRedactReachesEveryText(t *testing.T) {
 	left := map[string]bool{}
 	collect(reflect.ValueOf(r).Elem(), "Report", secret, left)
 	want := []string{
-		"Cause.Kind", "Cause.Scenario", "Check.ID", "Check.Requirements", "Check.Scenario", "Check.Title", "Dialect.Dialect", "Finding.Requirement", "Report.Tool", "Report.Version",
-		"Requirement.Checks", "Requirement.Dialect", "Requirement.English", "Requirement.Excluded", "Requirement.ID", "Requirement.Quote", "Requirement.Source",
+		"Cause.Kind", "Cause.Scenario", "Check.ID", "Check.Requirements", "Check.Scenario", "Check.Title", "DialectReport.Dialect", "Finding.Requirement", "Report.Tool", "Report.Version",
+		"RequirementResult.Checks", "RequirementResult.Dialect", "RequirementResult.English", "RequirementResult.Excluded", "RequirementResult.ID", "RequirementResult.Quote", "RequirementResult.Source",
 	}
 	if got := slices.Sorted(maps.Keys(left)); !slices.Equal(got, want) {
 		t.Errorf("the secret is left in\n%q, not in\n%q", got, want)

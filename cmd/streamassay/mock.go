@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/control"
 	"github.com/streamassay/streamassay/mockserver/script"
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
@@ -148,7 +148,7 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 	log := m.log.logger(sh.err)
 	cfg.Journal = m.journal.newJournal()
 	cfg.Server = reference.Config{
-		PollInterval: m.poll.value(), EventSource: m.eventSource, Log: log, Metrics: meter.New(buildVersion()), Limits: reference.Limits{
+		PollInterval: m.poll.value(), EventSource: m.eventSource, Log: log, Metrics: metrics.New(buildVersion()), Limits: reference.Limits{
 			RequestBytes: int64(m.limits.body), EventBytes: int(m.limits.event), RunBytes: int(m.limits.log),
 			RunDuration: m.limits.run.value(), StreamsPerUser: int(m.limits.streams),
 		},

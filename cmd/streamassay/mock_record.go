@@ -6,7 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/streamassay/streamassay/mockserver/replay"
-	"github.com/streamassay/streamassay/reference/front"
+	"github.com/streamassay/streamassay/reference/middleware"
 )
 
 // record passes what is asked on to a real server, and writes it down.
@@ -51,7 +51,7 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 		return usageError("--record %s: %v", withoutSecrets(m.upstream), err)
 	}
 	scene := servedHandlers{
-		handler:   front.New(recorder, front.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
+		handler:   middleware.New(recorder, middleware.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
 		basePaths: map[string]string{d.Name: d.Base},
 		shutdown:  func(context.Context) error { return nil },
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/streamassay/streamassay/reference"
-	"github.com/streamassay/streamassay/reference/front"
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
+	"github.com/streamassay/streamassay/reference/middleware"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
@@ -122,7 +122,7 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	if err != nil {
 		return err
 	}
-	log, m := s.log.logger(sh.err), meter.New(buildVersion())
+	log, m := s.log.logger(sh.err), metrics.New(buildVersion())
 	behind, err := s.openBackends(ctx, sh, log, m)
 	if err != nil {
 		return err
@@ -141,7 +141,7 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	for name := range prefix {
 		prefix[name] = s.basePath + prefix[name]
 	}
-	srv := s.limits.newHTTPServer(front.New(http.StripPrefix(s.basePath, house), front.Config{
+	srv := s.limits.newHTTPServer(middleware.New(http.StripPrefix(s.basePath, house), middleware.Config{
 		Ready: behind.readyCheck(ctx), Metrics: m, Log: log, AllowedOrigins: s.auth.origins, PassThrough: ownPaths(dialects, alone, s.basePath),
 	}), log)
 	srv.TLSConfig = secure

@@ -10,7 +10,7 @@ import (
 
 	"github.com/streamassay/streamassay/reference"
 	"github.com/streamassay/streamassay/reference/files"
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 	"github.com/streamassay/streamassay/reference/model"
 	"github.com/streamassay/streamassay/reference/speech"
 	"github.com/streamassay/streamassay/reference/state"
@@ -25,7 +25,7 @@ type openedBackends struct {
 
 // openBackends opens everything that a server was told to use. Secrets come from the
 // environment: what stands in the command line all users of the machine can read.
-func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Logger, m *meter.Counters) (b *openedBackends, err error) {
+func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters) (b *openedBackends, err error) {
 	b = &openedBackends{agent: reference.Scripted, cfg: reference.Config{
 		Inline:    s.backends.agent.kind != "openai", // the scripted one says when it waits
 		PublicURL: s.publicURL, EventSource: s.eventSource, PollInterval: s.poll.value(), Log: log, Metrics: m,

@@ -60,7 +60,7 @@ func TestQuotes(t *testing.T) {
 			}
 			cited += text + gap
 		}
-		if part, ok := messageStates(r.Quote, cited); !ok {
+		if part, ok := findQuote(r.Quote, cited); !ok {
 			t.Errorf("%s: %s quotes %q, which does not stand in %s", d.Name, r.ID, part, r.Source)
 		}
 	}
@@ -206,9 +206,9 @@ func width(s string) float64 {
 	return w
 }
 
-// messageStates reports whether the parts of a quote stand in a text, one after the other,
+// findQuote reports whether the parts of a quote stand in a text, one after the other,
 // and returns the part that does not.
-func messageStates(quote, text string) (part string, ok bool) {
+func findQuote(quote, text string) (part string, ok bool) {
 	text = plain(text)
 	for part := range strings.SplitSeq(quote, elision) {
 		_, after, found := strings.Cut(text, plain(part))
@@ -315,7 +315,7 @@ func TestQuoteFlaws(t *testing.T) {
 		{"id: number;", "4", false},
 	} {
 		text, err := cut(page, c.lines)
-		if _, ok := messageStates(c.quote, text); ok != c.ok || err != nil {
+		if _, ok := findQuote(c.quote, text); ok != c.ok || err != nil {
 			t.Errorf("%q stands in lines %s: %v, %v", c.quote, c.lines, ok, err)
 		}
 	}

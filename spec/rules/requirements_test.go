@@ -131,9 +131,9 @@ var naming = []*spec.Check{
 	rules.NeedsCredentials, rules.OwnerOnly, rules.RefusesExcessStreams,
 }
 
-// joinViolations are the checks whose judgements are about several requirements at once, by family
+// checkedTogether are the checks whose judgements are about several requirements at once, by family
 // of dialects, and why.
-var joinViolations = map[string]string{
+var checkedTogether = map[string]string{
 	"agkit script.recall":             "the history is recalled in the words of the prompts: the protocol and the convention demand the same answer",
 	"agkit script.resume":             "what a resume brings is said in the words of the prompts: likewise",
 	"agkit script.client-tool-result": "what the client's tool brought is said in the words of the prompts: likewise",
@@ -158,12 +158,12 @@ func TestJudgementsNameTheirRequirement(t *testing.T) {
 				continue
 			}
 			pair := d.Family + " " + duty.Check.ID
-			if seen[pair] = true; joinViolations[pair] == "" {
+			if seen[pair] = true; checkedTogether[pair] == "" {
 				t.Errorf("%s: a judgement of %s is about each of %d requirements: name one, or say why", d.Name, duty.Check.ID, len(open))
 			}
 		}
 	}
-	for pair := range joinViolations {
+	for pair := range checkedTogether {
 		if !seen[pair] {
 			t.Errorf("%s serves one requirement, or names it", pair)
 		}

@@ -1,4 +1,4 @@
-package front
+package middleware
 
 import (
 	"io"
@@ -7,7 +7,7 @@ import (
 	"net/http/httptest"
 	"testing"
 
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 )
 
 // nowhere is a ResponseWriter that costs nothing.
@@ -27,7 +27,7 @@ func BenchmarkFront(b *testing.B) {
 			_ = http.NewResponseController(w).Flush()
 		}
 	})
-	m := meter.New("")
+	m := metrics.New("")
 	for _, c := range []struct {
 		name string
 		h    http.Handler

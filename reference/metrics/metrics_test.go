@@ -1,4 +1,4 @@
-package meter_test
+package metrics_test
 
 import (
 	"io"
@@ -8,11 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 )
 
 // figures is what Prometheus reads.
-func figures(t *testing.T, m *meter.Counters) string {
+func figures(t *testing.T, m *metrics.Counters) string {
 	t.Helper()
 	rec := httptest.NewRecorder()
 	m.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
@@ -33,7 +33,7 @@ func want(t *testing.T, text string, lines ...string) {
 }
 
 func TestFigures(t *testing.T) {
-	m := meter.New("v1")
+	m := metrics.New("v1")
 	d := m.ForDialect("words@1", []string{"run", "health"})
 	d.ResponseSent("run", 200)
 	d.ResponseSent("run", 202)
@@ -46,9 +46,9 @@ func TestFigures(t *testing.T) {
 	d.StreamOpened()
 	d.StreamClosed()
 	d.RunStarted()
-	d.RunEnded(meter.Finished)
-	d.RunEnded(meter.Canceled)
-	d.RunEnded(meter.Canceled)
+	d.RunEnded(metrics.Finished)
+	d.RunEnded(metrics.Canceled)
+	d.RunEnded(metrics.Canceled)
 	d.RunEnded(99)
 	d.EventsSent(12, 3456)
 	d.EventsSent(-1, 5)
@@ -86,7 +86,7 @@ func TestFigures(t *testing.T) {
 
 // Two meters of one process have figures of their own.
 func TestMetersAreApart(t *testing.T) {
-	one, two := meter.New(""), meter.New("")
+	one, two := metrics.New(""), metrics.New("")
 	one.ForDialect("words@1", nil).RunStarted()
 	two.ForDialect("words@1", nil)
 	want(t, figures(t, two), `streamassay_runs_begun_total{dialect="words@1"} 0`)
@@ -94,7 +94,7 @@ func TestMetersAreApart(t *testing.T) {
 
 // Without a meter nothing is counted, and nobody has to ask.
 func TestNoMeter(t *testing.T) {
-	var m *meter.Counters
+	var m *metrics.Counters
 	m.StoreFailed()
 	m.Panicked()
 	d := m.ForDialect("words@1", []string{"run"})
@@ -105,7 +105,7 @@ func TestNoMeter(t *testing.T) {
 	d.StreamOpened()
 	d.StreamClosed()
 	d.RunStarted()
-	d.RunEnded(meter.Failed)
+	d.RunEnded(metrics.Failed)
 	d.EventsSent(1, 2)
 	rec := httptest.NewRecorder()
 	m.Handler().ServeHTTP(rec, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
@@ -115,7 +115,7 @@ func TestNoMeter(t *testing.T) {
 }
 
 func TestManyCount(t *testing.T) {
-	m := meter.New("")
+	m := metrics.New("")
 	d := m.ForDialect("words@1", []string{"run"})
 	var all sync.WaitGroup
 	for range 8 {
@@ -132,13 +132,13 @@ func TestManyCount(t *testing.T) {
 }
 
 func BenchmarkRun(b *testing.B) {
-	d := meter.New("").ForDialect("words@1", []string{"run"})
+	d := metrics.New("").ForDialect("words@1", []string{"run"})
 	b.ReportAllocs()
 	for b.Loop() { // what a run of twelve events counts
 		d.RunStarted()
 		d.StreamOpened()
 		d.EventsSent(12, 3000)
-		d.RunEnded(meter.Finished)
+		d.RunEnded(metrics.Finished)
 		d.StreamClosed()
 		d.ResponseSent("run", 200)
 	}

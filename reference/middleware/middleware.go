@@ -1,8 +1,8 @@
-// Package front is what stands before all servers of a process: it names requests,
+// Package middleware is what stands before all servers of a process: it names requests,
 // writes down that they were answered, says whether the process is well, and lets
 // browsers of other origins in. It knows no dialect and no user, and it looks into no
 // body.
-package front
+package middleware
 
 import (
 	"context"
@@ -13,13 +13,13 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 )
 
 // A Config is what can be set. The zero value of each field is a sensible default.
 type Config struct {
 	Ready          func(context.Context) error // why requests cannot be served now; nil is that they always can
-	Metrics        *meter.Counters             // nil counts nothing, and shows nothing
+	Metrics        *metrics.Counters           // nil counts nothing, and shows nothing
 	Log            *slog.Logger                // nil is nowhere
 	AllowedOrigins []string                    // whose pages may ask: "https://app.example", or "*" for all; none is nobody's
 	ExposedHeaders []string                    // headers of ours that pages may read, besides the usual

@@ -1,4 +1,4 @@
-package front
+package middleware
 
 import (
 	"bufio"
@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/streamassay/streamassay/reference/meter"
+	"github.com/streamassay/streamassay/reference/metrics"
 )
 
 // A book holds what was logged, a line each.
@@ -115,7 +115,7 @@ func TestRequestID(t *testing.T) {
 
 func TestAccessLog(t *testing.T) {
 	var log book
-	h := New(says(418, "short"), Config{Log: log.logger(slog.LevelInfo), Metrics: meter.New("")})
+	h := New(says(418, "short"), Config{Log: log.logger(slog.LevelInfo), Metrics: metrics.New("")})
 	asked(h, "POST", "/runs/7?key=s3cr3t", requestIDHeader, "r7", "Authorization", "Bearer s3cr3t", "Cookie", "s3cr3t")
 	asked(h, "GET", "/"+strings.Repeat("a", 4000))
 	asked(h, "GET", "/healthz")
@@ -145,7 +145,7 @@ func TestAccessLog(t *testing.T) {
 // A fault of the program is an answer without details, and a line with all of them.
 func TestPanics(t *testing.T) {
 	var log book
-	m := meter.New("")
+	m := metrics.New("")
 	h := New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "7")
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -195,7 +195,7 @@ func TestPanicsInStreams(t *testing.T) {
 func TestHealth(t *testing.T) {
 	var fault error
 	inside := says(404, "inside")
-	cfg := Config{Ready: func(context.Context) error { return fault }, Metrics: meter.New("v7")}
+	cfg := Config{Ready: func(context.Context) error { return fault }, Metrics: metrics.New("v7")}
 	h := New(inside, cfg)
 	cfg.PassThrough = func(r *http.Request) bool { return r.URL.Path == "/healthz" }
 	owned := New(inside, cfg)

@@ -1,4 +1,4 @@
-package front
+package middleware
 
 import (
 	"net/http"

@@ -1,7 +1,7 @@
-// Package meter counts what a server does, for Prometheus. It knows no request and no
+// Package metrics counts what a server does, for Prometheus. It knows no request and no
 // event: it is told what to count, by whoever saw it. A nil [Meter] counts nothing, so
 // nobody has to ask whether there is one.
-package meter
+package metrics
 
 import (
 	"net/http"
