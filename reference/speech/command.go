@@ -106,7 +106,7 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 	}
 	stdout, stderr := &outputBuffer{onFull: func() { cancel(errOutputTooLong) }}, &errorTail{}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, exitTimeout
-	group(cmd)
+	setKillGroup(cmd)
 	err = cmd.Run()
 	if errors.Is(err, exec.ErrWaitDelay) { // it left, but not what it had started
 		_ = cmd.Cancel()

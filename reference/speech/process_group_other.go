@@ -5,4 +5,4 @@ package speech
 import "os/exec"
 
 // group has a command killed alone: there are no process groups.
-func group(cmd *exec.Cmd) { cmd.Cancel = func() error { return cmd.Process.Kill() } }
+func setKillGroup(cmd *exec.Cmd) { cmd.Cancel = func() error { return cmd.Process.Kill() } }
