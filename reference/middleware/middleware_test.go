@@ -158,7 +158,7 @@ func TestPanics(t *testing.T) {
 		t.Errorf("%d %v %q", res.StatusCode, res.Header, text)
 	}
 	lines := log.lines(t)
-	if len(lines) != 1 || lines[0]["panic"] != "details of the fault" || lines[0]["id"] != "r1" || !strings.Contains(lines[0]["stack"].(string), "front_test.go") {
+	if len(lines) != 1 || lines[0]["panic"] != "details of the fault" || lines[0]["id"] != "r1" || !strings.Contains(lines[0]["stack"].(string), "middleware_test.go") {
 		t.Errorf("the log says %v", lines)
 	}
 	if text := body(t, asked(h, "GET", "/metrics")); !strings.Contains(text, "streamassay_panics_total 1\n") {
