@@ -8,23 +8,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Turn is what an agent is asked: a request as it was heard, and what the server
-// remembers of the conversation.
+// A Turn is the input of an agent: one request as decoded from the wire, and access to
+// the earlier messages of its conversation.
 type Turn struct {
-	// The request. Parts holds its messages, results and answers; Thread and Run
-	// are never empty. An agent that derives the ids of messages and calls from Run
-	// has ids that no other run of the conversation has.
+	// The request. Parts holds its messages, tool results and interrupt replies; Thread
+	// and Run are never empty. Message and call ids that an agent derives from Run are
+	// unique within the conversation.
 	spec.Event
 
-	ClientTools []string // the tools that the client runs itself, if the dialect lets it answer
+	ClientTools []string // names of the tools that the client runs itself, if the dialect supports that
 
-	// Earlier is what was said in the conversation before this request, oldest first:
-	// the last few hundred messages of it. nil is that nothing was.
+	// EarlierMessages returns the latest messages of the conversation before this request,
+	// at most a few hundred, oldest first. A nil function means that there are none.
 	EarlierMessages func(ctx context.Context) ([]state.Message, error)
 }
 
-// previousUserText is what the user said last before this request's prompt, if anything:
-// clients may repeat the history, and else it is remembered.
+// previousUserText returns the text of the last user message before this request's
+// prompt, and reports whether there is one. It prefers a message of the request itself,
+// since clients may repeat the history, and falls back to the stored conversation. The
+// error is that of EarlierMessages.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {
@@ -50,23 +52,24 @@ func (t Turn) previousUserText(ctx context.Context) (text string, found bool, er
 	return text, found, err
 }
 
-// An Agent answers a turn. It speaks in neutral events, whatever the dialect has
-// words for:
+// An Agent runs one turn and returns its events. It yields neutral events; the server
+// encodes them in the dialect, as far as the dialect can express them:
 //
-//   - run.start first; run.end or run.error (Text) last. An agent that just stops
-//     is taken to have ended well.
-//   - message.start, message.delta and message.end carry Message; reasoning.* alike.
-//     A message ends before the next one begins, unless both are told apart by id.
-//   - content.end (Message, Type, Text) is a content that is no text: an image's
-//     Text is its address.
-//   - tool.start (Message, Call, Name), tool.delta and tool.end (Call, Text) make a
-//     call; tool.result (Message, Call, Name, Text) is what it gave. Their Message
-//     is used where a dialect puts calls and results into messages.
+//   - run.start comes first, run.end or run.error (Text) last. An agent that stops
+//     without either is taken to have ended its run successfully.
+//   - message.start, message.delta and message.end carry Message; reasoning.* does
+//     likewise. A message ends before the next one begins, unless the two have
+//     different ids.
+//   - content.end (Message, Type, Text) is a content part other than text: for an
+//     image, Text is its URL.
+//   - tool.start (Message, Call, Name), tool.delta and tool.end (Call, Text) make up a
+//     tool call; tool.result (Message, Call, Name, Text) is its result. Their Message
+//     is used by dialects that put calls and results into messages.
 //   - interrupt (ID, Text) carries its payload as JSON.
-//   - an event without a kind says that nothing comes for a while: what was told is sent
-//     now. Where [Config].Inline is set an agent has to say so before it waits.
-//   - "?" (Raw) is a frame that is spelled already. It goes out as it is, whatever it says.
+//   - An event without a kind announces a pause: everything sent so far is flushed. If
+//     [Config].Inline is set, an agent must yield one before it waits.
+//   - "?" (Raw) is a frame that is encoded already. It is sent as it is.
 //
-// It has to stop when its context is done: the server says why. It is run in a
-// goroutine of its own, and never concurrently with itself for one turn.
+// An agent must return soon after its context is done; the server then emits the event
+// that ends the run. Each turn runs in one goroutine of its own.
 type Agent func(ctx context.Context, t Turn) iter.Seq[spec.Event]

@@ -5,30 +5,33 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A capabilities is how a dialect tells of runs: what it has words for. It is asked of the
-// document once.
+// A capabilities value holds what the stream of a dialect can express. It is derived
+// from the document once, when a server is made.
 type capabilities struct {
-	op              *dialect.Operation // the one whose stream tells
-	runProgress     bool               // a run is said to go on
-	messageStart    bool               // messages are announced
-	messageEnd      bool               // messages, or some of them, are said to be over, or whole
-	reasoning       bool               // reasoning is told apart from messages
-	completeText    bool               // a text is told again, whole
-	streamedCalls   bool               // calls have a start, pieces and an end
-	interrupt       bool
-	callSnapshots   bool      // calls in one piece are told while they grow
-	callContainer   container // else: the message that a call stands in
-	resultContainer container
-	startCount      int // how often the start is said
+	op              *dialect.Operation // the operation that streams runs
+	runProgress     bool               // has an event for a run in progress
+	messageStart    bool               // has an event for the start of a message
+	messageEnd      bool               // has an event for the end of a message, or for a complete one
+	reasoning       bool               // distinguishes reasoning from messages
+	completeText    bool               // repeats a text in full when it ends
+	streamedCalls   bool               // streams a tool call as start, deltas and end
+	interrupt       bool               // has an event for interrupts
+	callSnapshots   bool               // sends snapshots of a call that is not complete yet
+	callContainer   container          // if not streamedCalls: the message that contains a call
+	resultContainer container          // the message that contains a tool result
+	startCount      int                // how many run.start events a run has
 }
 
-// container is the message that a content stands in, where everything does.
+// A container is the message that a tool call or result is part of, in dialects where
+// every content is part of a message.
 type container struct {
 	kind, role string
-	exists     bool
-	standalone bool // the content is told by itself as well
+	exists     bool // the dialect has such a message
+	standalone bool // the content also has an event of its own
 }
 
+// newCapabilities derives the capabilities of a dialect from o, its streaming
+// operation.
 func newCapabilities(o *dialect.Operation) *capabilities {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
 	in := func(k spec.Kind) container {
@@ -44,8 +47,8 @@ func newCapabilities(o *dialect.Operation) *capabilities {
 	}
 }
 
-// contentKind is the kind by which a content that is no text is told, "" if there is
-// no word for its type.
+// contentKind returns the kind of event that carries a content part of the given type
+// ("image"), or "" if the dialect has none.
 func (v *capabilities) contentKind(kind string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
 		if v.op.CanEncode(spec.Event{Kind: k, Type: kind}) {

@@ -2,11 +2,12 @@ package reference
 
 import "net/http"
 
-// initialStreamBuffer is how many bytes are gathered before there has to be room for more.
+// initialStreamBuffer is the initial capacity of a stream's write buffer, in bytes.
 const initialStreamBuffer = 2 << 10
 
-// A directSink is where a run is played by the one who serves the request: nobody else can
-// listen to it. What is told is gathered until the agent waits.
+// A directSink writes the frames of a run to the response of the request that started
+// it, for dialects whose streams cannot be resumed. It runs in the goroutine of that
+// request and gathers frames until the agent announces a pause.
 type directSink struct {
 	memorySink
 	stream *streamWriter
@@ -22,7 +23,7 @@ func (p *directSink) writeFrame(data []byte) {
 	p.cancelOnError(p.stream.buffer(data))
 }
 
-// flush sends what was gathered.
+// flush sends the gathered frames to the client.
 func (p *directSink) flush() {
 	err := p.stream.writeBuffered()
 	if err == nil {
@@ -37,18 +38,19 @@ func (p *directSink) cancelOnError(err error) {
 	}
 }
 
-// finish sends the rest; that the handler returns flushes it.
+// finish writes the remaining frames; the return of the handler flushes them.
 func (p *directSink) finish() {
 	p.cancelOnError(p.stream.writeBuffered())
-	if p.stream.r.ProtoMajor != 1 { // or it gets a Content-Length, as if it were no stream
+	if p.stream.r.ProtoMajor != 1 { // else net/http would add a Content-Length, which a stream must not have
 		p.cancelOnError(p.stream.flush())
 	}
 }
 
-// playsInline says whether runs are played by who serves their requests.
+// playsInline reports whether runs are executed in the goroutine that serves their
+// request.
 func (s *Server) playsInline() bool { return s.cfg.Inline && !s.resumable }
 
-// streamInline sends a run's stream while it is played.
+// streamInline executes a run and sends its stream as the response of c.
 func (s *Server) streamInline(c *requestContext, r *run) {
 	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, buf: make([]byte, 0, initialStreamBuffer)}
 	s.metrics.StreamOpened()

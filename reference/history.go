@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveHistory tells what was said in a conversation on one day: in the one that is
-// named, or in the user's latest.
+// serveHistory returns the messages of one day of a conversation: the one that the
+// request names, or the user's latest.
 func (s *Server) serveHistory(c *requestContext) {
 	if c.event.Thread != "" {
 		if _, ok := s.authorizeThread(c, false); !ok {
@@ -29,7 +29,8 @@ func (s *Server) serveHistory(c *requestContext) {
 			return
 		}
 	}
-	day, messages, more, err := s.registry.store.DayMessages(c.r.Context(), s.runRef(c.event.Thread, "").Thread, c.event.Day)
+	thread := s.runRef(c.event.Thread, "").Thread
+	day, messages, more, err := s.registry.store.DayMessages(c.r.Context(), thread, c.event.Day)
 	if err != nil {
 		s.refuseStoreError(c, err)
 		return
@@ -41,11 +42,15 @@ func (s *Server) serveHistory(c *requestContext) {
 	s.respond(c, reply)
 }
 
-// historyKinds are the kinds of messages in a history, by role.
-var historyKinds = map[string]spec.Kind{roleUser: spec.HistoryUser, roleAssistant: spec.HistoryAssistant, roleTool: spec.HistoryTool}
+// historyKinds maps the role of a message to the kind of event that a history has for
+// it.
+var historyKinds = map[string]spec.Kind{
+	roleUser: spec.HistoryUser, roleAssistant: spec.HistoryAssistant, roleTool: spec.HistoryTool,
+}
 
-// historyMessage is a message as a history tells it. Links are made anew: those that were
-// sent may be of no use any more. What a tool gave is told as JSON text, whatever it was.
+// historyMessage returns a message as an event of a history. Links to files are signed
+// anew, since those in the message may have expired. A tool result is given as JSON
+// text.
 func (s *Server) historyMessage(c *requestContext, m state.Message) spec.Event {
 	e := spec.Event{
 		Kind: historyKinds[m.Role], ID: m.ID, Seq: strconv.FormatInt(m.Seq, 10), Role: m.Role, Text: m.Text,

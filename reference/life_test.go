@@ -150,7 +150,7 @@ func TestMaxRun(t *testing.T) {
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:idle 3600000"})
 		began := time.Now()
 		end := last(k.events(listen, k.ask(listen)), spec.RunError)
-		if end.Code != "RUN_FAILED" || end.Text != "the run took too long" || time.Since(began) != time.Minute {
+		if end.Code != "RUN_FAILED" || end.Text != errRunTimeout.text || time.Since(began) != time.Minute {
 			t.Errorf("%v %q %q after %v", end.Err, end.Code, end.Text, time.Since(began))
 		}
 	})

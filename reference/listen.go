@@ -16,80 +16,85 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// How requests are read and answers written.
+// Limits of reading requests and writing responses.
 const (
-	readTimeout    = 30 * time.Second // a body has come by then
-	writeTimeout   = 30 * time.Second // who takes nothing for so long has left
-	maxWriteBuffer = 64 << 10         // bytes that are gathered for one write
+	readTimeout    = 30 * time.Second // for a request body
+	writeTimeout   = 30 * time.Second // per write; a client that accepts nothing for so long has left
+	maxWriteBuffer = 64 << 10         // bytes gathered for one write
 )
 
-// A streamWriter is one stream that is being sent.
+// A streamWriter writes the event stream of one response.
 type streamWriter struct {
 	s       *Server
 	w       http.ResponseWriter
 	r       *http.Request
 	op      *dialect.Operation
 	events  eventSource                                  // nil until the run is found
-	findRun func() (eventSource, <-chan struct{}, error) // finds it, or what tells that it may be there
+	findRun func() (eventSource, <-chan struct{}, error) // finds the run, or returns a channel that receives when it may exist
 
-	position       int64  // the place that was heard last
-	threadTag      uint32 // the thread's: part of cursors; cursors are written if alive is there
-	keepAlive      []byte // what is sent at each silent poll; nil: silence is not looked for
-	maxSilentPolls int    // how many polls may be silent, one after the other
+	position       int64  // position of the last event written
+	threadTag      uint32 // tag of the thread, which is part of cursors
+	keepAlive      []byte // comment to send while the run is idle; nil: send neither comments nor cursors
+	maxSilentPolls int    // number of consecutive idle polls after which the stream ends
 	buf            []byte
 }
 
-// A eventSource is what was told of a run.
+// An eventSource provides the events of one run.
 type eventSource interface {
-	// after is what was told beyond a place in the thread. If that is nothing yet, more
-	// receives, or is closed, when there is.
-	eventsAfter(at int64) (told []state.LogEntry, over bool, more <-chan struct{}, err error)
+	// eventsAfter returns the events beyond a position in the thread, and whether the run
+	// ends with them. If there are none yet, changed receives or is closed once there are.
+	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
-// A storedRun is a run that is played elsewhere, or was played before: the store tells it.
+// A storedRun reads the events of a run from the store: of one that another server
+// executes, or that ended before.
 type storedRun struct {
 	ctx       context.Context
 	registry  *runRegistry
 	ref       state.RunRef
 	threadTag uint32
 	changed   <-chan struct{}
-	current   *sharedRead // what is being sent
+	current   *sharedRead // the events being sent
 }
 
 // maxReadEvents is how many events are read from a store at once.
 const maxReadEvents = 256
 
-// closedChannel is for more that may be there already.
+// closedChannel is returned as changed if there may be more events already.
 var closedChannel = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
-func (h *storedRun) eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error) {
+func (h *storedRun) eventsAfter(position int64) (
+	events []state.LogEntry, ended bool, changed <-chan struct{}, err error,
+) {
 	h.release()
 	h.current = h.registry.reads.read(h.ctx, h.registry.store, sharedReadKey{h.ref, h.threadTag, position})
 	events, ended, err = h.current.events, h.current.ended, h.current.err
 	if changed = h.changed; len(events) > 0 && !ended {
-		changed = closedChannel // what comes at once is bounded: only the next look tells whether it was all
+		changed = closedChannel // one read is bounded: only the next one shows whether there was more
 	}
 	return events, ended, changed, err
 }
 
-// release says that what was read has been sent.
+// release gives up the events returned last; the caller has sent them.
 func (h *storedRun) release() {
 	h.registry.reads.release(h.current)
 	h.current = nil
 }
 
-// exists reports whether the run is, or was, there.
+// exists reports whether the store knows the run.
 func (h *storedRun) exists() (bool, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
-	_, _, err := h.registry.store.EventsAfter(ctx, h.ref, 1<<62, 1)
+	const beyondAll = 1 << 62
+	_, _, err := h.registry.store.EventsAfter(ctx, h.ref, beyondAll, 1)
 	if errors.Is(err, state.ErrNotFound) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// serveListen tells of a run to whoever asks, from a cursor on.
+// serveListen streams the events of an existing run, from the request's cursor on. If
+// the run does not exist yet, it waits for it.
 func (s *Server) serveListen(c *requestContext) {
 	t, ok := s.authorizeThread(c, false)
 	if !ok {
@@ -100,7 +105,7 @@ func (s *Server) serveListen(c *requestContext) {
 	if c.event.Cursor != "" {
 		if l.position, ok = parseCursor(t, c.event.Cursor); ok && l.position <= t.LastForgotten {
 			_, _, err := s.registry.store.EventsAfter(c.r.Context(), ref, l.position, 1)
-			ok = err == nil // of a run that is forgotten, what came next is not known any more
+			ok = err == nil // events of a forgotten run cannot be resumed
 		}
 		if ok && c.override.ResumeFrom != nil {
 			l.position, ok = c.override.ResumeFrom(l.position, t.LastPosition)
@@ -117,10 +122,12 @@ func (s *Server) serveListen(c *requestContext) {
 	}
 	defer releaseStream()
 	var err error
-	if l.maxSilentPolls, err = strconv.Atoi(cmp.Or(c.event.PollLimit, c.op.DefaultValue("limit"))); err != nil || l.maxSilentPolls < 1 {
+	l.maxSilentPolls, err = strconv.Atoi(cmp.Or(c.event.PollLimit, c.op.DefaultValue("limit")))
+	if err != nil || l.maxSilentPolls < 1 {
 		l.maxSilentPolls = 1 << 30
 	}
-	l.keepAlive, _ = c.op.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"}) // comments can be written anywhere
+	// No error: every dialect can encode comments.
+	l.keepAlive, _ = c.op.AppendEvent(nil, &spec.Event{Kind: spec.Comment, Text: " keep-alive"})
 	changed, stop := s.registry.store.Watch(ref.Thread)
 	defer stop()
 	l.findRun = func() (eventSource, <-chan struct{}, error) {
@@ -142,7 +149,8 @@ func (s *Server) serveListen(c *requestContext) {
 	l.stream()
 }
 
-// isComplete says whether the client has heard all of a run that is over.
+// isComplete reports whether the run has ended and the client has received all its
+// events.
 func (l *streamWriter) isComplete() bool {
 	var err error
 	if l.events, _, err = l.findRun(); l.events == nil || err != nil {
@@ -152,19 +160,20 @@ func (l *streamWriter) isComplete() bool {
 	return err == nil && over && len(rest) == 0
 }
 
-// formatCursor spells a place in a thread. It names the thread as well: a cursor of
-// another one is of no use here.
+// formatCursor returns the cursor for a position in the thread with the given tag. The
+// tag makes cursors of other threads invalid.
 func formatCursor(at int64, tag uint32) string { return fmt.Sprintf("%d-%d", at, tag) }
 
-// parseCursor reads a cursor back; ok is whether it was handed out in this thread.
+// parseCursor returns the position that a cursor stands for; ok reports whether it was
+// issued for this thread.
 func parseCursor(t state.Thread, text string) (at int64, ok bool) {
 	first, _, _ := strings.Cut(text, "-")
 	at, err := strconv.ParseInt(first, 10, 64)
 	return at, err == nil && at > 0 && at <= t.LastPosition && formatCursor(at, t.Tag) == text
 }
 
-// stream sends the stream until the run is over, nobody listens any more, or it was
-// silent for too long.
+// stream writes the response until the run ends, the client leaves, or maxSilentPolls
+// is reached.
 func (l *streamWriter) stream() {
 	l.s.metrics.StreamOpened()
 	defer l.s.metrics.StreamClosed()
@@ -179,7 +188,7 @@ func (l *streamWriter) stream() {
 		polled = poll.C
 		defer poll.Stop()
 	}
-	runtime.Gosched() // a run that was opened just now may have something to say
+	runtime.Gosched() // lets a run that has just been started emit its first events
 	for silent := 0; ; {
 		result := l.writePending()
 		if result.err != nil || result.ended {
@@ -197,7 +206,7 @@ func (l *streamWriter) stream() {
 		}
 		select {
 		case <-result.changed:
-			runtime.Gosched() // what is due at once goes out at once
+			runtime.Gosched() // gathers events that are emitted at the same time into one write
 		case <-polled:
 			if l.write(l.keepAlive) != nil {
 				return
@@ -214,36 +223,36 @@ func (l *streamWriter) stream() {
 	}
 }
 
-// writeHead sends what comes before the events.
+// writeHead sends status and header of the response.
 func (l *streamWriter) writeHead() {
 	l.s.metrics.ResponseSent(l.op.Name, http.StatusOK)
 	header := l.w.Header()
 	header.Set("Content-Type", spec.EventStream)
 	header.Set("Cache-Control", "no-cache")
-	header.Set("X-Accel-Buffering", "no") // or nginx gathers events
+	header.Set("X-Accel-Buffering", "no") // keeps nginx from buffering
 	if l.r.ProtoMajor == 1 {
-		header.Set("Transfer-Encoding", "chunked") // also where all of it is there at once
+		header.Set("Transfer-Encoding", "chunked") // also for a short body, which would get a Content-Length
 	}
 	l.w.WriteHeader(http.StatusOK)
 	extendWriteDeadline(l.w)
 }
 
-// A pollResult is what a listener finds when it looks.
+// A pollResult is the outcome of one attempt to write new events.
 type pollResult struct {
-	wrote    bool            // there was something to send, and it was written
-	ended    bool            // nothing will come any more
-	changed  <-chan struct{} // closed when there is more
-	shutdown <-chan struct{} // closed when it is no use to wait for that
-	err      error           // the client is gone
+	wrote    bool            // there were events to send
+	ended    bool            // the stream is complete
+	changed  <-chan struct{} // closed when there are more events
+	shutdown <-chan struct{} // closed when the stream must end before that
+	err      error           // the client has left, or the store failed
 }
 
-// writePending writes what there is to be sent.
+// writePending writes the events that the client has not received yet.
 func (l *streamWriter) writePending() (g pollResult) {
 	var changed <-chan struct{}
 	if l.events == nil {
 		l.events, changed, g.err = l.findRun()
 	}
-	if l.events == nil { // it may still come, but not while the server is being shut
+	if l.events == nil { // the run may still be started, but not during a shutdown
 		return pollResult{changed: changed, shutdown: l.s.ctx.Done(), err: g.err}
 	}
 	events, ended, changed, err := l.events.eventsAfter(l.position)
@@ -263,8 +272,8 @@ func (l *streamWriter) writePending() (g pollResult) {
 	return g
 }
 
-// buffer sends an event with those that come next. A large one is sent from where it
-// is: others may be sending it too.
+// buffer adds an encoded event to the write buffer. A large one is written without
+// being copied, since other streams may be sending the same bytes.
 func (l *streamWriter) buffer(data []byte) error {
 	if len(data) < maxWriteBuffer {
 		if l.buf = append(l.buf, data...); len(l.buf) < maxWriteBuffer {
@@ -278,31 +287,32 @@ func (l *streamWriter) buffer(data []byte) error {
 	return l.write(data)
 }
 
-// release gives back what was read.
+// release gives up the events read from the store.
 func (l *streamWriter) release() {
 	if h, ok := l.events.(*storedRun); ok {
 		h.release()
 	}
 }
 
-// shutdown is closed when a stream has to end although its run goes on elsewhere.
+// shutdown returns a channel that is closed when the stream must end although its run
+// goes on elsewhere.
 func (l *streamWriter) shutdown() <-chan struct{} {
 	if _, here := l.events.(*run); here {
-		return nil // it is ended by its last event
+		return nil // its terminal event ends the stream
 	}
 	return l.s.ctx.Done()
 }
 
-// writeBuffered writes what was gathered.
+// writeBuffered writes the buffered events.
 func (l *streamWriter) writeBuffered() error {
 	err := l.write(l.buf)
 	if l.buf = l.buf[:0]; cap(l.buf) > 2*maxWriteBuffer {
-		l.buf = nil // one large event is no reason to hold on to so much
+		l.buf = nil // do not keep a large buffer after one large event
 	}
 	return err
 }
 
-// write sends data piece by piece: the client has its time for each of them.
+// write sends data in pieces; each of them has the full write timeout.
 func (l *streamWriter) write(data []byte) error {
 	for len(data) > 0 {
 		piece := data[:min(len(data), 2*maxWriteBuffer)]
@@ -324,9 +334,9 @@ func (l *streamWriter) flush() error {
 	return err
 }
 
-// extendWriteDeadline gives the client so long to take what is sent next. A connection keeps its
-// deadline for the next request, so whatever is sent sets one. Not everything that
-// can be written to has deadlines.
+// extendWriteDeadline gives the client writeTimeout to accept the next write. A
+// connection keeps its deadline for the next request, so every response sets one.
+// Response writers without deadlines, as in tests, are left as they are.
 func extendWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// What may wait to be written of one run, and how long is waited for a store that
-// is gone.
+// Limits of what a run buffers, and how it retries, while its store is unavailable.
 const (
-	maxPendingBytes = 4 << 20 // bytes
-	minRetryWait    = 100 * time.Millisecond
+	maxPendingBytes = 4 << 20                // encoded events not stored yet, in bytes
+	minRetryWait    = 100 * time.Millisecond // before the first retry; doubles with each one
 	maxRetryWait    = 2 * time.Second
 )
 
-// A logWriter writes down what is told of a run, in as few pieces as the store is slow,
-// and only then shows it to those who listen: what was heard is never forgotten.
+// A logWriter is the sink of a resumable run. It appends the run's events to the store,
+// as many at once as accumulate during one write, and publishes them to listeners only
+// after they are stored: an event that a client has received is never lost.
 type logWriter struct {
 	server *Server
 	run    *run
@@ -28,18 +28,21 @@ type logWriter struct {
 	mu           sync.Mutex
 	pending      state.RunUpdate
 	pendingBytes int
-	ready        chan struct{} // has room for one: there is something to write
-	space        chan struct{} // closed when there is room again; nil if nobody waits
-	done         chan struct{} // closed when all is written
+	ready        chan struct{} // capacity 1: there is something to write
+	space        chan struct{} // closed when there is room again; nil if no sender waits
+	done         chan struct{} // closed when writeLoop returns
 }
 
+// newLogWriter returns a sink for r and starts its writing goroutine, which finish
+// ends.
 func newLogWriter(s *Server, r *run) *logWriter {
 	w := &logWriter{server: s, run: r, store: s.registry.store, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	go w.writeLoop()
 	return w
 }
 
-// writeFrame hands over an event. It waits while too much waits to be written.
+// writeFrame queues an encoded event. It blocks while more than maxPendingBytes are
+// queued.
 func (w *logWriter) writeFrame(data []byte) {
 	w.mu.Lock()
 	for w.pendingBytes > maxPendingBytes && w.run.ctx.Err() == nil {
@@ -60,7 +63,7 @@ func (w *logWriter) writeFrame(data []byte) {
 	w.notify()
 }
 
-// addMessages hands over messages that are whole.
+// addMessages queues completed messages. They are stored with the next event.
 func (w *logWriter) addMessages(messages []state.Message) {
 	if len(messages) == 0 {
 		return
@@ -72,9 +75,9 @@ func (w *logWriter) addMessages(messages []state.Message) {
 
 func (w *logWriter) frameBuffer() []byte { return newFrameBuffer() }
 func (w *logWriter) flush()              {}
-func (w *logWriter) commit() error       { return nil } // it is written with the end
+func (w *logWriter) commit() error       { return nil } // messages are stored with the run's end
 
-// finish says that nothing comes any more, and waits until all is written.
+// finish marks the end of the run and waits until everything is stored or given up.
 func (w *logWriter) finish() {
 	w.mu.Lock()
 	w.pending.End = true
@@ -90,7 +93,7 @@ func (w *logWriter) notify() {
 	}
 }
 
-// takePending is what waits.
+// takePending returns and clears the queue.
 func (w *logWriter) takePending() state.RunUpdate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +108,7 @@ func (w *logWriter) takePending() state.RunUpdate {
 
 func (w *logWriter) writeLoop() {
 	defer close(w.done)
-	last := int64(0) // the place that was written last
+	last := int64(0) // position of the last stored event
 	for range w.ready {
 		update := w.takePending()
 		if len(update.Events) == 0 && !update.End {
@@ -126,8 +129,9 @@ func (w *logWriter) writeLoop() {
 	}
 }
 
-// appendWithRetry writes until it is written, or the store will not have it. A store that is
-// gone is waited for as long as the run may take: what is told stays here meanwhile.
+// appendWithRetry stores an update and returns the position of its first event. It
+// retries for up to maxStoreOutage; ok is false if that was not enough, or if the store
+// has given up the run. last is the position of the last event stored before.
 func (w *logWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded := context.WithoutCancel(w.run.ctx)
@@ -147,7 +151,7 @@ func (w *logWriter) appendWithRetry(update state.RunUpdate, last int64) (first i
 		if first, ok = w.wasStored(bounded, update, last); ok {
 			return first, true
 		}
-		if errors.Is(err, state.ErrNotFound) { // it was forgotten, or buried by another
+		if errors.Is(err, state.ErrNotFound) { // the run was forgotten, or ended by another server
 			return 0, false
 		}
 		w.server.registry.storeWaits.noteWaiting(w.server, w.run, err)
@@ -162,10 +166,11 @@ func (w *logWriter) appendWithRetry(update state.RunUpdate, last int64) (first i
 	}
 }
 
-// maxStoreOutage is how long a store may be gone before a run is given up.
+// maxStoreOutage is how long a store may be unavailable before a run is given up.
 const maxStoreOutage = 10 * time.Minute
 
-// wasStored says whether something was written although the store could not say so.
+// wasStored reports whether an update was stored although Append returned an error, and
+// the position of its first event.
 func (w *logWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()
@@ -175,7 +180,7 @@ func (w *logWriter) wasStored(ctx context.Context, update state.RunUpdate, last 
 		return 0, false
 	case len(update.Events) == 0:
 		return 0, update.End && over
-	case len(entries) == 0 || !bytes.Equal(entries[0].Data, update.Events[0]): // what another wrote is not ours
+	case len(entries) == 0 || !bytes.Equal(entries[0].Data, update.Events[0]): // written by another server
 		return 0, false
 	}
 	return entries[0].Position, true

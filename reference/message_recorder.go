@@ -11,16 +11,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The roles of messages that are remembered.
+// The roles of stored messages.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"
 	roleTool      = "tool"
 )
 
-// requestedMessages are the messages that a request adds to its conversation: what the user
-// says last in it, and what the client's tools gave after that. Clients may repeat
-// the history before.
+// requestedMessages returns the messages that a request adds to its conversation: its
+// last user message and the tool results after it. Those before it repeat the history.
 func requestedMessages(event spec.Event, at time.Time) (messages []state.Message) {
 	for _, part := range event.Parts {
 		m := state.Message{Run: event.Run, Text: part.Text, At: at}
@@ -28,7 +27,7 @@ func requestedMessages(event spec.Event, at time.Time) (messages []state.Message
 		case spec.InputUser:
 			messages = messages[:0]
 			m.Role = roleUser
-		case spec.InputResume: // agents are to know of it; a message of the user it is not
+		case spec.InputResume: // for agents only: it is not a message of the user
 			m.Role, m.Hidden = roleUser, true
 		case spec.InputToolResult:
 			m.Role, m.Call, m.Name = roleTool, part.Call, part.Name
@@ -41,22 +40,23 @@ func requestedMessages(event spec.Event, at time.Time) (messages []state.Message
 	return messages
 }
 
-// A messageRecorder remembers what an agent says as messages of the conversation.
+// A messageRecorder collects the events of an agent into messages of the conversation.
 type messageRecorder struct {
 	run       string
 	now       func() time.Time
 	open      []*draft
 	calls     map[string]*state.Call
-	completed []state.Message // whole, and not taken yet
+	completed []state.Message // complete, and not taken yet
 }
 
-// A draft is a message under way.
+// A draft is a message that is not complete yet.
 type draft struct {
 	state.Message
 	text strings.Builder
 }
 
-// addText adds to a message of the assistant.
+// addText appends text to a message of the assistant; it opens the message if
+// necessary.
 func (r *messageRecorder) addText(id, piece string) {
 	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
 	if i < 0 {
@@ -66,7 +66,7 @@ func (r *messageRecorder) addText(id, piece string) {
 	r.open[i].text.WriteString(piece)
 }
 
-// endMessage completes a message.
+// endMessage completes a message. It ignores unknown ids.
 func (r *messageRecorder) endMessage(id string) {
 	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
 	if i < 0 {
@@ -78,8 +78,8 @@ func (r *messageRecorder) endMessage(id string) {
 	r.completed = append(r.completed, m)
 }
 
-// addCallEvent takes the events of a call. One that is whole is a message of its own, which
-// is no part of the history that users see.
+// addCallEvent adds an event of a tool call. A complete call becomes a hidden message:
+// one that agents receive, but that is not part of the history that users see.
 func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	if r.calls == nil {
 		r.calls = map[string]*state.Call{}
@@ -95,7 +95,7 @@ func (r *messageRecorder) addCallEvent(e *spec.Event) {
 		return
 	}
 	delete(r.calls, e.Call)
-	if n := len(r.completed); n > 0 && len(r.completed[n-1].Calls) > 0 { // several calls are made at once
+	if n := len(r.completed); n > 0 && len(r.completed[n-1].Calls) > 0 { // parallel calls share a message
 		r.completed[n-1].Calls = append(r.completed[n-1].Calls, *c)
 		return
 	}
@@ -110,8 +110,9 @@ func (r *messageRecorder) addResult(e *spec.Event) {
 	})
 }
 
-// takeCompleted are the messages that are whole since it was asked last. Calls are whole when
-// something follows: more of them may be made at once.
+// takeCompleted returns the messages that were completed since the last call of it. A
+// message of calls is complete when another one follows, since further parallel calls
+// may be added to it.
 func (r *messageRecorder) takeCompleted() []state.Message {
 	n := len(r.completed)
 	if n > 0 && len(r.completed[n-1].Calls) > 0 {
@@ -122,7 +123,7 @@ func (r *messageRecorder) takeCompleted() []state.Message {
 	return done
 }
 
-// takeAll are those that are left when the run ends, as far as they came.
+// takeAll returns the remaining messages when the run ends, incomplete ones included.
 func (r *messageRecorder) takeAll() []state.Message {
 	for len(r.open) > 0 {
 		r.endMessage(r.open[0].ID)

@@ -7,55 +7,60 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ParsedRequest is a request as it was understood, before anything is done about it.
+// A ParsedRequest is a decoded request before it is served.
 type ParsedRequest struct {
 	Dialect       *dialect.Dialect
 	Request       spec.Request
 	Operation     *dialect.Operation
-	OperationKind string      // what the server does for the operation: "run", "listen", …; see [Deeds]
-	Event         *spec.Event // what it says, and where it breaks the document; Thread and Run may be set
+	OperationKind string      // one of [OperationKinds]
+	Event         *spec.Event // its content and violations; Thread and Run may be set
 }
 
-// OperationKinds are what a server can do for an operation.
+// OperationKinds lists what a server can do for an operation: "tell" replies with fixed
+// information, such as health; the others are named after what they do.
 var OperationKinds = []string{opInfo: "tell", opRun: "run", opListen: "listen", opCancel: "cancel",
 	opHistory: "history", opAttach: "attach", opSign: "sign", opTranscribe: "transcribe"}
 
-// A Override is how a request is to be served where somebody has a hand in it, as
-// package mockserver has. The zero value changes nothing.
+// An Override changes how one request is served. Package mockserver uses it to inject
+// faults. The zero value changes nothing.
 type Override struct {
-	Refuse *Refusal         // instead of serving it
-	Serve  http.HandlerFunc // likewise
-	Agent  Agent            // instead of the server's
+	Refuse *Refusal         // refuse the request; nil means serve it
+	Serve  http.HandlerFunc // serve the request with this handler instead
+	Agent  Agent            // run this agent instead of the server's
 
-	// Tell comes between what a run says and how it is told. spell is how the dialect
-	// spells an event, without its place; tell sends a frame.
-	NewSink func(spell func(*spec.Event) []byte, tell func(frame []byte)) EventSink
+	// NewSink returns a sink that receives the events of a run before they are encoded. It
+	// may use encode, which returns the frame of an event without its id, and must pass
+	// the frames that the client is to receive to send.
+	NewSink func(encode func(*spec.Event) []byte, send func(frame []byte)) EventSink
 
-	// From is where a stream is begun that is taken up again: at is the place that the
-	// client heard last, last the last there is, both from 1. ok false refuses the cursor
-	// as if nobody had handed it out.
+	// ResumeFrom changes where a resumed stream begins: at is the position of the client's
+	// cursor, last that of the last event, both counted from 1. If ok is false, the cursor
+	// is refused as unknown.
 	ResumeFrom func(at, last int64) (from int64, ok bool)
 }
 
-// A Refusal is a reply that is a problem, spelled as the dialect spells those. Code
-// and Text may be empty: the document's stand in.
+// A Refusal is an error response, encoded as the dialect encodes errors. If Code or
+// Text is empty, the one that the document has for the status is used.
 type Refusal struct {
 	Status     int
 	Code, Text string
 }
 
-// A EventSink takes each event of a run; End is called after the last.
+// An EventSink receives each event of a run; End is called after the last one.
 type EventSink struct {
 	Event func(*spec.Event)
 	End   func()
 }
 
-// intercept asks how c is to be served; ok is false where that was done.
+// intercept calls Config.Intercept for a request. ok is false if that served the
+// request.
 func (s *Server) intercept(c *requestContext, req spec.Request) (ok bool) {
 	if s.cfg.Intercept == nil {
 		return true
 	}
-	c.override = s.cfg.Intercept(c.w, c.r, &ParsedRequest{Dialect: s.dialect, Request: req, Operation: c.op, OperationKind: OperationKinds[s.kinds[c.op]], Event: &c.event})
+	c.override = s.cfg.Intercept(c.w, c.r, &ParsedRequest{
+		Dialect: s.dialect, Request: req, Operation: c.op, OperationKind: OperationKinds[s.kinds[c.op]], Event: &c.event,
+	})
 	if refusal := c.override.Refuse; refusal != nil {
 		text := refusal.Text
 		if text == "" {

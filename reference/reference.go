@@ -1,8 +1,10 @@
-// Package reference is a server that gets it right. It thinks in [spec.Event] and
-// lets a dialect's document do the spelling: it knows no protocol, no JSON key and
-// no name of a dialect. What differs between dialects it asks of the document. What
-// it has to remember it keeps in a [state.Store]; who its users are, what files are
-// and how speech is understood is other packages' business.
+// Package reference provides an HTTP server that serves an agent according to a
+// dialect.
+//
+// A [Server] works on neutral [spec.Event] values; the dialect's document decodes
+// requests and encodes events, so this package contains no protocol names, JSON keys or
+// paths. Conversations are kept in a [state.Store]. Authentication, file storage and
+// speech recognition are the packages identity, files and speech.
 package reference
 
 import (
@@ -27,42 +29,51 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Config is what can be set. The zero value of each field is a sensible default.
+// A Config configures a [Server] or [Mux]. The zero value of each field is a usable
+// default.
 type Config struct {
-	Store         state.Store            // nil is in memory
-	Files         *files.Store           // nil is in memory
-	Transcriber   speech.Transcriber     // nil is the scripted one
-	Authenticator identity.Authenticator // nil is that any token is a user of that name, and only asked for where the document says so
-	PublicURL     string                 // "https://agents.example.com": how clients reach the server; "" is as they say themselves
-	// EventSource serves the EventSource of browsers, which sends no header and comes
-	// back after every end: the token of a stream may be the query parameter
-	// access_token (RFC 6750 section 2.3), and a stream that is asked for from its last
-	// event on is answered 204, which ends it.
-	EventSource  bool
-	PollInterval time.Duration // how often a stream that is listened to looks for events; 0 is a second
+	Store       state.Store        // nil means in memory
+	Files       *files.Store       // nil means in memory
+	Transcriber speech.Transcriber // nil means speech.Scripted
+	// Authenticator maps bearer tokens to users. If nil, every token is accepted as a user
+	// of that name, and only operations for which the document requires credentials need
+	// one.
+	Authenticator identity.Authenticator
+	// PublicURL is the URL under which clients reach the server, such as
+	// "https://agents.example.com". If empty, it is taken from each request.
+	PublicURL string
+	// EventSource supports the EventSource API of browsers, which cannot send headers and
+	// reconnects after every end of a stream: the token of a streaming request may be the
+	// query parameter access_token (RFC 6750, section 2.3), and a request that resumes
+	// after the last event of a finished run is answered 204, which stops reconnecting.
+	EventSource bool
+	// PollInterval is how long a resumable stream may be idle before the server sends a
+	// keep-alive comment. 0 means one second.
+	PollInterval time.Duration
 	Limits       Limits
-	Metrics      *metrics.Counters // nil counts nothing
-	Log          *slog.Logger      // nil is nowhere
-	// IDs makes an id for the request of this context; nil is random UUIDs.
+	Metrics      *metrics.Counters // nil disables metrics
+	Log          *slog.Logger      // nil discards log records
+	// NewID returns a new id for a run, thread or task of the request with this context.
+	// If nil, ids are random UUIDs.
 	NewID func(context.Context) string
-	Now   func() time.Time
+	Now   func() time.Time // the clock; nil means time.Now
 
-	// Inline says that the agent tells before it waits (see [Agent]): runs that nobody
-	// can listen to later are then played by who serves the request, which saves a hand-over.
+	// Inline runs the agent in the goroutine that serves the request, where streams cannot
+	// be resumed. The agent must then announce its pauses (see [Agent]).
 	Inline bool
-	// Direct, if set, is told each request that was understood, and says how to serve it.
+	// Intercept, if set, is called with each decoded request and decides how to serve it.
 	Intercept func(http.ResponseWriter, *http.Request, *ParsedRequest) Override
 }
 
-// Limits are how much one request or user can make the server hold. Zero is the
-// default.
+// Limits bound what one request or user can make the server hold. A zero field selects
+// the default that its comment names.
 type Limits struct {
-	RequestBytes   int64         // bytes of a request's body that carries no file; 1 MiB
-	EventBytes     int           // bytes of one event, as it is sent; 24 MiB
-	RunBytes       int           // bytes of all events of a run; 64 MiB
-	RunDuration    time.Duration // how long a run may take; ten minutes
-	FinishedRuns   int           // finished runs that are kept in memory, if State is nil; 1000
-	StreamsPerUser int           // streams of one user that are open; 4096
+	RequestBytes   int64         // bytes of a request body that carries no file; 1 MiB
+	EventBytes     int           // bytes of one encoded event; 24 MiB
+	RunBytes       int           // bytes of all encoded events of a run; 64 MiB
+	RunDuration    time.Duration // duration of a run; ten minutes
+	FinishedRuns   int           // finished runs kept in memory if Config.Store is nil; 1000
+	StreamsPerUser int           // open streams per user; 4096
 }
 
 func (l Limits) withDefaults() Limits {
@@ -93,14 +104,15 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// newUUID is a random UUID.
+// newUUID returns a random UUID.
 func newUUID(context.Context) string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return UUIDv4(b)
 }
 
-// UUIDv4 is the version 4 UUIDv4 of random bytes (RFC 9562 section 5.4).
+// UUIDv4 returns the text of the version 4 UUID made of 16 random bytes (RFC 9562,
+// section 5.4).
 func UUIDv4(b [16]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	var text [36]byte
@@ -116,7 +128,7 @@ func UUIDv4(b [16]byte) string {
 	return string(text[:])
 }
 
-// A Server serves an agent in the words of one dialect.
+// A Server is an HTTP handler that serves an agent in one dialect.
 type Server struct {
 	dialect          *dialect.Dialect
 	agent            Agent
@@ -124,31 +136,31 @@ type Server struct {
 	capabilities     *capabilities
 	registry         *runRegistry
 	metrics          *metrics.DialectCounters
-	ownsRegistry     bool // the hub is for this server only
+	ownsRegistry     bool // no other server uses the registry
 	kinds            map[*dialect.Operation]operationKind
-	defaultOperation *dialect.Operation // whose problems are spelled where there is no operation
-	resumable        bool               // streams can be taken up again, so runs outlive their listeners
-	hasClientTools   bool               // clients can answer calls of their own tools
-	acceptsUploads   bool               // images are uploaded before they are sent
+	defaultOperation *dialect.Operation // encodes errors of requests that match no operation
+	resumable        bool               // streams can be resumed, so runs continue without clients
+	hasClientTools   bool               // clients can return results of tools of their own
+	acceptsUploads   bool               // images are uploaded before they are used in messages
 
 	ctx    context.Context
 	stop   context.CancelCauseFunc
-	mu     sync.Mutex // of shut and work.Add
+	mu     sync.Mutex // guards closed, and calls of active.Add
 	closed bool
 	active sync.WaitGroup
 }
 
-// A operationKind is what a server does for an operation.
+// An operationKind is what a server does for an operation.
 type operationKind int
 
 const (
-	opInfo       operationKind = iota // a plain reply: health, and what the service is
-	opRun                             // opens a run
-	opListen                          // tells of a run
-	opCancel                          // ends one
-	opHistory                         // tells what was said
+	opInfo       operationKind = iota // replies with fixed information, such as health
+	opRun                             // starts a run
+	opListen                          // streams an existing run
+	opCancel                          // cancels a run
+	opHistory                         // returns messages of a conversation
 	opAttach                          // stores a file
-	opSign                            // gives a new link to it
+	opSign                            // makes a new link to a file
 	opTranscribe                      // turns speech into text
 )
 
@@ -156,7 +168,8 @@ var kindsByTemplate = map[string]operationKind{
 	"listen": opListen, "cancel": opCancel, "history": opHistory, "attach": opAttach, "sign": opSign, "transcribe": opTranscribe,
 }
 
-// New makes a server of an agent. It serves the paths of d's document, below d.Base.
+// New returns a server for an agent. It serves the paths of d's document below d.Base.
+// Call Shutdown to release its resources.
 func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	s := newServer(d, agent, cfg, newRunRegistry(cfg))
@@ -194,7 +207,8 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistr
 	return s
 }
 
-// beginWork counts a piece of work, unless the server is shut; s.work.Done ends it.
+// beginWork adds to s.active and reports true, unless the server is shut down. The
+// caller calls s.active.Done when the work is done.
 func (s *Server) beginWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,9 +218,9 @@ func (s *Server) beginWork() bool {
 	return !s.closed
 }
 
-// Shutdown ends every run and stream in an orderly way: those who listen are told
-// that the run was canceled. It waits until they have been, or ctx is done. New
-// requests are refused with 503.
+// Shutdown cancels every run, so that each open stream receives its terminal event, and
+// waits until all streams have ended. If ctx is done before that, it returns an error.
+// From its call on, new requests are refused with status 503.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -229,15 +243,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// A Mux serves several dialects, each below /NAME@VERSION.
+// A Mux serves several dialects, each below /NAME@VERSION. Its servers share one store.
 type Mux struct {
 	registry *runRegistry
 	servers  []*Server
 	mux      http.ServeMux
 }
 
-// NewMux serves an agent in every one of the dialects: the paths of a dialect's
-// document stand below "/", its name, and its Base.
+// NewMux returns a handler that serves an agent in each of the dialects. The paths of a
+// dialect's document are served below "/", its name, and its Base.
 func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
 	cfg = cfg.withDefaults()
 	if cfg.Files == nil {
@@ -255,7 +269,8 @@ func NewMux(dialects []*dialect.Dialect, agent Agent, cfg Config) *Mux {
 // ServeHTTP serves the dialect that the path names.
 func (m *Mux) ServeHTTP(w http.ResponseWriter, r *http.Request) { m.mux.ServeHTTP(w, r) }
 
-// Shutdown is that of all servers, at the same time.
+// Shutdown calls [Server.Shutdown] of all servers concurrently and returns the first
+// error.
 func (m *Mux) Shutdown(ctx context.Context) error {
 	errs := make([]error, len(m.servers))
 	var wait sync.WaitGroup
@@ -270,8 +285,8 @@ func (m *Mux) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// target is path and query as the document spells them; ok is false for what does
-// not stand below the base.
+// target returns path and query of a request relative to the dialect's base. ok is
+// false if the path is not below the base.
 func (s *Server) target(r *http.Request) (target string, ok bool) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), s.dialect.Base)
 	if !ok || !strings.HasPrefix(path, "/") {

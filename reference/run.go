@@ -10,12 +10,12 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// A run is one that is played here: all that was told of it so far, spelled and
-// ready to be sent, for whoever comes to listen. It is only ever added to: listeners
-// never hold each other, or the run, up.
+// A run is an agent's turn that this process executes, with the encoded events so far.
+// Events are only ever appended, so listeners read them without copying and delay
+// neither the run nor each other.
 type run struct {
 	ref          state.RunRef
-	id           string // as the client named it
+	id           string // the run id that the client uses
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
 	turn         *Turn
@@ -25,10 +25,11 @@ type run struct {
 	events  []state.LogEntry
 	size    int
 	ended   bool
-	changed chan struct{} // closed when something was added; nil if nobody waits
+	changed chan struct{} // closed when events or ended change; nil if no listener waits
 }
 
-// publish shows what was told to those who listen. Places rise.
+// publish appends frames, the first of them at position first. Positions must increase
+// from call to call.
 func (r *run) publish(first int64, frames ...[]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +40,8 @@ func (r *run) publish(first int64, frames ...[]byte) {
 	r.notify()
 }
 
-// appendFrame is add with the next place, of runs that nobody else numbers.
+// appendFrame appends a frame at the next position. It is used for runs whose positions
+// no store assigns.
 func (r *run) appendFrame(data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -48,7 +50,7 @@ func (r *run) appendFrame(data []byte) {
 	r.notify()
 }
 
-// finish says that nothing will be added any more.
+// finish marks the run as ended; no events follow.
 func (r *run) finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,19 +65,24 @@ func (r *run) notify() {
 	}
 }
 
-// eventsAfter is what was told beyond a place in the thread. If that is nothing yet, more
-// is closed when there is.
-func (r *run) eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error) {
+// eventsAfter returns the events beyond a position in the thread and whether the run
+// has ended. changed is closed when there are more.
+func (r *run) eventsAfter(position int64) (
+	events []state.LogEntry, ended bool, changed <-chan struct{}, err error,
+) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	i, _ := slices.BinarySearchFunc(r.events, position+1, func(e state.LogEntry, position int64) int { return cmp.Compare(e.Position, position) })
+	i, _ := slices.BinarySearchFunc(r.events, position+1, func(e state.LogEntry, want int64) int {
+		return cmp.Compare(e.Position, want)
+	})
 	if !r.ended && r.changed == nil {
 		r.changed = make(chan struct{})
 	}
 	return r.events[i:len(r.events):len(r.events)], r.ended, r.changed, nil
 }
 
-// An stopReason is why a run ends that its agent has not ended.
+// A stopReason is the cause for which the server ends a run before its agent does. Its
+// code and status are those of the run's terminal event.
 type stopReason struct{ text, code, status string }
 
 func (e *stopReason) Error() string { return e.text }
@@ -86,9 +93,9 @@ var (
 	errCanceled    = &stopReason{"the run was canceled", codeRunCanceled, "canceled"}
 	errClientLeft  = &stopReason{"the client left", codeRunCanceled, "canceled"}
 	errShutdown    = &stopReason{"the server is shutting down", codeRunCanceled, "canceled"}
-	errRunTimeout  = &stopReason{"the run took too long", "", ""}
-	errRunTooLarge = &stopReason{"the run said too much", "", ""}
+	errRunTimeout  = &stopReason{"the run exceeded its time limit", "", ""}
+	errRunTooLarge = &stopReason{"the run exceeded its size limit", "", ""}
 	errAgentFailed = &stopReason{"the agent failed", "", ""}
-	errOrphaned    = &stopReason{"the server that ran it is gone", "", ""}
-	errNotStored   = &stopReason{"the conversation could not be kept", "", ""}
+	errOrphaned    = &stopReason{"the server that executed the run has stopped", "", ""}
+	errNotStored   = &stopReason{"the conversation could not be stored", "", ""}
 )

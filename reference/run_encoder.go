@@ -10,32 +10,32 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A runEncoder tells one run in the words of a dialect: it turns what an agent says
-// into what there are words for, and adds what agents need not think of: ids,
-// numbers, times, and what is told again as a whole.
+// A runEncoder turns the events of an agent into the events of one run in a dialect: it
+// maps them to kinds that the dialect has, and adds ids, sequence numbers, timestamps
+// and the complete messages that the dialect repeats.
 type runEncoder struct {
 	*capabilities
 	thread, run string
 	now         func() time.Time
-	emit        func(*spec.Event) // tells one event, which it does not keep
+	emit        func(*spec.Event) // receives each encoded event and must not retain it
 	messages    messageRecorder
-	last        spec.Event // what was said last
-	next, out   spec.Event // what is told next, and as it is told: here, for they are large
+	last        spec.Event // the latest event of the agent
+	next, out   spec.Event // scratch: fields rather than locals, because events are large
 
-	created        string // when the run began, as the dialect spells it
+	created        string // start time of the run, as the dialect formats it
 	seq            int64
 	started, ended bool
 	openMessages   []*openMessage
-	completed      []spec.Event // messages that were completed, in order
-	pendingCalls   map[string]*spec.Event
+	completed      []spec.Event           // messages completed so far, in order
+	pendingCalls   map[string]*spec.Event // incomplete tool calls by id, if not streamedCalls
 }
 
-// A openMessage is one that is open.
+// An openMessage is a message that has started and not ended.
 type openMessage struct {
 	start   spec.Event
-	parts   []spec.Event    // its contents so far
-	text    strings.Builder // the text content under way
-	hasText bool            // there is one
+	parts   []spec.Event    // its complete content parts
+	text    strings.Builder // the text part that is not complete yet
+	hasText bool            // there is such a part
 }
 
 func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
@@ -45,9 +45,10 @@ func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add 
 	}
 }
 
-// encode takes what the agent says. Nothing counts after the end.
+// encode adds an event of the agent. Events after the run's end are ignored.
 func (t *runEncoder) encode(e spec.Event) { t.encodeInPlace(&e) }
 
+// encodeInPlace is encode without a copy; it may change e.
 func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	if t.ended {
 		return
@@ -76,7 +77,7 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 		t.addInterrupt(e)
 	case spec.RunEnd, spec.RunError:
 		t.endRun(e)
-	case spec.Undecodable: // a frame as it is
+	case spec.Undecodable: // encoded already
 		t.emit(e)
 	case spec.RunProgress, spec.StepStart, spec.StepEnd:
 		if t.op.CanEncode(*e) {
@@ -85,7 +86,7 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	}
 }
 
-// emitEvent tells an event with what all events carry.
+// emitEvent emits a copy of e with the fields that all events of a run have.
 func (t *runEncoder) emitEvent(e *spec.Event) {
 	t.out = *e
 	t.out.Thread, t.out.Run = t.thread, t.run
@@ -97,13 +98,14 @@ func (t *runEncoder) emitEvent(e *spec.Event) {
 	t.emit(&t.out)
 }
 
+// start emits the events that begin a run.
 func (t *runEncoder) start() {
 	t.started = true
 	t.created = t.op.FormatTime(spec.RunStart, "created", t.now())
 	start := spec.Event{Kind: spec.RunStart}
 	if t.op.CanEncode(start) {
 		for range t.startCount {
-			t.seq = 0 // it is the same event each time
+			t.seq = 0 // the repeated event is identical
 			t.emitEvent(&start)
 		}
 	}
@@ -112,7 +114,8 @@ func (t *runEncoder) start() {
 	}
 }
 
-// messageFor is the open message that e is about; it is opened if there is none.
+// messageFor returns the open message with the given id, and starts it if there is
+// none.
 func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage {
 	i := slices.IndexFunc(t.openMessages, func(m *openMessage) bool { return m.start.Message == id })
 	if i >= 0 {
@@ -130,7 +133,7 @@ func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage
 	return m
 }
 
-// initContent makes e an event of a kind about a content of the message, the next one.
+// initContent sets e to an event of kind k about the next content part of the message.
 func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
 }
@@ -149,8 +152,7 @@ func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	t.emitEvent(&t.next)
 }
 
-// endText ends the text under way. Where messages are not announced their texts
-// stand in none.
+// endText completes the current text part of a message, if there is one.
 func (t *runEncoder) endText(m *openMessage) {
 	if !m.hasText {
 		return
@@ -161,15 +163,15 @@ func (t *runEncoder) endText(m *openMessage) {
 	if t.completeText {
 		t.emitEvent(&text)
 	}
-	if t.messageStart {
+	if t.messageStart { // else texts are not part of a message
 		m.parts = append(m.parts, text)
 	}
 	m.text.Reset()
 	m.hasText = false
 }
 
-// addContent takes a content in one piece. What is no text, and has no word, is
-// answered as text: its address, on a line of its own.
+// addContent adds a complete content part. If the dialect has no event for its type,
+// its URL is sent as text on a line of its own.
 func (t *runEncoder) addContent(e *spec.Event) {
 	m := t.messageFor(spec.MessageStart, e.Message, e.Role, "")
 	if e.Type == "" || e.Type == "text" {
@@ -191,8 +193,8 @@ func (t *runEncoder) addContent(e *spec.Event) {
 	m.parts = append(m.parts, part)
 }
 
-// endMessage ends a message. Where messages are not announced only those are told, whole,
-// that hold something.
+// endMessage ends a message. Dialects without an event for the start of a message have
+// an end event only for messages with content parts.
 func (t *runEncoder) endMessage(m *openMessage) {
 	t.endText(m)
 	t.messages.endMessage(m.start.Message)
@@ -206,8 +208,8 @@ func (t *runEncoder) endMessage(m *openMessage) {
 	}
 }
 
-// addToolEvent takes the events of a call. Where calls are told in one piece the pieces
-// are put together first.
+// addToolEvent adds an event of a tool call. Dialects that do not stream calls receive
+// the call when it is complete.
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {
@@ -237,8 +239,8 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	}
 }
 
-// emitContained tells a call or a result: by itself, or in a message of its own where
-// everything stands in messages.
+// emitContained emits a tool call or result: as an event of its own, as a message that
+// contains it, or both, as the dialect has it.
 func (t *runEncoder) emitContained(e *spec.Event, in container) {
 	if !in.exists {
 		if in.standalone {
@@ -257,8 +259,7 @@ func (t *runEncoder) emitContained(e *spec.Event, in container) {
 	t.endMessage(m)
 }
 
-// addInterrupt takes an interrupt; where there is no word for it its payload is
-// answered as text.
+// addInterrupt adds an interrupt. If the dialect has none, its payload is sent as text.
 func (t *runEncoder) addInterrupt(e *spec.Event) {
 	if t.interrupt {
 		t.emitEvent(e)
@@ -269,7 +270,8 @@ func (t *runEncoder) addInterrupt(e *spec.Event) {
 	t.endMessage(t.messageFor(spec.MessageEnd, id, "", ""))
 }
 
-// endRun ends the run. What a failure leaves open stays open.
+// endRun ends the run. A successful end ends the open messages; a failure leaves them
+// open.
 func (t *runEncoder) endRun(final *spec.Event) {
 	t.ended = true
 	e := spec.Event{Kind: final.Kind, Text: final.Text, Code: final.Code, Status: final.Status}

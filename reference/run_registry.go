@@ -10,18 +10,18 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// A runRegistry is what servers that keep their state in one place share: the runs that are
-// played here, and the streams that are open.
+// A runRegistry holds the runs that this process executes and counts open streams.
+// Servers that share a store share a registry.
 type runRegistry struct {
 	store      state.Store
-	ownsStore  bool // the store was made here, and ends here
-	maxStreams int  // streams of one user
-	servers    map[string]*Server
+	ownsStore  bool               // the store was made by the registry, which closes it
+	maxStreams int                // open streams per user
+	servers    map[string]*Server // by name of their dialect
 
 	ctx     context.Context
 	stop    context.CancelCauseFunc
-	done    chan struct{}  // closed when nothing of the hub runs any more
-	orphans []state.RunRef // runs that have to be ended here, of nobody; watch has them
+	done    chan struct{}  // closed when supervise returns
+	orphans []state.RunRef // runs to be ended, of servers that are gone; used by supervise only
 
 	reads      sharedReads
 	storeWaits storeWaitLog
@@ -33,11 +33,13 @@ type runRegistry struct {
 }
 
 const (
-	orphanInterval     = time.Second // how often runs that nobody plays any more are looked for
-	storeTimeout       = 5 * time.Second
-	maxEarlierMessages = 400 // messages of a conversation that agents are told
+	orphanInterval     = time.Second     // how often the store is searched for orphans
+	storeTimeout       = 5 * time.Second // for one request to the store
+	maxEarlierMessages = 400             // how many earlier messages an agent receives
 )
 
+// newRunRegistry returns a registry and starts its supervising goroutine, which close
+// ends.
 func newRunRegistry(cfg Config) *runRegistry {
 	h := &runRegistry{
 		store: cfg.Store, maxStreams: cfg.Limits.StreamsPerUser, servers: map[string]*Server{},
@@ -51,12 +53,12 @@ func newRunRegistry(cfg Config) *runRegistry {
 	return h
 }
 
-// supervise stops runs that somebody else was asked to stop, and ends those that nobody
-// plays any more.
+// supervise cancels runs for which another server received the request to cancel, and
+// ends orphans: runs whose server is gone.
 func (h *runRegistry) supervise() {
 	defer close(h.done)
 	var tick <-chan time.Time
-	if !h.ownsStore { // what is kept in this process alone has no orphans
+	if !h.ownsStore { // a store of this process alone has no orphans
 		h.endOrphans()
 		ticker := time.NewTicker(orphanInterval)
 		defer ticker.Stop()
@@ -81,13 +83,13 @@ func (h *runRegistry) supervise() {
 	}
 }
 
-// endOrphans ends the runs whose server is gone: those who listen are told. What cannot be
-// ended now is tried again.
+// endOrphans appends a terminal event to the runs whose server is gone. Runs that
+// cannot be ended now stay in h.orphans for the next call.
 func (h *runRegistry) endOrphans() {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
 	found, err := h.store.ClaimOrphans(ctx)
-	if err == nil { // else the store says so itself where it is asked whether it is ready
+	if err == nil { // an error shows in the store's readiness
 		h.orphans = append(h.orphans, found...)
 	}
 	remaining := make([]bool, len(h.orphans))
@@ -95,7 +97,7 @@ func (h *runRegistry) endOrphans() {
 	slots := make(chan struct{}, 16)
 	for i, ref := range h.orphans {
 		s := h.serverOf(ref.Thread)
-		if remaining[i] = s == nil; s == nil { // it is not there yet, or of a dialect that is not served
+		if remaining[i] = s == nil; s == nil { // not added yet, or its dialect is not served here
 			continue
 		}
 		slots <- struct{}{}
@@ -120,7 +122,7 @@ func (h *runRegistry) addServer(s *Server) {
 	h.servers[s.dialect.Name] = s
 }
 
-// serverOf is the one whose threads have names like this one.
+// serverOf returns the server of a thread's dialect, or nil.
 func (h *runRegistry) serverOf(thread string) *Server {
 	name, _, _ := strings.Cut(thread, "/")
 	h.mu.Lock()
@@ -128,7 +130,7 @@ func (h *runRegistry) serverOf(thread string) *Server {
 	return h.servers[name]
 }
 
-// addRun adds a run to those that are played.
+// addRun adds a run of this process.
 func (h *runRegistry) addRun(r *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -144,7 +146,7 @@ func (h *runRegistry) removeRun(r *run) {
 	}
 }
 
-// cancelAll ends the runs of a server that is shut.
+// cancelAll cancels the runs of a dialect whose server is shut down.
 func (h *runRegistry) cancelAll(dialect string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -158,14 +160,14 @@ func (h *runRegistry) cancelAll(dialect string) {
 	}
 }
 
-// runsOf lists the runs of a thread that are played here.
+// runsOf returns the runs of a thread that this process executes.
 func (h *runRegistry) runsOf(thread string) []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.running[thread])
 }
 
-// findRun is a run that is played here, or nil.
+// findRun returns a run that this process executes, or nil.
 func (h *runRegistry) findRun(ref state.RunRef) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,7 +177,8 @@ func (h *runRegistry) findRun(ref state.RunRef) *run {
 	return nil
 }
 
-// acquireStream counts a stream of a user; ok is false where there are too many already.
+// acquireStream counts an open stream of a user until release is called. ok is false if
+// the user has maxStreams open already.
 func (h *runRegistry) acquireStream(user string) (release func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +195,7 @@ func (h *runRegistry) acquireStream(user string) (release func(), ok bool) {
 	}, true
 }
 
-// close ends the hub, when nothing is played any more.
+// close ends the registry, after all runs have ended.
 func (h *runRegistry) close() {
 	h.closeOnce.Do(func() {
 		h.stop(errShutdown)

@@ -12,18 +12,19 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What one prompt can ask for at most. More is answered as any other text: a
-// request of a few bytes must not cost gigabytes.
+// Limits of what one prompt can request: a request of a few bytes must not cost
+// gigabytes. A prompt that exceeds them is treated as ordinary text.
 const (
 	maxDeltas    = 100_000
-	maxTextBytes = 16 << 20
-	maxPause     = 24 * time.Hour
+	maxTextBytes = 16 << 20       // of "large"
+	maxPause     = 24 * time.Hour // of "slow" and "idle"
 )
 
-// ImageURL is the address of the image that the scripted agent sends.
+// ImageURL is the URL of the image that the scripted agent sends.
 const ImageURL = "https://example.com/image.png"
 
-// Scripted is the agent that does what the conformance prompts say (docs/prompts.md).
+// Scripted is an [Agent] that follows the conformance prompts (docs/prompts.md). It
+// answers any other prompt with "Hello, world.".
 func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		a := &promptPlayer{ctx: ctx, turn: t, yield: yield}
@@ -35,8 +36,8 @@ func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 	}
 }
 
-// An promptPlayer plays one turn. Once nobody listens, or the context is done, it says
-// nothing more.
+// A promptPlayer answers one turn. After the consumer stops, or the context is done, it
+// emits nothing more.
 type promptPlayer struct {
 	ctx          context.Context
 	turn         Turn
@@ -54,7 +55,8 @@ func (a *promptPlayer) emit(e spec.Event) {
 
 const promptPrefix = "conformance:"
 
-// promptHandlers are the prompts, by name; false is that the words make no sense.
+// promptHandlers maps the name of a prompt to the method that answers it with the
+// prompt's arguments. The method returns false if the arguments are invalid.
 var promptHandlers = map[string]func(a *promptPlayer, words string) bool{
 	"text":        (*promptPlayer).sendText,
 	"empty":       func(*promptPlayer, string) bool { return true },
@@ -74,8 +76,8 @@ var promptHandlers = map[string]func(a *promptPlayer, words string) bool{
 	"error-mid":   (*promptPlayer).failMidway,
 }
 
-// play answers what is to be answered: the last thing the user said, or what came
-// after it.
+// play answers the last prompt of the user, or the tool results or interrupt reply that
+// follow it.
 func (a *promptPlayer) play() {
 	prompt, hasPrompt := a.prompt()
 	if !hasPrompt && a.continueTurn() {
@@ -91,8 +93,8 @@ func (a *promptPlayer) play() {
 //go:noinline
 func (a *promptPlayer) prompt() (text string, asked bool) { return a.turn.Prompt() }
 
-// continueTurn goes on with what the client brings: results of its tools, or the answer
-// to an interrupt.
+// continueTurn answers tool results of the client or its reply to an interrupt. It
+// returns false if the request has neither.
 func (a *promptPlayer) continueTurn() bool {
 	var results []string
 	for _, part := range a.turn.Parts {
@@ -109,7 +111,8 @@ func (a *promptPlayer) continueTurn() bool {
 	return len(results) > 0 && a.sendText("tool said: "+strings.Join(results, "\n"))
 }
 
-// asJSON is a text as compact JSON: as it is where it is JSON, quoted where not.
+// asJSON returns compact JSON: text itself if it is JSON, and otherwise as a JSON
+// string.
 func asJSON(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) == nil {
@@ -122,18 +125,19 @@ func asJSON(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// newID names a thing of this run as no other run of the conversation does.
-func (a *promptPlayer) newID(thing string, n int) string {
-	return a.turn.Run + "-" + thing + strconv.Itoa(n)
+// newID returns the nth id of a kind of object, unique within the conversation.
+func (a *promptPlayer) newID(prefix string, n int) string {
+	return a.turn.Run + "-" + prefix + strconv.Itoa(n)
 }
 
-// newMessageID is a fresh message id.
+// newMessageID returns the next message id.
 func (a *promptPlayer) newMessageID() string {
 	a.messageCount++
 	return a.newID("m", a.messageCount)
 }
 
-// sendText is one message that says words.
+// sendText emits a message with the given text. It returns true, as handlers of prompts
+// do.
 func (a *promptPlayer) sendText(words string) bool {
 	id := a.newMessageID()
 	a.emit(spec.Event{Kind: spec.MessageStart, Message: id})
@@ -148,8 +152,8 @@ func (a *promptPlayer) sendDeltas(k spec.Kind, id, words string) {
 	}
 }
 
-// splitText cuts a text into up to three of about the same length, between
-// characters: half a character is no text.
+// splitText cuts a text into at most three pieces of similar length, between
+// characters.
 func splitText(words string) (all []string) {
 	runes := []rune(words)
 	n := min(3, len(runes))
@@ -180,7 +184,7 @@ func (a *promptPlayer) sendPreviousText(string) bool {
 	before, asked, err := a.turn.previousUserText(a.ctx)
 	switch {
 	case err != nil:
-		return a.fail("what was said before cannot be read")
+		return a.fail("the earlier messages cannot be read")
 	case !asked:
 		return a.sendText("nothing")
 	}
@@ -204,7 +208,7 @@ func (a *promptPlayer) failMidway(words string) bool {
 	return a.fail(words)
 }
 
-// toolName is the name of the server's own tool, and found what it gives.
+// The server's own tool: its name and its result.
 const (
 	toolName   = "lookup"
 	toolResult = `{"found":true}`
@@ -223,7 +227,7 @@ func (a *promptPlayer) callTools(string) bool {
 	return a.sendText("I have looked both up.")
 }
 
-// argumentsOrEmpty stands in for arguments that a prompt leaves out.
+// argumentsOrEmpty returns arguments, or an empty object if the prompt has none.
 func argumentsOrEmpty(arguments string) string {
 	if strings.TrimSpace(arguments) == "" {
 		return "{}"
@@ -231,7 +235,8 @@ func argumentsOrEmpty(arguments string) string {
 	return arguments
 }
 
-// sendCalls makes a call of one tool for each of the arguments, all open at once.
+// sendCalls emits one call of a tool for each of the arguments. All calls are open at
+// the same time.
 func (a *promptPlayer) sendCalls(tool string, arguments ...string) {
 	for i := range arguments {
 		a.emit(spec.Event{Kind: spec.ToolStart, Message: a.newMessageID(), Call: a.newID("c", i+1), Name: tool})
@@ -255,11 +260,13 @@ func (a *promptPlayer) sendCalls(tool string, arguments ...string) {
 }
 
 func (a *promptPlayer) sendResult(call int) {
-	a.emit(spec.Event{Kind: spec.ToolResult, Message: a.newMessageID(), Call: a.newID("c", call), Name: toolName, Text: toolResult})
+	a.emit(spec.Event{
+		Kind: spec.ToolResult, Message: a.newMessageID(), Call: a.newID("c", call), Name: toolName, Text: toolResult,
+	})
 }
 
-// callClientTool leaves a call to the client. Without a tool that the client can run
-// it says the arguments instead.
+// callClientTool calls the first tool that the client declares and ends the run. If the
+// client declares none, it sends the arguments as text.
 func (a *promptPlayer) callClientTool(arguments string) bool {
 	if arguments = argumentsOrEmpty(arguments); len(a.turn.ClientTools) == 0 {
 		return a.sendText(arguments)
@@ -273,8 +280,8 @@ func (a *promptPlayer) interrupt(payload string) bool {
 	return true
 }
 
-// parseNumbers reads what a prompt counts; false is that there are not just so many, or
-// that one is beyond its limit.
+// parseNumbers returns the numbers of a prompt. ok is false unless there are as many as
+// limits and none is negative or exceeds its limit.
 func parseNumbers(words string, limits ...int) (all []int, ok bool) {
 	fields := strings.Fields(words)
 	for i, field := range fields {
@@ -299,8 +306,8 @@ func (a *promptPlayer) sendMany(words string) bool {
 	return ok && a.sendNumbers(n[0], 0)
 }
 
-// sendNumbers is a message of n deltas. They keep to a schedule of their own: what each
-// takes to be said does not add up.
+// sendNumbers emits a message of n deltas. Each delta has a fixed time after the first
+// one, so delays do not accumulate.
 func (a *promptPlayer) sendNumbers(n int, apart time.Duration) bool {
 	id := a.newMessageID()
 	a.emitPart(spec.MessageStart, id, "")
@@ -318,20 +325,21 @@ func (a *promptPlayer) sendNumbers(n int, apart time.Duration) bool {
 	return true
 }
 
-// emitPart says an event of a message. Events are large: one in the frame of a function that
-// waits would be there, and for nothing, once for each of thousands of streams.
+// emitPart emits an event of a message. It is not inlined because events are large: one
+// in the stack frame of a function that waits would cost its size in each of thousands
+// of concurrent runs.
 //
 //go:noinline
 func (a *promptPlayer) emitPart(k spec.Kind, id, text string) {
 	a.emit(spec.Event{Kind: k, Message: id, Text: text})
 }
 
-// wait waits, unless the context is done before.
+// wait flushes what was emitted and waits for d, or until the context is done.
 func (a *promptPlayer) wait(d time.Duration) {
 	if d <= 0 || a.stopped {
 		return
 	}
-	a.emitPart("", "", "") // what was told is sent now
+	a.emitPart("", "", "") // an event without a kind flushes the stream
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -17,18 +17,19 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A requestContext is one request, as far as it is understood.
+// A requestContext holds one request and what is known of it so far.
 type requestContext struct {
 	w        http.ResponseWriter
 	r        *http.Request
 	op       *dialect.Operation
-	unrouted bool   // it asks for nothing that there is: o only says how it is refused
-	user     string // whose it is; "" is anybody's
+	unrouted bool   // matches no operation: op only determines how errors are encoded
+	user     string // the authenticated user; "" if the operation has none
 	event    spec.Event
 	override Override
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP decodes a request and serves the operation that it matches. Every error
+// response has the dialect's encoding of errors.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &requestContext{w: w, r: r, op: s.defaultOperation, unrouted: true}
 	if !s.beginWork() {
@@ -38,7 +39,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.active.Done()
 	target, ok := s.target(r)
 	if !ok {
-		s.refuse(c, http.StatusNotFound, "", "nothing is served at "+r.URL.Path)
+		s.refuse(c, http.StatusNotFound, "", "no operation at "+r.URL.Path)
 		return
 	}
 	req := spec.Request{Method: r.Method, Target: target, Header: headerOf(r.Header)}
@@ -53,19 +54,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.unrouted = false
 	if c.user, ok = s.authenticate(c); !ok {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		s.refuse(c, http.StatusUnauthorized, "", "a bearer token is needed, as header Authorization")
+		s.refuse(c, http.StatusUnauthorized, "", "missing or invalid bearer token in header Authorization")
 		return
 	}
 	var err error
 	if req.Body, err = s.readBody(c); err != nil {
-		s.cfg.Log.Debug("no whole request came", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
+		s.cfg.Log.Debug("incomplete request body", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
 		return
 	}
 	s.dispatch(c, req)
 }
 
-// authenticate is the user that asks. Where the document wants no credentials they are asked
-// for only if there are users to tell apart.
+// authenticate returns the user of a request; ok is false if it lacks valid
+// credentials. Where the document does not require credentials, they are still required
+// if the server has an authenticator, except for fixed information such as health.
 func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	if !c.op.RequiresCredentials && (s.cfg.Authenticator == nil || !c.op.StartsRun && s.kinds[c.op] == opInfo) {
 		return "", true
@@ -84,9 +86,10 @@ func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	return s.cfg.Authenticator.Authenticate(c.r.Context(), token)
 }
 
-// readBody is the body, or one byte more of it than is taken.
+// readBody returns the request body: at most one byte more than maxBody allows, so that
+// the caller notices larger ones.
 func (s *Server) readBody(c *requestContext) ([]byte, error) {
-	control := http.NewResponseController(c.w) // not everything has deadlines: what cannot be set is not
+	control := http.NewResponseController(c.w) // setting a deadline fails only for writers without deadlines
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout))
 	limit := s.maxBody(c.op) + 1
 	var body bytes.Buffer
@@ -98,7 +101,7 @@ func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// maxBody is how many bytes the body of a request may have.
+// maxBody returns the maximal size of a request body in bytes.
 func (s *Server) maxBody(o *dialect.Operation) int64 {
 	if s.kinds[o] == opAttach || s.kinds[o] == opTranscribe {
 		return max(s.cfg.Limits.RequestBytes, maxUploadRequest)
@@ -116,7 +119,8 @@ func headerOf(h http.Header) spec.Header {
 	return out
 }
 
-// findOperation is what is asked for. HEAD is a GET whose body nobody wants.
+// findOperation returns the operation that a request matches, or nil. A HEAD request
+// matches the operation of GET; req is changed accordingly.
 func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	o := s.dialect.Operation(*req)
 	if o == nil && req.Method == http.MethodHead {
@@ -129,8 +133,8 @@ func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	return o
 }
 
-// refuseUnrouted answers what the document does not have: another method of a path, or
-// another path.
+// refuseUnrouted answers a request that matches no operation: with 405 and Allow if the
+// path has other methods, or else with 404.
 func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	var allowed []string
 	c.op, c.unrouted = s.defaultOperation, true
@@ -141,7 +145,7 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 		}
 	}
 	if len(allowed) == 0 {
-		s.refuse(c, http.StatusNotFound, "", "nothing is served at "+req.Target)
+		s.refuse(c, http.StatusNotFound, "", "no operation at "+req.Target)
 		return
 	}
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
@@ -152,9 +156,11 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
+// dispatch decodes a request and calls the handler of its operation.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
-	if maxBytes, limit := s.maxBody(c.op), int64(c.op.MaxBodyBytes()); int64(len(req.Body)) > maxBytes && (limit == 0 || limit > maxBytes) {
-		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body has more than %d bytes", maxBytes))
+	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
+	if int64(len(req.Body)) > maxBytes && (documented == 0 || documented > maxBytes) {
+		s.refuse(c, http.StatusRequestEntityTooLarge, "", fmt.Sprintf("the body exceeds %d bytes", maxBytes))
 		return
 	}
 	if !s.parse(c, req) {
@@ -180,14 +186,15 @@ func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	}
 }
 
-// parse understands a request; ok is false where it was refused, or answered already.
+// parse decodes a request. ok is false if it has been answered: refused for a
+// violation, or served by Config.Intercept.
 func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 	c.event = s.dialect.ParseRequest(req)
 	if !s.intercept(c, req) {
 		return false
 	}
 	for _, violation := range c.event.Violations {
-		if len(violation.Refusals) > 0 { // what nobody wants refused is accepted
+		if len(violation.Refusals) > 0 { // violations without a documented refusal are accepted
 			s.refuseViolation(c, violation)
 			return false
 		}
@@ -198,13 +205,13 @@ func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 //go:noinline
 func (s *Server) serveHealth(c *requestContext) { s.respond(c, spec.Event{Kind: spec.Health}) }
 
-// refuseTooManyStreams refuses one stream too many.
+// refuseTooManyStreams answers 429: the user has too many open streams.
 func (s *Server) refuseTooManyStreams(c *requestContext) {
 	c.w.Header().Set("Retry-After", "1")
 	s.refuse(c, http.StatusTooManyRequests, "", fmt.Sprintf("%d streams are open already", s.cfg.Limits.StreamsPerUser))
 }
 
-// respond sends a reply that the document promises.
+// respond sends a successful response as the document describes it.
 func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
 func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
@@ -226,10 +233,11 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	}
 	extendWriteDeadline(w)
 	w.WriteHeader(a.Status)
-	_, _ = w.Write(a.Body) // who left does not want it
+	_, _ = w.Write(a.Body) // an error means that the client left
 }
 
-// refuseViolation refuses a request as the document wants it.
+// refuseViolation refuses a request with the first refusal that the document has for
+// the violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {
@@ -246,9 +254,9 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	s.refuse(c, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, violation.String()))
 }
 
-// refuse answers with a problem, as the document spells those of the operation. A
-// status that it does not mention is spelled like one that it does. Without a code it
-// is the one that the document has for the status.
+// refuse answers a request with an error, as the document encodes those of the
+// operation. A status that the document does not mention is encoded like one that it
+// does. If code is empty, it is the one that the document has for the status.
 func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
 		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),

@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveRun opens a run. Its stream is the answer, or it is accepted and told elsewhere.
+// serveRun starts a run. Its stream is the response, or, where runs are streamed by
+// another operation, the response says that it was accepted.
 func (s *Server) serveRun(c *requestContext) {
 	if c.event.Thread == "" {
 		c.event.Thread = s.newID(c)
@@ -50,18 +51,19 @@ func (s *Server) serveRun(c *requestContext) {
 	default:
 		go s.executeRun(c, r)
 		l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, events: r}
-		if l.stream(); !s.resumable { // nobody can hear the rest
+		if l.stream(); !s.resumable { // no client can receive the rest
 			r.cancel(errClientLeft)
 		}
 	}
 }
 
-// maxIDAttempts is how often another id is made for a run where there is one of that name.
+// maxIDAttempts is how many new ids are tried for a run whose id is taken.
 const maxIDAttempts = 10
 
-// startRun begins a run, unless it was asked for before, and says what the store found. ok is
-// false where it was refused; fresh says that the run's id was made here. A run that is
-// given back has to be led.
+// startRun adds a run to the store, unless the request repeats an earlier one, and
+// returns what the store knows of it. ok is false if the request was refused.
+// idGenerated means that the run's id is not the client's. The caller must execute the
+// run unless it is nil.
 func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, begun state.RunInfo, ok bool) {
 	if !s.beginWork() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
@@ -72,14 +74,14 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, begun st
 	b := state.RunRequest{Owner: c.user, StartedAt: now, KeepEvents: s.resumable}
 	if !c.op.IsStream {
 		b.TaskID = s.newID(c)
-	} else if !idGenerated { // asked again, it is another run
+	} else if !idGenerated { // a repeated request starts another run
 		r.ref.Run = s.newID(c)
 	}
 	b.RunRef, b.Messages = r.ref, s.requestMessages(c)
 	begun, err := s.registry.store.StartRun(c.r.Context(), b)
-	for n := 0; err == nil && begun.Existed && c.op.IsStream; n++ { // made here, it is no name of the client's
+	for n := 0; err == nil && begun.Existed && c.op.IsStream; n++ { // ref.Run is generated: try another
 		if n == maxIDAttempts {
-			err = errors.New("no new run id could be made")
+			err = errors.New("cannot generate an unused run id")
 			break
 		}
 		r.ref.Run = s.newID(c)
@@ -100,7 +102,7 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, begun st
 	}
 	parent := s.ctx
 	if c.op.IsStream && s.playsInline() {
-		parent = c.r.Context() // nobody else listens; Shutdown ends it as well
+		parent = c.r.Context() // this request is the only listener; Shutdown cancels the run as well
 	}
 	r.ctx, r.cancel = context.WithCancelCause(parent)
 	r.timeoutTimer = time.AfterFunc(s.cfg.Limits.RunDuration, func() { r.cancel(errRunTimeout) })
@@ -112,8 +114,8 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, begun st
 	return r, begun, true
 }
 
-// executeRun plays a run. There may be thousands at a time, so what is on the stack meanwhile is
-// kept small.
+// executeRun executes a run until its end. Thousands of runs may execute at a time, so
+// its stack is kept small.
 func (s *Server) executeRun(c *requestContext, r *run) {
 	defer s.active.Done()
 	defer r.cancel(nil)
@@ -129,33 +131,36 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 	}
 }
 
-// newID makes one for a request.
+// newID returns a new id for a request.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
-// respondAccepted says that a run will be told elsewhere.
+// respondAccepted replies that a run was started and is streamed by another operation.
+// A repeated request receives the same reply.
 func (s *Server) respondAccepted(c *requestContext, begun state.RunInfo) {
-	threadCreated := begun.ThreadCreated || begun.Existed && begun.FirstMessage == 1 // asked again, the answer is the same
+	threadCreated := begun.ThreadCreated || begun.Existed && begun.FirstMessage == 1
 	s.respond(c, spec.Event{
 		Kind: spec.RunAccepted, Thread: c.event.Thread, Run: c.event.Run, ID: begun.TaskID,
 		Created: cmp.Or(c.op.FormatTime(spec.RunAccepted, "created", begun.StartedAt), strconv.FormatBool(threadCreated)),
 	})
 }
 
-// runRef names a run in the store, which other dialects may share.
+// runRef returns the key of a run in the store, which servers of other dialects may
+// share.
 func (s *Server) runRef(thread, run string) state.RunRef {
 	return state.RunRef{Thread: s.dialect.Name + "/" + thread, Run: run}
 }
 
-// newTurn is what the agent is told.
-func (s *Server) newTurn(ask spec.Event, thread string, first int64) *Turn {
-	turn := &Turn{Event: ask, EarlierMessages: func(ctx context.Context) ([]state.Message, error) {
+// newTurn returns the agent's input for a request. thread is its key in the store,
+// first the number of the first message that the request added.
+func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
+	turn := &Turn{Event: request, EarlierMessages: func(ctx context.Context) ([]state.Message, error) {
 		if first <= 1 {
 			return nil, nil
 		}
 		return s.registry.store.Messages(ctx, thread, first, maxEarlierMessages)
 	}}
 	if s.hasClientTools {
-		for _, part := range ask.Parts {
+		for _, part := range request.Parts {
 			if part.Kind == spec.InputTool && part.Name != "" {
 				turn.ClientTools = append(turn.ClientTools, part.Name)
 			}
@@ -164,37 +169,38 @@ func (s *Server) newTurn(ask spec.Event, thread string, first int64) *Turn {
 	return turn
 }
 
-// A sink is what a run is told on.
+// A sink receives the encoded frames of one run.
 type sink interface {
-	frameBuffer() []byte // room for the next frame
+	frameBuffer() []byte // an empty buffer for encoding the next frame
 	writeFrame(data []byte)
-	flush() // nothing comes for a while
-	addMessages(said []state.Message)
-	commit() error // all is said; what is told after that is how it ended
-	finish()
+	flush() // a pause follows
+	addMessages(messages []state.Message)
+	commit() error // stores the messages, before the terminal event is written
+	finish()       // nothing follows
 }
 
-// A memorySink is for runs that nobody can listen to later: what is told is shown at once, and only what was said is
-// remembered.
+// A memorySink is the sink of a run whose stream cannot be resumed: frames are
+// published at once and kept in memory only, and messages are stored at the end.
 type memorySink struct {
 	run      *run
 	store    state.Store
 	messages []state.Message
 }
 
-func (p *memorySink) frameBuffer() []byte              { return newFrameBuffer() }
-func (p *memorySink) writeFrame(data []byte)           { p.run.appendFrame(data) }
-func (p *memorySink) addMessages(said []state.Message) { p.messages = append(p.messages, said...) }
-func (p *memorySink) flush()                           {}
-func (p *memorySink) finish()                          {}
+func (p *memorySink) frameBuffer() []byte           { return newFrameBuffer() }
+func (p *memorySink) writeFrame(data []byte)        { p.run.appendFrame(data) }
+func (p *memorySink) addMessages(m []state.Message) { p.messages = append(p.messages, m...) }
+func (p *memorySink) flush()                        {}
+func (p *memorySink) finish()                       {}
 
-// commit remembers what was said.
+// commit stores the messages and marks the run as ended.
 func (p *memorySink) commit() error {
-	_, _, err := p.store.Append(context.WithoutCancel(p.run.ctx), p.run.ref, state.RunUpdate{Messages: p.messages, End: true})
+	update := state.RunUpdate{Messages: p.messages, End: true}
+	_, _, err := p.store.Append(context.WithoutCancel(p.run.ctx), p.run.ref, update)
 	return err
 }
 
-// streamRun lets the agent talk until the run is over.
+// streamRun runs the agent and writes the encoded run, terminal event included, to out.
 func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	defer r.finish()
 	s.metrics.RunStarted()
@@ -218,8 +224,8 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	s.runAgent(r, agent, t, out)
 	out.addMessages(t.messages.takeAll())
 	if err := out.commit(); err != nil {
-		s.cfg.Log.Error("what a run said could not be kept", "dialect", s.dialect.Name, "run", r.id, "err", err)
-		t.setFailure(errNotStored) // whoever was told that it ended well would count on it
+		s.cfg.Log.Error("the messages of a run could not be stored", "dialect", s.dialect.Name, "run", r.id, "err", err)
+		t.setFailure(errNotStored) // a client that receives a successful end relies on the history
 	}
 	outcome := outcomeOf(&t.last)
 	t.encodeInPlace(&t.last)
@@ -228,7 +234,7 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	s.metrics.RunEnded(outcome)
 }
 
-// outcomeOf is how a run ended, for those who count.
+// outcomeOf returns how a run ended, for metrics.
 func outcomeOf(final *spec.Event) metrics.Outcome {
 	switch {
 	case final.Kind == spec.RunEnd:
@@ -239,7 +245,8 @@ func outcomeOf(final *spec.Event) metrics.Outcome {
 	return metrics.Failed
 }
 
-// runAgent is the agent's part, up to how it ends: that is t.in.
+// runAgent runs the agent and encodes its events, except for the terminal one: that is
+// left in t.last. A panic of the agent becomes a failure of the run.
 func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -255,7 +262,7 @@ func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) {
 			out.flush()
 			continue
 		}
-		t.last = e // here, or each event would be one more to collect
+		t.last = e // passing a pointer to e itself would allocate each event
 		if e.Kind == spec.RunEnd || e.Kind == spec.RunError {
 			return
 		}
@@ -269,45 +276,48 @@ func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) {
 	t.setEnd()
 }
 
-// setFailure makes a problem the last that is told.
+// setFailure makes the failure for a cause the terminal event.
 //
 //go:noinline
 func (t *runEncoder) setFailure(cause error) { t.last = stopEvent(cause) }
 
-// setEnd makes a good end the last that is told.
+// setEnd makes a successful end the terminal event.
 //
 //go:noinline
 func (t *runEncoder) setEnd() { t.last = spec.Event{Kind: spec.RunEnd} }
 
-// stopEvent ends a run for a reason that is not the agent's.
+// stopEvent returns the terminal event of a run that the server ends. A cause other
+// than a stopReason means that the client left.
 func stopEvent(cause error) spec.Event {
 	var why *stopReason
 	if !errors.As(cause, &why) {
-		why = errClientLeft // the request's context says no more
+		why = errClientLeft // a request's context has no further cause
 	}
 	return spec.Event{Kind: spec.RunError, Text: why.text, Code: why.code, Status: why.status}
 }
 
-// newFrameBuffer is for a frame that is kept.
+// newFrameBuffer returns an empty buffer for a frame that is retained.
 func newFrameBuffer() []byte { return make([]byte, 0, 256) }
 
-// encodeEvent is an event as it goes over the wire, without its place.
+// encodeEvent appends the frame of an event, without its id, to dst.
 func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
-	if e.Kind == spec.Undecodable { // it is spelled already
+	if e.Kind == spec.Undecodable { // encoded already
 		return e.Raw
 	}
 	data, err := s.capabilities.op.AppendEvent(dst, e)
 	if err != nil {
-		s.cfg.Log.Error("an event cannot be told", "dialect", s.dialect.Name, "kind", e.Kind, "err", err)
+		s.cfg.Log.Error("an event cannot be encoded", "dialect", s.dialect.Name, "kind", e.Kind, "err", err)
 	}
 	return data
 }
 
-// endOrphan ends a run whose server is gone, and says whether it is over now.
+// endOrphan ends a run whose server is gone, and reports whether it has ended.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	var update state.RunUpdate
 	thread := ref.Thread[len(s.dialect.Name)+1:]
-	t := s.capabilities.newEncoder(thread, ref.Run, s.cfg.Now, func(e *spec.Event) { update.Events = append(update.Events, s.encodeEvent(newFrameBuffer(), e)) })
+	t := s.capabilities.newEncoder(thread, ref.Run, s.cfg.Now, func(e *spec.Event) {
+		update.Events = append(update.Events, s.encodeEvent(newFrameBuffer(), e))
+	})
 	t.started = true
 	t.encode(stopEvent(errOrphaned))
 	update.End = true
@@ -319,8 +329,8 @@ func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	return true
 }
 
-// serveCancel asks for runs to be stopped: the one that is named, or all of a
-// conversation where the dialect names no run. One that is over stays as it is.
+// serveCancel cancels the run that the request names, or all runs of the conversation
+// if the dialect names none. A run that has ended stays as it is.
 func (s *Server) serveCancel(c *requestContext) {
 	ref := s.runRef(c.event.Thread, c.event.Run)
 	if _, ok := s.authorizeThread(c, c.event.Run == ""); !ok {
@@ -338,8 +348,9 @@ func (s *Server) serveCancel(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.CancelAccepted, Thread: c.event.Thread, Run: c.event.Run})
 }
 
-// authorizeThread is the conversation that a request is about, as far as its user may know of
-// it; ok is false where the request was refused. unknown says that there need be none.
+// authorizeThread returns the conversation of a request. ok is false if the request was
+// refused because the conversation belongs to another user, or does not exist and
+// mayBeUnknown is false.
 func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.Thread, ok bool) {
 	t, err := s.registry.store.Thread(c.r.Context(), s.runRef(c.event.Thread, "").Thread)
 	switch {
@@ -354,16 +365,16 @@ func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.
 	return t, err == nil
 }
 
-// refuseStoreError refuses a request that the store did not answer.
+// refuseStoreError refuses a request for an error of the store.
 func (s *Server) refuseStoreError(c *requestContext, err error) {
 	switch {
 	case errors.Is(err, state.ErrNotOwner):
-		s.refuse(c, http.StatusForbidden, "", "the conversation is another user's")
+		s.refuse(c, http.StatusForbidden, "", "the conversation belongs to another user")
 	case errors.Is(err, state.ErrNotFound):
-		s.refuse(c, http.StatusNotFound, "", "there is no conversation "+strconv.Quote(c.event.Thread))
+		s.refuse(c, http.StatusNotFound, "", "unknown conversation "+strconv.Quote(c.event.Thread))
 	default:
 		s.cfg.Metrics.StoreFailed()
 		s.cfg.Log.Error("the store failed", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
-		s.refuse(c, http.StatusServiceUnavailable, "", "the state cannot be reached")
+		s.refuse(c, http.StatusServiceUnavailable, "", "the store is unavailable")
 	}
 }

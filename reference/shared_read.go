@@ -7,35 +7,34 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// sharedReads are the events that were read from a store and that listeners are sending.
-// Those who listen to the same run share them: a large event is in memory once, however
-// many wait for it to be taken.
+// sharedReads holds the batches of events that have been read from a store and are
+// being sent. Streams of the same run share a batch, so a large event is in memory
+// once, however many slow clients receive it.
 type sharedReads struct {
 	mu     sync.Mutex
 	active map[sharedReadKey]*sharedRead
 }
 
-// A sharedReadKey is what was asked for: the events of a run beyond a place. The tag tells
-// the run from one of the same name that was forgotten.
+// A sharedReadKey identifies a batch: the events of a run beyond a position. The tag
+// distinguishes a thread from a forgotten one of the same name.
 type sharedReadKey struct {
 	ref       state.RunRef
 	threadTag uint32
 	position  int64
 }
 
-// A sharedRead is what came.
+// A sharedRead is one batch of events, or the error of reading it.
 type sharedRead struct {
 	key     sharedReadKey
-	holders int           // who holds it; under the lock of all
-	done    chan struct{} // closed when the rest is there
+	holders int           // number of users; guarded by sharedReads.mu
+	done    chan struct{} // closed when the fields below are set
 	events  []state.LogEntry
 	ended   bool
 	err     error
 }
 
-// read returns the events of a run beyond a place, as many as the store gives at once.
-// Who asks for what another one holds, or is waiting for, gets the same. It is to be
-// released.
+// read returns the events of a run beyond a position, as many as the store returns at
+// once. Concurrent calls with the same key share one batch. The caller must release it.
 func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedReadKey) *sharedRead {
 	all.mu.Lock()
 	r := all.active[key]
@@ -58,17 +57,17 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 			return &sharedRead{err: ctx.Err()}
 		}
 	}
-	storeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout) // the others wait for it too
+	storeCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout) // others wait for it, too
 	defer cancel()
 	r.events, r.ended, r.err = store.EventsAfter(storeCtx, key.ref, key.position, maxReadEvents)
-	if r.err != nil || len(r.events) == 0 { // the next one may find more
+	if r.err != nil || len(r.events) == 0 { // a later read may return more
 		all.forget(r)
 	}
 	close(r.done)
 	return r
 }
 
-// release says that a reading is not used any more.
+// release gives up a batch that read returned.
 func (all *sharedReads) release(r *sharedRead) {
 	if r == nil || r.done == nil {
 		return
@@ -80,7 +79,7 @@ func (all *sharedReads) release(r *sharedRead) {
 	}
 }
 
-// forget keeps others from getting a reading.
+// forget makes later calls of read fetch the batch again.
 func (all *sharedReads) forget(r *sharedRead) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

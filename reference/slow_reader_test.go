@@ -19,14 +19,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What the clients of these tests do not read.
+// The clients of these tests, and the bytes of the event that they do not read.
 const (
-	hoarders  = 200
-	hoardSize = 8 << 20
+	slowClients  = 200
+	eventSize = 8 << 20
 )
 
-// Clients that ask for one large event and never read it hold it in memory once, not
-// each of them its own: whether the run is played here, or was, or is told by a store.
+// A large event is in memory once, not once for each client that is slow to read it:
+// whether the run is being executed, has ended, or is read from a store.
 func TestReadersThatDoNotRead(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -43,13 +43,13 @@ func TestReadersThatDoNotRead(t *testing.T) {
 			}
 			defer store.Close()
 			for _, live := range []bool{true, false} {
-				t.Run(fmt.Sprint("live ", live), func(t *testing.T) { hoard(t, store, live) })
+				t.Run(fmt.Sprint("live ", live), func(t *testing.T) { testSlowClients(t, store, live) })
 			}
 		})
 	}
 }
 
-func hoard(t *testing.T, store state.Store, live bool) {
+func testSlowClients(t *testing.T, store state.Store, live bool) {
 	release := make(chan struct{})
 	agent := func(ctx context.Context, turn Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -65,24 +65,24 @@ func hoard(t *testing.T, store state.Store, live bool) {
 	}
 	k := newDesk(t, named(t, "runs@2026-04"), agent, Config{Store: store})
 	srv := httptest.NewServer(k.s)
-	listen := k.prompt("prompt", spec.Event{Run: fmt.Sprint("run-", live), Text: fmt.Sprint("conformance:large ", hoardSize)})
-	hear(t, srv, listen, live)
+	listen := k.prompt("prompt", spec.Event{Run: fmt.Sprint("run-", live), Text: fmt.Sprint("conformance:large ", eventSize)})
+	readEvent(t, srv, listen, live)
 
 	before := heap()
 	var conns []net.Conn
-	for range hoarders {
-		c := ask(t, srv, listen)
+	for range slowClients {
+		c := sendRequest(t, srv, listen)
 		_ = c.(*net.TCPConn).SetReadBuffer(4096)
 		conns = append(conns, c)
 	}
-	after, peak := settled(t, k)
-	if grown := after - before; grown > 2*hoardSize {
-		t.Errorf("%d readers hold %d MiB: one event of %d MiB is enough", hoarders, grown>>20, hoardSize>>20)
+	after, peak := waitSettled(t, k)
+	if grown := after - before; grown > 2*eventSize {
+		t.Errorf("%d slow clients hold %d MiB, want that of one event: %d MiB", slowClients, grown>>20, eventSize>>20)
 	}
-	if grown := peak - before; grown > 8*hoardSize {
-		t.Errorf("%d readers took %d MiB for a while", hoarders, grown>>20)
+	if grown := peak - before; grown > 8*eventSize {
+		t.Errorf("%d slow clients held up to %d MiB", slowClients, grown>>20)
 	}
-	t.Logf("%d readers hold %d MiB more, at most %d MiB for a while", hoarders, (after-before)>>20, (peak-before)>>20)
+	t.Logf("%d slow clients hold %d MiB, up to %d MiB", slowClients, (after-before)>>20, (peak-before)>>20)
 	for _, c := range conns {
 		_ = c.Close()
 	}
@@ -91,8 +91,8 @@ func hoard(t *testing.T, store state.Store, live bool) {
 	k.close()
 }
 
-// ask sends a request on a connection of its own, and reads nothing.
-func ask(t *testing.T, srv *httptest.Server, r spec.Request) net.Conn {
+// sendRequest sends a request on a connection of its own, and reads nothing.
+func sendRequest(t *testing.T, srv *httptest.Server, r spec.Request) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", srv.Listener.Addr().String())
 	if err != nil {
@@ -109,40 +109,44 @@ func ask(t *testing.T, srv *httptest.Server, r spec.Request) net.Conn {
 	return c
 }
 
-// hear reads the whole of a stream, or of one that goes on, the large event.
-func hear(t *testing.T, srv *httptest.Server, r spec.Request, live bool) {
+// readEvent reads a complete stream or, if live, its large event.
+func readEvent(t *testing.T, srv *httptest.Server, r spec.Request, live bool) {
 	t.Helper()
-	c := ask(t, srv, r)
+	c := sendRequest(t, srv, r)
 	defer c.Close()
 	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		t.Fatalf("%v, %v", resp, err)
 	}
-	n, err := io.CopyN(io.Discard, resp.Body, hoardSize+200)
+	n, err := io.CopyN(io.Discard, resp.Body, eventSize+200)
 	if err != nil {
-		t.Fatalf("%d bytes came: %v", n, err)
+		t.Fatalf("got %d bytes: %v", n, err)
 	}
 	if !live {
 		_, _ = io.Copy(io.Discard, resp.Body)
 	}
 }
 
-// settled waits until all readers are being sent to and nothing changes any more. It
-// returns how much of the heap is in use then, and the most that was.
-func settled(t *testing.T, k *desk) (after, peak int64) {
+// waitSettled waits until all streams are open and the server allocates nothing any more.
+// It returns the bytes of the heap in use then, and the most at any time before.
+func waitSettled(t *testing.T, k *desk) (after, peak int64) {
 	t.Helper()
-	for begun, last, same := time.Now(), int64(-1), 0; same < 5; {
-		if time.Since(begun) > time.Minute {
-			t.Fatal("the readers do not settle")
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for last, same := int64(-1), 0; same < 5; {
+		select {
+		case <-deadline:
+			t.Fatal("the streams do not settle")
+		case <-tick.C:
 		}
-		time.Sleep(50 * time.Millisecond)
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		peak = max(peak, int64(m.HeapAlloc))
 		k.s.registry.mu.Lock()
 		open := k.s.registry.streamCounts["ada"]
 		k.s.registry.mu.Unlock()
-		if same++; open != hoarders || last != int64(m.Mallocs>>8) {
+		if same++; open != slowClients || last != int64(m.Mallocs>>8) {
 			last, same = int64(m.Mallocs>>8), 0
 		}
 	}

@@ -161,7 +161,7 @@ func TestWaitingIsLogged(t *testing.T) {
 		if waits < 3 || waits > 4 || !strings.Contains(log.String(), "waiting=20") {
 			t.Errorf("%d lines in 35 s say that runs wait:\n%s", waits, log.String())
 		}
-		if !strings.Contains(lines[len(lines)-1], `msg="the store takes runs again"`) || len(lines) > waits+1 {
+		if !strings.Contains(lines[len(lines)-1], `msg="the store is available again"`) || len(lines) > waits+1 {
 			t.Errorf("the end of it is not told, or too often:\n%s", log.String())
 		}
 		k.close()

@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// storeWaitLog writes down that runs wait for their store: one line now and then, however
-// many wait.
+// A storeWaitLog logs that runs wait for an unavailable store: one record per interval,
+// however many runs wait.
 type storeWaitLog struct {
 	mu          sync.Mutex
-	waiting     map[*run]time.Time // since when
-	warned      bool               // there was a line, and none yet that it is over
-	nextWarning time.Time          // no line before
+	waiting     map[*run]time.Time // since when each run waits
+	warned      bool               // a warning was logged that is not resolved yet
+	nextWarning time.Time          // no warning before
 }
 
-// storeWaitLogInterval is how often there is a line about runs that wait.
+// storeWaitLogInterval is the least time between two warnings.
 const storeWaitLogInterval = 10 * time.Second
 
-// noteWaiting notes that a run could not be written down.
+// noteWaiting records that the store failed to take events of a run, and may log a
+// warning.
 func (l *storeWaitLog) noteWaiting(s *Server, r *run, why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +37,8 @@ func (l *storeWaitLog) noteWaiting(s *Server, r *run, why error) {
 		"waited", now.Sub(l.waiting[r]).Round(time.Millisecond), "waiting", len(l.waiting), "err", why)
 }
 
-// noteDone notes that a run does not wait any more: it was written down, or given up.
+// noteDone records that a run no longer waits: its events were stored or, if kept is
+// false, given up.
 func (l *storeWaitLog) noteDone(s *Server, r *run, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,9 +50,9 @@ func (l *storeWaitLog) noteDone(s *Server, r *run, kept bool) {
 	took := time.Since(since).Round(time.Millisecond)
 	switch {
 	case !kept:
-		s.cfg.Log.Error("a run was given up: the store did not take it", "dialect", s.dialect.Name, "run", r.id, "waited", took)
+		s.cfg.Log.Error("a run was given up: the store did not accept its events", "dialect", s.dialect.Name, "run", r.id, "waited", took)
 	case l.warned && len(l.waiting) == 0:
-		s.cfg.Log.Info("the store takes runs again", "dialect", s.dialect.Name, "run", r.id, "waited", took)
+		s.cfg.Log.Info("the store is available again", "dialect", s.dialect.Name, "run", r.id, "waited", took)
 		l.warned = false
 	}
 }

@@ -14,14 +14,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxUploadRequest is how many bytes a request may have that carries a file. What a file
-// may have is less; the rest is for what stands around it.
+// maxUploadRequest is the size limit, in bytes, of a request that carries a file. The
+// limit of a file is lower, which leaves room for the multipart encoding.
 const maxUploadRequest = 12 << 20
 
-// filesPath is where what was uploaded is served, below the dialect's base.
+// filesPath is the path of uploaded files, below the dialect's base.
 const filesPath = "/files/"
 
-// fileBaseURL is what links to uploads begin with, as the client reaches this server.
+// fileBaseURL returns the URL that links to uploads begin with, as the client of a
+// request reaches this server.
 func (s *Server) fileBaseURL(c *requestContext) string {
 	root := s.cfg.PublicURL
 	if root == "" {
@@ -39,8 +40,8 @@ func (s *Server) fileBaseURL(c *requestContext) string {
 	return strings.TrimSuffix(root, "/") + strings.TrimSuffix(path, target) + strings.TrimSuffix(filesPath, "/")
 }
 
-// requestMessages are the messages that a request adds to its conversation, with the images
-// that they carry.
+// requestMessages returns the messages that a request adds to its conversation,
+// including the images attached to them.
 func (s *Server) requestMessages(c *requestContext) []state.Message {
 	messages := requestedMessages(c.event, s.cfg.Now())
 	i := slices.IndexFunc(messages, func(m state.Message) bool { return m.Role == roleUser })
@@ -50,13 +51,14 @@ func (s *Server) requestMessages(c *requestContext) []state.Message {
 	user, _ := c.event.Last(spec.InputUser)
 	for _, part := range user.Parts {
 		if f, ok := s.uploadedFile(part); ok {
-			messages[i].Files = append(messages[i].Files, state.File{Bucket: f.Bucket, Path: f.Path, Type: cmp.Or(f.Type, part.Type)})
+			file := state.File{Bucket: f.Bucket, Path: f.Path, Type: cmp.Or(f.Type, part.Type)}
+			messages[i].Files = append(messages[i].Files, file)
 		}
 	}
 	return messages
 }
 
-// uploadedFile is the upload that an image of a request links to.
+// uploadedFile returns the uploaded file that an image of a request links to.
 func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	if !s.acceptsUploads || part.Kind != spec.InputImage {
 		return f, false
@@ -64,8 +66,8 @@ func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	return s.cfg.Files.ParseLink(part.Text)
 }
 
-// referencesForeignFile says whether a request carries an image that was not uploaded here by its
-// user. Where nothing can be uploaded any image will do.
+// referencesForeignFile reports whether a request has an image that its user did not
+// upload to this server. Servers without uploads accept any image.
 func (s *Server) referencesForeignFile(c *requestContext) bool {
 	if !s.acceptsUploads {
 		return false
@@ -87,8 +89,8 @@ func (s *Server) referencesForeignFile(c *requestContext) bool {
 	return false
 }
 
-// serveAttach stores what is uploaded for a conversation, which need not be there yet:
-// the first image comes before the first run.
+// serveAttach stores a file for a conversation, which need not exist yet: an image is
+// uploaded before the first run that uses it.
 func (s *Server) serveAttach(c *requestContext) {
 	if _, ok := s.authorizeThread(c, true); !ok {
 		return
@@ -101,23 +103,28 @@ func (s *Server) serveAttach(c *requestContext) {
 		s.refuseFile(c, err)
 		return
 	}
-	s.respond(c, spec.Event{Kind: spec.AttachmentStored, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.fileBaseURL(c), f)})
+	s.respondFile(c, spec.AttachmentStored, f)
 }
 
-// serveSign makes a new link to what was uploaded.
+// serveSign replies with a new link to an uploaded file of the user.
 func (s *Server) serveSign(c *requestContext) {
 	f, owner, err := s.cfg.Files.Find(c.r.Context(), c.event.Name, c.event.ID)
 	switch {
 	case err != nil:
 		s.refuseFile(c, err)
 	case owner != c.user:
-		s.refuse(c, http.StatusForbidden, "", "the file is another user's")
+		s.refuse(c, http.StatusForbidden, "", "the file belongs to another user")
 	default:
-		s.respond(c, spec.Event{Kind: spec.AttachmentSigned, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: s.cfg.Files.Link(s.fileBaseURL(c), f)})
+		s.respondFile(c, spec.AttachmentSigned, f)
 	}
 }
 
-// serveTranscribe turns a recording into text.
+func (s *Server) respondFile(c *requestContext, kind spec.Kind, f files.File) {
+	link := s.cfg.Files.Link(s.fileBaseURL(c), f)
+	s.respond(c, spec.Event{Kind: kind, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: link})
+}
+
+// serveTranscribe replies with the text of a recording of speech.
 func (s *Server) serveTranscribe(c *requestContext) {
 	file, _ := c.event.Last(spec.InputFile)
 	_, err := speech.ParseWAV([]byte(file.Text))
@@ -132,14 +139,14 @@ func (s *Server) serveTranscribe(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.Transcription, Text: text})
 }
 
-// refuseFile refuses a file. What it is called in the dialect stands in the document.
+// refuseFile refuses a request for an error of a file or its transcription.
 func (s *Server) refuseFile(c *requestContext, err error) {
 	is := func(these ...error) bool {
 		return slices.ContainsFunc(these, func(e error) bool { return errors.Is(err, e) })
 	}
 	switch {
 	case is(files.ErrNotFound):
-		s.refuse(c, http.StatusNotFound, "", "there is no such file")
+		s.refuse(c, http.StatusNotFound, "", files.ErrNotFound.Error())
 	case is(files.ErrTooLarge, speech.ErrTooLarge):
 		s.refuse(c, http.StatusRequestEntityTooLarge, "", err.Error())
 	case is(files.ErrEmpty, speech.ErrEmpty):
@@ -147,7 +154,7 @@ func (s *Server) refuseFile(c *requestContext, err error) {
 	case is(files.ErrNotImage, speech.ErrNotWAV):
 		s.refuse(c, http.StatusUnprocessableEntity, "", err.Error())
 	default:
-		s.cfg.Log.Error("a file cannot be dealt with", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
-		s.refuse(c, http.StatusServiceUnavailable, "", "what this needs cannot be reached")
+		s.cfg.Log.Error("a file cannot be processed", "dialect", s.dialect.Name, "op", c.op.Name, "err", err)
+		s.refuse(c, http.StatusServiceUnavailable, "", "the file or speech service is unavailable")
 	}
 }
