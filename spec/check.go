@@ -9,58 +9,58 @@ import (
 	"unicode/utf8"
 )
 
-// A Check is one rule, written once for all dialects. Suite, linter and proxy all
-// run this value. How much it matters, and where that is written, is not its
-// business: see [Requirement].
+// A Check is one rule, written once for all dialects and used by the suite and the
+// linter alike. Its level and its source in a protocol document are not part of it:
+// those belong to a [Requirement]. A Check holds no state and may be used by several
+// Runs at once.
 type Check struct {
-	ID  string // stable and greppable: "message.nests"
-	Doc string // a title, a blank line, then the reason
+	ID  string // permanent identifier: "message.nests"
+	Doc string // a title, a blank line, then the rationale
 
-	// Needs are the kinds the rule is about. A catalogue that names the rule for a
-	// dialect without these words is wrong.
+	// Needs lists the kinds that the rule is about. A catalogue must not name the
+	// check for a dialect that lacks one of them.
 	Needs []Kind
 
-	// Overhears: the rule hears what others than the user ask and are answered, too.
-	// Most are about what one user may expect of a server.
+	// AllPrincipals is whether the rule also sees the exchanges of principals other
+	// than the primary user. Most rules are about what a single user may expect.
 	AllPrincipals bool
 
-	// Watch starts one application of the rule. The function it returns sees every
-	// event of one conversation in order; Closed comes last in each exchange, and
-	// an event of kind "" comes once at the very end of the conversation.
+	// Watch starts one application of the rule. The returned function is called with
+	// every event of one conversation in order, never concurrently; BodyEnd comes
+	// last in each exchange, and an event of kind "" at the end of the conversation.
 	Watch func(*Pass) func(Event)
 }
 
-// Title is the first line of Doc.
+// Title returns the first line of Doc.
 func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 
-// A Pass is one application of one check to one conversation.
+// A Pass is the application of one check to one conversation.
 type Pass struct {
 	obligation Obligation
-	judged     map[string]int // per requirement that the evidence names, "" for none
-	violated   map[string]int // likewise, judgements that the rule does not hold
+	judged     map[string]int // judgements by requirement; "" if the evidence names none
+	violated   map[string]int // those of them that failed
 	findings   []Finding
 	onFinding  func(Finding)
 	shared     map[sharedKey]*sharedEntry // shared with the other passes of a Run
 }
 
-// A Finding is one broken judgement and its evidence.
+// A Finding is a failed judgement and its evidence.
 type Finding struct {
 	Event   Event
 	Message string
 
-	// Seen is in how many of so many Plays of its scenario the like was found, where the
-	// scenario was played more than once and not always alike; else both are 0.
+	// Seen is in how many of Plays rounds of its scenario a finding like this was made.
+	// Both are 0 unless the rounds differ.
 	Seen, Plays int
 }
 
-// MaxFindings bounds what one check keeps of one conversation for each requirement
-// that its evidence names: whoever sends a million broken frames gets the first of
-// them, and the number.
+// MaxFindings is the maximum number of findings that one check keeps per conversation
+// and requirement. Further ones are only counted, in [Result.Dropped].
 const MaxFindings = 50
 
-// Judge records that the rule had something to say about e, and whether it holds.
-// A rule that never judges has not passed: it is [Silent]. The message says what
-// was seen, in the dialect's terms.
+// Judge records one judgement about e: whether the rule holds for it. A rule that never
+// judges is [Silent], not passed. If ok is false, format and args become the message of
+// a finding: what was seen and what is required, in the terms of the dialect.
 func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	if e.Requirement == "" {
 		e.Requirement = p.obligation.requirementForKind(e.Kind)
@@ -79,15 +79,15 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	}
 }
 
-// What a message may be made of, and have, in bytes: everything that the target says is
-// in its bytes, too.
+// Limits of a finding's message. Nothing is lost by shortening it: the event's bytes
+// hold what the target sent.
 const (
-	maxQuoted  = 2 << 10
-	maxListed  = 32 // items
-	maxMessage = 4 << 10
+	maxQuoted  = 2 << 10 // bytes of one argument
+	maxListed  = 32      // items of one list
+	maxMessage = 4 << 10 // bytes
 )
 
-// formatMessage is what a finding says. What the target made too long is shortened.
+// formatMessage formats the message of a finding, with long arguments shortened.
 func formatMessage(format string, args []any) string {
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -110,7 +110,7 @@ func formatMessage(format string, args []any) string {
 	return truncate(fmt.Sprintf(format, args...), maxMessage)
 }
 
-// truncate is a text of at most so many bytes, and of what is left out the number.
+// truncate returns s, cut after at most limit bytes with a note of how many were left out.
 func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -122,9 +122,8 @@ func truncate(s string, limit int) string {
 	return fmt.Sprintf("%s … (%d more bytes)", s[:n], len(s)-n)
 }
 
-// Run holds one conversation to its duties. Suite, linter and proxy differ only in
-// where the events come from; this is the only loop. If found is not nil it hears
-// of each finding the moment it is made.
+// Run applies the checks of a plan to one conversation and returns their results. If
+// onFinding is not nil, it is called with each finding as soon as it is made.
 func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
 	watch := make([]func(Event), len(plan.Obligations))
@@ -150,15 +149,18 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	for _, w := range watch {
 		w(Event{Frame: -1})
 	}
-	evaluation := Evaluation{Complete: progress.complete, Recognized: progress.recognized, RequestRecorded: progress.requestRecorded, HTTP: progress.http, NotHTTP: progress.notHTTP}
+	evaluation := Evaluation{
+		Complete: progress.complete, Recognized: progress.recognized, RequestRecorded: progress.requestRecorded,
+		HTTP: progress.http, NotHTTP: progress.notHTTP,
+	}
 	for i, d := range plan.Obligations {
 		evaluation.Results = append(evaluation.Results, newResult(d, passes[i]))
 	}
 	return evaluation
 }
 
-// UntilDone returns the events up to the moment when the context ends. A conversation that ends
-// so was not heard out: what is concluded of it is worth nothing.
+// UntilDone returns the given events until ctx is done. An Evaluation of a conversation
+// that was cut short in this way is meaningless.
 func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for e := range events {
@@ -169,19 +171,19 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completeness notices the first exchange that was whole: a stream that opened a run,
-// said something and ended it, every frame well-formed. It also notices what the
-// conversation is made of, where no exchange was whole.
+// A completeness observes whether a conversation has a complete exchange, that is a stream
+// that starts a run, has content and ends the run, with every frame well-formed. It also
+// notes what kinds of requests and responses the conversation has.
 type completeness struct {
-	hasRunStart, hasRunEnd bool // the dialect has words for it
+	hasRunStart, hasRunEnd bool // whether the dialect has these kinds
 	complete               bool
-	recognized             bool // a frame was one of the dialect
-	requestRecorded        bool // a request of the dialect was written down
-	http, notHTTP          bool // an answer was, or was not, HTTP
+	recognized             bool // a frame belongs to the dialect
+	requestRecorded        bool // a request of the dialect was recorded
+	http, notHTTP          bool // a response was HTTP; a response was not HTTP
 	exchangeProgress
 }
 
-// An exchangeProgress is what a speech knows of the exchange that is being told.
+// An exchangeProgress is what a completeness knows of the current exchange.
 type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
 
 func (s *completeness) observe(e Event) {
@@ -194,7 +196,8 @@ func (s *completeness) observe(e Event) {
 		s.http, s.notHTTP = s.http || e.StatusCode > 0, s.notHTTP || errors.Is(e.Err, ErrNotHTTP)
 	case e.Kind == BodyEnd:
 		s.complete = s.complete || s.isStream && s.hasContent && !s.malformed &&
-			(s.opened || !s.hasRunStart) && (s.ended || !s.hasRunEnd && e.Err == nil) && (e.Err == nil || errors.Is(e.Err, ErrClientLeft))
+			(s.opened || !s.hasRunStart) && (s.ended || !s.hasRunEnd && e.Err == nil) &&
+			(e.Err == nil || errors.Is(e.Err, ErrClientLeft))
 	case e.Kind == Comment || e.Kind == Incomplete || e.Kind == Unrecognized:
 	case e.Err != nil || len(e.Flaws) > 0 || e.Kind == Undecodable || e.Kind == RunRefused:
 		s.malformed = true
@@ -205,5 +208,6 @@ func (s *completeness) observe(e Event) {
 	case len(e.Violations) == 0 && e.Kind != Done && e.Kind != RunProgress && e.Kind.Subject() != "step":
 		s.hasContent = true
 	}
-	s.recognized = s.recognized || e.IsFrame() && e.Kind != Done && e.Kind != Undecodable && e.Kind != Unrecognized && len(e.Violations) == 0
+	s.recognized = s.recognized ||
+		e.IsFrame() && e.Kind != Done && e.Kind != Undecodable && e.Kind != Unrecognized && len(e.Violations) == 0
 }

@@ -3,9 +3,9 @@ package spec
 import "embed"
 
 // Documents holds the OpenAPI document and the catalogue of every dialect:
-// FAMILY/VERSION.yaml and FAMILY/VERSION.requirements.yaml. Package
-// spec/dialect reads them. Only these stand in the folders of families; the maps
-// of package spec/coverage, beside them, have neither dot nor dash in their names.
+// FAMILY/VERSION.yaml and FAMILY/VERSION.requirements.yaml. They are read by package
+// spec/dialect. Other files in these folders, such as those of package spec/coverage,
+// have neither a dot nor a dash in their base names, and so are not embedded.
 //
 //go:embed */*.*.yaml */*-*.yaml
 var Documents embed.FS

@@ -1,7 +1,7 @@
-// Package spec holds the words every part of this project speaks: what goes over
-// the wire ([Trace]), what happens there ([Event]), what must hold ([Check]), who
-// demands it ([Requirement]) and how they meet ([Run]). It knows no dialect, no
-// HTTP client and no test framework.
+// Package spec defines the model that all other packages share: what went over the wire
+// ([Trace]), its decoded form ([Event]), a rule ([Check]), a clause of a protocol
+// ([Requirement]), and how they are applied to each other ([Run]). It does not depend on
+// any dialect, HTTP client or test framework.
 package spec
 
 import (
@@ -11,169 +11,176 @@ import (
 	"time"
 )
 
-// A Kind names what happened, in the words of no dialect: "message.delta".
+// A Kind is the type of an [Event], independent of the dialect: "message.delta".
 type Kind string
 
-// Subject is the part before the dot: "message".
+// Subject returns the part before the dot: "message".
 func (k Kind) Subject() string { t, _, _ := strings.Cut(string(k), "."); return t }
 
-// Phase is the part after the dot: "delta".
+// Phase returns the part after the dot: "delta".
 func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p }
 
-// The kinds. A dialect's document says with x-kind which of its schemas means
-// which of these.
+// The kinds of events. In a dialect's document, x-kind gives the kind of a schema.
 const (
-	HTTPRequest  Kind = "http.request"  // the client asked for something
-	HTTPResponse Kind = "http.response" // status line and headers arrived
-	BodyEnd      Kind = "http.close"    // the body ended; Err says how
+	HTTPRequest  Kind = "http.request"  // a request was sent
+	HTTPResponse Kind = "http.response" // status line and header arrived
+	BodyEnd      Kind = "http.close"    // the body ended; Err is how
 	Comment      Kind = "comment"       // a comment line of a stream; Text is what follows the colon
-	Incomplete   Kind = "rest"          // what stands after the last blank line of a stream: an unfinished frame
-	Undecodable  Kind = "?"             // a frame or body that cannot be read; Err says why
-	Unrecognized Kind = "other"         // a frame that can be read and means nothing to us
+	Incomplete   Kind = "rest"          // an unfinished frame at the end of a stream
+	Undecodable  Kind = "?"             // a frame or body that cannot be decoded; Err is why
+	Unrecognized Kind = "other"         // a decoded frame that no schema of the dialect matches
 
-	RunAccepted Kind = "run.accepted" // a reply: the run will be told elsewhere
+	RunAccepted Kind = "run.accepted" // a reply: the run was accepted; another request streams it
 	RunStart    Kind = "run.start"
-	RunProgress Kind = "run.progress" // the run goes on; may be repeated
-	RunEnd      Kind = "run.end"      // it ended well
-	RunError    Kind = "run.error"    // it failed, was canceled or rejected
-	RunRefused  Kind = "run.refused"  // a frame instead of a run: the request was turned down
+	RunProgress Kind = "run.progress" // the run continues; may be repeated
+	RunEnd      Kind = "run.end"      // the run finished
+	RunError    Kind = "run.error"    // the run failed, was cancelled or was rejected
+	RunRefused  Kind = "run.refused"  // a frame in place of a run: the request was refused
 
 	StepStart Kind = "step.start"
 	StepEnd   Kind = "step.end"
 
 	MessageStart    Kind = "message.start"
-	MessageProgress Kind = "message.progress" // announces a message, or says again that it is open
-	MessageDelta    Kind = "message.delta"    // Text is to be appended
-	MessageEnd      Kind = "message.end"      // Parts: its contents, where the frame repeats them
-	ReasoningStart  Kind = "reasoning.start"  // as message.*, for what is not the answer
+	MessageProgress Kind = "message.progress" // announces a message, or repeats that it is open
+	MessageDelta    Kind = "message.delta"    // Text is appended to the message
+	MessageEnd      Kind = "message.end"      // Parts are its contents, if the frame repeats them
+	ReasoningStart  Kind = "reasoning.start"  // as message.*, for reasoning
 	ReasoningDelta  Kind = "reasoning.delta"
 	ReasoningEnd    Kind = "reasoning.end"
-	ContentPart     Kind = "content.part" // a content of a message, or its state so far: replaces what was there
-	ContentEnd      Kind = "content.end"  // a content of a message, whole
+	ContentPart     Kind = "content.part" // a content of a message so far; replaces its earlier state
+	ContentEnd      Kind = "content.end"  // a complete content of a message
 
 	ToolStart  Kind = "tool.start"
 	ToolDelta  Kind = "tool.delta" // Text is a piece of the arguments
 	ToolEnd    Kind = "tool.end"
-	ToolCall   Kind = "tool.call"   // a call in one piece; Text is the arguments so far, Status says whether whole
+	ToolCall   Kind = "tool.call"   // a call in one frame; Text is the arguments so far, Status whether they are complete
 	ToolResult Kind = "tool.result" // Text is the result
 
 	Interrupt Kind = "interrupt" // Text is the payload as compact JSON
 	Done      Kind = "done"      // an in-band terminator such as [DONE]
 
-	Problem           Kind = "problem"           // a reply: why a request was refused
-	CancelAccepted    Kind = "cancel.accepted"   // a reply
-	Health            Kind = "health"            // a reply
-	History           Kind = "history"           // a reply: what was said in a conversation; Parts
-	AttachmentStored  Kind = "attachment.stored" // a reply to an upload: Name is its bucket, ID its path, Type its media type, Text a link to it
-	AttachmentSigned  Kind = "attachment.signed" // a reply: a new link to what was uploaded; likewise
-	AttachmentContent Kind = "attachment"        // what a link leads to: Type is its media type, Text its bytes
-	Transcription     Kind = "transcribed"       // a reply: Text is what was said
-	Reply             Kind = "reply"             // any other documented reply
+	Problem        Kind = "problem"         // a reply: why a request was refused
+	CancelAccepted Kind = "cancel.accepted" // a reply
+	Health         Kind = "health"          // a reply
+	History        Kind = "history"         // a reply: the messages of a thread, as Parts
+
+	// AttachmentStored is the reply to an upload: Name is the bucket, ID the path, Type the
+	// media type and Text a link. AttachmentSigned is a reply with a new link to the same.
+	AttachmentStored  Kind = "attachment.stored"
+	AttachmentSigned  Kind = "attachment.signed"
+	AttachmentContent Kind = "attachment"  // the response for a link: Type is the media type, Text the bytes
+	Transcription     Kind = "transcribed" // a reply: Text is the transcription
+	Reply             Kind = "reply"       // any other documented reply
 
 	// Parts of a history.
-	HistoryUser      Kind = "told.user"      // Text is what the user said
-	HistoryAssistant Kind = "told.assistant" // what was answered
-	HistoryTool      Kind = "told.tool"      // what a tool gave
-	HistoryImage     Kind = "told.image"     // part of told.user: Type is its media type, Text a link to it
+	HistoryUser      Kind = "told.user"      // a user's message: Text
+	HistoryAssistant Kind = "told.assistant" // the assistant's answer: Text
+	HistoryTool      Kind = "told.tool"      // a tool result: Text
+	HistoryImage     Kind = "told.image"     // an image within a HistoryUser: Type is its media type, Text a link
 
 	// Parts of requests.
 	InputSystem     Kind = "ask.system"
-	InputUser       Kind = "ask.user"      // Text is what the user says
-	InputAssistant  Kind = "ask.assistant" // repeated history
-	InputToolResult Kind = "ask.tool"      // a client tool's result: Call, Text
-	InputResume     Kind = "ask.resume"    // an answer to an interrupt: ID, Text
-	InputTool       Kind = "ask.tool-spec" // a tool that the client offers: Name, About, and Text, the schema of its arguments
-	InputImage      Kind = "ask.image"     // part of ask.user: an image: Type is its media type, Text its address
-	InputFile       Kind = "ask.file"      // a file that is uploaded: Name is the client's, Type its media type, Text its bytes
+	InputUser       Kind = "ask.user"      // the user's message: Text
+	InputAssistant  Kind = "ask.assistant" // an earlier answer, repeated by the client
+	InputToolResult Kind = "ask.tool"      // the result of a client tool: Call, Text
+	InputResume     Kind = "ask.resume"    // the reply to an interrupt: ID, Text
+	InputTool       Kind = "ask.tool-spec" // a client tool: Name, Description, and in Text the schema of its arguments
+	InputImage      Kind = "ask.image"     // an image within an InputUser: Type is its media type, Text its URL
+	InputFile       Kind = "ask.file"      // an uploaded file: Name as the client calls it, Type its media type, Text its bytes
 
-	// Not events, but words all the same: what events and requests can carry.
+	// Not events, but features of the events and requests of a dialect.
 	SlotSeq     Kind = "slot.seq"     // events carry sequence numbers
-	SlotIndex   Kind = "slot.index"   // contents carry their place in the message
-	SlotCursor  Kind = "slot.cursor"  // a stream can be asked for from a cursor on
+	SlotIndex   Kind = "slot.index"   // contents carry their position in the message
+	SlotCursor  Kind = "slot.cursor"  // a stream can be requested from a cursor on
 	SlotMessage Kind = "slot.message" // deltas name their message
 	SlotRun     Kind = "slot.run"     // events name their run
 	SlotThread  Kind = "slot.thread"  // events name their thread
 )
 
-// EventStream is the media type of a stream.
+// EventStream is the media type of an event stream.
 const EventStream = "text/event-stream"
 
-// An Event is one thing that happened, with the bytes that prove it. The slots
-// are strings as JSON spells the value (numbers in canonical form); "" is absent
-// or null.
+// An Event is one decoded step of a conversation, with the bytes that prove it. Slots are
+// strings, spelled as in JSON (numbers in canonical form); "" is absent or null. Comments
+// name the kinds that carry a field where it is not for all.
 type Event struct {
 	Kind      Kind
 	Exchange  int       // which exchange of the conversation, from 0
-	Operation string    // the operation asked for; rules compare it, they never read it
-	Principal Principal // who asked
+	Operation string    // the requested operation; opaque to checks, which only compare it
+	Principal Principal // who sent the request
 
-	Thread      string // which conversation
-	User        string // Asked: whose conversation it is, where the body says so
-	Run         string // whose run
-	Message     string // which message it is, or belongs to
-	Call        string // which tool call it is, or belongs to
-	ID          string // what else has an id: a task, an interrupt
-	Name        string // of a tool, a step; of a request without a body, or with a file, the phrase it says
+	Thread      string // id of the thread
+	User        string // HTTPRequest: the thread's owner, if the body names one
+	Run         string // id of the run
+	Message     string // id of the message, or of the one it belongs to
+	Call        string // id of the tool call, or of the one it belongs to
+	ID          string // id of anything else: a task, an interrupt
+	Name        string // of a tool, step or file; of a request without a JSON body, its template
 	Role        string // of a message
 	Type        string // of a message or content
 	Status      string // of a run, message or content
-	Index       string // place in the message
-	Text        string // prompt, delta, content, arguments, result, payload, error message
+	Index       string // of a content: its position in the message
+	Text        string // the prompt, delta, content, arguments, result, payload or error message
 	Seq         string // sequence number
-	Cursor      string // where the stream can be, or is to be, taken up again
-	Code        string // why a request was refused or a run failed
-	Created     string // a time stamp: when it began
-	Completed   string // likewise: when it ended
-	PollLimit   string // how many silent polls a stream may have before it is ended
-	Day         string // a day: of a history, or before which one is asked for
-	HasMore     string // of a history: whether an earlier day has any
-	Description string // what a tool is for
-	WireName    string // of a frame: what it is called on the wire: RUN_FINISHED, "response completed"
+	Cursor      string // where the stream can be resumed; HTTPRequest: where to resume it
+	Code        string // error code of a refusal or of a failed run
+	Created     string // time stamp of its start
+	Completed   string // time stamp of its end
+	PollLimit   string // how many polls without an event end a stream
+	Day         string // day of a history; HTTPRequest: the day before which it is requested
+	HasMore     string // of a history: whether an earlier day has messages
+	Description string // of a tool
+	WireName    string // of a frame: its name on the wire: RUN_FINISHED, "response completed"
 
-	Parts []Event // what stands inside: contents of a message, messages of a request
+	Parts []Event // contents of a message, messages of a request or history
 
-	StatusCode int    // Answered: the status code. Asked: the one the document promises; 0: any success
-	MediaType  string // likewise, the media type
-	Header     Header // Asked, Answered
+	StatusCode int    // HTTPResponse: received; HTTPRequest: documented for success, 0 for any 2xx
+	MediaType  string // likewise
+	Header     Header // HTTPRequest, HTTPResponse
 
-	WireNames map[Kind]string // Asked: what the frames of the answer are called on the wire, by kind
+	WireNames map[Kind]string // HTTPRequest: names of the response's frames on the wire, by kind
 
-	Scripted    bool               // Asked: the target can be held to the content of its answer
-	StreamLimit int                // Asked: how many streams at once the target allows a user; 0: nobody said
-	Denials     DenialRequirements // Asked: how the document wants those refused who may not ask
-	Violations  []Violation        // where it breaks the document
-	Exercised   []string           // the requirements that the document sees exercised and kept in it
-	Omitted     []string           // Asked: the requirements on what it means that something was left out
-	Promised    StreamRequirements // Asked: the requirements on the answer, if it is to be a stream
-	Requirement string             // the requirement that this is evidence for, if it is known
-	Flaws       []Flaw             // what is wrong with the bytes themselves
+	Scripted    bool               // HTTPRequest: the content of the answer can be judged
+	StreamLimit int                // HTTPRequest: concurrent streams that a user may have; 0: unknown
+	Denials     DenialRequirements // HTTPRequest: how requests without permission are refused
+	Violations  []Violation        // constraints of the document that it violates
+	Exercised   []string           // requirements that it exercises and meets
+	Omitted     []string           // HTTPRequest: requirements on the meaning of members left out
+	Promised    StreamRequirements // HTTPRequest: requirements on a streamed response
+	Requirement string             // the requirement that it is evidence for, if known
+	Flaws       []Flaw             // defects of the bytes themselves
 	Fields      []string           // of a frame: the names of its SSE fields, in order
 
-	At     time.Duration // since the conversation began
-	Frame  int           // which frame of its exchange, from 0; -1: no frame
-	Line   int           // where in the body it began, from 1
-	Offset int           // likewise in bytes, from 0
-	Raw    []byte        // exactly what arrived; nil for what has no body
-	Err    error         // Unknown: why it cannot be read. Closed: how the body ended. Asked: [ErrUnrecorded] or nil
+	At     time.Duration // time since the start of the conversation
+	Frame  int           // index of the frame in its exchange, from 0; -1 if it is not a frame
+	Line   int           // line of the body where it begins, from 1
+	Offset int           // likewise, the byte offset, from 0
+	Raw    []byte        // the bytes as received; nil if there are none
+	// Err is why an Undecodable cannot be decoded, how a BodyEnd came about (see
+	// [Response.End]), or, of an HTTPRequest, [ErrRequestNotRecorded] or nil.
+	Err error
 }
 
-// IsStream says that a response is, or is promised to be, a stream.
+// IsStream reports whether a response is, or is documented to be, an event stream.
 func (e Event) IsStream() bool { return e.MediaType == EventStream }
 
-// IsFrame says that the event came as a frame of a stream.
+// IsFrame reports whether the event is a complete frame of a stream and not a comment.
 func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Kind != Incomplete }
 
-// Valid says that a request has no fault that the document knows.
+// Valid reports whether a request violates no constraint of its document.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
-// MayBeAccepted reports whether a request may be answered like one without fault: the document
-// permits that each of its faults is refused, and demands it of none.
+// MayBeAccepted reports whether a server may accept a request in spite of its violations:
+// for each of them, refusing it is permitted (MAY) and not demanded.
 func (e Event) MayBeAccepted() bool {
 	demanded := func(d RefusalRequirement) bool { return d.Level != May }
-	return !slices.ContainsFunc(e.Violations, func(b Violation) bool { return len(b.Refusals) == 0 || slices.ContainsFunc(b.Refusals, demanded) })
+	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
+		return len(b.Refusals) == 0 || slices.ContainsFunc(b.Refusals, demanded)
+	})
 }
 
-// DisplayName is what an event is called in a message: as its dialect spells it, where it does.
+// DisplayName returns the name of an event for messages: its name on the wire, or else a
+// description such as "a comment".
 func (e Event) DisplayName() string {
 	switch {
 	case e.WireName != "":
@@ -188,7 +195,8 @@ func (e Event) DisplayName() string {
 	return "an event of the kind " + string(e.Kind)
 }
 
-// KindName is what frames of a kind are called in the answer to a request, or else, in words.
+// KindName returns the name on the wire of frames of a kind in the response to a request,
+// or words if they have none.
 func (e Event) KindName(k Kind, words string) string {
 	if text := e.WireNames[k]; text != "" {
 		return text
@@ -196,7 +204,7 @@ func (e Event) KindName(k Kind, words string) string {
 	return words
 }
 
-// Last is the last part of a kind, and whether there is one.
+// Last returns the last part of a kind. ok is false if there is none.
 func (e Event) Last(k Kind) (part Event, ok bool) {
 	for _, p := range e.Parts {
 		if p.Kind == k {
@@ -206,8 +214,8 @@ func (e Event) Last(k Kind) (part Event, ok bool) {
 	return part, ok
 }
 
-// Prompt is the text of the last user message of a request, unless something
-// after it (a tool's result, a resume) is what is to be answered.
+// Prompt returns the text of a request's last user message. ok is false if there is none,
+// or if a tool result or a resume follows it, which the server answers instead.
 func (e Event) Prompt() (text string, ok bool) {
 	for _, p := range e.Parts {
 		switch p.Kind {
@@ -220,73 +228,74 @@ func (e Event) Prompt() (text string, ok bool) {
 	return text, ok
 }
 
-// A Violation is one constraint of the document that a request, frame or reply
-// breaks.
+// A Violation is one constraint of the document that a request, frame or reply violates.
 type Violation struct {
 	Location    string               // "body /runId", "query runId"
-	Pointer     string               // into the body, where it is about the body
-	Message     string               // what was found there and what would be right, a whole sentence
-	Requirement string               // the requirement behind it, if the document names one
-	SchemaPath  string               // the constraint itself: a pointer into the document that ends with the keyword
-	Refusals    []RefusalRequirement // of a request: how it is to be refused; none: the document does not say
+	Pointer     string               // JSON pointer into the body, if it is about the body
+	Message     string               // what was found and what is expected, as a sentence
+	Requirement string               // id of the requirement, if the document names one
+	SchemaPath  string               // pointer to the constraint's keyword in the document
+	Refusals    []RefusalRequirement // of a request: how it must be refused; empty if unspecified
 }
 
+// String returns the message.
 func (b Violation) String() string { return b.Message }
 
-// A RefusalRequirement is one thing that the document wants of a refusal. Each demand is a
-// judgement of its own, for its own requirement.
+// A RefusalRequirement is what the document requires of a refusal. Each is judged on its
+// own, for its own requirement.
 type RefusalRequirement struct {
-	Requirement string   // the requirement behind it
-	Level       Level    // how much that matters
-	Status      []string // any of these fits: "422", "4XX"; none: any status from 400 on
-	Code        []string // any of these, none: any
-	Text        string   // the body must contain this, "": need not
-	Plain       bool     // it must not be an event stream
-	InBand      bool     // a stream of one [RunRefused] frame fits as well
-	Comment     string   // why, for the reader of a finding
+	Requirement string   // id of the requirement
+	Level       Level    // its level
+	Status      []string // the accepted statuses: "422", "4XX"; empty: any from 400 on
+	Code        []string // the accepted error codes; empty: any
+	Text        string   // text that the body must contain
+	Plain       bool     // the response must not be an event stream
+	InBand      bool     // a stream of a single [RunRefused] frame is accepted too
+	Comment     string   // explanation for the reader of a finding
 }
 
-// DenialRequirements are the demands on a refusal that has nothing to do with what is asked, by
-// the reason for it.
+// DenialRequirements holds, by reason, what the document requires of refusals that depend
+// on the principal and not on the content of the request.
 type DenialRequirements map[DenialReason][]RefusalRequirement
 
-// StreamRequirements are the requirements on the head of the answer to a request for a stream, by
-// what they are about; "" where none is about it alone.
+// StreamRequirements holds the ids of the requirements on the head of a streamed response,
+// by subject; "" if there is no requirement for that subject alone.
 type StreamRequirements struct {
-	Status        string // that it is 200
-	MediaType     string // that it is an event stream
-	ContentCoding string // that it has no content coding which was not asked for
-	HasEndEvent   bool   // an event is to tell its end
+	Status        string // the status is 200
+	MediaType     string // the body is an event stream
+	ContentCoding string // there is no content coding that the client did not accept
+	HasEndEvent   bool   // whether the dialect has an event that ends the stream
 }
 
-// A DenialReason is why somebody may not ask what another may.
+// A DenialReason is why a principal may not do what others may.
 type DenialReason string
 
-// The denials.
+// The reasons for a denial.
 const (
-	DeniedAnonymous   DenialReason = "nobody"   // there are no credentials
-	DeniedUnknownUser DenialReason = "stranger" // there are, and nobody handed them out
-	DeniedOtherUser   DenialReason = "other"    // what is asked about is somebody else's
-	DeniedStreamLimit DenialReason = "crowd"    // the user has as many streams open as are allowed
+	DeniedAnonymous   DenialReason = "nobody"   // the request has no credentials
+	DeniedUnknownUser DenialReason = "stranger" // its credentials were never issued
+	DeniedOtherUser   DenialReason = "other"    // its subject belongs to another user
+	DeniedStreamLimit DenialReason = "crowd"    // the user has reached the limit of concurrent streams
 )
 
-// A Flaw is something wrong with the bytes of a frame or body themselves.
+// A Flaw is a defect of the bytes of a frame or body.
 type Flaw struct {
 	Kind   FlawKind
 	Detail string
 }
 
-// A FlawKind says what sort of flaw it is.
+// A FlawKind is the type of a [Flaw].
 type FlawKind string
 
-// The flaws.
+// The kinds of flaws.
 const (
 	FlawUTF8         FlawKind = "utf-8"        // not valid UTF-8
-	FlawUnterminated FlawKind = "unterminated" // a stream's last frame has no blank line after it
+	FlawUnterminated FlawKind = "unterminated" // no blank line follows the last frame of a stream
 	FlawJSON         FlawKind = "json"         // not JSON
-	FlawTooLarge     FlawKind = "too-large"    // more than the reader was willing to hold
+	FlawTooLarge     FlawKind = "too-large"    // larger than the decoder's limit
 )
 
+// String returns the kind and the detail: "json: unexpected end".
 func (f Flaw) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s: %s", f.Kind, f.Detail))
 }

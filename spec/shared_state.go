@@ -1,22 +1,22 @@
 package spec
 
-// An sharedEntry is what several checks want to know of a conversation. It is kept once for
-// all of them.
+// A sharedEntry is a value that several checks of one Run share.
 type sharedEntry struct {
 	value    any
 	observe  func(Event)
-	observed int
+	observed int // number of events passed to observe
 }
 
-// An sharedKey tells accounts apart: also by which events the checks see.
+// A sharedKey identifies a sharedEntry. Checks that see different events do not share.
 type sharedKey struct {
 	name          string
 	allPrincipals bool
 }
 
-// SharedState returns what the checks of one [Run] that give the same name share, and a
-// function that a check calls with each event that it sees. open makes what is shared,
-// and the function that hears of each event once, before the first of the checks goes on.
+// SharedState returns a value that all checks of one [Run] with the same name share, and a
+// function to which each of them must pass every event that it sees, before it uses the
+// value. The first call creates the value with create, whose second result then observes
+// each event exactly once. Like all of a Run, it is for one goroutine.
 func SharedState[T any](p *Pass, name string, create func() (T, func(Event))) (shared T, observe func(Event)) {
 	key := sharedKey{name: name}
 	if p.obligation.Check != nil {

@@ -8,33 +8,32 @@ import (
 	"time"
 )
 
-// A Trace is one conversation as it went over the wire: exchanges in the order
-// in which they were asked. A live run records one, a transcript file holds one,
-// a proxy overhears one.
+// A Trace is one conversation as bytes on the wire: its exchanges in the order of their
+// requests. It is recorded from a live run or read from a transcript file.
 type Trace struct {
 	Exchanges []Exchange
 
-	// Scripted says that the target is known to understand the conformance
-	// prompts, so that it can be held to the content of its answers.
+	// Scripted is whether the target is known to understand the conformance prompts,
+	// so that the content of its answers can be judged.
 	Scripted bool
 
-	// Streams is how many streams at once the target is known to allow one user;
-	// 0: nobody said.
+	// StreamLimit is how many concurrent streams the target allows one user; 0 if
+	// unknown.
 	StreamLimit int
 }
 
-// All is the conversation's exchanges in order.
+// All returns an iterator over the exchanges in order.
 func (t Trace) All() iter.Seq[Exchange] { return slices.Values(t.Exchanges) }
 
-// An Exchange is one request and what came back.
+// An Exchange is one request and its response.
 type Exchange struct {
 	Request  Request
 	Response Response
-	At       time.Duration // when it was asked, since the conversation began
+	At       time.Duration // when the request was sent, since the conversation began
 }
 
-// A Request is what a client asked. Target is path and query as the document
-// spells them: without the server's base URL.
+// A Request is an HTTP request as the client sent it. Target is path and query as the
+// dialect's document spells them, without the server's base URL.
 type Request struct {
 	Method, Target string
 	Header         Header
@@ -43,82 +42,83 @@ type Request struct {
 	Principal Principal
 }
 
-// Principal asks. The credentials themselves are nobody's business: a recording says who
-// asked instead.
+// A Principal is who sends a request. Recordings hold it in place of the credentials.
 type Principal string
 
-// Everybody there is.
+// The principals.
 const (
-	PrimaryUser Principal = ""         // the one who leads the conversation
-	OtherUser   Principal = "other"    // somebody else whom the server knows
-	Anonymous   Principal = "nobody"   // somebody without credentials
-	UnknownUser Principal = "stranger" // somebody with credentials that nobody handed out
+	PrimaryUser Principal = ""         // the user whose conversation it is
+	OtherUser   Principal = "other"    // another user with valid credentials
+	Anonymous   Principal = "nobody"   // a client without credentials
+	UnknownUser Principal = "stranger" // a client with credentials that the server never issued
 )
 
-// A Response is what a server answered. Status 0: no status line ever came, and
-// End says why.
+// A Response is the response to a request. Status is 0 if no status line arrived; End
+// then holds the reason.
 type Response struct {
-	Proto    string // "HTTP/1.1", "HTTP/2.0"; "" if nobody wrote it down
+	Proto    string // "HTTP/1.1", "HTTP/2.0"; "" if unknown
 	Status   int
 	Reason   string // the reason phrase, HTTP/1 only
 	Header   Header
-	Body     []byte // without its transfer coding; a content coding is left on
+	Body     []byte // transfer coding removed, content coding kept
 	Framing  Framing
-	Arrivals []Arrival // when the body arrived; nil if nobody timed it
-	End      error     // nil: the body is whole; else one of the Err values below
+	Arrivals []Arrival // when the parts of the body arrived; nil if unknown
+	End      error     // nil if the body is complete, else one of the errors below
 	Trailer  Header
 }
 
 // A Framing is how a server marked the end of a body (RFC 9112 section 6.3).
 type Framing string
 
-// The framings. FramingClose cannot tell a whole body from a cut one.
+// The framings. With FramingClose a truncated body looks like a complete one.
 const (
 	FramingUnknown Framing = ""
-	FramingNone    Framing = "none"    // no body may follow (204, 304, HEAD)
+	FramingNone    Framing = "none"    // no body is allowed (204, 304, HEAD)
 	FramingLength  Framing = "length"  // Content-Length
 	FramingChunked Framing = "chunked" // Transfer-Encoding: chunked
 	FramingClose   Framing = "close"   // until the connection closes
 	FramingHTTP2   Framing = "h2"      // END_STREAM
 )
 
-// A Arrival is one arrival: the body up to End (bytes) was there At, since the
+// An Arrival is the time at which the first End bytes of a body had arrived, since the
 // request was sent.
 type Arrival struct {
 	End int
 	At  time.Duration
 }
 
-// How a body ends when it does not end well.
+// The ways in which a body can end early.
 var (
-	// ErrClientLeft: the client stopped listening. That is nobody's fault.
+	// ErrClientLeft is the end of a body that the client stopped reading. It is not held
+	// against the server.
 	ErrClientLeft = errors.New("the client left")
-	// ErrTruncated: the connection ended before the body did.
+	// ErrTruncated is the end of a body whose connection closed before its framing was complete.
 	ErrTruncated = errors.New("the connection ended before the body did")
-	// ErrReset: the peer reset the connection or the HTTP/2 stream.
+	// ErrReset is the end of a body whose connection or HTTP/2 stream the peer reset.
 	ErrReset = errors.New("the connection was reset")
-	// ErrIdleTimeout: nothing came for longer than the client was willing to wait.
-	ErrIdleTimeout = errors.New("nothing came any more")
-	// ErrLimitExceeded: the body, or the time it took, went over the client's limit.
-	ErrLimitExceeded = errors.New("the body went over the limit")
-	// ErrNotHTTP: what came back cannot be read as HTTP.
+	// ErrIdleTimeout is the end of a body that sent nothing for longer than the idle timeout.
+	ErrIdleTimeout = errors.New("the idle timeout expired")
+	// ErrLimitExceeded is the end of a body that exceeded a limit of the client, in bytes,
+	// events or time.
+	ErrLimitExceeded = errors.New("the body exceeded the limit")
+	// ErrNotHTTP means that the bytes of the response are not HTTP.
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )
 
-// ErrRequestNotRecorded: a recording has an answer, and not the request that it answers.
+// ErrRequestNotRecorded means that a recording has a response without its request.
 var ErrRequestNotRecorded = errors.New("the request was not recorded")
 
-// ErrUnrecognized: nothing that came is a well-formed frame of the dialect.
+// ErrUnrecognized means that no response contains a well-formed frame of the dialect.
 var ErrUnrecognized = errors.New("no frame of the dialect was recognised")
 
-// A Header is a list of fields in the order and the spelling of the wire.
+// A Header is a list of header fields in the order and spelling of the wire.
 type Header []Field
 
-// A Field is one header field line.
+// A Field is one header field.
 type Field struct{ Name, Value string }
 
-// Get is the first value of a field, "" if there is none. Names are compared
-// without regard to case.
+// Get returns the first value of a field, or "". Names are compared without regard to
+// case.
 func (h Header) Get(name string) string {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {
@@ -128,17 +128,17 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// Has says whether the field is there, with whatever value.
+// Has reports whether the field is present, even with an empty value.
 func (h Header) Has(name string) bool {
 	return slices.ContainsFunc(h, func(f Field) bool { return strings.EqualFold(f.Name, name) })
 }
 
-// With is a copy of h in which the field has just this value.
+// With returns a copy of h in which the field has this value only.
 func (h Header) With(name, value string) Header {
 	return append(h.Without(name), Field{name, value})
 }
 
-// Without is a copy of h without the field.
+// Without returns a copy of h without the field.
 func (h Header) Without(name string) Header {
 	out := make(Header, 0, len(h)+1)
 	for _, f := range h {
@@ -149,14 +149,15 @@ func (h Header) Without(name string) Header {
 	return out
 }
 
-// MediaType is the Content-Type without its parameters, in lower case.
+// MediaType returns the media type of Content-Type without its parameters, in lower case.
 func (h Header) MediaType() string {
 	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// DescribeOverrun is what an answer did that went over a limit of the client, in words that
-// follow its name: "had not ended after 30s". It is "" for any other end.
+// DescribeOverrun describes which limit of the client a response exceeded, as a predicate:
+// "had not ended after 30s". It returns "" if end is neither ErrIdleTimeout nor
+// ErrLimitExceeded.
 func DescribeOverrun(end error) string {
 	for _, limit := range []error{ErrIdleTimeout, ErrLimitExceeded} {
 		if errors.Is(end, limit) {
@@ -164,7 +165,7 @@ func DescribeOverrun(end error) string {
 			if known && (strings.HasPrefix(what, "had ") || strings.HasPrefix(what, "sent ")) {
 				return what
 			}
-			return strings.TrimSuffix("went over a limit of the client: "+what, ": ")
+			return strings.TrimSuffix("exceeded a limit of the client: "+what, ": ")
 		}
 	}
 	return ""

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Level says how much a requirement matters, in the words of RFC 2119.
+// A Level is how binding a requirement is, in the terms of RFC 2119.
 type Level string
 
 // The levels.
@@ -17,9 +17,9 @@ const (
 	May    Level = "MAY"
 )
 
-// FailureVerdict returns the verdict on a target that breaks a requirement of this level. A MAY
-// costs nothing: what is only permitted cannot be broken, and that it was not done proves
-// nothing either.
+// FailureVerdict returns the verdict on a target that violates a requirement of this
+// level. For May it is [Silent]: a permission cannot be violated, and not using it proves
+// nothing.
 func (l Level) FailureVerdict() Verdict {
 	switch l {
 	case Must:
@@ -30,23 +30,23 @@ func (l Level) FailureVerdict() Verdict {
 	return Silent
 }
 
-// A Requirement is one obligation of one dialect, and the checks that judge it,
-// or the reason why none can.
+// A Requirement is one clause of a dialect with the checks that judge it, or with the
+// reason why none can.
 //
-// In a quote " … " stands for text that is left out. In its rendering, a word in brackets
-// is one that the document lost when it was saved.
+// In Quote, " … " stands for omitted text. In English, a word in brackets is one that the
+// document lost when it was saved.
 type Requirement struct {
 	ID       string     `yaml:"id"`
 	Level    Level      `yaml:"level"`
-	Quote    string     `yaml:"quote"`   // verbatim where [Requirement.Quoted], else a sentence of this project
-	English  string     `yaml:"english"` // a rendering of Quote where that is not English, else ""
+	Quote    string     `yaml:"quote"`   // verbatim where [Requirement.Quoted], else in this project's words
+	English  string     `yaml:"english"` // translation of a Quote that is not English
 	Source   string     `yaml:"source"`  // FILE:LINES, several joined by "; ", or "observed: …", "derived: …"
 	Checks   []string   `yaml:"checks"`
-	About    []Kind     `yaml:"about"` // of a check that serves several: the kinds of events that are evidence for this one
+	About    []Kind     `yaml:"about"` // kinds of events that are evidence for this and no other requirement of a check
 	Excluded *Exclusion `yaml:"excluded"`
 }
 
-// citationPattern is a source that names lines of a protocol document.
+// citationPattern matches a source that cites lines of a protocol document.
 var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.txt:[0-9]`)
 
 // Quoted reports whether Quote is verbatim from a protocol document. Where the source
@@ -64,22 +64,21 @@ type Exclusion struct {
 	Reason string `yaml:"reason" json:"reason"`
 }
 
-// A Obligation is a check with the requirements that oblige a target to it.
+// An Obligation is a check together with the requirements that it serves.
 type Obligation struct {
 	Check        *Check
 	Requirements []Requirement // never empty
 }
 
-// Plan are all the checks that a dialect's catalogue names.
+// A Plan holds all obligations of a dialect.
 type Plan struct {
 	Obligations []Obligation
-	HasRunStart bool // the dialect has a word for the start of a run
-	HasRunEnd   bool // likewise for its end
+	HasRunStart bool // the dialect has an event that starts a run
+	HasRunEnd   bool // the dialect has an event that ends a run
 }
 
-// NewPlan keeps the checks that a catalogue names, each with all requirements that
-// name it. A check nobody demands of a dialect is not applied to it. The kinds are
-// what the dialect has words for.
+// NewPlan returns the plan for a catalogue: each of checks that it names, with all
+// requirements that name it. kinds are the kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
@@ -96,8 +95,8 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	return d
 }
 
-// Requirement returns the requirement that a finding breaks: the one its evidence names, or else
-// the strictest of the duty.
+// Requirement returns the requirement that a finding violates: the one that its evidence
+// names, or else the strictest of the obligation.
 func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
 func (d Obligation) requirementByID(id string) Requirement {
@@ -113,9 +112,9 @@ func (d Obligation) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementForKind returns the requirement that an event of a kind is evidence for, where the check
-// itself does not say: the one that is about this kind, else the one that is about none in
-// particular; "" where these are several.
+// requirementForKind returns the id of the requirement for which an event of a kind is
+// evidence: the one that is about this kind, or else the one that is not about any kind.
+// It returns "" where several are.
 func (d Obligation) requirementForKind(k Kind) string {
 	var own, open []string
 	for _, r := range d.Requirements {
@@ -135,7 +134,7 @@ func (d Obligation) requirementForKind(k Kind) string {
 	return ""
 }
 
-// Level is the strictest level at which the check is demanded.
+// Level returns the strictest level of the obligation's requirements.
 func (d Obligation) Level() Level {
 	strictest := d.Requirements[0].Level
 	for _, r := range d.Requirements {
@@ -146,44 +145,46 @@ func (d Obligation) Level() Level {
 	return strictest
 }
 
-// A Verdict is what a check concluded. Verdicts only ever get worse.
+// A Verdict is the outcome of a check. Within a run it can only get worse.
 type Verdict int
 
 // The verdicts, worst last.
 const (
-	Silent  Verdict = iota // nothing in the exchange exercised the check
-	Skipped                // the target's configuration says that it lacks the capability
+	Silent  Verdict = iota // nothing exercised the check
+	Skipped                // the target is configured to lack the capability
 	Passed
-	Warned // a SHOULD is broken
-	Failed // a MUST is broken, or a promised scenario left the check silent
-	Error  // could not tell
+	Warned // a SHOULD is violated
+	Failed // a MUST is violated, or a promised scenario did not exercise the check
+	Error  // the harness could not judge
 )
 
 var verdictNames = [...]string{"silent", "skipped", "passed", "warned", "failed", "error"}
 
+// String returns the verdict as spelled in reports: "passed".
 func (v Verdict) String() string { return verdictNames[v] }
 
-// MarshalText spells a verdict in reports.
+// MarshalText returns the verdict as spelled in reports. It never fails.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// A Result is one check's conclusion about one conversation.
+// A Result is the outcome of one check on one conversation.
 type Result struct {
 	Obligation Obligation
 	Verdict    Verdict
 	Judged     int
 	Findings   []Finding
-	Dropped    int    // findings beyond [MostFindings]
-	Note       string // why, where no finding says it: what was promised, what went wrong
+	Dropped    int    // number of findings beyond [MaxFindings]
+	Note       string // explanation of a verdict that has no finding
 
-	judged      map[string]int  // per requirement that the evidence names, "" for none
-	unexercised map[string]bool // requirements that were promised and never exercised
-	overruled   bool            // overruled: the verdict is on every requirement
+	judged      map[string]int  // judgements by requirement; "" if the evidence names none
+	unexercised map[string]bool // requirements that a promise left unexercised
+	overruled   bool            // the verdict applies to every requirement
 }
 
 func newResult(d Obligation, p Pass) Result {
 	r := Result{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {
-		if d.requirementByID(id).Level.FailureVerdict() == Silent { // that a permission was not used is no judgement
+		// A permission that was not used is not a judgement.
+		if d.requirementByID(id).Level.FailureVerdict() == Silent {
 			n -= p.violated[id]
 		} else {
 			r.Dropped += max(0, p.violated[id]-MaxFindings)
@@ -205,9 +206,9 @@ func newResult(d Obligation, p Pass) Result {
 	return r
 }
 
-// VerdictOn returns what the result says about one requirement of its duty. Evidence that
-// names another requirement counts neither for nor against this one; evidence that
-// names none is about all of them, for them only if there is no other.
+// VerdictOn returns the verdict on one requirement of the obligation. Evidence that names
+// another requirement is ignored. Evidence that names none counts for every requirement as
+// a failure, and as a pass only if no evidence names a requirement.
 func (r Result) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict
@@ -227,15 +228,15 @@ func (r Result) VerdictOn(requirement Requirement) Verdict {
 	return v
 }
 
-// Overrule gives the result another verdict than the evidence did, on every requirement
-// of its duty: a capability that the target lacks, a harness that could not tell.
+// Overrule replaces the verdict for every requirement of the obligation, for example with
+// [Skipped] for a capability that the target lacks. why becomes the note.
 func (r *Result) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
-// BreakPromise records that the target promised to exercise the check and did not. That
-// breaks every requirement of the duty on which there is no evidence; one that only
-// permits stays as it is. It reports whether any is broken.
+// BreakPromise records that the target promised to exercise the check and did not. This
+// violates every requirement of the obligation that has no evidence, except those of level
+// May. It reports whether there is any; why then becomes the note.
 func (r *Result) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
 	for _, requirement := range r.Obligation.Requirements {
@@ -250,8 +251,8 @@ func (r *Result) BreakPromise(why string) bool {
 	return len(unexercised) > 0
 }
 
-// Add records a finding that was made from the whole of a conversation, and not by the
-// check itself.
+// Add records a finding that does not come from the check's own pass but from a comparison
+// across the conversation.
 func (r *Result) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}
@@ -263,20 +264,21 @@ func (r *Result) Add(e Event, format string, args ...any) {
 	r.Verdict = max(r.Verdict, r.Obligation.Requirement(f).Level.FailureVerdict())
 }
 
-// A Evaluation is one conversation held to its duties.
+// An Evaluation holds the results of all checks for one conversation.
 type Evaluation struct {
 	Results  []Result
-	Complete bool // one exchange at least was whole
+	Complete bool // at least one exchange is complete
 
-	Recognized      bool // one frame at least is of the dialect, and well-formed
-	RequestRecorded bool // one request of the dialect at least was written down
-	HTTP            bool // one answer at least was HTTP
-	NotHTTP         bool // one answer at least was not
+	Recognized      bool // at least one frame is a well-formed frame of the dialect
+	RequestRecorded bool // at least one request of the dialect was recorded
+	HTTP            bool // at least one response was HTTP
+	NotHTTP         bool // at least one response was not HTTP
 }
 
-// RequireCompleteExchange takes every pass back unless the target completed one exchange: a
-// server that answers everything alike proves nothing by it. What is wrong stays
-// wrong, but for what cannot be held to the dialect at all: see [Unmeasured].
+// RequireCompleteExchange turns every [Passed] into [Silent] unless the target completed
+// one exchange: a server that answers all requests alike proves nothing. Failures stay,
+// except where nothing can be judged at all, see [WhyUnjudgeable]. It modifies and returns
+// its argument.
 func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	if slices.ContainsFunc(evaluations, func(h Evaluation) bool { return h.Complete }) {
 		return evaluations
@@ -294,13 +296,14 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	return evaluations
 }
 
-// WhyUnjudgeable returns why nothing can be held against what was heard, nil if something can:
-// nothing that answered spoke HTTP, or nobody wrote down that a request of the dialect was
-// made and nothing that came is a frame of it.
+// WhyUnjudgeable returns why the evaluations cannot be held against the target, or nil if
+// they can. It is [ErrNotHTTP] if no response was HTTP, and [ErrUnrecognized] if no request
+// of the dialect was recorded and no frame of the dialect was received.
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {
-	case anyEvaluation(func(h Evaluation) bool { return h.NotHTTP }) && !anyEvaluation(func(h Evaluation) bool { return h.HTTP }):
+	case anyEvaluation(func(h Evaluation) bool { return h.NotHTTP }) &&
+		!anyEvaluation(func(h Evaluation) bool { return h.HTTP }):
 		return ErrNotHTTP
 	case len(evaluations) > 0 && !anyEvaluation(func(h Evaluation) bool { return h.RequestRecorded || h.Recognized }):
 		return ErrUnrecognized

@@ -10,16 +10,17 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
+// citationPattern matches one citation of a source: the document and its lines.
 var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
 
-// A citedLines is a run of lines of one document that a source names.
+// citedLines is a range of lines of one document that a source cites.
 type citedLines struct {
 	file  string
 	lines Lines
 }
 
-// citationsIn are what a source names as the place of its quote. A document that is
-// only pointed at, within "derived: …" or "observed: …", is none.
+// citationsIn returns the lines that a source cites for its quote. A document that is only
+// mentioned, within "derived: …" or "observed: …", is not a citation.
 func citationsIn(source string) (all []citedLines) {
 	for part := range strings.SplitSeq(source, "; ") {
 		m := citationPattern.FindStringSubmatch(part)
@@ -35,14 +36,14 @@ func citationsIn(source string) (all []citedLines) {
 	return all
 }
 
-// Unmapped lists what the catalogues demand and the maps do not know: requirements
-// that cite lines, of a document that has a map, where no clause names them; and those
-// that point to a document which does not name them at all.
+// Unmapped describes the requirements that the maps miss: those that cite lines of a mapped
+// document where no clause names them, and those that mention a document that does not name
+// them at all.
 func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
 			for _, doc := range documents {
-				if strings.Contains(r.Source, doc.File) && !slices.ContainsFunc(doc.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, r.ID) }) {
+				if strings.Contains(r.Source, doc.File) && !doc.names(r.ID) {
 					all = append(all, fmt.Sprintf("%s: %s points to %s, where no clause names it", d.Name, r.ID, doc.File))
 					continue
 				}
@@ -55,8 +56,13 @@ func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) 
 	return all
 }
 
-// unmappedLines are the lines of the document that a requirement cites, and no clause among
-// them names it.
+// names reports whether a clause of the document names the requirement.
+func (d Document) names(id string) bool {
+	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
+}
+
+// unmappedLines returns the lines that r cites from the document without a clause that
+// overlaps them and names r.
 func (d Document) unmappedLines(r spec.Requirement) (all []Lines) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
@@ -68,9 +74,9 @@ func (d Document) unmappedLines(r spec.Requirement) (all []Lines) {
 	return all
 }
 
-// requirementsWithoutLines are the requirements that stand for no line of any document: what was
-// observed of released servers, or follows from what the others are for. Each once,
-// as the first of the versions has it.
+// requirementsWithoutLines returns the requirements that no clause of any document names:
+// those observed of released servers, or derived from others. Each is listed once, as in
+// the first version that has it.
 func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

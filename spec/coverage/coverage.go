@@ -1,6 +1,5 @@
-// Package coverage accounts for every line of the protocol documents: what obliges
-// somebody is named with the requirements that stand for it, what does not with the
-// reason why.
+// Package coverage accounts for every line of the protocol documents: a line either has
+// requirements that stand for it, or is informative for a stated reason.
 //
 // A map is NNN.yaml, for the document whose name begins with NNN_:
 //
@@ -13,10 +12,10 @@
 //	  informative: an example of what lines 23-26 say
 //	  although: must
 //
-// Clauses stand in the order of their lines and share none; only blank lines may lie
-// between. Requirements are of any version: what one version follows and another does
-// not is one clause. Where an obliging word stands in lines that oblige nobody, it is
-// said after although, so that nobody overlooks it.
+// Clauses are listed in the order of their lines and do not overlap; only blank lines may
+// lie between them. Requirements may be of any version: what one version meets and another
+// does not is still one clause. If informative lines contain a normative word such as
+// "must", it is repeated under although, to show that it was not overlooked.
 package coverage
 
 import (
@@ -37,26 +36,26 @@ import (
 //go:embed *.yaml
 var mapFiles embed.FS
 
-// A Document is the map of one protocol document.
+// A Document maps the lines of one protocol document to requirements.
 type Document struct {
-	File    string   `yaml:"document"` // as the sources of requirements name it
+	File    string   `yaml:"document"` // file name, as cited in the sources of requirements
 	Clauses []Clause `yaml:"clauses"`  // in the order of their lines
 }
 
-// A Clause is some lines of a document, and what they mean for us. It either has
-// requirements or is informative.
+// A Clause is a range of lines of a document with its requirements, or with the reason why
+// it has none.
 type Clause struct {
 	Lines         Lines    `yaml:"lines"`
-	Summary       string   `yaml:"says"`         // the obligation, in a few words of ours
+	Summary       string   `yaml:"says"`         // the obligation, in this project's words
 	Requirements  []string `yaml:"requirements"` // ids, of any version of any dialect
-	Informative   string   `yaml:"informative"`  // why the lines oblige nobody
-	NormativeWord string   `yaml:"although"`     // an obliging word that stands in them nevertheless
+	Informative   string   `yaml:"informative"`  // why the lines require nothing of a server
+	NormativeWord string   `yaml:"although"`     // a normative word that the informative lines contain
 }
 
-// Lines are those From one To another, both among them; the first is 1.
+// Lines is a range of lines, both ends included. The first line of a document is 1.
 type Lines struct{ From, To int }
 
-// UnmarshalYAML reads "12" and "12-15".
+// UnmarshalYAML reads a range such as "12" or "12-15".
 func (l *Lines) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
@@ -67,6 +66,7 @@ func (l *Lines) UnmarshalYAML(decode func(any) error) error {
 	return err
 }
 
+// parseLines parses "12" or "12-15".
 func parseLines(text string) (Lines, error) {
 	from, to, isRange := strings.Cut(text, "-")
 	if !isRange {
@@ -75,11 +75,12 @@ func parseLines(text string) (Lines, error) {
 	a, fromErr := strconv.Atoi(from)
 	b, toErr := strconv.Atoi(to)
 	if cmp.Or(fromErr, toErr) != nil || a < 1 || b < a {
-		return Lines{}, fmt.Errorf("%q are no lines: write 12, or 12-15", text)
+		return Lines{}, fmt.Errorf("invalid lines %q (e.g. 12, 12-15)", text)
 	}
 	return Lines{a, b}, nil
 }
 
+// String returns the range as UnmarshalYAML reads it.
 func (l Lines) String() string {
 	if l.From == l.To {
 		return strconv.Itoa(l.From)
@@ -87,12 +88,12 @@ func (l Lines) String() string {
 	return fmt.Sprintf("%d-%d", l.From, l.To)
 }
 
-// Overlaps says whether some line is among both.
+// Overlaps reports whether the ranges have a line in common.
 func (l Lines) Overlaps(other Lines) bool { return l.From <= other.To && other.From <= l.To }
 
-// Load reads the maps of all documents, and holds them to their form: clauses in
-// the order of their lines, each either informative or with requirements that some
-// catalogue has.
+// Load reads the maps of all documents. It returns an error unless the clauses of each are
+// in order and do not overlap, and each is either informative or has requirements that a
+// catalogue contains.
 func Load() ([]Document, error) {
 	all, err := dialect.All()
 	if err != nil {
@@ -101,6 +102,7 @@ func Load() ([]Document, error) {
 	return load(mapFiles, all)
 }
 
+// load reads the maps in files. The dialects define the known requirements.
 func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	known := map[string]bool{}
 	for _, d := range dialects {
@@ -123,7 +125,7 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 			return nil, fmt.Errorf("coverage %s: %w", name, err)
 		}
 		if !strings.HasPrefix(d.File, strings.TrimSuffix(name, path.Ext(name))+"_") {
-			return nil, fmt.Errorf("coverage %s: its document is %q, and not one that begins with the map's name", name, d.File)
+			return nil, fmt.Errorf("coverage %s: document is %q, want a name that begins with that of the map", name, d.File)
 		}
 		if err := d.validate(known); err != nil {
 			return nil, fmt.Errorf("coverage %s: %w", name, err)
@@ -133,17 +135,18 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	return documents, nil
 }
 
+// validate returns an error if the document violates a rule of [Load].
 func (d Document) validate(known map[string]bool) error {
 	last := Lines{}
 	for i, c := range d.Clauses {
 		if c.Lines.From == 0 {
-			return fmt.Errorf("clause %d, after lines %s, names no lines", i+1, last)
+			return fmt.Errorf("clause %d, after lines %s, has no lines", i+1, last)
 		}
 		if c.Lines.From <= last.To {
-			return fmt.Errorf("lines %s come after lines %s: clauses stand in order and share no line", c.Lines, last)
+			return fmt.Errorf("lines %s follow lines %s: clauses must be in order and must not overlap", c.Lines, last)
 		}
 		if err := c.validate(known); err != nil {
-			return fmt.Errorf("lines %s %w", c.Lines, err)
+			return fmt.Errorf("lines %s: %w", c.Lines, err)
 		}
 		last = c.Lines
 	}
@@ -153,21 +156,22 @@ func (d Document) validate(known map[string]bool) error {
 	return nil
 }
 
+// validate returns an error if the clause is inconsistent.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):
-		return fmt.Errorf("are either informative, with the reason, or have requirements")
+		return fmt.Errorf("want either requirements or informative, with the reason")
 	case (c.Informative == "") == (c.Summary == ""):
-		return fmt.Errorf("say what they oblige to if they have requirements, and only then")
+		return fmt.Errorf("says is required with requirements, and not allowed otherwise")
 	case c.Informative == "" && c.NormativeWord != "":
-		return fmt.Errorf("have requirements: although is said of informative ones")
+		return fmt.Errorf("although is allowed only with informative")
 	}
 	for i, id := range c.Requirements {
 		if !known[id] {
-			return fmt.Errorf("name the requirement %q, which no catalogue has", id)
+			return fmt.Errorf("requirement %q is in no catalogue", id)
 		}
 		if slices.Contains(c.Requirements[:i], id) {
-			return fmt.Errorf("name the requirement %q twice", id)
+			return fmt.Errorf("requirement %q is listed twice", id)
 		}
 	}
 	return nil

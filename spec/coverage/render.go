@@ -10,25 +10,26 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// exclusionKinds of exclusions, in the order in which they are told.
+// exclusionKinds lists the kinds of exclusions in the order of the columns.
 var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
-// Render writes the maps as one text for people: counts first, then every line.
+// Render returns the maps as a Markdown document: a summary, then every clause.
 func Render(documents []Document, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n", len(documents), countClauses(documents, dialects), len(Unmapped(documents, dialects)))
+	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
+		len(documents), countClauses(documents, dialects), len(Unmapped(documents, dialects)))
 	fmt.Fprint(&b, `
-Made from spec/coverage by `+"`make docs`"+`. Every line of the protocol documents that is not blank stands in one clause:
-it obliges somebody, and has requirements, or it obliges nobody, and says why. A clause counts as judged if one of its
-requirements has checks in one version at least, and by the kind of exclusion of the first if none has:
+Generated from spec/coverage by `+"`make docs`"+`. Every line of the protocol documents that is not blank belongs to one
+clause. A clause either has requirements, or is informative for a stated reason. It counts as judged if one of its
+requirements has checks in at least one version, and otherwise by the kind of exclusion of its first requirement:
 
-* capability: it takes something of the target, or of the harness, that is not there;
-* unobservable: nothing that comes over the wire shows it;
-* contradiction: another clause says otherwise, and that one is followed;
-* client: it obliges the client, and a server is what is judged.
+* capability: judging it takes something that targets, or this harness, do not offer;
+* unobservable: it cannot be observed over the wire;
+* contradiction: another clause contradicts it and is followed instead;
+* client: it is about the client, and only servers are judged.
 
-Unmapped are requirements that cite a document where no clause names them. What a requirement says, and why one is not
-judged, stands in [requirements.md](requirements.md).
+Unmapped are requirements that cite a document in which no clause names them. The quotations, and the reasons for
+exclusions, are in [requirements.md](requirements.md).
 
 | dialect | requirements | judged | `+strings.Join(exclusionKinds, " | ")+` |
 |---|---|---|`+strings.Repeat("---|", len(exclusionKinds))+"\n")
@@ -36,19 +37,25 @@ judged, stands in [requirements.md](requirements.md).
 		fmt.Fprintf(&b, "| %s | %s |\n", d.Name, strings.Join(countRequirements(d.Requirements), " | "))
 	}
 	for _, d := range documents {
-		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n| lines | clause | requirements, and how they are judged |\n|---|---|---|\n", d.File, countClauses([]Document{d}, dialects))
+		fmt.Fprintf(&b, "\n## %s\n\n%s.\n\n", d.File, countClauses([]Document{d}, dialects))
+		fmt.Fprint(&b, "| lines | clause | requirements, and how they are judged |\n|---|---|---|\n")
 		for _, c := range d.Clauses {
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", c.Lines, escapeCell(c.description()), strings.Join(c.judgedRequirements(dialects), "<br>"))
+			fmt.Fprintf(&b, "| %s | %s | %s |\n",
+				c.Lines, escapeCell(c.description()), strings.Join(c.judgedRequirements(dialects), "<br>"))
 		}
 	}
 	rest := requirementsWithoutLines(documents, dialects)
-	fmt.Fprintf(&b, "\n## What no document states\n\n%d requirements stand for no line: what released servers were seen to do, and what the others are useless without.\n\n| requirement | source | how it is judged |\n|---|---|---|\n", len(rest))
+	fmt.Fprint(&b, "\n## Requirements without a clause\n\n")
+	fmt.Fprintf(&b, "%d requirements are not stated by any document: they were observed of released servers, "+
+		"or follow from other requirements.\n\n", len(rest))
+	fmt.Fprint(&b, "| requirement | source | how it is judged |\n|---|---|---|\n")
 	for _, r := range rest {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", r.ID, escapeCell(r.Source), judgedBy(r))
 	}
 	return b.Bytes()
 }
 
+// description returns the text of the clause for the table.
 func (c Clause) description() string {
 	switch {
 	case c.Informative == "":
@@ -59,8 +66,8 @@ func (c Clause) description() string {
 	return "Informative: " + c.Informative
 }
 
-// judgedRequirements says of every requirement of the clause how it is judged, and in which
-// versions, if it is not the same in all of its family.
+// judgedRequirements returns, for each requirement of the clause, a text of how it is
+// judged, with the versions if not all versions of the family judge it alike.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -90,6 +97,7 @@ func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	return all
 }
 
+// judgedBy returns the checks of a requirement, or why it has none.
 func judgedBy(r spec.Requirement) string {
 	if r.Excluded != nil {
 		return "not judged, " + r.Excluded.Kind
@@ -97,7 +105,7 @@ func judgedBy(r spec.Requirement) string {
 	return strings.Join(r.Checks, ", ")
 }
 
-// countClauses says how many clauses there are, and what becomes of them.
+// countClauses returns a text with the number of clauses, judged, excluded and informative.
 func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
@@ -130,10 +138,12 @@ func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 		total += excludedCount[kind]
 		parts = append(parts, fmt.Sprintf("%s %d", kind, excludedCount[kind]))
 	}
-	return fmt.Sprintf("%d clauses, %d judged, %d excluded (%s), %d informative", clauses, judgedCount, total, strings.Join(parts, ", "), informative)
+	return fmt.Sprintf("%d clauses, %d judged, %d excluded (%s), %d informative",
+		clauses, judgedCount, total, strings.Join(parts, ", "), informative)
 }
 
-// countRequirements counts all, those that are judged, and the others by kind.
+// countRequirements returns the numbers of all requirements, of those judged, and of those
+// excluded by kind.
 func countRequirements(list []spec.Requirement) []string {
 	n := make([]int, 2+len(exclusionKinds))
 	for _, r := range list {
@@ -147,7 +157,7 @@ func countRequirements(list []spec.Requirement) []string {
 	return strings.Fields(strings.Trim(fmt.Sprint(n), "[]"))
 }
 
-// escapeCell keeps a text within a table, and tags in it visible.
+// escapeCell returns s as the content of a cell of a Markdown table.
 func escapeCell(s string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(strings.Join(strings.Fields(s), " "))
 }

@@ -36,7 +36,7 @@ func TestRender(t *testing.T) {
 		"| 4 | c | `f.b`: not judged, client |",
 		"| f@1 | 4 | 3 | 0 | 0 | 0 | 1 |",
 		"| f@2 | 2 | 0 | 1 | 0 | 0 | 1 |",
-		"2 requirements stand for no line: what released servers were seen to do, and what the others are useless without.",
+		"2 requirements are not stated by any document: they were observed of released servers, or follow from other requirements.",
 		"| `f.lost` | 000_a.txt:2 | x.y, x.z |",
 		"| `f.free` | observed: x | x.v |",
 	} {

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogue that extends another: those of the other, without some, with others
-// added or replaced by id.
+// A catalogueExtension is a catalogue that extends the one of another version: without some
+// of its requirements, and with others added or replaced by id.
 type catalogueExtension struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`

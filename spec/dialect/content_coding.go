@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// How large a body may become when its content coding is undone. What is beyond that is
-// not read: the body went over the limit, as one does that comes without a coding.
+// Limits of a body after its content coding is removed. What exceeds them is dropped, and
+// the body ends with spec.ErrLimitExceeded, as it does without a content coding.
 const (
 	maxDecoded       = 64 << 20 // bytes
 	maxDecodedEvents = 200_000  // of a stream, comments included
@@ -30,10 +30,10 @@ func contentCoding(r spec.Response) string {
 	return strings.ToLower(strings.TrimSpace(r.Header.Get("Content-Encoding")))
 }
 
-// DecodeContent undoes the content coding of a body (RFC 9110 section 8.4), which a client
-// may have asked for. When the pieces of the text arrived nobody can tell then. A
-// coding that is not known here leaves a body that nobody listened to: what it says
-// counts neither for nor against the server.
+// DecodeContent returns r with the content coding of its body removed (RFC 9110 section
+// 8.4) and without arrival times, which no longer apply. If the coding is unknown or the
+// body is invalid, the body is dropped and ends with spec.ErrClientLeft, so that it counts
+// neither for nor against the server.
 func DecodeContent(r spec.Response) spec.Response {
 	if !HasContentCoding(r) {
 		return r
@@ -43,9 +43,10 @@ func DecodeContent(r spec.Response) spec.Response {
 	var counter sse.EventCounter
 	switch {
 	case err != nil:
-		body, r.End = nil, fmt.Errorf("%w: it does not understand the coding %q: %w", spec.ErrClientLeft, coding, err)
+		body, r.End = nil, fmt.Errorf("%w: the content coding %q cannot be decoded: %w", spec.ErrClientLeft, coding, err)
 	case len(body) > maxDecoded:
-		body, r.End = body[:maxDecoded], fmt.Errorf("%w: sent more than %d MiB, without its coding", spec.ErrLimitExceeded, maxDecoded>>20)
+		body = body[:maxDecoded]
+		r.End = fmt.Errorf("%w: sent more than %d MiB, after decoding", spec.ErrLimitExceeded, maxDecoded>>20)
 	}
 	if r.Header.MediaType() == spec.EventStream {
 		if body = body[:counter.Add(body, maxDecodedEvents)]; counter.N > maxDecodedEvents {
@@ -56,8 +57,8 @@ func DecodeContent(r spec.Response) spec.Response {
 	return r
 }
 
-// decompress is as much of the text as there is, up to one byte more than it may have: a body
-// that is cut off ends early.
+// decompress returns the decoded body, at most maxDecoded+1 bytes of it. The decoded part of
+// a truncated body is returned without an error.
 func decompress(coding string, body []byte) ([]byte, error) {
 	var r io.Reader
 	var err error

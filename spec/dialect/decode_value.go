@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// decode reads one JSON value and nothing after it. A leading byte order mark is
-// let pass (RFC 8259 section 8.1), numbers keep their digits.
+// decode decodes one JSON value, with nothing after it. A leading byte order mark is ignored
+// (RFC 8259 section 8.1). Numbers are json.Number.
 func decode(data []byte) (any, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -34,21 +34,21 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// A validateFunc says where what was heard of v breaks the word's schema, and what it
-// upholds.
+// A validateFunc adds the violations and the exercised requirements of the value v to e.
 type validateFunc func(w *variant, s *document, e *spec.Event, v any)
 
-// decode fills e with what v means, and says where v breaks the word's schema.
+// decode fills e from the value v and validates v against the variant's schema.
 func (w *variant) decode(s *document, e *spec.Event, v any) {
 	w.decodeWith(s, e, v, (*variant).checkSchema)
 }
 
-// skipValidation is the judging of what was validated as a whole before.
+// skipValidation is the validateFunc for a value that was already validated as part of
+// another. It adds only the exercised requirements.
 func (w *variant) skipValidation(_ *document, e *spec.Event, v any) {
 	e.Exercised = append(e.Exercised, w.exercisedRequirements(v, nil)...)
 }
 
-// decodeWith fills e with what v means; how says what that breaks.
+// decodeWith fills e from the value v and validates it with validate.
 func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validateFunc) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -72,19 +72,20 @@ func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validat
 	validate(w, s, e, v)
 	for _, part := range e.Parts {
 		for _, id := range part.Exercised {
-			if !slices.Contains(e.Exercised, id) && !slices.ContainsFunc(e.Violations, func(b spec.Violation) bool { return b.Requirement == id }) {
+			violated := func(b spec.Violation) bool { return b.Requirement == id }
+			if !slices.Contains(e.Exercised, id) && !slices.ContainsFunc(e.Violations, violated) {
 				e.Exercised = append(e.Exercised, id)
 			}
 		}
 	}
 }
 
-// checkSchema says where v breaks the word's schema, and which requirements it upholds.
+// checkSchema validates v against the variant's schema. It is the usual validateFunc.
 func (w *variant) checkSchema(s *document, e *spec.Event, v any) {
 	key, cacheable := w.cache.keyOf(v)
 	if cacheable {
-		if upheld, ok := w.cache.lookup(key); ok {
-			e.Exercised = append(e.Exercised, upheld...)
+		if exercised, ok := w.cache.lookup(key); ok {
+			e.Exercised = append(e.Exercised, exercised...)
 			return
 		}
 	}
@@ -99,9 +100,9 @@ func (w *variant) checkSchema(s *document, e *spec.Event, v any) {
 		}
 		e.Violations = append(e.Violations, violation)
 	}
-	upheld := w.exercisedRequirements(v, e.Violations)
-	if e.Exercised = append(e.Exercised, upheld...); cacheable && len(e.Violations) == 0 {
-		w.cache.store(key, upheld)
+	exercised := w.exercisedRequirements(v, e.Violations)
+	if e.Exercised = append(e.Exercised, exercised...); cacheable && len(e.Violations) == 0 {
+		w.cache.store(key, exercised)
 	}
 }
 
@@ -116,7 +117,7 @@ func (w *variant) decodeParts(s *document, v any, validate validateFunc) (parts 
 				if matched := matchVariant(site.variants, item); matched != nil && (matched.kind != "" || !site.onlyWithKind) {
 					part := spec.Event{Frame: -1}
 					matched.decodeWith(s, &part, item, validate)
-					part.Violations = nil // the whole was validated, with its parts in it
+					part.Violations = nil // v was validated as a whole, parts included
 					parts = append(parts, part)
 				}
 			}
@@ -125,14 +126,15 @@ func (w *variant) decodeParts(s *document, v any, validate validateFunc) (parts 
 	return parts
 }
 
-// exercisedRequirements are the requirements that v exercises and does not break.
-func (w *variant) exercisedRequirements(v any, broken []spec.Violation) (ids []string) {
-	for _, law := range w.requirements {
-		if slices.Contains(ids, law.id) || slices.ContainsFunc(broken, func(b spec.Violation) bool { return b.Requirement == law.id }) {
+// exercisedRequirements returns the requirements that v exercises, except the violated ones.
+func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids []string) {
+	for _, at := range w.requirements {
+		violated := func(b spec.Violation) bool { return b.Requirement == at.id }
+		if slices.Contains(ids, at.id) || slices.ContainsFunc(violations, violated) {
 			continue
 		}
-		if law.isExercised(v) {
-			ids = append(ids, law.id)
+		if at.isExercised(v) {
+			ids = append(ids, at.id)
 		}
 	}
 	return ids

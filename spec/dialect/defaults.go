@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// DefaultValue is the value that the parameter of o which carries a slot has where a
-// request leaves it out; "" if the document names none.
+// DefaultValue returns the default of the parameter that carries a slot, or "" if the
+// document has none.
 func (o *Operation) DefaultValue(slot string) string {
 	for _, p := range o.parameters {
 		if p.slot == slot {
@@ -19,8 +19,8 @@ func (o *Operation) DefaultValue(slot string) string {
 	return ""
 }
 
-// MaxBodyBytes is how large the document lets a JSON body of o be; 0 is that it does not
-// say.
+// MaxBodyBytes returns the documented maximum size of a JSON body of o in bytes, or 0 if
+// there is none.
 func (o *Operation) MaxBodyBytes() int {
 	for _, b := range o.bodies {
 		if b.mediaType == jsonMediaType {
@@ -30,14 +30,14 @@ func (o *Operation) MaxBodyBytes() int {
 	return 0
 }
 
-// RefusalCode is the code of refusals with a status, where nothing that is broken names
-// another: x-code of the response; "" if the document has none.
+// RefusalCode returns the error code of refusals with a status for which no x-error gives
+// one (x-code of the response), or "".
 func (o *Operation) RefusalCode(status int) string {
 	return o.node.get("responses").get(strconv.Itoa(status)).get("x-code").text()
 }
 
-// RepeatCount is how often a server of ours says an event of this kind, each time the
-// same: x-times of the word, or once.
+// RepeatCount returns how often the reference server sends each event of kind k (x-times of
+// the variant); 1 by default.
 func (o *Operation) RepeatCount(k spec.Kind) int {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		if n, ok := intValue(w.node.get("x-times")); ok && n > 1 {
@@ -47,16 +47,17 @@ func (o *Operation) RepeatCount(k spec.Kind) int {
 	return 1
 }
 
-// SendsSnapshots says whether a server of ours tells how a content of this kind grows, each
-// time with all that there is: x-snapshots of a word.
+// SendsSnapshots reports whether the reference server sends contents of kind k repeatedly
+// while they grow, each time complete so far (x-snapshots of a variant).
 func (o *Operation) SendsSnapshots(k spec.Kind) bool {
-	return slices.ContainsFunc(o.frameVariants, func(w *variant) bool { return w.kind == k && w.node.get("x-snapshots").value == true })
+	return slices.ContainsFunc(o.frameVariants, func(w *variant) bool {
+		return w.kind == k && w.node.get("x-snapshots").value == true
+	})
 }
 
-// FormatTime is a time as the slot of a frame or reply of this kind spells it: text, or
-// what has no type, is RFC 3339, an integer counts seconds since 1970, or milliseconds where the schema's
-// minimum is one that seconds do not reach. It is "" where the slot does not carry
-// times.
+// FormatTime returns t as the slot of a frame or reply of kind k spells it: RFC 3339 for a
+// string or an untyped member; for a number, seconds since 1970, or milliseconds if the
+// schema's minimum is too large for seconds. It returns "" if the slot does not carry times.
 func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	w := o.variantOfKind(k)
 	if w == nil {
@@ -68,7 +69,7 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	}
 	switch has := func(name string) bool { return slices.Contains(m.types, name) }; {
 	case has("integer") || has("number"):
-		const year5138 = 1e11 // in seconds; in milliseconds it is 1973
+		const year5138 = 1e11 // in seconds; as milliseconds it is in 1973
 		if minimum, ok := intValue(m.firstKeyword("minimum")); ok && minimum >= year5138 {
 			return strconv.FormatInt(t.UnixMilli(), 10)
 		}
@@ -79,10 +80,11 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 	return ""
 }
 
-// noSlots asks for no slot.
+// noSlots is an event without slots, which every variant of a kind can encode.
 var noSlots spec.Event
 
-// variantOfKind is the word that o says a kind with: in its stream, or in a reply.
+// variantOfKind returns the variant with which o spells a kind, in its stream or in a reply,
+// or nil.
 func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		return w
@@ -95,7 +97,7 @@ func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	return nil
 }
 
-// fieldForSlot is the member that carries a slot, wherever in the object it stands.
+// fieldForSlot returns the member that carries a slot, at any depth of the object, or nil.
 func (f *objectLayout) fieldForSlot(slot string) *objectField {
 	for _, m := range f.fields {
 		if m.slot == slot {

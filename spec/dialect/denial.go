@@ -7,13 +7,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// denialReasons are the reasons that x-denied knows.
-var denialReasons = []spec.DenialReason{spec.DeniedAnonymous, spec.DeniedUnknownUser, spec.DeniedOtherUser, spec.DeniedStreamLimit}
+// denialReasons lists the reasons allowed in x-denied.
+var denialReasons = []spec.DenialReason{
+	spec.DeniedAnonymous, spec.DeniedUnknownUser, spec.DeniedOtherUser, spec.DeniedStreamLimit,
+}
 
-// A denialRule is one demand on how somebody is refused who may not ask.
+// A denialRule is one requirement on how an unauthorized request is refused (x-denied).
 type denialRule struct {
 	reason       spec.DenialReason
-	requiredSlot string // the slot that a request must carry
+	requiredSlot string // the rule applies only to requests with this slot
 	refusal      spec.RefusalRequirement
 }
 
@@ -36,7 +38,7 @@ func (o *Operation) addDenials(n node) error {
 	return nil
 }
 
-// denialsFor are the demands on how e is to be refused, if it is.
+// denialsFor returns the requirements on a refusal of e, by reason.
 func (o *Operation) denialsFor(e *spec.Event) spec.DenialRequirements {
 	if len(o.denials) == 0 {
 		return nil
@@ -50,12 +52,12 @@ func (o *Operation) denialsFor(e *spec.Event) spec.DenialRequirements {
 	return all
 }
 
-// RequiresCredentials says whether the document wants credentials anywhere.
+// RequiresCredentials reports whether any operation requires credentials.
 func (d *Dialect) RequiresCredentials() bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.RequiresCredentials })
 }
 
-// HasDenial says whether the document says how somebody is refused for this reason.
+// HasDenial reports whether the document specifies how requests are refused for this reason.
 func (d *Dialect) HasDenial(why spec.DenialReason) bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool {
 		return slices.ContainsFunc(o.denials, func(x denialRule) bool { return x.reason == why })

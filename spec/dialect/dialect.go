@@ -17,14 +17,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Dialect is one version of one protocol: one way of spelling what package spec
-// has kinds for. It is safe for concurrent use.
+// A Dialect is one version of one protocol, as its OpenAPI document and catalogue define it.
+// It is immutable and safe for concurrent use.
 type Dialect struct {
 	Name         string             // "runs@2026-04"
 	Family       string             // "runs"
 	Version      string             // "2026-04"
-	Title        string             // the document's
-	Base         string             // what every path begins with: "/api/v1/agent", or ""
+	Title        string             // title of the document
+	Base         string             // path of the document's server: "/api/v1/agent", or ""
 	Requirements []spec.Requirement // its catalogue
 
 	files      fs.FS
@@ -32,16 +32,18 @@ type Dialect struct {
 	operations []*Operation
 }
 
-// A registry is the dialects of a set of documents, opened when they are asked for.
+// A registry holds the dialects of a file system and opens each on first use. It is safe for
+// concurrent use.
 type registry struct {
 	files    fs.FS
-	names    []string                 // FAMILY@VERSION, by family, newest last
+	names    []string                 // FAMILY@VERSION, sorted
 	defaults func() map[string]string // family → version
 
 	mu     sync.Mutex
 	opened map[string]*Dialect
 }
 
+// embeddedRegistry returns the registry of the embedded documents.
 var embeddedRegistry = sync.OnceValue(func() *registry { return newRegistry(spec.Documents) })
 
 func newRegistry(files fs.FS) *registry {
@@ -58,8 +60,8 @@ func newRegistry(files fs.FS) *registry {
 	return s
 }
 
-// findDefaults finds the versions that a bare family name means, by the line
-// "x-default: true" of their documents.
+// findDefaults returns the default version of each family: the one whose document has the
+// line "x-default: true".
 func (s *registry) findDefaults() map[string]string {
 	defaults := map[string]string{}
 	for _, name := range s.names {
@@ -74,19 +76,20 @@ func (s *registry) findDefaults() map[string]string {
 	return defaults
 }
 
-// Names lists every dialect, "FAMILY@VERSION".
+// Names returns the names of all dialects, "FAMILY@VERSION", in order.
 func Names() []string { return slices.Clone(embeddedRegistry().names) }
 
-// IsDefault says that a dialect is what its family's bare name means.
+// IsDefault reports whether a dialect is the default version of its family.
 func IsDefault(name string) bool {
 	family, version, _ := strings.Cut(name, "@")
 	return embeddedRegistry().defaults()[family] == version
 }
 
-// Open opens one dialect: "runs@2026-04", or "runs" for the default version.
+// Open returns a dialect by its name: "runs@2026-04", or "runs" for the default version. It
+// returns an error if the name is unknown or the document is invalid.
 func Open(name string) (*Dialect, error) { return embeddedRegistry().open(name) }
 
-// All opens every dialect, by name.
+// All returns every dialect, in the order of [Names].
 func All() ([]*Dialect, error) {
 	names := Names()
 	all := make([]*Dialect, len(names))
@@ -106,7 +109,7 @@ func (s *registry) open(name string) (*Dialect, error) {
 	}
 	full := family + "@" + version
 	if !slices.Contains(s.names, full) {
-		return nil, fmt.Errorf("no dialect %q: there are %s", name, strings.Join(s.names, ", "))
+		return nil, fmt.Errorf("unknown dialect %q (want one of %s)", name, strings.Join(s.names, ", "))
 	}
 	s.mu.Lock()
 	d := s.opened[full]
@@ -150,8 +153,8 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 	return d, nil
 }
 
-// Document is the OpenAPI document in YAML: as it was written, or, where it extends
-// another, whole, with the other merged in.
+// Document returns the OpenAPI document in YAML: as written, or, if it extends another one,
+// merged with it.
 func (d *Dialect) Document() ([]byte, error) {
 	text, err := fs.ReadFile(d.files, d.Family+"/"+d.Version+".yaml")
 	if err != nil || !bytes.Contains(text, []byte("\nx-extends:")) && !bytes.HasPrefix(text, []byte("x-extends:")) {
@@ -164,10 +167,11 @@ func (d *Dialect) Document() ([]byte, error) {
 	return yaml.JSONToYAML(text)
 }
 
-// Operations lists what can be asked for, by name.
+// Operations returns all operations of the document.
 func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) }
 
-// Kinds lists what the dialect has words for, and what its words can carry.
+// Kinds returns the kinds that the dialect's variants have, and, as "slot.NAME", the slots
+// that they carry, in order.
 func (d *Dialect) Kinds() []spec.Kind {
 	set := map[spec.Kind]bool{}
 	var add func(variants []*variant)
@@ -206,8 +210,8 @@ func (d *Dialect) Kinds() []spec.Kind {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Plan are the checks that the dialect's catalogue names, with their
-// requirements.
+// Plan returns the obligations of the dialect: those of checks that its catalogue names,
+// with their requirements.
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }

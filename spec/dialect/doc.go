@@ -1,142 +1,136 @@
-// Package dialect reads the OpenAPI documents of spec/FAMILY/VERSION.yaml. A
-// dialect is its document and the catalogue beside it; there is no Go code per
-// dialect. The package says what a request or a frame means and where it breaks
-// the document. It does not know what is right: rules judge.
+// Package dialect reads the OpenAPI documents of spec/FAMILY/VERSION.yaml. A dialect
+// consists of its document and the catalogue beside it; there is no Go code per dialect.
+// The package decodes requests, responses and frames, encodes them, and reports where they
+// violate the document. It does not judge: that is for package rules.
 //
 // # The document
 //
-// OpenAPI 3.2; schemas are JSON Schema 2020-12, validated by keyword. A stream's
-// frame is described by itemSchema. "x-default: true" at the top marks the version
-// that a family's bare name means. The extensions:
+// Documents are OpenAPI 3.2; schemas are JSON Schema 2020-12, validated keyword by keyword.
+// itemSchema describes the frames of a stream. "x-default: true" at the top level marks the
+// default version of a family. The following extensions are defined.
 //
-// x-kind, on a schema: whatever fits this schema means this kind ("message.delta",
-// see package spec). Such a schema is a word. Words are listed, most specific
-// first, in the oneOf or anyOf of an itemSchema, of a reply's schema, or of the
-// items of an x-parts array. A value is recognised as the first word whose marks
-// it carries; only then it is validated against that word alone. The marks of a
-// word are its properties (also those of allOf, and of nested objects) with a
-// single-valued enum. A word without marks fits everything and stands last. To
-// write, the first word of a kind is taken whose marks do not contradict the
-// slots; so the form that a server should send stands before forms that are
-// tolerated. Of a reply or request body that is one object of one form, the schema
-// itself is the word.
+// x-kind, on a schema: the kind of the values of this schema ("message.delta", see package
+// spec). A schema with x-kind is called a variant. Variants are listed, most specific first,
+// in the oneOf or anyOf of an itemSchema, of a reply's schema, or of the items of an x-parts
+// array. If a reply or request body has only one form, its schema itself is the variant. A
+// value is decoded as the first variant whose discriminators match, and validated against
+// that variant only. The discriminators of a variant are its properties (also those of allOf
+// and of nested objects) with a single-valued enum. A variant without discriminators matches
+// every value and must be last. An event is encoded as the first variant of its kind whose
+// discriminators do not contradict the event's slots, so the form that a server should send
+// must precede forms that are only tolerated.
 //
-// x-mark, on a property: "false": its single-valued enum is a constraint, not a
-// mark. "present": the word is recognised by this property being there (one of
-// several such properties is enough).
+// x-mark, on a property: "false" makes its single-valued enum a constraint and not a
+// discriminator. "present" lets a value match by the presence of this property (or of any
+// one of several such properties).
 //
-// x-slot, on a property, array item, parameter or header: this carries the slot of
-// that name: thread, user (whose the thread is), run, message, call, id, name, role, type, status, index,
-// text, seq, cursor, code, created, completed, limit (how many silent polls), day, more, about. An object or array under "text" is
-// carried as compact JSON. A slot inside an array that is not x-parts is carried
-// joined (texts are concatenated).
+// x-slot, on a property, array item, parameter or header: the slot of spec.Event that it
+// carries: thread, user, run, message, call, id, name, role, type, status, index, text, seq,
+// cursor, code, created, completed, limit (PollLimit), day, more (HasMore) or about
+// (Description). An object or array in the slot text is carried as compact JSON. The texts
+// of a slot inside an array without x-parts are concatenated.
 //
-// x-parts: true, on a property that is an array (or an object): its items are
-// words of their own, heard as the Parts of the event around them. "named" is that
-// only items with an x-kind are; the slots of the others belong to the event around
-// them. Requests carry
-// their messages (ask.user, ask.assistant, ask.system, ask.tool), offered tools
-// (ask.tool-spec) and resumes (ask.resume) so.
+// x-parts: true, on a property that is an array (or an object): its items are variants,
+// decoded as the Parts of the surrounding event. With "named", only items with an x-kind are
+// parts, and the slots of the others belong to the surrounding event. Messages (ask.user,
+// ask.assistant, ask.system, ask.tool), client tools (ask.tool-spec) and resumes
+// (ask.resume) are parts of requests.
 //
-// x-write, on a property: the value to write where no slot says it (like default,
-// which also serves; x-write wins).
+// x-write, on a property: the value that is encoded if no slot provides one. It takes
+// precedence over default, which otherwise serves the same purpose.
 //
-// x-within, on a word that stands in messages: the type and role of the message
-// that a server of ours puts it in.
+// x-within, on a variant that is a part of messages: the type and role of the message in
+// which the reference server sends it.
 //
-// x-snapshots: true, on a word for a call that is not whole: a server of ours tells
-// how a call grows with it.
+// x-snapshots: true, on a variant for an incomplete call: the reference server sends it
+// repeatedly while the call grows.
 //
-// x-times, on a word: how often a server of ours says it, each time the same.
+// x-times, on a variant: how often the reference server sends it, each time the same.
 //
-// x-stream, on an operation: its 200 answer is a stream. "sentinel" is the in-band
-// terminator ("[DONE]"), which is read as the kind "done"; "sends" (default true)
-// says whether a server of ours writes it. "event": "type" writes an SSE event
-// field with the frame's type. "id": true writes the cursor as SSE id. "requirements" are
-// those on the head of the answer: status (that it is 200), content-type, and
-// content-coding (that it has none which was not asked for).
+// x-stream, on an operation: its 200 response is an event stream. "sentinel" is the in-band
+// terminator ("[DONE]"), decoded as the kind "done"; "sends" (default true) is whether the
+// reference server sends it. With "event: type", the reference server writes an SSE event
+// field with the frame's type; with "id: true", it writes the cursor as SSE id.
+// "requirements" holds the requirements on the head of the response: status (it is 200),
+// content-type, and content-coding (there is none that the client did not accept).
 //
-// A body of multipart/form-data is an object: its texts are strings; a property with
-// x-kind (ask.file) is a file, heard as a part of that kind: its name, media type and
-// bytes. minLength and maxLength of files are in bytes, and encoding says which media
-// types they may have (keyword content-type), and with x-requirement, a map from media
-// type to id, that each is accepted. In an example a file is {filename,
-// contentType, base64, zeros}, where zeros are so many bytes more. An x-error beside
-// the schema is for what is no form (keyword multipart).
+// A body of multipart/form-data is described as an object. Its text fields are strings; a
+// property with x-kind (ask.file) is a file, decoded as a part with its name, media type
+// and bytes. minLength and maxLength of files are in bytes. "encoding" gives their media
+// types (keyword content-type), and, in x-requirement, a map from media type to the
+// requirement that it is accepted. In an example, a file is {filename, contentType, base64,
+// zeros}, where zeros is the number of zero bytes to append. x-error beside the schema
+// applies to bodies that are not valid multipart (keyword multipart).
 //
-// A body of a form is sent with its texts first. How large a file may be is tried a
-// twentieth above and below its maxLength: what a megabyte is, opinions differ. A field
-// that is there more than once (keyword twice) breaks the document, and so does a body
-// of more than 16 MiB, of which nothing more is said.
+// Forms are sent with the text fields first. Sizes are tested 5 % above and below maxLength,
+// since servers differ in what a megabyte is. A duplicate field (keyword twice) violates the
+// document, and so does a body of more than 16 MiB, which is not examined further.
 //
-// A request for an absolute URL is for a link that the server gave: what comes is heard
-// as spec.Fetched. Where an operation documents several successes, any of them is right;
-// a server of ours answers with the first.
+// A request for an absolute URL fetches a link that the server gave; the response is decoded
+// as attachment. If an operation documents several successful statuses, each is accepted and
+// the reference server responds with the first.
 //
-// x-says, on an operation: the phrase that a request of it says if it has no body, or a
-// file: listen, cancel, health. Operations with a body say what the named examples of
-// their body are called: prompt, tool-offer, tool-result, resume, …; "{{slot}}" in
-// an example stands for the slot; a member whose value is "{{slot?}}" is left out
-// where the slot is empty; "{{slot*}}" is the slot's text as JSON.
+// x-says, on an operation without a body or with a file: the name of its template, such as
+// listen, cancel or health. The templates of other operations are the named examples of
+// their body: prompt, tool-offer, tool-result, resume and so on. In an example, "{{slot}}"
+// stands for the slot; a member with the value "{{slot?}}" is left out if the slot is empty;
+// "{{slot*}}" is the slot's text as JSON.
 //
-// x-requirement, on a schema of a frame, a reply or a request: the requirement that
-// is broken where this schema, or what is inside, is broken; and that is upheld
-// where the value is there and fits. Either one id, inherited inward, or a map from
-// keyword to id for this very place (required, type, enum, minimum, maximum,
-// minLength, maxLength, pattern, format, not, …; "required" stands on the property
-// that is missing, as do "dependent" ones). The innermost wins. Each itemSchema
-// carries one, so that every breach belongs to a requirement. In a request:
-// accepting a request in which the value is there upholds the requirement.
+// x-requirement, on a schema of a frame, reply or request: the requirement that is violated
+// if the value violates this schema or one inside it, and exercised if the value is present
+// and valid. It is either one id, inherited inward, or a map from keyword to id for this
+// schema alone (required, type, enum, minimum, maximum, minLength, maxLength, pattern,
+// format, not and so on; "required" and "dependent" belong on the missing property). The
+// innermost one wins. Every itemSchema has one, so that each violation has a requirement. In
+// a request, it is exercised if a request with the value is accepted.
 //
-// x-absent, on a parameter, or on a property of a JSON body: the requirement that says
-// what is meant where it is left out. A request without it that is answered as one with
-// it exercises that requirement.
+// x-absent, on a parameter or on a property of a JSON body: the requirement on its meaning
+// when it is left out. It is exercised if a request without it gets the same response as one
+// with it.
 //
-// x-without, on an operation: request headers that it can do without, each with the
-// requirement that is upheld where a request without it is accepted. (OpenAPI has no
-// parameters of the names Accept, Content-Type and Authorization.)
+// x-without, on an operation: optional request headers, each with the requirement that is
+// exercised if a request without the header is accepted. (OpenAPI does not allow parameters
+// named Accept, Content-Type or Authorization.)
 //
-// x-error, on any schema, parameter, request body, media type or operation of a
-// request, or on a path item (for methods it does not have): how a request is
-// refused that breaks this, or what is inside. A list of demands, or one; each is
-// judged on its own:
+// x-error, on any schema, parameter, request body, media type or operation of a request, or
+// on a path item (for undocumented methods): how a request that violates it, or a schema
+// inside it, is refused. It is one refusal requirement or a list, each judged on its own:
 //
 //	x-error:
 //	  - {requirement: runs.create.thread-uuid, status: 422}
 //	  - {requirement: runs.errors.code-run-input, status: 422, code: [A, B]}
 //	  - {requirement: runs.errors.text-thread, text: threadId must be a valid UUID}
 //
-// status is a number, a class ("4XX"), or a list of either; without it anything
-// from 400 on fits. code is one or a list, any of which fits. text must stand in
-// the body. in-band: true says that a stream of one run.refused frame fits as well.
-// requirement is an id, or a map from keyword to id for this very place; a demand
-// with a map that lacks the keyword is passed over. The innermost list that has a
-// demand for the broken keyword is taken; "inherit: true" as a demand adds the next
-// one outward. A request body's own x-error (beside content) is for a wrong content
-// type, a media type's (beside schema) for a body that is not JSON.
+// status is a number, a class ("4XX") or a list of either; the default is any status from
+// 400 on. code is one error code, or a list of alternatives. text must occur in the body.
+// "in-band: true" also accepts a stream of a single run.refused frame. requirement is an id,
+// or a map from keyword to id for this schema alone; an entry whose map lacks the violated
+// keyword is skipped. The innermost list with an entry for the violated keyword applies;
+// "inherit: true" as an entry adds the next list outward. The x-error of a request body
+// (beside content) applies to an unsupported content type, that of a media type (beside
+// schema) to a body that is not valid JSON.
 //
-// x-denied, on an operation: how those are refused who ask rightly and may not ask. A
-// list of demands, or one, as in x-error, for each reason: nobody (there are no
-// credentials), stranger (nobody handed them out), other (what is asked about is
-// another user's) and crowd (as many streams are open as are allowed). "plain: true"
-// says that the refusal is no event stream; "with: cursor" that the demand is on
-// requests that carry this slot. The OpenAPI keyword security says which operations
-// want credentials at all.
+// x-denied, on an operation: how valid requests without permission are refused. It maps each
+// reason to one refusal requirement or a list, as in x-error. The reasons are nobody (no
+// credentials), stranger (credentials that were never issued), other (the subject belongs to
+// another user) and crowd (too many concurrent streams). "plain: true" requires a response
+// that is not an event stream; "with: cursor" limits the entry to requests with this slot.
+// The OpenAPI keyword security states which operations require credentials at all.
 //
-// x-code, on a response: the code that a server of ours gives with this status,
-// where no x-error names another.
+// x-code, on a response: the error code that the reference server sends with this status if
+// no x-error gives one.
 //
-// x-max-bytes, on a media type: {limit: 262144, over: 300000, under: 250000, with:
-// {...}, fill: /pointer}: a body of more than limit bytes breaks the document; to
-// try it, "with" is merged into a valid body and the string at "fill" is grown
-// until the body has "over" (or "under") bytes. It takes x-error inside.
+// x-max-bytes, on a media type: {limit: 262144, over: 300000, under: 250000, with: {...},
+// fill: /pointer}. A body of more than limit bytes violates the document. To test it, "with"
+// is merged into a valid body and the string at "fill" is lengthened until the body has
+// "over" (or "under") bytes. It may contain an x-error.
 //
 // # The catalogue
 //
-// VERSION.requirements.yaml: a list of id, level, quote, source and either checks
-// or excluded {kind, reason}. x-requirement and x-error may name only requirements
-// that stand there and name the check wire.matches-schema, refuse.as-documented or
-// accept.as-documented. Where several requirements name one check that does not itself
-// say which of them a judgement is about, "about" lists the kinds of events that are
-// evidence for this one; those without it have the rest.
+// VERSION.requirements.yaml is a list of requirements: id, level, quote, source, and either
+// checks or excluded {kind, reason}. x-requirement and x-error may name only requirements of
+// the catalogue that have one of the checks wire.matches-schema, refuse.as-documented or
+// accept.as-documented. If several requirements name a check that does not itself tell them
+// apart, "about" lists the kinds of events that are evidence for a requirement; those
+// without it share the rest.
 package dialect

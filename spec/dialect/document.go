@@ -15,8 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A document is a document as it is written, so that every place in it has a
-// pointer: schemas are compiled by it, and what breaks one leads back to it.
+// A document is a parsed OpenAPI document in which every value is addressed by a JSON
+// pointer. Its schemas are compiled by pointer, and schema errors lead back to one.
 type document struct {
 	url          string
 	root         map[string]any
@@ -24,18 +24,18 @@ type document struct {
 	compileMu    sync.Mutex
 	refusals     map[string]any      // pointer → x-error
 	requirements map[string]any      // pointer → x-requirement
-	variantCache map[string]*variant // pointer and law → word: contents stand in messages, messages in runs
+	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; schemas may be recursive
 }
 
-// readDocument reads FAMILY/VERSION.yaml. A document that extends another is a JSON
-// merge patch (RFC 7396) over it.
+// readDocument reads FAMILY/VERSION.yaml. A document with x-extends is a JSON merge patch
+// (RFC 7396) on the document of another version.
 func readDocument(files fs.FS, family, version string) (*document, error) {
 	tree, err := readTree(files, family, version)
 	if err != nil {
 		return nil, err
 	}
-	// An absolute URL: a relative one is resolved against the working directory,
-	// and a machine's path would stand in every finding.
+	// The URL is absolute because a relative one is resolved against the working
+	// directory, whose path would then appear in every finding.
 	s := &document{
 		url: "dialect:///" + family + "/" + version, root: tree, compiler: jsonschema.NewCompiler(),
 		refusals: map[string]any{}, requirements: map[string]any{}, variantCache: map[string]*variant{},
@@ -45,6 +45,7 @@ func readDocument(files fs.FS, family, version string) (*document, error) {
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
+// readTree reads FAMILY/VERSION.yaml as decoded JSON, merged with what it extends.
 func readTree(files fs.FS, family, version string) (map[string]any, error) {
 	name := family + "/" + version + ".yaml"
 	data, err := fs.ReadFile(files, name)
@@ -76,7 +77,7 @@ func readTree(files fs.FS, family, version string) (map[string]any, error) {
 	return mergePatch(baseTree, tree).(map[string]any), nil
 }
 
-// mergePatch is RFC 7396.
+// mergePatch returns target with a JSON merge patch applied (RFC 7396). It may modify target.
 func mergePatch(target, patch any) any {
 	p, ok := patch.(map[string]any)
 	if !ok {
@@ -96,8 +97,7 @@ func mergePatch(target, patch any) any {
 	return t
 }
 
-// index notes where requirements and demands stand, so that nobody has to walk
-// the tree for them.
+// index records the pointers of all x-requirement, x-error and x-without at or below v.
 func (s *document) index(at string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -121,15 +121,16 @@ func (s *document) index(at string, v any) {
 	}
 }
 
+// compile compiles the schema at a pointer. It is safe for concurrent use.
 func (s *document) compile(at string) (*jsonschema.Schema, error) {
 	s.compileMu.Lock()
 	defer s.compileMu.Unlock()
 	return s.compiler.Compile(s.url + "#" + at)
 }
 
-// validator is a schema that is compiled when it is first needed: most of a
-// document's are not, in most runs. A schema that cannot be compiled is a fault of
-// the program, which a test finds.
+// validator returns a function that validates a value against the schema at a pointer. The
+// schema is compiled on first use, since most runs need few of a document's schemas. The
+// function panics if the schema is invalid, which the tests of this package rule out.
 func (s *document) validator(at string) func(v any) error {
 	compiled := sync.OnceValues(func() (*jsonschema.Schema, error) { return s.compile(at) })
 	return func(v any) error {
@@ -141,14 +142,14 @@ func (s *document) validator(at string) func(v any) error {
 	}
 }
 
-// A node is one place in the document.
+// A node is a value within a document and its pointer.
 type node struct {
 	doc     *document
 	pointer string
 	value   any
 }
 
-// lookup is the node at a pointer; its value is nil if nothing stands there.
+// lookup returns the node at a pointer. Its value is nil if there is none.
 func (s *document) lookup(pointer string) node {
 	var v any = s.root
 	if pointer != "" {
@@ -173,7 +174,7 @@ func (s *document) lookup(pointer string) node {
 
 func (n node) object() map[string]any { m, _ := n.value.(map[string]any); return m }
 
-// deref follows $ref to what it means.
+// deref returns the node that n refers to by $ref, or n itself.
 func (n node) deref() node {
 	for range 32 {
 		ref, ok := n.object()["$ref"].(string)
@@ -185,7 +186,8 @@ func (n node) deref() node {
 	return n
 }
 
-// get is a member of an object, through references.
+// get returns a member of an object, also if n is a reference to it. The result's value is
+// nil if there is no such member.
 func (n node) get(key string) node {
 	if v, ok := n.object()[key]; ok {
 		return node{n.doc, n.pointer + "/" + escape(key), v}
@@ -201,7 +203,7 @@ func (n node) exists() bool { return n.value != nil }
 
 func (n node) text() string { t, _ := n.value.(string); return t }
 
-// items are the members of an array.
+// items returns the items of an array.
 func (n node) items() (all []node) {
 	list, _ := n.value.([]any)
 	for i, v := range list {
@@ -210,7 +212,7 @@ func (n node) items() (all []node) {
 	return all
 }
 
-// members are those of an object, by name.
+// members returns the members of an object, ordered by name.
 func (n node) members() (names []string, all []node) {
 	names = slices.Sorted(maps.Keys(n.object()))
 	for _, name := range names {
@@ -219,7 +221,7 @@ func (n node) members() (names []string, all []node) {
 	return names, all
 }
 
-// strings is a string, or a list of them.
+// strings returns a string, or the strings of an array. Numbers are converted.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:
@@ -239,6 +241,6 @@ var (
 	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// escape and unescape are those of JSON Pointer (RFC 6901).
+// escape and unescape convert a reference token of a JSON pointer (RFC 6901).
 func escape(token string) string   { return escapes.Replace(token) }
 func unescape(token string) string { return unescapes.Replace(token) }

@@ -10,29 +10,29 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ErrUnsupportedKind says that a dialect has nothing to say a kind with.
-var ErrUnsupportedKind = errors.New("the dialect has no word for it")
+// ErrUnsupportedKind means that a dialect has no variant for an event.
+var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 
-// CanEncode says whether a stream of o can say e.
+// CanEncode reports whether the stream of o has a frame for e.
 func (o *Operation) CanEncode(e spec.Event) bool {
 	return e.Kind == spec.Done && o.sentinel != "" || variantFor(o.frameVariants, e.Kind, &e) != nil
 }
 
-// variantFor is the first word of a kind whose marks e's slots do not contradict. What a
-// dialect has no own words for is spelled like a message's.
-func variantFor(words []*variant, k spec.Kind, e *spec.Event) *variant {
-	for _, w := range words {
+// variantFor returns the first variant of kind k whose discriminators do not contradict the
+// slots of e, or nil. Deltas of reasoning fall back to those of messages.
+func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
+	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) {
 			return w
 		}
 	}
 	if k == spec.ReasoningDelta {
-		return variantFor(words, spec.MessageDelta, e)
+		return variantFor(variants, spec.MessageDelta, e)
 	}
 	return nil
 }
 
-// canEncode is whether the word's constants agree with what e's slots ask for.
+// canEncode reports whether the variant's constant slots agree with those of e.
 func (w *variant) canEncode(e *spec.Event) bool {
 	for _, c := range w.constants {
 		if want := *c.slot(e); want != "" && want != c.value {
@@ -42,13 +42,13 @@ func (w *variant) canEncode(e *spec.Event) bool {
 	return true
 }
 
-// A constantSlot is what a slot is in all that a word says.
+// A constantSlot is a slot with the same value in every event of a variant.
 type constantSlot struct {
 	slot  func(*spec.Event) *string
 	value string
 }
 
-// constantSlotsOf are those of a word whose marks and slots are known.
+// constantSlotsOf returns the slots whose values the discriminators of w fix.
 func constantSlotsOf(w *variant) (all []constantSlot) {
 	for _, m := range w.discriminators {
 		for _, site := range w.slots {
@@ -60,8 +60,8 @@ func constantSlotsOf(w *variant) (all []constantSlot) {
 	return all
 }
 
-// AppendEvent spells e as a frame of the stream that o answers with, at the end of dst.
-// It is ErrNoWord if the dialect cannot say it.
+// AppendEvent appends e, encoded as a frame of the stream of o, to dst. It returns
+// [ErrUnsupportedKind] if the dialect has no variant for e.
 func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	switch {
 	case e.Kind == spec.Comment:
@@ -86,14 +86,15 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 		return dst, err
 	}
 	if len(dst) > begin {
-		dst = dst[:len(dst)-1] // the frame goes on
+		dst = dst[:len(dst)-1] // drop the blank line: the data follows
 	}
 	dst, _ = w.layout.appendJSON(append(dst, "data: "...), e) // compact JSON is one line
 	return append(dst, "\n\n"...), nil
 }
 
-// AppendCursor spells where the next frame of o's stream stands, at the end of dst:
-// Append spells it as well, where the event has a cursor.
+// AppendCursor appends an SSE id field with the cursor of the next frame to dst, if the
+// stream of o has such fields. [Operation.AppendEvent] does so by itself for events with a
+// cursor.
 func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 	if o.encoding.cursorAsID {
 		dst = append(append(append(dst, "id: "...), cursor...), '\n')
@@ -101,20 +102,20 @@ func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 	return dst
 }
 
-// WritesSentinel says whether a server of ours closes a stream with the in-band
+// WritesSentinel reports whether the reference server ends streams of o with the in-band
 // terminator.
 func (o *Operation) WritesSentinel() bool { return o.sentinel != "" && o.encoding.sentinel }
 
-// An EncodedResponse is a reply that is no stream, as the document spells it.
+// An EncodedResponse is a response other than a stream, encoded as documented.
 type EncodedResponse struct {
 	Status    int
 	MediaType string // "" if there is no body
 	Body      []byte
 }
 
-// EncodeResponse spells the event that answers a whole request; e.HTTP says which of the
-// operation's replies it is, 0 the success. A text that e does not say is the one
-// that the document gives as its example.
+// EncodeResponse encodes an event as the complete response of o. e.StatusCode selects the
+// response; 0 is the first success. If e has no text, a response that is not JSON uses the
+// document's example.
 func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus
@@ -136,7 +137,7 @@ func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	return EncodedResponse{e.StatusCode, r.mediaType, w.appendJSON(nil, &e)}
 }
 
-// appendJSON spells a word that says e, which need not be an object, at the end of dst.
+// appendJSON appends e, encoded as this variant, to dst. The result is an object or a string.
 func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return appendString(dst, cmp.Or(e.Text, w.node.get("x-write").text()))
@@ -145,7 +146,7 @@ func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 	return dst
 }
 
-// fieldText is a member of the form as a text.
+// fieldText returns a top-level member of the encoding of e as text, or "".
 func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 	i := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
 	if i < 0 {
@@ -157,9 +158,9 @@ func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 	return slotText(f.fields[i].fixedValue)
 }
 
-// Container says which message a content of this kind stands in, in dialects that
-// put everything into messages: its type and role. ok is false where contents of
-// the kind stand alone.
+// Container returns the type and role of the message in which contents of kind k are sent,
+// in dialects that send all contents within messages (x-within). ok is false if contents of
+// this kind are not sent within a message.
 func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
 	w := findVariant(o.frameVariants, k, 0)
 	if w == nil {
@@ -169,14 +170,15 @@ func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
 	return within.get("type").text(), within.get("role").text(), ok
 }
 
-// findVariant is the first word of a kind, in frames or in what stands inside them.
-func findVariant(words []*variant, k spec.Kind, depth int) *variant {
-	for _, w := range words {
+// findVariant returns the first variant of kind k among the given ones or, after them, their
+// parts at any depth, or nil.
+func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
+	for _, w := range variants {
 		if w.kind == k {
 			return w
 		}
 	}
-	for _, w := range words {
+	for _, w := range variants {
 		for _, site := range w.parts {
 			if depth < maxDepth {
 				if inner := findVariant(site.variants, k, depth+1); inner != nil {

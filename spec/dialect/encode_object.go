@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// appendJSON spells the object that says e, at the end of dst: members by name, without
-// spaces. said is whether it carries anything but constants.
+// appendJSON appends e as a compact JSON object to dst, members ordered by name. hasContent
+// is whether the object has anything but constants.
 func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasContent bool) {
 	dst = append(dst, '{')
 	first := len(dst)
@@ -28,7 +28,8 @@ func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasCon
 	return append(dst, '}'), hasContent
 }
 
-// appendJSON spells the value of a member; there is whether it is to be there.
+// appendJSON appends the value of a member to dst. present is whether the object has the
+// member at all.
 func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present, hasContent bool) {
 	switch {
 	case m.variants != nil:
@@ -58,7 +59,7 @@ func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, p
 		}
 		switch {
 		case hasContent && !m.isList:
-			continue // one thing stands here, not a list
+			continue // a single value, not a list
 		case hasContent:
 			dst = append(dst, ',')
 		case m.isList:
@@ -76,7 +77,7 @@ func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, p
 	return append(dst[:begin], m.encodedDefault...), m.hasFixedValue || m.required, false
 }
 
-// emptyValue is what stands for nothing where the document requires a member.
+// emptyValue returns the value of a required member for which the event provides none.
 func (m *objectField) emptyValue() any {
 	switch {
 	case m.nullable:
@@ -93,14 +94,15 @@ func (m *objectField) emptyValue() any {
 	return ""
 }
 
-// nameSlots carry names: texts, whatever they look like.
+// nameSlots lists the slots that are encoded as strings even if they look like numbers.
 var nameSlots = []string{"thread", "run", "message", "call", "id", "name"}
 
-// appendText spells a slot's text as the schema wants it.
+// appendText appends the text of a slot to dst, as the type that the schema demands.
 func (m *objectField) appendText(dst []byte, text string) []byte {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch {
-	case m.slot == "text" && has("string"), len(m.types) == 0 && slices.Contains(nameSlots, m.slot): // what is said is never a number, nor a name
+	// The text of an answer, or a name, is a string even if it looks like a number.
+	case m.slot == "text" && has("string"), len(m.types) == 0 && slices.Contains(nameSlots, m.slot):
 		return appendString(dst, text)
 	case (has("integer") || has("number")) && isNumber(text):
 		return append(dst, text...)
@@ -115,7 +117,8 @@ func (m *objectField) appendText(dst []byte, text string) []byte {
 	return appendString(dst, text)
 }
 
-// appendString spells a text as JSON; what needs no escapes is taken as it is.
+// appendString appends text as a JSON string to dst. It avoids the slow path of
+// compactJSON if nothing needs to be escaped.
 func appendString(dst []byte, text string) []byte {
 	simple := true
 	for i := range len(text) {
@@ -124,13 +127,20 @@ func appendString(dst []byte, text string) []byte {
 			break
 		}
 	}
-	if !simple && (strings.ContainsAny(text, "\"\\\u2028\u2029\u007f") || strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 }) || !utf8.ValidString(text)) {
+	if !simple && needsEscape(text) {
 		return append(dst, compactJSON(text)...)
 	}
 	return append(append(append(dst, '"'), text...), '"')
 }
 
-// isNumber says that a text is a JSON number and nothing else: no space around it.
+// needsEscape reports whether text has characters that compactJSON escapes.
+func needsEscape(text string) bool {
+	return strings.ContainsAny(text, "\"\\\u2028\u2029\u007f") || !utf8.ValidString(text) ||
+		strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 })
+}
+
+// isNumber reports whether text is a JSON number without surrounding space.
 func isNumber(text string) bool {
-	return text != "" && !strings.ContainsAny(text, " \t\r\n") && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
+	return text != "" && !strings.ContainsAny(text, " \t\r\n") &&
+		(text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text))
 }

@@ -16,25 +16,31 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxEventBytes is how large one event of a stream may be before reading it is given
-// up, in bytes, unless a Reader says otherwise.
+// MaxEventBytes is the default limit for the size of one event of a stream, in bytes. A
+// larger event ends the decoding of its stream.
 const MaxEventBytes = sse.DefaultMaxEvent
 
-// Events tells a conversation, from the first request to the last end.
+// Events returns the events of a conversation, in order.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
 	return d.DecodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes)
 }
 
-// DecodeExchanges is Events for exchanges that arrive one by one. Requests are marked with what
-// is known of the target; limit is the most bytes that one event of a stream may have.
-func (d *Dialect) DecodeExchanges(exchanges iter.Seq[spec.Exchange], target TargetInfo, limit int) iter.Seq[spec.Event] {
+// DecodeExchanges is like [Dialect.Events] for exchanges that arrive one at a time. Requests
+// carry what is known about the target. maxEventBytes limits the size of one event of a
+// stream.
+func (d *Dialect) DecodeExchanges(
+	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int,
+) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		n := 0
 		for x := range exchanges {
 			x.Response = DecodeContent(x.Response)
 			request := d.ParseRequest(x.Request)
 			request.Scripted, request.StreamLimit = target.Scripted, target.StreamLimit
-			decoder := eventDecoder{dialect: d, exchange: &x, request: request, operation: d.exchangeOperation(x), limit: limit, messageSubjects: map[string]string{}}
+			decoder := eventDecoder{
+				dialect: d, exchange: &x, request: request, operation: d.exchangeOperation(x),
+				limit: maxEventBytes, messageSubjects: map[string]string{},
+			}
 			for e := range decoder.events() {
 				e.Exchange, e.Operation, e.Principal = n, request.Operation, request.Principal
 				e.At = x.At + decoder.arrivalTime(e)
@@ -47,14 +53,14 @@ func (d *Dialect) DecodeExchanges(exchanges iter.Seq[spec.Exchange], target Targ
 	}
 }
 
-// TargetInfo is what is known of a target beforehand; see [spec.Trace].
+// A TargetInfo is what is known about a target in advance; see [spec.Trace].
 type TargetInfo struct {
 	Scripted    bool
 	StreamLimit int
 }
 
-// exchangeOperation is the operation of an exchange; of one whose request nobody wrote down,
-// the first that streams.
+// exchangeOperation returns the operation of an exchange, or nil. An exchange whose request
+// was not recorded is taken for the first operation that streams.
 func (d *Dialect) exchangeOperation(x spec.Exchange) *Operation {
 	if x.Request.Method != "" {
 		return d.Operation(x.Request)
@@ -67,22 +73,26 @@ func (d *Dialect) exchangeOperation(x spec.Exchange) *Operation {
 	return nil
 }
 
-// A eventDecoder tells one exchange.
+// An eventDecoder decodes one exchange.
 type eventDecoder struct {
 	dialect         *Dialect
 	exchange        *spec.Exchange
 	request         spec.Event
 	operation       *Operation
-	limit           int
-	messageSubjects map[string]string // message id → the thing that it was opened as, where not "message"
+	limit           int               // of one event, in bytes
+	messageSubjects map[string]string // message id → subject of its start, if not "message"
 	frameIndex      int
-	arrivalIndex    int // the arrival that the last event was found in
+	arrivalIndex    int // index of the arrival that completed the last event
 }
 
+// events returns the request, the response with its frames or body, and its end.
 func (t *eventDecoder) events() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		r := t.exchange.Response
-		head := spec.Event{Kind: spec.HTTPResponse, Frame: -1, StatusCode: r.Status, MediaType: r.Header.MediaType(), Header: r.Header}
+		head := spec.Event{
+			Kind: spec.HTTPResponse, Frame: -1, StatusCode: r.Status,
+			MediaType: r.Header.MediaType(), Header: r.Header,
+		}
 		if r.Status == 0 {
 			head.Err = r.End
 		}
@@ -92,11 +102,14 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 		end := spec.Event{Kind: spec.BodyEnd, Frame: -1, Offset: len(r.Body), Err: r.End}
 		switch {
 		case isAbsoluteLink(t.exchange.Request) && r.Status/100 == 2:
-			fetched := spec.Event{Kind: spec.AttachmentContent, Frame: -1, Line: 1, Raw: r.Body, StatusCode: r.Status, MediaType: head.MediaType, Type: head.MediaType, Text: string(r.Body)}
+			fetched := spec.Event{
+				Kind: spec.AttachmentContent, Frame: -1, Line: 1, Raw: r.Body, StatusCode: r.Status,
+				MediaType: head.MediaType, Type: head.MediaType, Text: string(r.Body),
+			}
 			if !yield(fetched) {
 				return
 			}
-		case t.operation == nil: // another protocol's business
+		case t.operation == nil: // not a request of the dialect
 		case head.IsStream() && r.Status/100 == 2:
 			for e := range t.decodeFrames() {
 				end.Line = e.Line
@@ -113,12 +126,12 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 	}
 }
 
-// decodeFrames are the events of a stream.
+// decodeFrames returns the events of the body as a stream.
 func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		dec := sse.NewDecoder(t.limit)
 		for item := range dec.Feed(t.exchange.Response.Body) {
-			if item.Kind == sse.Block { // fields, but nothing that the standard dispatches
+			if item.Kind == sse.Block { // has no data, so clients do not dispatch it
 				continue
 			}
 			if !yield(t.decodeFrame(item)) {
@@ -126,11 +139,14 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 			}
 		}
 		if err := dec.Err(); err != nil {
-			yield(spec.Event{Kind: spec.Undecodable, Frame: t.frameIndex, Err: err, Flaws: []spec.Flaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}}})
+			yield(spec.Event{
+				Kind: spec.Undecodable, Frame: t.frameIndex, Err: err,
+				Flaws: []spec.Flaw{{Kind: spec.FlawTooLarge, Detail: err.Error()}},
+			})
 			return
 		}
 		if rest, ok := dec.Close(); ok {
-			// A client that left has cut this off itself.
+			// If the client left, the unfinished frame is its own doing.
 			if errors.Is(t.exchange.Response.End, spec.ErrClientLeft) {
 				return
 			}
@@ -142,6 +158,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	}
 }
 
+// decodeFrame decodes one item of the stream, a frame or a comment.
 func (t *eventDecoder) decodeFrame(item sse.Item) spec.Event {
 	e := spec.Event{Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
 	if item.InvalidUTF8 {
@@ -162,13 +179,14 @@ func (t *eventDecoder) decodeFrame(item sse.Item) spec.Event {
 	return e
 }
 
-// decodeFrameData says what the data of a frame means.
+// decodeFrameData fills e from the data of a frame of the stream of o.
 func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) {
 	if len(o.frameVariants) == 0 {
-		e.Kind, e.Err = spec.Undecodable, fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.successMediaType, "none"))
+		e.Kind = spec.Undecodable
+		e.Err = fmt.Errorf("%s was answered with an event stream: expected %s", o.Name, cmp.Or(o.successMediaType, "none"))
 		return
 	}
-	if len(e.Flaws) > 0 { // not UTF-8, and so not JSON
+	if len(e.Flaws) > 0 { // not UTF-8, and therefore not JSON
 		e.Kind, e.Err = spec.Undecodable, errors.New(eventName+" is "+e.Flaws[0].Detail)
 		return
 	}
@@ -196,8 +214,8 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) {
 	}
 }
 
-// inheritSubject gives the frames of a block the name that the block was opened with: a
-// delta of a message of reasoning is a delta of reasoning.
+// inheritSubject turns message events into reasoning events if their message was started as
+// reasoning.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -211,15 +229,18 @@ func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	}
 }
 
-// decodeBody says what a body that is no stream means.
+// decodeBody decodes a body that is not an event stream.
 func (t *eventDecoder) decodeBody() spec.Event {
 	r := t.exchange.Response
-	e := spec.Event{Kind: spec.Undecodable, Frame: -1, Line: 1, Raw: r.Body, StatusCode: r.Status, MediaType: r.Header.MediaType()}
+	e := spec.Event{
+		Kind: spec.Undecodable, Frame: -1, Line: 1, Raw: r.Body,
+		StatusCode: r.Status, MediaType: r.Header.MediaType(),
+	}
 	if !utf8.Valid(r.Body) && isUTF8(r.Header) {
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawUTF8, Detail: "not valid UTF-8"})
 	}
 	if len(r.Body) > t.limit {
-		e.Err = fmt.Errorf("the body is of more than %d bytes", t.limit)
+		e.Err = fmt.Errorf("the body has more than %d bytes", t.limit)
 		e.Flaws = append(e.Flaws, spec.Flaw{Kind: spec.FlawTooLarge, Detail: e.Err.Error()})
 		return e
 	}
@@ -242,16 +263,18 @@ func (t *eventDecoder) decodeBody() spec.Event {
 	return e
 }
 
+// isJSON reports whether a media type is JSON (RFC 6839 for the suffix).
 func isJSON(media string) bool { return media == jsonMediaType || strings.HasSuffix(media, "+json") }
 
-// isUTF8 says that a body has to be UTF-8: it is JSON, or says so. Any other text may
-// be in whatever charset (RFC 9110 section 8.3.2).
+// isUTF8 reports whether a body must be UTF-8: because it is JSON or because its charset is.
+// Other text may be in any charset (RFC 9110 section 8.3.2).
 func isUTF8(h spec.Header) bool {
 	_, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")
 }
 
-// arrivalTime is when the last byte of e was there, since the request.
+// arrivalTime returns when the last byte of e arrived, since the request was sent; 0 if
+// unknown. It must be called with the events in order.
 func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	arrivals := t.exchange.Response.Arrivals
 	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {
@@ -267,7 +290,7 @@ func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	return arrivals[t.arrivalIndex].At
 }
 
-// Templates lists what a client can say in this dialect.
+// Templates returns the names of all templates of the dialect, in order.
 func (d *Dialect) Templates() []string {
 	set := map[string]bool{}
 	for _, o := range d.operations {

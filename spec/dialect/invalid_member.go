@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// breakAbsentMember breaks what a schema says about a member that the valid request does not have.
-// The twin is the valid request as it is, unless the border itself is tried: what the
-// schema allows there need not be of use.
+// breakAbsentMember adds requests that violate the schema n of a member which the valid
+// request lacks. The valid counterpart is the original request, except where a limit is
+// tested: a value that the schema allows need not be useful to the server.
 func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int) {
 	v, ok := exampleValue(n, depth)
 	if !ok || m.addedSchemas[n.pointer] {
@@ -23,7 +23,8 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 	m.requests, m.edits = inside.requests, inside.edits
 }
 
-// breakItemKinds breaks what is said about those sorts of items that the list does not have.
+// breakItemKinds adds requests that violate the schemas of those kinds of items that a list
+// lacks.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -41,8 +42,8 @@ func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []stri
 	}
 }
 
-// itemKindName is what one of several choices is called: by its title, its name, or the
-// constant that tells it from others.
+// itemKindName returns a name for one of several schemas: its title or the name of its
+// component.
 func itemKindName(n node) string {
 	if title := n.get("title").text(); title != "" {
 		return title
@@ -54,8 +55,8 @@ func itemKindName(n node) string {
 	return name
 }
 
-// withAddedValue is a mutator of the valid request with one value more, nil if that would be no
-// valid request.
+// withAddedValue returns a builder whose valid request has one more value, or nil if that
+// request would not be valid.
 func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
 	extended := *m
 	extended.valid = withBodyValue(m.valid, at, v)
@@ -69,7 +70,8 @@ func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidReque
 	return &extended
 }
 
-// exampleValue is a small value that a schema allows, ok is false if none is found.
+// exampleValue returns a small value that the schema n may allow. ok is false if none is
+// found.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -110,7 +112,7 @@ func exampleValue(n node, depth int) (v any, ok bool) {
 	return nil, false
 }
 
-// exampleObject is an object with what it must have, and nothing else.
+// exampleObject returns an object with only the members that the schemas require.
 func exampleObject(all []node, depth int) (any, bool) {
 	out := map[string]any{}
 	for _, s := range all {
@@ -131,7 +133,7 @@ func exampleObject(all []node, depth int) (any, bool) {
 	return out, true
 }
 
-// exampleText is a text that fits a schema: the validator has the last word.
+// exampleText returns a text that the schemas may allow; callers validate it.
 func exampleText(all []node) string {
 	for _, s := range all {
 		switch s.get("format").text() {

@@ -6,17 +6,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// pairSeparator stands between the names of two faults.
+// pairSeparator separates the names of the two violations of a request.
 const pairSeparator = ", and "
 
-// An requestEdit is a fault that can be had together with others.
+// A requestEdit is a change that makes a valid request violate one constraint.
 type requestEdit struct {
 	name      string
 	violation spec.Violation
 	apply     func(spec.Request) spec.Request
 }
 
-// addEdit is add for a fault that is made by a change of its own.
+// addEdit adds the valid request with one change applied, and keeps the change for pairs.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return
@@ -30,12 +30,12 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 	}
 }
 
-// maxPairs bounds how many requests break two constraints: what one fault hides of
-// another is seen in a few.
+// maxPairs is the maximum number of requests with two violations. A few suffice to find out
+// whether one violation hides another.
 const maxPairs = 6
 
-// addPairs breaks two constraints at once: each of some faults, as far from each other in
-// the list as they can be, with one of another place.
+// addPairs adds requests with two violations, each pair from distant positions of the list
+// of edits and thus of the request.
 func (m *invalidRequestBuilder) addPairs() {
 	n, made := len(m.edits), 0
 	step := max(1, n/(2*maxPairs))
@@ -49,7 +49,8 @@ func (m *invalidRequestBuilder) addPairs() {
 	}
 }
 
-// addPair keeps a request with both faults if they are just two, each as it is alone.
+// addPair adds a request with the violations of both edits and no others. It reports whether
+// there is one.
 func (m *invalidRequestBuilder) addPair(a, b requestEdit) bool {
 	name := a.name + pairSeparator + b.name
 	if m.only != "" && m.only != name || m.names[name] {

@@ -10,34 +10,37 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A InvalidRequest is a request that breaks exactly one constraint of the document, and
-// its twin: as near to the border as one can stand on the right side.
+// An InvalidRequest is a request that violates exactly one constraint of the document (or
+// two, see [Dialect.InvalidRequests]), with a valid request that is as close to it as
+// possible.
 type InvalidRequest struct {
 	Name           string // "body /runId has 129 characters"
 	Request, Valid spec.Request
 }
 
-// InvalidRequests makes from a request without fault all that break one constraint, and then a
-// few that break two, in an order that does not change. What cannot be broken alone, or
-// has no documented answer, is left out: Judge decides.
+// InvalidRequests derives from a valid request all requests that violate one constraint, and
+// a few that violate two, always in the same order. Violations for which the document does
+// not specify a refusal are left out.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
 	return d.UnseenInvalidRequests(r, &SeenInvalidRequests{})
 }
 
-// A SeenInvalidRequests knows what was made of requests of one operation before.
+// A SeenInvalidRequests records which invalid requests of one operation were already made.
+// The zero value is empty.
 type SeenInvalidRequests struct {
-	names        map[string]bool // of mutants
-	schemaPaths  map[string]bool // that were broken
-	addedSchemas map[string]bool // the schemas of what was put there to be broken
+	names        map[string]bool // of invalid requests
+	schemaPaths  map[string]bool // constraints that were violated
+	addedSchemas map[string]bool // schemas of values that were added to be made invalid
 }
 
-// UnseenInvalidRequests is Mutate without the mutants that were made with the same memory.
+// UnseenInvalidRequests is like InvalidRequests without the requests already in seen. It
+// adds those that it returns.
 func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequests) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
 
-// TemplatesBySimplicity lists what can be said with o, the plain prompt first: what is broken in
-// it has the least around it.
+// TemplatesBySimplicity returns the templates of o with the plain prompt first, which is the
+// best starting point for [Dialect.InvalidRequests].
 func (o *Operation) TemplatesBySimplicity() []string {
 	all := o.Templates()
 	slices.SortStableFunc(all, func(a, b string) int {
@@ -54,8 +57,8 @@ func (o *Operation) TemplatesBySimplicity() []string {
 	return all
 }
 
-// InvalidRequestByName makes from a request without fault the one that breaks it in the way of this
-// name; ok is false if there is none.
+// InvalidRequestByName returns the invalid request of this name that can be derived from r.
+// ok is false if there is none.
 func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRequest, ok bool) {
 	if all := d.invalidRequests(r, &SeenInvalidRequests{}, name); len(all) > 0 {
 		return all[0], true
@@ -63,7 +66,8 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 	return m, false
 }
 
-// invalidRequests is Mutate, for the mutants of one name only unless that is empty.
+// invalidRequests implements [Dialect.UnseenInvalidRequests], limited to the request with the
+// name only unless that is empty.
 func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, only string) []InvalidRequest {
 	if seen.names == nil {
 		*seen = SeenInvalidRequests{map[string]bool{}, map[string]bool{}, map[string]bool{}}
@@ -71,26 +75,26 @@ func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, onl
 	m := invalidRequestBuilder{dialect: d, valid: r, only: only, SeenInvalidRequests: seen}
 	m.build()
 	m.addPairs()
-	if only != "" { // the two that make a pair were made as well
+	if only != "" { // both halves of a pair were added too
 		return slices.DeleteFunc(m.requests, func(m InvalidRequest) bool { return m.Name != only })
 	}
 	return m.requests
 }
 
-// A invalidRequestBuilder makes the mutants of one request.
+// An invalidRequestBuilder derives invalid requests from one valid request.
 type invalidRequestBuilder struct {
 	*SeenInvalidRequests
 	dialect  *Dialect
 	valid    spec.Request
-	base     *spec.Request // what valid is without what was put there to be broken; nil: valid is that
-	itemKind string        // what sort of item was put there, for names
-	only     string        // the name of the one that is wanted, "" for all
+	base     *spec.Request // valid without an added value; nil if nothing was added
+	itemKind string        // suffix of names for an added list item
+	only     string        // name of the only request to make; "" for all
 	requests []InvalidRequest
-	edits    []requestEdit                                                // how those came about that can be had together with others
-	onTry    func(name string, bad spec.Request, broken []spec.Violation) // nil, or hears of all that is tried
+	edits    []requestEdit                                                    // the edits of requests that may be combined in pairs
+	onTry    func(name string, bad spec.Request, violations []spec.Violation) // if not nil, called for each candidate
 }
 
-// build makes every mutant of the valid request that breaks one constraint.
+// build adds all requests that violate one constraint.
 func (m *invalidRequestBuilder) build() {
 	r := m.valid
 	o, path := m.dialect.findOperation(r)
@@ -114,13 +118,13 @@ func (m *invalidRequestBuilder) build() {
 	}
 }
 
-// isWanted says whether a mutant of this name is to be made.
+// isWanted reports whether a request of this name is still to be made.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[name] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
-// add keeps a mutant if it breaks one constraint, of which the document says how that is
-// refused. It says whether it was kept.
+// add adds a request if it violates exactly one constraint, for which the document specifies
+// a refusal. It reports whether it did.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false
@@ -132,7 +136,8 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if len(violations) != 1 || len(violations[0].Refusals) == 0 || len(m.dialect.ValidateRequest(valid)) > 0 {
 		return false
 	}
-	if m.base != nil && m.schemaPaths[violations[0].SchemaPath] { // once is enough of what was put there to be broken
+	// One violation of an added value per constraint is enough.
+	if m.base != nil && m.schemaPaths[violations[0].SchemaPath] {
 		return false
 	}
 	m.names[name], m.schemaPaths[violations[0].SchemaPath] = true, true
@@ -140,7 +145,7 @@ func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	return true
 }
 
-// breakMethod asks in a way that the path does not have.
+// breakMethod adds requests with methods that the path does not have.
 func (m *invalidRequestBuilder) breakMethod() {
 	for _, method := range []string{"PUT", "DELETE", "PATCH"} {
 		bad := m.valid
@@ -149,7 +154,7 @@ func (m *invalidRequestBuilder) breakMethod() {
 	}
 }
 
-// breakContentType sends what is not JSON, or does not say that it is.
+// breakContentType adds requests with other content types, and with bodies that are not JSON.
 func (m *invalidRequestBuilder) breakContentType() {
 	for _, other := range []string{"text/plain", "application/x-www-form-urlencoded"} {
 		bad := m.valid
@@ -160,9 +165,9 @@ func (m *invalidRequestBuilder) breakContentType() {
 	for _, c := range []struct{ name, body string }{
 		{"body ends too early to be JSON", valid[:len(valid)-1]},
 		{"body is empty", ""},
-		{"body has a comma too many", valid[:len(valid)-1] + "," + valid[len(valid)-1:]},
+		{"body has an extra comma", valid[:len(valid)-1] + "," + valid[len(valid)-1:]},
 		{"body is two values", valid + valid},
-		{"body is a word that is not JSON", "hello"},
+		{"body is a bare word", "hello"},
 	} {
 		bad := m.valid
 		bad.Body = []byte(c.body)
@@ -170,11 +175,12 @@ func (m *invalidRequestBuilder) breakContentType() {
 	}
 }
 
+// breakParameter adds requests that violate what is documented for a parameter.
 func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]string) {
 	where := p.in + " " + p.name
 	v, present := p.get(m.valid, path)
 	if p.in == "path" {
-		return // another path is another request
+		return // would be a request for another resource
 	}
 	if present {
 		m.addEdit(where+" is missing", m.valid, func(r spec.Request) spec.Request { return p.set(r, nil) })
@@ -185,7 +191,7 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 			bad = compactJSON(f.bad)
 		}
 		valid := m.valid
-		if f.valid != nil && p.slot == "" { // what a slot names has to exist: it stays
+		if f.valid != nil && p.slot == "" { // a slot must name something that exists
 			text := slotText(f.valid)
 			valid = p.set(m.valid, &text)
 		}
@@ -193,8 +199,8 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	}
 }
 
-// breakValue breaks what a schema says about v, which stands at a place in the body,
-// and then what it says about the things in v.
+// breakValue adds requests that violate the schema n of the value v at a location of the
+// body, and the schemas of values within v.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
 	if depth > maxDepth {
 		return
@@ -220,20 +226,27 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
+// breakMembers adds requests that violate what a schema says about the members of an object.
 func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
 		if _, ok := v[name]; ok {
-			m.addEdit("body "+jsonPointer(inside)+" is missing", m.valid, func(r spec.Request) spec.Request { return withBodyValue(r, inside, removed{}) })
+			m.addEdit("body "+jsonPointer(inside)+" is missing", m.valid, func(r spec.Request) spec.Request {
+				return withBodyValue(r, inside, removed{})
+			})
 		}
 	}
 	for _, name := range n.get("not").get("required").strings() {
 		inside := append(slices.Clone(at), name)
-		m.addEdit("body "+jsonPointer(inside)+" is there", m.valid, func(r spec.Request) spec.Request { return withBodyValue(r, inside, "x") })
+		m.addEdit("body "+jsonPointer(inside)+" is present", m.valid, func(r spec.Request) spec.Request {
+			return withBodyValue(r, inside, "x")
+		})
 	}
 	if n.get("additionalProperties").value == false {
 		inside := append(slices.Clone(at), "alien")
-		m.addEdit("body "+jsonPointer(inside)+" is there", m.valid, func(r spec.Request) spec.Request { return withBodyValue(r, inside, "x") })
+		m.addEdit("body "+jsonPointer(inside)+" is present", m.valid, func(r spec.Request) spec.Request {
+			return withBodyValue(r, inside, "x")
+		})
 	}
 	names, props := n.get("properties").members()
 	for i, name := range names {
@@ -246,8 +259,8 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	}
 }
 
-// applicableSchemas are the schemas that v is held to: n, what it must fit besides, and the
-// one that was meant where it may choose.
+// applicableSchemas returns the schemas that apply to v: n, those of its allOf, and the first
+// of its alternatives that v matches.
 func (m *invalidRequestBuilder) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
@@ -266,19 +279,20 @@ func (m *invalidRequestBuilder) applicableSchemas(n node, v any) []node {
 	return list
 }
 
-// removed stands for what is not there.
+// removed is the value of a member to remove.
 type removed struct{}
 
-// withBodyValue is a request with one value of its body replaced.
+// withBodyValue returns r with one value of its JSON body replaced or removed.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
 	if err != nil {
-		return r // it has no values
+		return r // not JSON
 	}
 	r.Body = []byte(compactJSON(replaceAt(body, at, v)))
 	return r
 }
 
+// replaceAt returns a copy of in with the value at a location replaced or removed.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v
@@ -297,7 +311,7 @@ func replaceAt(in any, at []string, v any) any {
 		switch i, err := strconv.Atoi(at[0]); {
 		case err == nil && i < len(out):
 			out[i] = replaceAt(in[i], at[1:], v)
-		case err == nil && len(at) == 1: // the next one
+		case err == nil && len(at) == 1: // appended
 			out = append(out, v)
 		}
 		return out
@@ -305,13 +319,15 @@ func replaceAt(in any, at []string, v any) any {
 	return in
 }
 
-// A bodyLimit is a limit on the bytes of a body, and how to try it.
+// A bodyLimit is the maximum size of a body and how to construct bodies around it
+// (x-max-bytes).
 type bodyLimit struct {
 	maxBytes, over, under int
 	merge                 any
 	fillPath              []string
 }
 
+// bodyLimitOf reads the x-max-bytes of a media type. The zero value means no limit.
 func bodyLimitOf(media node) (m bodyLimit) {
 	n := media.get("x-max-bytes")
 	m.maxBytes, _ = intValue(n.get("limit"))
@@ -326,7 +342,7 @@ func bodyLimitOf(media node) (m bodyLimit) {
 
 func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize makes the body larger than it may be.
+// breakBodySize adds a request whose body exceeds the documented size.
 func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	if limit.maxBytes == 0 {
 		return

@@ -8,21 +8,20 @@ import (
 	"strings"
 )
 
-// A invalidValue is a value that breaks one keyword, and one that just does not; nil if
-// the value there was will do.
+// An invalidValue is a value that violates one keyword, and the closest value that does not;
+// valid is nil if the original value serves.
 type invalidValue struct {
 	name       string
 	bad, valid any
 }
 
-// nearMisses are texts that are almost of a format: whoever looks at the shape alone takes
-// them for it.
+// nearMisses holds, by format, a text that has the shape of the format but is not valid.
 var nearMisses = map[string]string{
 	"uuid": "550e8400-e29b-41d4-a716-44665544000g",
 	"date": "2026-02-30",
 }
 
-// invalidValues are the ways to break what a schema itself says about v.
+// invalidValues returns values that violate the schema n itself, in place of v.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidValue) {
 	add := func(bad, valid any, format string, args ...any) {
 		list = append(list, invalidValue{fmt.Sprintf(format, args...), bad, valid})
@@ -63,8 +62,10 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidValu
 	return list
 }
 
+// jsonNumber returns n as a decoded JSON number.
 func jsonNumber(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
+// intValue returns the value of a node as an int. ok is false if it is not an integer.
 func intValue(n node) (int, bool) {
 	k, ok := n.value.(json.Number)
 	if !ok {
@@ -74,8 +75,8 @@ func intValue(n node) (int, bool) {
 	return i, err == nil
 }
 
-// invalidLists are the ways to break what a schema says about how many items there
-// are, and which come first.
+// invalidLists returns lists that violate what the schema n says about the number and the
+// order of items.
 func invalidLists(n node, items []any) (list []invalidValue) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

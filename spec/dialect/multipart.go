@@ -21,29 +21,31 @@ import (
 
 const formMediaType = "multipart/form-data"
 
-// An formFile is a file in a form.
+// A formFile is a file in a form.
 type formFile struct {
 	name, media string
 	data        []byte
 }
 
-// A filePart is a property of a form that is a file: what it means, and which media types
-// it may have; none is any.
+// A filePart describes a property of a form that is a file.
 type filePart struct {
-	kind         spec.Kind
+	kind         spec.Kind // of the decoded part
 	node         node
-	mediaTypes   []string
-	requirements map[string]any // the requirement that each of them is accepted
+	mediaTypes   []string       // accepted media types; empty means any
+	requirements map[string]any // media type → id of the requirement that it is accepted
 }
 
-// fileParts are the files of a form.
+// fileParts returns the file properties of a form by name.
 func fileParts(media node) map[string]filePart {
 	files := map[string]filePart{}
 	names, properties := media.get("schema").get("properties").members()
 	for i, name := range names {
 		if kind, ok := properties[i].extension("x-kind"); ok {
 			coding := media.get("encoding").get(name)
-			s := filePart{kind: spec.Kind(kind.text()), node: properties[i].deref(), requirements: coding.get("x-requirement").object()}
+			s := filePart{
+				kind: spec.Kind(kind.text()), node: properties[i].deref(),
+				requirements: coding.get("x-requirement").object(),
+			}
 			for one := range strings.SplitSeq(coding.get("contentType").text(), ",") {
 				if one = strings.TrimSpace(one); one != "" {
 					s.mediaTypes = append(s.mediaTypes, one)
@@ -55,7 +57,7 @@ func fileParts(media node) map[string]filePart {
 	return files
 }
 
-// acceptsMediaType says whether a file may have a media type.
+// acceptsMediaType reports whether the document allows a file of this media type.
 func (s filePart) acceptsMediaType(media string) bool {
 	media, _, err := mime.ParseMediaType(media)
 	return len(s.mediaTypes) == 0 || err == nil && slices.ContainsFunc(s.mediaTypes, func(one string) bool {
@@ -64,20 +66,21 @@ func (s filePart) acceptsMediaType(media string) bool {
 	})
 }
 
-// What a form may have, to be read at all: bytes, fields, and bytes in the head of a
-// field. Nobody's document allows more.
+// Limits of a form. Larger ones are not parsed; every document has lower limits.
 const (
-	maxFormBytes       = 16 << 20
+	maxFormBytes       = 16 << 20 // bytes
 	maxFormFields      = 100
-	maxPartHeaderBytes = 16 << 10
+	maxPartHeaderBytes = 16 << 10 // bytes of the header of one field
 )
 
-// A duplicateFieldError is a field that is there more than once: which of them counts, nobody says.
+// A duplicateFieldError is a form field that occurs more than once. Servers differ in which
+// of its values they use.
 type duplicateFieldError struct{ name string }
 
-func (e duplicateFieldError) Error() string { return "is there more than once" }
+// Error returns the problem as a predicate of the field.
+func (e duplicateFieldError) Error() string { return "occurs more than once" }
 
-// decodeForm reads a form: texts as strings, files as uploads.
+// decodeForm decodes a form by field name: a string for text, a formFile for a file.
 func decodeForm(r spec.Request, files map[string]filePart) (map[string]any, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
@@ -91,17 +94,17 @@ func decodeForm(r spec.Request, files map[string]filePart) (map[string]any, erro
 			return form, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("it is not multipart: %w", err)
+			return nil, fmt.Errorf("not valid multipart: %w", err)
 		}
 		if err := readField(form, part, files); err != nil {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("it has more than %d fields", maxFormFields)
+	return nil, fmt.Errorf("more than %d fields", maxFormFields)
 }
 
-// readField reads one field of a form. A file of which the type is not said is a text
-// (RFC 7578 section 4.4).
+// readField adds one field to form. A file without a Content-Type is text/plain (RFC 7578
+// section 4.4).
 func readField(form map[string]any, part *multipart.Part, files map[string]filePart) error {
 	head := 0
 	for name, values := range part.Header {
@@ -112,7 +115,7 @@ func readField(form map[string]any, part *multipart.Part, files map[string]fileP
 	name := part.FormName()
 	switch _, exists := form[name]; {
 	case head > maxPartHeaderBytes:
-		return fmt.Errorf("the head of a field has more than %d bytes", maxPartHeaderBytes)
+		return fmt.Errorf("the header of a field has more than %d bytes", maxPartHeaderBytes)
 	case name == "":
 		return errors.New("a field has no name")
 	case exists:
@@ -120,9 +123,10 @@ func readField(form map[string]any, part *multipart.Part, files map[string]fileP
 	}
 	data, err := io.ReadAll(part)
 	if err != nil {
-		return fmt.Errorf("it is not multipart: %w", err)
+		return fmt.Errorf("not valid multipart: %w", err)
 	}
-	if _, isFile := files[name]; isFile || part.FileName() != "" { // also one that nobody asked for
+	// A file name makes a field a file even if the document does not describe one.
+	if _, isFile := files[name]; isFile || part.FileName() != "" {
 		form[name] = formFile{part.FileName(), cmp.Or(part.Header.Get("Content-Type"), "text/plain"), data}
 		return nil
 	}
@@ -135,15 +139,15 @@ func readField(form map[string]any, part *multipart.Part, files map[string]fileP
 
 var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\n", "%0A")
 
-// formBoundary stands between the fields of a form. It is in no file that we send.
+// formBoundary is the boundary of encoded forms. It must not occur in any file that is sent.
 const formBoundary = "streamassay-7MA4YWxkTrZu0gW"
 
-// encodeForm writes a form, fields by name, but files last: many servers deal with a
-// file as soon as it comes, and want to know by then what the texts say.
+// encodeForm encodes a form with fields ordered by name and files last: many servers process
+// a file as soon as it arrives and need the text fields by then.
 func encodeForm(form map[string]any) (body []byte, media string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
-	_ = w.SetBoundary(formBoundary) // it is a right one
+	_ = w.SetBoundary(formBoundary) // always valid
 	names := slices.Sorted(maps.Keys(form))
 	slices.SortStableFunc(names, func(a, b string) int {
 		_, file := form[a].(formFile)
@@ -166,15 +170,15 @@ func encodeForm(form map[string]any) (body []byte, media string) {
 		}
 		part, err := w.CreatePart(h)
 		if err == nil {
-			_, _ = part.Write(data) // into memory
+			_, _ = part.Write(data) // never fails
 		}
 	}
 	_ = w.Close()
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// withFiles is a form whose files stand in an example: {filename, contentType, base64,
-// zeros}, where zeros are so many bytes more.
+// withFiles returns a form in which the files of an example, {filename, contentType, base64,
+// zeros}, are replaced by formFiles. zeros is the number of zero bytes to append.
 func withFiles(form map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range form {
@@ -188,18 +192,24 @@ func withFiles(form map[string]any) map[string]any {
 	return out
 }
 
-// validateForm says where a form breaks the document. Lengths of files are in bytes.
+// validateForm decodes a form body and returns its violations. Lengths of files are in bytes.
 func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documentPlace) (any, []spec.Violation) {
-	if len(r.Body) > maxFormBytes { // whoever reads it need not be right about it
-		return nil, []spec.Violation{{Location: "body", Message: fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)}}
+	if len(r.Body) > maxFormBytes { // servers may accept what is not examined here
+		message := fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)
+		return nil, []spec.Violation{{Location: "body", Message: message}}
 	}
 	form, err := decodeForm(r, b.files)
 	if duplicate, ok := errors.AsType[duplicateFieldError](err); ok {
-		places := append([]documentPlace{{b.node.get("schema").get("properties").get(duplicate.name).pointer, 1}}, outer...)
-		return nil, []spec.Violation{d.newViolation("body", schemaError{location: []string{duplicate.name}, documentPlaces: places, keyword: "twice", path: duplicate.name, problem: err.Error()})}
+		property := b.node.get("schema").get("properties").get(duplicate.name)
+		return nil, []spec.Violation{d.newViolation("body", schemaError{
+			location: []string{duplicate.name}, documentPlaces: append([]documentPlace{{property.pointer, 1}}, outer...),
+			keyword: "twice", path: duplicate.name, problem: err.Error(),
+		})}
 	}
 	if err != nil {
-		return nil, []spec.Violation{d.newViolation("body", schemaError{documentPlaces: outer, keyword: "multipart", problem: "cannot be read as a form: " + err.Error()})}
+		return nil, []spec.Violation{d.newViolation("body", schemaError{
+			documentPlaces: outer, keyword: "multipart", problem: "cannot be read as a form: " + err.Error(),
+		})}
 	}
 	var violations []spec.Violation
 	flat := maps.Clone(form)
@@ -221,8 +231,9 @@ func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documen
 		flat[name] = strings.Repeat("x", min(len(f.data), limit+1))
 		if !s.acceptsMediaType(f.media) {
 			violations = append(violations, d.newViolation("body", schemaError{
-				location: []string{name}, documentPlaces: append([]documentPlace{{s.node.pointer, 1}}, outer...), keyword: "content-type",
-				path: name, problem: "has the type " + displayValue(f.media), expected: "expected " + joinOr(s.mediaTypes),
+				location: []string{name}, documentPlaces: append([]documentPlace{{s.node.pointer, 1}}, outer...),
+				keyword: "content-type", path: name,
+				problem: "has the type " + displayValue(f.media), expected: "expected " + joinOr(s.mediaTypes),
 			}))
 		}
 	}
@@ -232,29 +243,30 @@ func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documen
 	return form, violations
 }
 
-// fileEvents are the files of a form, as parts of the request, and what they exercise.
-func (b requestContent) fileEvents(form any) (parts []spec.Event, upheld []string) {
+// fileEvents returns the files of a decoded form as parts of the request, and the
+// requirements that they exercise.
+func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []string) {
 	fields, _ := form.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(b.files)) {
 		if f, ok := fields[name].(formFile); ok {
 			media, _, _ := mime.ParseMediaType(f.media)
 			parts = append(parts, spec.Event{Kind: b.files[name].kind, Frame: -1, Name: f.name, Type: media, Text: string(f.data)})
-			if law, ok := b.files[name].requirements[media].(string); ok {
-				upheld = append(upheld, law)
+			if id, ok := b.files[name].requirements[media].(string); ok {
+				exercised = append(exercised, id)
 			}
 		}
 	}
-	return parts, upheld
+	return parts, exercised
 }
 
-// wrongTypeFiles are files of types that no form here is for: name, type and bytes agree, for
-// servers may go by any of them.
+// wrongTypeFiles holds files of types that no document accepts. Name, media type and content
+// agree, since servers may go by any of them.
 var wrongTypeFiles = []formFile{
 	{"note.txt", "text/plain", []byte("This is a text, and nothing else.\n")},
-	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // a second of silence
+	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // one second of silence
 }
 
-// breakForm breaks what a document says of a form.
+// breakForm adds requests that violate what is documented for a form.
 func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	bad := m.valid
 	bad.Header, bad.Body = bad.Header.With("Content-Type", jsonMediaType), []byte("{}")
@@ -272,8 +284,9 @@ func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	m.breakBoundary()
 	for _, name := range slices.Sorted(maps.Keys(form)) {
 		duplicated := m.valid
-		duplicated.Body = slices.Concat(duplicated.Body[:len(duplicated.Body)-len("--\r\n")], []byte("\r\n"), encodeFieldAgain(form, name))
-		m.add("body /"+name+" is there twice", duplicated, m.valid)
+		body := duplicated.Body[:len(duplicated.Body)-len("--\r\n")]
+		duplicated.Body = slices.Concat(body, []byte("\r\n"), encodeFieldAgain(form, name))
+		m.add("body /"+name+" is repeated", duplicated, m.valid)
 	}
 	for _, name := range b.node.get("schema").get("required").strings() {
 		if v := form[name]; v != nil {
@@ -290,26 +303,28 @@ func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	}
 }
 
-// breakBoundary says another boundary than the one that stands in the body.
+// breakBoundary adds a request whose Content-Type has another boundary than its body.
 func (m *invalidRequestBuilder) breakBoundary() {
 	bad := m.valid
 	bad.Header = bad.Header.With("Content-Type", formMediaType+"; boundary=another")
 	m.add("header Content-Type names another boundary", bad, m.valid)
 }
 
-// encodeFieldAgain is the rest of a form that says a field again: a head, its value and the end.
+// encodeFieldAgain returns the end of a form in which a field occurs again, without the
+// boundary before it.
 func encodeFieldAgain(form map[string]any, name string) []byte {
 	body, _ := encodeForm(map[string]any{name: form[name]})
 	return bytes.TrimPrefix(body, []byte("--"+formBoundary+"\r\n"))
 }
 
-// withFormField is the valid request with one field of its form replaced, or taken out.
+// withFormField returns the valid request with one field of its form replaced, or removed if
+// v is nil.
 func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, v any) spec.Request {
 	changed := maps.Clone(form)
 	if changed[name] = v; v == nil {
 		delete(changed, name)
 	}
-	if len(changed) == 0 { // a form has one field at least
+	if len(changed) == 0 { // an empty form is not valid multipart
 		changed["note"] = "nothing"
 	}
 	r := m.valid
@@ -318,7 +333,7 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 	return r
 }
 
-// breakFile breaks what a document says of a file.
+// breakFile adds requests that violate what is documented for a file.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part filePart) {
 	where := "body /" + name
 	m.add(where+" is empty", m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
@@ -326,15 +341,15 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 		m.add(where+" is of type "+wrong.media, m.withFormField(form, name, wrong), m.valid)
 	}
 	if limit, ok := intValue(part.node.get("maxLength")); ok {
-		over, under := limit+limit/20, limit-limit/20 // where exactly a megabyte ends is a matter of taste
+		over, under := limit+limit/20, limit-limit/20 // servers differ in what a megabyte is
 		m.add(fmt.Sprintf("%s has %d bytes", where, over),
 			m.withFormField(form, name, formFile{f.name, f.media, padFile(f.data, over)}),
 			m.withFormField(form, name, formFile{f.name, f.media, padFile(f.data, under)}))
 	}
 }
 
-// padFile is a file made larger by what its readers pass over: bytes after its end, which
-// in RIFF (WAV) are a chunk of junk.
+// padFile returns data grown to size bytes without a change of meaning: readers ignore bytes
+// after the end of a file. In a RIFF file (WAV) they form a JUNK chunk.
 func padFile(data []byte, size int) []byte {
 	const head = 8
 	out := make([]byte, max(size, len(data)))
@@ -347,8 +362,8 @@ func padFile(data []byte, size int) []byte {
 	return out
 }
 
-// isAbsoluteLink says whether a request is for a link that the server gave: it names the host
-// as well, which what the document describes does not.
+// isAbsoluteLink reports whether a request is for an absolute URL, that is for a link that
+// the server gave. Documented operations have only a path.
 func isAbsoluteLink(r spec.Request) bool {
 	return r.Method == "GET" && (strings.HasPrefix(r.Target, "http://") || strings.HasPrefix(r.Target, "https://"))
 }

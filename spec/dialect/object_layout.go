@@ -7,30 +7,30 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A objectLayout is how an object of a word is spelled: its members, as all the schemas
-// that describe it say together.
+// An objectLayout lists the members of an object of a variant, as described by all schemas
+// that apply to it.
 type objectLayout struct{ fields []*objectField } // by name
 
-// A objectField is one member of a form.
+// An objectField is one member of an object.
 type objectField struct {
 	name           string
-	encodedKey     string // as it is spelled before the value
+	encodedKey     string // the name as JSON, with the colon
 	path           []string
-	schemas        []node // everything that describes it, the outermost first
+	schemas        []node // schemas that apply to it, outermost first
 	required       bool
 	nullable       bool
 	types          []string
 	slot           string
-	slotPointer    func(*spec.Event) *string // the slot of an event; nil: it carries none
-	fixedValue     any                       // what to write where no slot says it
+	slotPointer    func(*spec.Event) *string // returns the field for slot; nil if there is no slot
+	fixedValue     any                       // value to encode if the slot is empty
 	hasFixedValue  bool
-	encodedDefault string // that, or what stands for nothing, spelled
+	encodedDefault string // fixedValue or else the empty value, as JSON
 	object         *objectLayout
 	variants       []*variant
 	isList         bool
 }
 
-// layoutOf reads the members that a schema and what it is made of describe.
+// layoutOf returns the layout of an object to which the given schemas apply.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -61,8 +61,7 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 	return f
 }
 
-// addMembers gathers the schemas of each member that one schema, without what it is
-// made of, describes.
+// addMembers adds the members that one schema describes, without those of its allOf.
 func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true
@@ -78,7 +77,7 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	}
 }
 
-// withAllOf is a schema and everything in its allOf.
+// withAllOf returns a schema followed by those of its allOf, recursively.
 func withAllOf(n node, depth int) []node {
 	all := []node{n}
 	if depth > maxDepth {
@@ -90,7 +89,7 @@ func withAllOf(n node, depth int) []node {
 	return all
 }
 
-// readSchemas takes from the schemas of a member what spelling needs.
+// readSchemas sets the fields that are derived from the schemas of a member.
 func (m *objectField) readSchemas() {
 	m.types = m.firstKeyword("type").strings()
 	m.nullable = len(m.types) == 0 || slices.Contains(m.types, "null")
@@ -116,7 +115,7 @@ func (m *objectField) readSchemas() {
 	}
 }
 
-// firstKeyword is a keyword of the first schema that has it.
+// firstKeyword returns a keyword of the first schema that has it, or a node without a value.
 func (m *objectField) firstKeyword(key string) node {
 	for _, s := range m.schemas {
 		if n := s.get(key); n.exists() {

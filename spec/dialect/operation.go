@@ -10,64 +10,64 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An Operation is one thing a client can ask for.
+// An Operation is one operation of a dialect's document: one method on one path.
 type Operation struct {
 	Name                string // "POST /runs"
 	Summary             string
-	IsStream            bool // its answer is a stream
-	StartsRun           bool // it takes a prompt, and so opens a run
-	RequiresCredentials bool // it wants credentials
-	AcceptsFiles        bool // its body carries a file
+	IsStream            bool // its response is an event stream
+	StartsRun           bool // it takes a prompt, and thus starts a run
+	RequiresCredentials bool // its requests need credentials
+	AcceptsFiles        bool // its body may contain a file
 
-	// Spares are request headers that it can do without, each with the requirement that is
-	// upheld where a request without it is accepted (x-without).
+	// OptionalHeaders lists request headers that may be left out, each with the id of the
+	// requirement that is exercised if such a request is accepted (x-without).
 	OptionalHeaders spec.Header
 
 	method, path     string
 	node             node
 	requirement      string // x-requirement of the operation
 	promised         spec.StreamRequirements
-	omissions        []omission   // what can be left out of a request (x-absent)
+	omissions        []omission   // x-absent
 	denials          []denialRule // x-denied
 	parameters       []parameter
 	bodyRequired     bool
 	bodies           []requestContent
-	requestVariants  []*variant     // what its JSON body may be
-	templates        map[string]any // what a client can say with it, by name
-	bodylessTemplate string         // the phrase of an operation without a body
+	requestVariants  []*variant     // the forms of its body
+	templates        map[string]any // bodies by template name
+	bodylessTemplate string         // template of requests without a JSON body (x-says)
 
 	frameVariants    []*variant
-	nameMembers      []string             // the members that tell frames apart
-	wireNames        map[spec.Kind]string // what frames of a kind are called
+	nameMembers      []string             // members with discriminators, most frequent first
+	wireNames        map[spec.Kind]string // names of frames by kind
 	sentinel         string
 	encoding         streamEncoding
-	responses        map[string]responseContent // by documented status, or class of it
-	successStatus    int                        // what the document promises a request without fault
-	anySuccess       bool                       // and so it does others, any of which is right
-	successMediaType string                     // likewise, the media type
+	responses        map[string]responseContent // by documented status: "200", "4XX", "default"
+	successStatus    int                        // status that is documented for a valid request
+	anySuccess       bool                       // other successful statuses are documented too
+	successMediaType string                     // media type of successStatus
 }
 
-// A streamEncoding is how a server of ours writes the frames of a stream, beyond data.
+// A streamEncoding is how the reference server encodes frames, apart from their data.
 type streamEncoding struct {
-	sentinel   bool   // it closes with the sentinel
-	eventField string // the member that becomes the SSE event field
-	cursorAsID bool   // the cursor becomes the SSE id
+	sentinel   bool   // end the stream with the sentinel
+	eventField string // the member that is repeated as SSE event field
+	cursorAsID bool   // send the cursor as SSE id
 }
 
-// A requestContent is one media type that a request may have.
+// A requestContent is one media type of a request body.
 type requestContent struct {
 	mediaType string
 	node      node
 	validate  func(any) error
 	limit     bodyLimit
-	files     map[string]filePart // of a form: its files
+	files     map[string]filePart // files of a form, by field name
 }
 
-// A responseContent is what may come back with one status.
+// A responseContent is the documented content of a response with one status.
 type responseContent struct {
 	mediaType string
 	variants  []*variant
-	example   string // of a text
+	example   string // of a response that is not JSON
 }
 
 type parameter struct {
@@ -81,6 +81,7 @@ type parameter struct {
 
 var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
+// addPath adds the operations of a path item.
 func (d *Dialect) addPath(path string, item node) error {
 	for _, method := range httpMethods {
 		op := item.get(method)
@@ -116,8 +117,8 @@ func (d *Dialect) addPath(path string, item node) error {
 	return nil
 }
 
-// requiresCredentials says whether an operation, or else its document, has security requirements
-// and none of them is the empty one.
+// requiresCredentials reports whether the security requirements of an operation, or else of
+// its document, demand credentials.
 func requiresCredentials(op node) bool {
 	list := op.get("security")
 	if !list.exists() {
@@ -127,6 +128,7 @@ func requiresCredentials(op node) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
+// addParameters adds the parameters of a list.
 func (o *Operation) addParameters(list []node) (err error) {
 	for _, n := range list {
 		p := parameter{
@@ -146,16 +148,17 @@ func (o *Operation) addParameters(list []node) (err error) {
 	return nil
 }
 
-// An omission is what a request of an operation can leave out: a member of its body, or a
-// parameter. The requirement says what it means that it is not there.
+// An omission is a member of the body or a parameter that a request may leave out, and the
+// requirement on what that means.
 type omission struct {
-	member      string // "": the parameter
+	member      string // "" if it is a parameter
 	parameter   parameter
 	requirement string
 }
 
-// omittedRequirements returns the requirements on what r, with this body, leaves out.
-func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (laws []string) {
+// omittedRequirements returns the ids of the requirements on what r leaves out. body is the
+// decoded body; path holds the path parameters.
+func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
 	object, _ := body.(map[string]any)
 	for _, omission := range o.omissions {
 		_, present := object[omission.member]
@@ -165,14 +168,15 @@ func (o *Operation) omittedRequirements(r spec.Request, body any, path map[strin
 			continue
 		}
 		if !present {
-			laws = append(laws, omission.requirement)
+			ids = append(ids, omission.requirement)
 		}
 	}
-	return laws
+	return ids
 }
 
 const jsonMediaType = "application/json"
 
+// addBodies adds the media types and the templates of a requestBody.
 func (o *Operation) addBodies(request node) (err error) {
 	o.bodyRequired, _ = request.get("required").value.(bool)
 	medias, contents := request.get("content").members()
@@ -206,13 +210,20 @@ func (o *Operation) addBodies(request node) (err error) {
 	return nil
 }
 
+// addResponses adds the documented responses of an operation.
 func (o *Operation) addResponses(op node) error {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.IsStream = true
 		requirements := stream.get("requirements")
-		o.promised = spec.StreamRequirements{Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(), ContentCoding: requirements.get("content-coding").text()}
+		o.promised = spec.StreamRequirements{
+			Status: requirements.get("status").text(), MediaType: requirements.get("content-type").text(),
+			ContentCoding: requirements.get("content-coding").text(),
+		}
 		o.sentinel = stream.get("sentinel").text()
-		o.encoding = streamEncoding{sentinel: stream.get("sends").value != false, eventField: stream.get("event").text(), cursorAsID: stream.get("id").value == true}
+		o.encoding = streamEncoding{
+			sentinel:   stream.get("sends").value != false,
+			eventField: stream.get("event").text(), cursorAsID: stream.get("id").value == true,
+		}
 	}
 	statuses, responses := op.get("responses").members()
 	for i, status := range statuses {
@@ -248,7 +259,7 @@ func (o *Operation) addResponses(op node) error {
 	return nil
 }
 
-// responseFor is what the document says of a status, or of its class.
+// responseFor returns what is documented for a status, its class, or by default.
 func (o *Operation) responseFor(status int) (responseContent, bool) {
 	r, ok := o.responses[strconv.Itoa(status)]
 	if !ok {
@@ -260,13 +271,13 @@ func (o *Operation) responseFor(status int) (responseContent, bool) {
 	return r, ok
 }
 
-// Operation finds what r asks for, or nil.
+// Operation returns the operation that r requests, or nil.
 func (d *Dialect) Operation(r spec.Request) *Operation {
 	o, _ := d.findOperation(r)
 	return o
 }
 
-// findOperation is the operation that r asks for and the values that its path carries.
+// findOperation returns the operation that r requests, or nil, and its path parameters.
 func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -277,8 +288,7 @@ func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) 
 	return nil, nil
 }
 
-// pathItem is the path item of r's target, where the document has one and only the
-// method is not in it.
+// pathItem returns the path item of r's target. ok is false if no path matches.
 func (d *Dialect) pathItem(r spec.Request) (node, bool) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -289,8 +299,8 @@ func (d *Dialect) pathItem(r spec.Request) (node, bool) {
 	return node{}, false
 }
 
-// siblingOperation is the operation that r would ask for with another method, "" if there
-// is none: how that one is dealt with tells whether the path is served at all.
+// siblingOperation returns the name of an operation on the path of r, whatever the method, or
+// "". How the server handles that one shows whether it serves the path at all.
 func (d *Dialect) siblingOperation(r spec.Request) string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -301,7 +311,7 @@ func (d *Dialect) siblingOperation(r spec.Request) string {
 	return ""
 }
 
-// matchPath says whether a path is o's, and what stands in it for the names in braces.
+// matchPath reports whether a path is that of o, and returns its path parameters.
 func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	if !strings.Contains(o.path, "{") {
 		return nil, o.path == path
@@ -325,7 +335,7 @@ func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	return values, true
 }
 
-// set gives the parameter a value, or takes it out of r.
+// set returns r with the parameter set to *v, or without the parameter if v is nil.
 func (p parameter) set(r spec.Request, v *string) spec.Request {
 	path, query, _ := strings.Cut(r.Target, "?")
 	switch p.in {
@@ -350,7 +360,7 @@ func (p parameter) set(r spec.Request, v *string) spec.Request {
 	return r
 }
 
-// get is the parameter's value in r. An empty header counts as none.
+// get returns the parameter's value in r. An empty header counts as absent.
 func (p parameter) get(r spec.Request, path map[string]string) (string, bool) {
 	switch p.in {
 	case "header":

@@ -12,24 +12,29 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ValidateRequest says where r breaks the document, and how the document wants it refused.
-// A request for something that the document does not have is broken without
-// demands.
+// ValidateRequest returns the violations of a request, each with how the document requires
+// it to be refused. A request that matches no path has one violation, without refusals.
 func (d *Dialect) ValidateRequest(r spec.Request) []spec.Violation {
-	_, broken := d.validateRequest(r)
-	return broken
+	_, violations := d.validateRequest(r)
+	return violations
 }
 
-// validateRequest is Judge, and the decoded body where there was one to decode.
+// validateRequest implements [Dialect.ValidateRequest]. It also returns the decoded body, or
+// nil.
 func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.Violation) {
 	o, path := d.findOperation(r)
 	if o == nil {
-		b := spec.Violation{Location: r.Method + " " + r.Target, Message: "the document has no operation " + truncate(strconv.QuoteToGraphic(r.Method+" "+r.Target), maxPath)}
+		target := r.Method + " " + r.Target
+		b := spec.Violation{
+			Location: target,
+			Message:  "the document has no operation " + truncate(strconv.QuoteToGraphic(target), maxPath),
+		}
 		if item, ok := d.pathItem(r); ok {
 			b.Location, b.SchemaPath = "method "+r.Method, item.pointer+"/method"
 			b.Message = "the method is " + r.Method + ": expected " + joinOr(allowedMethods(item))
-			if r.Method != "OPTIONS" && r.Method != "HEAD" { // a preflight, or what HTTP itself allows
-				b.Refusals = d.document.refusalsFor(schemaError{documentPlaces: []documentPlace{{item.pointer, 0}}, keyword: "method"})
+			if r.Method != "OPTIONS" && r.Method != "HEAD" { // those may be answered by the HTTP server itself
+				places := []documentPlace{{item.pointer, 0}}
+				b.Refusals = d.document.refusalsFor(schemaError{documentPlaces: places, keyword: "method"})
 			}
 		}
 		return nil, []spec.Violation{b}
@@ -44,7 +49,10 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 	return value, append(violations, more...)
 }
 
-func (d *Dialect) validateParameter(o *Operation, p parameter, r spec.Request, path map[string]string) (violations []spec.Violation) {
+// validateParameter returns the violations of one parameter. path holds the path parameters.
+func (d *Dialect) validateParameter(
+	o *Operation, p parameter, r spec.Request, path map[string]string,
+) (violations []spec.Violation) {
 	where := p.in + " " + p.name
 	v, ok := p.get(r, path)
 	outer := []documentPlace{{p.node.pointer, 0}, {o.node.pointer, -1}}
@@ -59,12 +67,13 @@ func (d *Dialect) validateParameter(o *Operation, p parameter, r spec.Request, p
 	return violations
 }
 
-// newViolation is what a breach of a request means, with what the document demands.
+// newViolation returns the violation for a schema error in a request, with its refusals.
 func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	violation := b.violation(location, partName(location))
 	violation.Refusals = d.document.refusalsFor(b)
 	for i, refusal := range violation.Refusals {
-		if j := slices.IndexFunc(d.Requirements, func(r spec.Requirement) bool { return r.ID == refusal.Requirement }); j >= 0 {
+		isRequired := func(r spec.Requirement) bool { return r.ID == refusal.Requirement }
+		if j := slices.IndexFunc(d.Requirements, isRequired); j >= 0 {
 			violation.Refusals[i].Level = d.Requirements[j].Level
 		}
 		if violation.Requirement == "" {
@@ -74,7 +83,7 @@ func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	return violation
 }
 
-// partName is what the whole of a part of a request is called.
+// partName returns the name of a part of a request for messages.
 func partName(where string) string {
 	in, name, _ := strings.Cut(where, " ")
 	switch in {
@@ -86,6 +95,7 @@ func partName(where string) string {
 	return where
 }
 
+// validateBody decodes the body of a request and returns its violations.
 func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
 	request := o.node.get("requestBody")
 	if len(o.bodies) == 0 {
@@ -101,7 +111,8 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 		i := slices.IndexFunc(o.bodies, func(b requestContent) bool { return matchesMediaType(b.mediaType, media) })
 		if err != nil || i < 0 {
 			return nil, []spec.Violation{d.newViolation("header Content-Type", schemaError{
-				documentPlaces: append([]documentPlace{{request.deref().pointer, 0}}, outer...), keyword: "content-type", got: content, expected: "expected " + joinOr(mediaTypes(o.bodies)),
+				documentPlaces: append([]documentPlace{{request.deref().pointer, 0}}, outer...),
+				keyword:        "content-type", got: content, expected: "expected " + joinOr(mediaTypes(o.bodies)),
 			})}
 		}
 		b = o.bodies[i]
@@ -116,12 +127,16 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	if b.limit.isExceeded(r.Body) {
 		at := append([]documentPlace{{b.node.pointer + "/x-max-bytes", 0}}, inside...)
 		return nil, []spec.Violation{d.newViolation("body", schemaError{
-			documentPlaces: at, keyword: "x-max-bytes", problem: "has " + pluralize(len(r.Body), "byte"), expected: fmt.Sprintf("expected at most %d", b.limit.maxBytes),
+			documentPlaces: at, keyword: "x-max-bytes",
+			problem:  "has " + pluralize(len(r.Body), "byte"),
+			expected: fmt.Sprintf("expected at most %d", b.limit.maxBytes),
 		})}
 	}
 	v, err := decode(r.Body)
 	if err != nil {
-		return nil, []spec.Violation{d.newViolation("body", schemaError{documentPlaces: inside, keyword: "json", problem: "is " + err.Error()})}
+		return nil, []spec.Violation{d.newViolation("body", schemaError{
+			documentPlaces: inside, keyword: "json", problem: "is " + err.Error(),
+		})}
 	}
 	var violations []spec.Violation
 	for _, br := range d.document.schemaErrors(v, b.validate(v), inside) {
@@ -130,7 +145,7 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	return v, violations
 }
 
-// allowedMethods are the methods that a path has.
+// allowedMethods returns the documented methods of a path.
 func allowedMethods(path node) (all []string) {
 	for _, method := range []string{"get", "post", "put", "patch", "delete", "query"} {
 		if path.get(method).exists() {
@@ -140,6 +155,7 @@ func allowedMethods(path node) (all []string) {
 	return all
 }
 
+// mediaTypes returns the media types of the bodies.
 func mediaTypes(bodies []requestContent) (all []string) {
 	for _, b := range bodies {
 		all = append(all, b.mediaType)
@@ -147,12 +163,13 @@ func mediaTypes(bodies []requestContent) (all []string) {
 	return all
 }
 
-// matchesMediaType takes every +json type for JSON, as servers do.
+// matchesMediaType reports whether a body of type got is accepted as the documented type.
+// Every +json type is accepted as JSON, as servers do.
 func matchesMediaType(documented, got string) bool {
 	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }
 
-// requirementIDs are the requirements of the parameter and its schema.
+// requirementIDs returns the requirements on the parameter and its schema.
 func (p parameter) requirementIDs() (ids []string) {
 	for _, at := range slices.Compact([]string{p.node.pointer, p.schema.pointer, p.schema.deref().pointer}) {
 		ids = append(ids, requirementIDs(p.node.doc.requirements[at])...)
@@ -160,7 +177,7 @@ func (p parameter) requirementIDs() (ids []string) {
 	return ids
 }
 
-// typedValue is a parameter's value as its schema would see it.
+// typedValue returns the text of a parameter as a decoded value of its schema's type.
 func (p parameter) typedValue(v string) any {
 	types := p.schema.get("type").strings()
 	switch {
@@ -174,15 +191,16 @@ func (p parameter) typedValue(v string) any {
 	return v
 }
 
-// ParseRequest says what r means: the request as an event, with what the document
-// promises it (HTTP and Media).
+// ParseRequest returns a request as an event of kind [spec.HTTPRequest], with what the
+// document promises as its response in StatusCode and MediaType.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	e := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal}
-	if r.Method == "" { // nobody wrote down what was asked: the first that streams
+	if r.Method == "" { // not recorded: taken for the first operation that streams
 		e.Err = spec.ErrRequestNotRecorded
 		if i := slices.IndexFunc(d.operations, func(o *Operation) bool { return o.IsStream }); i >= 0 {
 			o := d.operations[i]
-			e.Operation, e.StatusCode, e.MediaType, e.Promised, e.WireNames = o.Name, o.successStatus, o.successMediaType, o.promised, o.wireNames
+			e.Operation, e.StatusCode, e.MediaType = o.Name, o.successStatus, o.successMediaType
+			e.Promised, e.WireNames = o.promised, o.wireNames
 		}
 		return e
 	}
@@ -195,7 +213,8 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 		}
 		return e
 	}
-	e.Operation, e.StatusCode, e.MediaType, e.Name, e.Requirement, e.WireNames = o.Name, o.successStatus, o.successMediaType, o.bodylessTemplate, o.requirement, o.wireNames
+	e.Operation, e.StatusCode, e.MediaType = o.Name, o.successStatus, o.successMediaType
+	e.Name, e.Requirement, e.WireNames = o.bodylessTemplate, o.requirement, o.wireNames
 	if o.anySuccess {
 		e.StatusCode = 0
 	}
@@ -205,7 +224,8 @@ func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 				parsed := spec.Event{}
 				w.decodeWith(d.document, &parsed, v, (*variant).skipValidation)
 				parsed.Kind, parsed.Frame, parsed.Line, parsed.Raw = e.Kind, e.Frame, e.Line, e.Raw
-				parsed.Operation, parsed.StatusCode, parsed.MediaType, parsed.Header, parsed.Violations, parsed.Requirement = e.Operation, e.StatusCode, e.MediaType, e.Header, e.Violations, e.Requirement
+				parsed.Operation, parsed.StatusCode, parsed.MediaType = e.Operation, e.StatusCode, e.MediaType
+				parsed.Header, parsed.Violations, parsed.Requirement = e.Header, e.Violations, e.Requirement
 				parsed.WireNames = e.WireNames
 				e = parsed
 				for _, b := range o.bodies {

@@ -6,10 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UnknownSlotViolation is what is broken, and how the document wants it refused, where the
-// parameter of o that carries a slot is well-formed and still of no use: a cursor
-// that nobody handed out. Without such a parameter, or an x-error on it, the breach
-// has no demands.
+// UnknownSlotViolation returns the violation for a well-formed but unknown value of the
+// parameter of o that carries a slot, such as a cursor that the server never issued. It has
+// no refusals if there is no such parameter or no x-error for it.
 func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
 	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
 	if i < 0 {
@@ -21,24 +20,26 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 	})
 }
 
-// PartViolation is likewise what is broken where a part of o's body of this kind breaks a
-// keyword in a way that no schema sees: a recording that holds nothing.
+// PartViolation returns the violation for a part of kind k in a body of o that violates a
+// keyword in a way that no schema detects, such as a recording without speech.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()
 		for i, p := range properties {
 			if kind, ok := p.extension("x-kind"); ok && spec.Kind(kind.text()) == k {
-				return d.newViolation("body "+names[i], schemaError{documentPlaces: []documentPlace{{p.pointer, 0}, {b.node.pointer, 0}, {o.node.pointer, -1}}, keyword: keyword, problem: "does not fit", path: names[i]})
+				return d.newViolation("body "+names[i], schemaError{
+					documentPlaces: []documentPlace{{p.pointer, 0}, {b.node.pointer, 0}, {o.node.pointer, -1}},
+					keyword:        keyword, problem: "does not fit", path: names[i],
+				})
 			}
 		}
 	}
 	return spec.Violation{Location: o.Name, Message: o.Name + " has no such part"}
 }
 
-// TextRequirement returns the requirement behind the text of an answer: that of the member
-// that carries it in the first form of a message's delta, or of a whole content where the
-// dialect has no deltas, and else that of the whole form. It is "" where the dialect has no
-// words for text.
+// TextRequirement returns the id of the requirement on the text of an answer: that of the
+// text member in the first variant for message deltas (or complete contents, in dialects
+// without deltas), or else that of the variant. It is "" if the dialect has no text.
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
 		for _, o := range d.operations {
@@ -50,14 +51,16 @@ func (d *Dialect) TextRequirement() string {
 	return ""
 }
 
+// textRequirement returns the requirement on the member that carries the slot text, or else
+// the variant's default.
 func (w *variant) textRequirement() string {
 	for _, site := range w.slots {
 		if site.slot != "text" {
 			continue
 		}
-		for _, law := range w.requirements {
-			if slices.Equal(law.path, site.path) {
-				return law.id
+		for _, location := range w.requirements {
+			if slices.Equal(location.path, site.path) {
+				return location.id
 			}
 		}
 	}

@@ -12,30 +12,32 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A schemaError is one broken keyword.
+// A schemaError is one violated keyword of a schema.
 type schemaError struct {
-	location        []string        // where in the instance
-	documentPlaces  []documentPlace // where in the document, innermost first, as references were followed
+	location        []string        // location in the validated value
+	documentPlaces  []documentPlace // places in the document that cover it, innermost first
 	keyword         string
-	isDiscriminator bool // it is a constant, the kind that tells schemas apart
+	isDiscriminator bool // the keyword is a constant, which may tell schemas apart
 
-	// What its text is made of.
-	path         string          // the place, as a program would spell it; "" is the whole value
-	got          any             // what stands there
-	missing      string          // the member that is missing there
-	problem      string          // what is wrong there, if not that it is got
-	expected     string          // what is required, in words
-	alternatives [][]schemaError // what each of several schemas finds wrong, of which it had to fit one
+	// The following make up its text.
+	path         string          // the location as a path expression; "" is the value itself
+	got          any             // the value at the location
+	missing      string          // the name of a missing member
+	problem      string          // predicate that says what is wrong, if not "is GOT"
+	expected     string          // what is required: "expected …"
+	alternatives [][]schemaError // the errors of each of several schemas, one of which had to match
 }
 
-// A documentPlace is a pointer into the document, and how deep in the instance it applies.
+// A documentPlace is a pointer into the document, and the depth in the value at which its
+// schema applies.
 type documentPlace struct {
 	pointer string
 	depth   int
 }
 
-// schemaErrors takes the error of validating v apart. Where one of several schemas had to
-// fit, it finds out which one was meant.
+// schemaErrors flattens err, the result of validating v. outer lists the places around the
+// schema. If one of several alternatives had to match, it returns the errors of the one that
+// was evidently intended.
 func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
@@ -81,8 +83,8 @@ func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schem
 	return []schemaError{b}
 }
 
-// intendedBranch finds the one branch that a value was meant to fit: its type is right and
-// its constants are.
+// intendedBranch returns the errors of the only alternative that v can have been intended to
+// match, with matching type and constants. ok is false unless there is exactly one.
 func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	var found []schemaError
 	n := 0
@@ -94,16 +96,16 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	return found, n == 1
 }
 
-// isUnintendedBranch reports whether a value cannot have been meant to fit the branch: its type or
-// a constant is another.
+// isUnintendedBranch reports whether the type or a constant of an alternative differs, so
+// that the value was not intended to match it.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth
 	})
 }
 
-// missingMembers is one breach for each member that is not there, at the place where the
-// document speaks of that member.
+// missingMembers returns one error for each missing member, located at the schema of that
+// member.
 func (s *document) missingMembers(names []string, b schemaError) (all []schemaError) {
 	for _, name := range names {
 		inside := s.lookup(b.documentPlaces[0].pointer + "/properties/" + escape(name))
@@ -120,14 +122,16 @@ func (s *document) missingMembers(names []string, b schemaError) (all []schemaEr
 	return all
 }
 
+// urlFragment returns the fragment of a URL, decoded.
 func urlFragment(schemaURL string) string {
-	u, err := url.Parse(schemaURL) // the validator escapes the fragment
+	u, err := url.Parse(schemaURL) // the validator returns it escaped
 	if err != nil {
 		return ""
 	}
 	return u.Fragment
 }
 
+// jsonPointer returns the JSON pointer for a list of tokens (RFC 6901).
 func jsonPointer(tokens []string) (p string) {
 	for _, t := range tokens {
 		p += "/" + escape(t)
@@ -135,8 +139,8 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f with every pointer that covers the breach, innermost first, and
-// whether it is the very place; it stops when f says so.
+// walkOutward calls f with every pointer that covers the error, innermost first, until f
+// returns true. here is whether the pointer is for exactly the location of the error.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	for _, place := range b.documentPlaces {
 		here := place.depth >= len(b.location)
@@ -149,16 +153,16 @@ func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	}
 }
 
-// requirementOf is the requirement that a frame or reply breaks, "" if the document names
-// none.
+// requirementOf returns the id of the requirement that a frame or reply with this error
+// violates, or "".
 func (s *document) requirementOf(b schemaError) (id string) {
 	b.walkOutward(func(p string, here bool) bool {
-		switch law := s.requirements[p].(type) {
+		switch requirement := s.requirements[p].(type) {
 		case string:
-			id = law
+			id = requirement
 		case map[string]any:
 			if here {
-				id, _ = law[b.keyword].(string)
+				id, _ = requirement[b.keyword].(string)
 			}
 		}
 		return id != ""
@@ -166,7 +170,7 @@ func (s *document) requirementOf(b schemaError) (id string) {
 	return id
 }
 
-// refusalsFor are how the document wants a request refused that has this breach.
+// refusalsFor returns how a request with this error must be refused.
 func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	b.walkOutward(func(p string, here bool) bool {
 		v, ok := s.refusals[p]
@@ -187,12 +191,14 @@ func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	return all
 }
 
-// isPathItem: what stands there is for methods that the path does not have.
+// isPathItem reports whether a pointer is for a path item, whose x-error applies only to
+// undocumented methods.
 func isPathItem(pointer string) bool {
 	rest, ok := strings.CutPrefix(pointer, "/paths/")
 	return ok && !strings.Contains(rest, "/")
 }
 
+// refusalList returns the items of an x-error or x-denied, which may be one or a list.
 func refusalList(n node) []node {
 	if _, ok := n.value.([]any); ok {
 		return n.items()
@@ -200,23 +206,26 @@ func refusalList(n node) []node {
 	return []node{n}
 }
 
-// refusal reads one item of an x-error, for a keyword.
+// refusal returns one item of an x-error as it applies to a violated keyword. ok is false if
+// it does not.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
-	d := spec.RefusalRequirement{Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text()}
+	d := spec.RefusalRequirement{
+		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),
+	}
 	d.InBand, _ = n.get("in-band").value.(bool)
 	d.Plain, _ = n.get("plain").value.(bool)
 	d.Comment = n.get("comment").text()
-	switch law := n.get("requirement"); {
-	case law.object() != nil:
-		d.Requirement = law.get(keyword).text()
+	switch requirement := n.get("requirement"); {
+	case requirement.object() != nil:
+		d.Requirement = requirement.get(keyword).text()
 		return d, here && d.Requirement != ""
 	default:
-		d.Requirement = law.text()
+		d.Requirement = requirement.text()
 	}
 	return d, true
 }
 
-// schemaPath is the constraint that is broken.
+// schemaPath returns the pointer to the violated keyword.
 func (b schemaError) schemaPath() string {
 	if len(b.documentPlaces) == 0 {
 		return b.keyword
@@ -224,14 +233,18 @@ func (b schemaError) schemaPath() string {
 	return b.documentPlaces[0].pointer + "/" + b.keyword
 }
 
-// violation says what a breach means: where it is, and in words, in which the whole value
-// is called root.
+// violation returns the error as a violation. part is the part of the request ("" for
+// responses); root is the name of the whole value in the message.
 func (b schemaError) violation(part, root string) spec.Violation {
-	return spec.Violation{Location: strings.TrimSpace(part + " " + jsonPointer(b.location)), Pointer: jsonPointer(b.location), Message: b.text(root), SchemaPath: b.schemaPath()}
+	return spec.Violation{
+		Location: strings.TrimSpace(part + " " + jsonPointer(b.location)), Pointer: jsonPointer(b.location),
+		Message: b.text(root), SchemaPath: b.schemaPath(),
+	}
 }
 
-// RequirementIDs lists the requirements that the document's x-error and x-denied, and those that
-// its x-requirement, x-stream and x-absent name.
+// RequirementIDs returns the ids of the requirements that the document's x-error and x-denied
+// name (refused), and of those that its x-requirement, x-stream and x-absent name (enforced),
+// both sorted.
 func (d *Dialect) RequirementIDs() (refused, enforced []string) {
 	for _, v := range d.document.refusals {
 		for _, demand := range refusalList(node{d.document, "", v}) {
@@ -258,6 +271,7 @@ func (d *Dialect) RequirementIDs() (refused, enforced []string) {
 	return slices.Compact(refused), slices.Compact(enforced)
 }
 
+// requirementIDs returns the ids of an x-requirement, which is one id or a map of them.
 func requirementIDs(v any) (ids []string) {
 	switch v := v.(type) {
 	case string:

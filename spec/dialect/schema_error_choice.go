@@ -9,9 +9,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// describeChoice describes a value that fits none of several schemas, where none of them is
-// clearly meant: by the member that tells them apart, by their types, or by what each
-// of those finds wrong that it may have been meant to fit.
+// describeChoice describes a value that matches none of several schemas, without one that is
+// clearly intended: by the member that tells them apart, by their types, or by the errors of
+// each schema that may have been intended.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	schema := s.lookup(b.documentPlaces[0].pointer)
 	choices := slices.Concat(schema.get("oneOf").items(), schema.get("anyOf").items())
@@ -28,7 +28,7 @@ func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	}
 }
 
-// unrecognizedFrame is what is wrong with a frame that is none of a dialect's.
+// unrecognizedFrame returns the error for a frame that matches no variant of the dialect.
 func unrecognizedFrame(frames []*variant, v any) schemaError {
 	b := schemaError{got: v, expected: "expected an event of the dialect"}
 	var choices []node
@@ -42,6 +42,7 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 }
 
 // describeByMember describes an object by a member that has constants in all of the choices.
+// It reports whether there is one that is wrong.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -67,10 +68,12 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType describes a value whose type is wrong in all of the choices.
+// describeByType describes a value whose type is wrong in all of the choices. It reports
+// whether that is so.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
-		if !slices.ContainsFunc(branch, func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }) {
+		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
+		if !slices.ContainsFunc(branch, isWrongType) {
 			return false
 		}
 	}
@@ -84,7 +87,8 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	return len(types) > 0
 }
 
-// sharedConstants are the members that have constants in all of the choices, by name.
+// sharedConstants returns the names of members that have constants in all of the choices, in
+// order.
 func sharedConstants(choices []node) (names []string) {
 	for _, n := range withAllOf(choices[0], 0) {
 		more, _ := n.get("properties").members()
@@ -96,7 +100,7 @@ func sharedConstants(choices []node) (names []string) {
 	})
 }
 
-// memberConstants are the values that a schema lets a member have, nil if any.
+// memberConstants returns the values that a schema allows for a member, nil if unrestricted.
 func memberConstants(n node, name string) (all []any) {
 	for _, part := range withAllOf(n, 0) {
 		member := part.get("properties").get(name)
@@ -110,11 +114,14 @@ func memberConstants(n node, name string) (all []any) {
 	return all
 }
 
-// requiresMember reports whether a schema wants a member to be there.
+// requiresMember reports whether a schema requires a member.
 func requiresMember(n node, name string) bool {
-	return slices.ContainsFunc(withAllOf(n, 0), func(part node) bool { return slices.Contains(part.get("required").strings(), name) })
+	return slices.ContainsFunc(withAllOf(n, 0), func(part node) bool {
+		return slices.Contains(part.get("required").strings(), name)
+	})
 }
 
+// distinct returns values without duplicates, in the order of first occurrence.
 func distinct(values []any) (all []any) {
 	for _, v := range values {
 		if !slices.ContainsFunc(all, func(one any) bool { return equalScalars(one, v) }) {
@@ -124,6 +131,7 @@ func distinct(values []any) (all []any) {
 	return all
 }
 
+// joinPath returns the path expression of a member: messages[0].role.
 func joinPath(path, name string) string {
 	if !isBareWord(name) {
 		return path + "[" + displayValue(name) + "]"
@@ -131,8 +139,8 @@ func joinPath(path, name string) string {
 	return strings.TrimPrefix(path+"."+name, ".")
 }
 
-// expectedText says what a member that is missing would be right as, "" where the schema
-// says nothing short.
+// expectedText returns "expected …" with the values allowed for a missing member, or "" if
+// they are not restricted to constants.
 func expectedText(member node) string {
 	var values []any
 	for _, n := range withAllOf(member, 0) {
@@ -149,7 +157,7 @@ func expectedText(member node) string {
 	return "expected " + listValues(distinct(values))
 }
 
-// describeForbidden describes a value that fits what it must not fit.
+// describeForbidden describes a value that matches a schema within "not".
 func (b *schemaError) describeForbidden(not node) {
 	names, values := not.get("required").strings(), not.get("enum").items()
 	switch {
@@ -168,7 +176,7 @@ func (b *schemaError) describeForbidden(not node) {
 	}
 }
 
-// describeContains describes an array that has too few or too many items of one sort.
+// describeContains describes an array with too few or too many items that match a schema.
 func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError) {
 	items := "item"
 	if what := describeConditions(sort, "", 0); len(what) > 0 {
@@ -178,15 +186,18 @@ func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError)
 	case *kind.Contains:
 		b.keyword, b.problem, b.expected = "contains", "has no "+items, "expected at least 1"
 	case *kind.MinContains:
-		b.keyword, b.problem, b.expected = "minContains", "has "+strconv.Itoa(len(k.Got))+" "+pluralItems(items, len(k.Got)), "expected at least "+strconv.Itoa(k.Want)
+		b.keyword, b.expected = "minContains", "expected at least "+strconv.Itoa(k.Want)
+		b.problem = "has " + strconv.Itoa(len(k.Got)) + " " + pluralItems(items, len(k.Got))
 		if len(k.Got) == 0 {
 			b.problem = "has no " + items
 		}
 	case *kind.MaxContains:
-		b.keyword, b.problem, b.expected = "maxContains", "has "+strconv.Itoa(len(k.Got))+" "+pluralItems(items, len(k.Got)), "expected at most "+strconv.Itoa(k.Want)
+		b.keyword, b.expected = "maxContains", "expected at most "+strconv.Itoa(k.Want)
+		b.problem = "has " + strconv.Itoa(len(k.Got)) + " " + pluralItems(items, len(k.Got))
 	}
 }
 
+// pluralItems returns "item …" or "items …", depending on n.
 func pluralItems(items string, n int) string {
 	if n == 1 {
 		return items
@@ -194,7 +205,7 @@ func pluralItems(items string, n int) string {
 	return "items" + strings.TrimPrefix(items, "item")
 }
 
-// describeConditions says in words what a schema asks of an object: role user, data.output.
+// describeConditions describes what a schema requires of an object: "role user", "data.output".
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil

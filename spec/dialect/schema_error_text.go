@@ -15,23 +15,22 @@ import (
 	"golang.org/x/text/message"
 )
 
-// What a value is called that has no name of its own: all of an event, a response
-// body or a request body.
+// Names of values that have no path of their own.
 const (
 	eventName        = "the event"
 	responseBodyName = "the response body"
 	requestBodyName  = "the request body"
 )
 
-// Bounds on what a message shows.
+// Limits of what a message shows.
 const (
 	maxShown  = 60  // characters of a value
-	maxPath   = 120 // characters of a place
-	maxListed = 20  // values that would be right
+	maxPath   = 120 // characters of a path
+	maxListed = 20  // allowed values
 )
 
-// text returns what was seen and what is required, in one sentence. root is what the
-// whole value is called.
+// text returns what was found and what is expected as one sentence. root is the name of the
+// whole value.
 func (b schemaError) text(root string) string {
 	var seen string
 	switch {
@@ -52,11 +51,11 @@ func (b schemaError) text(root string) string {
 	return seen + ": " + b.expected
 }
 
-// maxAlternatives bounds how many forms are told that a value might have had.
+// maxAlternatives is the maximum number of alternatives whose errors a message lists.
 const maxAlternatives = 3
 
-// alternativesText tells what is wrong with a value by each of several schemas of which it
-// has to fit one, shortest first.
+// alternativesText returns the first error of each of several schemas, one of which had to
+// match, shortest first.
 func (b schemaError) alternativesText(root string) string {
 	texts := make([]string, 0, len(b.alternatives))
 	for _, alternative := range b.alternatives {
@@ -72,8 +71,8 @@ func (b schemaError) alternativesText(root string) string {
 	return strings.Join(texts, ", or ") + more
 }
 
-// locationName is the name of a place: the root's for the whole, a quoted member name, or
-// a path.
+// locationName returns a location for a message: root for the whole value, a quoted member
+// name, or a path.
 func locationName(root, path string) string {
 	switch {
 	case path == "":
@@ -84,7 +83,7 @@ func locationName(root, path string) string {
 	return strconv.Quote(path)
 }
 
-// displayPath spells the place at in v as programs do: messages[0].role.
+// displayPath returns a location within v as a path expression: messages[0].role.
 func displayPath(v any, at []string) string {
 	var path strings.Builder
 	for _, token := range at {
@@ -107,6 +106,8 @@ func displayPath(v any, at []string) string {
 	return path.String()
 }
 
+// childAt returns the item or member of v that a token of a location refers to, or nil. list
+// is v if that is an array.
 func childAt(v any, list []any, token string) any {
 	if list == nil {
 		m, _ := v.(map[string]any)
@@ -118,7 +119,7 @@ func childAt(v any, list []any, token string) any {
 	return nil
 }
 
-// valueAtLocation is the value at a place.
+// valueAtLocation returns the value at a location within v, or nil.
 func valueAtLocation(v any, at []string) any {
 	for _, token := range at {
 		list, _ := v.([]any)
@@ -127,21 +128,21 @@ func valueAtLocation(v any, at []string) any {
 	return v
 }
 
-// isBareWord reports whether a text can stand bare: in a path, or in a list of values.
+// isBareWord reports whether a text needs no quotes in a path or a list of values.
 func isBareWord(s string) bool {
 	return s != "" && len(s) <= maxShown && strings.IndexFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-/:+", r)
 	}) < 0
 }
 
-// displayValue is a value as JSON, on one line, cut to what a reader needs of it.
+// displayValue returns a value as JSON on one line, truncated to maxShown characters.
 func displayValue(v any) string {
 	var b strings.Builder
 	writeValue(&b, v)
 	return truncate(b.String(), maxShown)
 }
 
-// writeValue writes a value as JSON, or as much of it as will be shown.
+// writeValue writes a value as JSON, or as much of it as displayValue shows.
 func writeValue(b *strings.Builder, v any) {
 	if b.Len() > 4*maxShown {
 		return
@@ -171,6 +172,7 @@ func writeValue(b *strings.Builder, v any) {
 	}
 }
 
+// writeObject writes an object as JSON, members ordered by name.
 func writeObject(b *strings.Builder, v map[string]any) {
 	b.WriteByte('{')
 	names, _ := node{value: v}.members()
@@ -186,7 +188,7 @@ func writeObject(b *strings.Builder, v map[string]any) {
 	b.WriteByte('}')
 }
 
-// truncate shortens a text to n characters.
+// truncate returns s, cut after n characters with an ellipsis.
 func truncate(s string, n int) string {
 	i := 0
 	for at := range s {
@@ -198,7 +200,7 @@ func truncate(s string, n int) string {
 	return s
 }
 
-// listValues lists values of which one is right: user, assistant or tool.
+// listValues lists alternative values: "user, assistant or tool".
 func listValues(values []any) string {
 	words := make([]string, 0, len(values))
 	for _, v := range values {
@@ -214,6 +216,7 @@ func listValues(values []any) string {
 	return joinOr(words)
 }
 
+// joinOr joins alternatives: "a, b or c".
 func joinOr(items []string) string {
 	switch n := len(items); n {
 	case 0:
@@ -225,12 +228,13 @@ func joinOr(items []string) string {
 	}
 }
 
+// typeNames holds the names of JSON Schema types in messages.
 var typeNames = map[string]string{
 	"string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
 	"array": "an array", "object": "an object", "null": "null",
 }
 
-// describeTypes says in words what a value may be; null, which stands for nothing, comes last.
+// describeTypes lists the types that a value may have, null last.
 func describeTypes(types []string) string {
 	var words []string
 	for _, t := range slices.SortedStableFunc(slices.Values(types), nullLast) {
@@ -241,6 +245,7 @@ func describeTypes(types []string) string {
 	return joinOr(words)
 }
 
+// nullLast compares types for a stable sort that puts null last.
 func nullLast(a, b string) int {
 	switch {
 	case a == b:
@@ -253,6 +258,7 @@ func nullLast(a, b string) int {
 	return 0
 }
 
+// formatNames holds the names of JSON Schema formats in messages.
 var formatNames = map[string]string{
 	"uuid":      "a UUID",
 	"date":      "a date as in 2026-01-31",
@@ -262,7 +268,7 @@ var formatNames = map[string]string{
 	"email":     "a mail address",
 }
 
-// pluralize is a number of things.
+// pluralize returns a count with its noun: "1 byte", "2 bytes".
 func pluralize(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -270,6 +276,7 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
+// formatRat returns a number of the schema in decimal.
 func formatRat(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()
@@ -278,8 +285,7 @@ func formatRat(r *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// describe fills in what is wrong, in words, for each keyword that says more than that a
-// value is missing.
+// describe sets problem and expected for the keyword of a validation error.
 func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
@@ -315,7 +321,7 @@ func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	}
 }
 
-// describeSize is describe for the keywords that count.
+// describeSize implements describe for the keywords that count.
 func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	unit := "character"
 	if _, file := b.got.(formFile); file {
@@ -345,6 +351,7 @@ func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	}
 }
 
+// quoteNames lists names in quotes: `"a" and "b"`.
 func quoteNames(names []string) string {
 	all := make([]string, 0, len(names))
 	for _, name := range names[:min(len(names), maxListed)] {

@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// slotFields are the fields of an event that a document can name with x-slot.
+// slotFields returns, by the names used in x-slot, the field of an event that holds a slot.
 var slotFields = map[string]func(*spec.Event) *string{
 	"thread":    func(e *spec.Event) *string { return &e.Thread },
 	"user":      func(e *spec.Event) *string { return &e.User },
@@ -36,17 +36,18 @@ var slotFields = map[string]func(*spec.Event) *string{
 	"about":     func(e *spec.Event) *string { return &e.Description },
 }
 
+// checkSlot returns an error unless there is a slot of this name.
 func checkSlot(name string) error {
 	if slotFields[name] == nil {
-		return fmt.Errorf("x-slot %q: no such slot", name)
+		return fmt.Errorf("unknown slot %q in x-slot", name)
 	}
 	return nil
 }
 
-// slotField is the field of e that a slot's name stands for.
+// slotField returns the field of e that holds a slot. The name must be valid.
 func slotField(e *spec.Event, name string) *string { return slotFields[name](e) }
 
-// jsonType is the JSON Schema type of a decoded value.
+// jsonType returns the JSON Schema type of a decoded value.
 func jsonType(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -67,18 +68,20 @@ func jsonType(v any) string {
 	return "number"
 }
 
+// isInteger reports whether a number is an integer, in whatever notation.
 func isInteger(n json.Number) bool {
-	return !strings.ContainsAny(string(n), ".eE") || canonicalNumber(n) != string(n) && !strings.ContainsAny(canonicalNumber(n), ".e")
+	canonical := canonicalNumber(n)
+	return !strings.ContainsAny(string(n), ".eE") || canonical != string(n) && !strings.ContainsAny(canonical, ".e")
 }
 
-// fitsTypes says whether a value may stand where the schema allows types.
+// fitsTypes reports whether a value is of one of the given JSON Schema types; none is any.
 func fitsTypes(types []string, v any) bool {
 	kind := jsonType(v)
 	return len(types) == 0 || slices.Contains(types, kind) || kind == "integer" && slices.Contains(types, "number")
 }
 
-// slotText is a decoded value as a slot holds it: text as it is, numbers in canonical
-// form, what is larger as compact JSON.
+// slotText returns a decoded value as a slot holds it: strings unchanged, numbers in
+// canonical form, objects and arrays as compact JSON, null as "".
 func slotText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -91,9 +94,8 @@ func slotText(v any) string {
 	return compactJSON(v)
 }
 
-// slotText is the value of a place as its slot holds it. Where the document lets
-// anything stand, a text is carried as JSON too: nothing else tells it from what it
-// spells.
+// slotText returns the value v of this location as its slot holds it. Text of an untyped
+// member is JSON too, since a string could not be told from the value that it spells.
 func (s slotLocation) slotText(v any) string {
 	if s.slot == "text" && len(s.types) == 0 && v != nil {
 		return compactJSON(v)
@@ -101,14 +103,15 @@ func (s slotLocation) slotText(v any) string {
 	return slotText(v)
 }
 
-// canonicalNumber spells a number one way: 1.0 and 1e0 are 1.
+// canonicalNumber returns a number in canonical form: 1.0 and 1e0 become 1. Extreme numbers
+// are returned unchanged.
 func canonicalNumber(n json.Number) string {
 	text := string(n)
 	if !strings.ContainsAny(text, ".eE") || len(text) > 64 {
 		return text
 	}
 	if e := strings.IndexAny(text, "eE"); e >= 0 && len(text)-e > 4 {
-		return text // an exponent that no time stamp or number of an event has
+		return text // too large to expand, and not a plausible value
 	}
 	r, ok := new(big.Rat).SetString(text)
 	switch {
@@ -121,7 +124,7 @@ func canonicalNumber(n json.Number) string {
 	return fmt.Sprint(f)
 }
 
-// compactJSON spells a value as JSON without spaces, members by name.
+// compactJSON returns v as JSON without spaces, members ordered by name.
 func compactJSON(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

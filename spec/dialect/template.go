@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// TemplateOperation finds the operation that can say phrase: "prompt", "listen", "cancel".
+// TemplateOperation returns the operation of a template: "prompt", "listen", "cancel". ok is
+// false if the dialect does not have the template.
 func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	i := slices.IndexFunc(d.operations, func(o *Operation) bool {
 		_, ok := o.templates[template]
@@ -22,7 +23,7 @@ func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	return d.operations[i], true
 }
 
-// Templates lists what can be said with o.
+// Templates returns the names of the operation's templates, in order.
 func (o *Operation) Templates() (all []string) {
 	for name := range o.templates {
 		all = append(all, name)
@@ -34,15 +35,17 @@ func (o *Operation) Templates() (all []string) {
 	return slices.Compact(all)
 }
 
-// BuildRequest makes the request that says phrase, with e's slots filled in.
+// BuildRequest returns the request of a template, with the slots of e filled in. It returns
+// an error if the dialect does not have the template.
 func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, error) {
 	o, ok := d.TemplateOperation(template)
 	if !ok {
-		return spec.Request{}, fmt.Errorf("%s has no phrase %q", d.Name, template)
+		return spec.Request{}, fmt.Errorf("%s has no template %q", d.Name, template)
 	}
 	r := spec.Request{Method: o.method, Target: o.path, Header: spec.Header{
 		{Name: "Accept", Value: cmp.Or(o.successMediaType, "*/*")},
-		{Name: "Accept-Encoding", Value: "identity"}, // without it every coding would be welcome (RFC 9110 section 12.5.3)
+		// Without the header, any content coding would be acceptable (RFC 9110 section 12.5.3).
+		{Name: "Accept-Encoding", Value: "identity"},
 	}}
 	if body, ok := o.templates[template]; ok {
 		filled, _ := fillTemplate(body, &e)
@@ -64,7 +67,8 @@ func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, err
 	return r, nil
 }
 
-// fillTemplate puts e's slots into a phrase; ok is false for what is left out.
+// fillTemplate returns template with the slots of e filled in. ok is false if it is to be
+// left out.
 func fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
@@ -89,6 +93,8 @@ func fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	return template, true
 }
 
+// fillString fills the slots into one string of a template: {{slot}}, or, as the whole
+// string, {{slot?}} (left out if empty), {{slot*}} (as JSON) or {{slot#}} (as an integer).
 func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
@@ -117,9 +123,8 @@ func fillString(t string, e *spec.Event) (any, bool) {
 	return text, true
 }
 
-// CompleteRequests fills in the requests of a recording of which only the body is known: it was sent
-// where prompts are, with the header fields of a prompt and with credentials if the document
-// wants any.
+// CompleteRequests fills in requests of a recording of which only the body is known: each
+// becomes a prompt with that body, and with credentials if the document requires any.
 func (d *Dialect) CompleteRequests(t *spec.Trace) {
 	for i := range t.Exchanges {
 		r := &t.Exchanges[i].Request

@@ -9,32 +9,34 @@ import (
 	"unicode/utf8"
 )
 
-// A validationCache remembers which values of a word were found to fit its schema, so that a
-// stream of a million deltas is not validated a million times. Two values are the
-// same to it if they differ only in members of which the schema says nothing but
-// their type and bounds, and which nothing else in the word depends on.
+// A validationCache remembers which values of a variant are valid, so that a stream of a
+// million deltas is not validated a million times. Two values share an entry if they differ
+// only in members that the schema restricts by type and bounds alone and on which nothing
+// else in the variant depends. It is safe for concurrent use.
 type validationCache struct {
-	boundedMembers map[string]valueBounds // members by whose value nothing can be told
+	boundedMembers map[string]valueBounds // members whose value matters only by its bounds
 	mu             sync.RWMutex
-	entries        map[string][]string // what a value looks like → what it upholds
+	entries        map[string][]string // key → the requirements that such values exercise
 }
 
-// valueBounds are all that a schema says of the value of a member.
+// valueBounds holds the restrictions of a schema on the value of a member.
 type valueBounds struct {
 	minimum, maximum     *int
 	minLength, maxLength *int // lengths of strings, in characters
 }
 
-// maxCached bounds what a memo keeps; maxKeyBytes what it is worth to look up.
+// Limits of a validationCache: the number of entries, and the length of a key in bytes.
 const (
 	maxCached   = 256
 	maxKeyBytes = 1 << 10
 )
 
-// simpleKeywords say nothing about a value beyond its type, or nothing at all.
-var simpleKeywords = []string{"type", "description", "title", "default", "example", "examples", "deprecated", "readOnly", "writeOnly"}
+// simpleKeywords restrict nothing but the type of a value, or nothing at all.
+var simpleKeywords = []string{
+	"type", "description", "title", "default", "example", "examples", "deprecated", "readOnly", "writeOnly",
+}
 
-// newValidationCache looks for the members that can be left out of the comparison.
+// newValidationCache returns an empty cache for values of the given layout and schemas.
 func newValidationCache(f *objectLayout, schemas []node) *validationCache {
 	m := &validationCache{boundedMembers: map[string]valueBounds{}, entries: map[string][]string{}}
 	dependent := map[string]bool{}
@@ -53,8 +55,8 @@ func newValidationCache(f *objectLayout, schemas []node) *validationCache {
 	return m
 }
 
-// collectNames notes every name in a part of a schema that may make one member depend
-// on another.
+// collectNames adds to names all strings in a part of a schema, as they may be names of
+// members on which other members depend.
 func collectNames(v any, names map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -71,7 +73,8 @@ func collectNames(v any, names map[string]bool) {
 	}
 }
 
-// valueBoundsOf is what the schemas of a member say of its value, if that is little.
+// valueBoundsOf returns the bounds of a member's value. ok is false if its schemas restrict
+// it in other ways too.
 func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	if f.variants != nil || f.object != nil {
 		return b, false
@@ -98,7 +101,7 @@ func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	return b, true
 }
 
-// followRefs is a node and what it refers to, one after the other.
+// followRefs returns an iterator over a node and the chain of nodes that it refers to.
 func followRefs(n node) func(func(node) bool) {
 	return func(yield func(node) bool) {
 		for range 32 {
@@ -114,8 +117,8 @@ func followRefs(n node) func(func(node) bool) {
 	}
 }
 
-// contains says whether a value keeps to the bounds; a value that cannot be told is
-// not.
+// contains reports whether a scalar is within the bounds. It is false for a value that
+// cannot be compared.
 func (b valueBounds) contains(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
@@ -136,8 +139,8 @@ func (b valueBounds) contains(v any) bool {
 	return false
 }
 
-// keyOf is what a value looks like; ok is false where that is not worth asking.
-func (m *validationCache) keyOf(v any) (keyOf string, ok bool) {
+// keyOf returns the key of a value. ok is false if the value is not worth caching.
+func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return "", false
@@ -175,18 +178,20 @@ func (m *validationCache) keyOf(v any) (keyOf string, ok bool) {
 	return string(b), true
 }
 
-// lookup says whether such a value was found to fit, and what it upholds.
+// lookup returns the requirements that values with this key exercise. ok is false if no such
+// value is known to be valid.
 func (m *validationCache) lookup(key string) ([]string, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	upheld, ok := m.entries[key]
-	return upheld, ok
+	exercised, ok := m.entries[key]
+	return exercised, ok
 }
 
-func (m *validationCache) store(key string, upheld []string) {
+// store records that values with this key are valid.
+func (m *validationCache) store(key string, exercised []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.entries) < maxCached {
-		m.entries[key] = upheld
+		m.entries[key] = exercised
 	}
 }

@@ -8,54 +8,55 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A variant is one schema of the dialect and what it means.
+// A variant is one of the alternative schemas of a value, with the kind that such values mean.
 type variant struct {
 	kind               spec.Kind
 	name               string
 	node               node
-	discriminators     []discriminator // all of them are there, or it is another word
-	presencePaths      [][]string      // one of these paths is there, if there are any
-	constants          []constantSlot  // slots that are the same in all that the word says
+	discriminators     []discriminator // a value of the variant has all of them
+	presencePaths      [][]string      // if there are any, one of them must be present
+	constants          []constantSlot  // slots that the discriminators fix
 	slots              []slotLocation
 	parts              []partLocation
 	requirements       []requirementLocation
-	defaultRequirement string // of what no x-requirement inside covers
+	defaultRequirement string // where no x-requirement inside applies
 	validate           func(any) error
 	layout             *objectLayout
 	cache              *validationCache
 }
 
-// A discriminator is a constant that a value is recognised by.
+// A discriminator is a constant by which a value is recognised as a variant.
 type discriminator struct {
 	path  []string
 	value any
 }
 
+// A slotLocation is a location whose value is carried in a slot.
 // A slotLocation is a place that carries a slot.
 type slotLocation struct {
-	path  []string // "*" stands for every item of an array
+	path  []string // member names; "*" stands for every item of an array
 	slot  string
-	types []string // what the schema lets stand there; nil: anything
+	types []string // types that the schema allows; empty means any
 }
 
-// A partLocation is a place whose items are words of their own.
+// A partLocation is a location whose items are variants of their own.
 type partLocation struct {
 	path         []string
 	variants     []*variant
 	onlyWithKind bool // only items of a kind are parts
 }
 
-// A requirementLocation is a place with a requirement. It is exercised where its value is
-// there, or has to be.
+// A requirementLocation is a location with a requirement. The requirement is exercised if the
+// value is present or required.
 type requirementLocation struct {
 	path        []string
 	id          string
 	required    bool
-	matchesForm func(any) error // nil, or the one of several forms that the value has to have
+	matchesForm func(any) error // if not nil, validates the alternative that the value must match
 }
 
-// parseVariants reads what a schema may be: the branches of its oneOf or anyOf, or itself.
-// law is the requirement of what no other covers.
+// parseVariants returns the variants of a schema: the alternatives of its oneOf or anyOf, or
+// itself. requirement is the default for those without one.
 func (s *document) parseVariants(at node, requirement string) ([]*variant, error) {
 	if own, ok := s.requirementAt(at); ok {
 		requirement = own
@@ -80,7 +81,7 @@ func (s *document) parseVariants(at node, requirement string) ([]*variant, error
 	return all, nil
 }
 
-// requirementAt is the requirement for all of a schema, looked for at a reference first.
+// requirementAt returns the x-requirement of a whole schema, at a reference before its target.
 func (s *document) requirementAt(n node) (string, bool) {
 	for _, at := range []string{n.pointer, n.deref().pointer} {
 		if id, ok := s.requirements[at].(string); ok {
@@ -90,12 +91,13 @@ func (s *document) requirementAt(n node) (string, bool) {
 	return "", false
 }
 
-// extension is an x- member, looked for beside a reference first.
+// extension returns an x- member of a schema, at a reference before its target.
 func (n node) extension(name string) (node, bool) {
 	v := n.get(name)
 	return v, v.exists()
 }
 
+// parseVariant returns the schema n as a single variant.
 func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	cacheKey := n.pointer + " " + requirement
 	if w := s.variantCache[cacheKey]; w != nil {
@@ -122,6 +124,7 @@ func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	return w, nil
 }
 
+// lastToken returns the last token of a JSON pointer, unescaped.
 func lastToken(pointer string) string {
 	for i := len(pointer) - 1; i >= 0; i-- {
 		if pointer[i] == '/' {
@@ -131,17 +134,18 @@ func lastToken(pointer string) string {
 	return pointer
 }
 
-const maxDepth = 12 // how far a schema is looked into; documents are trees, but may recur
+// maxDepth is the maximum depth to which schemas are followed; they may be recursive.
+const maxDepth = 12
 
-// scanSchema notes the marks, slots, parts and laws of a schema and what is inside.
-// sure says that the schema applies to every value of the word: it is not one of
-// several choices.
+// scanSchema collects the discriminators, slots, parts and requirements of a schema and of
+// those inside it. always is whether the schema applies to every value of the variant, and
+// not only to some alternative.
 func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) error {
 	if depth > maxDepth {
 		return nil
 	}
 	if _, own := n.extension("x-kind"); own && len(path) > 0 {
-		outer := len(w.slots) // what is a word of its own has its own slots
+		outer := len(w.slots) // slots of an inner variant are not slots of this one
 		defer func() { w.slots = w.slots[:outer] }()
 	}
 	if slot, ok := n.extension("x-slot"); ok {
@@ -157,7 +161,9 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	}
 	for _, choice := range slices.Concat(n.get("oneOf").items(), n.get("anyOf").items()) {
 		if id, ok := s.requirementAt(choice); ok {
-			w.requirements = append(w.requirements, requirementLocation{path: slices.Clone(path), id: id, matchesForm: s.validator(choice.pointer)})
+			w.requirements = append(w.requirements, requirementLocation{
+				path: slices.Clone(path), id: id, matchesForm: s.validator(choice.pointer),
+			})
 		}
 		if err := w.scanSchema(s, choice, path, false, depth+1); err != nil {
 			return err
@@ -179,6 +185,7 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	return nil
 }
 
+// scanProperty implements scanSchema for a property.
 func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) error {
 	w.addRequirements(s, p, path, required)
 	extension, marked := p.extension("x-mark")
@@ -193,11 +200,11 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 		if list := p.get("items"); list.exists() {
 			items = list
 		}
-		words, err := s.parseVariants(items, w.defaultRequirement)
+		variants, err := s.parseVariants(items, w.defaultRequirement)
 		if err != nil {
 			return err
 		}
-		w.parts = append(w.parts, partLocation{path, words, extension.text() == "named"})
+		w.parts = append(w.parts, partLocation{path, variants, extension.text() == "named"})
 		if extension.text() != "named" {
 			return nil
 		}
@@ -205,23 +212,26 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 	return w.scanSchema(s, p, path, always, depth+1)
 }
 
+// addRequirements adds the requirements of a property, at a reference and at its target.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
-		switch law := s.requirements[at].(type) {
+		switch requirement := s.requirements[at].(type) {
 		case string:
-			w.requirements = append(w.requirements, requirementLocation{path: path, id: law, required: required})
+			w.requirements = append(w.requirements, requirementLocation{path: path, id: requirement, required: required})
 		case map[string]any:
-			for keyword, id := range law {
+			for keyword, id := range requirement {
 				id, _ := id.(string)
-				w.requirements = append(w.requirements, requirementLocation{path: path, id: id, required: required || keyword == "required"})
+				w.requirements = append(w.requirements, requirementLocation{
+					path: path, id: id, required: required || keyword == "required",
+				})
 			}
 		}
 	}
 }
 
-// matchVariant finds the first word that a value is recognised as.
-func matchVariant(words []*variant, v any) *variant {
-	for _, w := range words {
+// matchVariant returns the first variant that a value is recognised as, or nil.
+func matchVariant(variants []*variant, v any) *variant {
+	for _, w := range variants {
 		if w.matches(v) {
 			return w
 		}
@@ -229,16 +239,18 @@ func matchVariant(words []*variant, v any) *variant {
 	return nil
 }
 
+// matches reports whether a value has all discriminators of the variant.
 func (w *variant) matches(v any) bool {
 	for _, m := range w.discriminators {
 		if !equalScalars(memberAt(v, m.path), m.value) {
 			return false
 		}
 	}
-	return len(w.presencePaths) == 0 || slices.ContainsFunc(w.presencePaths, func(path []string) bool { return memberAt(v, path) != nil })
+	isPresent := func(path []string) bool { return memberAt(v, path) != nil }
+	return len(w.presencePaths) == 0 || slices.ContainsFunc(w.presencePaths, isPresent)
 }
 
-// equalScalars compares scalars as JSON does.
+// equalScalars reports whether two scalars are equal JSON values: 1 equals 1.0.
 func equalScalars(a, b any) bool {
 	switch x := a.(type) {
 	case string, bool, nil:
@@ -250,7 +262,7 @@ func equalScalars(a, b any) bool {
 	return false
 }
 
-// memberAt is the value at a path of member names, nil if there is none.
+// memberAt returns the value at a path of member names, or nil.
 func memberAt(v any, path []string) any {
 	for _, key := range path {
 		m, ok := v.(map[string]any)
@@ -262,7 +274,7 @@ func memberAt(v any, path []string) any {
 	return v
 }
 
-// valuesAt is every value at a path; "*" stands for every item.
+// valuesAt returns all values at a path, in which "*" stands for every item of an array.
 func valuesAt(v any, path []string) []any {
 	for i, key := range path {
 		if key == "*" {

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// initWireNames notes how the frames of an operation are told apart: the members with
-// constants, the one that most frames have first.
+// initWireNames determines the members by which the frames of o are named, the most frequent
+// first, and the names by kind.
 func (o *Operation) initWireNames() {
 	count := map[string]int{}
 	for _, w := range o.frameVariants {
@@ -22,7 +22,9 @@ func (o *Operation) initWireNames() {
 	for name := range count {
 		o.nameMembers = append(o.nameMembers, name)
 	}
-	slices.SortFunc(o.nameMembers, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(o.nameMembers, func(a, b string) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
+	})
 	o.wireNames = map[spec.Kind]string{}
 	for _, w := range o.frameVariants {
 		if text := o.wireName(w, nil); w.kind != "" && text != "" && o.wireNames[w.kind] == "" {
@@ -34,9 +36,9 @@ func (o *Operation) initWireNames() {
 	}
 }
 
-// wireName is what an event is called on the wire: the constants by which it was recognised
-// as the word, and its status. Of v the status is taken, and what the word leaves open
-// where it is of no kind that is known.
+// wireName returns the name of a frame on the wire: the values of its variant's
+// discriminators, and its status, such as "response completed". v is the decoded frame; nil
+// leaves out what the variant does not fix.
 func (o *Operation) wireName(w *variant, v any) string {
 	var parts []string
 	for _, name := range o.nameMembers {
@@ -51,7 +53,7 @@ func (o *Operation) wireName(w *variant, v any) string {
 	return strings.Join(parts, " ")
 }
 
-// discriminatorText is the text by which a word is recognised at a member.
+// discriminatorText returns the variant's discriminator at a top-level member.
 func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	for _, m := range w.discriminators {
 		if len(m.path) == 1 && m.path[0] == name {
@@ -62,12 +64,14 @@ func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	return "", false
 }
 
-// carriesSlot reports whether a member carries a slot.
+// carriesSlot reports whether a top-level member carries a slot.
 func (w *variant) carriesSlot(name, slot string) bool {
-	return slices.ContainsFunc(w.slots, func(s slotLocation) bool { return s.slot == slot && len(s.path) == 1 && s.path[0] == name })
+	return slices.ContainsFunc(w.slots, func(s slotLocation) bool {
+		return s.slot == slot && len(s.path) == 1 && s.path[0] == name
+	})
 }
 
-// displayName is a text as it stands if it is a word, else quoted.
+// displayName returns s, quoted unless it is a bare word.
 func displayName(s string) string {
 	if isBareWord(s) {
 		return s
