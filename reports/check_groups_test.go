@@ -83,7 +83,7 @@ func TestPromptsAreCountedApart(t *testing.T) {
 		{Verdict: spec.Failed}, {Verdict: spec.Failed, Convention: true}, {Verdict: spec.Warned, Convention: true},
 		{Verdict: spec.Passed, Convention: true}, {Verdict: spec.Passed}, {Verdict: spec.Passed},
 	}})
-	if got := tally.String(); got != "1 MUST broken, 2 clauses hold; test prompts: 2 not followed, 1 followed" {
+	if got := tally.String(); got != "1 MUST violated, 2 requirements hold; test prompts: 2 not followed, 1 followed" {
 		t.Error(got)
 	}
 }
@@ -123,7 +123,7 @@ func TestSentAndAnswered(t *testing.T) {
 	if got := ResponseText(a, true); got != "HTTP/1.1 401 Unauthorized\nWWW-Authenticate: Bearer\n\nno" {
 		t.Errorf("answered %q", got)
 	}
-	if got := ResponseText(spec.Response{End: spec.ErrReset}, true); got != "no answer: the connection was reset" {
+	if got := ResponseText(spec.Response{End: spec.ErrReset}, true); got != "no response: the connection was reset" {
 		t.Errorf("no answer: %q", got)
 	}
 }

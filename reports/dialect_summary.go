@@ -23,7 +23,7 @@ func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclus
 		if c.Verdict != v || c.Cause != nil && !all {
 			continue
 		}
-		why := strings.TrimPrefix(c.headline(), "could not tell: ") // the title says so
+		why := strings.TrimPrefix(c.headline(), "not judged: ") // the title says so
 		i := slices.IndexFunc(list, func(o inconclusiveReason) bool { return o.Why == why })
 		if i < 0 {
 			i = len(list)
@@ -53,7 +53,7 @@ func (c Check) headline() string {
 	case c.Note != "":
 		return c.Note
 	case c.Verdict == spec.Silent:
-		return "nothing in this scenario exercised it"
+		return "nothing in this scenario tests it"
 	}
 	return c.Verdict.String()
 }

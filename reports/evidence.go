@@ -2,6 +2,7 @@ package reports
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -42,7 +43,7 @@ func operationName(op string, r spec.Request) string {
 
 // principalNotes say on whose behalf a request was sent.
 var principalNotes = map[spec.Principal]string{
-	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with credentials that nobody handed out",
+	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with unknown credentials",
 }
 
 // RequestText is a request as readers are shown it: the request line, the fields that are not
@@ -80,7 +81,10 @@ func ResponseText(r spec.Response, body bool) string {
 		if r.End == nil {
 			return ""
 		}
-		return "no answer: " + boundedText([]byte(r.End.Error()), maxBodyExcerpt)
+		if errors.Is(r.End, spec.ErrTruncated) {
+			return "no response: the connection was closed"
+		}
+		return "no response: " + boundedText([]byte(r.End.Error()), maxBodyExcerpt)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d %s", cmp.Or(r.Proto, "HTTP"), r.Status, boundedText([]byte(cmp.Or(r.Reason, http.StatusText(r.Status))), 200))

@@ -29,7 +29,7 @@ func bad() DialectReport {
 	return DialectReport{
 		Dialect: "talk@2",
 		Causes: []Cause{{
-			Kind: "not-scripted", Message: "the target does not follow the test prompts: asked \"x\", it said \"\x1b[2J\"", Advice: "say --lacks scripted",
+			Kind: "not-scripted", Message: "the agent does not do what the test prompts ask: prompt \"x\", reply \"\x1b[2J\"", Advice: "add --lacks scripted",
 			Scenario: "text", Exchange: nth(0), Operation: "POST /runs", Request: "POST http://127.0.0.1:4010/api/v1/agent/runs\n\n{}", Consequences: 1,
 		}},
 		Requirements: []RequirementResult{
@@ -61,11 +61,11 @@ func bad() DialectReport {
 				Requirements: []string{"talk.run.closes"}, Curl: "curl -sN -i 'http://127.0.0.1:4010/api/v1/agent/runs'", Rerun: "streamassay run http://127.0.0.1:4010 --dialect talk@2 --only many --seed 42",
 			},
 			{ID: "stream.ends", Title: "a stream ends", Level: spec.Must, Scenario: "many", Verdict: spec.Failed, Judged: 1, Findings: []Finding{{Message: "it was cut", Exchange: 1}}, Requirements: []string{"talk.run.closes"}},
-			{ID: "run.closes", Title: "a stream ends after its run", Level: spec.Must, Scenario: "text", Verdict: spec.Failed, Judged: 1, Note: "you claimed idle, but nothing that this rule is about came in scenario text: asked \"x\", the answer had no text", Requirements: []string{"talk.run.closes"}},
+			{ID: "run.closes", Title: "a stream ends after its run", Level: spec.Must, Scenario: "text", Verdict: spec.Failed, Judged: 1, Note: "you claimed idle, but nothing in scenario text is covered by this rule: prompt \"x\", the reply has no text", Requirements: []string{"talk.run.closes"}},
 			{ID: "sequence.rises", Title: "sequence numbers rise by one", Level: spec.Should, Scenario: "text", Verdict: spec.Warned, Judged: 9, Dropped: 7, Requirements: []string{"talk.seq"}, Findings: jumps(5)},
 			{ID: "names", Title: "names are names", Level: spec.May, Scenario: "text", Verdict: spec.Passed, Judged: 2, Requirements: []string{"talk.names"}},
-			{ID: "resume.suffix", Title: "what is resumed is the rest", Level: spec.Must, Scenario: "resume", Verdict: spec.Error, Note: "could not tell: connection refused", Requirements: []string{"talk.resume"}},
-			{ID: "tool.nests", Title: "tool calls nest", Level: spec.Must, Scenario: "tool", Verdict: spec.Skipped, Note: "the target lacks tool", Requirements: []string{"talk.tool"}},
+			{ID: "resume.suffix", Title: "what is resumed is the rest", Level: spec.Must, Scenario: "resume", Verdict: spec.Error, Note: "not judged: connection refused", Requirements: []string{"talk.resume"}},
+			{ID: "tool.nests", Title: "tool calls nest", Level: spec.Must, Scenario: "tool", Verdict: spec.Skipped, Note: "the server lacks tool", Requirements: []string{"talk.tool"}},
 			{ID: "wire.keeps-alive", Title: "silence is broken by comments", Level: spec.Should, Scenario: "idle", Verdict: spec.Silent, Requirements: []string{"talk.idle"}},
 			{ID: "wire.flushes", Title: "deltas come when they are made", Level: spec.Should, Scenario: "slow", Verdict: spec.Warned, Judged: 1, Note: "it follows from the cause", Cause: nth(0), Requirements: []string{"talk.idle"}},
 		},

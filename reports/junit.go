@@ -154,7 +154,7 @@ func (c Cause) detailText() string {
 	if c.Advice != "" {
 		fmt.Fprintf(&b, "%s\n", singleLine(c.Advice))
 	}
-	for _, part := range []struct{ label, text string }{{"sent", c.Request}, {"answered", c.Response}} {
+	for _, part := range []struct{ label, text string }{{"sent", c.Request}, {"received", c.Response}} {
 		for _, l := range displayLines(part.text, MaxRaw, 20) {
 			fmt.Fprintf(&b, "  %s | %s\n", part.label, l)
 		}
@@ -173,7 +173,7 @@ func (c Cause) detailText() string {
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	s.Tests++
 	s.Skipped++
-	message := fmt.Sprintf("silent: nothing in this scenario exercised %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))
+	message := fmt.Sprintf("silent: nothing in this scenario tests %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))
 	s.Cases = append(s.Cases, junitCase{Class: safeText(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: singleLine(message)}})
 }
 
@@ -193,7 +193,7 @@ func (all *junitSuites) addHarness(r *Report) {
 
 // writeEvidence writes what was sent and answered, and the bytes of the event.
 func (f Finding) writeEvidence(b *strings.Builder) {
-	parts := []struct{ label, text string }{{"sent", f.Request}, {"answered", f.Response}, {"event", f.Raw}}
+	parts := []struct{ label, text string }{{"sent", f.Request}, {"received", f.Response}, {"event", f.Raw}}
 	if f.Request+f.Response == "" {
 		parts = parts[2:]
 		parts[0].label = ""

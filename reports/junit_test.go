@@ -64,11 +64,11 @@ func TestJUnit(t *testing.T) {
 	if s.Name != "talk@2" || s.Tests != 11 || s.Failures != 5 || s.Errors != 1 || s.Skipped != 2 || len(s.Cases) != 11 {
 		t.Errorf("%+v", s)
 	}
-	if c := s.Cases[0]; c.Class != "talk@2.cause" || c.Failure != nil || !strings.Contains(c.Out, "does not follow the test prompts") || !strings.Contains(c.Out, "say --lacks scripted") {
+	if c := s.Cases[0]; c.Class != "talk@2.cause" || c.Failure != nil || !strings.Contains(c.Out, "does not do what the test prompts ask") || !strings.Contains(c.Out, "add --lacks scripted") {
 		t.Errorf("the cause does not come first: %+v", c)
 	}
 	s.Cases = s.Cases[1:]
-	if a := s.Cases[2].Failure; a == nil || !strings.Contains(a.Text, "sent | POST http://127.0.0.1:4010/api/v1/agent/runs") || !strings.Contains(a.Text, "answered | HTTP/1.1 500") {
+	if a := s.Cases[2].Failure; a == nil || !strings.Contains(a.Text, "sent | POST http://127.0.0.1:4010/api/v1/agent/runs") || !strings.Contains(a.Text, "received | HTTP/1.1 500") {
 		t.Errorf("what was sent and answered: %+v", a)
 	}
 	broken := s.Cases[0]
@@ -93,10 +93,10 @@ func TestJUnit(t *testing.T) {
 	if p := s.Cases[6]; p.Failure != nil || p.Error != nil || p.Skipped != nil || p.Out != "" {
 		t.Errorf("a pass: %+v", p)
 	}
-	if e := s.Cases[7]; e.Error == nil || e.Failure != nil || e.Error.Message != "could not tell: connection refused" {
+	if e := s.Cases[7]; e.Error == nil || e.Failure != nil || e.Error.Message != "not judged: connection refused" {
 		t.Errorf("an error: %+v", e)
 	}
-	for i, want := range map[int]string{8: "skipped: the target lacks tool", 9: "silent: nothing in this scenario exercised 1 check: wire.keeps-alive"} {
+	for i, want := range map[int]string{8: "skipped: the server lacks tool", 9: "silent: nothing in this scenario tests 1 check: wire.keeps-alive"} {
 		if c := s.Cases[i]; c.Skipped == nil || c.Skipped.Message != want || c.Failure != nil {
 			t.Errorf("%+v, want %s", c, want)
 		}

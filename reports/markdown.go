@@ -29,7 +29,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 			c.writeMarkdown(b, d)
 		}
 	}
-	fmt.Fprintf(b, "\n| dialect | verdict | MUST broken | SHOULD broken | could not be judged | hold | not exercised | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
+	fmt.Fprintf(b, "\n| dialect | verdict | MUST violated | SHOULD violated | could not be judged | hold | not tested | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
 	for _, d := range r.Dialects {
 		var t requirementCounts
 		t.addDialect(d)
@@ -58,7 +58,7 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	}
 	for _, d := range r.Dialects {
 		for _, o := range d.inconclusiveReasons(spec.Error, false) {
-			fmt.Fprintf(b, "\n**could not tell** (%s, %s): %s\n", escapeMarkdown(d.Dialect), o.scope(), codeSpan(truncateText(o.Why, 600)))
+			fmt.Fprintf(b, "\n**not judged** (%s, %s): %s\n", escapeMarkdown(d.Dialect), o.scope(), codeSpan(truncateText(o.Why, 600)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -79,9 +79,12 @@ func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 
 // writeMarkdown tells of one cause.
 func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
-	title := "cause"
-	if !c.isBlocking() {
+	title := "problem"
+	switch {
+	case !c.isBlocking():
 		title = "note"
+	case c.Fatal && d.fatalCause() != nil:
+		title = "could not test"
 	}
 	fmt.Fprintf(b, "\n**%s** (%s): %s\n", title, escapeMarkdown(d.Dialect), codeSpan(truncateText(c.Message, 600)))
 	if c.Advice != "" {
@@ -124,7 +127,7 @@ func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 		if i == maxSameChecks {
 			break
 		}
-		fmt.Fprintf(b, "- so also %s: %s\n", codeSpan(o.ID), codeSpan(truncateText(o.headline(), 300)))
+		fmt.Fprintf(b, "- also %s: %s\n", codeSpan(o.ID), codeSpan(truncateText(o.headline(), 300)))
 	}
 	fmt.Fprintf(b, "\nScenario %s\n", escapeMarkdown(truncateText(g.Scenario+otherScenarios(g.Elsewhere), 300)))
 	if again := g.reproduceCommand(maxMarkdownCommand); again != "" {
@@ -142,7 +145,7 @@ func (f findingGroup) writeMarkdown(b *strings.Builder) {
 			fmt.Fprintf(b, "\n%s\n", codeBlock("text", lines, "  "))
 		}
 	} else {
-		for _, part := range []struct{ label, text string }{{"sent", first.Request}, {"answered", first.Response}} {
+		for _, part := range []struct{ label, text string }{{"sent", first.Request}, {"received", first.Response}} {
 			if lines := displayLines(part.text, 200, 4); len(lines) > 0 {
 				fmt.Fprintf(b, "\n  %s:\n\n%s\n", part.label, codeBlock("text", lines, "  "))
 			}

@@ -54,9 +54,9 @@ func TestHTML(t *testing.T) {
 	}
 	for _, part := range []string{
 		"FAILED</span> http://127.0.0.1:4010/api/v1/agent", "prefers-color-scheme: dark", "default-src 'none'", "每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
-		"exchange 0, event 3, line 9, byte 211, at /delta", "&lt;script&gt;alert(1)", `\x1b]0;owned`, "you claimed idle", "… and 7 more", "Scenario text, many", "does not follow the test prompts",
-		"in English: Every event", "So also <code>stream.ends</code>", `id="talk@2-sequence.rises-warned"`, "failed 3</label>", "4 more like this",
-		"streamassay explain wire.frames-are-json", "no check judges it (client)", "could not tell: connection refused",
+		"exchange 0, event 3, line 9, byte 211, at /delta", "&lt;script&gt;alert(1)", `\x1b]0;owned`, "you claimed idle", "… and 7 more", "Scenario text, many", "does not do what the test prompts ask",
+		"in English: Every event", "Also <code>stream.ends</code>", `id="talk@2-sequence.rises-warned"`, "failed 3</label>", "4 more like this",
+		"streamassay explain wire.frames-are-json", "no check judges it (client)", "not judged: connection refused",
 	} {
 		if !strings.Contains(page, part) {
 			t.Errorf("it does not say %s", part)
@@ -104,7 +104,7 @@ func TestMarkdownHoldsForeignText(t *testing.T) {
 func TestMarkdown(t *testing.T) {
 	out := formatted(t, "markdown", sample())
 	for _, part := range []string{
-		"## streamassay: FAILED\n", "| talk@2 | error | 2 | 1 | 1 | 1 | 1 | 1 |  |\n", "**note** (talk@2): `the target does not follow the test prompts", "sent:", "answered:", "### failed `wire.frames-are-json` (talk@2)", "每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
+		"## streamassay: FAILED\n", "| talk@2 | error | 2 | 1 | 1 | 1 | 1 | 1 |  |\n", "**note** (talk@2): `the agent does not do what the test prompts ask", "sent:", "received:", "### failed `wire.frames-are-json` (talk@2)", "每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
 		"exchange 0, event 3, line 9, byte 211, at /delta", "### failed `run.closes`", "you claimed idle", "### warned `sequence.rises`", "- … and 7 more", "  … and 4 more like this", "`connection refused`",
 		"```sh\ncurl -sN -i ", "`streamassay explain wire.frames-are-json`",
 	} {

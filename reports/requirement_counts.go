@@ -8,15 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A requirementCounts counts requirements by verdict: those of the protocol, and apart from them
-// those of the test prompts.
+// requirementCounts holds the numbers of requirements by verdict, with the conventions of the
+// test prompts counted apart.
 type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int
 	promptsByVerdict [spec.Error + 1]int
-	excluded         int // no check can judge them; they are in no other number
-	ignoresPrompts   bool
+	excluded         int  // that no check can judge; in no other number
+	ignoresPrompts   bool // the agent does not follow the test prompts
 }
 
+// addDialect adds the requirements of a dialect.
 func (t *requirementCounts) addDialect(d DialectReport) {
 	t.ignoresPrompts = t.ignoresPrompts || d.ignoresPrompts()
 	for _, r := range d.Requirements {
@@ -31,66 +32,69 @@ func (t *requirementCounts) addDialect(d DialectReport) {
 	}
 }
 
-// ignoresPrompts reports whether the target does not follow the test prompts.
+// ignoresPrompts reports whether the agent does not follow the test prompts.
 func (d DialectReport) ignoresPrompts() bool {
 	return slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Kind == kindNotScripted })
 }
 
-// String returns the numbers that are not 0, in words.
+// String returns the numbers that are not 0: "1 MUST violated, 20 requirements hold".
 func (t requirementCounts) String() string {
-	var said []string
+	var parts []string
 	add := func(n int, what string) {
 		if n > 0 {
-			said = append(said, fmt.Sprintf("%d %s", n, what))
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	add(t.byVerdict[spec.Failed], "MUST broken")
-	add(t.byVerdict[spec.Warned], "SHOULD broken")
+	add(t.byVerdict[spec.Failed], "MUST violated")
+	add(t.byVerdict[spec.Warned], "SHOULD violated")
 	add(t.byVerdict[spec.Error], "could not be judged")
 	if t.byVerdict[spec.Passed] == 1 {
-		said = append(said, "1 clause holds")
+		parts = append(parts, "1 requirement holds")
 	} else {
-		add(t.byVerdict[spec.Passed], "clauses hold")
+		add(t.byVerdict[spec.Passed], "requirements hold")
 	}
-	silent := "not exercised"
+	silent := "not tested"
 	if t.ignoresPrompts {
-		silent += " (the target does not follow the test prompts: docs/prompts.md)"
+		silent += " because the agent does not do what the test prompts ask (docs/prompts.md)"
 	}
 	add(t.byVerdict[spec.Silent], silent)
 	add(t.byVerdict[spec.Skipped], "skipped")
-	add(t.excluded, "not testable")
-	if len(said) == 0 {
-		said = []string{"nothing to judge"}
+	add(t.excluded, "that no test can decide")
+	if len(parts) == 0 {
+		parts = []string{"nothing to judge"}
 	}
-	s := strings.Join(said, ", ")
+	s := strings.Join(parts, ", ")
 	if prompts := t.promptSummary(); prompts != "" {
 		s += "; test prompts: " + prompts
 	}
 	return s
 }
 
-// promptSummary counts the requirements of the test prompts, "" if there is nothing to say.
+// promptSummary returns the numbers of the conventions of the test prompts: "2 not followed,
+// 1 followed"; "" if there is nothing to add to the other numbers.
 func (t requirementCounts) promptSummary() string {
-	var said []string
-	for _, n := range []struct {
+	n := t.promptsByVerdict
+	violated := n[spec.Failed] + n[spec.Warned]
+	if t.ignoresPrompts && violated+n[spec.Passed] == 0 {
+		return "" // the reason why the others were not tested says so
+	}
+	var parts []string
+	for _, part := range []struct {
 		n    int
 		what string
 	}{
-		{t.promptsByVerdict[spec.Failed] + t.promptsByVerdict[spec.Warned], "not followed"}, {t.promptsByVerdict[spec.Passed], "followed"},
-		{t.promptsByVerdict[spec.Error], "could not be judged"}, {t.promptsByVerdict[spec.Silent], "not exercised"}, {t.promptsByVerdict[spec.Skipped], "skipped"},
+		{violated, "not followed"}, {n[spec.Passed], "followed"}, {n[spec.Error], "could not be judged"},
+		{n[spec.Silent], "not tested"}, {n[spec.Skipped], "skipped"},
 	} {
-		if n.n > 0 {
-			said = append(said, fmt.Sprintf("%d %s", n.n, n.what))
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.what))
 		}
 	}
-	if t.ignoresPrompts && t.promptsByVerdict[spec.Failed]+t.promptsByVerdict[spec.Warned]+t.promptsByVerdict[spec.Passed] == 0 {
-		return "" // that is said of all
-	}
-	return strings.Join(said, ", ")
+	return strings.Join(parts, ", ")
 }
 
-// fatalCause returns the cause that left next to nothing to judge, nil if there is none: where
-// something holds all the same, the numbers say more.
+// fatalCause returns the cause that kept the dialect from being tested, nil if there is none or
+// if a check passed in spite of it.
 func (d DialectReport) fatalCause() *Cause {
 	if slices.ContainsFunc(d.Checks, func(c Check) bool { return c.Verdict == spec.Passed }) {
 		return nil
@@ -101,17 +105,18 @@ func (d DialectReport) fatalCause() *Cause {
 	return nil
 }
 
-// summaryLine is a dialect in one line: its numbers, or why there are none.
+// summaryLine returns the results of a dialect in one line: its numbers, or why there are none.
 func (d DialectReport) summaryLine() string {
 	if c := d.fatalCause(); c != nil {
-		return strings.TrimSuffix("next to nothing could be judged: "+c.consequenceText(true), ": ") + d.otherFailures()
+		return strings.TrimSuffix("could not be tested: "+c.consequenceText(true), ": ") + d.otherFailures()
 	}
 	var t requirementCounts
 	t.addDialect(d)
 	return t.String()
 }
 
-// otherFailures counts the checks that are bad for a reason of their own.
+// otherFailures returns a clause with the number of checks that did not pass for another reason
+// than a cause, "" if there are none.
 func (d DialectReport) otherFailures() string {
 	bad := map[string]bool{}
 	for _, c := range d.Checks {
@@ -128,7 +133,7 @@ func (d DialectReport) otherFailures() string {
 	return fmt.Sprintf("; %d more checks did not pass", len(bad))
 }
 
-// exitWord is what the exit code means.
+// exitWord returns the meaning of the exit code: the first word of the conclusion.
 func (r *Report) exitWord() string {
 	switch r.Exit {
 	case ExitPassed:
@@ -139,7 +144,7 @@ func (r *Report) exitWord() string {
 	case ExitFailed:
 		return "FAILED"
 	case ExitInternal:
-		return "HARNESS FAILURE"
+		return "INTERNAL ERROR"
 	case ExitInterrupted, ExitTerminated:
 		return "INTERRUPTED"
 	case ExitInconclusive:
@@ -147,14 +152,14 @@ func (r *Report) exitWord() string {
 			if r.Incomplete != "" && r.Counts.Error == 0 {
 				return "INCOMPLETE"
 			}
-			return "COULD NOT TELL"
+			return "INCONCLUSIVE"
 		}
-		return "NOTHING MEASURED"
+		return "NOTHING TESTED"
 	}
 	return strings.ToUpper(r.Verdict.String())
 }
 
-// conclusionLine is the report in one line, without its first word.
+// conclusionLine returns the report in one line, without its first word.
 func (r *Report) conclusionLine() string {
 	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)
@@ -166,15 +171,16 @@ func (r *Report) conclusionLine() string {
 	if len(r.Dialects) > 1 {
 		name = countNoun(len(r.Dialects), "dialect")
 	} else if fatal != nil {
-		return fmt.Sprintf("%s: %s%s  (exit %d)", name, truncateText(singleLine(fatal.Message), 300), r.Dialects[0].otherFailures(), r.Exit)
+		why := truncateText(singleLine(fatal.Message), 300)
+		return fmt.Sprintf("%s: %s%s  (exit %d)", name, why, r.Dialects[0].otherFailures(), r.Exit)
 	}
-	if r.Counts.Failed > 0 && t.byVerdict[spec.Failed]+t.promptsByVerdict[spec.Failed] == 0 { // of no requirement in particular
+	if r.Counts.Failed > 0 && t.byVerdict[spec.Failed]+t.promptsByVerdict[spec.Failed] == 0 { // for no requirement in particular
 		s = countNoun(r.Counts.Failed, "check") + " failed, " + s
 	}
 	if n := r.countFlaky(); n > 0 {
 		s += fmt.Sprintf(", %d of them flaky in %s", n, countNoun(r.Rounds, "round"))
 	} else if r.Rounds > 0 {
-		s += ", alike in " + countNoun(r.Rounds, "round")
+		s += ", the same in " + countNoun(r.Rounds, "round")
 	}
 	return fmt.Sprintf("%s: %s  (exit %d)", name, s, r.Exit)
 }

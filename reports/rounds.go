@@ -167,7 +167,7 @@ func (c Check) flakyText() string {
 	if c.Flaky == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s; told of here: round %d", c.Flaky, c.Round)
+	return fmt.Sprintf("%s; shown here: round %d", c.Flaky, c.Round)
 }
 
 // flakyRequirements are the requirements of a dialect that did not come out alike in all rounds.
@@ -191,7 +191,7 @@ func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 		if len(laws) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "%s  %s: not alike in %s\n", s.colorVerdict(spec.Warned, "FLAKY"), safeText(d.Dialect), countNoun(r.Rounds, "round"))
+		fmt.Fprintf(b, "%s  %s: verdicts differ between %s\n", s.colorVerdict(spec.Warned, "FLAKY"), safeText(d.Dialect), countNoun(r.Rounds, "round"))
 		for _, law := range laws {
 			writeLabelled(b, string(law.Level), singleLine(law.ID+": "+law.Flaky.String()))
 		}
@@ -200,7 +200,7 @@ func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 	if len(r.Harness) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s  the same bytes got other verdicts when they were judged again: that is no fault of the target\n", s.colorVerdict(spec.Error, "HARNESS FLAKY"))
+	fmt.Fprintf(b, "%s  judged again, the same bytes got other verdicts: an error of streamassay, not of the server\n", s.colorVerdict(spec.Error, "INTERNAL ERROR"))
 	for _, why := range r.Harness {
 		writeWrapped(b, "  • ", truncateText(singleLine(why), 600))
 	}

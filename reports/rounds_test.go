@@ -84,7 +84,7 @@ func TestRoundsAreTold(t *testing.T) {
 	r := all.Merged()
 	for name, want := range map[string][]string{
 		"json":     {`"rounds": 2`, `"round": 2`, `"harness": [`},
-		"junit":    {"flaky: failed 1, passed 1; told of here: round 2", `name="judges the same bytes alike"`, "failed from its bytes"},
+		"junit":    {"flaky: failed 1, passed 1; shown here: round 2", `name="judges the same bytes alike"`, "failed from its bytes"},
 		"html":     {"flaky: failed 1, passed 1", "2 rounds", "failed from its bytes"},
 		"markdown": {"failed 1, passed 1", "failed from its bytes"},
 	} {
@@ -106,7 +106,7 @@ func TestRoundsAreTold(t *testing.T) {
 	if err := WriteText(&b, r, TextStyle{}); err != nil {
 		t.Fatal(err)
 	}
-	for _, w := range []string{"2 rounds", "FLAKY  talk@2: not alike in 2 rounds", "talk.says: failed 1, passed 1", "HARNESS FLAKY", "failed from its bytes", "HARNESS FAILURE"} {
+	for _, w := range []string{"2 rounds", "FLAKY  talk@2: verdicts differ between 2 rounds", "talk.says: failed 1, passed 1", "INTERNAL ERROR", "failed from its bytes", "INTERNAL ERROR"} {
 		if !strings.Contains(b.String(), w) {
 			t.Errorf("the text does not say %q:\n%s", w, &b)
 		}

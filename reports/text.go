@@ -74,6 +74,7 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 		}
 	}
 	r.writeRounds(b, s)
+	r.writeSeed(b, s)
 	fmt.Fprintf(b, "%s  %s\n", s.colorVerdict(r.overallVerdict(), s.colorize(bold, r.exitWord())), safeText(r.conclusionLine()))
 	_, err := io.WriteString(w, ciCommands.ReplaceAllString(b.String(), `$1\$2`))
 	return err
@@ -90,15 +91,27 @@ func (r *Report) overallVerdict() spec.Verdict {
 	return spec.Failed
 }
 
+// writeSeed writes how to repeat the run. The salt belongs to it only where ids shall be the
+// same too, as for a server without memory of this run.
+func (r *Report) writeSeed(b *strings.Builder, s TextStyle) {
+	if r.Seed == 0 {
+		return
+	}
+	flags := fmt.Sprintf("--seed %d", r.Seed)
+	if s.Verbose {
+		flags += fmt.Sprintf(" (with the same ids: --salt %d)", r.Salt)
+	}
+	fmt.Fprintf(b, "%s\n", s.colorize(dim, "to repeat this run: "+flags))
+}
+
+// writeTitle writes the first line: the program, the target and the duration.
 func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	facts := fmt.Sprintf("%.1f s", float64(r.DurationMS)/1000)
 	if r.Rounds > 0 {
 		facts = countNoun(r.Rounds, "round") + ", " + facts
 	}
-	if r.Seed != 0 {
-		facts = fmt.Sprintf("seed %d, salt %d, %s", r.Seed, r.Salt, facts)
-	}
-	fmt.Fprintf(b, "%s  %s\n", s.colorize(bold, singleLine(r.Tool+" "+r.Version)+": "+truncateText(singleLine(r.Target), 120)), s.colorize(dim, "("+facts+")"))
+	title := singleLine(r.Tool+" "+r.Version) + ": " + truncateText(singleLine(r.Target), 120)
+	fmt.Fprintf(b, "%s  %s\n", s.colorize(bold, title), s.colorize(dim, "("+facts+")"))
 	if r.Incomplete != "" {
 		fmt.Fprintf(b, "  %s\n", s.colorize(yellow, "incomplete: "+truncateText(singleLine(r.Incomplete), 200)))
 	}
@@ -184,11 +197,11 @@ func displayLines(raw string, wide, most int) []string {
 	return lines
 }
 
-// writeInconclusive tells why something could not be told, or was left out: once for
-// each reason.
+// writeInconclusive writes the reasons why checks were not judged ([spec.Error]) or skipped
+// ([spec.Skipped]), each once with the checks that it is about.
 func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s TextStyle) {
 	for _, o := range d.inconclusiveReasons(v, s.Verbose) {
-		title := "COULD NOT TELL"
+		title := "NOT JUDGED"
 		if v == spec.Skipped {
 			title = "SKIPPED"
 		}
@@ -204,8 +217,8 @@ func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s T
 	}
 }
 
-// writeSilent names the requirements that nobody has exercised, and those that no
-// check can judge.
+// writeSilent writes the requirements that the run did not test, and those that no check can
+// judge.
 func (d DialectReport) writeSilent(b *strings.Builder, s TextStyle) {
 	var silent, excluded []RequirementResult
 	for _, r := range d.Requirements {
@@ -217,14 +230,14 @@ func (d DialectReport) writeSilent(b *strings.Builder, s TextStyle) {
 		}
 	}
 	if len(silent) > 0 {
-		fmt.Fprintf(b, "%s  %s: nothing in this run exercised\n", s.colorize(dim, "SILENT"), safeText(d.Dialect))
+		fmt.Fprintf(b, "%s  %s: nothing in this run tests\n", s.colorize(dim, "NOT TESTED"), safeText(d.Dialect))
 		for _, r := range silent {
 			writeLabelled(b, string(r.Level), singleLine(r.ID)+"  ("+singleLine(strings.Join(r.Checks, ", "))+")")
 		}
 		b.WriteString("\n")
 	}
 	if len(excluded) > 0 {
-		fmt.Fprintf(b, "%s  %s: no check judges\n", s.colorize(dim, "EXCLUDED"), safeText(d.Dialect))
+		fmt.Fprintf(b, "%s  %s: no test can decide\n", s.colorize(dim, "EXCLUDED"), safeText(d.Dialect))
 		for _, r := range excluded {
 			writeLabelled(b, string(r.Level), singleLine(r.ID+": "+r.Excluded.Kind+": "+r.Excluded.Reason))
 		}

@@ -8,44 +8,48 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// How much of a check is shown to people who did not ask for all.
+// Limits of what is shown of one check, unless the style is verbose.
 const (
-	maxFindingGroups   = 3 // kinds of findings of one check, and requirements
-	maxSimilarFindings = 2 // messages of further findings of a kind
-	maxSameChecks      = 8 // other checks that the same bytes break
+	maxFindingGroups   = 3 // groups of similar findings, and requirements
+	maxSimilarFindings = 2 // further findings of a group
+	maxSameChecks      = 8 // other checks that the same bytes violate
 )
 
-// isBlocking reports whether a cause is something that the target did, or that happened to it.
-// What it merely was not taught is told after the numbers.
+// isBlocking reports whether a cause is an error. An agent that merely does not follow the test
+// prompts is not one: that is noted after the numbers.
 func (c Cause) isBlocking() bool { return c.Kind != kindNotScripted }
 
 const kindNotScripted = "not-scripted"
 
-// isBlocked reports whether something kept the dialect from being judged.
+// isBlocked reports whether the dialect has a blocking cause.
 func (d DialectReport) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
 
-// writeCauses tells what kept the dialect from being judged: what stopped it, or else
-// what it was not taught.
-func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, stopped bool) {
-	for _, c := range d.Causes {
-		if c.isBlocking() != stopped {
+// writeCauses writes the blocking causes of a dialect, or else the others.
+func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking bool) {
+	fatal := d.fatalCause()
+	for i, c := range d.Causes {
+		if c.isBlocking() != blocking {
 			continue
 		}
-		title, colour := "CAUSE", spec.Failed
-		if !stopped {
-			title, colour = "NOTE", spec.Warned
+		name := s.colorize(dim, safeText(d.Dialect))
+		switch {
+		case !blocking:
+			fmt.Fprintf(b, "%s  %s\n", s.colorVerdict(spec.Warned, "NOTE"), name)
+		case fatal == &d.Causes[i]:
+			fmt.Fprintf(b, "%s, because:\n", s.colorVerdict(spec.Failed, "COULD NOT TEST")+"  "+name)
+		default:
+			fmt.Fprintf(b, "%s  %s\n", s.colorVerdict(spec.Failed, "PROBLEM"), name)
 		}
-		fmt.Fprintf(b, "%s  %s\n", s.colorVerdict(colour, title), s.colorize(dim, safeText(d.Dialect)))
 		writeWrapped(b, "  • ", s.colorize(bold, truncateText(singleLine(c.Message), 600)))
 		if c.Advice != "" {
 			writeLabelled(b, "to do", singleLine(c.Advice))
 		}
 		if c.Fatal || s.Verbose {
 			s.writeExcerpt(b, "sent", c.Request)
-			s.writeExcerpt(b, "answered", c.Response)
+			s.writeExcerpt(b, "received", c.Response)
 		}
-		if follows := c.consequenceText(s.Verbose); follows != "" {
-			writeLabelled(b, "follows", follows)
+		if effect := c.consequenceText(s.Verbose); effect != "" {
+			writeLabelled(b, "effect", effect)
 		}
 		if c.Curl != "" && c.Fatal {
 			fmt.Fprintf(b, "  reproduce  %s\n", fullCommand(safeText(c.Curl)))
@@ -54,22 +58,22 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, stopped bool
 	}
 }
 
-// consequenceText says how much follows from a cause.
+// consequenceText returns how many checks a cause affected, "" if none.
 func (c Cause) consequenceText(verbose bool) string {
 	if c.Consequences == 0 {
 		return ""
 	}
-	s := countNoun(c.Consequences, "check") + " had nothing to judge, or failed, because of it alone"
+	s := countNoun(c.Consequences, "check") + " could not run or failed only because of this"
 	if c.Kind == kindNotScripted {
 		s = countNoun(c.Consequences, "check") + " had nothing to judge"
 	}
 	if !verbose {
-		s += " (-v lists them)"
+		s += " (list: -v)"
 	}
 	return s
 }
 
-// writeExcerpt writes what was sent or answered, with a label.
+// writeExcerpt writes the beginning of a request or response, with a label.
 func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := displayLines(head, lineWidth-13, 8)
@@ -82,19 +86,19 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	}
 }
 
-// writeText tells of one check that did not pass: what was found, then the rule.
+// writeText writes one check that did not pass: the findings, then the rule.
 func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
 	fmt.Fprintf(b, "%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
 	if g.Note != "" {
 		writeWrapped(b, "  • ", truncateText(singleLine(g.Note), 600))
 	}
-	laws := d.violatedRequirements(g.Check)
-	g.writeFindings(b, laws, s)
+	violated := d.violatedRequirements(g.Check)
+	g.writeFindings(b, violated, s)
 	if g.Advice != "" {
 		writeLabelled(b, "to do", singleLine(g.Advice))
 	}
 	writeLabelled(b, "rule", singleLine(g.Title))
-	g.writeRequirements(b, laws, s)
+	g.writeRequirements(b, violated, s)
 	g.writeSameChecks(b, d, s)
 	if g.Flaky != nil {
 		writeLabelled(b, "flaky", singleLine(g.flakyText()))
@@ -107,7 +111,7 @@ func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) 
 	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", safeText(g.ID))
 }
 
-// writeReproduce writes the command that shows it again, in one piece: it is there to be
+// writeReproduce writes the command that reproduces the result, not wrapped, so that it can be
 // copied.
 func (c Check) writeReproduce(b *strings.Builder) {
 	if again := c.reproduceCommand(maxCommand); again != "" {
@@ -120,30 +124,29 @@ func (c Check) writeReproduce(b *strings.Builder) {
 	}
 }
 
-// reproduceCommand is the command that shows it again, of at most so many characters: the request
-// itself where it is the only one, else the whole scenario.
-func (c Check) reproduceCommand(most int) string {
+// reproduceCommand returns a command that reproduces the result: the request if the scenario has
+// only one, else the whole scenario; "" if that is longer than limit, in characters.
+func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {
-			continue // one request of several shows nothing
+			continue // one request of several reproduces nothing
 		}
-		if n := len([]rune(command)); n > 0 && n <= most {
+		if n := len([]rune(command)); n > 0 && n <= limit {
 			return command
 		}
 	}
 	return ""
 }
 
-// writeFindings writes the findings, those that are alike together.
-func (g checkGroup) writeFindings(b *strings.Builder, laws []RequirementResult, s TextStyle) {
-	faults := g.findingGroups()
+// writeFindings writes the findings, similar ones together.
+func (g checkGroup) writeFindings(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	left := 0
-	for i, f := range faults {
+	for i, f := range g.findingGroups() {
 		if i >= maxFindingGroups && !s.Verbose {
 			left += len(f.Findings)
 			continue
 		}
-		g.writeFinding(b, f.Findings[0], laws, s)
+		g.writeFinding(b, f.Findings[0], violated, s)
 		for k, more := range f.Findings[1:] {
 			if k >= maxSimilarFindings && !s.Verbose {
 				fmt.Fprintf(b, "    … and %d more like this\n", len(f.Findings)-1-k)
@@ -154,14 +157,14 @@ func (g checkGroup) writeFindings(b *strings.Builder, laws []RequirementResult, 
 		}
 	}
 	if left > 0 {
-		fmt.Fprintf(b, "  … and %d more of other kinds (-v lists them)\n", left)
+		fmt.Fprintf(b, "  … and %d more of other kinds (list: -v)\n", left)
 	}
 	if g.Dropped > 0 {
 		fmt.Fprintf(b, "  … and %d more that were not kept\n", g.Dropped)
 	}
 }
 
-// shortMessage is the message without what findings that are alike have in common.
+// shortMessage returns the part of the message in which similar findings differ.
 func (f Finding) shortMessage() string {
 	if f.Event != nil {
 		return f.Message
@@ -170,11 +173,12 @@ func (f Finding) shortMessage() string {
 	return different
 }
 
-func (g checkGroup) writeFinding(b *strings.Builder, f Finding, laws []RequirementResult, s TextStyle) {
+// writeFinding writes one finding with its place and the bytes that prove it.
+func (g checkGroup) writeFinding(b *strings.Builder, f Finding, violated []RequirementResult, s TextStyle) {
 	writeWrapped(b, "  • ", truncateText(singleLine(f.Message), 600))
 	at := f.locationText()
-	if len(laws) > 1 && f.Requirement != "" {
-		at += "; breaks " + f.Requirement
+	if len(violated) > 1 && f.Requirement != "" {
+		at += "; violates " + f.Requirement
 	}
 	s.writeDimmed(b, "    ", truncateText(safeText(at), 300))
 	if f.Event != nil || f.Request == "" && f.Response == "" {
@@ -184,42 +188,44 @@ func (g checkGroup) writeFinding(b *strings.Builder, f Finding, laws []Requireme
 		return
 	}
 	s.writeExcerpt(b, "sent", f.Request)
-	s.writeExcerpt(b, "answered", f.Response)
+	s.writeExcerpt(b, "received", f.Response)
 }
 
-func (g checkGroup) writeRequirements(b *strings.Builder, laws []RequirementResult, s TextStyle) {
-	for i, law := range laws {
+// writeRequirements writes the requirements that the check violates, with their sources.
+func (g checkGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
+	for i, requirement := range violated {
 		if i == maxFindingGroups && !s.Verbose {
-			fmt.Fprintf(b, "  … and %s\n", countNoun(len(laws)-i, "more requirement"))
+			fmt.Fprintf(b, "  … and %s\n", countNoun(len(violated)-i, "more requirement"))
 			return
 		}
-		writeLabelled(b, string(law.Level), singleLine(law.ID+": "+law.quotedText(400)))
-		if law.English != "" {
-			writeWrapped(b, "             ", singleLine("in English: "+truncateText(law.English, 400)))
+		writeLabelled(b, string(requirement.Level), singleLine(requirement.ID+": "+requirement.quotedText(400)))
+		if requirement.English != "" {
+			writeWrapped(b, "             ", singleLine("in English: "+truncateText(requirement.English, 400)))
 		}
-		s.writeDimmed(b, "             ", singleLine(law.Source))
+		s.writeDimmed(b, "             ", singleLine(requirement.Source))
 	}
 }
 
-// quotedText is what a requirement says: in quotation marks if it is a quotation.
-func (r RequirementResult) quotedText(most int) string {
+// quotedText returns the text of a requirement, of at most limit columns, in quotation marks if
+// it is quoted from a document.
+func (r RequirementResult) quotedText(limit int) string {
 	if (spec.Requirement{Source: r.Source}).Quoted() {
-		return "“" + truncateText(r.Quote, most) + "”"
+		return "“" + truncateText(r.Quote, limit) + "”"
 	}
-	return truncateText(r.Quote, most)
+	return truncateText(r.Quote, limit)
 }
 
-// writeSameChecks names the other checks that the same bytes break.
+// writeSameChecks writes the other checks that the same bytes violate.
 func (g checkGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {
-			fmt.Fprintf(b, "  … and %s that the same bytes break\n", countNoun(len(g.Same)-i, "more check"))
+			fmt.Fprintf(b, "  … and %s that the same bytes violate\n", countNoun(len(g.Same)-i, "more check"))
 			return
 		}
 		about := o.ID
-		if laws := d.violatedRequirements(o.Check); len(laws) > 0 {
-			about += fmt.Sprintf(" (%s %s)", laws[0].Level, laws[0].ID)
+		if violated := d.violatedRequirements(o.Check); len(violated) > 0 {
+			about += fmt.Sprintf(" (%s %s)", violated[0].Level, violated[0].ID)
 		}
-		writeLabelled(b, "so also", singleLine(about+": "+truncateText(o.headline(), 300)))
+		writeLabelled(b, "also", singleLine(about+": "+truncateText(o.headline(), 300)))
 	}
 }

@@ -69,22 +69,22 @@ func TestTextSaysWhatIsNeeded(t *testing.T) {
 		"exchange 0, event 3, line 9, byte 211, at /delta", "MUST talk.frames.json: “每个事件都必须是一个完整的 JSON 对象", "doc.txt:12-14",
 		"text (and in 1 more: many)", `curl -sN -i --data-binary '{"text":"世界"}' 'http://127.0.0.1:4010/api/v1/agent/runs'`, "out/talk@2/text.txtar",
 		"streamassay explain wire.frames-are-json", "you claimed idle", "WARNED sequence.rises", "likewise: the number jumps to 2", "… and 2 more like this", "… and 7 more that were not kept",
-		"in English: Every event has to be a complete JSON object", "NOTE talk@2 • the target does not follow the test prompts", "1 check had nothing to judge (-v lists them)",
-		"sent │ POST http://127.0.0.1:4010/api/v1/agent/runs", `answered │ HTTP/1.1 500 Internal Server Error`, "so also stream.ends (MUST talk.run.closes): it was cut",
+		"in English: Every event has to be a complete JSON object", "NOTE talk@2 • the agent does not do what the test prompts ask", "1 check had nothing to judge (list: -v)",
+		"sent │ POST http://127.0.0.1:4010/api/v1/agent/runs", `received │ HTTP/1.1 500 Internal Server Error`, "also stream.ends (MUST talk.run.closes): it was cut",
 		"reproduce streamassay run http://127.0.0.1:4010 --dialect talk@2 --only many --seed 42",
-		"COULD NOT TELL talk@2 • connection refused", "(seed 42, salt 7, 3.1 s)", "error talk@2 2 MUST broken, 1 SHOULD broken, 1 could not be judged, 1 clause holds, 1 not exercised (the target does not follow the test prompts: docs/prompts.md), 1 skipped, 1 not testable", "passed hello@1.0 1 clause holds",
+		"NOT JUDGED talk@2 • connection refused", "(3.1 s)", "to repeat this run: --seed 42", "error talk@2 2 MUST violated, 1 SHOULD violated, 1 could not be judged, 1 requirement holds, 1 not tested because the agent does not do what the test prompts ask (docs/prompts.md), 1 skipped, 1 that no test can decide", "passed hello@1.0 1 requirement holds",
 	} {
 		if !strings.Contains(joined, part) {
 			t.Errorf("it does not say %s", part)
 		}
 	}
-	for _, part := range []string{"the number jumps to 3", "follows from the cause", "FAILED stream.ends", "explain names", "the target lacks tool", "wire.keeps-alive", "it obliges the client", "\x1b"} {
+	for _, part := range []string{"the number jumps to 3", "follows from the cause", "FAILED stream.ends", "explain names", "the server lacks tool", "wire.keeps-alive", "it obliges the client", "\x1b"} {
 		if strings.Contains(joined, part) {
 			t.Errorf("it says %s", part)
 		}
 	}
 	verbose := textOf(t, sample(), TextStyle{Verbose: true})
-	for _, part := range []string{"the target lacks tool", "talk.idle", "wire.keeps-alive", "talk.client: client: it obliges the client", "the number jumps to 4", "follows from the cause", "FAILED  stream.ends"} {
+	for _, part := range []string{"the server lacks tool", "talk.idle", "wire.keeps-alive", "talk.client: client: it obliges the client", "the number jumps to 4", "follows from the cause", "FAILED  stream.ends"} {
 		if !strings.Contains(verbose, part) {
 			t.Errorf("verbose, it does not say %s", part)
 		}
@@ -113,14 +113,14 @@ func TestLastLine(t *testing.T) {
 		exit     int
 		want     string
 	}{
-		{one(laws(spec.Failed, spec.Failed, spec.Warned, spec.Passed, spec.Silent), failed), 0, "FAILED  runs@2026-04: 2 MUST broken, 1 SHOULD broken, 1 clause holds, 1 not exercised, 1 not testable  (exit 1)"},
-		{one(laws(spec.Passed, spec.Warned), passed, warned), 0, "PASSED with warnings  runs@2026-04: 1 SHOULD broken, 1 clause holds, 1 not testable  (exit 0)"},
-		{one(laws(spec.Passed), failed, failed), 0, "FAILED  runs@2026-04: 2 checks failed, 1 clause holds, 1 not testable  (exit 1)"},
-		{one(laws(spec.Error), untold), 0, "NOTHING MEASURED  runs@2026-04: 1 could not be judged, 1 not testable  (exit 3)"},
-		{one(laws(spec.Error, spec.Passed), untold, passed), 0, "COULD NOT TELL  runs@2026-04: 1 could not be judged, 1 clause holds, 1 not testable  (exit 3)"},
-		{one(laws(spec.Passed), passed), ExitInternal, "HARNESS FAILURE  runs@2026-04: 1 clause holds, 1 not testable  (exit 5)"},
-		{append(one(laws(spec.Passed), passed), one(laws(spec.Skipped), passed)...), 0, "PASSED  2 dialects: 1 clause holds, 1 skipped, 2 not testable  (exit 0)"},
-		{nil, 0, "NOTHING MEASURED  no dialect: nothing to judge  (exit 3)"},
+		{one(laws(spec.Failed, spec.Failed, spec.Warned, spec.Passed, spec.Silent), failed), 0, "FAILED  runs@2026-04: 2 MUST violated, 1 SHOULD violated, 1 requirement holds, 1 not tested, 1 that no test can decide  (exit 1)"},
+		{one(laws(spec.Passed, spec.Warned), passed, warned), 0, "PASSED with warnings  runs@2026-04: 1 SHOULD violated, 1 requirement holds, 1 that no test can decide  (exit 0)"},
+		{one(laws(spec.Passed), failed, failed), 0, "FAILED  runs@2026-04: 2 checks failed, 1 requirement holds, 1 that no test can decide  (exit 1)"},
+		{one(laws(spec.Error), untold), 0, "NOTHING TESTED  runs@2026-04: 1 could not be judged, 1 that no test can decide  (exit 3)"},
+		{one(laws(spec.Error, spec.Passed), untold, passed), 0, "INCONCLUSIVE  runs@2026-04: 1 could not be judged, 1 requirement holds, 1 that no test can decide  (exit 3)"},
+		{one(laws(spec.Passed), passed), ExitInternal, "INTERNAL ERROR  runs@2026-04: 1 requirement holds, 1 that no test can decide  (exit 5)"},
+		{append(one(laws(spec.Passed), passed), one(laws(spec.Skipped), passed)...), 0, "PASSED  2 dialects: 1 requirement holds, 1 skipped, 2 that no test can decide  (exit 0)"},
+		{nil, 0, "NOTHING TESTED  no dialect: nothing to judge  (exit 3)"},
 	} {
 		r := &Report{Dialects: test.dialects, Exit: test.exit}
 		r.Conclude(ConcludeOptions{})

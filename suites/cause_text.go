@@ -1,8 +1,13 @@
 package suites
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// setText fills in what a reader is told of the cause.
+// setText sets the message and the advice of the cause.
 func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	if c.Exchange < 0 {
 		c.Message, c.Advice = unplayedText(*c, t, parts)
@@ -25,7 +30,7 @@ func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	}
 }
 
-// countExchanges is how many exchanges show the symptom.
+// countExchanges returns the number of exchanges that show the symptom.
 func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	for _, p := range parts {
 		for _, o := range p.summaries {
@@ -37,6 +42,7 @@ func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	return n
 }
 
+// unplayedText returns the message and the advice of a cause that no exchange shows.
 func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice string) {
 	message = c.reason
 	var without []string
@@ -53,223 +59,292 @@ func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice st
 	}
 	switch {
 	case c.Kind == SymptomInterrupted:
-		return message, "what was heard until then is judged"
+		return message, "the responses received until then were judged"
 	case c.Kind == SymptomNotSent:
-		return message, "this is a fault of streamassay or of its configuration, not of the target"
+		return message, "this is an error of streamassay or of its configuration, not of the server"
 	case !c.Fatal:
-		return message, "the target answered before: did it crash, or was it stopped? Its log says more"
+		return message, "the server responded before: did it crash, or was it stopped? Look in its log"
 	case strings.Contains(c.reason, "no host of this name"):
-		return message, "is the host of the URL spelled right?"
+		return message, "check the spelling of the host in the URL"
 	case strings.Contains(c.reason, "connection refused"):
 		return message, "start the server first, and check host and port of the URL"
 	}
 	return message, ""
 }
 
-// joinFirst names the first of a list.
-func joinFirst(names []string, most int) string {
-	if len(names) <= most {
+// joinFirst joins the first limit names of a list and says how many more there are.
+func joinFirst(names []string, limit int) string {
+	if len(names) <= limit {
 		return strings.Join(names, ", ")
 	}
-	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
-// describeResponse says how a request was answered: "was answered 404 Not Found {…}".
+// describeResponse returns the status line and, where they explain a symptom, the content
+// type or the beginning of the body: `404 Not Found, body: '{"detail":"Not Found"}'`. A
+// missing response is described instead.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {
 		case SymptomClosed:
-			return "got no answer: the server closed the connection"
-		case SymptomNotHTTP, SymptomNoResponse:
-			return "got no answer: " + o.describeEnd()
+			return "the server closed the connection without a response"
+		case SymptomNotHTTP:
+			return "the response is not HTTP: " + o.notHTTPDetail()
+		case SymptomNoResponse:
+			return "no response: " + o.describeEnd()
 		}
-		return "got no answer"
+		return "no response"
 	}
-	s := fmt.Sprintf("was answered %s", statusLine(o.status, o.reason))
+	s := statusLine(o.status, o.reason)
 	media := o.header.MediaType()
-	switch body := excerpt(o.bodyPrefix); {
-	case o.symptom == "" || body == "":
+	switch body := bytes.TrimSpace(o.bodyPrefix); {
+	case o.symptom == "" || len(body) == 0:
 	case o.status/100 == 2 || media == "text/html":
-		s += fmt.Sprintf(" with content type %s", cmp.Or(media, "none"))
+		s += ", content type " + cmp.Or(media, "none")
 	default:
-		s += " " + body
+		s += ", body: " + quote(body)
 	}
 	return s
 }
 
-// describeEnd says how an answer ended: the detail, where there is one.
+// describeEnd returns how a response ended: the detail of the error, if it has one.
 func (o exchangeSummary) describeEnd() string {
 	why := fmt.Sprint(o.end)
-	if _, detail, ok := strings.Cut(why, ": "); ok && o.symptom != SymptomNotHTTP {
+	if _, detail, ok := strings.Cut(why, ": "); ok {
 		return detail
 	}
 	return why
 }
 
+// notHTTPDetail returns what the server sent instead of HTTP, as the client quotes it.
+func (o exchangeSummary) notHTTPDetail() string {
+	detail := o.describeEnd()
+	if quoted, ok := strings.CutPrefix(detail, "it begins with "); ok {
+		return "it sent " + quoted
+	}
+	return detail
+}
+
+// statusLine returns "404 Not Found": the server's reason phrase, or else the usual one.
 func statusLine(status int, reason string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(reason, http.StatusText(status))))
 }
 
+// url returns the URL of an exchange, without credentials; its path, if the base URL is not
+// known.
+func (t Target) url(o exchangeSummary) string {
+	if t.Base == nil {
+		return o.requestTarget
+	}
+	return withoutUserinfo(t.Base) + o.requestTarget
+}
+
+// message returns what was seen, in one line.
 func (c Cause) message(t Target) string {
 	o := c.exchange
 	switch c.Kind {
 	case SymptomNotFound:
-		return fmt.Sprintf("%s %s: is the base URL right?", o.operation, o.describeResponse())
+		method, _, _ := strings.Cut(o.operation, " ")
+		return fmt.Sprintf("%s %s: %s", method, t.url(o), o.describeResponse())
 	case SymptomCredentials:
 		if t.hasUserCredentials() {
-			return fmt.Sprintf("%s %s: the credentials of --header are not accepted", o.operation, o.describeResponse())
+			return fmt.Sprintf("%s: %s; the server does not accept the credentials of --header", o.operation, o.describeResponse())
 		}
-		return fmt.Sprintf("%s %s: the target wants credentials, and --header gives none", o.operation, o.describeResponse())
+		return fmt.Sprintf("%s: %s; the server requires credentials and the run sent none", o.operation, o.describeResponse())
 	case SymptomRedirect:
-		return fmt.Sprintf("%s %s to %s: redirects are not followed", o.operation, o.describeResponse(), cmp.Or(excerpt([]byte(o.header.Get("Location"))), "nowhere"))
-	case SymptomRefused:
-		return fmt.Sprintf("%s %s, though the request is valid in %s", o.operation, o.describeResponse(), t.Dialect.Name)
-	case SymptomServerError, SymptomNotHTTP, SymptomNoResponse:
-		return fmt.Sprintf("%s %s", o.operation, o.describeResponse())
-	case SymptomClosed:
-		if t.Base != nil && t.Base.Scheme == "http" && c.Fatal {
-			return fmt.Sprintf("%s %s: does it speak TLS on this port, or did it crash?", o.operation, o.describeResponse())
+		to := "an empty Location"
+		if location := o.header.Get("Location"); location != "" {
+			to, _ = shorten([]byte(location))
 		}
-		return fmt.Sprintf("%s %s: did it crash?", o.operation, o.describeResponse())
+		return fmt.Sprintf("%s: redirected to %s (%s); redirects are not followed", o.operation, to, statusLine(o.status, o.reason))
+	case SymptomRefused:
+		return fmt.Sprintf("%s: %s, although the request is valid in %s", o.operation, o.describeResponse(), t.Dialect.Name)
+	case SymptomServerError, SymptomNoResponse, SymptomClosed:
+		return fmt.Sprintf("%s: %s", o.operation, o.describeResponse())
+	case SymptomNotHTTP:
+		if t.Base == nil {
+			return fmt.Sprintf("%s: %s", o.operation, o.describeResponse())
+		}
+		return fmt.Sprintf("what answers on %s is not an HTTP server: %s", hostPort(t.Base), o.notHTTPDetail())
 	case SymptomNotEventStream:
-		return fmt.Sprintf("%s was answered %s with content type %s, not text/event-stream: %s", o.operation,
-			statusLine(o.status, o.reason), cmp.Or(o.header.MediaType(), "none"), excerpt(o.bodyPrefix))
+		return o.notEventStreamMessage()
 	case SymptomContentCoding:
-		s := fmt.Sprintf("the answer to %s is encoded as %s, which was not asked for", o.operation, excerpt([]byte(o.header.Get("Content-Encoding"))))
+		coding, _ := shorten([]byte(o.header.Get("Content-Encoding")))
+		s := fmt.Sprintf("the response to %s is %s-compressed although the request said Accept-Encoding: identity", o.operation, coding)
 		if c.Fatal {
-			s += " and cannot be read"
+			s += ", and cannot be decompressed"
 		}
 		return s
 	case SymptomNotAccepted:
-		return fmt.Sprintf("%s was answered %s, and not as %s says that a run is accepted: %s", o.operation,
-			statusLine(o.status, o.reason), t.Dialect.Name, cmp.Or(excerpt(o.bodyPrefix), "no body"))
+		body := "no body"
+		if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
+			body = "body: " + quote(text)
+		}
+		return fmt.Sprintf("%s: %s, which is not how a run is accepted in %s; %s", o.operation, statusLine(o.status, o.reason), t.Dialect.Name, body)
 	}
 	return c.streamMessage(t)
 }
 
-// streamMessage is of a stream that began.
+// notEventStreamMessage describes a success with another media type than an event stream's.
+func (o exchangeSummary) notEventStreamMessage() string {
+	status, body := statusLine(o.status, o.reason), "no body"
+	if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
+		body = quote(text)
+	}
+	switch media := o.header.MediaType(); {
+	case media == "text/html":
+		return fmt.Sprintf("%s: %s with a web page (text/html), not the agent's API: %s", o.operation, status, body)
+	case media == "application/json" && isOneJSONValue(o.bodyPrefix):
+		return fmt.Sprintf("%s: %s with one JSON document (application/json) instead of an event stream: %s", o.operation, status, body)
+	default:
+		return fmt.Sprintf("%s: %s with content type %s, want %s: %s", o.operation, status, cmp.Or(media, "none"), spec.EventStream, body)
+	}
+}
+
+// isOneJSONValue reports whether a body, or the beginning of a long one, is a single JSON
+// value, and not one on each line.
+func isOneJSONValue(body []byte) bool {
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	var value json.RawMessage
+	if err := decoder.Decode(&value); err != nil {
+		return errors.Is(err, io.ErrUnexpectedEOF) && len(body) == maxBodyPrefix
+	}
+	return !decoder.More()
+}
+
+// streamMessage describes a symptom of a stream that was opened.
 func (c Cause) streamMessage(t Target) string {
 	o := c.exchange
+	stream := "the stream of " + o.operation
 	switch c.Kind {
 	case SymptomEmpty:
 		if o.terminated {
-			return fmt.Sprintf("the stream that answers %s ends without any event", o.operation)
+			return stream + " ends without any event"
 		}
-		return fmt.Sprintf("the stream that answers %s is empty", o.operation)
+		return stream + " is empty"
 	case SymptomNoData:
-		return fmt.Sprintf("the stream that answers %s has no line that begins with \"data:\": %s", o.operation, excerpt(o.bodyPrefix))
+		return fmt.Sprintf("%s is not SSE: no line starts with \"data:\"; it begins %s", stream, quote(o.bodyPrefix))
 	case SymptomNoBlankLine:
-		return fmt.Sprintf("no event of the stream that answers %s is followed by a blank line: %s", o.operation, excerpt(o.bodyPrefix))
+		return fmt.Sprintf("%s has no empty line after any event; it begins %s", stream, quote(o.bodyPrefix))
 	case SymptomNotJSON:
-		return fmt.Sprintf("the events of the stream that answers %s are not JSON: %s", o.operation, excerpt(o.bodyPrefix))
+		return fmt.Sprintf("%s has no event whose data is JSON; first event: %s", stream, quote(o.firstFrame))
 	case SymptomOtherDialect:
-		s := fmt.Sprintf("the events of the stream that answers %s are not those of %s", o.operation, t.Dialect.Name)
 		if like := similarDialect(t.Dialect, o); like != "" {
-			s += ": this looks like " + like
+			return fmt.Sprintf("the events of %s are not those of %s but look like %s; first event: %s", o.operation, t.Dialect.Name, like, quote(o.firstFrame))
 		}
-		return s + ": " + excerpt(o.bodyPrefix)
+		return fmt.Sprintf("the events of %s are not those of %s; first event: %s", o.operation, t.Dialect.Name, quote(o.firstFrame))
 	case SymptomNotEnded:
-		return fmt.Sprintf("the stream of scenario %s (%s) had not ended when it was given up: %v", c.Scenario, o.operation, o.end)
+		return fmt.Sprintf("%s in scenario %s did not end: %v", stream, c.Scenario, o.end)
 	case SymptomRunFailed:
-		return fmt.Sprintf("every run failed, that of scenario %s with %q", c.Scenario, o.failureText)
+		return fmt.Sprintf("every run failed, that of scenario %s with %s", c.Scenario, quote([]byte(o.failureText)))
 	case SymptomNoText:
-		return fmt.Sprintf("the stream that answers %s has no readable text: it begins with %s", o.operation, excerpt(o.firstFrame))
+		return fmt.Sprintf("none of the events of %s is a text event of %s; first event: %s", o.operation, t.Dialect.Name, quote(o.firstFrame))
 	case SymptomNotScripted:
-		return fmt.Sprintf("the target does not follow the test prompts: asked %q, it said %q", excerpt([]byte(o.prompt)), excerpt([]byte(o.responseText)))
+		return fmt.Sprintf("the agent does not do what the test prompts ask: prompt %s, reply %s", quote([]byte(o.prompt)), quote([]byte(o.responseText)))
 	}
 	return c.Kind
 }
 
+// advice returns what to do about the cause, "" if there is nothing to say.
 func (c Cause) advice(t Target) string {
 	o := c.exchange
 	switch c.Kind {
 	case SymptomNotFound:
-		s := fmt.Sprintf("%s asks %s below the base URL", t.Dialect.Name, o.operation)
-		if t.Base != nil {
-			s += " " + withoutUserinfo(t.Base)
-		}
+		s := "either the base URL or the dialect is wrong"
 		if others := otherPromptOperations(t.Dialect); others != "" {
-			s += "; if the server speaks another dialect, name it with --dialect: " + others
+			s += ": other dialects (--dialect NAME) have other routes: " + others
 		}
 		return s
 	case SymptomCredentials:
 		if t.hasUserCredentials() {
 			return "check the value of --header; it may have expired"
 		}
-		return "add them: --header 'Authorization: Bearer …' (or the header that the target wants)"
+		return "add --header 'Authorization: Bearer TOKEN', or the header that the server requires"
 	case SymptomRedirect:
 		if to := redirectBase(o); to != "" {
-			return "run it against " + to
+			return fmt.Sprintf("use %s as the base URL", to)
 		}
-		return "run it against the URL that it leads to"
+		return "use the URL that it leads to as the base URL"
 	case SymptomRefused:
 		if o.status == http.StatusTooManyRequests {
-			return "ask for less at once: --parallel 1"
+			return "send fewer requests at once: --parallel 1"
 		}
-		return "the body of the answer says what the target objects to; is it the right dialect?"
+		return "see in the body what the server objects to; is it the right dialect?"
 	case SymptomClosed:
-		if t.Base != nil && t.Base.Scheme == "http" {
-			return "if it speaks TLS, the URL begins with https://; if not, the log of the server says more"
+		if t.Base != nil && t.Base.Scheme == "http" && c.Fatal {
+			return "try https://; else look for a crash in the server's log"
 		}
-		return "the log of the server says more"
+		return "look for a crash in the server's log"
 	case SymptomServerError:
-		return "the log of the server says more"
+		return "look in the server's log"
 	case SymptomNotAccepted:
 		if like := similarDialect(t.Dialect, o); like != "" && o.header.MediaType() == spec.EventStream {
-			return "the answer is itself a stream, and looks like " + like + ": try --dialect " + like
+			return fmt.Sprintf("the response is itself a stream and looks like %s: try --dialect %s", like, like)
 		}
 		return "is it the right dialect?"
 	case SymptomNotHTTP:
-		return "is this the port of the HTTP server?"
+		if strings.Contains(o.notHTTPDetail(), "TLS") {
+			return "use https://"
+		}
+		return "check the port"
 	case SymptomNoResponse:
-		return "is the server busy or blocked? --timeout says how long it is waited for"
+		return "is the server busy or blocked? --timeout sets how long streamassay waits"
 	case SymptomNotEventStream:
-		return notAStreamAdvice(o)
+		return notEventStreamAdvice(o)
 	}
 	return c.streamAdvice(t)
 }
 
-func notAStreamAdvice(o exchangeSummary) string {
+// notEventStreamAdvice returns the advice for a success that is not an event stream.
+func notEventStreamAdvice(o exchangeSummary) string {
 	switch media := o.header.MediaType(); {
 	case media == "text/html":
-		return "that is a web page: is the base URL right?"
+		return "this is a web page, not the agent's API; check the base URL"
 	case media == "application/json":
-		return "it was asked for with Accept: text/event-stream; does the server stream on another path, or only if it is told to?"
+		return "is streaming switched on, and is this the streaming route?"
 	}
-	return "the answer has to say Content-Type: text/event-stream"
+	return "send Content-Type: text/event-stream"
 }
 
+// streamAdvice returns the advice for a symptom of a stream that was opened.
 func (c Cause) streamAdvice(t Target) string {
 	switch c.Kind {
 	case SymptomNoData:
-		if look := strings.TrimSpace(string(c.exchange.bodyPrefix)); strings.HasPrefix(look, "{") {
-			return "these are lines of JSON; in an event stream each is \"data: {…}\" with a blank line after it"
-		}
-		return "in an event stream each event is \"data: {…}\" with a blank line after it"
+		return "write each event as \"data: JSON\" and an empty line"
 	case SymptomNoBlankLine:
-		return "a client sees an event only when the blank line after it has come"
+		return "write an empty line after each event: before it, clients do not see the event"
 	case SymptomContentCoding:
-		return "the request says Accept-Encoding: identity; does a proxy compress?"
+		return "turn off compression for this route in the server or the proxy before it"
 	case SymptomNotJSON:
-		return fmt.Sprintf("in %s the data of each event is one JSON object", t.Dialect.Name)
+		return fmt.Sprintf("write one JSON object as the data of each event, as %s requires", t.Dialect.Name)
 	case SymptomOtherDialect:
 		if like := similarDialect(t.Dialect, c.exchange); like != "" {
 			return "try --dialect " + like
 		}
-		return "no dialect that streamassay knows looks like this: " + strings.Join(dialect.Names(), ", ")
+		return "they look like no dialect that streamassay knows: " + strings.Join(dialect.Names(), ", ")
 	case SymptomNotEnded:
-		return "a stream ends when its run has ended; --timeout says how long it is waited for"
+		return "end the stream when the run has ended; --timeout sets how long streamassay waits"
 	case SymptomRunFailed:
-		return "can the agent behind the server work (model, keys)? Its log says more"
+		return "check what the agent needs (model, API keys), and look in the server's log"
 	case SymptomNoText:
-		return fmt.Sprintf("it can be read as %s, but no event in it is one of the answer's text: are type and members spelled as the document has them? streamassay spec %s", t.Dialect.Name, t.Dialect.Name)
+		return fmt.Sprintf("fix the event's field names (streamassay spec %s shows them) or choose another --dialect", t.Dialect.Name)
 	case SymptomNotScripted:
-		return "what only these prompts provoke (tools, failures, pauses: docs/prompts.md) is not judged; teach the target to follow them, or say --lacks scripted; if it does follow them: --claim scripted"
+		return "make the agent follow the test prompts (docs/prompts.md): without them tool calls, failures and pauses are not tested; " +
+			"if it never will, add --lacks scripted; if it already does, --claim scripted"
 	}
 	return ""
 }
 
-// similarDialect names the dialect that understands a stream best, "" if none does.
+// hostPort returns the host and port of a URL: the scheme's port if the URL names none.
+func hostPort(u *url.URL) string {
+	if u.Port() != "" {
+		return u.Host
+	}
+	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+}
+
+// similarDialect returns the name of the other dialect that most events of a stream are valid
+// in, "" if there is none in which four of five are.
 func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -281,7 +356,9 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 			continue
 		}
 		like := exchangeSummary{}
-		x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: o.bodyPrefix, End: spec.ErrClientLeft}}
+		x := spec.Exchange{Response: spec.Response{
+			Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: o.bodyPrefix, End: spec.ErrClientLeft,
+		}}
 		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 			like.addEvent(e)
 		}
@@ -292,7 +369,8 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	return best
 }
 
-// otherPromptOperations says what the other dialects ask for, each family once.
+// otherPromptOperations lists the operations that start a run in the other families of
+// dialects: "runs has POST /api/v1/agent/runs, …".
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -307,12 +385,13 @@ func otherPromptOperations(own *dialect.Dialect) string {
 		}
 		families = append(families, d.Family)
 		method, path, _ := strings.Cut(o.Name, " ")
-		others = append(others, fmt.Sprintf("%s asks %s %s", d.Family, method, d.Base+path))
+		others = append(others, fmt.Sprintf("%s has %s %s", d.Family, method, d.Base+path))
 	}
 	return strings.Join(others, ", ")
 }
 
-// redirectBase is the base URL that a redirect leads to, where that can be told.
+// redirectBase returns the base URL that a redirect leads to, "" if its Location does not end
+// with the operation's path.
 func redirectBase(o exchangeSummary) string {
 	u, err := url.Parse(o.header.Get("Location"))
 	_, path, _ := strings.Cut(o.operation, " ")
@@ -323,7 +402,7 @@ func redirectBase(o exchangeSummary) string {
 	return withoutUserinfo(u)
 }
 
-// withoutUserinfo is a URL without the credentials in it.
+// withoutUserinfo returns the URL without credentials.
 func withoutUserinfo(u *url.URL) string {
 	without := *u
 	without.User = nil

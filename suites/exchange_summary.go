@@ -5,72 +5,75 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/streamassay/streamassay/internal/redact"
 	"github.com/streamassay/streamassay/spec"
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The symptoms: what can be wrong with an exchange as a whole, so that nothing else
-// about it can be judged. They are the kinds of a [Cause].
+// Symptoms are what is wrong with an exchange as a whole, so that little else about it can be
+// judged. They are the kinds of a [Cause].
 const (
 	SymptomUnreachable    = "unreachable"   // no connection
-	SymptomInterrupted    = "interrupted"   // the run was called off
-	SymptomNotSent        = "not-sent"      // the request could not be made
-	SymptomNotHTTP        = "not-http"      // bytes came that are no HTTP
-	SymptomNoResponse     = "no-answer"     // nothing came in time
-	SymptomClosed         = "closed"        // the connection closed without an answer
+	SymptomInterrupted    = "interrupted"   // the run was cancelled
+	SymptomNotSent        = "not-sent"      // the request could not be built
+	SymptomNotHTTP        = "not-http"      // the response is not HTTP
+	SymptomNoResponse     = "no-answer"     // no byte of a response in time
+	SymptomClosed         = "closed"        // connection closed without a response
 	SymptomCredentials    = "credentials"   // 401, 403, 407
 	SymptomNotFound       = "path"          // 404, 405, 410, 501
 	SymptomRedirect       = "redirect"      // 3xx
 	SymptomRefused        = "refused"       // any other 4xx
 	SymptomServerError    = "server-error"  // 5xx
-	SymptomNotEventStream = "not-a-stream"  // a success of another media type
-	SymptomContentCoding  = "coding"        // a content coding that cannot be undone
-	SymptomNotAccepted    = "not-accepted"  // a success that does not say that a run was accepted
-	SymptomEmpty          = "empty-stream"  // a stream without a byte
-	SymptomNoData         = "no-data"       // a stream without a line of data
-	SymptomNoBlankLine    = "no-blank-line" // a stream whose first event does not end
-	SymptomNotJSON        = "not-json"      // no event holds JSON
-	SymptomOtherDialect   = "other-dialect" // most events are not of the dialect
-	SymptomNotEnded       = "not-ended"     // the answer began and did not end in time
-	SymptomRunFailed      = "run-failed"    // a stream that tells of nothing but a failure
-	SymptomNoText         = "no-text"       // streams of events that hold no readable text
-	SymptomNotScripted    = "not-scripted"  // the target does not follow the test prompts
+	SymptomNotEventStream = "not-a-stream"  // 2xx with another media type than text/event-stream
+	SymptomContentCoding  = "coding"        // a content coding that was not requested
+	SymptomNotAccepted    = "not-accepted"  // 2xx that does not report an accepted run
+	SymptomEmpty          = "empty-stream"  // no event and no data
+	SymptomNoData         = "no-data"       // no data line
+	SymptomNoBlankLine    = "no-blank-line" // data, but no event ends
+	SymptomNotJSON        = "not-json"      // no event's data is JSON
+	SymptomOtherDialect   = "other-dialect" // fewer than half of the events are valid in the dialect
+	SymptomNotEnded       = "not-ended"     // the stream did not end in time
+	SymptomRunFailed      = "run-failed"    // the run failed before any text
+	SymptomNoText         = "no-text"       // no stream of the conversation has readable text
+	SymptomNotScripted    = "not-scripted"  // the agent does not follow the test prompts
 )
 
-// maxBodyPrefix bounds what an outline keeps of a body.
+// maxBodyPrefix is how many bytes of a body a summary keeps.
 const maxBodyPrefix = 16 << 10
 
-// An exchangeSummary is an exchange without its bytes: enough to say why little could be judged.
+// An exchangeSummary is what a [Diagnosis] has to know of an exchange, without its bytes.
 type exchangeSummary struct {
-	operation string // "POST /runs"; where the document has no such operation, method and path
-	isStream  bool   // the operation answers with a stream
-	startsRun bool   // the operation opens a run
-	isPlain   bool   // the user asked, and the document knows no fault of the request
-	prompt    string // the prompt
+	operation     string // "POST /runs"; method and path of the request if the document has no such operation
+	requestTarget string // path and query
+	isStream      bool   // the operation's response is an event stream
+	startsRun     bool   // the operation starts a run
+	isPlain       bool   // a valid request of the primary user
+	prompt        string // text of the last user message
 
-	status       int
+	status       int // 0 if there was no response
 	reason       string
 	header       spec.Header
-	end          error
-	accepted     bool // a reply said that a run was accepted
+	end          error // how the body ended, nil if well
+	accepted     bool  // the reply reports an accepted run
 	frames       int
-	validFrames  int    // frames of the dialect
-	jsonFrames   int    // frames that hold JSON
-	terminated   bool   // the terminator came
-	firstFrame   []byte // the beginning of the first frame
-	hasText      bool   // the answer has text for a person to read
-	responseText string // the beginning of the text of the answer
-	failureText  string // what a run failed or was refused with
+	validFrames  int    // frames that are valid in the dialect
+	jsonFrames   int    // frames whose data is JSON
+	terminated   bool   // the stream has the terminator
+	firstFrame   []byte // beginning of the first frame
+	hasText      bool   // an event has text for a person to read
+	responseText string // beginning of the assistant's text
+	failureText  string // code and beginning of the message of a failed or refused run
 	failed       bool
-	symptom      string
-	bodyPrefix   []byte // of a body with a symptom, the beginning
+	symptom      string // one of the symptoms, "" if there is none
+	bodyPrefix   []byte // the first [maxBodyPrefix] bytes of a body with a symptom
 }
 
-// summarizeExchanges passes the events of a conversation on, and notes the outline of each
-// exchange in list.
+// summarizeExchanges returns the events of a conversation unchanged. Consuming them appends the
+// summary of each exchange to list.
 func summarizeExchanges(d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]exchangeSummary) iter.Seq[spec.Event] {
 	operations := map[string]*dialect.Operation{}
 	for _, o := range d.Operations() {
@@ -94,41 +97,45 @@ func summarizeExchanges(d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.E
 	}
 }
 
+// newExchangeSummary returns the summary of an exchange of which only the request is known; o
+// is its operation, nil if the document has none.
 func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchangeSummary {
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()
+	var request spec.Request
+	if e.Exchange < len(t.Exchanges) {
+		request = t.Exchanges[e.Exchange].Request
+	}
+	out.requestTarget = request.Target
 	if o != nil {
 		out.operation, out.isStream, out.startsRun = o.Name, o.IsStream, o.StartsRun
 		return out
 	}
 	out.isPlain = false
-	if e.Exchange < len(t.Exchanges) {
-		r := t.Exchanges[e.Exchange].Request
-		path, _, _ := strings.Cut(r.Target, "?")
-		out.operation = strings.TrimSpace(r.Method + " " + path)
-	}
+	path, _, _ := strings.Cut(request.Target, "?")
+	out.operation = strings.TrimSpace(request.Method + " " + path)
 	return out
 }
 
-// addEvent takes in one event of the exchange.
+// addEvent updates the summary with one event of the exchange.
 func (o *exchangeSummary) addEvent(e spec.Event) {
 	switch {
 	case e.Kind == spec.RunAccepted:
 		o.accepted = true
 	case e.Kind == spec.MessageDelta || e.Kind == spec.ContentEnd:
-		if len(o.responseText) < maxExcerpt {
-			o.responseText += e.Text[:min(len(e.Text), maxExcerpt)]
+		if len(o.responseText) < maxExcerptBytes {
+			o.responseText += e.Text[:min(len(e.Text), maxExcerptBytes)]
 		}
 	}
 	o.hasText = o.hasText || hasReadableText(e)
 	if e.Kind == spec.RunError || e.Kind == spec.RunRefused {
-		o.failed, o.failureText = true, strings.TrimSpace(e.Code+" "+excerpt([]byte(e.Text)))
+		o.failed, o.failureText = true, strings.TrimSpace(e.Code+" "+e.Text[:min(len(e.Text), maxExcerptBytes)])
 	}
 	if o.terminated = o.terminated || e.Kind == spec.Done; !e.IsFrame() || e.Kind == spec.Done {
 		return
 	}
 	if o.frames++; o.frames == 1 {
-		o.firstFrame = bytes.Clone(e.Raw[:min(len(e.Raw), 8*maxExcerpt)])
+		o.firstFrame = bytes.Clone(bytes.TrimSpace(e.Raw[:min(len(e.Raw), maxExcerptBytes)]))
 	}
 	if !slices.ContainsFunc(e.Flaws, func(f spec.Flaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }) {
 		o.jsonFrames++
@@ -138,7 +145,7 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	}
 }
 
-// classify finds the symptom.
+// classify sets the symptom, after all events of the exchange were added.
 func (o *exchangeSummary) classify(r spec.Response) {
 	o.status, o.reason, o.header, o.end = r.Status, r.Reason, r.Header, r.End
 	if o.symptom = o.headSymptom(); o.symptom == "" {
@@ -149,7 +156,7 @@ func (o *exchangeSummary) classify(r spec.Response) {
 	}
 }
 
-// headSymptom is the symptom that an answer shows before its body.
+// headSymptom returns the symptom that a response shows before its body, "" if there is none.
 func (o *exchangeSummary) headSymptom() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
@@ -172,7 +179,7 @@ func (o *exchangeSummary) headSymptom() string {
 	return ""
 }
 
-// bodySymptom is the symptom of a success.
+// bodySymptom returns the symptom of a success (2xx), "" if there is none.
 func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	switch {
 	case o.status/100 != 2:
@@ -220,7 +227,7 @@ func isEncoded(h spec.Header) bool {
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// hasData reports whether a line of an event stream is a data field.
+// hasData reports whether an event stream has a data line.
 func hasData(body []byte) bool {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -231,21 +238,42 @@ func hasData(body []byte) bool {
 	return false
 }
 
-// maxExcerpt bounds a quotation of what was sent or answered, in characters.
-const maxExcerpt = 160
+// Limits of what a message quotes of a request or response.
+const (
+	maxExcerpt      = 160              // characters
+	maxExcerptBytes = 4*maxExcerpt + 4 // of a text that is kept for a quotation: more characters than are shown
+)
 
-// excerpt is the beginning of a text as one line.
-func excerpt(text []byte) string {
-	text = text[:min(len(text), 8*maxExcerpt)]
-	for len(text) > 0 && !utf8.Valid(text) { // cut within a character, or no text at all
+// quote returns the beginning of a text in quotation marks: control characters escaped as in
+// Go, so that it is one line, and an ellipsis at its end if the text goes on. JSON stands
+// between single quotation marks where that saves escapes.
+func quote(text []byte) string {
+	s, cut := shorten(text)
+	if cut {
+		s += redact.Ellipsis // without a space: what is left of a cut secret is found by it
+	}
+	quoted := strconv.Quote(s)
+	if strings.Contains(s, `"`) && !strings.ContainsAny(s, `'\`) {
+		return "'" + strings.ReplaceAll(quoted[1:len(quoted)-1], `\"`, `"`) + "'"
+	}
+	return quoted
+}
+
+// shorten returns the first [maxExcerpt] characters of a text as valid UTF-8, and whether the
+// text goes on.
+func shorten(text []byte) (s string, cut bool) {
+	all := len(text)
+	text = text[:min(all, maxExcerptBytes)]
+	cut = len(text) < all
+	for cut && len(text) > 0 && !utf8.Valid(text) { // cut within a character, or binary
 		if r, n := utf8.DecodeLastRune(text); r != utf8.RuneError || n > 1 {
 			break
 		}
 		text = text[:len(text)-1]
 	}
-	line := []rune(strings.Join(strings.Fields(strings.ToValidUTF8(string(text), "\ufffd")), " "))
-	if len(line) > maxExcerpt {
-		return string(line[:maxExcerpt]) + " …"
+	runes := []rune(strings.ToValidUTF8(string(text), "\ufffd"))
+	if len(runes) > maxExcerpt {
+		return string(runes[:maxExcerpt]), true
 	}
-	return string(line)
+	return string(runes), cut
 }

@@ -6,31 +6,31 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// explainUnexercised says why silence in a part breaks a promise: what was promised, what was
-// asked and what was answered.
+// explainUnexercised returns why a check that nothing exercised fails: what was promised, what
+// was requested and how the server responded.
 func (t *Target) explainUnexercised(p ScenarioResult) string {
 	s := p.Scenario
 	var promise string
 	switch {
 	case s.Name == "text":
-		promise = "every target has to answer a plain prompt, and the answer had nothing in it that this rule is about"
+		promise = "every server must answer a plain prompt, and nothing in the response is covered by this rule"
 	case s.Required:
-		promise = fmt.Sprintf("the document demands %s, and nothing that this rule is about came in scenario %s", s.capabilityName(), s.Name)
+		promise = fmt.Sprintf("the document requires %s, and nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
 	default:
-		promise = fmt.Sprintf("you claimed %s, but nothing that this rule is about came in scenario %s", s.capabilityName(), s.Name)
+		promise = fmt.Sprintf("you claimed %s, but nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
 	}
 	promise += ": " + describeDialogue(p)
 	if s.Required {
-		promise += fmt.Sprintf("; a target without it is run with --lacks %s", s.capabilityName())
+		promise += fmt.Sprintf("; if the server does not support it, add --lacks %s", s.capabilityName())
 	}
 	return promise
 }
 
-// describeDialogue says what was asked in a part, and what was answered: to the first request
-// that got no good answer, or else to the first prompt.
+// describeDialogue returns what was requested in a scenario and how the server responded: to the
+// first valid request with a symptom, or else to the first prompt.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
-		return "nothing was asked"
+		return "no request was sent"
 	}
 	shown := p.summaries[0]
 	for _, o := range p.summaries {
@@ -45,15 +45,16 @@ func describeDialogue(p ScenarioResult) string {
 	}
 	switch {
 	case shown.symptom == SymptomRunFailed:
-		return fmt.Sprintf("%s, and the run failed with %q", shown.describeRequest(), shown.failureText)
+		return fmt.Sprintf("%s, the run failed with %s", shown.describeRequest(), quote([]byte(shown.failureText)))
 	case shown.symptom != "" || shown.status/100 != 2:
-		return fmt.Sprintf("%s %s", shown.operation, shown.describeResponse())
+		return fmt.Sprintf("%s: %s", shown.operation, shown.describeResponse())
 	case shown.responseText != "":
-		return fmt.Sprintf("%s, the answer was %q", shown.describeRequest(), excerpt([]byte(shown.responseText)))
+		return fmt.Sprintf("%s, reply %s", shown.describeRequest(), quote([]byte(shown.responseText)))
 	}
-	return fmt.Sprintf("%s, the answer had no text", shown.describeRequest())
+	return fmt.Sprintf("%s, the reply has no text", shown.describeRequest())
 }
 
+// firstPrompt returns the first prompt of a scenario, "" if it has none.
 func firstPrompt(p ScenarioResult) string {
 	for _, o := range p.summaries {
 		if o.prompt != "" {
@@ -63,16 +64,17 @@ func firstPrompt(p ScenarioResult) string {
 	return ""
 }
 
-// describeRequest says what was asked.
+// describeRequest returns the prompt of the request, or else its operation.
 func (o exchangeSummary) describeRequest() string {
 	if o.prompt == "" {
 		return o.operation + " was sent"
 	}
-	return fmt.Sprintf("asked %q", excerpt([]byte(o.prompt)))
+	return "prompt " + quote([]byte(o.prompt))
 }
 
-// MissingCapability returns the capability that a target seems to lack, if that is why a result is
-// bad: the request of every finding was answered as by a server that has no such operation.
+// MissingCapability returns the capability that a target seems to lack, and true if that
+// explains all findings of a result: each is about a response that the server gives for an
+// operation that it does not have (404, 405, 410, 501).
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false
@@ -83,5 +85,5 @@ func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok b
 			return "", false
 		}
 	}
-	return capability, p.Scenario.Run != nil // else it was read, and nobody can be asked for less
+	return capability, p.Scenario.Run != nil // else a recording, for which there is no --lacks
 }

@@ -130,17 +130,17 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 	switch {
 	case t.lacksCapability(p.Scenario.capabilityName()):
 		if proves || id == "script."+p.Scenario.Name {
-			r.Overrule(spec.Skipped, "the target lacks "+p.Scenario.capabilityName())
+			r.Overrule(spec.Skipped, "the server lacks "+p.Scenario.capabilityName())
 		}
 	case t.missingSetup(p.Scenario) != "" && proves:
 		r.Overrule(spec.Silent, t.missingSetup(p.Scenario))
 	case t.lacksCapability("scripted") && requiresScripted(id):
-		r.Overrule(spec.Skipped, "the target lacks scripted")
+		r.Overrule(spec.Skipped, "the server lacks scripted")
 	case p.IncompleteReason != nil && r.Verdict == spec.Silent:
 		r.Overrule(spec.Silent, p.IncompleteReason.Error())
 	case p.IncompleteReason != nil:
 	case p.Err != nil && len(r.Findings) == 0:
-		r.Overrule(spec.Error, "could not tell: "+p.Err.Error())
+		r.Overrule(spec.Error, "not judged: "+p.Err.Error())
 	case r.Verdict == spec.Silent && proves && promised && (t.isScripted || !requiresScripted(id)):
 		r.BreakPromise(t.explainUnexercised(p))
 	}

@@ -70,20 +70,20 @@ func TestRootCauseFirst(t *testing.T) {
 		advice  string
 	}{
 		{"refused connection", nil, "unreachable", []string{"connection refused: is the server running?"}, "start the server first"},
-		{"401", answering(401, "Content-Type: application/json", `{"detail":"Not authenticated"}`), "credentials", []string{"POST /send-message was answered 401 Unauthorized", "Not authenticated"}, "--header 'Authorization: Bearer …'"},
-		{"404", answering(404, "Content-Type: application/json", `{"detail":"Not Found"}`), "path", []string{"POST /send-message was answered 404 Not Found", `{"detail":"Not Found"}`, "is the base URL right?"}, "agentscope asks POST /process"},
-		{"405", answering(405, "Allow: GET", ""), "path", []string{"POST /send-message was answered 405 Method Not Allowed"}, "--dialect"},
-		{"307", answering(307, "Location: http://127.0.0.1:9/v2/send-message", ""), "redirect", []string{"307 Temporary Redirect", "http://127.0.0.1:9/v2/send-message"}, "run it against http://127.0.0.1:9/v2"},
+		{"401", answering(401, "Content-Type: application/json", `{"detail":"Not authenticated"}`), "credentials", []string{"POST /send-message: 401 Unauthorized", "Not authenticated", "requires credentials and the run sent none"}, "add --header 'Authorization: Bearer TOKEN'"},
+		{"404", answering(404, "Content-Type: application/json", `{"detail":"Not Found"}`), "path", []string{"/send-message: 404 Not Found", `body: '{"detail":"Not Found"}'`, "either the base URL or the dialect is wrong"}, "agentscope has POST /process"},
+		{"405", answering(405, "Allow: GET", ""), "path", []string{"/send-message: 405 Method Not Allowed"}, "--dialect"},
+		{"307", answering(307, "Location: http://127.0.0.1:9/v2/send-message", ""), "redirect", []string{"307 Temporary Redirect", "redirected to http://127.0.0.1:9/v2/send-message"}, "use http://127.0.0.1:9/v2 as the base URL"},
 		{"422", answering(422, "Content-Type: application/json", `{"detail":"field required"}`), "refused", []string{"422 Unprocessable Entity", "field required"}, "the right dialect"},
-		{"500", answering(500, "Content-Type: text/plain", "KeyError: 'x'"), "server-error", []string{"500 Internal Server Error", "KeyError"}, "log of the server"},
-		{"HTML", html, "not-a-stream", []string{"200 OK", "text/html", "not text/event-stream"}, "is the base URL right?"},
-		{"JSON", answering(200, "Content-Type: application/json", `{"answer":"Hello"}`), "not-a-stream", []string{"application/json", "not text/event-stream"}, "Accept: text/event-stream"},
-		{"JSON lines", answering(200, "Content-Type: text/event-stream", "{\"type\":\"text\"}\n{\"type\":\"done\"}\n"), "no-data", []string{`no line that begins with "data:"`}, "lines of JSON"},
-		{"no blank line", answering(200, "Content-Type: text/event-stream", "data: {\"type\":\"text\"}\n"), "no-blank-line", []string{"blank line"}, "blank line"},
+		{"500", answering(500, "Content-Type: text/plain", "KeyError: 'x'"), "server-error", []string{`500 Internal Server Error, body: "KeyError: 'x'"`}, "look in the server's log"},
+		{"HTML", html, "not-a-stream", []string{"200 OK", "text/html", "web page"}, "check the base URL"},
+		{"JSON", answering(200, "Content-Type: application/json", `{"answer":"Hello"}`), "not-a-stream", []string{"one JSON document (application/json) instead of an event stream"}, "is streaming switched on"},
+		{"JSON lines", answering(200, "Content-Type: text/event-stream", "{\"type\":\"text\"}\n{\"type\":\"done\"}\n"), "no-data", []string{"not SSE", `no line starts with "data:"`, `'{"type":"text"}\n{`}, `write each event as "data: JSON"`},
+		{"no blank line", answering(200, "Content-Type: text/event-stream", "data: {\"type\":\"text\"}\n"), "no-blank-line", []string{"no empty line"}, "write an empty line"},
 		{"empty", answering(200, "Content-Type: text/event-stream", ""), "empty-stream", []string{"is empty"}, ""},
-		{"not JSON", answering(200, "Content-Type: text/event-stream", "data: Hel\n\ndata: lo\n\n"), "not-json", []string{"not JSON", "data: Hel"}, "one JSON object"},
-		{"another dialect", another(t, "agentscope@1.1"), "other-dialect", []string{"not those of agkit@0.0.10", "looks like agentscope@1.1"}, "--dialect agentscope@1.1"},
-		{"no text", answering(200, "Content-Type: text/event-stream", "data: {\"type\":\"note\",\"text\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\n"), "no-text", []string{"no readable text", `"type":"note"`}, "streamassay spec agkit"},
+		{"not JSON", answering(200, "Content-Type: text/event-stream", "data: Hel\n\ndata: lo\n\n"), "not-json", []string{"no event whose data is JSON", "data: Hel"}, "one JSON object"},
+		{"another dialect", another(t, "agentscope@1.1"), "other-dialect", []string{"not those of agkit@0.0.10", "look like agentscope@1.1"}, "--dialect agentscope@1.1"},
+		{"no text", answering(200, "Content-Type: text/event-stream", "data: {\"type\":\"note\",\"text\":\"Hello\"}\n\ndata: {\"type\":\"done\"}\n\n"), "no-text", []string{"none of the events", "is a text event of agkit@0.0.10", `"type":"note"`}, "streamassay spec agkit"},
 		{"no dialect", answering(200, "Content-Type: text/event-stream", "data: {\"object\":\"chat.completion.chunk\"}\n\n"), "other-dialect", []string{"not those of agkit@0.0.10", "chat.completion.chunk"}, "no dialect that streamassay knows"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestRootCauseFirst(t *testing.T) {
 			if joined := strings.Join(strings.Fields(out), " "); !strings.Contains(joined, c.advice) {
 				t.Errorf("it does not advise %s:\n%s", c.advice, out)
 			}
-			if c.kind != "no-text" && strings.Contains(out, "FAILED  wire.") || strings.Contains(out, "you claimed") || strings.Contains(out, "COULD NOT TELL  agkit") {
+			if c.kind != "no-text" && strings.Contains(out, "FAILED  wire.") || strings.Contains(out, "you claimed") || strings.Contains(out, "NOT JUDGED  agkit") {
 				t.Errorf("consequences are listed:\n%s", out)
 			}
 			r := readReport(t, dir+"/r.json")
@@ -137,8 +137,8 @@ func TestCauseOfUnreadable(t *testing.T) {
 		says    []string // in the first five lines
 		later   string
 	}{
-		{"gzip", zipped, []string{"POST /send-message is encoded as gzip", "not asked for"}, "FAILED  wire.opens-stream"},
-		{"TLS port", hangsUp, []string{"closed the connection", "does it speak TLS on this port"}, "begins with https://"},
+		{"gzip", zipped, []string{"POST /send-message is gzip-compressed although the request said Accept-Encoding: identity"}, "FAILED  wire.opens-stream"},
+		{"TLS port", hangsUp, []string{"closed the connection without a response", "try https://"}, "look for a crash in the server's log"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			srv := httptest.NewServer(c.handler)
@@ -197,8 +197,8 @@ func TestNotScripted(t *testing.T) {
 	_, out, _ := streamassay(t, dir, "run", srv.URL, "--dialect", "agkit", "--header", "X-Api-Key: s3cr3t-value", "--seed", "7", "--report", "json="+dir+"/r.json", "--report", "text")
 	joined := strings.Join(strings.Fields(out), " ")
 	for _, says := range []string{
-		"the target does not follow the test prompts", `it said "Hi there"`, "docs/prompts.md", "--lacks scripted", "--claim scripted",
-		"the answer is 404", "GET /healthz", "sent │ GET " + srv.URL + "/healthz", "answered │ HTTP/1.1 404 Not Found", "--lacks health",
+		"the agent does not do what the test prompts ask", `reply "Hi there"`, "docs/prompts.md", "--lacks scripted", "--claim scripted",
+		"the answer is 404", "GET /healthz", "sent │ GET " + srv.URL + "/healthz", "received │ HTTP/1.1 404 Not Found", "--lacks health",
 		"streamassay run " + srv.URL + ` --dialect agkit@0.0.10 --header "X-Api-Key: $X_API_KEY" --only refusals --seed 7`,
 		"PASSED with warnings",
 	} {
@@ -228,7 +228,7 @@ func TestPromiseSaysWhatWasAnswered(t *testing.T) {
 	t.Cleanup(srv.Close)
 	_, out, _ := streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "agkit", "--claim", "tool", "--lacks", "scripted", "--only", "tool")
 	joined := strings.Join(strings.Fields(out), " ")
-	for _, says := range []string{"you claimed tool", `asked "conformance:tool {`, `the answer was "Hi there"`} {
+	for _, says := range []string{"you claimed tool", `prompt 'conformance:tool {`, `reply "Hi there"`} {
 		if !strings.Contains(joined, says) {
 			t.Errorf("it does not say %s:\n%s", says, out)
 		}
@@ -251,7 +251,7 @@ func TestTargetThatDies(t *testing.T) {
 	t.Cleanup(srv.Close)
 	_, out, _ := streamassay(t, t.TempDir(), "run", srv.URL, "--dialect", "agkit", "--parallel", "1")
 	joined := strings.Join(strings.Fields(out), " ")
-	for _, says := range []string{"connection refused", "the target answered before: did it crash", "closed the connection"} {
+	for _, says := range []string{"connection refused", "the server responded before: did it crash", "closed the connection"} {
 		if !strings.Contains(joined, says) {
 			t.Errorf("it does not say %s:\n%s", says, out)
 		}

@@ -25,7 +25,7 @@ func (c exitCodes) summaryLine(unwritten bool) string {
 		word, count string
 	}{
 		{exitOK, "PASSED", "passed"}, {exitFailed, "FAILED", "failed"},
-		{exitInconclusive, "COULD NOT TELL", "not measured in full"}, {exitInternal, "HARNESS FAILURE", "ended by a failure of the harness"},
+		{exitInconclusive, "INCONCLUSIVE", "not measured in full"}, {exitInternal, "INTERNAL ERROR", "ended by an internal error"},
 	}
 	worst := c.worst()
 	if unwritten {

@@ -209,7 +209,7 @@ func TestReportsOfTargets(t *testing.T) {
 		t.Errorf("the third target's conversation is %.200q, %v", text, err)
 	}
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if want := "COULD NOT TELL  3 targets: 2 passed, 1 not measured in full  (exit 3)"; lines[len(lines)-1] != want {
+	if want := "INCONCLUSIVE  3 targets: 2 passed, 1 not measured in full  (exit 3)"; lines[len(lines)-1] != want {
 		t.Errorf("the last line is %q, want %q", lines[len(lines)-1], want)
 	}
 	_, out, _ = streamassay(t, dir, "run", "--config", "c.yaml", "--report", "json=-")

@@ -112,7 +112,7 @@ func TestRepeatReference(t *testing.T) {
 	dir := t.TempDir()
 	code, out, said := streamassay(t, dir, "run", "--dialect", "agkit,agentscope", "--skip", "refusals", "--skip", "slow", "--repeat", "3", "--report", "json=r.json")
 	rounds, flaky := flakyLaws(t, filepath.Join(dir, "r.json"))
-	if code != exitOK || rounds != 3 || len(flaky) > 0 || !strings.Contains(out, "alike in 3 rounds") {
+	if code != exitOK || rounds != 3 || len(flaky) > 0 || !strings.Contains(out, "the same in 3 rounds") {
 		t.Errorf("exit %d, %d rounds, flaky: %v\n%s%s", code, rounds, flaky, out, said)
 	}
 }
@@ -147,7 +147,7 @@ func TestRepeatFlakyHarness(t *testing.T) {
 	if asked != 2 || report.Exit != exitInternal || len(report.Harness) == 0 || !strings.HasPrefix(report.Harness[0], "round 2: agkit@0.0.10 text: ") {
 		t.Errorf("read %d times, exit %d, what differed: %q", asked, report.Exit, report.Harness)
 	}
-	if err := writeReports(report, nil, sh, textStyle(sh, false)); err != nil || !strings.Contains(out.String(), "HARNESS FLAKY") {
+	if err := writeReports(report, nil, sh, textStyle(sh, false)); err != nil || !strings.Contains(out.String(), "INTERNAL ERROR") {
 		t.Errorf("%v\n%s", err, &out)
 	}
 	j.reparse = nil

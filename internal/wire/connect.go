@@ -78,7 +78,7 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	case parent.Err() != nil:
 		return fmt.Sprintf("the exchange was called off: %v", context.Cause(parent))
 	case errors.As(err, &cert):
-		return fmt.Sprintf("the certificate is not trusted (%v): name its authority with --ca, or use --insecure", certReason(cert.Err))
+		return fmt.Sprintf("the certificate is not trusted (%v): pass the CA's certificate with --ca FILE, or skip verification with --insecure", certReason(cert.Err))
 	case errors.As(err, &record):
 		return "the server does not speak TLS on this port: use http://"
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
