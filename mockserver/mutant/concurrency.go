@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -10,7 +14,7 @@ import (
 	"sync"
 )
 
-// What one run does to the others of its conversation.
+// concurrencyMutants are servers in which one run affects other runs of its thread.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -62,14 +66,14 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// A openStreams is the streams that are open, and the runs that were canceled.
+// An openStreams holds the open streams of runs, and which runs were cancelled.
 type openStreams struct {
 	mu          sync.Mutex
 	cancelByRun map[string]map[string]context.CancelFunc // thread → run → what ends its stream
 	canceled    map[string]bool                          // runs
 }
 
-// endOthers ends the streams of the other runs of a conversation.
+// endOthers ends the streams of all other runs of a thread.
 func (n *openStreams) endOthers(thread, run string) {
 	for other, end := range n.cancelByRun[thread] {
 		if other != run {
@@ -78,7 +82,7 @@ func (n *openStreams) endOthers(thread, run string) {
 	}
 }
 
-// onRunEnd makes a server in which the end of a run does something to its neighbours.
+// onRunEnd returns a middleware that calls ended when the terminal event of a run was sent.
 func onRunEnd(ended func(n *openStreams, thread, run string, canceled bool)) middleware {
 	return func(next http.Handler) http.Handler {
 		n := &openStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
@@ -115,7 +119,7 @@ func onRunEnd(ended func(n *openStreams, thread, run string, canceled bool)) mid
 	}
 }
 
-// An runEndDetector is a writer that notices when the end of a run was told.
+// A runEndDetector is a response writer that notices the terminal event of a run.
 type runEndDetector struct {
 	http.ResponseWriter
 	onEnd func()
@@ -130,11 +134,11 @@ func (o *runEndDetector) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets streams be flushed.
+// Unwrap returns the wrapped writer, so that streams can be flushed.
 func (o *runEndDetector) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-// redirectCancel makes a server that cancels other runs of a conversation than the one that is
-// named: which says those, of all that were opened in it.
+// redirectCancel returns a middleware that cancels other runs of a thread than the one that the
+// request names. which selects them from all runs that were started in the thread.
 func redirectCancel(which func(runs []string, named string) []string) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex

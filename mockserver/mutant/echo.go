@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -43,10 +47,11 @@ var echoMutants = []*Mutant{
 	},
 }
 
-// sessionIDMember is the member by which events name their conversation.
+// sessionIDMember matches the member with which events name their session.
 var sessionIDMember = regexp.MustCompile(`"session_id":"[^"]*"`)
 
-// hideCreatedThread leaves the conversation's name out of what is told to those who gave none.
+// hideCreatedThread wraps a handler so that a response does not reveal the id of a session that the
+// server created itself.
 func hideCreatedThread(next http.Handler) http.Handler {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if v.event.Thread == "" && v.startsRun() {
@@ -56,8 +61,8 @@ func hideCreatedThread(next http.Handler) http.Handler {
 	})(next)
 }
 
-// editingWriter is a response each piece of which is changed on its way. Our servers write frames
-// whole.
+// An editingWriter is a response writer that edits each piece of the body. The servers of this
+// project write each frame in one piece.
 type editingWriter struct {
 	http.ResponseWriter
 	edit func(p []byte) []byte

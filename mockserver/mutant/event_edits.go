@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -7,11 +11,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A newEffect is a fault that changes the events of every run.
+// A newEffect starts a fault that edits the events of every run.
 type newEffect = func(fault.Args) fault.Effect
 
-// editEvents is a play that tells, for each event of a run, what it likes. The numbers of what
-// is told are in order all the same: a fault that is not about numbers shows in none.
+// editEvents returns a fault that replaces each event of a run by the events that the edit emits.
+// It renumbers what is emitted, so that a fault that is not about sequence numbers does not show in
+// them.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the numbers that the run has
@@ -34,7 +39,7 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEff
 	}
 }
 
-// dropEvents leaves out what fits.
+// dropEvents returns a fault that leaves out the events for which fits is true.
 func dropEvents(fits func(*spec.Event) bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -45,7 +50,7 @@ func dropEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// insertAfter tells more after what fits.
+// insertAfter returns a fault that adds events after those for which fits is true.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -60,8 +65,8 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 	})
 }
 
-// swapEvents tells what fits after the event that follows it. An event that ends the run
-// lets nothing wait.
+// swapEvents returns a fault that moves an event for which fits is true behind the next one. An
+// event is not moved behind the end of its run.
 func swapEvents(fits func(*spec.Event) bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var held *spec.Event
@@ -85,7 +90,7 @@ func swapEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// firstOnly strikes the first event of each run that fits.
+// firstOnly returns a fault that affects the first fitting event of each run only.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) newEffect) newEffect {
 	return func(a fault.Args) fault.Effect {
 		done := false
@@ -99,19 +104,20 @@ func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bo
 	}
 }
 
-// isTerminal says that nothing may come after an event.
+// isTerminal reports whether an event ends its run.
 func isTerminal(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.Done
 }
 
-// withChange is an event with another look.
+// withChange returns an edited copy of an event.
 func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
 	other := *e
 	change(&other)
 	return other
 }
 
-// changeNested changes an event and all that stands in it, without touching the event's own.
+// changeNested edits an event and all its parts. It copies the parts first, so the original keeps
+// its own.
 func changeNested(e *spec.Event, change func(*spec.Event)) {
 	change(e)
 	if e.Parts == nil {
@@ -125,7 +131,7 @@ func changeNested(e *spec.Event, change func(*spec.Event)) {
 	e.Parts = parts
 }
 
-// addToNumber is a number that stands in an event, and n.
+// addToNumber returns the decimal number plus n, or the text itself if it is not a number.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -9,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// changeEvents changes all events of a run that fit.
+// changeEvents returns a fault that edits all events of a run for which fits is true.
 func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -23,7 +27,8 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fa
 	}
 }
 
-// frameDataBounds is where the data of a frame stands, as our servers spell it: on one line.
+// frameDataBounds returns where the data of a frame begins and ends, in bytes. The servers of this
+// project write it on one line; ok is false if there is none.
 func frameDataBounds(frame []byte) (from, to int, ok bool) {
 	from = bytes.Index(frame, []byte("data: "))
 	if from < 0 {
@@ -37,14 +42,15 @@ func frameDataBounds(frame []byte) (from, to int, ok bool) {
 	return from, from + n, true
 }
 
-// changeFrames changes all frames of a run.
+// changeFrames returns a fault that edits all frames of a run.
 func changeFrames(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) { emit(change(bytes.Clone(frame))) }}
 	}
 }
 
-// insertFrame tells a frame with such data before the first text of each run.
+// insertFrame returns a fault that sends a frame with the given data before the first text of each
+// run.
 func insertFrame(data string) newEffect {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -64,7 +70,8 @@ func insertFrame(data string) newEffect {
 	}
 }
 
-// A lastFrameEditor holds the last frame of a stream back, to change it, and ends the stream.
+// A lastFrameEditor holds the latest frame of a stream back, so that it can edit the last one when
+// the stream ends.
 type lastFrameEditor struct {
 	out       fault.StreamWriter
 	held      []byte
@@ -73,7 +80,8 @@ type lastFrameEditor struct {
 	onClose   func() error // what is done when all was sent; nil is nothing
 }
 
-// WriteFrame sends what was held, and holds the frame. Comments are no frames.
+// WriteFrame sends the frame that was held back and holds back the new one. Comments are sent at
+// once.
 func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)
@@ -87,7 +95,7 @@ func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close sends the last one.
+// Close edits and sends the last frame.
 func (t *lastFrameEditor) Close() error {
 	if t.held != nil {
 		if _, err := t.out.Write(t.change(t.held)); err != nil {
@@ -106,14 +114,15 @@ func (t *lastFrameEditor) Close() error {
 	return t.out.Finish(t.streamEnd)
 }
 
-// changeLastFrame changes the last frame of every stream.
+// changeLastFrame returns a fault that edits the last frame of every stream.
 func changeLastFrame(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return &lastFrameEditor{out: w, change: change} }}
 	}
 }
 
-// changeComments makes a twist that changes the comments of streams; nothing is none.
+// changeComments returns a middleware that edits the comments of streams; an empty comment is left
+// out.
 func changeComments(change func(r *http.Request, comment []byte) []byte) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -122,7 +131,8 @@ func changeComments(change func(r *http.Request, comment []byte) []byte) middlew
 	}
 }
 
-// commentEditor is a response whose comments are changed. Our servers write each in one piece.
+// A commentEditor is a response writer that edits comments. The servers of this project write each
+// in one piece.
 type commentEditor struct {
 	http.ResponseWriter
 	request *http.Request

@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -9,7 +13,7 @@ import (
 	"time"
 )
 
-// editHistories makes a server that tells histories otherwise: edit gets the members of each.
+// editHistories returns a middleware that edits the JSON object of each history.
 func editHistories(edit func(v parsedRequest, m map[string]any)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if v.isOperation("history") && a.status == http.StatusOK {
@@ -18,8 +22,8 @@ func editHistories(edit func(v parsedRequest, m map[string]any)) middleware {
 	})
 }
 
-// editMessages makes a server that tells the messages of histories otherwise: edit says whether
-// a message is told at all.
+// editMessages returns a middleware that edits the messages of histories; a message for which edit
+// returns false is left out.
 func editMessages(edit func(role string, m map[string]any) bool) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -31,7 +35,7 @@ func editMessages(edit func(role string, m map[string]any) bool) middleware {
 	})
 }
 
-// editMessageTexts makes a server that tells the texts of some otherwise.
+// editMessageTexts returns a middleware that edits the texts of all messages of one role.
 func editMessageTexts(of string, edit func(text string) string) middleware {
 	return editMessages(func(role string, m map[string]any) bool {
 		if text, ok := m["content"].(string); ok && role == of {
@@ -41,14 +45,14 @@ func editMessageTexts(of string, edit func(text string) string) middleware {
 	})
 }
 
-// dropMessages makes a server that does not tell what some said.
+// dropMessages returns a middleware that leaves the messages of one role out of histories.
 func dropMessages(of string) middleware {
 	return editMessages(func(role string, _ map[string]any) bool { return role != of })
 }
 
 var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
-// What a history holds of a run.
+// historyContentMutants are servers whose histories do not hold what was streamed.
 var historyContentMutants = []*Mutant{
 	{
 		Name: "user-forgotten", Doc: "what the user said is not in the history",
@@ -134,7 +138,7 @@ var historyContentMutants = []*Mutant{
 	},
 }
 
-// Which conversation is told.
+// historyThreadMutants are servers that return the history of another thread.
 var historyThreadMutants = []*Mutant{
 	{
 		Name: "thread-unread", Doc: "whichever conversation is asked for, the user's first is told",
@@ -220,8 +224,8 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
-// mixThreads makes a server that adds what was said in one conversation to the history of
-// another, where into says so.
+// mixThreads returns a middleware that adds the messages of one thread to the history of another,
+// if into reports true for it.
 func mixThreads(into func(told []any) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, page map[string]any) {
@@ -254,7 +258,8 @@ func mixThreads(into func(told []any) bool) middleware {
 	})
 }
 
-// shiftQueriedDay makes a server that takes another day than the one it is asked for.
+// shiftQueriedDay returns a middleware that reads the history of another day than the one
+// requested.
 func shiftQueriedDay(days int) middleware {
 	return editHistoryQuery(func(_ parsedRequest, q url.Values) {
 		if day, err := time.Parse(time.DateOnly, q.Get("before")); err == nil {
@@ -263,7 +268,7 @@ func shiftQueriedDay(days int) middleware {
 	})
 }
 
-// editEarlierDay makes a server that tells the day before one otherwise than it is.
+// editEarlierDay returns a middleware that edits the history of the day before a given one.
 func editEarlierDay(edit func(before string, page map[string]any)) middleware {
 	return editHistories(func(v parsedRequest, page map[string]any) {
 		if v.parsed().Day != "" {
@@ -272,18 +277,20 @@ func editEarlierDay(edit func(before string, page map[string]any)) middleware {
 	})
 }
 
-// dayBefore is the day before one.
+// dayBefore returns the day before a day, both as YYYY-MM-DD.
 func dayBefore(day string) string {
 	at, _ := time.Parse(time.DateOnly, day)
 	return at.AddDate(0, 0, -1).Format(time.DateOnly)
 }
 
-// greetingMessages is a message of long ago; one version wants a uiSchema with it, another does not mind.
+// greetingMessages returns one old message. One version of the protocol requires a uiSchema with
+// it, the others permit it.
 func greetingMessages(at string) []any {
 	return []any{map[string]any{"id": "greeting", "seq": 1, "role": "assistant", "content": "Hello.", "timestamp": at, "uiSchema": nil}}
 }
 
-// shiftTimestamps makes a server that says of messages that they were said at another time.
+// shiftTimestamps returns a middleware that shifts the timestamps of the messages for which which
+// is true.
 func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -297,7 +304,8 @@ func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 	})
 }
 
-// renumberMessages makes a server that gives messages other numbers.
+// renumberMessages returns a middleware that gives the messages of a history other sequence
+// numbers.
 func renumberMessages(number func(i int) int) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -309,7 +317,7 @@ func renumberMessages(number func(i int) int) middleware {
 	})
 }
 
-// Which day is told.
+// historyDayMutants are servers that return the history of the wrong day.
 var historyDayMutants = []*Mutant{
 	{
 		Name: "day-unread", Doc: "whatever day is asked for, the latest is told",

@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -27,8 +31,8 @@ var (
 	reqOwnRunOnly     = []string{"runs.stream.only-this-run", "runs.stream.run-id-equal", "runs.resume.filter"}
 )
 
-// What rightly turns red besides where the end of a run is not told: nobody is told of a
-// failure or a cancel either, and of a run that was stopped nobody knows why it said no more.
+// alsoWithoutEnd are the checks that fail besides where no terminal event is sent: failures and
+// cancels are not reported either, and a stopped run does not say why it stopped.
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "resume.ends"}
 
 var lifecycleMutants = []*Mutant{
@@ -216,7 +220,7 @@ var lifecycleMutants = []*Mutant{
 	},
 }
 
-// extraMessage is a message that nobody asked for.
+// extraMessage returns the events of a message that was not requested.
 func extraMessage(e *spec.Event) []spec.Event {
 	m := spec.Event{Thread: e.Thread, Run: e.Run, Message: e.Run + "-another"}
 	return []spec.Event{
@@ -225,7 +229,7 @@ func extraMessage(e *spec.Event) []spec.Event {
 	}
 }
 
-// stopAfter tells nothing after the first event that fits.
+// stopAfter returns a fault that sends nothing after the first event for which fits is true.
 func stopAfter(fits func(*spec.Event) bool) newEffect {
 	return func(fault.Args) fault.Effect {
 		over := false
@@ -238,7 +242,8 @@ func stopAfter(fits func(*spec.Event) bool) newEffect {
 	}
 }
 
-// shiftCreated lets a run have begun earlier with each event.
+// shiftCreated returns a fault that moves the creation time of a run back by one second with each
+// event.
 func shiftCreated() newEffect {
 	return func(fault.Args) fault.Effect {
 		n := int64(0)
@@ -253,7 +258,7 @@ func shiftCreated() newEffect {
 	}
 }
 
-// keepFailedOpen leaves a body open whose last frame says what a run was to fail with.
+// keepFailedOpen returns an effect that leaves the body of a failed run open.
 func keepFailedOpen(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		failed := false
@@ -269,7 +274,8 @@ func keepFailedOpen(fault.Args) fault.Effect {
 	}}
 }
 
-// changeIdleLimit serves every stream with another limit to its silence than was asked for.
+// changeIdleLimit returns a middleware that serves every stream with another idle limit than the
+// requested one.
 func changeIdleLimit(other func(limit string) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {

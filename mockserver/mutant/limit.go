@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -7,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// editTooManyStreams makes a server that says otherwise that there are too many streams.
+// editTooManyStreams returns a middleware that edits the refusal of one stream too many.
 func editTooManyStreams(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return editDenials(http.StatusTooManyRequests, edit)
 }

@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -132,8 +136,8 @@ var messageMutants = []*Mutant{
 
 func anyEvent(*spec.Event) bool { return true }
 
-// dropMessageIDs takes their message from pieces of texts. If late, the message is opened
-// when they are told; if not, one more is open all the time.
+// dropMessageIDs returns a fault that removes the message id from text deltas. If late is true, the
+// message starts only when they are sent; otherwise a second message is open at the same time.
 func dropMessageIDs(late bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var start *spec.Event
@@ -164,7 +168,8 @@ func dropMessageIDs(late bool) newEffect {
 	})
 }
 
-// dropMessageEnds leaves out every end of a message, and the list of messages at the end.
+// dropMessageEnds returns an effect that leaves out every end of a message, and the list of
+// messages in the terminal event.
 func dropMessageEnds(a fault.Args) fault.Effect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {

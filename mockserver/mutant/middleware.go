@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -15,10 +19,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A middleware stands in front of the server.
+// A middleware wraps the handler of a server.
 type middleware = func(next http.Handler) http.Handler
 
-// A parsedRequest is one request as it comes, whole and understood.
+// A parsedRequest is a request together with what it means in the dialect.
 type parsedRequest struct {
 	dialect     *dialect.Dialect
 	raw         spec.Request
@@ -27,17 +31,18 @@ type parsedRequest struct {
 	httpRequest *http.Request
 }
 
-// maxEagerBody is how many bytes a request has, at least, that is only understood if need be.
+// maxEagerBody is the size, in bytes, up to which the body of a request is parsed before it is
+// needed.
 const maxEagerBody = 1 << 20
 
-// maxRequestBody bounds the body of a request: more than any document allows.
+// maxRequestBody bounds the body of a request, in bytes. No document allows more.
 const maxRequestBody = 32 << 20
 
-// dialectServer is what the server of a twist says that it speaks: a mock of one dialect.
+// A dialectServer is a mock that can name its dialect.
 type dialectServer interface{ Dialects() []*dialect.Dialect }
 
-// interceptRequests makes a twist that sees each request, and serves it. Before what speaks no
-// dialect it does nothing, so that the mutant survives.
+// interceptRequests returns a middleware that passes each parsed request to serve. In front of a
+// handler that has no dialect it does nothing, so the mutant survives.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next http.Handler) http.Handler {
 		server, ok := next.(dialectServer)
@@ -56,7 +61,7 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 	}
 }
 
-// parseRequest is what a request means in a dialect.
+// parseRequest returns what a request means in a dialect.
 func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
 	target := strings.TrimPrefix(r.URL.EscapedPath(), d.Base)
 	if r.URL.RawQuery != "" {
@@ -79,20 +84,20 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation whether the request asks for the operation of a phrase: "history".
+// isOperation reports whether the request is for the operation of a template, such as "history".
 func (v parsedRequest) isOperation(phrase string) bool {
 	o, ok := v.dialect.TemplateOperation(phrase)
 	return ok && v.dialect.Operation(v.raw) == o
 }
 
-// startsRun says whether the request asks for a run.
+// startsRun reports whether the request starts a run.
 func (v parsedRequest) startsRun() bool {
 	o := v.dialect.Operation(v.raw)
 	return o != nil && o.StartsRun
 }
 
-// expectedRefusals are what the document wants of the refusal of a request that has one fault,
-// as far as these requirements are behind it.
+// expectedRefusals returns how the document requires a request with one violation to be refused, as
+// far as the given requirements say so.
 func (v parsedRequest) expectedRefusals(requirements []string) (all []spec.RefusalRequirement) {
 	if len(v.parsed().Violations) != 1 {
 		return nil
@@ -105,12 +110,12 @@ func (v parsedRequest) expectedRefusals(requirements []string) (all []spec.Refus
 	return all
 }
 
-// exercises says whether the request has no fault and exercises a requirement.
+// exercises reports whether the request is valid and exercises a requirement.
 func (v parsedRequest) exercises(requirement string) bool {
 	return v.parsed().Valid() && slices.Contains(v.parsed().Exercised, requirement)
 }
 
-// withRequest is the request with another in its place: who asks stays the same.
+// withRequest returns r as an HTTP request with the credentials of v.
 func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	out := v.httpRequest.Clone(v.httpRequest.Context())
 	out.Method, out.RequestURI = r.Method, v.dialect.Base+r.Target
@@ -131,14 +136,14 @@ func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	return out
 }
 
-// A plainResponse is an answer that is no stream, before it is sent.
+// A plainResponse is a complete response that is not a stream.
 type plainResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// editResponses makes a twist that edits the replies to some requests. Streams go through.
+// editResponses returns a middleware that edits all responses that are not streams.
 func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		h := &bufferedResponse{w: w, header: http.Header{}}
@@ -167,7 +172,7 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // who left does not want it
 }
 
-// editJSON edits the members of a body that is a JSON object, and leaves any other as it is.
+// editJSON edits the members of a body that is a JSON object; other bodies stay as they are.
 func (a *plainResponse) editJSON(edit func(m map[string]any)) {
 	var m map[string]any
 	in := json.NewDecoder(bytes.NewReader(a.body))
@@ -181,7 +186,7 @@ func (a *plainResponse) editJSON(edit func(m map[string]any)) {
 	}
 }
 
-// A bufferedResponse is a writer that holds replies back, and lets streams through.
+// A bufferedResponse is a response writer that buffers responses and passes streams through.
 type bufferedResponse struct {
 	w        http.ResponseWriter
 	header   http.Header
@@ -212,7 +217,7 @@ func (h *bufferedResponse) Write(data []byte) (int, error) {
 	return h.body.Write(data)
 }
 
-// FlushError flushes streams; what is held back has time.
+// FlushError flushes a stream. A buffered response is sent later.
 func (h *bufferedResponse) FlushError() error {
 	if !h.isStream {
 		return nil
@@ -220,10 +225,10 @@ func (h *bufferedResponse) FlushError() error {
 	return http.NewResponseController(h.w).Flush()
 }
 
-// Unwrap lets deadlines be set.
+// Unwrap returns the wrapped writer, so that deadlines can be set.
 func (h *bufferedResponse) Unwrap() http.ResponseWriter { return h.w }
 
-// A threadRegistry is which conversations were begun, and by whom.
+// A threadRegistry records which threads were started, and by which user.
 type threadRegistry struct {
 	mu         sync.Mutex
 	ownerOf    map[string]string   // thread → who, as the header says it
@@ -233,7 +238,7 @@ type threadRegistry struct {
 	firstUser string // who was the first to begin one
 }
 
-// trackThreads makes a twist that remembers conversations.
+// trackThreads returns a middleware that records all threads.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
 	return func(next http.Handler) http.Handler {
 		m := &threadRegistry{ownerOf: map[string]string{}, threadsOf: map[string][]string{}, messagesOf: map[string][]any{}}
@@ -265,8 +270,7 @@ func (m *threadRegistry) firstThread(who string) string {
 	return ""
 }
 
-// editHistoryQuery makes a server that reads requests for a history otherwise. Edit sees the
-// parameters.
+// editHistoryQuery returns a middleware that edits the query parameters of requests for a history.
 func editHistoryQuery(edit func(v parsedRequest, q url.Values)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest
@@ -282,7 +286,7 @@ func editHistoryQuery(edit func(v parsedRequest, q url.Values)) middleware {
 	})
 }
 
-// setNotFound makes a reply say that there is nothing.
+// setNotFound makes the response a 404 refusal.
 func (a *plainResponse) setNotFound() {
 	a.status = http.StatusNotFound
 	a.header.Set("Content-Type", "application/problem+json")

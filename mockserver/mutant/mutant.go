@@ -1,14 +1,13 @@
-// Package mutant proves that the checks can fail: each mutant is a right server with
-// one small fault, which breaks one clause of a document. What the suite says of it is
-// compared with what the clause demands: the requirement must turn red, by the check
-// that serves it, for the reason expected, and nothing else may.
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -20,42 +19,42 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// A Mutant is a server with one fault.
+// A Mutant is a correct server with one defect.
 type Mutant struct {
-	Name string // "end-untold": kebab-case, unique
-	Doc  string // what it does wrong, in a sentence
+	Name string // in kebab case, unique
+	Doc  string // what is wrong with the server, in one sentence
 
-	// Breaks are the ids of the requirements that it breaks, or globs of them: "*.health".
-	// It is played in every dialect whose catalogue has one of them with checks.
+	// Violates are the ids of the requirements that the mutant violates, or globs of them
+	// ("*.health"). It is played in every dialect whose catalogue has one of them with checks.
 	Violates []string
-	// Kills says which checks have to fail, and where: check → patterns of places, separated by
-	// spaces, as [path.Match] takes them. The place of a finding is the kind of event that is its
-	// evidence, "run.end", and where that violates its schema the JSON pointer of the member,
-	// "/delta". The mutant is killed by a finding of a check named here, at such a place, that
-	// is about a requirement of Breaks.
+	// KilledBy says which checks must fail, and where: check → patterns of locations, separated
+	// by spaces, in the syntax of [path.Match]. The location of a finding is the kind of the event
+	// that is its evidence, such as "run.end", or if the event violates its schema the JSON
+	// pointer of the member, such as "/delta". A finding at such a location about a requirement in
+	// Violates kills the mutant.
 	KilledBy map[string]string
-	// Also are the checks that rightly turn red besides, or globs of them; a comment says why.
+	// AlsoFails are checks, or globs of them, that rightly fail as well; a comment says why.
 	AlsoFails []string
-	// Not are dialects, or globs of them, in which the fault is none; a comment says why.
+	// ExceptIn are dialects, or globs of them, in which the defect is none; a comment says why.
 	ExceptIn []string
 
-	// Exactly one of these says how.
-	Fault      string                               // a fault of package fault, as --fault takes it; "streams=0" where it should strike all
-	Script     string                               // other answers than were asked for: rules, as the mock takes them
-	Configure  func(*reference.Config)              // another configuration of the reference
-	NewEffect  func(fault.Args) fault.Effect        // a fault that has no name: it changes the events of every run, in the words of no dialect
-	Middleware func(next http.Handler) http.Handler // in front of the server
+	// Exactly one of these is set.
+	Fault      string                        // a fault of package fault, as --fault takes it; "streams=0" is every stream
+	Script     string                        // a script of the mock with other replies
+	Configure  func(*reference.Config)       // another configuration of the reference
+	NewEffect  func(fault.Args) fault.Effect // an unnamed fault that edits the events of every run
+	Middleware middleware                    // in front of the server
 }
 
-// violates says whether the mutant breaks a requirement.
+// violates reports whether the mutant violates a requirement.
 func (m *Mutant) violates(id string) bool { return matchesAny(m.Violates, id) }
 
 func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// Requirements are the requirements of a dialect that the mutant breaks and that have checks.
-// Those that only permit cannot be broken.
+// Requirements returns the requirements of a dialect that the mutant violates and that have checks.
+// A MAY cannot be violated.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
 	if matchesAny(m.ExceptIn, d.Name) {
 		return nil
@@ -68,10 +67,10 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 	return requirements
 }
 
-// AppliesTo says whether the mutant is played in a dialect.
+// AppliesTo reports whether the mutant is played in a dialect.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
-// Validate finds what is wrong with what a mutant says of itself.
+// Validate returns what is wrong with the definition of the mutant.
 func (m *Mutant) Validate() (problems []error) {
 	if m.Doc == "" || len(m.Violates) == 0 || len(m.KilledBy) == 0 {
 		problems = append(problems, errors.New("it needs a sentence, what it breaks, and what kills it"))
@@ -101,7 +100,7 @@ func (m *Mutant) Validate() (problems []error) {
 	return problems
 }
 
-// validateLocations returns an error if a list of patterns of places is empty or malformed.
+// validateLocations returns an error if a list of location patterns is empty or malformed.
 func validateLocations(places string) error {
 	list := strings.Fields(places)
 	if len(list) == 0 {
@@ -115,7 +114,8 @@ func validateLocations(places string) error {
 	return nil
 }
 
-// isAtLocation reports whether the evidence of a finding is at one of some places; see [Mutant.Kills].
+// isAtLocation reports whether the evidence of a finding is at one of some locations; see
+// [Mutant.KilledBy].
 func isAtLocation(f spec.Finding, places string) bool {
 	list := strings.Fields(places)
 	return matchesAny(list, string(f.Event.Kind)) ||

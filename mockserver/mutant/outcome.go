@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -23,7 +27,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// An Outcome is what the suite said of one mutant in one dialect.
+// An Outcome is the result of the suite for one mutant in one dialect.
 type Outcome struct {
 	Mutant       string
 	Dialect      string
@@ -32,10 +36,10 @@ type Outcome struct {
 	FailedChecks map[string]string // each red check, and what it said first
 }
 
-// IsKilled says that the fault was seen for what it is.
+// IsKilled reports whether an expected check failed at the expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 
-// Description is the outcome in words.
+// Description returns the outcome in words.
 func (o Outcome) Description() string {
 	switch {
 	case o.IsKilled() && len(o.OverKills) > 0:
@@ -57,8 +61,8 @@ const (
 	streamLimit     = 40
 )
 
-// RunOne holds a mutant to everything that a dialect can be held to. Without a mutant it is
-// the server as it should be.
+// RunOne runs the suite, with all claims, against one mutant in one dialect. A nil mutant is the
+// correct server.
 func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 	h, shut, err := newServer(d, m)
 	if err != nil {
@@ -86,9 +90,8 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 	return newOutcome(d, m, parts), nil
 }
 
-// skippedScenarios are the scenarios that cannot show a mutant. That of all the requests that
-// are refused takes as long as all the others: it is played where a refusal, or what should
-// be none, is what has to turn red.
+// skippedScenarios returns the scenarios that cannot find the mutant. The scenario of all refusals
+// takes as long as all others together, so it runs only where a refusal is expected to fail.
 func (m *Mutant) skippedScenarios() []string {
 	if m == nil {
 		return nil
@@ -105,7 +108,7 @@ func bearerHeader(token string) spec.Header {
 	return spec.Header{{Name: "Authorization", Value: "Bearer " + token}}
 }
 
-// newServer makes the server that a mutant is.
+// newServer returns the handler of a mutant, and a function that shuts it down.
 func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -140,7 +143,7 @@ func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err 
 	return h, func() { _ = server.Shutdown(context.Background()) }, nil // nothing that it has still to say is of use
 }
 
-// faultSpecs are what a mutant does to the streams of the mock.
+// faultSpecs returns the faults that the mock injects for the mutant.
 func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	switch {
 	case m.Fault != "":
@@ -156,7 +159,7 @@ func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// loadScript are the answers of a mutant that answers otherwise.
+// loadScript returns the script of a mutant whose agent replies differently, or nil.
 func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	if m.Script == "" {
 		return nil, nil
@@ -170,7 +173,7 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	return set, nil
 }
 
-// newOutcome compares what was said of a mutant with what should be.
+// newOutcome compares the results of the suite with what the mutant should cause.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
 	killedBy, overKills := map[string]bool{}, map[string]bool{}
@@ -205,7 +208,7 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	return o
 }
 
-// firstMessage is the first thing that there is to say of a red result.
+// firstMessage returns the message of the first finding of a result, or else its note.
 func firstMessage(r spec.Result) string {
 	if len(r.Findings) > 0 {
 		return r.Findings[0].Message
@@ -213,8 +216,8 @@ func firstMessage(r spec.Result) string {
 	return r.Note
 }
 
-// isKill reports whether a failed result is the one that is wanted: a check that has to fail
-// has a finding at the right place about a requirement that the mutant breaks.
+// isKill reports whether a failed result kills the mutant: an expected check has a finding at an
+// expected location about a requirement that the mutant violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
@@ -223,17 +226,17 @@ func (m *Mutant) isKill(r spec.Result) bool {
 	})
 }
 
-// violatesShared says whether a finding that names no requirement is about one that the mutant
-// breaks: it is about all that the check serves.
+// violatesShared reports whether a finding that names no requirement, and so is about all that its
+// check serves, is about one that the mutant violates.
 func (m *Mutant) violatesShared(r spec.Result, f spec.Finding) bool {
 	return f.Event.Requirement == "" && slices.ContainsFunc(r.Obligation.Requirements, func(requirement spec.Requirement) bool {
 		return m.violates(requirement.ID) && r.VerdictOn(requirement) >= spec.Warned
 	})
 }
 
-// overKills is what of a red result should not be: a check that nobody expected, or one that
-// names a requirement which the mutant keeps. A check that had nothing to judge, because of
-// the fault, accuses nobody of anything: that a promise was not kept is true.
+// overKills returns what should not have failed in a result: an unexpected check, or a requirement
+// that the mutant keeps. A check without findings accuses nothing: that a claim was not fulfilled
+// is true.
 func (m *Mutant) overKills(r spec.Result) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {

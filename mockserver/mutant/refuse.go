@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -10,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// acceptInvalid makes a server that does not see faults for which these requirements want a
-// refusal: it answers as if it had been asked what it was asked without fault before.
+// acceptInvalid returns a middleware that accepts requests which these requirements want refused:
+// it serves the last valid request of the same kind instead.
 func acceptInvalid(requirements ...string) middleware {
 	return func(next http.Handler) http.Handler {
 		lastValid := lastValidRequests{}
@@ -29,8 +33,8 @@ func acceptInvalid(requirements ...string) middleware {
 	}
 }
 
-// lastValidRequests are the last requests without fault, by operation and who asks, and among them by
-// conversation.
+// A lastValidRequests holds the last valid requests by operation and user, and among them by
+// thread.
 type lastValidRequests struct {
 	mu    sync.Mutex
 	byKey map[string]spec.Request
@@ -66,8 +70,8 @@ func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
 	return r, false
 }
 
-// refuseWithStatus makes a server that refuses with another status where these requirements
-// are behind the refusal.
+// refuseWithStatus returns a middleware that uses another status for refusals that these
+// requirements are about.
 func refuseWithStatus(status int, requirements ...string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status >= 400 && len(v.expectedRefusals(requirements)) > 0 {
@@ -76,8 +80,8 @@ func refuseWithStatus(status int, requirements ...string) middleware {
 	})
 }
 
-// hideRefusalText makes a server that refuses without the words which these requirements want: a
-// code, or a text.
+// hideRefusalText returns a middleware that removes from refusals the code or text that these
+// requirements want.
 func hideRefusalText(requirements ...string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status < 400 {
@@ -94,8 +98,8 @@ func hideRefusalText(requirements ...string) middleware {
 	})
 }
 
-// refuseValid makes a server that refuses requests without fault: those of which it is said.
-// It does so in its own words: it is asked for something that has a fault.
+// refuseValid returns a middleware that refuses the valid requests which which selects. It replaces
+// them by an invalid request, so the refusal is the server's own.
 func refuseValid(which func(v parsedRequest) bool) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest
@@ -108,15 +112,15 @@ func refuseValid(which func(v parsedRequest) bool) middleware {
 	})
 }
 
-// exercisesRequirement are requests that exercise a requirement.
+// exercisesRequirement returns a function that reports whether a request exercises a requirement.
 func exercisesRequirement(requirement string) func(v parsedRequest) bool {
 	return func(v parsedRequest) bool {
 		return slices.ContainsFunc(v.parsed().Exercised, func(id string) bool { return matchesAny([]string{requirement}, id) })
 	}
 }
 
-// withDefect is the request with a fault for which it is refused: JSON that ends too early, or
-// else what the document says is refused with 400 or 422.
+// withDefect returns the request with a defect for which it is refused: truncated JSON, or else
+// what the document refuses with 400 or 422.
 func (v parsedRequest) withDefect() (spec.Request, bool) {
 	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
 		cut := v.raw
@@ -133,8 +137,8 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// acceptingMutant is a server that accepts what breaks these requirements. What they demand
-// besides, codes and texts of the refusal, is broken with them.
+// acceptingMutant returns a server that accepts requests which violate these requirements. others
+// are requirements on the refusal itself, such as codes and texts, that it violates with them.
 func acceptingMutant(name, doc, others string, requirements ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: append(strings.Fields(others), requirements...),
@@ -143,8 +147,8 @@ func acceptingMutant(name, doc, others string, requirements ...string) *Mutant {
 	}
 }
 
-// wrongStatusMutant is a server that refuses what breaks these requirements with another status than
-// they want.
+// wrongStatusMutant returns a server that refuses violations of these requirements with another
+// status than they want.
 func wrongStatusMutant(status int, name, doc string, requirements ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: requirements,
@@ -153,26 +157,26 @@ func wrongStatusMutant(status int, name, doc string, requirements ...string) *Mu
 	}
 }
 
-// alsoViolating is the mutant with other requirements that it breaks: a refusal with a status that the
-// document does not have has no code that anybody could read.
+// alsoViolating adds requirements that the mutant violates: a refusal with an undocumented status
+// has no code either.
 func (m *Mutant) alsoViolating(requirements ...string) *Mutant {
 	m.Violates = append(m.Violates, requirements...)
 	return m
 }
 
-// alsoFailing is the mutant with other checks that rightly turn red.
+// alsoFailing adds checks that rightly fail as well.
 func (m *Mutant) alsoFailing(checks ...string) *Mutant {
 	m.AlsoFails = append(m.AlsoFails, checks...)
 	return m
 }
 
-// exceptIn is the mutant without dialects in which its fault is none.
+// exceptIn adds dialects in which the defect is none.
 func (m *Mutant) exceptIn(dialects ...string) *Mutant {
 	m.ExceptIn = append(m.ExceptIn, dialects...)
 	return m
 }
 
-// wrongTextMutant is a server that refuses rightly, but without the words that these requirements
+// wrongTextMutant returns a server whose refusals lack the text or code that these requirements
 // want.
 func wrongTextMutant(name, doc string, requirements ...string) *Mutant {
 	return &Mutant{
@@ -188,11 +192,11 @@ const (
 	messagesCode = "runs.errors.code-run-messages"
 )
 
-// Each of these is one place where a server can be careless with what it is sent. It is
-// named by the requirements behind the refusal, so the dialects that have them are found.
+// refuseMutants are servers that are careless with one kind of invalid input each. They are named
+// by the requirements behind the refusal, so they apply to every dialect that has these.
 var refuseMutants = slices.Concat(refuseBodyMutants, refuseMessageMutants, refuseStreamMutants, refuseUploadMutants, refuseOtherMutants)
 
-// What stands in a request for a run.
+// refuseBodyMutants accept or refuse wrongly what is in the body of a request for a run.
 var refuseBodyMutants = []*Mutant{
 	acceptingMutant("takes-no-thread", "a run of no conversation is accepted", inputCode, "runs.create.thread-required"),
 	acceptingMutant("takes-any-thread", "a thread that is no UUID is accepted", inputCode+" runs.errors.text-thread", "runs.create.thread-uuid"),
@@ -224,7 +228,7 @@ var refuseBodyMutants = []*Mutant{
 	wrongTextMutant("input-without-code", "a request that is wrong is refused with a code that nobody knows", inputCode),
 }
 
-// What stands in the messages of a run.
+// refuseMessageMutants accept or refuse wrongly what is in the messages of a request for a run.
 var refuseMessageMutants = []*Mutant{
 	acceptingMutant("takes-no-messages", "a run without messages is accepted", messagesCode, "runs.create.messages-required"),
 	wrongStatusMutant(400, "messages-type-400", "messages that are no list are refused with 400", "runs.create.messages-type"),
@@ -258,7 +262,7 @@ var refuseMessageMutants = []*Mutant{
 	wrongTextMutant("messages-without-code", "messages that are wrong are refused with a code that nobody knows", messagesCode),
 }
 
-// What stands in a request for a stream, or for a run to be canceled.
+// refuseStreamMutants accept or refuse wrongly requests for a stream or a cancel.
 var refuseStreamMutants = []*Mutant{
 	acceptingMutant("tells-no-run", "a stream of no run is opened", "", "runs.stream.run-required"),
 	acceptingMutant("tells-any-run", "a stream of a run with an id of 129 characters is opened", "runs.errors.code-run-id", "runs.stream.run-invalid"),
@@ -274,7 +278,7 @@ var refuseStreamMutants = []*Mutant{
 	wrongStatusMutant(400, "cancel-400", "a cancel of no run, or of one with a wrong id, is refused with 400", "runs.cancel.run-required", "runs.cancel.run-invalid"),
 }
 
-// What is uploaded.
+// refuseUploadMutants accept or refuse wrongly uploads.
 var refuseUploadMutants = []*Mutant{
 	// What is no image is stored as one.
 	acceptingMutant("stores-anything", "a file that is no image is stored", "", "runs.attachments.type-422").alsoFailing("attachment.type-as-sent"),
@@ -298,7 +302,7 @@ var refuseUploadMutants = []*Mutant{
 		"runs.errors.code-audio-format", "runs.errors.code-audio-large", "runs.errors.code-audio-empty"),
 }
 
-// What the other documents want refused: they say less of it.
+// refuseOtherMutants are those of the other documents, which say less about refusals.
 var refuseOtherMutants = []*Mutant{
 	acceptingMutant("takes-any-method", "another method is served like the one there is", "", "agkit.http.method"),
 	wrongStatusMutant(400, "method-400", "another method is refused with 400", "agkit.http.method"),

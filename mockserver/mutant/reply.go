@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -9,8 +13,8 @@ import (
 
 var replyMutants = slices.Concat(replyStatusMutants, replyAcceptedMutants, replyHistoryMutants, replyAllowedMutants)
 
-// editPromisedReply is a server that answers right requests that exercise a requirement in another
-// way than the document promises.
+// editPromisedReply returns a middleware that edits the responses to valid requests which exercise
+// a requirement.
 func editPromisedReply(requirement string, edit func(a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if v.exercises(requirement) && a.status/100 == 2 {
@@ -25,7 +29,7 @@ func media(media string) func(a *plainResponse) {
 	return func(a *plainResponse) { a.header.Set("Content-Type", media) }
 }
 
-// Statuses and media types that are promised.
+// replyStatusMutants respond with another status or media type than the document promises.
 var replyStatusMutants = []*Mutant{
 	{
 		Name: "accepted-201", Doc: "a run is accepted with 201",
@@ -78,8 +82,8 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag makes a server that says of each run that is accepted whether its conversation is
-// new; first is whether it is, known whether its history was asked for before.
+// changeCreatedFlag returns a middleware that changes whether the response to an accepted run says
+// that its thread is new. first is whether it is, known whether its history was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -99,7 +103,7 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	}
 }
 
-// Whether a conversation is new.
+// replyAcceptedMutants say wrongly whether a thread is new.
 var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is said to have made its conversation",
@@ -124,8 +128,7 @@ var replyAcceptedMutants = []*Mutant{
 	},
 }
 
-// lacksReply is whether a history holds a message of the user after which nothing was
-// answered yet.
+// lacksReply reports whether a history ends with a message of the user that has no reply yet.
 func lacksReply(messages []any) bool {
 	if len(messages) == 0 {
 		return false
@@ -134,7 +137,7 @@ func lacksReply(messages []any) bool {
 	return last["role"] == "user"
 }
 
-// What is kept when a run is accepted.
+// replyHistoryMutants do not keep what they accepted.
 var replyHistoryMutants = []*Mutant{
 	{
 		Name: "kept-with-the-answer", Doc: "what the user said is kept when it is answered",
@@ -153,8 +156,7 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered tells of a conversation without an answer what it told of it before
-// there was any: that there is none.
+// hideUnanswered wraps a handler so that a thread without a reply has no history.
 var hideUnanswered middleware = func(next http.Handler) http.Handler {
 	var mu sync.Mutex
 	unknown := map[string]plainResponse{}
@@ -177,9 +179,9 @@ var hideUnanswered middleware = func(next http.Handler) http.Handler {
 	})(next)
 }
 
-// rejectingMutant is a server that refuses right requests that exercise a requirement. Where such a
-// request is the twin of one with a fault, that is said as well: refuse.as-documented has
-// nothing to compare it with.
+// rejectingMutant returns a server that refuses valid requests which exercise a requirement. Where
+// such a request is the valid counterpart of an invalid one, refuse.as-documented has nothing to
+// compare with.
 func rejectingMutant(name, doc string, others string, requirement string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: append(strings.Fields(others), requirement),
@@ -189,13 +191,12 @@ func rejectingMutant(name, doc string, others string, requirement string) *Mutan
 	}
 }
 
-// everyRunRequirements is what every run exercises.
+// everyRunRequirements are the requirements that every request for a run exercises.
 const everyRunRequirements = "runs.create.endpoint runs.create.status-202 runs.create.context-optional runs.create.state-any " +
 	"runs.create.tools-optional runs.create.mode-chat runs.create.user-text-form runs.create.forwarded-any"
 
-// Requests that the documents allow, each refused by one server.
-// Requirements that one request exercises alone are broken together: it is refused for
-// whatever it carries.
+// replyAllowedMutants each refuse one kind of request that the document allows. Requirements that
+// are only exercised together are violated together.
 var replyAllowedMutants = []*Mutant{
 	rejectingMutant("refuses-what-was-said", "a run with what was said before is refused",
 		"runs.create.assistant-accept runs.create.toolcall-accept runs.create.tool-accept", "runs.create.system-accept"),

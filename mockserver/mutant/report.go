@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -11,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// Summary is what there is to say of all mutants in a line.
+// Summary returns the counts of all mutants in one line.
 func (r *Report) Summary() string {
 	played := r.mutantNames(func(Outcome) bool { return true })
 	survivors := r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })
@@ -29,7 +33,8 @@ func (r *Report) Summary() string {
 
 var summaryPattern = regexp.MustCompile(`^\d+ of \d+ mutants killed, for the reason expected; (\d+) survivors, (\d+) over-kills; \d+ of \d+ checks`)
 
-// ParseSummary are the numbers of survivors and over-kills that a document admits.
+// ParseSummary returns the numbers of survivors and over-kills that a document states, or an error
+// if it states none.
 func ParseSummary(document []byte) (survivors, over int, err error) {
 	m := summaryPattern.FindSubmatch(document)
 	if m == nil {
@@ -42,13 +47,13 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 	return survivors, over, err
 }
 
-// IsWorse says that there are more survivors, or more over-kills, than a document admits.
+// IsWorse reports whether there are more survivors or over-kills than given.
 func (r *Report) IsWorse(survivors, over int) bool {
 	return len(r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })) > survivors ||
 		len(r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })) > over
 }
 
-// mutantNames are the names of those with an outcome that fits.
+// mutantNames returns the names of the mutants with an outcome for which fits is true.
 func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
 	for _, o := range r.Outcomes {
 		if fits(o) && !slices.Contains(names, o.Mutant) {
@@ -58,13 +63,13 @@ func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
 	return names
 }
 
-// A checkKill is a mutant that a check killed, and where.
+// A checkKill is a mutant that a check killed, and the dialects in which it did.
 type checkKill struct {
 	mutant   string
 	dialects []string
 }
 
-// killsBy are the mutants that a check killed.
+// killsBy returns the mutants that a check killed.
 func (r *Report) killsBy(check string) (kills []checkKill) {
 	for _, o := range r.Outcomes {
 		if !slices.Contains(o.KilledBy, check) {
@@ -79,7 +84,7 @@ func (r *Report) killsBy(check string) (kills []checkKill) {
 	return kills
 }
 
-// Markdown is docs/mutants.md.
+// Markdown returns the document docs/mutants.md.
 func (r *Report) Markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s
@@ -100,7 +105,7 @@ green, and a canary has to die, or none of this counts. %d mutants, %d plays.
 	return b.Bytes()
 }
 
-// writeOutcomes lists outcomes below a heading.
+// writeOutcomes writes a list of outcomes below a heading.
 func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, say func(Outcome) string) {
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, o := range list {
@@ -111,7 +116,7 @@ func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, sa
 	}
 }
 
-// writeCounts is the matrix in numbers.
+// writeCounts writes the table of how many mutants each check killed.
 func (r *Report) writeCounts(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## How many mutants each check killed\n\n| check | mutants |")
 	for _, d := range r.Dialects {
@@ -138,7 +143,7 @@ func (r *Report) writeCounts(b *bytes.Buffer) {
 	}
 }
 
-// writeKills is the matrix in names.
+// writeKills writes the list of mutants that each check killed.
 func (r *Report) writeKills(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## Which\n")
 	for _, c := range rules.All {
@@ -149,7 +154,7 @@ func (r *Report) writeKills(b *bytes.Buffer) {
 	}
 }
 
-// writeMutants says what each mutant does, and what it breaks.
+// writeMutants writes the table of mutants with what is wrong with them.
 func (r *Report) writeMutants(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what it does wrong | breaks |\n|---|---|---|\n")
 	for _, name := range r.mutantNames(func(Outcome) bool { return true }) {

@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -7,14 +11,14 @@ import (
 	"sync"
 )
 
-// A streamEdit is a stream that is told otherwise: of each frame, what is told in its place,
-// and what comes when it is over. Nil is as it is.
+// A streamEdit edits one stream: frame returns what is sent in place of each frame, end what is
+// sent at the end. A nil function changes nothing.
 type streamEdit struct {
 	frame func(frame []byte) [][]byte
 	end   func() [][]byte
 }
 
-// editStreams makes a twist that tells streams otherwise.
+// editStreams returns a middleware that edits streams.
 func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		told := begin(v)
@@ -28,7 +32,7 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	})
 }
 
-// A frameSplitter is a writer that takes a stream apart.
+// A frameSplitter is a response writer that splits a stream into frames.
 type frameSplitter struct {
 	http.ResponseWriter
 	edit      streamEdit
@@ -36,13 +40,13 @@ type frameSplitter struct {
 	notStream bool
 }
 
-// WriteHeader notes whether there is a stream at all.
+// WriteHeader notes whether the response is a stream.
 func (f *frameSplitter) WriteHeader(status int) {
 	f.notStream = status != http.StatusOK
 	f.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets streams be flushed.
+// Unwrap returns the wrapped writer, so that streams can be flushed.
 func (f *frameSplitter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 var frameEnd = []byte("\n\n")
@@ -83,7 +87,7 @@ func (f *frameSplitter) finish() {
 	}
 }
 
-// editResumed makes a server that tells streams otherwise that are taken up at a cursor.
+// editResumed returns a middleware that edits streams that are resumed from a cursor.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
 	return func(next http.Handler) http.Handler {
 		r := &runFrames{frames: map[string][][]byte{}}
@@ -99,7 +103,7 @@ func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middlewar
 	}
 }
 
-// runFrames are the frames of each run, as they were told first.
+// A runFrames holds the frames of each run as they were first sent.
 type runFrames struct {
 	mu     sync.Mutex
 	frames map[string][][]byte
@@ -115,7 +119,7 @@ func (r *runFrames) record(v parsedRequest, frame []byte) [][]byte {
 	return [][]byte{frame}
 }
 
-// findCursor is the frame of a run that has a cursor, and its place; nil and -1 if it was not told.
+// findCursor returns the frame of a run with the requested cursor and its index, or nil and -1.
 func (r *runFrames) findCursor(v parsedRequest) (frame []byte, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,13 +142,13 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex is a retelling by the place of frames, from 0.
+// editByIndex returns an edit of frames by their index, from 0.
 func editByIndex(frame func(n int, frame []byte) [][]byte) streamEdit {
 	n := -1
 	return streamEdit{frame: func(f []byte) [][]byte { n++; return frame(n, f) }}
 }
 
-// editLast is a retelling that knows which frame is the last: it is told by last.
+// editLast returns an edit of the last frame.
 func editLast(last func(frame []byte) [][]byte) streamEdit {
 	var held []byte
 	return streamEdit{
@@ -166,7 +170,7 @@ func editLast(last func(frame []byte) [][]byte) streamEdit {
 
 var resumeMutants = slices.Concat(resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants)
 
-// Where a stream begins that is taken up again.
+// resumeStartMutants resume a stream at the wrong frame.
 var resumeStartMutants = []*Mutant{
 	{
 		Name: "resumed-anew", Doc: "a stream that is taken up again begins anew",
@@ -208,7 +212,7 @@ var resumeStartMutants = []*Mutant{
 	},
 }
 
-// Which events are lost.
+// resumeLossMutants lose events of a resumed stream.
 var resumeLossMutants = []*Mutant{
 	{
 		Name: "resumed-too-late", Doc: "a stream that is taken up again lacks the event after the cursor",
@@ -259,7 +263,7 @@ var resumeLossMutants = []*Mutant{
 	},
 }
 
-// What a cursor of an earlier run of the conversation is good for.
+// resumeThreadCursorMutants treat a cursor of an earlier run of the thread wrongly.
 var resumeThreadCursorMutants = []*Mutant{
 	{
 		Name: "cursor-of-before-refused", Doc: "a cursor of an earlier run of the conversation is refused",
@@ -301,7 +305,7 @@ var resumeThreadCursorMutants = []*Mutant{
 	},
 }
 
-// Whether an event is told alike.
+// resumeContentMutants send an event differently when the stream is resumed.
 var resumeContentMutants = []*Mutant{
 	{
 		Name: "told-otherwise-later", Doc: "an event has other data when it is told again",
@@ -320,7 +324,7 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled makes a server that tells the last event of a run otherwise that was canceled.
+// editCanceled returns a middleware that edits the last event of cancelled runs.
 func editCanceled(last func(frame []byte) [][]byte) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -351,7 +355,7 @@ func editCanceled(last func(frame []byte) [][]byte) middleware {
 	}
 }
 
-// What becomes of a run that is canceled.
+// cancelMutants treat cancelled runs wrongly.
 var cancelMutants = []*Mutant{
 	{
 		Name: "canceled-without-end", Doc: "the stream of a run that is canceled ends without the end of the run",

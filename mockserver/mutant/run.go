@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -12,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Canary is what must die in every dialect, or nothing that was found is worth anything.
+// Canary is the mutant that must be killed in every dialect, or the results prove nothing.
 var Canary = &Mutant{
 	Name: "canary", Doc: "every text that is told has a word too many",
 	Violates:  []string{"*.scripted.text"},
@@ -20,7 +24,7 @@ var Canary = &Mutant{
 	NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.MessageDelta }, func(e *spec.Event) { e.Text += " tweet" }),
 }
 
-// A RunOptions says which mutants are played, and where.
+// A RunOptions selects which mutants are played, and in which dialects.
 type RunOptions struct {
 	Dialects    []*dialect.Dialect
 	NamePattern string // a glob of names; "" is all
@@ -29,7 +33,7 @@ type RunOptions struct {
 	Progress    func(o Outcome, played, of int)
 }
 
-// A Report is what became of the mutants.
+// A Report has the outcomes of all mutants that were played.
 type Report struct {
 	Dialects       []*dialect.Dialect
 	Outcomes       []Outcome // in the order of All, and of the dialects
@@ -38,16 +42,16 @@ type Report struct {
 	IsComplete     bool      // every mutant was played wherever it can be
 }
 
-// A job is one mutant in one dialect; no mutant is the baseline.
+// A job is one mutant in one dialect, or the correct server if the mutant is nil.
 type job struct {
 	dialect *dialect.Dialect
 	mutant  *Mutant
 }
 
-// Run plays the mutants side by side, with a baseline and a canary in each dialect. What
-// did not go as it should is played again, by itself, and that counts: side by side a
-// server may be late that is not. With an error comes the report of those that were played
-// before it, nil if none can be.
+// Run plays the mutants concurrently, with a correct server and a canary in each dialect. Whatever
+// does not come out as expected is played again alone, and that result counts: a server that shares
+// the machine with others may be late. With an error Run returns the report of the mutants that
+// were played before it, or nil if none can be played.
 func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	jobs, err := plan.jobs()
 	if err != nil {
@@ -70,7 +74,7 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	return r, nil
 }
 
-// runJobs plays some of the jobs, so many at once.
+// runJobs plays some of the jobs, several at a time.
 func (p RunOptions) runJobs(ctx context.Context, jobs []job, outcomes []Outcome, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -108,10 +112,10 @@ func (p RunOptions) runJobs(ctx context.Context, jobs []job, outcomes []Outcome,
 	return context.Cause(ctx)
 }
 
-// isZero reports whether nothing is known: no mutant, and no dialect.
+// isZero reports whether the outcome is empty: the job was not played.
 func (o Outcome) isZero() bool { return o.Dialect == "" }
 
-// isAsExpected says that nothing is wrong with an outcome.
+// isAsExpected reports whether the outcome is what it should be.
 func (j job) isAsExpected(o Outcome) bool {
 	switch {
 	case j.mutant == nil:
@@ -122,8 +126,8 @@ func (j job) isAsExpected(o Outcome) bool {
 	return o.IsKilled() && len(o.OverKills) == 0
 }
 
-// jobsPerProcessor is how many mutants a processor plays at once: most of the time a server that is
-// asked to be slow is waited for.
+// jobsPerProcessor is how many mutants are played at once per processor. Most of their time is
+// waiting for a server that is asked to be slow.
 const jobsPerProcessor = 4
 
 func (j job) name() string {
@@ -133,13 +137,13 @@ func (j job) name() string {
 	return j.mutant.Name
 }
 
-// Validate says what is wrong with a plan: that there is nothing to play.
+// Validate returns an error if the options select no mutant.
 func (p RunOptions) Validate() error {
 	_, err := p.jobs()
 	return err
 }
 
-// jobs are what is to be played: the baseline and the canaries first.
+// jobs returns the jobs to play, correct servers and canaries first.
 func (p RunOptions) jobs() (jobs []job, err error) {
 	if _, err := path.Match(p.NamePattern, ""); err != nil {
 		return nil, fmt.Errorf("%q is not a glob: %w", p.NamePattern, err)
@@ -167,7 +171,7 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 	return jobs, nil
 }
 
-// newReport sorts baseline and canaries out.
+// newReport separates the outcomes of mutants from those of correct servers and canaries.
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	r := &Report{Dialects: p.Dialects, IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == ""}
 	for _, o := range outcomes {
@@ -187,17 +191,17 @@ func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	return r
 }
 
-// Survivors are the mutants that were not seen for what they are.
+// Survivors returns the outcomes of mutants that were not killed.
 func (r *Report) Survivors() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), Outcome.IsKilled)
 }
 
-// OverKills are those that turned something red that they do not break.
+// OverKills returns the outcomes in which something failed that the mutant does not violate.
 func (r *Report) OverKills() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
 }
 
-// mutantByName is the mutant of a name that stands in an outcome.
+// mutantByName returns the mutant with a name that occurs in an outcome.
 func mutantByName(name string) *Mutant {
 	return All[slices.IndexFunc(All, func(m *Mutant) bool { return m.Name == name })]
 }

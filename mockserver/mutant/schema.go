@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -8,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// An jsonObject is the data of a frame, or something in it.
+// A jsonObject is the JSON object in the data of a frame, or one inside it.
 type jsonObject = map[string]any
 
-// editFrameData changes the data of all frames that are objects.
+// editFrameData returns a fault that edits the data of all frames that are JSON objects.
 func editFrameData(change func(o jsonObject)) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) {
@@ -31,7 +35,7 @@ func editFrameData(change func(o jsonObject)) newEffect {
 	}
 }
 
-// editObjects is for frames about a kind of object: "message".
+// editObjects returns a fault that edits frames about one kind of object, such as "message".
 func editObjects(what string, change func(o jsonObject)) newEffect {
 	return editFrameData(func(o jsonObject) {
 		if o["object"] == what || o["type"] == what {
@@ -40,7 +44,8 @@ func editObjects(what string, change func(o jsonObject)) newEffect {
 	})
 }
 
-// editNestedObjects is for objects of a kind wherever they stand, in others as well.
+// editNestedObjects returns a fault that edits objects of one kind wherever they are, also inside
+// others.
 func editNestedObjects(what string, change func(o jsonObject)) newEffect {
 	var look func(v any)
 	look = func(v any) {
@@ -61,7 +66,8 @@ func editNestedObjects(what string, change func(o jsonObject)) newEffect {
 	return editFrameData(func(o jsonObject) { look(o) })
 }
 
-// findMember says how a member is called: some say created_at, others createdAt.
+// findMember returns the first of some names that the object has as a member: created_at in one
+// dialect, createdAt in another.
 func findMember(o jsonObject, names ...string) string {
 	for _, name := range names {
 		if _, there := o[name]; there {
@@ -71,7 +77,7 @@ func findMember(o jsonObject, names ...string) string {
 	return ""
 }
 
-// setMember gives a member another value, where it is there and is something.
+// setMember returns an edit that sets a member that is present and not null.
 func setMember(value any, names ...string) func(o jsonObject) {
 	return func(o jsonObject) {
 		if name := findMember(o, names...); name != "" && o[name] != nil {
@@ -80,12 +86,12 @@ func setMember(value any, names ...string) func(o jsonObject) {
 	}
 }
 
-// deleteMember takes a member away.
+// deleteMember returns an edit that removes a member.
 func deleteMember(names ...string) func(o jsonObject) {
 	return func(o jsonObject) { delete(o, findMember(o, names...)) }
 }
 
-// editInside changes the object that a member is.
+// editInside returns an edit of the object that a member holds.
 func editInside(name string, change func(o jsonObject)) func(o jsonObject) {
 	return func(o jsonObject) {
 		if inner, ok := o[name].(jsonObject); ok {
@@ -94,12 +100,12 @@ func editInside(name string, change func(o jsonObject)) func(o jsonObject) {
 	}
 }
 
-// killedAt returns the kill of a mutant that violates the schema at one of some pointers.
+// killedAt returns the kill of a mutant that violates the schema at one of some JSON pointers.
 func killedAt(pointers string) map[string]string {
 	return map[string]string{"wire.matches-schema": pointers}
 }
 
-// Each breaks what the documents say of one member of one kind of frame.
+// schemaMutants each violate what the documents say of one member of one kind of frame.
 var schemaMutants = []*Mutant{
 	{
 		Name: "created-at-is-a-date", Doc: "the time at which the run began is a date in words",

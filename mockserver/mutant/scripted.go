@@ -1,8 +1,12 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import "slices"
 
-// promptRequirements are the requirements that a scripted target answers a prompt as it is asked to.
+// promptRequirements returns the ids of the requirements that a target follows a test prompt.
 func promptRequirements(prompt string, families ...string) (requirements []string) {
 	for _, f := range families {
 		requirements = append(requirements, f+".scripted."+prompt)
@@ -10,8 +14,8 @@ func promptRequirements(prompt string, families ...string) (requirements []strin
 	return requirements
 }
 
-// replyScript answers a prompt, by what it matches, otherwise than it asks. The streams are
-// right in themselves: nothing but the words is wrong.
+// replyScript returns a script that replies to a prompt, matched by a regular expression,
+// differently than the prompt asks. The streams are valid; only their content is wrong.
 func replyScript(prompt, reply string) string {
 	return "rules:\n  - name: otherwise\n    when: {text: {matches: '^conformance:" + prompt + "'}}\n    reply: " + reply + "\n"
 }

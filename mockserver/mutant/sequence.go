@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -77,7 +81,7 @@ var sequenceMutants = []*Mutant{
 	},
 }
 
-// countDown numbers the events of a run from 1000 down.
+// countDown returns a fault that numbers the events of a run downwards from 1000.
 func countDown(fault.Args) fault.Effect {
 	n := int64(0)
 	return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -90,20 +94,21 @@ func countDown(fault.Args) fault.Effect {
 	}}
 }
 
-// changeIDLines changes the line with the id in all frames of all streams.
+// changeIDLines returns a fault that edits the id line of all frames of all streams.
 func changeIDLines(change func(id []byte) []byte) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return idLineEditor{w, change} }}
 	}
 }
 
-// idLineEditor is a body whose ids are changed, as our servers spell them: on a line of their own.
+// An idLineEditor edits the id lines of frames; the servers of this project write each id on a line
+// of its own.
 type idLineEditor struct {
 	out    fault.StreamWriter
 	change func(id []byte) []byte
 }
 
-// WriteFrame sends a frame with another id.
+// WriteFrame sends a frame with an edited id.
 func (l idLineEditor) WriteFrame(_ int, frame []byte) error {
 	out := make([]byte, 0, len(frame))
 	for line := range bytes.Lines(frame) {
@@ -116,5 +121,5 @@ func (l idLineEditor) WriteFrame(_ int, frame []byte) error {
 	return err
 }
 
-// Close does nothing: all was sent.
+// Close does nothing: every frame was sent.
 func (l idLineEditor) Close() error { return nil }

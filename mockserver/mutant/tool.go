@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -144,7 +148,8 @@ var toolMutants = []*Mutant{
 	},
 }
 
-// endOfCall fits the ends of calls of a tool. It is told of their beginnings as well.
+// endOfCall returns a function that reports whether an event ends a call of a tool. It must see the
+// starts of calls as well.
 func endOfCall(tool string) func(*spec.Event) bool {
 	var calls sync.Map // runs may be told side by side
 	return func(e *spec.Event) bool {
@@ -156,24 +161,25 @@ func endOfCall(tool string) func(*spec.Event) bool {
 	}
 }
 
-// toolResult is a result of the call that an event ends.
+// toolResult returns a result of the call that an event ends.
 func toolResult(e *spec.Event, text string) spec.Event {
 	return spec.Event{Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text}
 }
 
-// answerLate answers the calls of a tool with nothing, as the last thing in the run.
+// answerLate returns a fault that sends an empty result for the calls of a tool at the end of the
+// run.
 func answerLate(tool string) newEffect {
 	return insertBeforeEnd(tool, func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "")} })
 }
 
-// addLastText says something as the last thing in a run that calls a tool.
+// addLastText returns a fault that sends a text at the end of a run that calls a tool.
 func addLastText(tool, text string) newEffect {
 	return insertBeforeEnd(tool, func(e *spec.Event) []spec.Event {
 		return []spec.Event{{Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run, Message: e.Run + "-last", Text: text}}
 	})
 }
 
-// insertBeforeEnd tells more before the end of a run that calls a tool.
+// insertBeforeEnd returns a fault that sends more events before the end of a run that calls a tool.
 func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		ended := endOfCall(tool)

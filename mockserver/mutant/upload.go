@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -13,8 +17,8 @@ import (
 
 var uploadMutants = slices.Concat(uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants)
 
-// editReplyJSON makes a server that answers what asks with a phrase otherwise: edit gets the
-// members of the answer.
+// editReplyJSON returns a middleware that edits the JSON object in responses to a template's
+// operation.
 func editReplyJSON(phrase string, edit func(m map[string]any)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if v.isOperation(phrase) && a.status/100 == 2 {
@@ -23,7 +27,7 @@ func editReplyJSON(phrase string, edit func(m map[string]any)) middleware {
 	})
 }
 
-// setNestedMember sets a member wherever in an answer it stands.
+// setNestedMember returns an edit that sets a member wherever it occurs in a response.
 func setNestedMember(name string, value any) func(m map[string]any) {
 	var set func(m map[string]any)
 	set = func(m map[string]any) {
@@ -39,7 +43,7 @@ func setNestedMember(name string, value any) func(m map[string]any) {
 	return set
 }
 
-// What is said of an upload.
+// uploadStoredMutants respond wrongly to uploads.
 var uploadStoredMutants = []*Mutant{
 	{
 		Name: "stored-as-jpeg", Doc: "every upload is said to be a JPEG",
@@ -54,7 +58,7 @@ var uploadStoredMutants = []*Mutant{
 	},
 }
 
-// What is said of a new link.
+// uploadSignedMutants respond wrongly to requests for a signed link.
 var uploadSignedMutants = []*Mutant{
 	{
 		Name: "signed-for-another-path", Doc: "a new link is said to be of another file",
@@ -82,8 +86,8 @@ var uploadSignedMutants = []*Mutant{
 	},
 }
 
-// signUnknownFile makes a server that answers with the last link where there is no file.
-// Says is the path that it names; "" is that of the last.
+// signUnknownFile returns a middleware that responds with the last link where there is no such
+// file. signedPath returns the path that it names; "" stands for the path of the last link.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -107,7 +111,7 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 	}
 }
 
-// editLinkResponses makes a server that deals otherwise with links. Signed is whether the file of the
+// editLinkResponses returns a middleware that edits the responses to links. signed is whether the
 // link was signed again before.
 func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	return func(next http.Handler) http.Handler {
@@ -128,7 +132,7 @@ func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	}
 }
 
-// linkPath is the path of the link that an answer hands out.
+// linkPath returns the path of the link in a response.
 func linkPath(body []byte) (path string) {
 	var answer struct {
 		URL        string
@@ -150,14 +154,14 @@ func respondUnauthorized(a *plainResponse) {
 	a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 }
 
-// corruptBody is a file with another last byte.
+// corruptBody changes the last byte of a file.
 func corruptBody(a *plainResponse) {
 	if len(a.body) > 0 {
 		a.body[len(a.body)-1] ^= 0xff
 	}
 }
 
-// What links lead to.
+// uploadLinkMutants have links that lead to something wrong.
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
@@ -206,8 +210,8 @@ var uploadLinkMutants = []*Mutant{
 	},
 }
 
-// replaceForeignImages makes a server that takes images from anywhere: it is asked with what take makes
-// of the image instead, nil to leave it out.
+// replaceForeignImages returns a middleware that accepts images from anywhere: the request gets
+// what take returns for each image instead, nil to leave it out.
 func replaceForeignImages(take func(image map[string]any, own string) map[string]any) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -228,7 +232,7 @@ func replaceForeignImages(take func(image map[string]any, own string) map[string
 	}
 }
 
-// imageLink is the link of an image that the user sends.
+// imageLink returns the link of an image that the user sends.
 func imageLink(ask spec.Event) string {
 	user, _ := ask.Last(spec.InputUser)
 	for _, part := range user.Parts {
@@ -239,7 +243,7 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withImages is the request with other images in its messages.
+// withImages returns the request with other images in its messages.
 func (v parsedRequest) withImages(take func(image map[string]any) map[string]any) spec.Request {
 	a := plainResponse{body: bytes.Clone(v.raw.Body)}
 	a.editJSON(func(m map[string]any) {
@@ -268,7 +272,7 @@ func (v parsedRequest) withImages(take func(image map[string]any) map[string]any
 	return r
 }
 
-// Images from somewhere else.
+// uploadImageMutants treat images from foreign servers wrongly.
 var uploadImageMutants = []*Mutant{
 	{
 		Name: "images-from-anywhere", Doc: "an image may come from anywhere",
@@ -283,7 +287,7 @@ var uploadImageMutants = []*Mutant{
 	},
 }
 
-// What is said of a recording.
+// transcriptionMutants respond wrongly to recordings of speech.
 var transcriptionMutants = []*Mutant{
 	{
 		Name: "heard-in-plain-text", Doc: "what was said is told as plain text",

@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -11,8 +15,8 @@ import (
 
 var usersMutants = slices.Concat(anonymousMutants, otherUserMutants, userHistoryMutants)
 
-// impersonate makes a server that serves some whom it should refuse with this status, as if
-// somebody else had asked: as says in whose name.
+// impersonate returns a middleware that serves requests which the server refuses with the given
+// status, in the name of the user that as returns.
 func impersonate(status int, which func(v parsedRequest) bool, as func(v parsedRequest) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		h := &bufferedResponse{w: w, header: http.Header{}}
@@ -31,7 +35,8 @@ func impersonate(status int, which func(v parsedRequest) bool, as func(v parsedR
 	})
 }
 
-// asFirstUser is in the name of the user who was served first.
+// asFirstUser returns a middleware that serves selected requests in the name of the user who was
+// served first.
 func asFirstUser(which func(v parsedRequest) bool) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -54,22 +59,23 @@ func asFirstUser(which func(v parsedRequest) bool) middleware {
 	}
 }
 
-// A statusWriter is a writer that knows the status.
+// A statusWriter is a response writer that records the status.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader notes the status.
+// WriteHeader records the status.
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets streams be flushed.
+// Unwrap returns the wrapped writer, so that streams can be flushed.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// asOwner is in the name of whose conversation, or file, it is.
+// asOwner returns a middleware that serves selected requests in the name of the owner of the thread
+// or file.
 func asOwner(which func(v parsedRequest) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return impersonate(http.StatusForbidden, which, func(v parsedRequest) string {
@@ -84,10 +90,10 @@ func forOperation(phrase string) func(v parsedRequest) bool {
 	return func(v parsedRequest) bool { return v.isOperation(phrase) }
 }
 
-// isAnonymous says that nobody says who asks.
+// isAnonymous reports whether the request has no credentials.
 func (v parsedRequest) isAnonymous() bool { return v.httpRequest.Header.Get("Authorization") == "" }
 
-// anonymousMutant is a server that serves an operation to who does not say who asks.
+// anonymousMutant returns a server that serves an operation without credentials.
 func anonymousMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: strings.Fields(requirements),
@@ -96,7 +102,8 @@ func anonymousMutant(name, doc, requirements string, which func(v parsedRequest)
 	}
 }
 
-// editDenials makes a server that says otherwise that somebody may not ask.
+// editDenials returns a middleware that edits the refusals of principals who may not make a
+// request.
 func editDenials(status int, edit func(v parsedRequest, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status == status {
@@ -105,13 +112,13 @@ func editDenials(status int, edit func(v parsedRequest, a *plainResponse)) middl
 	})
 }
 
-// asStream makes a refusal a stream.
+// asStream turns a refusal into an event stream.
 func asStream(_ parsedRequest, a *plainResponse) {
 	a.header.Set("Content-Type", spec.EventStream)
 	a.body = []byte("data: " + strings.ReplaceAll(string(a.body), "\n", " ") + "\n\n")
 }
 
-// Those who do not say who they are. A stream is no refusal, nor a plain one.
+// anonymousMutants treat requests without credentials wrongly.
 var anonymousMutants = []*Mutant{
 	anonymousMutant("nobody-asks", "runs are opened for nobody", "runs.auth.create-401", parsedRequest.startsRun),
 	anonymousMutant("nobody-listens", "runs are told to nobody", "runs.auth.events-401 runs.auth.plain", forOperation("listen")),
@@ -150,7 +157,7 @@ var anonymousMutants = []*Mutant{
 	},
 }
 
-// otherUserMutant is a server that serves an operation to others than the owner.
+// otherUserMutant returns a server that serves an operation to users who are not the owner.
 func otherUserMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: strings.Fields(requirements),
@@ -159,7 +166,7 @@ func otherUserMutant(name, doc, requirements string, which func(v parsedRequest)
 	}
 }
 
-// Those who are not the owner.
+// otherUserMutants treat requests of users who are not the owner wrongly.
 var otherUserMutants = []*Mutant{
 	otherUserMutant("others-listen", "a run is told to another user", "runs.auth.events-403 runs.auth.plain",
 		func(v parsedRequest) bool { return v.isOperation("listen") && v.parsed().Cursor == "" }),
@@ -184,7 +191,8 @@ var otherUserMutants = []*Mutant{
 	},
 }
 
-// redirectLatest makes a server that tells who names no conversation what it tells another.
+// redirectLatest returns a middleware that responds to a request for the latest thread with a
+// thread of another user.
 func redirectLatest(whose func(m *threadRegistry, who string) string) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -203,7 +211,7 @@ func redirectLatest(whose func(m *threadRegistry, who string) string) middleware
 	})
 }
 
-// Whose history comes where no conversation is named.
+// userHistoryMutants return the history of another user where the request names no thread.
 var userHistoryMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "who names no conversation is told the latest of all",

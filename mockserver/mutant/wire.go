@@ -1,3 +1,7 @@
+// Package mutant proves that the checks can fail. A mutant is a correct server with one defect that
+// violates one clause of a protocol document. The suite runs against it, and its results are
+// compared with what the clause requires: the requirement must fail by a check that serves it, at
+// the expected place, and nothing else may fail.
 package mutant
 
 import (
@@ -21,11 +25,12 @@ var (
 	reqFlushed          = []string{"agentscope-java.http.flushes", "agentscope.flushed", "agkit.sse.incremental", "runs.stream.live"}
 )
 
-// What rightly turns red besides where a frame cannot be read: it is as good as not sent,
-// and whatever it said is missing.
+// alsoWithoutFrame are the checks that fail besides where a frame cannot be read: it counts as not
+// sent, and its content is missing.
 var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
 
-// Likewise where the last frame is cut off: the standard discards it.
+// alsoWithoutLastFrame are the checks that fail besides where the last frame is truncated: clients
+// discard it.
 var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes"}
 
 var wireMutants = []*Mutant{
@@ -154,7 +159,7 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// neverEnd ends no stream.
+// neverEnd returns an effect that keeps every stream open.
 func neverEnd(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		return &lastFrameEditor{out: w, change: func([]byte) []byte { return nil }, onClose: func() error {
@@ -173,7 +178,7 @@ func neverEnd(fault.Args) fault.Effect {
 	}}
 }
 
-// delayDeltas holds the pieces of texts until something else is told.
+// delayDeltas returns an effect that holds back the deltas of a text until another event is sent.
 func delayDeltas(fault.Args) fault.Effect {
 	var held []spec.Event
 	release := func(emit func(*spec.Event)) {
