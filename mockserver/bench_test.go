@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// sink is a response that nobody reads.
+// A sink is an http.ResponseWriter that counts and discards the body.
 type sink struct {
 	header http.Header
 	bytes  int
@@ -19,7 +19,7 @@ func (s *sink) WriteHeader(int)             {}
 func (s *sink) Write(p []byte) (int, error) { s.bytes += len(p); return len(p), nil }
 func (s *sink) FlushError() error           { return nil }
 
-// What the mock itself costs for a stream of twelve events, without the network.
+// BenchmarkStream measures a stream of twelve events without the network.
 func BenchmarkStream(b *testing.B) {
 	for _, c := range []struct{ name, dialect, path, body string }{
 		{"agkit", "agkit@0.0.10", "/send-message", `{"conversationId":"c1","messages":[{"role":"user","content":"conformance:many 11"}]}`},

@@ -22,14 +22,15 @@ type testClient struct {
 	thread string
 }
 
-// newTestClient waits long for what is sure to come: a busy machine is slow.
+// newTestClient returns a client of m with an idle timeout that is long enough for a busy
+// machine.
 func newTestClient(t testing.TB, m *mockserver.Server) *testClient {
 	t.Helper()
-	return patient(t, m, 30*time.Second)
+	return newTestClientWithTimeout(t, m, 30*time.Second)
 }
 
-// patient takes silence of that length for the end.
-func patient(t testing.TB, m *mockserver.Server, patience time.Duration) *testClient {
+// newTestClientWithTimeout returns a client of m with the given idle timeout.
+func newTestClientWithTimeout(t testing.TB, m *mockserver.Server, idle time.Duration) *testClient {
 	t.Helper()
 	srv := httptest.NewServer(m)
 	t.Cleanup(srv.Close)
@@ -38,14 +39,14 @@ func patient(t testing.TB, m *mockserver.Server, patience time.Duration) *testCl
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := wire.NewClient(wire.Config{Base: base, Header: bearer("token-of-ann"), IdleTimeout: patience})
+	client, err := wire.NewClient(wire.Config{Base: base, Header: bearer("token-of-ann"), IdleTimeout: idle})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return &testClient{t: t, d: d, client: client, thread: "c0ffee00-0000-4000-8000-000000000001"}
 }
 
-// send sends a request with headers, "Name: value".
+// send sends a request with additional header lines of the form "Name: value".
 func (k *testClient) send(r spec.Request, header ...string) spec.Response {
 	k.t.Helper()
 	for _, line := range header {
@@ -59,18 +60,18 @@ func (k *testClient) send(r spec.Request, header ...string) spec.Response {
 	return x.Response
 }
 
-func (k *testClient) request(phrase string, e spec.Event) spec.Request {
+func (k *testClient) request(template string, e spec.Event) spec.Request {
 	k.t.Helper()
 	e.Thread = k.thread
-	r, err := k.d.BuildRequest(phrase, e)
+	r, err := k.d.BuildRequest(template, e)
 	if err != nil {
 		k.t.Fatal(err)
 	}
 	return r
 }
 
-// ask asks for a run, and is the stream that tells of it: the answer, or what is listened
-// to after it.
+// ask starts a run and returns its stream: the response itself, or that to a request that
+// listens to the run.
 func (k *testClient) ask(run, text string, header ...string) spec.Response {
 	k.t.Helper()
 	answer := k.send(k.request("prompt", spec.Event{Run: run, Text: text}), header...)
@@ -80,5 +81,6 @@ func (k *testClient) ask(run, text string, header ...string) spec.Response {
 	return answer
 }
 
-// both are a dialect whose runs are told in the answer, and one whose runs are listened to.
+// both names a dialect that streams a run in the response, and one that has a separate
+// request for the stream.
 var both = []string{"agkit@0.0.10", "runs@2026-04"}

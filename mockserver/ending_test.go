@@ -10,10 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The five endings are five for a client.
+// TestEndings checks that a client can tell the five endings of a stream apart.
 func TestEndings(t *testing.T) {
 	for _, name := range both {
-		k := patient(t, made(t, mockserver.Config{}, name), 2*time.Second)
+		k := newTestClientWithTimeout(t, made(t, mockserver.Config{}, name), 2*time.Second)
 		whole := k.ask("run-0", "hello")
 		if whole.End != nil || whole.Status != 200 || !strings.HasSuffix(string(whole.Body), "\n\n") {
 			t.Fatalf("%s: without a fault it ends with %v", name, whole.End)
@@ -35,10 +35,10 @@ func TestEndings(t *testing.T) {
 				if !errors.Is(got.End, c.end) {
 					t.Errorf("it ends with %v, want %v", got.End, c.end)
 				}
-				// A torn stream has begun its third frame, and the others have not.
+				// Only a torn stream ends within its third frame.
 				frames, rest := strings.Count(string(got.Body), "\n\n"), got.Body[strings.LastIndex(string(got.Body), "\n\n")+2:]
 				if frames != 2 || (len(rest) > 0) != c.torn {
-					t.Errorf("%d frames came, and then %q", frames, rest)
+					t.Errorf("got %d frames and %q, want 2 frames", frames, rest)
 				}
 			})
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An exchange is one request and what comes of it.
+// An exchange is the state of one request and its response.
 type exchange struct {
 	interceptor
 	server    *Server
@@ -26,21 +26,23 @@ type exchange struct {
 	idRand    *rand.Rand
 
 	dialect        *dialect.Dialect
-	run            runKey     // the run that is asked about
-	ownPlan        *faultPlan // what was planned by this request
-	isListen       bool       // it tells of a run that another request opened
+	run            runKey     // the run that the request starts or refers to
+	ownPlan        *faultPlan // the faults that this request specifies itself
+	isListen       bool       // the response streams a run that another request started
 	effects        []fault.Effect
-	effectsStarted bool // effects are there
+	effectsStarted bool // whether effects is set
 	varyStream     *vary.StreamEncoder
-	mediaType      string // of the reply
+	mediaType      string // of the response
 	entry          *journal.Entry
 	openStream     *Stream
 }
 
-// seedHeader says in every response where its chance came from, and sets it in a request.
+// seedHeader is the header in which a request sets the seed of its random choices, and a
+// response reports it.
 const seedHeader = "X-Mock-Seed"
 
-// serve answers one request.
+// serve handles one request: it applies the request's X-Mock headers and passes the
+// request to the reference server with an interceptor as the response writer.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{server: s}
 	ctx, end := context.WithCancelCause(r.Context())
@@ -50,7 +52,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x.scope = s.scopes.get(r.Header.Get(testHeader))
 	var err error
 	if x.overrides, err = parseOverrides(r.Header); err != nil {
-		http.Error(&x.interceptor, err.Error(), http.StatusBadRequest) // the journal shows it
+		http.Error(&x.interceptor, err.Error(), http.StatusBadRequest) // via the interceptor, so that the journal records it
 		x.interceptor.close()
 		return
 	}
@@ -72,7 +74,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x.interceptor.close()
 }
 
-// currentPlan is what was planned for what is told; ok is false where the run is not there yet.
+// currentPlan returns the faults for the run that the response streams, which may be nil.
+// It reports false if the exchange listens to a run that has not been started yet.
 func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen {
 		return x.ownPlan, true
@@ -86,7 +89,8 @@ func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	return p, true
 }
 
-// startEffects begins what the stream has to suffer, once it is known.
+// startEffects returns the effects of the faults on this stream, creating them on the
+// first call. It reports false as long as the run is unknown; see currentPlan.
 func (x *exchange) startEffects() (all []fault.Effect, ok bool) {
 	if x.effectsStarted {
 		return x.effects, true
@@ -111,7 +115,8 @@ func (x *exchange) startEffects() (all []fault.Effect, ok bool) {
 	return x.effects, true
 }
 
-// varySeed is the seed by which streams are varied, or nil.
+// varySeed returns the seed by which the encoding of the response is varied, or nil if it
+// is not.
 func (x *exchange) varySeed() *uint64 {
 	if x.overrides.vary.set {
 		return x.overrides.vary.seed
@@ -119,7 +124,7 @@ func (x *exchange) varySeed() *uint64 {
 	return setting(x.scope, func(s *Settings) *uint64 { return s.Vary })
 }
 
-// changeHead changes the head of a response.
+// changeHead applies the faults and variations to the head of the response.
 func (x *exchange) changeHead(head *fault.ResponseHead) {
 	if x.isStream {
 		effects, _ := x.startEffects()
@@ -129,10 +134,11 @@ func (x *exchange) changeHead(head *fault.ResponseHead) {
 			}
 		}
 	}
-	x.mediaType = spec.Header{{Name: "Content-Type", Value: head.Header.Get("Content-Type")}}.MediaType() // before it is varied
+	contentType := head.Header.Get("Content-Type") // before a variation changes it
+	x.mediaType = spec.Header{{Name: "Content-Type", Value: contentType}}.MediaType()
 	if seed := x.varySeed(); seed != nil && x.dialect != nil {
 		if strings.HasSuffix(x.mediaType, "json") {
-			head.Header.Del("Content-Length") // it will be another
+			head.Header.Del("Content-Length") // the varied body has another length
 		}
 		v := x.server.variations.get(*seed, x.dialect)
 		v.EncodeHeader(head.Header)
@@ -142,9 +148,9 @@ func (x *exchange) changeHead(head *fault.ResponseHead) {
 	}
 }
 
-// recordHead notes that the head was sent.
+// recordHead writes the head of the response to the journal and registers the stream.
 func (x *exchange) recordHead(status int) {
-	if x.entry == nil { // it was not understood, so direct never heard of it
+	if x.entry == nil { // the reference refused the request before it called intercept
 		x.entry = x.server.journal.Open(journal.ExchangeStart{
 			Test: x.scope.id, Seed: x.seed, At: x.server.clock.Now(),
 			Request: spec.Request{Method: x.r.Method, Target: x.r.URL.RequestURI(), Header: fields(x.r.Header)},
@@ -156,6 +162,7 @@ func (x *exchange) recordHead(status int) {
 	}
 }
 
+// fields returns h as a list of header fields.
 func fields(h http.Header) (out spec.Header) {
 	for name, values := range h {
 		for _, v := range values {
@@ -165,7 +172,8 @@ func fields(h http.Header) (out spec.Header) {
 	return out
 }
 
-// varyBody is a body that is no stream, as it is sent.
+// varyBody returns the body of a response that is not an event stream with the
+// variations applied.
 func (x *exchange) varyBody(body []byte) []byte {
 	seed := x.varySeed()
 	if seed == nil || x.dialect == nil || !strings.HasSuffix(x.mediaType, "json") {
@@ -174,14 +182,15 @@ func (x *exchange) varyBody(body []byte) []byte {
 	return x.server.variations.get(*seed, x.dialect).EncodeReply(x.seed, body)
 }
 
-// recordSent notes what was sent.
+// recordSent appends bytes that were sent to the journal entry.
 func (x *exchange) recordSent(p []byte) {
 	if x.entry != nil {
 		x.entry.BytesSent(time.Since(x.headTime), p)
 	}
 }
 
-// recordEnd notes how it ended.
+// recordEnd closes the journal entry. The argument is the ending that a fault or a
+// control request caused, or "" if the response ended by itself.
 func (x *exchange) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return
@@ -204,14 +213,15 @@ func (x *exchange) recordEnd(how fault.StreamEnd) {
 	x.entry.Close(end)
 }
 
-// removeStream forgets a stream that is over.
+// removeStream removes the stream of the exchange from the open streams.
 func (x *exchange) removeStream() {
 	if x.openStream != nil {
 		x.server.streams.close(x.openStream)
 	}
 }
 
-// variations are those that were used lately: it takes a while to read a document.
+// variations caches variations, which are expensive to create. It is safe for concurrent
+// use.
 type variations struct {
 	mu  sync.Mutex
 	all map[variationKey]*vary.Variation
@@ -222,9 +232,10 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations are kept.
+// maxVariations is the number of variations at which the cache is emptied.
 const maxVariations = 256
 
+// get returns the variation of a dialect for a seed.
 func (v *variations) get(seed uint64, d *dialect.Dialect) *vary.Variation {
 	v.mu.Lock()
 	defer v.mu.Unlock()

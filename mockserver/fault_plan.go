@@ -9,65 +9,71 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// A faultPlan is what a run, and the streams that tell of it, have to suffer.
+// A faultPlan lists the faults for one run and counts the streams of the run that they
+// have affected.
 type faultPlan struct {
 	test        string
 	thread, run string
 	rule        string
 	faults      []fault.Spec
-	firstHeld   int // the first frame that waits; never: none
-	streamCount atomic.Int32
-	resumeCount atomic.Int32 // how many of them were taken up again
+	firstHeld   int          // the first frame that is held, or noFrame
+	streamCount atomic.Int32 // streams of the run so far
+	resumeCount atomic.Int32 // those of them that were resumed from a cursor
 
 	mu      sync.Mutex
-	applied []string // faults that did harm to the run, whoever listens
+	applied []string // faults that changed events of the run, and so every stream of it
 }
 
+// addApplied records that a fault has changed the events of the run.
 func (p *faultPlan) addApplied(fault string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.applied = append(p.applied, fault)
 }
 
+// appliedFaults returns the faults that have changed the events of the run.
 func (p *faultPlan) appliedFaults() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.applied)
 }
 
-// noFrame is the number of a frame that does not come.
+// noFrame is a frame number that no stream reaches: no frame is held.
 const noFrame = int(^uint(0) >> 1)
 
-// begin begins the faults that strike the n-th stream, from 1.
-func (p *faultPlan) begin(n int, r *rand.Rand, tell func(fault string)) (all []fault.Effect) {
+// begin returns the effects of the faults that apply to the nth stream of the run, counted
+// from 1. The function applied is called when a fault first changes something.
+func (p *faultPlan) begin(n int, r *rand.Rand, applied func(fault string)) (all []fault.Effect) {
 	for _, use := range p.faults {
-		if most := use.MaxStreams(); most == 0 || n <= most {
-			all = append(all, instrument(use, r, p, tell))
+		if limit := use.MaxStreams(); limit == 0 || n <= limit {
+			all = append(all, instrument(use, r, p, applied))
 		}
 	}
 	return all
 }
 
-// A runKey names a run.
+// A runKey identifies a run.
 type runKey struct{ dialect, thread, run string }
 
-// faultPlans remembers what is planned for runs whose streams are asked for by themselves. The
-// oldest are forgotten first.
+// faultPlans holds the fault plans of runs that are started by one request and streamed
+// by others. It keeps the latest maxPlans and is safe for concurrent use.
 type faultPlans struct {
 	mu    sync.Mutex
 	all   map[runKey]*faultPlan
 	order []runKey
 }
 
+// maxPlans is the number of fault plans that are kept.
 const maxPlans = 10_000
 
+// put stores the plan of a run, unless the run already has one.
 func (p *faultPlans) put(key runKey, one *faultPlan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.all == nil {
 		p.all = map[runKey]*faultPlan{}
 	}
-	if _, again := p.all[key]; again { // the same run, asked for again, is the same run
+	if _, exists := p.all[key]; exists { // a repeated request for a run does not start another one
 		return
 	}
 	if len(p.order) >= maxPlans {
@@ -78,6 +84,7 @@ func (p *faultPlans) put(key runKey, one *faultPlan) {
 	p.order = append(p.order, key)
 }
 
+// find returns the plan of a run, or nil.
 func (p *faultPlans) find(key runKey) *faultPlan {
 	p.mu.Lock()
 	defer p.mu.Unlock()

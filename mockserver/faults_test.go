@@ -21,17 +21,17 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// Where each fault can be seen: scenarios that make a server say everything, and none
-// that only wait.
-var telling = []string{"text", "messages", "contents", "reasoning", "tool", "tools", "interrupt", "error", "error-mid", "two-runs", "resume"}
+// contentScenarios lists the scenarios that exercise all kinds of content. Together they
+// reveal every fault that does not depend on timing.
+var contentScenarios = []string{"text", "messages", "contents", "reasoning", "tool", "tools", "interrupt", "error", "error-mid", "two-runs", "resume"}
 
-// waiting are those for faults that only show when something takes its time.
-var waiting = map[string][]string{
+// slowScenarios lists the scenarios for faults that only show in slow streams.
+var slowScenarios = map[string][]string{
 	"gathered": {"slow"}, "no-keep-alive": {"text", "idle-limit"}, "other-keep-alive": {"text", "idle-limit"},
 }
 
-// verdicts are the checks that are red after a target was held to its dialect: as it was
-// heard, and as it was written down and read again.
+// verdicts returns the checks that fail for the mock: on the live exchanges, and on their
+// transcripts.
 func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []string) (live, read map[string]bool) {
 	t.Helper()
 	srv := httptest.NewServer(m)
@@ -49,45 +49,44 @@ func verdicts(t *testing.T, d *dialect.Dialect, m *mockserver.Server, only []str
 	}
 	live, read = map[string]bool{}, map[string]bool{}
 	for _, p := range parts {
-		red(live, p.Evaluation)
+		addFailed(live, p.Evaluation)
 		file, err := transcript.Parse(p.Scenario.Name, transcript.Format(&transcript.Transcript{Dialect: d.Name, Trace: p.Trace}))
 		if err != nil {
 			t.Fatalf("%s cannot be read again: %v", p.Scenario.Name, err)
 		}
 		file.Trace.Scripted = p.Trace.Scripted
-		red(read, spec.Run(d.Plan(rules.All), d.Events(file.Trace), nil))
+		addFailed(read, spec.Run(d.Plan(rules.All), d.Events(file.Trace), nil))
 	}
 	return live, read
 }
 
-func red(found map[string]bool, h spec.Evaluation) {
-	for _, r := range h.Results {
+func addFailed(found map[string]bool, e spec.Evaluation) {
+	for _, r := range e.Results {
 		if r.Verdict == spec.Failed && len(r.Findings) > 0 || r.Verdict == spec.Warned {
 			found[r.Obligation.Check.ID] = true
 		}
 	}
 }
 
-// possible says whether a dialect has the words for a fault, and what its catalogue would
-// say of it.
-func possible(d *dialect.Dialect, f *fault.Fault) (checks []string) {
+// expectedChecks returns the checks of a dialect that should fail for a fault; none if the
+// dialect lacks a kind of event that the fault requires.
+func expectedChecks(d *dialect.Dialect, f *fault.Fault) (checks []string) {
 	kinds := d.Kinds()
 	for _, k := range f.RequiredKinds {
 		if !slices.Contains(kinds, k) {
 			return nil
 		}
 	}
-	for _, duty := range d.Plan(rules.All).Obligations {
-		binding := duty.Level() != spec.May
-		if binding && slices.Contains(f.Checks, duty.Check.ID) {
-			checks = append(checks, duty.Check.ID)
+	for _, o := range d.Plan(rules.All).Obligations {
+		if o.Level() != spec.May && slices.Contains(f.Checks, o.Check.ID) {
+			checks = append(checks, o.Check.ID)
 		}
 	}
 	return checks
 }
 
-// Every fault is seen by the checks that its entry names: in each dialect by one of them
-// at least, live and in the recording, and each of them in one dialect at least.
+// TestEveryFaultIsSeen checks that in each dialect at least one of the checks that a fault
+// names fails, live and on the transcript, and that each of them fails in some dialect.
 func TestEveryFaultIsSeen(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {
@@ -102,7 +101,7 @@ func TestEveryFaultIsSeen(t *testing.T) {
 			}
 			seen[f.Name] = map[string]bool{}
 			for _, d := range all {
-				want := possible(d, f)
+				want := expectedChecks(d, f)
 				if len(want) == 0 {
 					continue
 				}
@@ -114,8 +113,8 @@ func TestEveryFaultIsSeen(t *testing.T) {
 					}
 					seed := uint64(1)
 					m := made(t, mockserver.Config{Seed: &seed, Server: reference.Config{PollInterval: 200 * time.Millisecond}, Defaults: mockserver.Defaults{Faults: []fault.Spec{use}}}, d.Name)
-					only := telling
-					if w, ok := waiting[f.Name]; ok {
+					only := contentScenarios
+					if w, ok := slowScenarios[f.Name]; ok {
 						only = w
 					}
 					live, read := verdicts(t, d, m, only)

@@ -10,14 +10,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// instrument begins a fault, and says when it has done harm: the first time that something
-// goes out otherwise than it came in. Many faults wait for a place that never comes.
-func instrument(use fault.Spec, r *rand.Rand, p *faultPlan, tell func(fault string)) fault.Effect {
+// instrument returns the effect of a fault, wrapped so that report is called the first
+// time that the effect changes its input. Many faults never do, because a run ends before
+// they are triggered.
+func instrument(use fault.Spec, r *rand.Rand, p *faultPlan, report func(fault string)) fault.Effect {
 	e, done := use.NewEffect(r, p.thread, p.run), false
 	applied := func() {
 		if !done {
 			done = true
-			tell(use.String())
+			report(use.String())
 		}
 	}
 	if inner := e.OnEvent; inner != nil {
@@ -82,14 +83,14 @@ func instrument(use fault.Spec, r *rand.Rand, p *faultPlan, tell func(fault stri
 	return e
 }
 
-// A changeDetector stands around a body that spoils a stream: what it is given is to come out as
-// it was, in one piece.
+// A changeDetector wraps the frame writer of a fault, and the stream writer below it, and
+// calls changed whenever a frame does not leave the fault unchanged and in one piece.
 type changeDetector struct {
 	fault.StreamWriter
 	body     fault.FrameWriter
 	changed  func()
-	expected []byte // what came in; nil: nothing is expected to go out
-	written  int    // how much of it went out
+	expected []byte // the frame being written; nil: no output is expected
+	written  int    // bytes of it that were written so far
 }
 
 func (s *changeDetector) WriteFrame(n int, frame []byte) error {
@@ -114,7 +115,7 @@ func (s *changeDetector) Write(p []byte) (int, error) {
 
 func (s *changeDetector) Flush() error {
 	if 0 < s.written && s.written < len(s.expected) {
-		s.changed() // it was cut into pieces
+		s.changed() // the frame was split
 	}
 	return s.StreamWriter.Flush()
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// The journal names the faults that did harm, and no others.
-func TestStruck(t *testing.T) {
+// TestAppliedFaults checks that the journal lists exactly the faults that changed the
+// response.
+func TestAppliedFaults(t *testing.T) {
 	for _, name := range both {
 		m := made(t, mockserver.Config{}, name)
 		k := newTestClient(t, m)
@@ -27,24 +28,24 @@ func TestStruck(t *testing.T) {
 		} {
 			m.Reset("")
 			k.ask("run-"+string(rune('a'+i)), "conformance:many 6", "X-Mock-Fault: "+c.fault)
-			var struck []string
+			var applied []string
 			page, _ := m.Journal().List(journal.Filter{})
 			for _, r := range page {
 				for _, f := range r.Faults {
-					struck = append(struck, f.Name)
+					applied = append(applied, f.Name)
 				}
 			}
 			want := c.fault[:strings.IndexAny(c.fault+";", ";")]
-			other := slices.ContainsFunc(struck, func(name string) bool { return !strings.HasPrefix(name, want) })
-			if c.harm != (len(struck) > 0) || other { // "empty" strikes each of two answers
-				t.Errorf("%s: %s is said to have struck: %v, want %v", name, c.fault, struck, c.harm)
+			other := slices.ContainsFunc(applied, func(name string) bool { return !strings.HasPrefix(name, want) })
+			if c.harm != (len(applied) > 0) || other { // "empty" affects both responses
+				t.Errorf("%s: %s: journal lists %v, want %v", name, c.fault, applied, c.harm)
 			}
 		}
 	}
 }
 
-// What was reset is as if the mock was begun again: ids, conversations and bytes. A run that
-// is still told keeps its id.
+// TestResetBeginsAgain checks that a mock sends the same bytes after a reset as after its
+// start.
 func TestResetBeginsAgain(t *testing.T) {
 	seed := uint64(7)
 	for _, name := range both {
@@ -57,41 +58,43 @@ func TestResetBeginsAgain(t *testing.T) {
 				first = got
 			}
 			if got != first || !strings.Contains(got, "5") {
-				t.Errorf("%s: after it was reset a mock says %s\nand before %s", name, got, first)
+				t.Errorf("%s: after a reset the response is %s\nand was before %s", name, got, first)
 			}
 			m.Reset("")
 		}
 	}
 }
 
-// A run that is still told when the mock is reset keeps its id: the next one gets another.
+// TestResetBesidesAStream checks that a run whose stream is open during a reset keeps its
+// id, and that the next run gets another.
 func TestResetBesidesAStream(t *testing.T) {
 	seed := uint64(7)
 	m := made(t, mockserver.Config{Seed: &seed}, "agkit@0.0.10")
 	k := newTestClient(t, m)
-	told := make(chan string)
-	go func() { told <- string(k.ask("run-1", "conformance:many 6", "X-Mock-Hold: 1").Body) }()
+	body := make(chan string)
+	go func() { body <- string(k.ask("run-1", "conformance:many 6", "X-Mock-Hold: 1").Body) }()
 	g := gomega.NewWithT(t)
 	g.Eventually(func() []*mockserver.Stream { return m.Streams("") }).Should(gomega.HaveLen(1))
 	open := m.Streams("")[0]
 	m.Reset("")
 	if got := string(k.ask("run-1", "conformance:many 6").Body); !strings.Contains(got, "5 ") {
-		t.Errorf("beside a stream that is held, a mock that was reset says %q", got)
+		t.Errorf("after a reset beside a held stream the response is %q", got)
 	}
 	open.Release()
-	if got := <-told; !strings.Contains(got, "5 ") {
-		t.Errorf("the stream that was held says %q", got)
+	if got := <-body; !strings.Contains(got, "5 ") {
+		t.Errorf("the held stream is %q", got)
 	}
 }
 
-// What a server can be asked to do, the journal can be asked for.
-func TestEveryDeedIsAFilter(t *testing.T) {
-	for _, deed := range reference.OperationKinds {
-		if err := (journal.Filter{Op: deed}).Check(); err != nil {
+// TestOperationKindsAreFilters checks that the journal can be filtered by each kind of
+// operation.
+func TestOperationKindsAreFilters(t *testing.T) {
+	for _, kind := range reference.OperationKinds {
+		if err := (journal.Filter{Op: kind}).Check(); err != nil {
 			t.Error(err)
 		}
 	}
 	if (journal.Filter{Op: "rnu"}).Check() == nil {
-		t.Error("an operation that there is not can be asked for")
+		t.Error("an unknown operation is accepted as a filter")
 	}
 }

@@ -12,8 +12,11 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// intercept says how a request is to be served: what the reference asks before it does.
-func (s *Server) intercept(w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest) (override reference.Override) {
+// intercept is the hook that the reference calls before it serves a request. It opens the
+// journal entry and returns what scripts, recordings, faults and headers change.
+func (s *Server) intercept(
+	w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest,
+) (override reference.Override) {
 	ex := w.(*interceptor).exchange
 	ex.dialect = h.Dialect
 	base := ex.seed
@@ -27,18 +30,20 @@ func (s *Server) intercept(w http.ResponseWriter, r *http.Request, h *reference.
 	ex.entry.Parsed(h.Operation.Name, h.Event)
 	ex.run = runKey{h.Dialect.Name, h.Event.Thread, h.Event.Run}
 	ex.isListen = h.OperationKind == "listen"
-	if len(h.Event.Violations) > 0 { // what is wrong is refused, whatever a script says
+	if len(h.Event.Violations) > 0 { // an invalid request is refused by the reference, whatever the script
 		return override
 	}
 	decision := ex.decide(h)
 	if recording := ex.findRecording(h, decision); recording != nil {
-		ex.isListen = false // of the run that was recorded nothing is planned
+		ex.isListen = false // a recorded run has no plan of an earlier request
 		ex.ownPlan = ex.newPlan(h, decision)
 		override.Serve = ex.replay(recording)
 		return override
 	}
 	if decision.Rule == nil && s.cfg.Defaults.Strict && h.OperationKind == "run" {
-		decision.Reply.Refusal = &fault.Refusal{Status: http.StatusNotImplemented, Message: "no rule and no recording answers this"}
+		decision.Reply.Refusal = &fault.Refusal{
+			Status: http.StatusNotImplemented, Message: "no rule and no recording matches this request",
+		}
 	}
 	if refusal := decision.Reply.Refusal; refusal != nil {
 		refuse(w, *refusal, &override)
@@ -59,16 +64,20 @@ func (s *Server) intercept(w http.ResponseWriter, r *http.Request, h *reference.
 	return override
 }
 
-// newPlan is what this request plans.
+// newPlan returns the fault plan that this request specifies.
 func (x *exchange) newPlan(h *reference.ParsedRequest, found script.Decision) *faultPlan {
-	p := &faultPlan{test: x.scope.id, thread: h.Event.Thread, run: h.Event.Run, faults: x.requestFaults(found.Reply.Faults), firstHeld: x.firstHeld()}
+	p := &faultPlan{
+		test: x.scope.id, thread: h.Event.Thread, run: h.Event.Run,
+		faults: x.requestFaults(found.Reply.Faults), firstHeld: x.firstHeld(),
+	}
 	if found.Rule != nil {
 		p.rule = found.Rule.Name
 	}
 	return p
 }
 
-// decide finds the rule for a request: those of its test come first.
+// decide returns the decision of the first script with a matching rule. Scripts of the
+// request's test take precedence over those that all tests share.
 func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	sets := x.scope.scriptSets()
 	if sets == nil {
@@ -92,6 +101,7 @@ func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	return found
 }
 
+// journalMisses converts the mismatches of a script to the type of the journal.
 func journalMisses(all []script.Mismatch) (out []journal.Miss) {
 	for _, m := range all {
 		out = append(out, journal.Miss{Rule: m.Rule, Why: m.Reason})
@@ -99,8 +109,9 @@ func journalMisses(all []script.Mismatch) (out []journal.Miss) {
 	return out
 }
 
-// requestFaults are the faults of a request: those of its headers, its rule, and of its test or of
-// all. A stream of a run that was opened before has the last already.
+// requestFaults returns the faults for a request: those of its headers, of its rule and of
+// the settings. It leaves out the settings' faults if the request listens to a run that
+// another one started, because the plan of that run contains them.
 func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	all = append(all, x.overrides.faults...)
 	all = append(all, ruleFaults...)
@@ -113,7 +124,7 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	return all
 }
 
-// firstHeld is the first frame that waits.
+// firstHeld returns the number of the first frame to hold, or noFrame.
 func (x *exchange) firstHeld() int {
 	if x.overrides.hold != nil {
 		return *x.overrides.hold
@@ -124,7 +135,8 @@ func (x *exchange) firstHeld() int {
 	return noFrame
 }
 
-// configureRun says how a run is played.
+// configureRun sets the agent and the sink of a run: the script's reply at its pace, with
+// the faults that change events.
 func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
 	if h.Operation.IsStream {
 		x.gate.holdFrom(x.ownPlan.firstHeld)
@@ -155,21 +167,22 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 		return
 	}
 	var effects []fault.Effect
-	r, tell := x.newRand(randRun), x.entry.FaultApplied
+	r, applied := x.newRand(randRun), x.entry.FaultApplied
 	if !h.Operation.IsStream {
-		tell = x.ownPlan.addApplied // this exchange is over when the run is told
+		applied = x.ownPlan.addApplied // the entry of this exchange is closed before the run is streamed
 	}
 	for _, use := range x.ownPlan.faults {
-		if effect := instrument(use, r, x.ownPlan, tell); effect.OnEvent != nil || effect.OnFrame != nil || effect.OnEnd != nil {
+		effect := instrument(use, r, x.ownPlan, applied)
+		if effect.OnEvent != nil || effect.OnFrame != nil || effect.OnEnd != nil {
 			effects = append(effects, effect)
 		}
 	}
 	if effects != nil {
-		override.NewSink = telling(effects)
+		override.NewSink = faultySink(effects)
 	}
 }
 
-// configureResume says where a stream begins that is taken up again.
+// configureResume sets where a resumed stream begins if a fault changes that.
 func (x *exchange) configureResume(override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -177,8 +190,8 @@ func (x *exchange) configureResume(override *reference.Override) {
 	}
 	n, r := int(p.resumeCount.Add(1)), x.newRand(randStream)
 	for _, use := range p.faults {
-		if most := use.MaxStreams(); most > 0 && n > most {
-			continue // so many suffered it already
+		if limit := use.MaxStreams(); limit > 0 && n > limit {
+			continue
 		}
 		apply := instrument(use, r, p, x.entry.FaultApplied).OnResume
 		if apply == nil {
@@ -195,7 +208,8 @@ func (x *exchange) configureResume(override *reference.Override) {
 	}
 }
 
-// refuseByFault refuses the request where a fault wants it.
+// refuseByFault refuses the request with the first refusal among the faults of its run, if
+// any.
 func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -210,7 +224,8 @@ func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Over
 	}
 }
 
-// refuse answers in the dialect's words for problems, or in nobody's.
+// refuse makes the response a refusal: in the error format of the dialect, or, if the
+// refusal has a content type, with its literal body.
 func refuse(w http.ResponseWriter, refusal fault.Refusal, override *reference.Override) {
 	if refusal.RetryAfter > 0 {
 		seconds := (refusal.RetryAfter + time.Second - 1) / time.Second
@@ -223,6 +238,6 @@ func refuse(w http.ResponseWriter, refusal fault.Refusal, override *reference.Ov
 	override.Serve = func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", refusal.ContentType)
 		w.WriteHeader(refusal.Status)
-		_, _ = w.Write([]byte(refusal.Body)) // who left does not want it
+		_, _ = w.Write([]byte(refusal.Body)) // fails only if the client left
 	}
 }

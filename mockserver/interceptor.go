@@ -16,50 +16,51 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// errEnded is what whoever goes on writing gets when a stream was ended on purpose.
-var errEnded = errors.New("the stream was ended")
+// errEnded is the error of writes to a stream that a fault or a control request has ended.
+var errEnded = errors.New("stream ended by the mock")
 
-// writeTimeout is how long a client may take for one piece of what is sent.
+// writeTimeout is the write deadline of each piece of a response.
 const writeTimeout = 30 * time.Second
 
-// A interceptor is the response of one request: what the server writes goes through it. A stream
-// is cut into its frames there, which are held, varied and spoiled one by one; where
-// nothing of that is wanted, what comes in goes out as it is.
+// An interceptor is the http.ResponseWriter that the reference server writes to. It splits
+// an event stream into frames, which it holds, varies and passes through the faults one by
+// one. A stream without any of these passes through unchanged.
 type interceptor struct {
 	w        http.ResponseWriter
 	r        *http.Request
-	ctx      context.Context // done when the client left, the stream was ended, or the mock is shut
+	ctx      context.Context // done when the client left, the stream was ended or the mock shuts down
 	cancel   context.CancelCauseFunc
 	exchange *exchange
 
 	isStream    bool
-	headSent    bool         // the head was sent
-	frameCount  atomic.Int64 // how many frames came in
-	partial     []byte
-	faultBodies []fault.FrameWriter // what spoils the stream, the outermost last
-	prepared    bool                // they were looked for
+	headSent    bool
+	frameCount  atomic.Int64        // frames written by the server
+	partial     []byte              // the beginning of a frame that is not yet complete
+	faultBodies []fault.FrameWriter // frame writers of the faults, the outermost last
+	prepared    bool                // whether faultBodies is set
 	gate        gate
 
-	mu            sync.Mutex // of what is below: writers may be several (see inject)
+	mu            sync.Mutex // protects the fields below and writes to w, which Stream.Inject makes concurrently
 	headTime      time.Time  // when the head was sent
-	deadlineValid time.Time  // the deadline of writes is far until then
+	deadlineValid time.Time  // until then, the write deadline need not be extended
 	ending        fault.StreamEnd
 	handlerDone   bool // the handler has returned
 	timers        []*time.Timer
 }
 
+// Header implements http.ResponseWriter.
 func (t *interceptor) Header() http.Header { return t.w.Header() }
 
-// SetReadDeadline is that of the connection.
+// SetReadDeadline sets the read deadline of the connection.
 func (t *interceptor) SetReadDeadline(at time.Time) error {
 	return http.NewResponseController(t.w).SetReadDeadline(at)
 }
 
-// SetWriteDeadline does nothing: what is held is late, and not stuck. The tap gives every
-// piece a time of its own.
+// SetWriteDeadline does nothing, because a held stream would miss the server's deadlines.
+// The interceptor sets a deadline of its own for each write.
 func (t *interceptor) SetWriteDeadline(time.Time) error { return nil }
 
-// WriteHeader begins the response.
+// WriteHeader applies faults and variations to the head and sends it.
 func (t *interceptor) WriteHeader(status int) {
 	if t.headSent || status < 200 {
 		return
@@ -83,7 +84,8 @@ func (t *interceptor) WriteHeader(status int) {
 	t.exchange.recordHead(head.Status)
 }
 
-// Write takes what the server sends next.
+// Write sends p. The bytes of an event stream that is held, varied or affected by faults
+// are kept until they complete a frame.
 func (t *interceptor) Write(p []byte) (int, error) {
 	if !t.headSent {
 		t.WriteHeader(http.StatusOK)
@@ -115,7 +117,7 @@ func (t *interceptor) Write(p []byte) (int, error) {
 
 var frameEnd = []byte("\n\n")
 
-// passesThrough says whether what comes in goes out as it is.
+// passesThrough reports whether the stream is sent unchanged.
 func (t *interceptor) passesThrough() bool {
 	if !t.prepared {
 		t.prepare()
@@ -123,8 +125,8 @@ func (t *interceptor) passesThrough() bool {
 	return t.faultBodies == nil && t.exchange.varyStream == nil && !t.gate.isHeld.Load() && t.partial == nil
 }
 
-// prepare looks for what is to be done to the stream. What a run is told to suffer is known
-// once there is the run.
+// prepare sets up the frame writers of the faults. It does nothing until the run exists,
+// because only then its faults are known.
 func (t *interceptor) prepare() {
 	effects, ok := t.exchange.startEffects()
 	if !ok {
@@ -143,14 +145,14 @@ func (t *interceptor) prepare() {
 	}
 }
 
-// writeFrame sends one frame, or a comment, when the gate lets it through.
+// writeFrame sends one frame or comment, after waiting for the gate.
 func (t *interceptor) writeFrame(data []byte) error {
 	n := -1
 	if data[0] != ':' {
 		n = int(t.frameCount.Add(1)) - 1
 	}
 	if n >= t.gate.next() {
-		if err := t.FlushError(); err != nil { // the client sees what came before
+		if err := t.FlushError(); err != nil { // send the preceding frames before waiting
 			return err
 		}
 	}
@@ -178,6 +180,7 @@ func (t *interceptor) writeFrame(data []byte) error {
 	return nil
 }
 
+// applyFaults sends the nth frame, or the comment if n is -1, through the faults.
 func (t *interceptor) applyFaults(n int, data []byte) error {
 	if t.faultBodies == nil {
 		return t.send(data)
@@ -185,7 +188,8 @@ func (t *interceptor) applyFaults(n int, data []byte) error {
 	return t.faultBodies[len(t.faultBodies)-1].WriteFrame(n, data)
 }
 
-// send hands bytes to the connection.
+// send writes p to the connection and the journal. It returns errEnded once the stream has
+// ended. It may be called concurrently.
 func (t *interceptor) send(p []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,17 +204,19 @@ func (t *interceptor) send(p []byte) error {
 	return err
 }
 
-// extendDeadline gives the client so long to take what is sent next.
+// extendDeadline sets the write deadline to writeTimeout from now, unless at least half of
+// that is left. The caller must hold t.mu.
 func (t *interceptor) extendDeadline() {
 	now := time.Now()
 	if now.Before(t.deadlineValid) {
-		return // it was given more than enough a moment ago
+		return
 	}
 	t.deadlineValid = now.Add(writeTimeout / 2)
-	_ = http.NewResponseController(t.w).SetWriteDeadline(now.Add(writeTimeout)) // not everything has deadlines
+	// Response writers of tests do not support deadlines.
+	_ = http.NewResponseController(t.w).SetWriteDeadline(now.Add(writeTimeout))
 }
 
-// FlushError sends what was gathered.
+// FlushError sends buffered data. It returns errEnded once the stream has ended.
 func (t *interceptor) FlushError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,6 +226,7 @@ func (t *interceptor) FlushError() error {
 	return t.flush()
 }
 
+// flush sends buffered data. The caller must hold t.mu.
 func (t *interceptor) flush() error {
 	err := http.NewResponseController(t.w).Flush()
 	if errors.Is(err, http.ErrNotSupported) {
@@ -228,7 +235,8 @@ func (t *interceptor) flush() error {
 	return err
 }
 
-// sleep waits, unless the stream ends before.
+// sleep waits for d. It returns early with nil if the mock shuts down, and with an error
+// if the stream ends or the client leaves.
 func (t *interceptor) sleep(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -236,12 +244,13 @@ func (t *interceptor) sleep(d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-t.exchange.server.ctx.Done():
-		return nil // what is to be said is said at once
+		return nil // the rest of the stream is sent without delay
 	case <-t.ctx.Done():
 		return t.endError()
 	}
 }
 
+// endError returns the reason why t.ctx is done.
 func (t *interceptor) endError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -251,7 +260,8 @@ func (t *interceptor) endError() error {
 	return context.Cause(t.ctx)
 }
 
-// finish says how the stream ends, and that it does now. What was written is sent before.
+// finish ends the stream after flushing what was written. The connection is closed in the
+// given way when the handler returns. Only the first call has an effect.
 func (t *interceptor) finish(how fault.StreamEnd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,15 +275,16 @@ func (t *interceptor) finish(how fault.StreamEnd) {
 	t.cancel(errEnded)
 }
 
-// close is called when the server has said everything: the rest of the stream is sent,
-// and it is ended as it was told to be.
+// close completes the response after the handler has returned: it sends what faults still
+// hold back and ends the stream as finish requested. It panics with http.ErrAbortHandler
+// to close the connection.
 func (t *interceptor) close() {
 	if t.partial != nil && t.ending == "" {
 		_ = t.applyFaults(int(t.frameCount.Load()), t.partial)
 	}
 	for _, body := range slices.Backward(t.faultBodies) {
 		if t.ending == "" && t.ctx.Err() == nil {
-			_ = body.Close() // who left does not want it
+			_ = body.Close() // fails only if the client left
 		}
 	}
 	t.mu.Lock()
@@ -294,7 +305,8 @@ func (t *interceptor) close() {
 	}
 }
 
-// reset closes the connection with an RST. HTTP/2 has frames for that.
+// reset closes the connection with a TCP RST, or, in HTTP/2, the stream with an RST_STREAM
+// frame.
 func (t *interceptor) reset() {
 	conn, _, err := http.NewResponseController(t.w).Hijack()
 	if err != nil {
@@ -305,12 +317,13 @@ func (t *interceptor) reset() {
 		inner = secure.NetConn()
 	}
 	if tcp, ok := inner.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // what cannot be reset is closed
+		_ = tcp.SetLinger(0) // on failure the connection is closed normally
 	}
 	_ = inner.Close()
 }
 
-// stall keeps the connection, and says nothing, until the client has had enough.
+// stall keeps the connection open without sending anything until the client leaves or the
+// mock shuts down.
 func (t *interceptor) stall() {
 	select {
 	case <-t.r.Context().Done():
@@ -319,33 +332,35 @@ func (t *interceptor) stall() {
 	panic(http.ErrAbortHandler)
 }
 
-// A gate holds a stream: frames from one number on wait.
+// A gate holds back the frames of a stream from a certain number on. It is safe for
+// concurrent use.
 type gate struct {
-	isHeld    atomic.Bool // frames are looked at at all
+	isHeld    atomic.Bool // whether firstHeld is set
 	mu        sync.Mutex
-	firstHeld int           // the first frame that waits
-	changed   chan struct{} // closed when from has changed
+	firstHeld int           // number of the first frame that waits, or noFrame
+	changed   chan struct{} // closed when firstHeld changes
 }
 
-// holdFrom lets frames before this one through.
+// holdFrom lets the frames before number from pass and holds the others; noFrame lets all
+// pass.
 func (g *gate) holdFrom(from int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.set(from)
 }
 
-// allow lets n more frames through than now.
+// allow lets n more frames pass. It returns an error if the gate holds none.
 func (g *gate) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.isHeld.Load() || g.firstHeld == noFrame {
-		return errors.New("the stream is not held")
+		return errors.New("stream is not held")
 	}
 	g.set(g.firstHeld + n)
 	return nil
 }
 
-// next is the first frame that waits.
+// next returns the number of the first frame that waits, or noFrame.
 func (g *gate) next() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -355,6 +370,7 @@ func (g *gate) next() int {
 	return g.firstHeld
 }
 
+// set changes firstHeld and wakes waiting frames. The caller must hold g.mu.
 func (g *gate) set(from int) {
 	g.firstHeld = from
 	g.isHeld.Store(from != noFrame)
@@ -364,7 +380,7 @@ func (g *gate) set(from int) {
 	}
 }
 
-// wait waits until frame n may go. Comments wait as the frame after them does.
+// wait blocks until frame n may pass or ctx is done. Comments (n < 0) pass at once.
 func (g *gate) wait(ctx context.Context, n int) error {
 	if n < 0 || !g.isHeld.Load() {
 		return nil
@@ -388,7 +404,7 @@ func (g *gate) wait(ctx context.Context, n int) error {
 	}
 }
 
-// A faultWriter is the tap as faults see it.
+// A faultWriter gives faults access to an interceptor as a fault.StreamWriter.
 type faultWriter struct{ t *interceptor }
 
 func (w faultWriter) Write(p []byte) (int, error) { return len(p), w.t.send(p) }
@@ -404,7 +420,7 @@ func (w faultWriter) After(d time.Duration, f func()) {
 	w.t.timers = append(w.t.timers, time.AfterFunc(d, f))
 }
 
-// chainedWriter writes to another fault, which takes whatever comes as a frame of its own.
+// A chainedWriter passes the output of one fault to the next fault, as a frame per write.
 type chainedWriter struct {
 	faultWriter
 	next fault.FrameWriter

@@ -1,8 +1,9 @@
-// Package mockserver is a server that behaves, or misbehaves, exactly as it is told. It
-// is the reference with a hand on it: every endpoint, every check of requests and all
-// that is remembered is the reference's; what is said, when, and how it goes wrong on
-// its way comes from scripts. It knows no protocol and no dialect by name, and it does
-// not judge: what was asked and what was delivered stands in its journal.
+// Package mockserver provides a mock server with scripted replies and fault injection.
+// It wraps the reference server: endpoints, request validation and state are those of
+// package reference, while scripts decide which events a run emits, at what pace, and
+// which faults affect the response. The package contains nothing that is specific to a
+// protocol or dialect. It does not judge clients; it records requests and responses in a
+// journal.
 package mockserver
 
 import (
@@ -27,28 +28,30 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Config is what a mock is told. Everything but Dialects may be left out.
+// A Config configures a [Server]. Only Dialects is required.
 type Config struct {
-	Dialects []*dialect.Dialect // one stands where its document says; several below /NAME@VERSION
-	Seed     *uint64            // all chance comes from it, and the clock stands still; nil: a new one
-	Clock    *Clock             // what time it is said to be; nil: the time, or with a seed [Epoch]
-	Defaults Defaults           // how everything is played where no script says otherwise
-	Scripts  *script.RuleSet    // nil: every request is answered by the scripted agent of the reference
-	Replay   *replay.Library    // recorded answers, which come first
-	Journal  *journal.Journal   // nil: a new one, with its defaults
-	Server   reference.Config   // limits, users, log and so on; State, IDs, Now, Inline and Direct are the mock's
+	Dialects []*dialect.Dialect // a single one is served at its own base path, several below /NAME@VERSION
+	Seed     *uint64            // seed of all random choices; setting it also freezes the clock; nil: random
+	Clock    *Clock             // source of the current time; nil: the system clock, or [Epoch] if Seed is set
+	Defaults Defaults           // behavior where neither a script nor a request header specifies it
+	Scripts  *script.RuleSet    // reply rules; nil: the reference's scripted agent answers every request
+	Replay   *replay.Library    // recorded responses, for requests that no rule matches
+	Journal  *journal.Journal   // nil: a new journal with default limits
+	Server   reference.Config   // limits, users, log …; Store, NewID, Now, Inline and Intercept are overwritten
 }
 
-// Defaults are how everything is played where nothing else is said.
+// Defaults describes how the mock behaves where neither a script nor a request header
+// specifies it.
 type Defaults struct {
 	Pace      pace.Pace
 	Faults    []fault.Spec
-	Vary      *uint64 // every stream in another legal spelling, by this seed; nil: as the reference spells
-	Strict    bool    // a run that no rule matches is refused, not answered by the default agent
-	FlushEach bool    // every event is flushed by itself; else what is due at once goes out at once
+	Vary      *uint64 // seed of the legal variations of the encoding; nil: the reference's encoding
+	Strict    bool    // refuse a run that no rule or recording matches with 501, instead of using the default agent
+	FlushEach bool    // flush after every event; otherwise events that are due together are sent together
 }
 
-// A Server is a mock of one dialect, or of several. It is an http.Handler.
+// A Server is a mock server for one or more dialects. It implements http.Handler, and its
+// methods may be called concurrently.
 type Server struct {
 	cfg        Config
 	journal    *journal.Journal
@@ -68,16 +71,17 @@ type Server struct {
 	requestCount atomic.Uint64
 }
 
-// A dialectServer is a reference server of one dialect or of several.
+// A dialectServer is a reference server for one or more dialects.
 type dialectServer interface {
 	http.Handler
 	Shutdown(context.Context) error
 }
 
-// New makes a mock. It is closed by Shutdown.
+// New returns a mock server. It returns an error if cfg names no dialect. The caller must
+// call Shutdown to stop it.
 func New(cfg Config) (*Server, error) {
 	if len(cfg.Dialects) == 0 {
-		return nil, fmt.Errorf("a mock needs a dialect: %v", dialect.Names())
+		return nil, fmt.Errorf("no dialect configured; known dialects are %v", dialect.Names())
 	}
 	s := &Server{cfg: cfg, journal: cfg.Journal, clock: cfg.Clock, basePaths: map[string]string{}}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -111,48 +115,55 @@ func New(cfg Config) (*Server, error) {
 			s.basePaths[d.Name] = "/" + d.Name + d.Base
 		}
 	}
-	s.handler = middleware.New(http.HandlerFunc(s.serve), middleware.Config{Log: r.Log, Metrics: r.Metrics, AllowedOrigins: []string{"*"}, ExposedHeaders: []string{seedHeader}, NewID: s.requestID})
+	s.handler = middleware.New(http.HandlerFunc(s.serve), middleware.Config{
+		Log: r.Log, Metrics: r.Metrics, NewID: s.requestID,
+		AllowedOrigins: []string{"*"}, ExposedHeaders: []string{seedHeader},
+	})
 	return s, nil
 }
 
-// BasePath is the path of a dialect's base URL, "" if it is not served.
+// BasePath returns the path of the base URL of the named dialect, or "" if the server
+// does not serve that dialect.
 func (s *Server) BasePath(name string) string { return s.basePaths[name] }
 
-// Journal is what was asked, and what was delivered.
+// Journal returns the record of the requests that the server received and the responses
+// that it sent.
 func (s *Server) Journal() *journal.Journal { return s.journal }
 
-// Clock is what time the mock says it is.
+// Clock returns the clock of the server.
 func (s *Server) Clock() *Clock { return s.clock }
 
-// Seed is where all chance comes from.
+// Seed returns the seed of all random choices: the configured one, or the one that New
+// drew.
 func (s *Server) Seed() uint64 { return s.seed }
 
-// Dialects are those that are served.
+// Dialects returns the dialects that the server serves.
 func (s *Server) Dialects() []*dialect.Dialect { return s.cfg.Dialects }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
-// Shutdown ends every stream in an orderly way, as the reference does; those that are
-// held are let go.
+// Shutdown releases held streams, ends every stream as [reference.Server.Shutdown] does
+// and waits until all requests are served or ctx is done.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stop()
 	for _, t := range s.streams.all() {
 		t.Release()
 	}
-	err := s.backend.Shutdown(ctx)
-	return err
+	return s.backend.Shutdown(ctx)
 }
 
-// Epoch is the time of a mock that was given a seed: the same bytes need the same time.
+// Epoch is the time at which the clock of a mock with a seed is frozen. Responses contain
+// timestamps, so they are reproducible only if the time is fixed too.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// A Clock is what time it is said to be. The zero value tells the time.
+// A Clock is a source of the current time that can be frozen. The zero value returns the
+// system time. Its methods may be called concurrently.
 type Clock struct {
 	fixed atomic.Pointer[time.Time]
 }
 
-// Now is the time.
+// Now returns the system time, or the time at which the clock is frozen.
 func (c *Clock) Now() time.Time {
 	if at := c.fixed.Load(); at != nil {
 		return *at
@@ -160,8 +171,8 @@ func (c *Clock) Now() time.Time {
 	return time.Now()
 }
 
-// FreezeAt makes the clock stand still at a time.
+// FreezeAt makes Now return at until Resume is called.
 func (c *Clock) FreezeAt(at time.Time) { c.fixed.Store(&at) }
 
-// Resume makes the clock tell the time again.
+// Resume makes Now return the system time again.
 func (c *Clock) Resume() { c.fixed.Store(nil) }

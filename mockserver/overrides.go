@@ -13,13 +13,13 @@ import (
 	"github.com/streamassay/streamassay/mockserver/pace"
 )
 
-// overrides are what a request wants for itself, in its headers:
+// overrides holds the settings that a request makes for itself by headers:
 //
-//	X-Mock-Seed: 7                          where its chance comes from
-//	X-Mock-Fault: abort; event=3, drip      faults, as `streamassay list faults` names them
-//	X-Mock-Pace: {first: 300ms, rate: 40}   as in a script
-//	X-Mock-Vary: 7                          another legal spelling, by this seed; "off"
-//	X-Mock-Hold: 3                          the first event of its stream that waits to be let go
+//	X-Mock-Seed: 7                          seed of the random choices
+//	X-Mock-Fault: abort; event=3, drip      faults, by the names of `streamassay list faults`
+//	X-Mock-Pace: {first: 300ms, rate: 40}   pace, as in a script
+//	X-Mock-Vary: 7                          seed of the variations of the encoding, or "off"
+//	X-Mock-Hold: 3                          number of the first event that is held, from 0
 type overrides struct {
 	seed   *uint64
 	faults []fault.Spec
@@ -31,10 +31,10 @@ type overrides struct {
 	hold *int
 }
 
-// maxOverrideHeader is how long one of the headers may be, in bytes.
+// maxOverrideHeader is the maximum length of an X-Mock header value in bytes.
 const maxOverrideHeader = 4096
 
-// overrideHeaders are the headers, and how each is read.
+// overrideHeaders lists the headers with their parsers.
 var overrideHeaders = []struct {
 	name string
 	read func(*overrides, string) error
@@ -46,6 +46,8 @@ var overrideHeaders = []struct {
 	{"X-Mock-Hold", (*overrides).readHold},
 }
 
+// parseOverrides returns the overrides in h. It returns an error for an unknown X-Mock
+// header, a repeated header and an invalid value.
 func parseOverrides(h http.Header) (o overrides, err error) {
 	for name, values := range h {
 		if !strings.HasPrefix(name, "X-Mock-") {
@@ -60,9 +62,11 @@ func parseOverrides(h http.Header) (o overrides, err error) {
 		}
 		switch {
 		case at < 0:
-			return o, fmt.Errorf("%.60s: there is no such header%s", name, near.Suggest(name, names))
-		case len(values) > 1 || len(values[0]) > maxOverrideHeader:
-			return o, fmt.Errorf("%s: it is there once, with at most %d bytes", name, maxOverrideHeader)
+			return o, fmt.Errorf("unknown header %.60s%s", name, near.Suggest(name, names))
+		case len(values) > 1:
+			return o, fmt.Errorf("header %s occurs %d times, want 1", name, len(values))
+		case len(values[0]) > maxOverrideHeader:
+			return o, fmt.Errorf("header %s has %d bytes, want at most %d", name, len(values[0]), maxOverrideHeader)
 		}
 		if err = overrideHeaders[at].read(&o, values[0]); err != nil {
 			return o, fmt.Errorf("%s: %w", name, err)
@@ -88,11 +92,13 @@ func (o *overrides) readPace(text string) (err error) {
 	return err
 }
 
-// ParsePace reads a pace as it stands in scripts: "{first: 300ms, rate: 40}".
+// ParsePace parses a pace in the YAML form that scripts use, such as
+// "{first: 300ms, rate: 40}". It returns an error if the text is not valid YAML or
+// [pace.Parse] refuses the value.
 func ParsePace(text string) (pace.Pace, error) {
 	var value any
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
-		return pace.Pace{}, fmt.Errorf("%.100q is no pace, such as {first: 300ms, rate: 40}", text)
+		return pace.Pace{}, fmt.Errorf("invalid pace %.100q (e.g. {first: 300ms, rate: 40})", text)
 	}
 	return pace.Parse(value)
 }
@@ -110,17 +116,18 @@ func (o *overrides) readVary(text string) error {
 func (o *overrides) readHold(text string) error {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
-		return fmt.Errorf("%.40q is no number of an event, from 0", text)
+		return fmt.Errorf("invalid event number %.40q (want an integer, 0 or more)", text)
 	}
 	o.hold = &n
 	return nil
 }
 
-// ParseSeed reads a seed: a whole number that JSON can carry.
+// ParseSeed parses a seed: an integer from 0 to 2^53-1, the range that JSON numbers
+// represent exactly.
 func ParseSeed(text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 10, 53)
 	if err != nil {
-		return 0, fmt.Errorf("%.40q is no seed: a whole number from 0 to %d", text, uint64(1)<<53-1)
+		return 0, fmt.Errorf("invalid seed %.40q (want an integer from 0 to %d)", text, uint64(1)<<53-1)
 	}
 	return n, nil
 }

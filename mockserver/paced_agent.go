@@ -13,19 +13,26 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// pacedAgent plays what a script says, at its pace. A pace that is nothing costs nothing.
-func pacedAgent(play func(context.Context, reference.Turn) iter.Seq[script.TimedEvent], p pace.Pace, r *rand.Rand) reference.Agent {
+// A playFunc returns the events of a run with the delays before them.
+type playFunc func(context.Context, reference.Turn) iter.Seq[script.TimedEvent]
+
+// pacedAgent returns an agent that emits the events of play at pace p, with the jitter
+// drawn from r.
+func pacedAgent(play playFunc, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
 			began := time.Now()
 			clock := p.NewClock(r)
-			for beat := range play(ctx, t) {
+			for timed := range play(ctx, t) {
 				due := clock.NextEvent
-				if beat.Event.Kind.Phase() == "delta" {
+				if timed.Event.Kind.Phase() == "delta" {
 					due = clock.NextToken
 				}
-				clock.Delay(beat.Delay)
-				if at := due(); at > 0 && !waitUntil(ctx, began.Add(at), yield) || beat.Event.Kind != "" && !yield(beat.Event) {
+				clock.Delay(timed.Delay)
+				if at := due(); at > 0 && !waitUntil(ctx, began.Add(at), yield) {
+					return
+				}
+				if timed.Event.Kind != "" && !yield(timed.Event) {
 					return
 				}
 			}
@@ -33,8 +40,8 @@ func pacedAgent(play func(context.Context, reference.Turn) iter.Seq[script.Timed
 	}
 }
 
-// waitUntil waits for a time; what was said before is sent meanwhile. It is false where
-// nobody listens any more.
+// waitUntil waits until the time at; a zero Event flushes the preceding events first. It
+// reports false if yield does or ctx is done.
 func waitUntil(ctx context.Context, at time.Time, yield func(spec.Event) bool) bool {
 	d := time.Until(at)
 	if d <= 0 {
@@ -53,7 +60,7 @@ func waitUntil(ctx context.Context, at time.Time, yield func(spec.Event) bool) b
 	}
 }
 
-// scriptedEvents plays the scripted agent of the reference.
+// scriptedEvents returns the events of the reference's scripted agent, without delays.
 func scriptedEvents(ctx context.Context, t reference.Turn) iter.Seq[script.TimedEvent] {
 	return func(yield func(script.TimedEvent) bool) {
 		for e := range reference.Scripted(ctx, t) {
@@ -64,7 +71,7 @@ func scriptedEvents(ctx context.Context, t reference.Turn) iter.Seq[script.Timed
 	}
 }
 
-// flushEach flushes after every event.
+// flushEach returns an agent that emits the events of inner and flushes after each.
 func flushEach(inner reference.Agent) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -77,17 +84,18 @@ func flushEach(inner reference.Agent) reference.Agent {
 	}
 }
 
-// telling passes what a run says through the faults that spoil it, in their order.
-func telling(effects []fault.Effect) func(spell func(*spec.Event) []byte, tell func([]byte)) reference.EventSink {
-	return func(spell func(*spec.Event) []byte, tell func([]byte)) reference.EventSink {
-		frame := tell
+// faultySink returns a constructor of sinks that pass the events of a run through the
+// effects in order. The sinks encode events by encode and send the frames by send.
+func faultySink(effects []fault.Effect) func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
+	return func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
+		frame := send
 		for i := len(effects) - 1; i >= 0; i-- {
-			if spoil, next := effects[i].OnFrame, frame; spoil != nil {
-				frame = func(data []byte) { spoil(data, next) }
+			if change, next := effects[i].OnFrame, frame; change != nil {
+				frame = func(data []byte) { change(data, next) }
 			}
 		}
 		event := func(e *spec.Event) {
-			if data := spell(e); len(data) > 0 { // the dialect may have no word for it
+			if data := encode(e); len(data) > 0 { // empty if the dialect has no such event
 				frame(data)
 			}
 		}
@@ -97,8 +105,8 @@ func telling(effects []fault.Effect) func(spell func(*spec.Event) []byte, tell f
 			if end := effects[i].OnEnd; end != nil {
 				ends = append(ends, func() { end(next) })
 			}
-			if spoil := effects[i].OnEvent; spoil != nil {
-				event = func(e *spec.Event) { spoil(e, next) }
+			if change := effects[i].OnEvent; change != nil {
+				event = func(e *spec.Event) { change(e, next) }
 			}
 		}
 		return reference.EventSink{Event: event, End: func() {

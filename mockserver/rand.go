@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// What chance is asked for. Each purpose has numbers of its own, so that one that is asked
-// more does not change the others.
+// Purposes of random numbers. Each purpose has its own sequence, so that one that draws
+// more numbers does not change the others.
 const (
 	randIDs uint64 = iota
 	randScript
@@ -23,11 +23,12 @@ const (
 	randVary
 )
 
-// newRand is the chance of one request, for a purpose: the same for the same seed, request,
-// and number of such requests before it.
+// newRand returns the random source of the exchange for a purpose. Its sequence is
+// determined by the seed, the request and the number of equal requests before it.
 func (x *exchange) newRand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(x.seed, purpose)) }
 
-// requestSeed finds the seed of a request.
+// requestSeed derives the seed of a request from the base seed, the parts of the request
+// and the number of equal requests before it.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
 	var number [8]byte
@@ -44,45 +45,48 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 	return h.Sum64()
 }
 
-// A counter counts how often something was seen. What was not seen for long is forgotten.
+// A counter counts occurrences of keys. It forgets keys that have not occurred for long;
+// see maxCounted. It is safe for concurrent use.
 type counter struct {
 	mu                sync.Mutex
 	current, previous map[uint64]uint64
 }
 
-// maxCounted is how many things a tally is sure to remember.
+// maxCounted is the number of most recent keys that a counter never forgets.
 const maxCounted = 1 << 16
 
-// next is how often a thing was seen before.
-func (t *counter) next(thing uint64) uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n, ok := t.current[thing]
+// next returns how often key has occurred before this call.
+func (c *counter) next(key uint64) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, ok := c.current[key]
 	if !ok {
-		n = t.previous[thing]
+		n = c.previous[key]
 	}
-	if t.current == nil || len(t.current) >= maxCounted {
-		t.current, t.previous = map[uint64]uint64{}, t.current
+	if c.current == nil || len(c.current) >= maxCounted {
+		c.current, c.previous = map[uint64]uint64{}, c.current
 	}
-	t.current[thing] = n + 1
+	c.current[key] = n + 1
 	return n
 }
 
-func (t *counter) reset() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.current, t.previous = nil, nil
+// reset forgets all keys.
+func (c *counter) reset() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current, c.previous = nil, nil
 }
 
-// exchangeKey is under what a request's context holds its exchange.
+// exchangeKey is the context key of the exchange of a request.
 type exchangeKey struct{}
 
-// newID is an id for a request: a UUID of its own chance.
+// newID returns a UUID, drawn from the random source of the exchange in ctx.
 func newID(ctx context.Context) string {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return x.newID()
 }
 
+// newID returns a UUID, drawn from the random source of the exchange.
 func (x *exchange) newID() string {
 	if x.idRand == nil {
 		x.idRand = x.newRand(randIDs)
@@ -93,14 +97,16 @@ func (x *exchange) newID() string {
 	return reference.UUIDv4(b)
 }
 
-// requestID names a request in the log, and to its client: by its number, as requests come.
+// requestID returns the id of the next request for the log and the response header. It
+// depends on the seed and the number of the request only.
 func (s *Server) requestID() string {
 	var pcg rand.PCG
 	pcg.Seed(s.seed, s.requestCount.Add(1))
 	return strconv.FormatUint(pcg.Uint64(), 16)
 }
 
-// threadTag tells a conversation from others in cursors: the same for the same seed and name.
+// threadTag returns the number that identifies a thread in cursors. It depends on the seed
+// and the thread's id only.
 func (s *Server) threadTag(thread string) uint32 {
 	h := fnv.New64a()
 	var number [8]byte

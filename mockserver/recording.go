@@ -12,34 +12,37 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// findRecording is what was recorded for a request that no rule answers, or nil.
+// findRecording returns the recorded response for a request that no rule matches, or nil.
+// It writes the outcome of the search to the journal.
 func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decision) *replay.Response {
 	library := setting(x.scope, func(s *Settings) *replay.Library { return s.Replay })
 	if library == nil || found.Rule != nil {
 		return nil
 	}
-	answer, why := library.Find(h.Dialect, h.Request, nil, x.scope.sessions)
+	response, reasons := library.Find(h.Dialect, h.Request, nil, x.scope.sessions)
 	all := journalMisses(found.Mismatches)
-	for _, text := range why {
+	for _, text := range reasons {
 		all = append(all, journal.Miss{Rule: "recordings", Why: text})
 	}
-	if answer == nil {
+	if response == nil {
 		x.entry.Matched("", all)
 		return nil
 	}
-	x.entry.Matched(answer.Source, all)
-	return answer
+	x.entry.Matched(response.Source, all)
+	return response
 }
 
-// replayEndings are how recorded answers ended, as faults say it.
+// replayEndings maps the endings of recorded responses to those of package fault.
 var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 	replay.Truncated: fault.Abort, replay.NoResponse: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
 }
 
-// replay answers as it was recorded, at the times at which it came.
+// replay returns a handler that sends a recorded response with its recorded timing, scaled
+// by the speed of the pace.
 func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
-	for _, override := range []*pace.Pace{setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace }), x.overrides.pace} {
+	configured := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace })
+	for _, override := range []*pace.Pace{configured, x.overrides.pace} {
 		if override != nil && override.Speed > 0 {
 			speed = override.Speed
 		}

@@ -11,41 +11,45 @@ import (
 	"github.com/streamassay/streamassay/mockserver/script"
 )
 
-// testHeader names the test that a request belongs to. Scripts, state, faults and journal
-// of one test are nobody else's.
+// testHeader is the request header that names the test to which a request belongs. Each
+// test has its own scripts, script state, faults and journal.
 const testHeader = "X-Test-Id"
 
-// maxTests is how many tests are remembered; the one that asked first is forgotten first.
+// maxTests is the maximum number of tests whose settings are kept. The oldest is dropped
+// first.
 const maxTests = 1000
 
-// Settings are what can be set while a mock serves, for one test or for all. What is nil
-// is as it is for all, and there as it was configured.
+// Settings holds what can be changed while a mock is serving, for one test or for all
+// tests. In the settings of a test, a nil field inherits the value shared by all tests; in
+// the shared settings, it means that there is none.
 type Settings struct {
-	Scripts *script.RuleSet // asked before those of all
-	Replay  *replay.Library // recorded answers, which come before scripts
-	Faults  *[]fault.Spec   // suffered by every request that can
+	Scripts *script.RuleSet // of a test: tried before the shared ones
+	Replay  *replay.Library // recorded responses, for requests that no rule matches
+	Faults  *[]fault.Spec   // injected into every applicable request
 	Pace    *pace.Pace
 	Seed    *uint64
-	Vary    *uint64
-	Hold    *int // the first event of each stream that waits
+	Vary    *uint64 // seed of the variations of the encoding
+	Hold    *int    // number of the first event that is held in each stream, from 0
 }
 
-// A scope is what one test has set, and what it has come to.
+// A scope holds the settings and the state of one test, or what all tests share.
 type scope struct {
 	id       string
-	parent   *scope // nil: it is what all tests share
+	parent   *scope // nil: this is the shared scope
 	state    *script.State
 	sessions *replay.Session
 	settings atomic.Pointer[Settings] // never nil
 }
 
+// newScope returns a scope with empty settings.
 func newScope(id string, parent *scope) *scope {
 	s := &scope{id: id, parent: parent, state: script.NewState(), sessions: &replay.Session{}}
 	s.settings.Store(&Settings{})
 	return s
 }
 
-// scriptSets are the scripts that are asked, in this order.
+// scriptSets returns the scripts of the scope and its parent, in the order in which they
+// are tried.
 func (s *scope) scriptSets() (all []*script.RuleSet) {
 	for ; s != nil; s = s.parent {
 		if own := s.settings.Load().Scripts; own != nil {
@@ -55,7 +59,7 @@ func (s *scope) scriptSets() (all []*script.RuleSet) {
 	return all
 }
 
-// setting is what is set nearest; nil is nothing.
+// setting returns the value of a setting in the innermost scope that has it, or nil.
 func setting[T any](s *scope, of func(*Settings) *T) *T {
 	for ; s != nil; s = s.parent {
 		if own := of(s.settings.Load()); own != nil {
@@ -65,7 +69,7 @@ func setting[T any](s *scope, of func(*Settings) *T) *T {
 	return nil
 }
 
-// scopes are the tests that are known.
+// scopes holds the scopes of all tests. It is safe for concurrent use.
 type scopes struct {
 	shared   *scope
 	requests counter
@@ -75,7 +79,7 @@ type scopes struct {
 	order []string
 }
 
-// get is the scope of a test; "" is what all share.
+// get returns the scope of a test, creating it if necessary, or the shared scope for "".
 func (s *scopes) get(test string) *scope {
 	if test == "" {
 		return s.shared
@@ -89,13 +93,13 @@ func (s *scopes) get(test string) *scope {
 		delete(s.all, s.order[0])
 		s.order = slices.Delete(s.order, 0, 1)
 	}
-	made := newScope(test, s.shared)
-	s.all[test] = made
+	created := newScope(test, s.shared)
+	s.all[test] = created
 	s.order = append(s.order, test)
-	return made
+	return created
 }
 
-// drop forgets a test.
+// drop removes the scope of a test.
 func (s *scopes) drop(test string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,15 +107,17 @@ func (s *scopes) drop(test string) {
 	s.order = slices.DeleteFunc(s.order, func(known string) bool { return known == test })
 }
 
-// Settings are those of a test; "" is what is set for all.
+// Settings returns the settings of a test, or the shared ones for "".
 func (s *Server) Settings(test string) Settings { return *s.scopes.get(test).settings.Load() }
 
-// SetSettings replaces the settings of a test, or of all, for the requests that come after.
+// SetSettings replaces the settings of a test, or the shared ones for "". It affects
+// requests that are received afterwards.
 func (s *Server) SetSettings(test string, to Settings) {
 	s.UpdateSettings(test, func(all *Settings) { *all = to })
 }
 
-// UpdateSettings changes some of them.
+// UpdateSettings calls change with the settings of a test, or with the shared ones for "",
+// and stores the result. Concurrent updates are serialized; change must not call s.
 func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 	scope := s.scopes.get(test)
 	s.scopes.mu.Lock()
@@ -121,19 +127,19 @@ func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 	scope.settings.Store(&to)
 }
 
-// ScriptState is what the scripts of a test remember; "" is what all share.
+// ScriptState returns the state of the scripts of a test, or the shared one for "".
 func (s *Server) ScriptState(test string) *script.State { return s.scopes.get(test).state }
 
-// Tests are those that are known.
+// Tests returns the sorted names of the tests that have sent a request or have settings.
 func (s *Server) Tests() []string {
 	s.scopes.mu.Lock()
 	defer s.scopes.mu.Unlock()
 	return slices.Sorted(slices.Values(s.scopes.order))
 }
 
-// Reset forgets what a test has set, what its scripts remember and its part of the
-// journal; "" is everything of everybody, as if the mock was started again with its
-// configuration. Streams that are open go on, and their conversations stay.
+// Reset discards the settings, the script state and the journal entries of a test. Without
+// a test ("") it discards everything, as if the mock were restarted with its
+// configuration, except that open streams continue and keep their threads.
 func (s *Server) Reset(test string) {
 	if test != "" {
 		s.journal.Reset(test)
@@ -152,7 +158,7 @@ func (s *Server) Reset(test string) {
 	s.SetSettings("", s.initialSettings())
 }
 
-// initialSettings are the settings that the mock began with.
+// initialSettings returns the settings given by the configuration.
 func (s *Server) initialSettings() Settings {
 	m := &s.cfg.Defaults
 	to := Settings{Scripts: s.cfg.Scripts, Replay: s.cfg.Replay, Pace: &m.Pace, Vary: m.Vary}

@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// scripts loads scripts for all dialects.
+// scripts loads script files for all dialects.
 func scripts(t testing.TB, paths ...string) *script.RuleSet {
 	t.Helper()
 	all, err := dialect.All()
@@ -39,9 +39,9 @@ func scripts(t testing.TB, paths ...string) *script.RuleSet {
 var spoken = []string{"weather in Ulm", "picture", "are you sure", "luck", "cut", "sometimes", "sometimes", "sometimes", "busy", "busy", "busy",
 	"step", "step", "hello", "conformance:tools"}
 
-// session is everything that a mock says to one client that asks all of that. Each is a
-// conversation of its own: a run that was cut goes on, and where its events come between
-// those of the next is nobody's choice.
+// session returns the responses of a mock to all prompts of spoken. Each prompt has a
+// thread of its own: a run continues after its stream was cut, and its events would mix
+// with those of the next run in random order.
 func session(t testing.TB, m *mockserver.Server) string {
 	k := newTestClient(t, m)
 	var b strings.Builder
@@ -53,8 +53,8 @@ func session(t testing.TB, m *mockserver.Server) string {
 	return b.String()
 }
 
-// The same seed and the same requests give the same bytes, with every script, fault and
-// variation; another seed gives others.
+// TestSameSeedSameBytes checks that equal seeds and requests give equal bytes, with every
+// script, fault and variation, and that another seed gives different ones.
 func TestSameSeedSameBytes(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(paths) == 0 {
@@ -99,7 +99,7 @@ func firstDifference(a, b string) string {
 	return "one of them goes on"
 }
 
-// What is asked is answered as the script says, in every dialect.
+// TestScript checks scripted replies in every dialect.
 func TestScript(t *testing.T) {
 	for _, name := range dialect.Names() {
 		m := made(t, mockserver.Config{Scripts: scripts(t, "testdata/everything.yaml")}, name)
@@ -108,8 +108,8 @@ func TestScript(t *testing.T) {
 			{"weather in Ulm", "Ulm"}, {"busy", "503"}, {"busy", "503"}, {"busy", "200"}, {"step", "first"}, {"step", "second"}, {"hello", "world"},
 		} {
 			r := k.ask(fmt.Sprintf("run-%d", i), c.text)
-			if said := fmt.Sprint(r.Status, " ", told(k, r)); !strings.Contains(said, c.want) {
-				t.Errorf("%s: %q is answered %s, want %q in it\n%s", name, c.text, said, c.want, r.Body)
+			if said := fmt.Sprint(r.Status, " ", streamText(k, r)); !strings.Contains(said, c.want) {
+				t.Errorf("%s: response to %q is %s, want %q in it\n%s", name, c.text, said, c.want, r.Body)
 			}
 			if r.Status == 503 && (r.Header.Get("Retry-After") != "2" || !strings.Contains(string(r.Body), "come back later")) {
 				t.Errorf("%s: it is refused with %v %s", name, r.Header, r.Body)
@@ -118,8 +118,8 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// told is what a stream says, put together.
-func told(k *testClient, r spec.Response) string {
+// streamText returns the concatenated text of the deltas and tool calls of a stream.
+func streamText(k *testClient, r spec.Response) string {
 	ask := k.request("prompt", spec.Event{Run: "x", Text: "x"})
 	if _, listens := k.d.TemplateOperation("listen"); listens {
 		ask = k.request("listen", spec.Event{Run: "x"})
@@ -133,18 +133,18 @@ func told(k *testClient, r spec.Response) string {
 	return b.String()
 }
 
-// Scripts can be replaced while a thousand streams are open, and none notices.
+// TestReload checks that replacing scripts does not affect a thousand open streams.
 func TestReload(t *testing.T) {
 	const streams = 1000
 	m := made(t, mockserver.Config{Scripts: scripts(t, "testdata/everything.yaml")}, "agkit@0.0.10")
 	k := newTestClient(t, m)
-	want := told(k, k.ask("r", "conformance:slow 20 2"))
+	want := streamText(k, k.ask("r", "conformance:slow 20 2"))
 	var wait sync.WaitGroup
 	bad := make(chan string, streams)
 	for range streams {
 		wait.Go(func() {
-			if r := k.ask("r", "conformance:slow 20 2"); told(k, r) != want || r.End != nil {
-				bad <- fmt.Sprint(r.Status, " ", r.End, " ", told(k, r))
+			if r := k.ask("r", "conformance:slow 20 2"); streamText(k, r) != want || r.End != nil {
+				bad <- fmt.Sprint(r.Status, " ", r.End, " ", streamText(k, r))
 			}
 		})
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// A Stream is one that is being sent. It can be held, stepped, added to and ended.
+// A Stream is an event stream that the server is sending. Its methods hold it, release
+// single events, inject frames and end it. They may be called concurrently.
 type Stream struct {
 	ID   string
 	Test string
@@ -18,26 +19,27 @@ type Stream struct {
 	exchange *exchange
 }
 
-// A StreamStatus is what a stream looks like at the moment.
+// A StreamStatus describes the state of a stream at one moment.
 type StreamStatus struct {
 	ID      string `json:"id"`
-	Entry   uint64 `json:"entry"` // of the journal
+	Entry   uint64 `json:"entry"` // id of the journal entry
 	Dialect string `json:"dialect"`
 	Test    string `json:"test,omitempty"`
 	Thread  string `json:"thread"`
 	Run     string `json:"run"`
 	Rule    string `json:"rule,omitempty"`
-	Events  int    `json:"events"`         // that came as far as the gate
-	Held    *int   `json:"held,omitempty"` // the first event that waits, or will; absent: none
+	Events  int    `json:"events"`         // events that were sent or are waiting to be released
+	Held    *int   `json:"held,omitempty"` // number of the first event that is or will be held; nil: none
 }
 
-// streams are those that are open.
+// streams holds the open streams. It is safe for concurrent use.
 type streams struct {
 	mu   sync.Mutex
 	last uint64
 	live map[string]*Stream
 }
 
+// open adds the stream of x and gives it the next id.
 func (s *streams) open(x *exchange) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,23 +52,27 @@ func (s *streams) open(x *exchange) *Stream {
 	return one
 }
 
+// close removes a stream.
 func (s *streams) close(one *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.live, one.ID)
 }
 
+// all returns the open streams, the oldest first.
 func (s *streams) all() (all []*Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.live {
 		all = append(all, one)
 	}
-	slices.SortFunc(all, func(a, b *Stream) int { return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(all, func(a, b *Stream) int {
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
 	return all
 }
 
-// Streams are those that are open, the oldest first; test "" is those of all tests.
+// Streams returns the open streams of a test, or of all tests for "", the oldest first.
 func (s *Server) Streams(test string) (all []*Stream) {
 	for _, one := range s.streams.all() {
 		if test == "" || one.Test == test {
@@ -76,14 +82,14 @@ func (s *Server) Streams(test string) (all []*Stream) {
 	return all
 }
 
-// Stream is the one of an id, or nil.
+// Stream returns the open stream with the given id, or nil.
 func (s *Server) Stream(id string) *Stream {
 	s.streams.mu.Lock()
 	defer s.streams.mu.Unlock()
 	return s.streams.live[id]
 }
 
-// Status says how the stream stands.
+// Status returns the current state of the stream.
 func (s *Stream) Status() StreamStatus {
 	x := s.exchange
 	v := StreamStatus{ID: s.ID, Dialect: x.run.dialect, Test: s.Test, Thread: x.run.thread, Run: x.run.run}
@@ -100,21 +106,23 @@ func (s *Stream) Status() StreamStatus {
 	return v
 }
 
-// Hold makes the stream wait before the event of this number, from 0.
+// Hold holds the stream before the event with the given number, counted from 0.
 func (s *Stream) Hold(event int) { s.exchange.gate.holdFrom(max(0, event)) }
 
-// Next lets so many more events go, of a stream that is held.
+// Next releases the next n events of a held stream. It returns an error if n is less than
+// 1 or the stream is not held.
 func (s *Stream) Next(n int) error {
 	if n < 1 {
-		return fmt.Errorf("%d is no number of events, from 1", n)
+		return fmt.Errorf("invalid number of events %d (want 1 or more)", n)
 	}
 	return s.exchange.gate.allow(n)
 }
 
-// Release lets everything go.
+// Release releases all events, including those to come.
 func (s *Stream) Release() { s.exchange.gate.holdFrom(noFrame) }
 
-// Inject sends a frame in between, as it is.
+// Inject sends frame unchanged, before the events that are held. It returns an error if
+// the stream has ended or the client left.
 func (s *Stream) Inject(frame []byte) error {
 	if err := s.exchange.send(frame); err != nil {
 		return err
@@ -122,5 +130,5 @@ func (s *Stream) Inject(frame []byte) error {
 	return s.exchange.FlushError()
 }
 
-// End ends the stream now.
+// End ends the stream in the given way. It does nothing if the stream has already ended.
 func (s *Stream) End(how fault.StreamEnd) { s.exchange.finish(how) }

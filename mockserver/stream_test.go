@@ -18,16 +18,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// held asks for a run whose stream waits from its third event on, and is that stream and
-// what its client gets in the end.
-func held(t *testing.T, m *mockserver.Server, k *testClient) (*mockserver.Stream, <-chan spec.Response) {
+// startHeldRun starts a run whose stream is held before its third event, and returns the
+// stream and a channel that receives the complete response.
+func startHeldRun(t *testing.T, m *mockserver.Server, k *testClient) (*mockserver.Stream, <-chan spec.Response) {
 	t.Helper()
 	got := make(chan spec.Response, 1)
 	go func() { got <- k.ask("run-1", "conformance:many 9", "X-Mock-Hold: 2") }()
 	var found *mockserver.Stream
 	gomega.NewWithT(t).Eventually(func() bool {
 		all := m.Streams("")
-		if len(all) == 1 && all[0].Status().Events == 3 { // the third stands at the gate
+		if len(all) == 1 && all[0].Status().Events == 3 { // the third event waits at the gate
 			found = all[0]
 		}
 		return found != nil
@@ -37,16 +37,16 @@ func held(t *testing.T, m *mockserver.Server, k *testClient) (*mockserver.Stream
 
 func count(body []byte) int { return bytes.Count(body, []byte("\n\n")) }
 
-// A stream is held, stepped, added to and let go.
+// TestSteps holds a stream, steps it, injects a comment and releases it.
 func TestSteps(t *testing.T) {
 	for _, name := range both {
 		t.Run(name, func(t *testing.T) {
 			m := made(t, mockserver.Config{}, name)
 			k := newTestClient(t, m)
-			whole := count(k.ask("run-0", "conformance:many 9").Body)
-			s, got := held(t, m, k)
+			total := count(k.ask("run-0", "conformance:many 9").Body)
+			s, got := startHeldRun(t, m, k)
 			if look := s.Status(); look.Held == nil || *look.Held != 2 || look.Run != "run-1" && look.Thread != k.thread {
-				t.Errorf("it looks like %+v", look)
+				t.Errorf("status is %+v", look)
 			}
 			if err := s.Next(2); err != nil {
 				t.Fatal(err)
@@ -56,15 +56,15 @@ func TestSteps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := s.Next(0); err == nil {
-				t.Error("no event at all can be let go")
+				t.Error("Next(0) is accepted")
 			}
 			s.Release()
 			end := <-got
-			if n := count(end.Body); n != whole+1 || end.End != nil {
-				t.Errorf("%d frames came, want %d; %v", n, whole+1, end.End)
+			if n := count(end.Body); n != total+1 || end.End != nil {
+				t.Errorf("got %d frames, want %d; %v", n, total+1, end.End)
 			}
 			if at := bytes.Index(end.Body, []byte(": injected")); count(end.Body[:max(0, at)]) != 4 {
-				t.Errorf("what was injected stands at %d in\n%s", at, end.Body)
+				t.Errorf("injected comment is at offset %d in\n%s", at, end.Body)
 			}
 			if err := s.Next(1); err == nil {
 				t.Error("a stream that is not held can be stepped")
@@ -74,7 +74,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// A stream that is held can be ended, in each way, by somebody else.
+// TestEndedFromOutside ends a held stream in each way.
 func TestEndedFromOutside(t *testing.T) {
 	for how, want := range map[fault.StreamEnd]error{
 		fault.Clean: nil, fault.Abort: spec.ErrTruncated, fault.Reset: spec.ErrReset, fault.Stall: spec.ErrIdleTimeout,
@@ -83,7 +83,7 @@ func TestEndedFromOutside(t *testing.T) {
 			t.Run(name+"/"+string(how), func(t *testing.T) {
 				t.Parallel()
 				m := made(t, mockserver.Config{}, name)
-				s, got := held(t, m, patient(t, m, 2*time.Second))
+				s, got := startHeldRun(t, m, newTestClientWithTimeout(t, m, 2*time.Second))
 				s.End(how)
 				if end := <-got; !errors.Is(end.End, want) || count(end.Body) != 2 {
 					t.Errorf("it ends with %v after %d frames", end.End, count(end.Body))
@@ -93,7 +93,8 @@ func TestEndedFromOutside(t *testing.T) {
 	}
 }
 
-// Who leaves a stream that is held lets go of it, and a mock that is shut does too.
+// TestHeldStreamsEnd checks that a held stream ends when its client leaves and when the
+// mock shuts down.
 func TestHeldStreamsEnd(t *testing.T) {
 	for _, name := range both {
 		m := made(t, mockserver.Config{}, name)
@@ -113,7 +114,7 @@ func TestHeldStreamsEnd(t *testing.T) {
 		leave()
 		g.Eventually(func() int { return len(m.Streams("")) }).Should(gomega.BeZero())
 
-		_, got := held(t, m, newTestClient(t, m))
+		_, got := startHeldRun(t, m, newTestClient(t, m))
 		soon, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		if err := m.Shutdown(soon); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -125,7 +126,7 @@ func TestHeldStreamsEnd(t *testing.T) {
 	}
 }
 
-// What one test sets is nobody else's.
+// TestIsolation checks that the settings of one test do not affect another.
 func TestIsolation(t *testing.T) {
 	m := made(t, mockserver.Config{}, "agkit@0.0.10")
 	k := newTestClient(t, m)
@@ -136,39 +137,39 @@ func TestIsolation(t *testing.T) {
 	m.SetSettings("a", mockserver.Settings{Faults: &uses})
 	for test, want := range map[string]int{"a": 503, "b": 200, "": 200} {
 		if got := k.ask("r", "hello", "X-Test-Id: "+test).Status; got != want {
-			t.Errorf("test %q is answered %d, want %d", test, got, want)
+			t.Errorf("status for test %q is %d, want %d", test, got, want)
 		}
 	}
 	m.Reset("a")
 	if got := k.ask("r", "hello", "X-Test-Id: a").Status; got != 200 {
-		t.Errorf("after it was reset test a is answered %d", got)
+		t.Errorf("after a reset the status for test a is %d, want 200", got)
 	}
 }
 
-// What is wrong with a header of ours is said, and nothing is served.
+// TestBadOverrides checks that an invalid X-Mock header is refused with the reason.
 func TestBadOverrides(t *testing.T) {
 	m := made(t, mockserver.Config{}, "agkit@0.0.10")
 	k := newTestClient(t, m)
 	for header, right := range map[string]string{
-		"X-Mock-Seed: -1":               "whole number",
-		"X-Mock-Seed: 9007199254740993": "whole number",
-		"X-Mock-Fault: cutt":            "there is no fault",
+		"X-Mock-Seed: -1":               "want an integer",
+		"X-Mock-Seed: 9007199254740993": "want an integer",
+		"X-Mock-Fault: cutt":            "unknown fault",
 		"X-Mock-Fault: abort; event=-1": "abort",
 		"X-Mock-Pace: {rate: fast}":     "rate",
 		"X-Mock-Pace: [":                "pace",
-		"X-Mock-Vary: x":                "whole number",
-		"X-Mock-Hold: first":            "number of an event",
+		"X-Mock-Vary: x":                "want an integer",
+		"X-Mock-Hold: first":            "event number",
 	} {
 		got := k.ask("r", "hello", header)
 		name, _, _ := strings.Cut(header, ":")
 		if got.Status != 400 || !strings.Contains(string(got.Body), name) || !strings.Contains(string(got.Body), right) {
-			t.Errorf("%s is answered %d %s", header, got.Status, got.Body)
+			t.Errorf("response to %s is %d %s", header, got.Status, got.Body)
 		}
 	}
 }
 
-// The journal and the answer say the same seed.
-func TestSeedIsSaid(t *testing.T) {
+// TestSeedIsReported checks that the response and the journal report the same seed.
+func TestSeedIsReported(t *testing.T) {
 	seed := uint64(7)
 	m := made(t, mockserver.Config{Seed: &seed}, "agkit@0.0.10")
 	k := newTestClient(t, m)
@@ -176,7 +177,7 @@ func TestSeedIsSaid(t *testing.T) {
 		r := k.ask("r", "hello", header)
 		page, _ := m.Journal().List(journal.Filter{})
 		if said := r.Header.Get("X-Mock-Seed"); said != fmt.Sprint(want) || page[len(page)-1].Seed != want {
-			t.Errorf("%s: the answer says %s, and the journal %d", header, said, page[len(page)-1].Seed)
+			t.Errorf("%s: seed in the response is %s, in the journal %d", header, said, page[len(page)-1].Seed)
 		}
 		m.Reset("")
 	}

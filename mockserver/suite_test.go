@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// made is a mock that is shut when the test ends.
+// made returns a mock of the named dialects that is shut down when the test ends.
 func made(t testing.TB, cfg mockserver.Config, names ...string) *mockserver.Server {
 	t.Helper()
 	for _, name := range names {
@@ -37,7 +37,8 @@ func made(t testing.TB, cfg mockserver.Config, names ...string) *mockserver.Serv
 	return m
 }
 
-// strict holds a handler to everything that a dialect can be held to, or to some scenarios.
+// strict runs the suite of a dialect against a handler, with all scenarios or those of
+// only.
 func strict(t *testing.T, h http.Handler, name string, streams int, only ...string) {
 	t.Helper()
 	suites.Test(t, h, name, func(target *suites.Target) {
@@ -61,20 +62,21 @@ func users(t testing.TB) identity.Authenticator {
 	return known
 }
 
-const mostStreams = 40
+const maxStreams = 40
 
-// The mock, with nothing configured, is right in every dialect.
+// TestSuite checks that an unconfigured mock passes the suite of every dialect.
 func TestSuite(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {
-			cfg := mockserver.Config{Server: reference.Config{Authenticator: users(t), Limits: reference.Limits{StreamsPerUser: mostStreams}}}
-			strict(t, made(t, cfg, name), name, mostStreams)
+			cfg := mockserver.Config{Server: reference.Config{Authenticator: users(t), Limits: reference.Limits{StreamsPerUser: maxStreams}}}
+			strict(t, made(t, cfg, name), name, maxStreams)
 		})
 	}
 }
 
-// Whatever is legal is right as well. VARY_SEEDS says how many seeds are tried: with each
-// everything that tells a stream, with every tenth all there is.
+// TestSuiteVaried checks that a mock with variations passes the suites. VARY_SEEDS is the
+// number of seeds to try; every tenth seed runs all scenarios, the others those of
+// contentScenarios.
 func TestSuiteVaried(t *testing.T) {
 	seeds, err := strconv.ParseUint(os.Getenv("VARY_SEEDS"), 10, 32)
 	if err != nil {
@@ -85,14 +87,14 @@ func TestSuiteVaried(t *testing.T) {
 			t.Run(name+"/"+strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				cfg := mockserver.Config{
-					Server:   reference.Config{Authenticator: users(t), Limits: reference.Limits{StreamsPerUser: mostStreams}},
+					Server:   reference.Config{Authenticator: users(t), Limits: reference.Limits{StreamsPerUser: maxStreams}},
 					Defaults: mockserver.Defaults{Vary: &seed},
 				}
 				var only []string
 				if seed%10 != 0 {
-					only = telling
+					only = contentScenarios
 				}
-				strict(t, made(t, cfg, name), name, mostStreams, only...)
+				strict(t, made(t, cfg, name), name, maxStreams, only...)
 			})
 		}
 	}

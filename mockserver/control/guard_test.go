@@ -108,7 +108,7 @@ func TestRefused(t *testing.T) {
 		{"PUT", "/v1/settings", `{"seed": -1}`, 400, "from 0 to 9007199254740991"},
 		{"PUT", "/v1/settings", `{"hold": 1.5}`, 400, "from 0"},
 		{"PUT", "/v1/settings", `{"pace": {"rate": "fast"}}`, 400, "not a number"},
-		{"PUT", "/v1/settings", `{"faults": ["no-such-fault"]}`, 400, "there is no fault"},
+		{"PUT", "/v1/settings", `{"faults": ["no-such-fault"]}`, 400, "unknown fault"},
 		{"PUT", "/v1/settings", `{"faults": [{"a": {}, "b": {}}]}`, 400, "names one fault"},
 		{"PUT", "/v1/settings", `[]`, 400, "no JSON object"},
 		{"PUT", "/v1/state", `{"state": {}}`, 400, "checkout"},

@@ -1,11 +1,12 @@
 package fault
 
-// All is the catalogue, family by family.
+// All lists all faults, ordered by category.
 var All = []*Fault{
 	HTTPError, TooMany, HTML, Empty, Redirect, WrongStatus, WrongContentType, SlowHead,
 
-	FirstMissing, StartLate, DoubleStart, ProgressMissing, EndMissing, DoubleEnd, EventAfterEnd, EndAfterError, ErrorAfterEnd,
-	RunFails, FailureMissing, StackTrace, WrongRun, WrongThread, CreatedChanges, CompletedEarly, WrongSummary, SummaryShort,
+	FirstMissing, StartLate, DoubleStart, ProgressMissing, EndMissing, DoubleEnd,
+	EventAfterEnd, EndAfterError, ErrorAfterEnd, RunFails, FailureMissing, StackTrace,
+	WrongRun, WrongThread, CreatedChanges, CompletedEarly, WrongSummary, SummaryShort,
 	UnknownMessage, MessageNotStarted, MessageNotEnded, MessageOpenedTwice, LateDelta, ReusedMessageID, WrongMessage,
 	WrongText, EmptyDelta, ContentNotEnded, ContentEndedTwice, ContentEmpty, WrongIndex,
 	CallNotStarted, CallNotEnded, ReusedCallID, UnknownCall, ArgumentsBroken,

@@ -2,15 +2,15 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// ContentNotEnded leaves out that a text is complete.
+// ContentNotEnded omits the event that completes a text.
 var ContentNotEnded = &Fault{
-	Name: "content-not-ended", Doc: "a text that came in deltas is never completed", Category: CategoryProtocol,
+	Name: "content-not-ended", Doc: "a text that was sent in deltas is never completed", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
 	Checks:    []string{"content.all-end"},
 	NewEffect: dropFirst(isCompletedText),
 }
 
-// ContentEndedTwice completes a text twice.
+// ContentEndedTwice repeats the event that completes a text.
 var ContentEndedTwice = &Fault{
 	Name: "content-ended-twice", Doc: "a text is completed twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
@@ -18,7 +18,7 @@ var ContentEndedTwice = &Fault{
 	NewEffect: duplicateFirst(isCompletedText),
 }
 
-// ContentEmpty completes a text with nothing.
+// ContentEmpty sends an empty text in the event that completes a text.
 var ContentEmpty = &Fault{
 	Name: "content-empty", Doc: "the completed text is empty, though there were deltas", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
@@ -26,11 +26,12 @@ var ContentEmpty = &Fault{
 	NewEffect: changeFirst(isCompletedText, func(e *spec.Event) { e.Text = "" }),
 }
 
+// isCompletedText reports whether e completes a text that is not empty.
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }
 
-// WrongIndex tells a content at another place than it has.
+// WrongIndex changes the index of a content.
 var WrongIndex = &Fault{
-	Name: "wrong-index", Doc: "a content names the place after its own", Category: CategoryProtocol,
+	Name: "wrong-index", Doc: "the index of a content is one too high", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotIndex}, Triggers: []string{"event"},
 	Checks: []string{"content.index-dense"},
 	NewEffect: changeFirst(func(e *spec.Event) bool { return e.Index != "" && !isMessageEnd(e) && !isTerminal(e) }, func(e *spec.Event) {

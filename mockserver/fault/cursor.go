@@ -6,7 +6,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// CursorMissing leaves out what a stream could be taken up at.
+// CursorMissing removes the ids of events, from which a stream could be resumed.
 var CursorMissing = &Fault{
 	Name: "cursor-missing", Doc: "events have no id", Category: CategoryResume, Triggers: []string{"event"},
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
@@ -24,9 +24,9 @@ var CursorMissing = &Fault{
 	},
 }
 
-// CursorRepeated gives two events one id.
+// CursorRepeated gives an event the id of the preceding one.
 var CursorRepeated = &Fault{
-	Name: "cursor-repeated", Doc: "an event has the id of the one before it", Category: CategoryResume, Triggers: []string{"event"},
+	Name: "cursor-repeated", Doc: "an event has the same id as the preceding event", Category: CategoryResume, Triggers: []string{"event"},
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
 	Checks:        []string{"cursor.unique"},
 	NewEffect: func(a Args) Effect {
@@ -48,10 +48,10 @@ var CursorRepeated = &Fault{
 	},
 }
 
-// DifferentOnReplay tells events otherwise than whoever listens later hears them: like all
-// faults on the wire it strikes the first stream alone, if nothing else is said.
+// DifferentOnReplay changes the data of events in the first stream of a run, so that later
+// streams of the run replay them differently.
 var DifferentOnReplay = &Fault{
-	Name: "told-differently", Doc: "an event, or all if no place is set, has other data than when it is told again", Category: CategoryWire,
+	Name: "told-differently", Doc: "an event, or every event if no trigger is set, has other data than when it is replayed", Category: CategoryWire,
 	Triggers:      []string{"event"},
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
 	Checks:        []string{"resume.tells-the-same"},
@@ -72,7 +72,7 @@ var DifferentOnReplay = &Fault{
 
 var idPrefix = []byte("id: ")
 
-// findIDLine is the line of a frame with its id.
+// findIDLine returns the line of a frame that contains its id, or nil.
 func findIDLine(frame []byte) []byte {
 	for line := range bytes.Lines(frame) {
 		if bytes.HasPrefix(line, idPrefix) {
@@ -82,7 +82,8 @@ func findIDLine(frame []byte) []byte {
 	return nil
 }
 
-// replaceIDLine is the frame with another line in place of its id; nil is none.
+// replaceIDLine returns the frame with line in place of its id line. A nil line removes
+// the id.
 func replaceIDLine(frame, line []byte) []byte {
 	if id := findIDLine(frame); id != nil {
 		return bytes.Replace(frame, id, line, 1)

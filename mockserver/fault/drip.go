@@ -1,15 +1,15 @@
 package fault
 
-// Drip sends the bytes of a stream a few at a time.
+// Drip sends the stream slowly, a few bytes at a time.
 var Drip = &Fault{
-	Name: "drip", Doc: "the bytes of the stream come a few at a time", Category: CategoryWire, Triggers: []string{"event", "byte"},
+	Name: "drip", Doc: "the stream is sent slowly, a few bytes at a time", Category: CategoryWire, Triggers: []string{"event", "byte"},
 	Params: []Param{
-		{Name: "bytes", Doc: "how many at a time", Type: "int", Default: "1", Min: "1", Max: "65536"},
-		{Name: "every", Doc: "how long between them", Type: "duration", Default: "5ms", Min: "0s", Max: "1m"},
-		{Name: "for", Doc: "how many bytes, counted from the place; 0 is all", Type: "int", Default: "0", Min: "0", Max: "1000000000"},
+		{Name: "bytes", Doc: "number of bytes in a segment", Type: "int", Default: "1", Min: "1", Max: "65536"},
+		{Name: "every", Doc: "pause before each segment", Type: "duration", Default: "5ms", Min: "0s", Max: "1m"},
+		{Name: "for", Doc: "number of bytes to send slowly, counted from the trigger; 0: all", Type: "int", Default: "0", Min: "0", Max: "1000000000"},
 	},
 	NewEffect: func(a Args) Effect {
-		size, every, most := a.Ints["bytes"], a.Durations["every"], a.Ints["for"]
+		size, every, limit := a.Ints["bytes"], a.Durations["every"], a.Ints["for"]
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 			sent, slow, there := int64(0), 0, hasReached(a.Trigger)
 			return frameFuncs{frame: func(n int, frame []byte) error {
@@ -17,7 +17,7 @@ var Drip = &Fault{
 				for len(frame) > 0 {
 					piece := frame
 					switch early := max(a.Trigger.Byte-sent, 0); {
-					case !now || most > 0 && slow >= most:
+					case !now || limit > 0 && slow >= limit:
 					case early > 0:
 						piece = frame[:min(int64(len(frame)), early)]
 					default:
@@ -39,7 +39,7 @@ var Drip = &Fault{
 	},
 }
 
-// writeSegment sends bytes as a segment of their own.
+// writeSegment writes and flushes p. It does nothing if p is empty.
 func writeSegment(w StreamWriter, p []byte) error {
 	if len(p) == 0 {
 		return nil

@@ -2,16 +2,16 @@ package fault
 
 var allTriggers = []string{"event", "byte", "time"}
 
-// CleanEnd ends a stream early as if it were whole.
+// CleanEnd ends the body of a stream early but correctly.
 var CleanEnd = &Fault{
-	Name: "clean-end", Doc: "the stream ends early, as properly as a whole one", Category: CategoryWire, Triggers: allTriggers,
+	Name: "clean-end", Doc: "the stream ends early, but its body is terminated correctly", Category: CategoryWire, Triggers: allTriggers,
 	Checks:    []string{"run.ends"},
 	NewEffect: endStreamAt(Clean),
 }
 
-// AbortEnd closes the connection before the stream is whole.
+// AbortEnd closes the connection before the stream is complete.
 var AbortEnd = &Fault{
-	Name: "abort", Doc: "the connection is closed before the stream is whole", Category: CategoryWire, Triggers: allTriggers,
+	Name: "abort", Doc: "the connection is closed before the stream is complete", Category: CategoryWire, Triggers: allTriggers,
 	Checks:    []string{"run.ends"},
 	NewEffect: endStreamAt(Abort),
 }
@@ -23,9 +23,9 @@ var ResetEnd = &Fault{
 	NewEffect: endStreamAt(Reset),
 }
 
-// AbortLate tells everything, and then closes the connection as if there were more.
+// AbortLate sends all events and closes the connection without terminating the body.
 var AbortLate = &Fault{
-	Name: "abort-late", Doc: "all is told, and then the connection is closed before the stream is whole", Category: CategoryWire,
+	Name: "abort-late", Doc: "all events are sent, but the connection is closed without terminating the body", Category: CategoryWire,
 	Checks: []string{"wire.body-is-whole"},
 	NewEffect: func(Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// firstMatch says of each event of a run in turn whether a fault strikes there: at the first
-// that fits, from its place on.
+// firstMatch returns a function that is called with each event of a run and reports whether
+// a fault affects it: the first event from the trigger on for which fits returns true.
 func firstMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n, done := -1, false
 	return func(e *spec.Event) bool {
@@ -21,7 +21,7 @@ func firstMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// everyMatch is like once, for a fault that strikes all that fits, from its place on.
+// everyMatch is like firstMatch for a fault that affects every matching event.
 func everyMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n := -1
 	return func(e *spec.Event) bool {
@@ -30,27 +30,27 @@ func everyMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// OfKind says whether an event is of one of some kinds.
+// OfKind returns a function that reports whether an event has one of the given kinds.
 func OfKind(kinds ...spec.Kind) func(*spec.Event) bool {
 	return func(e *spec.Event) bool { return slices.Contains(kinds, e.Kind) }
 }
 
-// isTerminal says that an event ends its run.
+// isTerminal reports whether e is the terminal event of its run.
 func isTerminal(e *spec.Event) bool { return e.Kind == spec.RunEnd || e.Kind == spec.RunError }
 
-// isFinal says that nothing may come after an event.
+// isFinal reports whether e is a terminal event or the sentinel of the stream.
 func isFinal(e *spec.Event) bool { return isTerminal(e) || e.Kind == spec.Done }
 
-// isDelta says that an event is a piece of a text.
+// isDelta reports whether e is a delta of a message or a reasoning.
 func isDelta(e *spec.Event) bool {
 	return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta
 }
 
-// A renumberer tells the events of a run, and keeps their numbers in order where a fault
-// leaves events out or adds some: a fault that is not about numbers shows in none.
+// A renumberer keeps the sequence numbers of a run consecutive when a fault drops or
+// inserts events, so that faults not concerned with numbers do not affect them.
 type renumberer struct{ shift int64 }
 
-// emit tells an event that the run has.
+// emit emits an event of the run.
 func (s *renumberer) emit(e *spec.Event, emit func(*spec.Event)) {
 	if s.shift == 0 || e.Seq == "" {
 		emit(e)
@@ -61,8 +61,8 @@ func (s *renumberer) emit(e *spec.Event, emit func(*spec.Event)) {
 	emit(&moved)
 }
 
-// insert tells an event that the run does not have, before what comes next. Its number is
-// that of the event after which it comes.
+// insert emits an additional event with the number that follows after, the original number
+// of the preceding event.
 func (s *renumberer) insert(e *spec.Event, after string, emit func(*spec.Event)) {
 	extra := *e
 	if e.Seq != "" {
@@ -72,14 +72,14 @@ func (s *renumberer) insert(e *spec.Event, after string, emit func(*spec.Event))
 	emit(&extra)
 }
 
-// drop leaves an event out.
+// drop adjusts the numbers of later events for an event that is not emitted.
 func (s *renumberer) drop(e *spec.Event) {
 	if e.Seq != "" {
 		s.shift--
 	}
 }
 
-// addToNumber is a number that stands in a slot, and n.
+// addToNumber returns the decimal number plus n, or number itself if it does not parse.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
@@ -88,12 +88,12 @@ func addToNumber(number string, n int64) string {
 	return strconv.FormatInt(at+n, 10)
 }
 
-// dropFirst is a fault that leaves out the first event that fits.
+// dropFirst returns an effect constructor for a fault that drops the first matching event.
 func dropFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect { return dropEvents(firstMatch(a.Trigger, fits)) }
 }
 
-// dropEvents leaves out the events that are struck.
+// dropEvents returns an effect that drops the affected events.
 func dropEvents(isAffected func(*spec.Event) bool) Effect {
 	var s renumberer
 	return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -105,7 +105,8 @@ func dropEvents(isAffected func(*spec.Event) bool) Effect {
 	}}
 }
 
-// duplicateFirst is a fault that tells the first event that fits again, as one more event.
+// duplicateFirst returns an effect constructor for a fault that repeats the first matching
+// event with the next sequence number.
 func duplicateFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect {
 		var s renumberer
@@ -119,7 +120,8 @@ func duplicateFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	}
 }
 
-// changeFirst is a fault that changes the first event that fits.
+// changeFirst returns an effect constructor for a fault that changes the first matching
+// event.
 func changeFirst(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
 		isAffected := firstMatch(a.Trigger, fits)
@@ -134,7 +136,8 @@ func changeFirst(fits func(*spec.Event) bool, change func(*spec.Event)) func(Arg
 	}
 }
 
-// mapParts changes the parts of an event, and theirs, without touching the event's own.
+// mapParts returns a copy of list to which change was applied recursively. Parts for which
+// change reports false are left out. The original is not modified.
 func mapParts(list []spec.Event, change func(spec.Event) (part spec.Event, keep bool)) []spec.Event {
 	if list == nil {
 		return nil

@@ -2,9 +2,9 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// Duplicated tells an event twice, as it is, its number too.
+// Duplicated sends an event twice with the same sequence number.
 var Duplicated = &Fault{
-	Name: "duplicated", Doc: "an event, a piece of a text if no place is set, is sent twice, byte for byte", Category: CategoryProtocol,
+	Name: "duplicated", Doc: "an event (a text delta if no trigger is set) is sent twice, byte for byte", Category: CategoryProtocol,
 	Triggers: []string{"event"},
 	Checks:   []string{"sequence.increases", "sequence.dense", "script.text"},
 	NewEffect: func(a Args) Effect {
@@ -18,17 +18,17 @@ var Duplicated = &Fault{
 	},
 }
 
-// Reordered swaps two events, their numbers with them.
+// Reordered swaps two events together with their sequence numbers.
 var Reordered = &Fault{
-	Name: "reordered", Doc: "an event, a piece of a text if no place is set, comes after the next one", Category: CategoryProtocol,
+	Name: "reordered", Doc: "an event (a text delta if no trigger is set) is sent after the next one", Category: CategoryProtocol,
 	Triggers:  []string{"event"},
 	Checks:    []string{"sequence.increases", "sequence.dense", "script.text"},
 	NewEffect: func(a Args) Effect { return swapEvents(targetEvents(a.Trigger))(a) },
 }
 
-// Lost leaves an event out, and its number with it.
+// Lost drops an event together with its sequence number.
 var Lost = &Fault{
-	Name: "lost", Doc: "an event, a piece of a text if no place is set, is never sent", Category: CategoryProtocol,
+	Name: "lost", Doc: "an event (a text delta if no trigger is set) is never sent", Category: CategoryProtocol,
 	Triggers: []string{"event"},
 	Checks:   []string{"sequence.dense", "script.text"},
 	NewEffect: func(a Args) Effect {
@@ -41,7 +41,8 @@ var Lost = &Fault{
 	},
 }
 
-// targetEvents fits anything if there is a place, and else pieces of texts.
+// targetEvents returns the filter of events that a fault may affect: all if an event number
+// is set, and text deltas otherwise.
 func targetEvents(at Trigger) func(*spec.Event) bool {
 	if at.Event >= 0 {
 		return func(*spec.Event) bool { return true }
@@ -49,7 +50,8 @@ func targetEvents(at Trigger) func(*spec.Event) bool {
 	return func(e *spec.Event) bool { return isDelta(e) && e.Text != "" }
 }
 
-// swapEvents tells the first event that fits after the one that follows it.
+// swapEvents returns an effect constructor for a fault that swaps the first matching event
+// with its successor.
 func swapEvents(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect {
 		var held *spec.Event

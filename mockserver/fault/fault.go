@@ -1,7 +1,6 @@
-// Package fault holds what a mock server does wrong when it is told to: each fault
-// is a small named value in a file of its own, and All lists them. A fault works on
-// one stream, through the functions of its [Effect]. The package does not know what
-// scripts are, who asks, or which dialect it spoils.
+// Package fault provides the defects that a mock server can inject into its responses.
+// Each fault is a named value; [All] lists them. A fault acts on one response through the
+// functions of its [Effect]. The package is independent of scripts and dialects.
 package fault
 
 import (
@@ -13,136 +12,140 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Category is where a fault does its harm.
+// A Category is the part of a response that a fault affects.
 type Category string
 
-// The families.
+// The categories.
 const (
-	CategoryResponse Category = "reply"    // instead of the stream, or before it: status, headers
-	CategoryProtocol Category = "protocol" // what the events of a run say, whoever listens
-	CategoryResume   Category = "resume"   // where a stream is taken up again
-	CategoryWire     Category = "wire"     // how the bytes of a stream travel and end
+	CategoryResponse Category = "reply"    // the status and header, or the whole response
+	CategoryProtocol Category = "protocol" // the events of a run, in all of its streams
+	CategoryResume   Category = "resume"   // cursors and resumed streams
+	CategoryWire     Category = "wire"     // the bytes of a stream and how the stream ends
 )
 
-// A Fault is one way of being wrong.
+// A Fault describes a defect that can be injected into responses.
 type Fault struct {
-	Name          string // "cut": what scripts, headers and `streamassay list faults` call it
-	Doc           string // what it does, in a sentence
+	Name          string // name in scripts, headers and `streamassay list faults`, such as "abort"
+	Doc           string // what the fault does: a sentence in lower case
 	Category      Category
-	RequiredKinds []spec.Kind // what the dialect must have a word for, or carry, for it to be possible
-	// Checks are the ids of the checks that see it: one of those that a dialect demands
-	// at least. None: a client feels it, and no check is about it.
-	Checks    []string
-	Params    []Param  // what can be set, besides where
-	Triggers  []string // the places it takes, of "event", "byte", "time"; none: it has no place
-	NewEffect func(a Args) Effect
+	RequiredKinds []spec.Kind // event kinds and slots that a dialect must have for the fault to apply
+
+	// Checks lists the ids of the checks that detect the fault. In each dialect whose
+	// plan contains any of them, at least one fails. It is empty for faults that violate
+	// no requirement and only test clients.
+	Checks []string
+
+	Params    []Param             // parameters other than triggers and those of all faults
+	Triggers  []string            // supported triggers of "event", "byte" and "time"; empty: none
+	NewEffect func(a Args) Effect // returns the effect on one response
 }
 
-// A Param is something that can be set.
+// A Param is a parameter of a fault.
 type Param struct {
 	Name, Doc string
-	Type      string // "int", "duration", "text"
+	Type      string // "int", "duration" or "text"
 	Default   string
-	Min, Max  string // bounds of an int or duration, "" is none; what is outside is refused, never bent
+	Min, Max  string // inclusive bounds of an int or duration; "" is unbounded
 	Enum      []string
-	Validate  func(text string) error // of a text: what else must hold
+	Validate  func(text string) error // additional validation of a text; may be nil
 }
 
-// A Trigger is where in a stream a fault strikes. At most one is set.
+// A Trigger is the position in a stream at which a fault takes effect. At most one of the
+// fields is set.
 type Trigger struct {
-	Event int           // before the event of this number, from 0; -1: not set
-	Byte  int64         // after so many bytes of the body; -1: not set
-	Time  time.Duration // so long after the stream began; -1: not set
+	Event int           // before the event with this number, from 0; -1: not set
+	Byte  int64         // after this number of bytes of the body; -1: not set
+	Time  time.Duration // after this time since the head of the response; -1: not set
 }
 
-// Args are what one use of a fault was told.
+// Args holds the arguments of a fault for one response.
 type Args struct {
 	Trigger   Trigger
 	Ints      map[string]int
 	Durations map[string]time.Duration
 	Strings   map[string]string
-	Rand      *rand.Rand // all chance comes from here
-	Thread    string     // of the run
-	Run       string
+	Rand      *rand.Rand // source of all random choices
+	Thread    string     // id of the run's thread
+	Run       string     // id of the run
 }
 
-// An Effect is a fault at work. Nil functions change nothing.
+// An Effect is a fault applied to one response. A nil function changes nothing. The
+// functions are not called concurrently.
 type Effect struct {
-	// Refuse, if Status is not 0, is said instead of serving the request, in the
-	// dialect's own words for problems.
+	// Refusal, if its Status is not 0, is sent instead of serving the request.
 	Refusal Refusal
-	// Head changes the head of the reply just before it is sent, status included.
+	// OnHead changes the status and header of the response just before they are sent.
 	OnHead func(h *ResponseHead)
-	// Event takes an event of a run before it is spelled, with everything it carries,
-	// and tells what is told instead: nothing, it, others. e and what is told are only
-	// valid during the call. The last event of a run has Kind run.end, run.error or
-	// done. End is called when the run told everything, and may tell more.
-	OnEvent func(e *spec.Event, tell func(*spec.Event))
-	OnEnd   func(tell func(*spec.Event))
-	// Frame is likewise for the event's bytes, after spelling: without its cursor, with
-	// the blank line at its end.
-	OnFrame func(frame []byte, tell func([]byte))
-	// Resume is asked where a stream is taken up again: at is the place that the client
-	// names (events of the conversation are numbered from 1), last the last there is.
-	// ok false: the cursor is refused as if it were unknown.
+	// OnEvent receives each event of a run before it is encoded and emits the events
+	// that replace it: none, the same or others. Events are valid only during the call.
+	// The last event of a run has the kind run.end, run.error or done.
+	OnEvent func(e *spec.Event, emit func(*spec.Event))
+	// OnEnd is called after the last event of a run and may emit more events.
+	OnEnd func(emit func(*spec.Event))
+	// OnFrame receives each encoded event, without its id line and with the blank line
+	// at its end, and emits the frames that replace it.
+	OnFrame func(frame []byte, emit func([]byte))
+	// OnResume returns the position from which a stream is resumed. Positions count the
+	// events of the thread from 1: at is the position of the client's cursor and last
+	// that of the last event. If ok is false, the cursor is refused as unknown.
 	OnResume func(at, last int64) (from int64, ok bool)
-	// Body wraps the writer of the stream's bytes; it is called once, after the head was
-	// sent.
+	// WrapBody returns the writer that receives the frames of the stream and writes
+	// them to w. It is called once, after the head was sent.
 	WrapBody func(w StreamWriter) FrameWriter
 }
 
-// A Refusal is a reply that is no stream.
+// A Refusal is an error response that is sent instead of serving the request.
 type Refusal struct {
 	Status        int
-	Code, Message string // "" is what the document has for the status
-	RetryAfter    time.Duration
+	Code, Message string        // error code and text; "": the default of the dialect's document
+	RetryAfter    time.Duration // value of the Retry-After header, rounded up to seconds; 0: none
 
-	// Media, if set, says that Body is sent as it is, with this content type: what
-	// answers is not the server, but something before it.
+	// ContentType, if set, makes the response consist of Body with this content type
+	// instead of an error in the format of the dialect, as a proxy would send it.
 	ContentType string
 	Body        string
 }
 
-// A ResponseHead is what is sent before the body.
+// A ResponseHead is the status and header of a response.
 type ResponseHead struct {
 	Status int
 	Header http.Header
-	// Wait is how long nothing is sent at all.
-	Delay time.Duration
+	Delay  time.Duration // time to wait before the head is sent
 }
 
-// A StreamWriter is what a body is written to.
+// A StreamWriter is the writer below a fault, to which it writes the body of a stream.
 type StreamWriter interface {
-	io.Writer // bytes on their way; they may be gathered
-	// Flush sends what was gathered, as a segment of its own.
+	// Write writes bytes, which may be buffered.
+	io.Writer
+	// Flush sends buffered bytes as a segment of their own.
 	Flush() error
-	// Sleep waits. It is an error if the client left, or the server is being shut.
+	// Sleep waits for d. It returns an error if the client leaves or the stream ends.
 	Sleep(d time.Duration) error
-	// Finish ends the stream this way, after what was written was flushed. It returns
-	// the error to be handed back.
+	// Finish flushes what was written and ends the stream in the given way. It returns
+	// the error that the caller must return.
 	Finish(e StreamEnd) error
-	// After calls f after d, unless the stream ended before. f may only call Finish:
-	// it ends the stream even while nothing is written.
+	// After calls f after d, unless the stream has ended. f may only call Finish, which
+	// then ends the stream even while nothing is being written.
 	After(d time.Duration, f func())
 }
 
-// A FrameWriter takes the bytes of a stream.
+// A FrameWriter receives the frames of a stream.
 type FrameWriter interface {
-	// Frame takes one frame of the stream whole, or a comment, with the blank line at
-	// its end; n counts frames from 0, and is -1 for comments.
+	// WriteFrame writes one complete frame or comment, including the blank line at its
+	// end. n counts frames from 0 and is -1 for comments.
 	WriteFrame(n int, frame []byte) error
-	// Close is called when the stream is whole, and not if it was ended before.
+	// Close is called after the last frame, unless the stream was ended before.
 	Close() error
 }
 
-// An StreamEnd is how a stream ends, as its client sees it.
+// A StreamEnd is the way in which a stream ends, as seen by the client.
 type StreamEnd string
 
 // The five endings.
 const (
-	Clean StreamEnd = "clean" // the body ends as a whole one does
-	Abort StreamEnd = "abort" // the connection is closed before the body is whole
-	Reset StreamEnd = "reset" // the connection is reset (RST; RST_STREAM)
-	Torn  StreamEnd = "torn"  // an abort in the middle of a line
-	Stall StreamEnd = "stall" // nothing comes any more, and the connection stays open
+	Clean StreamEnd = "clean" // the body is terminated correctly
+	Abort StreamEnd = "abort" // the connection is closed before the body is complete
+	Reset StreamEnd = "reset" // the connection is reset: a TCP RST, or RST_STREAM in HTTP/2
+	Torn  StreamEnd = "torn"  // the connection is closed in the middle of a line
+	Stall StreamEnd = "stall" // the connection stays open, but nothing more is sent
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// editFrame is a fault that changes the bytes of the first frame from its place on whose
-// data is JSON, or from the second on. change is given the data, and tells no: the frame
-// does not fit.
+// editFrame returns an effect constructor for a fault that changes one frame: the first
+// with a JSON object as data, from the trigger on or, without one, from the second frame
+// on, for which change reports true.
 func editFrame(change func(a Args, frame, data []byte) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -35,7 +35,7 @@ func editFrame(change func(a Args, frame, data []byte) (out []byte, ok bool)) fu
 	}
 }
 
-// frameData is the data of a frame as servers of ours spell it: on one line.
+// frameData returns the data of a frame, or nil. The reference puts it on one line.
 func frameData(frame []byte) []byte {
 	for line := range bytes.Lines(frame) {
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
@@ -45,12 +45,13 @@ func frameData(frame []byte) []byte {
 	return nil
 }
 
-// replaceData is the frame with other data.
+// replaceData returns a copy of frame with other data.
 func replaceData(frame, data, other []byte) []byte {
 	return bytes.Replace(frame, data, other, 1)
 }
 
-// decodeMembers are those of a JSON object, each as it is spelled.
+// decodeMembers returns the members of a JSON object with their encoded values, or nil if
+// data is not an object.
 func decodeMembers(data []byte) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(data, &m) != nil {
@@ -59,21 +60,22 @@ func decodeMembers(data []byte) map[string]json.RawMessage {
 	return m
 }
 
-// encodeMembers is the object again.
+// encodeMembers returns the JSON object with the given members, sorted by name.
 func encodeMembers(m map[string]json.RawMessage) []byte {
 	out := []byte{'{'}
 	for i, name := range slices.Sorted(maps.Keys(m)) {
 		if i > 0 {
 			out = append(out, ',')
 		}
-		key, _ := json.Marshal(name) // a string is always encoded
+		key, _ := json.Marshal(name) // never fails for a string
 		out = append(append(append(out, key...), ':'), m[name]...)
 	}
 	return append(out, '}')
 }
 
-// chooseMember is the one that a fault is about: the one that it was told, or else the first
-// by name, ids before all others, without those that tell frames apart.
+// chooseMember returns the member that a fault changes: the one named by the parameter
+// "member", or else the first by name, with ids before all others and without the
+// discriminators of frames. It reports false if there is none.
 func chooseMember(a Args, m map[string]json.RawMessage) (name string, ok bool) {
 	if configured := a.Strings["member"]; configured != "" {
 		_, ok = m[configured]
@@ -93,7 +95,8 @@ func chooseMember(a Args, m map[string]json.RawMessage) (name string, ok bool) {
 	return names[0], true
 }
 
-// startIndex is where a fault strikes that can anywhere: the beginning is the worst example.
+// startIndex returns the event number of the trigger, or 1 if it is not set: faults in the
+// very first event are the least typical.
 func startIndex(at Trigger) int {
 	if at.Event < 0 {
 		return 1

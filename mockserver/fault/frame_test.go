@@ -17,10 +17,10 @@ func frames() []string {
 	}
 }
 
-// What each fault does to the second frame, or to the one it is told.
+// The change that each fault makes to the second frame, or to that of its trigger.
 var encodeMembers = []struct {
 	use, want string
-	at        int // which frame it is
+	at        int // index of the changed frame, or -1
 }{
 	{"malformed", "event: piece\n" + `data: {"messageId":"m1","text":"one","type":"piece"` + "\n\n", 1},
 	{"malformed; event=0", `data: {"id":"r1","type":"start"` + "\n\n", 0},
@@ -30,11 +30,11 @@ var encodeMembers = []struct {
 	{"missing-member", "event: piece\n" + `data: {"text":"one","type":"piece"}` + "\n\n", 1},
 	{"missing-member; event=2", `data: {"type":"piece"}` + "\n\n", 2},
 	{"missing-member; member=type", "event: piece\n" + `data: {"messageId":"m1","text":"one"}` + "\n\n", 1},
-	{"missing-member; member=id", "", -1}, // only the first has it
+	{"missing-member; member=id", "", -1}, // only the first frame has it
 	{"wrong-type", "event: piece\n" + `data: {"messageId":[{"not":"this"}],"text":"one","type":"piece"}` + "\n\n", 1},
 	{"wrong-value", "event: piece\n" + `data: {"messageId":"m1","text":"one","type":"nonsense"}` + "\n\n", 1},
 	{"wrong-value; event=0; member=id", `data: {"id":"nonsense","type":"start"}` + "\n\n", 0},
-	{"malformed; event=3", "", -1}, // the sentinel is no JSON
+	{"malformed; event=3", "", -1}, // the sentinel is not JSON
 	{"unknown-event", "", -1},      // see TestUnknownEvent
 }
 

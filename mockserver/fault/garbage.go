@@ -1,14 +1,14 @@
 package fault
 
-// Garbage sends bytes that are no event stream.
+// Garbage inserts a frame of random bytes that are not valid UTF-8.
 var Garbage = &Fault{
-	Name: "garbage", Doc: "bytes come that are neither text nor events", Category: CategoryWire, Triggers: allTriggers,
-	Params: []Param{{Name: "bytes", Doc: "how many", Type: "int", Default: "256", Min: "1", Max: "16777216"}},
+	Name: "garbage", Doc: "a frame of random bytes that are not valid UTF-8 is inserted", Category: CategoryWire, Triggers: allTriggers,
+	Params: []Param{{Name: "bytes", Doc: "number of bytes", Type: "int", Default: "256", Min: "1", Max: "16777216"}},
 	Checks: []string{"wire.utf-8"},
 	NewEffect: func(a Args) Effect {
 		noise := make([]byte, a.Ints["bytes"])
 		for i := range noise {
-			// No line ends, and no character of UTF-8.
+			// Continuation bytes: neither a line end nor the start of a UTF-8 character.
 			noise[i] = byte(0x80 + randomBelow(a.Rand, 0x40))
 		}
 		return injectAt(a, func(c *triggeredWriter, rest []byte) error {

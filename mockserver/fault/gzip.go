@@ -7,9 +7,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Gzip encodes the answer, though nobody asked for it.
+// Gzip compresses the response regardless of the request's Accept-Encoding.
 var Gzip = &Fault{
-	Name: "gzip", Doc: "the stream is compressed, which was not asked for", Category: CategoryWire,
+	Name: "gzip", Doc: "the stream is compressed, although the client did not request it", Category: CategoryWire,
 	Checks: []string{"wire.opens-stream"},
 	NewEffect: func(Args) Effect {
 		return Effect{
@@ -25,7 +25,7 @@ var Gzip = &Fault{
 						if _, err := z.Write(frame); err != nil {
 							return err
 						}
-						return z.Flush() // each event can be read when it comes
+						return z.Flush() // so that the client can decode each event at once
 					},
 					close: z.Close,
 				}

@@ -2,10 +2,10 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// Linger keeps a stream open after all is told.
+// Linger keeps a stream open after its last event.
 var Linger = &Fault{
 	Name: "linger", Doc: "the stream stays open for a while after its last event", Category: CategoryWire,
-	Params: []Param{{Name: "for", Doc: "how long", Type: "duration", Default: "6s", Min: "0s", Max: "24h"}},
+	Params: []Param{{Name: "for", Doc: "time until the stream is closed", Type: "duration", Default: "6s", Min: "0s", Max: "24h"}},
 	Checks: []string{"run.closes-after-end"},
 	NewEffect: func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
@@ -25,23 +25,24 @@ var Linger = &Fault{
 	},
 }
 
-// NoKeepAlive is silent where nothing happens.
+// NoKeepAlive omits the comments that keep an idle connection alive.
 var NoKeepAlive = &Fault{
-	Name: "no-keep-alive", Doc: "no comments come in the meantime", Category: CategoryWire,
+	Name: "no-keep-alive", Doc: "no keep-alive comments are sent while the stream is idle", Category: CategoryWire,
 	RequiredKinds: []spec.Kind{"slot.limit"},
 	Checks:        []string{"wire.keeps-alive"},
 	NewEffect:     replaceComments(nil),
 }
 
-// OtherKeepAlive says something else than the protocol has it.
+// OtherKeepAlive changes the text of the keep-alive comments.
 var OtherKeepAlive = &Fault{
-	Name: "other-keep-alive", Doc: "the comments that keep the connection alive say something else", Category: CategoryWire,
+	Name: "other-keep-alive", Doc: "the keep-alive comments have another text than the protocol defines", Category: CategoryWire,
 	RequiredKinds: []spec.Kind{"slot.limit"},
 	Checks:        []string{"wire.keep-alive-text"},
 	NewEffect:     replaceComments([]byte(": still here\n\n")),
 }
 
-// replaceComments sends something in place of comments.
+// replaceComments returns an effect constructor for a fault that replaces comments, or
+// removes them if comment is nil.
 func replaceComments(comment []byte) func(Args) Effect {
 	return func(Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {

@@ -2,9 +2,9 @@ package fault
 
 import "bytes"
 
-// Malformed sends data that does not parse.
+// Malformed sends truncated JSON.
 var Malformed = &Fault{
-	Name: "malformed", Doc: "the data of an event is JSON that breaks off", Category: CategoryProtocol,
+	Name: "malformed", Doc: "the data of an event is truncated JSON", Category: CategoryProtocol,
 	Triggers: []string{"event"},
 	Checks:   []string{"wire.frames-are-json"},
 	NewEffect: editFrame(func(_ Args, frame, data []byte) ([]byte, bool) {
@@ -12,9 +12,9 @@ var Malformed = &Fault{
 	}),
 }
 
-// BadUTF8 sends bytes that are no text.
+// BadUTF8 sends a byte that is not valid UTF-8.
 var BadUTF8 = &Fault{
-	Name: "bad-utf8", Doc: "a text in an event's data has a byte that is no UTF-8", Category: CategoryProtocol,
+	Name: "bad-utf8", Doc: "a text in the data of an event contains invalid UTF-8", Category: CategoryProtocol,
 	Triggers: []string{"event"},
 	Checks:   []string{"wire.utf-8"},
 	NewEffect: editFrame(func(_ Args, frame, data []byte) ([]byte, bool) {
@@ -27,9 +27,9 @@ var BadUTF8 = &Fault{
 	}),
 }
 
-// OtherFields sends fields of SSE besides the data.
+// OtherFields adds an SSE field other than data.
 var OtherFields = &Fault{
-	Name: "other-fields", Doc: "an event has a field that is not data; some protocols have that", Category: CategoryProtocol,
+	Name: "other-fields", Doc: "an event has an additional SSE field (event or retry), which some protocols allow", Category: CategoryProtocol,
 	Triggers: []string{"event"},
 	Checks:   []string{"wire.frames-are-plain"},
 	NewEffect: editFrame(func(_ Args, frame, _ []byte) ([]byte, bool) {

@@ -2,7 +2,7 @@ package fault
 
 import "bytes"
 
-// NoLastBlankLine ends a stream without the line that makes its last event one.
+// NoLastBlankLine omits the blank line that terminates the last frame.
 var NoLastBlankLine = &Fault{
 	Name: "no-last-blank-line", Doc: "the blank line after the last event is missing", Category: CategoryWire,
 	Checks: []string{"wire.last-frame-is-terminated"},
@@ -21,8 +21,8 @@ var NoLastBlankLine = &Fault{
 						_, err := w.Write(frame)
 						return err
 					}
-					// All but its last line end goes out now: an event that comes to
-					// nothing until there is another.
+					// Hold back only the last line end, so that the client has the
+					// rest of the frame in time but cannot dispatch the event yet.
 					body := bytes.TrimRight(frame, "\r\n")
 					line := frame[len(body):]
 					last = bytes.Clone(line[len(line)/2:])

@@ -2,10 +2,10 @@ package fault
 
 import "bytes"
 
-// Oversize sends an event that is larger than a client may want. Nothing in it is wrong.
+// Oversize pads an event to a size that a client may not accept. The event stays valid.
 var Oversize = &Fault{
-	Name: "oversize", Doc: "an event has so many bytes, most of them spaces before its data", Category: CategoryWire, Triggers: []string{"event"},
-	Params: []Param{{Name: "bytes", Doc: "how many", Type: "int", Default: "1048576", Min: "1", Max: "268435456"}},
+	Name: "oversize", Doc: "an event is padded to a given size by spaces before its data", Category: CategoryWire, Triggers: []string{"event"},
+	Params: []Param{{Name: "bytes", Doc: "size of the event in bytes", Type: "int", Default: "1048576", Min: "1", Max: "268435456"}},
 	NewEffect: func(a Args) Effect {
 		return injectAt(a, func(c *triggeredWriter, rest []byte) error {
 			at := bytes.Index(rest, []byte("data: "))

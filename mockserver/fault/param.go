@@ -11,26 +11,28 @@ import (
 	"unicode/utf8"
 )
 
-// maxTextSize bounds what a text may be set to.
+// maxTextSize is the maximum length of a text parameter in bytes.
 const maxTextSize = 4096
 
-// parse reads what a parameter is set to. What is out of bounds is refused.
+// parse parses and validates the value of a parameter.
 func (p Param) parse(text string) (v paramValue, err error) {
 	v.text = text
 	switch p.Type {
 	case "int":
 		if v.number, err = strconv.Atoi(text); err != nil {
-			return v, fmt.Errorf("%q is no whole number%s", text, p.describeBounds())
+			return v, fmt.Errorf("invalid integer %q%s", text, p.describeBounds())
 		}
-		if low, high := p.parseInt(p.Min), p.parseInt(p.Max); p.Min != "" && v.number < low || p.Max != "" && v.number > high {
-			return v, fmt.Errorf("%d is out of bounds%s", v.number, p.describeBounds())
+		low, high := p.parseInt(p.Min), p.parseInt(p.Max)
+		if p.Min != "" && v.number < low || p.Max != "" && v.number > high {
+			return v, fmt.Errorf("%d is out of range%s", v.number, p.describeBounds())
 		}
 	case "duration":
 		if v.duration, err = time.ParseDuration(text); err != nil {
-			return v, fmt.Errorf("%q is no span of time, such as 250ms or 2s%s", text, p.describeBounds())
+			return v, fmt.Errorf("invalid duration %q (e.g. 250ms, 2s)%s", text, p.describeBounds())
 		}
-		if low, high := p.parseDuration(p.Min), p.parseDuration(p.Max); p.Min != "" && v.duration < low || p.Max != "" && v.duration > high {
-			return v, fmt.Errorf("%v is out of bounds%s", v.duration, p.describeBounds())
+		low, high := p.parseDuration(p.Min), p.parseDuration(p.Max)
+		if p.Min != "" && v.duration < low || p.Max != "" && v.duration > high {
+			return v, fmt.Errorf("%v is out of range%s", v.duration, p.describeBounds())
 		}
 	default:
 		return v, p.validateText(text)
@@ -38,16 +40,16 @@ func (p Param) parse(text string) (v paramValue, err error) {
 	return v, nil
 }
 
-// validateText checks a text.
+// validateText returns an error if text is not a valid value of the parameter.
 func (p Param) validateText(text string) error {
 	if len(p.Enum) > 0 && !slices.Contains(p.Enum, text) {
-		return fmt.Errorf("%q is none of %s", text, strings.Join(p.Enum, ", "))
+		return fmt.Errorf("got %q, want one of %s", text, strings.Join(p.Enum, ", "))
 	}
 	if len(text) > maxTextSize {
-		return fmt.Errorf("it has %d bytes: at most %d are taken", len(text), maxTextSize)
+		return fmt.Errorf("the text has %d bytes, want at most %d", len(text), maxTextSize)
 	}
 	if !utf8.ValidString(text) || strings.ContainsFunc(text, unicode.IsControl) {
-		return errors.New("it has characters that cannot be printed")
+		return errors.New("the text contains control characters or invalid UTF-8")
 	}
 	if p.Validate != nil {
 		return p.Validate(text)
@@ -55,25 +57,27 @@ func (p Param) validateText(text string) error {
 	return nil
 }
 
+// parseInt returns a bound of an int parameter.
 func (p Param) parseInt(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
+// parseDuration returns a bound of a duration parameter.
 func (p Param) parseDuration(s string) time.Duration {
 	d, _ := time.ParseDuration(s)
 	return d
 }
 
-// describeBounds says what would be right.
+// describeBounds returns the end of an error message that states the valid range.
 func (p Param) describeBounds() string {
 	switch {
 	case p.Min != "" && p.Max != "":
-		return fmt.Sprintf(": from %s to %s is right", p.Min, p.Max)
+		return fmt.Sprintf(", want a value from %s to %s", p.Min, p.Max)
 	case p.Min != "":
-		return fmt.Sprintf(": %s or more is right", p.Min)
+		return fmt.Sprintf(", want %s or more", p.Min)
 	case p.Max != "":
-		return fmt.Sprintf(": at most %s is right", p.Max)
+		return fmt.Sprintf(", want at most %s", p.Max)
 	}
 	return ""
 }

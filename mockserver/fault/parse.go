@@ -8,19 +8,22 @@ import (
 	"strings"
 )
 
-// maxSpecs bounds how many faults one header can name.
+// maxSpecs is the maximum number of faults in one header.
 const maxSpecs = 32
 
-// Parse reads faults as headers and command lines name them: the name, then what is
-// set, each after a semicolon; faults are parted by commas. What holds a comma, a
-// semicolon, a quote or a space at its ends stands in double quotes:
+// Parse parses the fault list of a header or command line. Faults are separated by commas;
+// each is a name followed by settings, which are preceded by semicolons. A value that
+// contains a comma, semicolon, quote, or leading or trailing space must be double-quoted:
 //
 //	abort; event=3, http-error; status=503; text="come back later, please"
+//
+// It returns an error if the syntax is invalid, a fault or parameter is unknown, a value is
+// invalid or there are more than 32 faults.
 func Parse(header string) (specs []Spec, err error) {
 	rest := strings.TrimSpace(header)
 	for rest != "" {
 		if len(specs) == maxSpecs {
-			return nil, fmt.Errorf("more than %d faults at once", maxSpecs)
+			return nil, fmt.Errorf("more than %d faults", maxSpecs)
 		}
 		var name string
 		settings := map[string]string{}
@@ -46,30 +49,30 @@ func Parse(header string) (specs []Spec, err error) {
 			break
 		}
 		if rest = strings.TrimSpace(rest[1:]); rest == "" {
-			return nil, errors.New("a fault is wanted after the last comma")
+			return nil, errors.New("missing fault after the last comma")
 		}
 	}
 	return specs, nil
 }
 
-// parseName takes a name from the front of s.
+// parseName splits s after the name of a fault at its beginning.
 func parseName(s string) (name, rest string, err error) {
 	i := strings.IndexAny(s, ",;")
 	if i < 0 {
 		i = len(s)
 	}
 	if name = strings.TrimSpace(s[:i]); name == "" {
-		return "", "", errors.New("the name of a fault is missing")
+		return "", "", errors.New("missing fault name")
 	}
 	return name, s[i:], nil
 }
 
-// parseSetting takes "key=value" from the front of s.
+// parseSetting splits s after a setting "key=value" at its beginning.
 func parseSetting(s string) (key, text, rest string, err error) {
 	key, s, ok := strings.Cut(s, "=")
 	key = strings.TrimSpace(key)
 	if !ok || key == "" || strings.ContainsAny(key, ";,\"") {
-		return "", "", "", fmt.Errorf("%q is no setting: name=value is wanted", strings.TrimSpace(key))
+		return "", "", "", fmt.Errorf("invalid setting %q (want name=value)", strings.TrimSpace(key))
 	}
 	s = strings.TrimLeft(s, " \t")
 	if !strings.HasPrefix(s, `"`) {
@@ -88,17 +91,17 @@ func parseSetting(s string) (key, text, rest string, err error) {
 		case s[i] == '"':
 			rest = strings.TrimLeft(s[i+1:], " \t")
 			if rest != "" && rest[0] != ',' && rest[0] != ';' {
-				return "", "", "", fmt.Errorf("%s: a comma or a semicolon is wanted after the quotes", key)
+				return "", "", "", fmt.Errorf("%s: want a comma or semicolon after the closing quote", key)
 			}
 			return key, b.String(), rest, nil
 		default:
 			b.WriteByte(s[i])
 		}
 	}
-	return "", "", "", fmt.Errorf("%s: the closing quote is missing", key)
+	return "", "", "", fmt.Errorf("%s: missing closing quote", key)
 }
 
-// String is the use as [Parse] reads it.
+// String returns the fault in the syntax of [Parse].
 func (u Spec) String() string {
 	if u.Fault == nil {
 		return ""
@@ -114,7 +117,7 @@ func (u Spec) String() string {
 	return b.String()
 }
 
-// quoteValue is a text as it stands in a header.
+// quoteValue returns text, quoted if the syntax of [Parse] requires it.
 func quoteValue(text string) string {
 	if text != "" && !strings.ContainsAny(text, "\",;\\") && strings.TrimSpace(text) == text {
 		return text
@@ -122,17 +125,18 @@ func quoteValue(text string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 }
 
-// MarshalText is [Use.String].
+// MarshalText implements encoding.TextMarshaler. It returns the result of [Spec.String].
 func (u Spec) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UnmarshalText reads one use as [Parse] does.
+// UnmarshalText implements encoding.TextUnmarshaler. It accepts exactly one fault in the
+// syntax of [Parse].
 func (u *Spec) UnmarshalText(text []byte) error {
-	uses, err := Parse(string(text))
-	if err == nil && len(uses) != 1 {
-		err = fmt.Errorf("%d faults where one is wanted", len(uses))
+	specs, err := Parse(string(text))
+	if err == nil && len(specs) != 1 {
+		err = fmt.Errorf("got %d faults, want 1", len(specs))
 	}
 	if err == nil {
-		*u = uses[0]
+		*u = specs[0]
 	}
 	return err
 }

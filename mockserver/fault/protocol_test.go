@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// exampleRun is a small run: what every fault finds something in.
+// exampleRun returns a small run in which every fault has something to change.
 func exampleRun() []spec.Event {
 	text := spec.Event{Kind: spec.ContentEnd, Message: "m1", Index: "0", Text: "one two"}
 	said := spec.Event{Kind: spec.MessageEnd, Message: "m1", Parts: []spec.Event{text}}
@@ -39,7 +39,7 @@ func exampleRun() []spec.Event {
 	return append(list, spec.Event{Kind: spec.Done})
 }
 
-// describeEvent is an event in a few words.
+// describeEvent returns a short description of an event.
 func describeEvent(e spec.Event) string {
 	words := []string{string(e.Kind)}
 	for _, w := range []string{e.Message, e.Call, e.Text} {
@@ -58,11 +58,11 @@ func describeEvent(e spec.Event) string {
 	return strings.Join(words, " ")
 }
 
-// applyEffect is what a fault makes of events.
+// applyEffect returns the events that a fault emits for the given events.
 func applyEffect(effect fault.Effect, events []spec.Event) (out []spec.Event) {
 	tell := func(e *spec.Event) { out = append(out, *e) }
 	for i := range events {
-		e := events[i] // faults may change what they are given
+		e := events[i] // faults may modify their argument
 		effect.OnEvent(&e, tell)
 	}
 	if effect.OnEnd != nil {
@@ -71,10 +71,10 @@ func applyEffect(effect fault.Effect, events []spec.Event) (out []spec.Event) {
 	return out
 }
 
-// diffLines says what is gone (-) and what is new (+), each after how many events of
-// what was there before.
+// diffLines returns the removed (-) and added (+) lines, each with the number of preceding
+// lines of before.
 func diffLines(before, after []string) (out []string) {
-	// The longest common part, the textbook's way.
+	// Lengths of the longest common subsequences.
 	best := make([][]int, len(before)+1)
 	for i := range best {
 		best[i] = make([]int, len(after)+1)
@@ -111,8 +111,8 @@ const (
 	stacked   = "boom\n\nTraceback (most recent call last):\n  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 )
 
-// What each fault does to the story. The numbers of what comes stay in order, unless
-// seqs says otherwise.
+// The changes that each fault makes to exampleRun. The sequence numbers stay consecutive
+// unless seqs is set.
 var protocolCases = []struct {
 	use  string
 	want []string
@@ -217,7 +217,7 @@ func TestHarm(t *testing.T) {
 				}
 			}
 			if got := diffLines(before, after); !slices.Equal(got, h.want) {
-				t.Errorf("it is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(h.want, "\n"))
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(h.want, "\n"))
 			}
 			want := h.seqs
 			if want == "" {
@@ -226,7 +226,7 @@ func TestHarm(t *testing.T) {
 			if got := strings.Join(seqs, " "); got != want {
 				t.Errorf("the numbers are %s, want %s", got, want)
 			}
-			for i, e := range exampleRun() { // what the server keeps is not touched
+			for i, e := range exampleRun() { // the server's own events are not modified
 				if describeEvent(e) != describeEvent(events[i]) {
 					t.Errorf("the server's own event is now %s", describeEvent(events[i]))
 				}
@@ -235,13 +235,13 @@ func TestHarm(t *testing.T) {
 	}
 }
 
-// A run that fails says so, or does not, or says it in a stream that was fine.
+// TestFailures checks the faults that concern the error event of a run.
 func TestFailures(t *testing.T) {
 	failed := append(exampleRun()[:4:4], spec.Event{Kind: spec.RunError, Text: "out of luck", Seq: "4"})
 	for _, c := range []struct {
 		use    string
 		events []spec.Event
-		want   string // what is told from the fourth event on
+		want   string // the events from the fourth on
 	}{
 		{"failure-missing", failed, "message.delta m1 one "},
 		{"end-after-error", failed, "message.delta m1 one , run.error out of luck, run.end"},
@@ -262,7 +262,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// Every fault is tested by what it does.
+// TestAllAreTested checks that the tables of this package contain every fault.
 func TestAllAreTested(t *testing.T) {
 	tested := map[string]bool{"run-fails": true, "stack-trace": true}
 	note := func(use string) {

@@ -11,9 +11,10 @@ import (
 
 var errEnded = errors.New("the stream was ended")
 
-// A recordingWriter is a Writer that writes down what is done to it. Time passes only in Sleep.
+// A recordingWriter is a StreamWriter that records its calls. Its clock advances only in
+// Sleep and send.
 type recordingWriter struct {
-	segments []string // what was flushed at once
+	segments []string // the data of each flush
 	at       []time.Duration
 	gathered bytes.Buffer
 	now      time.Duration
@@ -47,7 +48,7 @@ func (t *recordingWriter) Sleep(d time.Duration) error {
 	return nil
 }
 
-// pass lets time go on.
+// pass advances the clock by d.
 func (t *recordingWriter) pass(d time.Duration) {
 	t.now += d
 	for at, f := range t.timers {
@@ -73,11 +74,10 @@ func (t *recordingWriter) After(d time.Duration, f func()) {
 	t.timers[d] = f
 }
 
-// sent is all that came out.
+// sent returns all data that was flushed.
 func (t *recordingWriter) sent() string { return strings.Join(t.segments, "") }
 
-// send plays frames through a body, each a step after the one before, and flushed as
-// servers do.
+// send writes frames to body at intervals of step, flushing after each as servers do.
 func (t *recordingWriter) send(body fault.FrameWriter, step time.Duration, frames ...string) {
 	n := 0
 	for _, f := range frames {

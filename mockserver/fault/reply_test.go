@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// What is said instead of serving a request, or before it.
+// The refusal or response head that each fault sends.
 var responseCases = []struct {
 	use    string
 	refuse fault.Refusal
@@ -43,7 +43,7 @@ func TestHeads(t *testing.T) {
 			t.Errorf("%s: it is refused with %+v, want %+v", c.use, effect.Refusal, c.refuse)
 		}
 		if (effect.OnHead == nil) != (c.status == 0) {
-			t.Errorf("%s: the head is touched, or not, against what is wanted", c.use)
+			t.Errorf("%s: OnHead is nil: %v, want %v", c.use, effect.OnHead == nil, c.status == 0)
 		}
 		if effect.OnHead == nil {
 			continue
@@ -57,7 +57,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// Where a stream is taken up again that was heard up to 5 of 9.
+// Where a stream is resumed after event 5 of 9.
 var resumeCases = []struct {
 	use  string
 	from int64

@@ -2,9 +2,9 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// ResultMissing leaves out what a tool gave.
+// ResultMissing omits the results of the server's tools.
 var ResultMissing = &Fault{
-	Name: "result-missing", Doc: "the results of the server's tools are not told", Category: CategoryProtocol,
+	Name: "result-missing", Doc: "the results of the server's tools are missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolResult},
 	Checks:        []string{"script.tool"},
 	NewEffect: func(Args) Effect {
@@ -19,16 +19,16 @@ var ResultMissing = &Fault{
 	},
 }
 
-// ResultTwice tells a result twice. No check is about it.
+// ResultTwice repeats a tool result. No check detects it.
 var ResultTwice = &Fault{
-	Name: "result-twice", Doc: "the result of a tool is told twice", Category: CategoryProtocol,
+	Name: "result-twice", Doc: "a tool result is sent twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolResult}, Triggers: []string{"event"},
 	NewEffect: duplicateFirst(OfKind(spec.ToolResult)),
 }
 
-// UnknownResult tells what a call gave that was never made.
+// UnknownResult changes the call ids of tool results to one that no call has.
 var UnknownResult = &Fault{
-	Name: "unknown-result", Doc: "results name calls that were never made", Category: CategoryProtocol,
+	Name: "unknown-result", Doc: "tool results name calls that were never made", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolResult},
 	Checks:        []string{"tool.result-after-call"},
 	NewEffect: func(Args) Effect {
@@ -43,9 +43,9 @@ var UnknownResult = &Fault{
 	},
 }
 
-// ResultEarly tells what a call gave before the call is whole.
+// ResultEarly sends a tool result before the end event of its call.
 var ResultEarly = &Fault{
-	Name: "result-early", Doc: "the result of a call is told before the call has ended", Category: CategoryProtocol,
+	Name: "result-early", Doc: "a tool result is sent before its call has ended", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolEnd, spec.ToolResult}, Triggers: []string{"event"},
 	Checks:    []string{"tool.result-after-call"},
 	NewEffect: swapEvents(OfKind(spec.ToolEnd)),

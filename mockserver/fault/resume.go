@@ -2,46 +2,48 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// ResumeLost takes a stream up one event too late.
+// ResumeLost resumes a stream one event too late.
 var ResumeLost = &Fault{
-	Name: "resume-lost", Doc: "a stream that is taken up again lacks the event after the cursor", Category: CategoryResume,
+	Name: "resume-lost", Doc: "a resumed stream lacks the event after the cursor", Category: CategoryResume,
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
 	Checks:        []string{"resume.loses-nothing"},
 	NewEffect:     overrideResume(func(at, last int64) (int64, bool) { return min(at+1, last), true }),
 }
 
-// ResumeRepeated takes a stream up one event too early.
+// ResumeRepeated resumes a stream one event too early.
 var ResumeRepeated = &Fault{
-	Name: "resume-repeated", Doc: "a stream that is taken up again begins with the event of the cursor", Category: CategoryResume,
+	Name: "resume-repeated", Doc: "a resumed stream begins with the event of the cursor", Category: CategoryResume,
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
 	Checks:        []string{"resume.excludes-cursor"},
 	NewEffect:     overrideResume(func(at, _ int64) (int64, bool) { return max(at-1, 0), true }),
 }
 
-// ResumeFromStart takes no notice of the cursor.
+// ResumeFromStart ignores the cursor.
 var ResumeFromStart = &Fault{
-	Name: "resume-from-start", Doc: "a stream that is taken up again begins anew, as if there were no cursor", Category: CategoryResume,
+	Name: "resume-from-start", Doc: "a resumed stream begins with the first event, as if there were no cursor", Category: CategoryResume,
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
 	Checks:        []string{"resume.starts-after-cursor", "resume.excludes-cursor"},
 	NewEffect:     overrideResume(func(int64, int64) (int64, bool) { return 0, true }),
 }
 
-// ResumeExpired does not know the cursor any more.
+// ResumeExpired refuses the cursor.
 var ResumeExpired = &Fault{
-	Name: "resume-expired", Doc: "the cursor is refused, as if nobody had handed it out", Category: CategoryResume,
+	Name: "resume-expired", Doc: "the cursor is refused as unknown", Category: CategoryResume,
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
 	Checks:        []string{"wire.opens-stream"},
 	NewEffect:     overrideResume(func(at, _ int64) (int64, bool) { return at, false }),
 }
 
-// ResumeNewer takes a stream up where it is now.
+// ResumeNewer resumes a stream after its latest event.
 var ResumeNewer = &Fault{
-	Name: "resume-newer", Doc: "a stream that is taken up again tells only what happens from now on", Category: CategoryResume,
+	Name: "resume-newer", Doc: "a resumed stream contains only events that occur after the request", Category: CategoryResume,
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
 	Checks:        []string{"resume.loses-nothing"},
 	NewEffect:     overrideResume(func(_, last int64) (int64, bool) { return last, true }),
 }
 
+// overrideResume returns an effect constructor for a fault that changes the position from
+// which a stream is resumed.
 func overrideResume(f func(at, last int64) (int64, bool)) func(Args) Effect {
 	return func(Args) Effect { return Effect{OnResume: f} }
 }

@@ -2,15 +2,17 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// DoubleStart opens a run again, in its middle.
+// DoubleStart repeats the start event of a run in the middle of the run.
 var DoubleStart = &Fault{
-	Name: "double-start", Doc: "the run is opened again after something was told of it", Category: CategoryProtocol,
+	Name: "double-start", Doc: "the start event of the run is repeated after its first content", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart}, Triggers: []string{"event"},
 	Checks: []string{"run.status-moves-forward"},
 	NewEffect: func(a Args) Effect {
 		var s renumberer
 		var start *spec.Event
-		isAffected := firstMatch(a.Trigger, func(e *spec.Event) bool { return start != nil && e.Kind.Subject() != "run" })
+		isAffected := firstMatch(a.Trigger, func(e *spec.Event) bool {
+			return start != nil && e.Kind.Subject() != "run"
+		})
 		return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			if e.Kind == spec.RunStart {
 				kept := *e
@@ -24,9 +26,9 @@ var DoubleStart = &Fault{
 	},
 }
 
-// DoubleEnd tells twice how a run ended.
+// DoubleEnd repeats the terminal event of a run.
 var DoubleEnd = &Fault{
-	Name: "double-end", Doc: "the run's end is told twice", Category: CategoryProtocol,
+	Name: "double-end", Doc: "the terminal event of the run is sent twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd},
 	Checks:        []string{"run.ends-once"},
 	NewEffect:     duplicateFirst(isTerminal),

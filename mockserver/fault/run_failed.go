@@ -2,9 +2,9 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// EndAfterError lets a run that failed end well.
+// EndAfterError sends an error event and then the end event of a run.
 var EndAfterError = &Fault{
-	Name: "end-after-error", Doc: "the run fails, and then it ends well", Category: CategoryProtocol,
+	Name: "end-after-error", Doc: "the run fails and then ends successfully", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd, spec.RunError},
 	Checks:        []string{"run.stays-failed", "run.ends-once"},
 	NewEffect: func(Args) Effect {
@@ -15,16 +15,18 @@ var EndAfterError = &Fault{
 			}
 			s.emit(e, emit)
 			if e.Kind == spec.RunError {
-				end := spec.Event{Kind: spec.RunEnd, Thread: e.Thread, Run: e.Run, Created: e.Created, Completed: e.Created, Seq: e.Seq}
+				end := spec.Event{
+					Kind: spec.RunEnd, Thread: e.Thread, Run: e.Run, Created: e.Created, Completed: e.Created, Seq: e.Seq,
+				}
 				s.insert(&end, e.Seq, emit)
 			}
 		}}
 	},
 }
 
-// ErrorAfterEnd lets a run fail that has ended.
+// ErrorAfterEnd sends an error event after the end event of a run.
 var ErrorAfterEnd = &Fault{
-	Name: "error-after-end", Doc: "the run ends well, and then it fails", Category: CategoryProtocol,
+	Name: "error-after-end", Doc: "the run ends successfully and then fails", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd, spec.RunError},
 	Checks:        []string{"run.ends-once", "run.status-moves-forward"},
 	NewEffect: func(Args) Effect {
@@ -38,34 +40,37 @@ var ErrorAfterEnd = &Fault{
 	},
 }
 
-// newRunError is a run's failure in place of its end.
-func newRunError(end *spec.Event, text, code string) *spec.Event {
-	return &spec.Event{Kind: spec.RunError, Thread: end.Thread, Run: end.Run, Created: end.Created, Seq: end.Seq, Text: text, Code: code}
+// newRunError returns an error event for the run of e, with the sequence number of e.
+func newRunError(e *spec.Event, text, code string) *spec.Event {
+	return &spec.Event{
+		Kind: spec.RunError, Thread: e.Thread, Run: e.Run, Created: e.Created, Seq: e.Seq, Text: text, Code: code,
+	}
 }
 
-// RunFails is the error event in the middle of a stream. It breaks no rule.
+// RunFails makes a run fail in the middle, as the protocol allows.
 var RunFails = &Fault{
-	Name: "run-fails", Doc: "from the place on nothing is told but that the run failed, as the protocol has it", Category: CategoryProtocol,
+	Name: "run-fails", Doc: "at the trigger the run fails with an error event, as the protocol allows", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunError}, Triggers: []string{"event"},
 	Params: []Param{
-		{Name: "text", Doc: "why", Type: "text", Default: "the run failed"},
-		{Name: "code", Doc: "the code of the error, where the dialect has any", Type: "text"},
+		{Name: "text", Doc: "error text", Type: "text", Default: "the run failed"},
+		{Name: "code", Doc: "error code, if the dialect has any", Type: "text"},
 	},
 	NewEffect: failRun(func(a Args) string { return a.Strings["text"] }),
 }
 
-// StackTrace gives away where the server failed.
+// StackTrace makes a run fail with a stack trace in the error text.
 var StackTrace = &Fault{
-	Name: "stack-trace", Doc: "the run fails with an error that shows a stack trace", Category: CategoryProtocol,
+	Name: "stack-trace", Doc: "the run fails with an error text that contains a stack trace", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunError}, Triggers: []string{"event"},
 	Checks: []string{"error.no-stack-trace"},
 	NewEffect: failRun(func(Args) string {
-		return "boom\n\nTraceback (most recent call last):\n  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
+		return "boom\n\nTraceback (most recent call last):\n" +
+			"  File \"agent.py\", line 7, in run\n    raise RuntimeError('boom')"
 	}),
 }
 
-// failRun makes a run fail at its place; without one, before its second event about
-// something else than the run.
+// failRun returns an effect constructor for a fault that makes a run fail: at the trigger
+// or, without one, before the second event that is not about the run itself.
 func failRun(text func(Args) string) func(Args) Effect {
 	return func(a Args) Effect {
 		n, contentEvents, failed := -1, 0, false
@@ -81,10 +86,15 @@ func failRun(text func(Args) string) func(Args) Effect {
 			if e.Kind.Subject() != "run" {
 				contentEvents++
 			}
-			if failed = a.Trigger.Event >= 0 && n >= a.Trigger.Event || a.Trigger.Event < 0 && (contentEvents > 1 || isFinal(e)); failed {
-				why := newRunError(e, text(a), a.Strings["code"])
-				why.Created = created
-				emit(why)
+			if a.Trigger.Event >= 0 {
+				failed = n >= a.Trigger.Event
+			} else {
+				failed = contentEvents > 1 || isFinal(e)
+			}
+			if failed {
+				failure := newRunError(e, text(a), a.Strings["code"])
+				failure.Created = created
+				emit(failure)
 				return
 			}
 			emit(e)

@@ -2,9 +2,9 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// FirstMissing leaves out how a run starts.
+// FirstMissing omits the start event of a run.
 var FirstMissing = &Fault{
-	Name: "first-missing", Doc: "the event that opens the run is not told", Category: CategoryProtocol,
+	Name: "first-missing", Doc: "the start event of the run is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart},
 	Checks:        []string{"run.opens-first"},
 	NewEffect: func(a Args) Effect {
@@ -12,25 +12,25 @@ var FirstMissing = &Fault{
 	},
 }
 
-// ProgressMissing leaves out that a run is under way.
+// ProgressMissing omits the progress event of a run.
 var ProgressMissing = &Fault{
-	Name: "progress-missing", Doc: "the run is not said to be under way", Category: CategoryProtocol,
+	Name: "progress-missing", Doc: "the event that reports the run as in progress is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart, spec.RunProgress},
 	Checks:        []string{"run.progress-precedes-content"},
 	NewEffect:     func(a Args) Effect { return dropEvents(everyMatch(a.Trigger, OfKind(spec.RunProgress))) },
 }
 
-// EndMissing leaves out how a run ends.
+// EndMissing omits the terminal event of a run.
 var EndMissing = &Fault{
-	Name: "end-missing", Doc: "the run's end, or its failure, is not told", Category: CategoryProtocol,
+	Name: "end-missing", Doc: "the terminal event of the run is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd},
 	Checks:        []string{"run.ends"},
 	NewEffect:     func(a Args) Effect { return dropEvents(everyMatch(a.Trigger, isTerminal)) },
 }
 
-// FailureMissing leaves out that a run failed: the stream ends as a good one may.
+// FailureMissing omits the error event of a run, so that the stream ends without it.
 var FailureMissing = &Fault{
-	Name: "failure-missing", Doc: "a run that fails does not say so", Category: CategoryProtocol,
+	Name: "failure-missing", Doc: "the error event of a failed run is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunError},
 	Checks:        []string{"error.visible", "run.ends"},
 	NewEffect:     func(a Args) Effect { return dropEvents(everyMatch(a.Trigger, OfKind(spec.RunError))) },

@@ -2,21 +2,21 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// StartLate tells something before the run is opened.
+// StartLate sends the first content event before the start event of the run.
 var StartLate = &Fault{
-	Name: "start-late", Doc: "what comes after the opening of the run is told before it", Category: CategoryProtocol,
+	Name: "start-late", Doc: "the event after the start of the run is sent before it", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart},
 	Checks:        []string{"run.opens-first", "run.comes-first"},
 	NewEffect: func(Args) Effect {
 		var held []spec.Event
-		first, told := "", false
+		first, released := "", false
 		release := func(e *spec.Event, emit func(*spec.Event)) {
-			told = true
+			released = true
 			early := *e
 			if first != "" {
 				early.Seq = first
 			}
-			if !isTerminal(e) { // a run of nothing is told as it is
+			if !isTerminal(e) { // a run without content stays as it is
 				emit(&early)
 			}
 			for i := range held {
@@ -32,7 +32,7 @@ var StartLate = &Fault{
 		}
 		return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			switch {
-			case told:
+			case released:
 				emit(e)
 			case e.Kind.Subject() == "run" && !isTerminal(e):
 				if held == nil {
@@ -46,9 +46,9 @@ var StartLate = &Fault{
 	},
 }
 
-// EventAfterEnd tells something after the end.
+// EventAfterEnd repeats an event after the end of the stream.
 var EventAfterEnd = &Fault{
-	Name: "event-after-end", Doc: "after the end the last piece of a text, or else the last event, is told again", Category: CategoryProtocol,
+	Name: "event-after-end", Doc: "after the end of the stream its last text delta, or else its last event, is repeated", Category: CategoryProtocol,
 	Checks: []string{"run.end-is-last", "done.is-last"},
 	NewEffect: func(Args) Effect {
 		var last, piece *spec.Event

@@ -2,12 +2,12 @@ package fault
 
 import "encoding/json"
 
-// memberParam is how a fault is told which member of the data it is about.
-var memberParam = Param{Name: "member", Doc: "which member of the data; by default an id", Type: "text"}
+// memberParam selects the member of the data that a fault changes.
+var memberParam = Param{Name: "member", Doc: "name of the member; by default an id", Type: "text"}
 
-// MissingMember leaves a member out that has to be there.
+// MissingMember removes a member of the data.
 var MissingMember = &Fault{
-	Name: "missing-member", Doc: "a member of an event's data is not there", Category: CategoryProtocol,
+	Name: "missing-member", Doc: "a member of the data of an event is missing", Category: CategoryProtocol,
 	Params: []Param{memberParam}, Triggers: []string{"event"},
 	Checks: []string{"wire.matches-schema"},
 	NewEffect: editMember(func(m map[string]json.RawMessage, name string) {
@@ -15,9 +15,9 @@ var MissingMember = &Fault{
 	}),
 }
 
-// WrongType gives a member another JSON type than it has.
+// WrongType replaces the value of a member by one of another JSON type.
 var WrongType = &Fault{
-	Name: "wrong-type", Doc: "a member of an event's data has another type than it has to have", Category: CategoryProtocol,
+	Name: "wrong-type", Doc: "a member of the data of an event has the wrong JSON type", Category: CategoryProtocol,
 	Params: []Param{memberParam}, Triggers: []string{"event"},
 	Checks: []string{"wire.matches-schema"},
 	NewEffect: editMember(func(m map[string]json.RawMessage, name string) {
@@ -25,9 +25,9 @@ var WrongType = &Fault{
 	}),
 }
 
-// WrongValue gives a member a value of the right type that means nothing.
+// WrongValue replaces the value of a member by a string without meaning.
 var WrongValue = &Fault{
-	Name: "wrong-value", Doc: "a member of an event's data, its type or object if none is named, is a text that means nothing", Category: CategoryProtocol,
+	Name: "wrong-value", Doc: "a member of the data of an event (type or object if none is named) has an undefined value", Category: CategoryProtocol,
 	Params: []Param{memberParam}, Triggers: []string{"event"},
 	NewEffect: editFrame(func(a Args, frame, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)
@@ -45,7 +45,8 @@ var WrongValue = &Fault{
 	}),
 }
 
-// editMember changes the data of a frame that has the member.
+// editMember returns an effect constructor for a fault that changes the data of the first
+// frame that has the chosen member.
 func editMember(change func(m map[string]json.RawMessage, name string)) func(Args) Effect {
 	return editFrame(func(a Args, frame, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)

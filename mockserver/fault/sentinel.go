@@ -2,24 +2,24 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// SentinelMissing leaves out the terminator of the stream. No check is about it.
+// SentinelMissing omits the sentinel that ends the stream. No check detects it.
 var SentinelMissing = &Fault{
 	Name: "sentinel-missing", Doc: "the stream ends without its sentinel", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.Done},
 	NewEffect:     dropFirst(OfKind(spec.Done)),
 }
 
-// SentinelTwice tells it twice.
+// SentinelTwice repeats the sentinel that ends the stream.
 var SentinelTwice = &Fault{
-	Name: "sentinel-twice", Doc: "the sentinel comes twice", Category: CategoryProtocol,
+	Name: "sentinel-twice", Doc: "the sentinel is sent twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.Done},
 	Checks:        []string{"done.is-last"},
 	NewEffect:     duplicateFirst(OfKind(spec.Done)),
 }
 
-// InterruptNotLast goes on after an interrupt.
+// InterruptNotLast sends a message after an interrupt.
 var InterruptNotLast = &Fault{
-	Name: "interrupt-not-last", Doc: "after an interrupt the run says something", Category: CategoryProtocol,
+	Name: "interrupt-not-last", Doc: "the run sends a message after an interrupt", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.Interrupt, spec.MessageDelta},
 	Checks:        []string{"interrupt.is-last"},
 	NewEffect: func(Args) Effect {
@@ -27,7 +27,10 @@ var InterruptNotLast = &Fault{
 		return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
 			s.emit(e, emit)
 			if e.Kind == spec.Interrupt {
-				s.insert(&spec.Event{Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run, Message: unknownID, Index: "0", Text: "Never mind.", Seq: e.Seq}, e.Seq, emit)
+				s.insert(&spec.Event{
+					Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run,
+					Message: unknownID, Index: "0", Text: "Never mind.", Seq: e.Seq,
+				}, e.Seq, emit)
 			}
 		}}
 	},

@@ -12,29 +12,31 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// A Spec is a fault with what it was told: where it strikes, and how. [FromYAML] and
-// [Parse] make checked ones. A literal names its place: the zero [Place] is one.
+// A Spec is a fault with its trigger and parameters. [FromYAML] and [Parse] return
+// validated ones. A literal must set Trigger, with [NoTrigger] if there is none, because
+// the zero Trigger means "before event 0".
 type Spec struct {
 	Fault   *Fault
 	Trigger Trigger
 
-	params map[string]paramValue // what was said; what was not has its default
+	params map[string]paramValue // parameters without an entry have their defaults
 }
 
-// A paramValue is what a parameter is set to: one of the three, by its type.
+// A paramValue is the value of a parameter. Which field holds it depends on the type of
+// the parameter.
 type paramValue struct {
-	text     string // as it was said, and for the type "text" what it is
+	text     string // the value as text, set for all types
 	number   int
 	duration time.Duration
 }
 
-// NoTrigger is the place that is not set.
+// NoTrigger returns a Trigger with no field set.
 func NoTrigger() Trigger { return Trigger{Event: -1, Byte: -1, Time: -1} }
 
-// IsSet says whether it is a place at all.
+// IsSet reports whether one of the fields is set.
 func (p Trigger) IsSet() bool { return p.Event >= 0 || p.Byte >= 0 || p.Time >= 0 }
 
-// String is the place as [Parse] reads it: "event=3".
+// String returns the trigger in the syntax of [Parse], such as "event=3", or "".
 func (p Trigger) String() string {
 	switch {
 	case p.Event >= 0:
@@ -47,20 +49,21 @@ func (p Trigger) String() string {
 	return ""
 }
 
-// commonParams is what every fault can be told, besides its place.
+// commonParams lists the parameters that every fault has.
 var commonParams = []Param{
-	{Name: "chance", Doc: "of a hundred requests that many suffer it, by the seed", Type: "int", Default: "100", Min: "1", Max: "100"},
-	{Name: "streams", Doc: "how many streams of a run suffer it, the first ones; 0 is all. A fault on the wire strikes the first alone if nothing is said", Type: "int", Min: "0", Max: "1000000"},
+	{Name: "chance", Doc: "percentage of requests that are affected, chosen by the seed", Type: "int", Default: "100", Min: "1", Max: "100"},
+	{Name: "streams", Doc: "number of streams of a run that are affected, counted from the first; 0: all. The default is 1 for faults of the category wire and 0 for others", Type: "int", Min: "0", Max: "1000000"},
 }
 
-// triggerParams are the ways to say where, with their bounds.
+// triggerParams maps the name of each kind of trigger to its parameter.
 var triggerParams = map[string]Param{
-	"event": {Name: "event", Doc: "before the event of this number, from 0", Type: "int", Min: "0", Max: "1000000"},
-	"byte":  {Name: "byte", Doc: "after so many bytes of the body", Type: "int", Min: "0", Max: "1000000000"},
-	"time":  {Name: "time", Doc: "so long after the stream began", Type: "duration", Min: "0s", Max: "1h"},
+	"event": {Name: "event", Doc: "before the event with this number, from 0", Type: "int", Min: "0", Max: "1000000"},
+	"byte":  {Name: "byte", Doc: "after this number of bytes of the body", Type: "int", Min: "0", Max: "1000000000"},
+	"time":  {Name: "time", Doc: "after this time since the stream began", Type: "duration", Min: "0s", Max: "1h"},
 }
 
-// ByName is the fault of a name, with a suggestion where there is none.
+// ByName returns the fault with the given name. The error for an unknown name suggests
+// similar ones.
 func ByName(name string) (*Fault, error) {
 	for _, f := range All {
 		if f.Name == name {
@@ -71,11 +74,11 @@ func ByName(name string) (*Fault, error) {
 	for _, f := range All {
 		names = append(names, f.Name)
 	}
-	return nil, fmt.Errorf("there is no fault %q%s", name, near.Suggest(name, names))
+	return nil, fmt.Errorf("unknown fault %q%s", name, near.Suggest(name, names))
 }
 
-// AllParams is all that can be set: the parameters of a fault, the ways to say where, and
-// what every fault can be told.
+// AllParams returns the fault's own parameters, followed by its triggers and the
+// parameters that every fault has.
 func (f *Fault) AllParams() []Param {
 	all := slices.Clone(f.Params)
 	for _, name := range f.Triggers {
@@ -84,8 +87,8 @@ func (f *Fault) AllParams() []Param {
 	return append(all, commonParams...)
 }
 
-// FromYAML is a use as scripts say it: the name of a fault, and what is set, as a
-// decoder of YAML or JSON gives it.
+// FromYAML returns the Spec of a named fault with arguments decoded from YAML or JSON. It
+// returns an error for an unknown fault or parameter and for an invalid value.
 func FromYAML(name string, args map[string]any) (Spec, error) {
 	settings := map[string]string{}
 	for key, v := range args {
@@ -98,7 +101,8 @@ func FromYAML(name string, args map[string]any) (Spec, error) {
 	return newSpec(name, settings)
 }
 
-// formatValue is a value of a document as text.
+// formatValue returns a decoded YAML or JSON value in the syntax of [Parse]. It returns an
+// error if v is not a scalar or a list of scalars.
 func formatValue(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -120,10 +124,10 @@ func formatValue(v any) (string, error) {
 		}
 		return strings.Join(all, " "), nil
 	}
-	return "", fmt.Errorf("it is a %T, and not a number, a text or a list of those", v)
+	return "", fmt.Errorf("got a value of type %T, want a number, a text or a list of these", v)
 }
 
-// newSpec checks what was said, and puts it together.
+// newSpec returns the Spec of a named fault with the given settings.
 func newSpec(name string, settings map[string]string) (Spec, error) {
 	f, err := ByName(name)
 	if err != nil {
@@ -134,7 +138,7 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	for _, key := range slices.Sorted(maps.Keys(settings)) {
 		i := slices.IndexFunc(params, func(p Param) bool { return p.Name == key })
 		if i < 0 {
-			return Spec{}, fmt.Errorf("fault %s: nothing is called %q%s", name, key, f.unknownKeyHint(key))
+			return Spec{}, fmt.Errorf("fault %s: unknown parameter %q%s", name, key, f.unknownKeyHint(key))
 		}
 		v, err := params[i].parse(settings[key])
 		if err != nil {
@@ -147,25 +151,27 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	return u, nil
 }
 
-// unknownKeyHint says what could be meant by a key that a fault does not know.
+// unknownKeyHint returns the end of the error message for an unknown parameter.
 func (f *Fault) unknownKeyHint(key string) string {
 	var names []string
 	for _, p := range f.AllParams() {
 		names = append(names, p.Name)
 	}
 	if _, place := triggerParams[key]; place && len(f.Triggers) == 0 {
-		return ": this fault has no place"
+		return ": this fault has no trigger"
 	}
 	return near.Suggest(key, names)
 }
 
+// setParam sets a trigger or another parameter. It returns an error if a trigger is
+// already set.
 func (u *Spec) setParam(key string, v paramValue) error {
 	if !slices.Contains(u.Fault.Triggers, key) {
 		u.params[key] = v
 		return nil
 	}
 	if u.Trigger.IsSet() {
-		return fmt.Errorf("it is told two places, %s and %s=%s: one is wanted", u.Trigger, key, v.text)
+		return fmt.Errorf("got two triggers, %s and %s=%s, want at most one", u.Trigger, key, v.text)
 	}
 	switch key {
 	case "event":
@@ -178,7 +184,8 @@ func (u *Spec) setParam(key string, v paramValue) error {
 	return nil
 }
 
-// MaxStreams is how many streams of a run suffer the fault: the first ones; 0 is all.
+// MaxStreams returns the number of streams of a run that are affected, counted from the
+// first, or 0 if all are.
 func (u Spec) MaxStreams() int {
 	if v, isSet := u.params["streams"]; isSet || u.Fault.Category != CategoryWire {
 		return v.number
@@ -186,16 +193,20 @@ func (u Spec) MaxStreams() int {
 	return 1
 }
 
-// NewEffect sets the fault to work on one stream. All chance comes from r.
+// NewEffect returns the effect of the fault on one response of the given run, or an empty
+// one if the parameter "chance" spares the response. All random choices are drawn from r.
 func (u Spec) NewEffect(r *rand.Rand, thread, run string) Effect {
 	if chance, isSet := u.params["chance"]; isSet && r.IntN(100) >= chance.number {
 		return Effect{}
 	}
-	a := Args{Trigger: u.Trigger, Ints: map[string]int{}, Durations: map[string]time.Duration{}, Strings: map[string]string{}, Rand: r, Thread: thread, Run: run}
+	a := Args{
+		Trigger: u.Trigger, Rand: r, Thread: thread, Run: run,
+		Ints: map[string]int{}, Durations: map[string]time.Duration{}, Strings: map[string]string{},
+	}
 	for _, p := range u.Fault.Params {
 		v, isSet := u.params[p.Name]
 		if !isSet && p.Default != "" {
-			v, _ = p.parse(p.Default) // a test parses all defaults
+			v, _ = p.parse(p.Default) // TestCatalogue checks that defaults are valid
 		}
 		switch p.Type {
 		case "int":

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// What is read is said back, and read again as the same.
+// TestParse checks that String returns a form that parses to the same fault.
 func TestParse(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                                  "",
@@ -45,30 +45,30 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// What cannot be is refused, and the error says what can.
+// TestRefused checks that errors say what is wrong and what would be right.
 func TestRefused(t *testing.T) {
 	for in, want := range map[string]string{
 		"abrot":                            `did you mean abort?`,
 		"nonsense":                         "there is abort, abort-late",
 		"abort; evnt=3":                    `did you mean event?`,
-		"abort; event=-1":                  "-1 is out of bounds: from 0 to 1000000 is right",
-		"abort; event=1.5":                 "no whole number",
-		"abort; time=3":                    "such as 250ms or 2s",
+		"abort; event=-1":                  "-1 is out of range, want a value from 0 to 1000000",
+		"abort; event=1.5":                 "invalid integer",
+		"abort; time=3":                    "e.g. 250ms, 2s",
 		"abort; time=3h":                   "from 0s to 1h",
-		"abort; event=1; byte=2":           "two places",
+		"abort; event=1; byte=2":           "two triggers",
 		"abort; event=1; event=2":          "set twice",
-		"http-error; event=1":              "this fault has no place",
+		"http-error; event=1":              "this fault has no trigger",
 		"http-error; status=200":           "from 400 to 599",
-		"redirect; status=200":             "none of 301, 302",
-		"split; at=1 x":                    "whole numbers other than 0",
-		"unknown-event; data=[]":           "no JSON object",
+		"redirect; status=200":             "want one of 301, 302",
+		"split; at=1 x":                    "integers other than 0",
+		"unknown-event; data=[]":           "not a JSON object",
 		"abort; chance=0":                  "from 1 to 100",
 		"abort,":                           "after the last comma",
-		", abort":                          "name of a fault is missing",
-		"abort; event":                     "name=value is wanted",
+		", abort":                          "missing fault name",
+		"abort; event":                     "want name=value",
 		`http-error; text="x`:              "closing quote",
-		`http-error; text="x"y`:            "after the quotes",
-		"http-error; text=\x00":            "cannot be printed",
+		`http-error; text="x"y`:            "after the closing quote",
+		"http-error; text=\x00":            "control characters",
 		strings.Repeat("abort,", 40) + "x": "more than 32",
 		"http-error; text=" + strings.Repeat("x", 5000): "at most 4096",
 	} {
@@ -79,7 +79,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Documents say it with their own types.
+// TestFromYAML checks arguments of the types that decoders return.
 func TestFromYAML(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -92,10 +92,10 @@ func TestFromYAML(t *testing.T) {
 		{"stall", map[string]any{"for": 2 * time.Second}, "stall; for=2s"},
 		{"stall", map[string]any{"for": "250ms"}, "stall; for=250ms"},
 		{"split", map[string]any{"at": []any{uint64(1), int64(-2)}}, "split; at=1 -2"},
-		{"abort", map[string]any{"event": 7.5}, "no whole number"},
-		{"abort", map[string]any{"event": true}, "no whole number"},
-		{"abort", map[string]any{"event": nil}, "not a number, a text or a list"},
-		{"abort", map[string]any{"event": map[string]any{}}, "not a number, a text or a list"},
+		{"abort", map[string]any{"event": 7.5}, "invalid integer"},
+		{"abort", map[string]any{"event": true}, "invalid integer"},
+		{"abort", map[string]any{"event": nil}, "want a number, a text or a list"},
+		{"abort", map[string]any{"event": map[string]any{}}, "want a number, a text or a list"},
 		{"stal", nil, `did you mean stall?`},
 	} {
 		u, err := fault.FromYAML(c.name, c.args)
@@ -105,7 +105,7 @@ func TestFromYAML(t *testing.T) {
 	}
 }
 
-// The seed decides who suffers, and all who can do.
+// TestChance checks that the seed determines which requests are affected.
 func TestChance(t *testing.T) {
 	uses, err := fault.Parse("end-missing; chance=30")
 	if err != nil {
@@ -121,21 +121,21 @@ func TestChance(t *testing.T) {
 		return n
 	}
 	if n := strikes(1); n < 200 || n > 400 || n != strikes(1) {
-		t.Errorf("%d and %d of 1000 are struck", n, strikes(1))
+		t.Errorf("%d and %d of 1000 are affected", n, strikes(1))
 	}
 }
 
-// How many streams of a run are struck is told, or goes by where the harm is done.
+// TestStreams checks the number of streams that are affected, by category if not set.
 func TestStreams(t *testing.T) {
 	for in, want := range map[string]int{"abort": 1, "abort; streams=0": 0, "abort; streams=3": 3, "end-missing": 0, "resume-lost": 0} {
 		uses, err := fault.Parse(in)
 		if err != nil || uses[0].MaxStreams() != want {
-			t.Errorf("%s strikes %d streams (%v), want %d", in, uses[0].MaxStreams(), err, want)
+			t.Errorf("%s affects %d streams (%v), want %d", in, uses[0].MaxStreams(), err, want)
 		}
 	}
 }
 
-// What the catalogue says of itself is sound.
+// TestCatalogue checks the entries of All.
 func TestCatalogue(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range fault.All {
@@ -152,7 +152,7 @@ func TestCatalogue(t *testing.T) {
 					continue
 				}
 				if _, err := fault.FromYAML(f.Name, map[string]any{p.Name: value}); err != nil {
-					t.Errorf("%s is refused what its own catalogue says: %v", f.Name, err)
+					t.Errorf("%s: invalid default or bound: %v", f.Name, err)
 				}
 			}
 		}

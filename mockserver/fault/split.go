@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Split sends each frame in several segments. Nothing in it is wrong.
+// Split sends each frame in several segments, which is legal.
 var Split = &Fault{
-	Name: "split", Doc: "frames come in several segments, cut at chosen bytes", Category: CategoryWire, Triggers: []string{"event"},
+	Name: "split", Doc: "frames are sent in several segments, cut at given offsets", Category: CategoryWire, Triggers: []string{"event"},
 	Params: []Param{
-		{Name: "at", Doc: "the places in each frame, in bytes, as in \"1 5 9\"; from its end if negative", Type: "text", Validate: func(text string) error {
+		{Name: "at", Doc: "byte offsets in each frame, as in \"1 5 9\"; negative ones count from its end", Type: "text", Validate: func(text string) error {
 			_, err := parseOffsets(text)
 			return err
 		}},
-		{Name: "bytes", Doc: "how long the segments are, if no places are set", Type: "int", Default: "7", Min: "1", Max: "65536"},
-		{Name: "every", Doc: "how long between segments", Type: "duration", Default: "1ms", Min: "0s", Max: "1m"},
+		{Name: "bytes", Doc: "number of bytes in a segment, if no offsets are set", Type: "int", Default: "7", Min: "1", Max: "65536"},
+		{Name: "every", Doc: "pause between segments", Type: "duration", Default: "1ms", Min: "0s", Max: "1m"},
 	},
 	NewEffect: func(a Args) Effect {
-		at, _ := parseOffsets(a.Strings["at"]) // they were checked
+		at, _ := parseOffsets(a.Strings["at"]) // already validated
 		size, every := a.Ints["bytes"], a.Durations["every"]
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 			there := hasReached(a.Trigger)
@@ -46,22 +46,24 @@ var Split = &Fault{
 	},
 }
 
-// maxOffsets bounds into how many segments a frame can be told to be cut.
+// maxOffsets is the maximum number of offsets of the parameter "at".
 const maxOffsets = 256
 
-// parseOffsets reads places in a frame.
+// parseOffsets parses a list of byte offsets, separated by spaces or commas. It returns an
+// error if one is 0 or not an integer, or if there are more than maxOffsets.
 func parseOffsets(text string) (all []int, err error) {
 	for field := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		n, err := strconv.Atoi(field)
 		if err != nil || n == 0 || len(all) == maxOffsets {
-			return nil, errors.New("places are whole numbers other than 0, at most 256, as in \"1 5 -2\"")
+			return nil, errors.New("invalid offsets (want at most 256 integers other than 0, e.g. 1 5 -2)")
 		}
 		all = append(all, n)
 	}
 	return all, nil
 }
 
-// segmentEnds are where the segments of a frame end.
+// segmentEnds returns the offsets in a frame of the given length at which its segments end:
+// those of at or, if there are none, multiples of size.
 func segmentEnds(length int, at []int, size int) (ends []int) {
 	for _, n := range at {
 		if n < 0 {

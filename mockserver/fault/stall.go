@@ -2,11 +2,11 @@ package fault
 
 import "time"
 
-// StallEnd says nothing any more, and keeps the connection.
+// StallEnd stops sending without closing the connection.
 var StallEnd = &Fault{
-	Name: "stall", Doc: "nothing comes any more, or not for a while, and the connection stays open", Category: CategoryWire,
+	Name: "stall", Doc: "nothing more is sent, or not for a while, and the connection stays open", Category: CategoryWire,
 	Triggers: allTriggers,
-	Params:   []Param{{Name: "for", Doc: "how long; 0 is until the client leaves", Type: "duration", Default: "0s", Min: "0s", Max: "24h"}},
+	Params:   []Param{{Name: "for", Doc: "length of the pause; 0: until the client leaves", Type: "duration", Default: "0s", Min: "0s", Max: "24h"}},
 	NewEffect: func(a Args) Effect {
 		span := a.Durations["for"]
 		if span == 0 {
@@ -14,7 +14,7 @@ var StallEnd = &Fault{
 		}
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 			c := newTriggeredWriter(w, a)
-			if a.Trigger.Time >= 0 { // only what is sent can wait: the first frame after that
+			if a.Trigger.Time >= 0 { // the pause begins before the first frame after that time
 				w.After(a.Trigger.Time, func() { c.isDue.Store(true) })
 			}
 			c.inject = func(rest []byte) error { return pauseStream(c, rest, span) }
@@ -23,7 +23,7 @@ var StallEnd = &Fault{
 	},
 }
 
-// pauseStream sends what was gathered, waits, and sends the rest.
+// pauseStream flushes what was written, waits for span and sends the rest of the frame.
 func pauseStream(c *triggeredWriter, rest []byte, span time.Duration) error {
 	if err := c.out.Flush(); err != nil {
 		return err

@@ -2,9 +2,9 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// WrongText completes a text with another than its deltas join to.
+// WrongText changes the text in the event that completes a text.
 var WrongText = &Fault{
-	Name: "wrong-text", Doc: "the completed text is not what its deltas join to", Category: CategoryProtocol,
+	Name: "wrong-text", Doc: "the completed text differs from the concatenation of its deltas", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
 	Checks: []string{"delta.joins-to-whole"},
 	NewEffect: changeFirst(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }, func(e *spec.Event) {
@@ -12,25 +12,25 @@ var WrongText = &Fault{
 	}),
 }
 
-// WrongMessage repeats a message at its end otherwise than it was told.
+// WrongMessage changes the contents that the end event of a message repeats.
 var WrongMessage = &Fault{
-	Name: "wrong-message", Doc: "the end of a message repeats other contents than were told", Category: CategoryProtocol,
+	Name: "wrong-message", Doc: "the contents repeated in the end event of a message differ from those sent before", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageEnd, spec.MessageDelta}, Triggers: []string{"event"},
 	Checks:    []string{"message.content-equals", "run.output-matches"},
 	NewEffect: changeFirst(func(e *spec.Event) bool { return isMessageEnd(e) && len(e.Parts) > 0 }, changeTexts),
 }
 
-// WrongSummary ends a run with a list of other messages than were told.
+// WrongSummary changes a message in the list of messages in the end event of a run.
 var WrongSummary = &Fault{
-	Name: "wrong-summary", Doc: "a message that the end of the run lists is not the one that was told", Category: CategoryProtocol,
+	Name: "wrong-summary", Doc: "a message listed in the end event of the run differs from the one sent before", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Checks:        []string{"run.output-matches"},
 	NewEffect:     changeFirst(func(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }, changeTexts),
 }
 
-// SummaryShort ends a run with a list that lacks a message.
+// SummaryShort removes a message from the list of messages in the end event of a run.
 var SummaryShort = &Fault{
-	Name: "summary-short", Doc: "the end of the run does not list its last message", Category: CategoryProtocol,
+	Name: "summary-short", Doc: "the end event of the run does not list its last message", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Checks:        []string{"run.output-is-complete"},
 	NewEffect: changeFirst(func(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }, func(e *spec.Event) {
@@ -38,7 +38,7 @@ var SummaryShort = &Fault{
 	}),
 }
 
-// changeTexts changes all that stands inside an event.
+// changeTexts changes all texts in the parts of an event.
 func changeTexts(e *spec.Event) {
 	e.Parts = mapParts(e.Parts, func(p spec.Event) (spec.Event, bool) {
 		if p.Text != "" {
@@ -48,9 +48,9 @@ func changeTexts(e *spec.Event) {
 	})
 }
 
-// EmptyDelta tells a piece with nothing in it.
+// EmptyDelta inserts a delta with an empty text.
 var EmptyDelta = &Fault{
-	Name: "empty-delta", Doc: "a delta has nothing in it", Category: CategoryProtocol,
+	Name: "empty-delta", Doc: "a delta has an empty text", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta}, Triggers: []string{"event"},
 	NewEffect: func(a Args) Effect {
 		var s renumberer

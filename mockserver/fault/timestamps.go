@@ -2,9 +2,9 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// CreatedChanges tells another time at which the run began.
+// CreatedChanges changes the creation time of a run in its terminal event.
 var CreatedChanges = &Fault{
-	Name: "created-changes", Doc: "the time at which the run began is another at its end", Category: CategoryProtocol,
+	Name: "created-changes", Doc: "the creation time of the run differs in its terminal event", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{"slot.created"},
 	Checks:        []string{"run.created-is-stable"},
 	NewEffect: changeFirst(func(e *spec.Event) bool { return isTerminal(e) && e.Created != "" }, func(e *spec.Event) {
@@ -12,9 +12,9 @@ var CreatedChanges = &Fault{
 	}),
 }
 
-// CompletedEarly ends a run before it began.
+// CompletedEarly sets the completion time of a run to before its creation time.
 var CompletedEarly = &Fault{
-	Name: "completed-early", Doc: "the time at which the run ended lies before the one at which it began", Category: CategoryProtocol,
+	Name: "completed-early", Doc: "the completion time of the run is before its creation time", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{"slot.created", "slot.completed"},
 	Checks:        []string{"run.completed-after-created"},
 	NewEffect: changeFirst(func(e *spec.Event) bool { return e.Kind == spec.RunEnd && e.Completed != "" }, func(e *spec.Event) {

@@ -5,24 +5,26 @@ import (
 	"sync/atomic"
 )
 
-// A triggeredWriter is a Body that passes on what comes, until a fault strikes.
+// A triggeredWriter is a FrameWriter that passes frames on and injects a fault once, when
+// its trigger fires.
 type triggeredWriter struct {
 	out         StreamWriter
-	beforeFrame int   // before this frame; -1: no
-	afterBytes  int64 // after so many bytes; -1: no
+	beforeFrame int   // number of the frame before which to inject; -1: none
+	afterBytes  int64 // number of bytes after which to inject; -1: none
 	written     int64
-	isDue       atomic.Bool // the time has come
-	done        bool        // it has struck, or will not
+	isDue       atomic.Bool // the time of the trigger has passed
+	done        bool        // the fault was injected
 
-	// late: nobody said where, so a stream that is over before is struck at its end.
+	// atEnd makes Close inject the fault if the stream is shorter than beforeFrame. It is
+	// set if the position was chosen at random.
 	atEnd bool
-	// strike does the harm: rest is what is not sent yet of the frame that it comes
-	// before, or into. It is nil at the end of the stream.
+	// inject injects the fault. rest is the part of the current frame that has not been
+	// written, or nil at the end of the stream.
 	inject func(rest []byte) error
 }
 
-// newTriggeredWriter is where a fault strikes: at its place, or else before one of the first events,
-// by chance.
+// newTriggeredWriter returns a triggeredWriter for the trigger in a or, if none is set, for
+// a random position among the first events. The caller must set its inject function.
 func newTriggeredWriter(w StreamWriter, a Args) *triggeredWriter {
 	c := &triggeredWriter{out: w, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte}
 	if !a.Trigger.IsSet() {
@@ -31,7 +33,7 @@ func newTriggeredWriter(w StreamWriter, a Args) *triggeredWriter {
 	return c
 }
 
-// randomBelow is a number below n.
+// randomBelow returns a random number in [0, n), or 0 if r is nil.
 func randomBelow(r *rand.Rand, n int) int {
 	if r == nil {
 		return 0
@@ -39,7 +41,7 @@ func randomBelow(r *rand.Rand, n int) int {
 	return r.IntN(n)
 }
 
-// WriteFrame passes a frame on, or what the fault makes of it.
+// WriteFrame passes a frame on, unless the trigger fires.
 func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	switch {
 	case c.done:
@@ -57,6 +59,7 @@ func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	return c.writeBytes(frame)
 }
 
+// writeBytes writes p and counts its bytes.
 func (c *triggeredWriter) writeBytes(p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -66,7 +69,7 @@ func (c *triggeredWriter) writeBytes(p []byte) error {
 	return err
 }
 
-// Close strikes what was not struck.
+// Close injects the fault if atEnd is set and the trigger has not fired.
 func (c *triggeredWriter) Close() error {
 	if c.done || !c.atEnd {
 		return nil
@@ -75,14 +78,16 @@ func (c *triggeredWriter) Close() error {
 	return c.inject(nil)
 }
 
-// frameFuncs is a Body that does something to every frame, and passes comments on.
+// frameFuncs is a FrameWriter made of two functions.
 type frameFuncs struct {
 	frame func(n int, frame []byte) error
 	close func() error // may be nil
 }
 
+// WriteFrame calls the function frame.
 func (b frameFuncs) WriteFrame(n int, frame []byte) error { return b.frame(n, frame) }
 
+// Close calls the function close, if any.
 func (b frameFuncs) Close() error {
 	if b.close == nil {
 		return nil
@@ -90,7 +95,8 @@ func (b frameFuncs) Close() error {
 	return b.close()
 }
 
-// hasReached says of each frame in turn, and of comments, whether a place is reached.
+// hasReached returns a function that is called with the number of each frame, or -1 for a
+// comment, and reports whether the event number of the trigger is reached.
 func hasReached(at Trigger) func(n int) bool {
 	reached := at.Event <= 0
 	return func(n int) bool {
@@ -99,12 +105,12 @@ func hasReached(at Trigger) func(n int) bool {
 	}
 }
 
-// emptyBody is a body of nothing.
+// emptyBody is a WrapBody function that ends the stream before its first frame.
 func emptyBody(w StreamWriter) FrameWriter {
 	return frameFuncs{frame: func(int, []byte) error { return w.Finish(Clean) }}
 }
 
-// endStreamAt ends a stream at its place.
+// endStreamAt returns an effect constructor for a fault that ends the stream at the trigger.
 func endStreamAt(how StreamEnd) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
@@ -118,7 +124,7 @@ func endStreamAt(how StreamEnd) func(Args) Effect {
 	}
 }
 
-// injectAt does something once, before or in place of a frame.
+// injectAt returns an effect that calls inject once, when the trigger fires.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
 	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 		c := newTriggeredWriter(w, a)

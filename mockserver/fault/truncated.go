@@ -17,14 +17,15 @@ var TornEnd = &Fault{
 
 // TornUTF8 closes the connection in the middle of a character.
 var TornUTF8 = &Fault{
-	Name: "torn-utf8", Doc: "the connection is closed in the middle of a character; one is put there if need be", Category: CategoryWire,
+	Name: "torn-utf8", Doc: "the connection is closed in the middle of a character, which is inserted if necessary", Category: CategoryWire,
 	Triggers:  []string{"event"},
 	Checks:    []string{"run.ends"},
 	NewEffect: truncateFrame(cutInsideCharacter),
 }
 
-// truncateFrame sends the first part of a frame, and closes the connection. After so many bytes
-// it is closed wherever that is.
+// truncateFrame returns an effect constructor for a fault that sends the given part of a
+// frame and closes the connection. If the trigger is a number of bytes, the connection is
+// closed at exactly that offset instead.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
@@ -42,8 +43,8 @@ func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	}
 }
 
-// cutInsideCharacter is a frame up to a place inside a character of more than one byte. If
-// there is none one is begun in the last text.
+// cutInsideCharacter returns the beginning of a frame up to the first byte of a multibyte
+// character. If the frame has none, it inserts part of one into the last string.
 func cutInsideCharacter(frame []byte) []byte {
 	for i := 0; i < len(frame); {
 		_, size := utf8.DecodeRune(frame[i:])

@@ -5,11 +5,11 @@ import (
 	"errors"
 )
 
-// UnknownEvent sends an event of a kind that nobody knows. Some protocols allow it: a
-// client skips it.
+// UnknownEvent inserts an event of a type that no protocol defines. Some protocols require
+// clients to ignore such events.
 var UnknownEvent = &Fault{
-	Name: "unknown-event", Doc: "before an event one comes of a kind that nobody knows", Category: CategoryProtocol,
-	Params:   []Param{{Name: "data", Doc: "its data, a JSON object", Type: "text", Default: `{"object":"x-unknown","type":"x-unknown"}`, Validate: validateJSONObject}},
+	Name: "unknown-event", Doc: "an event of an undefined type is inserted", Category: CategoryProtocol,
+	Params:   []Param{{Name: "data", Doc: "data of the event, a JSON object", Type: "text", Default: `{"object":"x-unknown","type":"x-unknown"}`, Validate: validateJSONObject}},
 	Triggers: []string{"event"},
 	NewEffect: func(a Args) Effect {
 		n := -1
@@ -22,10 +22,11 @@ var UnknownEvent = &Fault{
 	},
 }
 
+// validateJSONObject returns an error if text is not a JSON object.
 func validateJSONObject(text string) error {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &m) != nil || m == nil {
-		return errors.New("it is no JSON object")
+		return errors.New("the text is not a JSON object")
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // Four frames and a comment, one each second.
 var sent = []string{"id: 1\ndata: {\"a\":1}\n\n", "data: {\"b\":\"€\"}\n\n", ": hm\n\n", "id: 3\ndata: {\"c\":3}\n\n", "id: 4\ndata: {\"d\":4}\n\n"}
 
-// What comes out, segment by segment, and how it ends. Segments nil: as they went in.
+// The segments that each fault sends and how it ends the stream. Nil segments: unchanged.
 var wireCases = []struct {
 	use      string
 	segments []string
@@ -89,8 +89,8 @@ func TestTravels(t *testing.T) {
 	}
 }
 
-// Where nobody said, the seed does: early in the stream, and the same each time. A stream
-// that is shorter is struck at its end.
+// TestAnywhere checks that without a trigger a fault is injected early in the stream, at a
+// position determined by the seed, and at the end of a shorter stream.
 func TestAnywhere(t *testing.T) {
 	seen := map[int]bool{}
 	for seed := range uint64(20) {

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// WrongRun tells of another run.
+// WrongRun changes the run id of an event about the run.
 var WrongRun = &Fault{
 	Name: "wrong-run", Doc: "an event about the run names another run", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotRun}, Triggers: []string{"event"},
@@ -12,9 +12,9 @@ var WrongRun = &Fault{
 	}),
 }
 
-// WrongThread tells of another conversation.
+// WrongThread changes the thread id of an event about the run.
 var WrongThread = &Fault{
-	Name: "wrong-thread", Doc: "an event about the run names another conversation", Category: CategoryProtocol,
+	Name: "wrong-thread", Doc: "an event about the run names another thread", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotThread}, Triggers: []string{"event"},
 	Checks: []string{"echo.thread"},
 	NewEffect: changeFirst(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && e.Thread != "" }, func(e *spec.Event) {
@@ -22,7 +22,7 @@ var WrongThread = &Fault{
 	}),
 }
 
-// similarID is an id of the same form.
+// similarID returns another id of the same form.
 func similarID(id string) string {
 	b := []byte(id)
 	for i := len(b) - 1; i >= 0; i-- {

@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// from asks as a page of another origin does.
+// from sends a request from a page of another origin.
 func from(t *testing.T, srv *httptest.Server, method, path, body string, header ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, srv.URL+path, strings.NewReader(body))
@@ -28,14 +28,15 @@ func from(t *testing.T, srv *httptest.Server, method, path, body string, header 
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	got, _ := io.ReadAll(resp.Body) // an answer may be cut on purpose
+	got, _ := io.ReadAll(resp.Body) // some responses are truncated on purpose
 	return resp, string(got)
 }
 
 const greeting = `{"conversationId":"c1","messages":[{"role":"user","content":"hi"}]}`
 
-// A page may read every answer, the refused ones too, however they are spelled.
-func TestPagesMayReadEverything(t *testing.T) {
+// TestCORS checks that a page of another origin may read every response, refusals
+// included, in every encoding.
+func TestCORS(t *testing.T) {
 	srv := httptest.NewServer(made(t, mockserver.Config{}, "agkit"))
 	defer srv.Close()
 	for _, tc := range []struct {
@@ -73,8 +74,9 @@ func TestPagesMayReadEverything(t *testing.T) {
 	}
 }
 
-// What was said before a fault arrives, whatever the ending.
-func TestWhatCameBeforeTheEndArrives(t *testing.T) {
+// TestDataBeforeFaultArrives checks that the data before a fault reaches the client,
+// whatever the ending.
+func TestDataBeforeFaultArrives(t *testing.T) {
 	srv := httptest.NewServer(made(t, mockserver.Config{}, "agkit"))
 	defer srv.Close()
 	_, whole := from(t, srv, "POST", "/send-message", greeting)
@@ -82,20 +84,20 @@ func TestWhatCameBeforeTheEndArrives(t *testing.T) {
 	for _, how := range []string{"clean-end", "abort", "torn"} {
 		for range 20 {
 			if _, got := from(t, srv, "POST", "/send-message", greeting, "X-Mock-Fault: "+how+"; event=1"); !strings.HasPrefix(got, first) || strings.Contains(got, "[DONE]") {
-				t.Fatalf("%s: heard %q, want %q and no end", how, got, first)
+				t.Fatalf("%s: got %q, want %q and no terminal event", how, got, first)
 			}
 		}
 	}
 }
 
-// A test's name may be anything that a header carries; it stays a test of its own.
+// TestNamesOfTests checks that a test id may be any header value.
 func TestNamesOfTests(t *testing.T) {
 	m := made(t, mockserver.Config{}, "agkit")
 	srv := httptest.NewServer(m)
 	defer srv.Close()
 	for _, name := range []string{strings.Repeat("x", 5000), `bad "id"`, "../x", "a b"} {
 		if _, got := from(t, srv, "POST", "/send-message", greeting, "X-Test-Id: "+name); !strings.Contains(got, "[DONE]") {
-			t.Errorf("%.20q: heard %q", name, got)
+			t.Errorf("%.20q: got %q", name, got)
 		}
 	}
 }
