@@ -76,7 +76,7 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 	}
 	n, err := mockserver.ParseSeed(text)
 	if err != nil {
-		return nil, usageError("%s %v", flag, err)
+		return nil, usageError("%s: %v", flag, err)
 	}
 	return &n, nil
 }
