@@ -49,7 +49,7 @@ var concurrencyMutants = []*Mutant{
 		AlsoFails:  []string{"script.idle"}, // as above
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs[:1] }),
 	}, {
-		Name: "wants-accept", Doc: "who asks for a stream has to say that it accepts one",
+		Name: "wants-accept", Doc: "a stream is refused without an Accept header",
 		Violates: []string{"runs.stream.accept-optional"},
 		KilledBy: map[string]string{"accept.as-documented": "http.request"},
 		Middleware: interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {

@@ -22,7 +22,7 @@ var (
 
 var contentMutants = []*Mutant{
 	{
-		Name: "whole-is-another", Doc: "the completed text is not what its pieces join to",
+		Name: "whole-is-another", Doc: "the completed text differs from its concatenated deltas",
 		Fault:     "wrong-text",
 		Violates:  reqDeltasJoin,
 		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end"},

@@ -28,7 +28,7 @@ var echoMutants = []*Mutant{
 		KilledBy:  map[string]string{"echo.thread": "run.start"},
 		AlsoFails: []string{"sequence.never-falls"}, // the opening that is told again under its number is not the same any more
 	}, {
-		Name: "one-conversation-for-all", Doc: "all events about a run name the same conversation, whoever asks",
+		Name: "one-conversation-for-all", Doc: "the events of all runs name the same conversation",
 		NewEffect: changeEvents(fault.OfKind(spec.RunStart, spec.RunProgress, spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Thread = "the-conversation" }),
 		Violates:  reqEchoThread,
 		KilledBy:  map[string]string{"echo.thread": "run.end run.error run.progress run.start"},
@@ -39,7 +39,7 @@ var echoMutants = []*Mutant{
 		ExceptIn:  []string{"agentscope-java@0.1"}, // there nobody demands a name where none was given
 		KilledBy:  map[string]string{"echo.thread-made": "run.end", "wire.matches-schema": "/session_id"},
 	}, {
-		Name: "conversations-stay-nameless", Doc: "who names no conversation is not told which was made",
+		Name: "conversations-stay-nameless", Doc: "the id of a conversation that the server created is not returned",
 		Middleware: hideCreatedThread,
 		Violates:   reqThreadCreated,
 		ExceptIn:   []string{"agentscope-java@0.1"}, // there nobody demands a name where none was given

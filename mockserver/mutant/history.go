@@ -55,7 +55,7 @@ var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, 
 // historyContentMutants are servers whose histories do not hold what was streamed.
 var historyContentMutants = []*Mutant{
 	{
-		Name: "user-forgotten", Doc: "what the user said is not in the history",
+		Name: "user-forgotten", Doc: "the user's messages are missing in the history",
 		Violates: []string{"runs.history.user-text", "runs.create.persist-first"},
 		KilledBy: map[string]string{
 			"history.tells-the-user": "history",
@@ -98,7 +98,7 @@ var historyContentMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "answer-forgotten", Doc: "what was answered is not in the history",
+		Name: "answer-forgotten", Doc: "the assistant's messages are missing in the history",
 		Violates:   []string{"runs.history.assistant-text"},
 		KilledBy:   map[string]string{"history.tells-the-answer": "history"},
 		Middleware: dropMessages("assistant"),
@@ -111,12 +111,12 @@ var historyContentMutants = []*Mutant{
 			return string(runes[:max(0, len(runes)-1)])
 		}),
 	}, {
-		Name: "tools-forgotten", Doc: "what tools gave is not in the history",
+		Name: "tools-forgotten", Doc: "tool results are missing in the history",
 		Violates:   []string{"runs.history.tool-shown"},
 		KilledBy:   map[string]string{"history.tells-tools": "history"},
 		Middleware: dropMessages("tool"),
 	}, {
-		Name: "tools-as-answers", Doc: "what tools gave is told as an answer",
+		Name: "tools-as-answers", Doc: "tool results are returned as messages of the assistant",
 		Violates: []string{"runs.history.tool-shown"},
 		KilledBy: map[string]string{"history.tells-tools": "history"},
 		Middleware: editMessages(func(role string, m map[string]any) bool {
@@ -126,12 +126,12 @@ var historyContentMutants = []*Mutant{
 			return true
 		}),
 	}, {
-		Name: "tools-in-words", Doc: "what tools gave is told in words",
+		Name: "tools-in-words", Doc: "tool results are returned as plain text instead of JSON",
 		Violates:   []string{"runs.history.tool-json"},
 		KilledBy:   map[string]string{"history.tools-are-json": "history"},
 		Middleware: editMessageTexts("tool", func(text string) string { return "The tool gave " + text }),
 	}, {
-		Name: "tools-cut", Doc: "of what tools gave the end is missing",
+		Name: "tools-cut", Doc: "the end of each tool result is missing",
 		Violates:   []string{"runs.history.tool-json"},
 		KilledBy:   map[string]string{"history.tools-are-json": "history"},
 		Middleware: editMessageTexts("tool", func(text string) string { return text[:max(0, len(text)-1)] }),
@@ -141,7 +141,7 @@ var historyContentMutants = []*Mutant{
 // historyThreadMutants are servers that return the history of another thread.
 var historyThreadMutants = []*Mutant{
 	{
-		Name: "thread-unread", Doc: "whichever conversation is asked for, the user's first is told",
+		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
 		Violates:  []string{"runs.history.thread-param"},
 		KilledBy:  map[string]string{"history.thread-as-asked": "history"},
 		AlsoFails: []string{"history.keeps-to-its-thread"}, // what was said there comes where another was asked for
@@ -153,7 +153,7 @@ var historyThreadMutants = []*Mutant{
 			})
 		}),
 	}, {
-		Name: "thread-in-capitals", Doc: "the history of a short conversation says its id in capital letters",
+		Name: "thread-in-capitals", Doc: "the history of a short conversation has its id in capital letters",
 		Violates: []string{"runs.history.thread-param"},
 		KilledBy: map[string]string{"history.thread-as-asked": "history"},
 		Middleware: editHistories(func(v parsedRequest, m map[string]any) {
@@ -163,7 +163,7 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "thread-denied", Doc: "a conversation in which a tool was called is said not to be",
+		Name: "thread-denied", Doc: "a conversation in which a tool was called is reported as unknown",
 		Violates: []string{"runs.history.thread-param"},
 		KilledBy: map[string]string{"history.thread-as-asked": "http.response"},
 		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
@@ -172,17 +172,17 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "threads-mixed", Doc: "every history holds what was said in the user's other conversations too",
+		Name: "threads-mixed", Doc: "every history holds the messages of the user's other conversations too",
 		Violates:   []string{"runs.history.thread-param"},
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
 		Middleware: mixThreads(func([]any) bool { return true }),
 	}, {
-		Name: "threads-confused", Doc: "the history of a short conversation holds what was said in the others too",
+		Name: "threads-confused", Doc: "the history of a short conversation holds the messages of the others too",
 		Violates:   []string{"runs.history.thread-param"},
 		KilledBy:   map[string]string{"history.keeps-to-its-thread": "history"},
 		Middleware: mixThreads(func(told []any) bool { return len(told) == 2 }),
 	}, {
-		Name: "latest-is-none", Doc: "who names no conversation is told that there is none",
+		Name: "latest-is-none", Doc: "a request for the latest conversation finds none",
 		Violates: []string{"runs.history.latest"},
 		KilledBy: map[string]string{"history.latest": "history"},
 		Middleware: editHistories(func(v parsedRequest, page map[string]any) {
@@ -191,7 +191,7 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "latest-is-before", Doc: "the latest conversation is said to be the one before it",
+		Name: "latest-is-before", Doc: "the last conversation but one is returned as the latest",
 		Violates: []string{"runs.history.latest"},
 		KilledBy: map[string]string{"history.latest": "history"},
 		Middleware: trackThreads(func(m *threadRegistry) middleware {
@@ -204,7 +204,7 @@ var historyThreadMutants = []*Mutant{
 			})
 		}),
 	}, {
-		Name: "none-has-more", Doc: "who has no conversation is told that there is more of it",
+		Name: "none-has-more", Doc: "the empty history of a user without conversations has more: true",
 		Violates: []string{"runs.history.empty-user"},
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
 		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
@@ -213,7 +213,7 @@ var historyThreadMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "none-has-day", Doc: "who has no conversation is told of a day",
+		Name: "none-has-day", Doc: "the empty history of a user without conversations has a day",
 		Violates: []string{"runs.history.empty-user"},
 		KilledBy: map[string]string{"history.none-is-empty": "history"},
 		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
@@ -320,12 +320,12 @@ func renumberMessages(number func(i int) int) middleware {
 // historyDayMutants are servers that return the history of the wrong day.
 var historyDayMutants = []*Mutant{
 	{
-		Name: "day-unread", Doc: "whatever day is asked for, the latest is told",
+		Name: "day-unread", Doc: "the latest day is returned for every requested day",
 		Violates:   []string{"runs.history.before-strict"},
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
 		Middleware: editHistoryQuery(func(_ parsedRequest, q url.Values) { q.Del("before") }),
 	}, {
-		Name: "day-inclusive", Doc: "the day that an earlier one is asked for is told itself",
+		Name: "day-inclusive", Doc: "a request for the day before another returns that other day",
 		Violates:   []string{"runs.history.before-strict"},
 		KilledBy:   map[string]string{"history.before-is-earlier": "history"},
 		Middleware: shiftQueriedDay(1),
@@ -335,7 +335,7 @@ var historyDayMutants = []*Mutant{
 		KilledBy:   map[string]string{"history.before-is-nearest": "history"},
 		Middleware: shiftQueriedDay(-1),
 	}, {
-		Name: "day-mistaken", Doc: "a day of long ago is told before the nearest",
+		Name: "day-mistaken", Doc: "a request for the day before another skips to a day long ago",
 		Violates: []string{"runs.history.before-nearest"},
 		KilledBy: map[string]string{"history.before-is-nearest": "history"},
 		Middleware: editEarlierDay(func(_ string, page map[string]any) {
@@ -344,7 +344,7 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "more-promised", Doc: "every history of a conversation is said to have earlier days",
+		Name: "more-promised", Doc: "every history of a conversation has more: true",
 		Violates: []string{"runs.history.more-false"},
 		KilledBy: map[string]string{"history.more-is-there": "history"},
 		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
@@ -353,7 +353,7 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "more-than-one", Doc: "who has more than one message is said to have earlier days",
+		Name: "more-than-one", Doc: "every history with more than one message has more: true",
 		Violates: []string{"runs.history.more-false"},
 		KilledBy: map[string]string{"history.more-is-there": "history"},
 		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
@@ -362,7 +362,7 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "more-denied", Doc: "there is a day before one that is said to be the first",
+		Name: "more-denied", Doc: "a history with more: false has an earlier day",
 		Violates: []string{"runs.history.more-false"},
 		KilledBy: map[string]string{"history.no-more-is-there": "history"},
 		Middleware: editEarlierDay(func(before string, page map[string]any) {
@@ -383,12 +383,12 @@ var historyDayMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "stamps-of-other-days", Doc: "messages are told with the times of three days before",
+		Name: "stamps-of-other-days", Doc: "messages have timestamps of three days earlier",
 		Violates:   []string{"runs.history.one-day"},
 		KilledBy:   map[string]string{"history.one-day": "history"},
 		Middleware: shiftTimestamps(func(int) bool { return true }, 0, -3),
 	}, {
-		Name: "stamp-of-next-year", Doc: "the first message of a history is said to be of next year",
+		Name: "stamp-of-next-year", Doc: "the first message of a history has a timestamp of next year",
 		Violates:   []string{"runs.history.one-day"},
 		KilledBy:   map[string]string{"history.one-day": "history"},
 		Middleware: shiftTimestamps(func(i int) bool { return i == 0 }, 1, 0),
@@ -398,7 +398,7 @@ var historyDayMutants = []*Mutant{
 		KilledBy:   map[string]string{"history.seq-orders": "history"},
 		Middleware: renumberMessages(func(int) int { return 0 }),
 	}, {
-		Name: "numbers-by-pairs", Doc: "the messages of a history are numbered in another order than told",
+		Name: "numbers-by-pairs", Doc: "the sequence numbers of a history are in another order than its messages",
 		Violates:   []string{"runs.history.seq-orders"},
 		KilledBy:   map[string]string{"history.seq-orders": "history"},
 		Middleware: renumberMessages(func(i int) int { return (i ^ 1) + 1 }),

@@ -37,35 +37,35 @@ var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible
 
 var lifecycleMutants = []*Mutant{
 	{
-		Name: "opening-untold", Doc: "the event that opens the run is not told",
+		Name: "opening-untold", Doc: "the event that starts the run is missing",
 		Fault:     "first-missing",
 		Violates:  reqRunOpens,
 		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end run.end run.error run.progress"},
 		AlsoFails: []string{"run.comes-first", "run.progress-precedes-content"}, // where nothing else is told of the run before its end
 	}, {
-		Name: "opening-late", Doc: "something is told before the run is opened",
+		Name: "opening-late", Doc: "an event comes before the start of the run",
 		Fault:     "start-late",
 		Violates:  slices.Concat(reqRunOpens, reqRunFirst),
 		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end message.start reasoning.start", "run.comes-first": "message.delta message.end message.start"},
 		AlsoFails: []string{"run.progress-precedes-content"}, // nor is the run under way when that is told
 	}, {
-		Name: "run-untold", Doc: "nothing is told about the run but its end",
+		Name: "run-untold", Doc: "only the terminal event of the run is sent",
 		NewEffect: dropEvents(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && !isTerminal(e) }),
 		Violates:  slices.Concat(reqRunOpens, reqRunFirst),
 		KilledBy:  map[string]string{"run.opens-first": "*", "run.comes-first": "message.delta message.end message.start"},
 		AlsoFails: []string{"run.progress-precedes-content", "sequence.never-falls"}, // nor is the run ever under way; and a number is used twice where there is one less
 	}, {
-		Name: "not-under-way", Doc: "the run is never said to be in progress",
+		Name: "not-under-way", Doc: "the run is never reported as in progress",
 		Fault:    "progress-missing",
 		Violates: []string{"agentscope.response-in-progress"},
 		KilledBy: map[string]string{"run.progress-precedes-content": "message.start"},
 	}, {
-		Name: "under-way-late", Doc: "the run is said to be in progress when something of it was told",
+		Name: "under-way-late", Doc: "the run is reported as in progress only after its first content",
 		NewEffect: swapEvents(fault.OfKind(spec.RunProgress)),
 		Violates:  []string{"agentscope.response-in-progress"},
 		KilledBy:  map[string]string{"run.progress-precedes-content": "message.start reasoning.start"},
 	}, {
-		Name: "end-untold", Doc: "the run's end, or its failure, is never told",
+		Name: "end-untold", Doc: "the terminal event of the run is missing",
 		Fault:     "end-missing",
 		Violates:  reqRunEnds,
 		KilledBy:  map[string]string{"run.ends": "http.close"},
@@ -77,7 +77,7 @@ var lifecycleMutants = []*Mutant{
 		KilledBy:  map[string]string{"run.ends": "http.close"},
 		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "history.*"}), // and the rest of the answer is missing
 	}, {
-		Name: "end-twice", Doc: "the run's end is told twice",
+		Name: "end-twice", Doc: "the terminal event of the run is sent twice",
 		Fault:     "double-end",
 		Violates:  reqRunEndsOnce,
 		KilledBy:  map[string]string{"run.ends-once": "run.end run.error"},
@@ -96,7 +96,7 @@ var lifecycleMutants = []*Mutant{
 		// Who was asked to say something has failed; and what a failure may leave open a good end may not.
 		AlsoFails: []string{"script.*", "message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
 	}, {
-		Name: "failure-then-end", Doc: "a run that fails is said to have ended well after that",
+		Name: "failure-then-end", Doc: "a failed run is reported as completed afterwards",
 		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []spec.Event {
 			return []spec.Event{withChange(e, func(o *spec.Event) { o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created })}
 		}),
@@ -105,14 +105,14 @@ var lifecycleMutants = []*Mutant{
 		// What a failure may leave open a good end may not.
 		AlsoFails: []string{"message.all-end", "content.all-end", "run.status-moves-forward", "cancel.run-ends"},
 	}, {
-		Name: "word-after-the-end", Doc: "after the run's end a piece of its text is told again",
+		Name: "word-after-the-end", Doc: "a delta is sent again after the terminal event",
 		Fault:    "event-after-end",
 		Violates: reqRunEndLast,
 		KilledBy: map[string]string{"run.end-is-last": "message.delta message.end run.progress run.start"},
 		// What is told again is told for something that has ended.
 		AlsoFails: []string{"script.*", "content.ends-once", "message.closed", "message.ids-unique", "run.status-moves-forward", "resume.ends"},
 	}, {
-		Name: "message-after-the-end", Doc: "after the run's end a message is told that it never had",
+		Name: "message-after-the-end", Doc: "a new message is sent after the terminal event",
 		NewEffect: insertAfter(fault.OfKind(spec.RunEnd), extraMessage),
 		Violates:  reqRunEndLast,
 		KilledBy:  map[string]string{"run.end-is-last": "message.delta"},
@@ -151,7 +151,7 @@ var lifecycleMutants = []*Mutant{
 		Violates:  slices.Concat(reqRunID, reqOwnRunOnly, reqEchoRun),
 		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error"},
 	}, {
-		Name: "opened-twice", Doc: "the run is opened again after something was told of it",
+		Name: "opened-twice", Doc: "the run is started again after its first content",
 		Fault:     "double-start",
 		Violates:  reqStatusForward,
 		KilledBy:  map[string]string{"run.status-moves-forward": "run.start"},
@@ -162,7 +162,7 @@ var lifecycleMutants = []*Mutant{
 		Violates: []string{"agentscope-java.resp.created-at"},
 		KilledBy: map[string]string{"run.created-is-stable": "run.end run.error"},
 	}, {
-		Name: "created-anew", Doc: "each event of the run says that it began earlier than the one before said",
+		Name: "created-anew", Doc: "each event of the run has an earlier creation time than the one before",
 		NewEffect: shiftCreated(),
 		Violates:  []string{"agentscope-java.resp.created-at"},
 		KilledBy:  map[string]string{"run.created-is-stable": "run.end run.error run.progress run.start"},
@@ -192,7 +192,7 @@ var lifecycleMutants = []*Mutant{
 		Violates: reqOutputComplete,
 		KilledBy: map[string]string{"run.output-is-complete": "run.end"},
 	}, {
-		Name: "list-says-otherwise", Doc: "the end of the run lists messages with other words than were told",
+		Name: "list-says-otherwise", Doc: "the terminal event lists messages with other texts than were streamed",
 		Fault:    "wrong-summary",
 		Violates: reqOutputMatches,
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
@@ -207,7 +207,7 @@ var lifecycleMutants = []*Mutant{
 		Violates: reqOutputMatches,
 		KilledBy: map[string]string{"run.output-matches": "run.end"},
 	}, {
-		Name: "word-after-the-sentinel", Doc: "after the sentinel a piece of the text is told again",
+		Name: "word-after-the-sentinel", Doc: "a delta is sent again after the sentinel",
 		Fault:     "event-after-end",
 		Violates:  []string{"agkit.done.last"},
 		KilledBy:  map[string]string{"done.is-last": "message.delta"},

@@ -40,12 +40,12 @@ var limitMutants = []*Mutant{
 		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
 		Middleware: editTooManyStreams(asStream),
 	}, {
-		Name: "crowd-without-code", Doc: "one stream too many is refused with a code that nobody knows",
+		Name: "crowd-without-code", Doc: "one stream too many is refused with an unknown code",
 		Violates:   []string{"runs.errors.code-sse-limit"},
 		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
 		Middleware: editTooManyStreams(func(_ parsedRequest, a *plainResponse) { a.editJSON(func(m map[string]any) { m["code"] = "BUSY" }) }),
 	}, {
-		Name: "crowd-for-ever", Doc: "who had too many streams once gets none any more",
+		Name: "crowd-for-ever", Doc: "a user who once exceeded the stream limit gets no more streams",
 		Violates: []string{"runs.stream.limit-frees"},
 		KilledBy: map[string]string{"limit.frees-streams": "http.request"},
 		Middleware: func(next http.Handler) http.Handler {

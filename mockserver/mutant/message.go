@@ -22,13 +22,13 @@ var (
 
 var messageMutants = []*Mutant{
 	{
-		Name: "message-unannounced", Doc: "the event that opens a message is not told",
+		Name: "message-unannounced", Doc: "the event that starts a message is missing",
 		Fault:     "message-not-started",
 		Violates:  reqMessageAnnounced,
 		KilledBy:  map[string]string{"message.announced": "content.end message.delta tool.call", "message.starts-first": "message.end"},
 		AlsoFails: []string{"message.known", "script.reasoning", "script.reasoning-apart"}, // the start says of what kind it is; of one that fails nothing else is told
 	}, {
-		Name: "message-under-way-first", Doc: "what is told of a message first is that it is under way",
+		Name: "message-under-way-first", Doc: "the first event of a message reports it as in progress",
 		NewEffect: changeEvents(fault.OfKind(spec.MessageStart), func(e *spec.Event) { e.Kind = spec.MessageProgress }),
 		Violates:  []string{"agentscope-java.msg.created"},
 		KilledBy:  map[string]string{"message.starts-first": "message.progress"},
@@ -45,13 +45,13 @@ var messageMutants = []*Mutant{
 		KilledBy:  map[string]string{"message.announced": "message.delta", "message.known": "message.delta"},
 		AlsoFails: []string{"script.*", "content.all-end", "delta.joins-to-whole", "content.is-whole", "message.content-equals", "history.tells-the-answer"}, // the piece is missing in its message, and is one of another
 	}, {
-		Name: "pieces-misaddressed", Doc: "all pieces of texts name a message whose id has one letter too many",
+		Name: "pieces-misaddressed", Doc: "all text deltas name a message id with one letter too many",
 		NewEffect: changeEvents(fault.OfKind(spec.MessageDelta, spec.ContentEnd), func(e *spec.Event) { e.Message += "x" }),
 		Violates:  slices.Concat(reqMessageAnnounced, []string{"agentscope.msg-id"}),
 		KilledBy:  map[string]string{"message.announced": "content.end message.delta", "message.known": "content.end message.delta"},
 		AlsoFails: []string{"script.*", "content.all-end", "delta.joins-to-whole", "message.content-equals", "history.tells-the-answer"}, // they are missing in their message, and are those of another
 	}, {
-		Name: "late-piece", Doc: "the last piece of a message is told again when the message has ended",
+		Name: "late-piece", Doc: "the last delta of a message is sent again after the message has ended",
 		Fault:     "late-delta",
 		Violates:  reqMessageOpen,
 		KilledBy:  map[string]string{"message.closed": "message.delta reasoning.delta"},
@@ -75,19 +75,19 @@ var messageMutants = []*Mutant{
 		KilledBy:  map[string]string{"message.unambiguous": "content.end message.delta", "wire.matches-schema": "/msg_id"},
 		AlsoFails: []string{"script.*", "message.*", "content.*", "delta.joins-to-whole", "run.output-is-complete", "run.output-matches"}, // as above, and the second message is never listed
 	}, {
-		Name: "message-left-open", Doc: "the event that ends a message is not told",
+		Name: "message-left-open", Doc: "the event that ends a message is missing",
 		Fault:     "message-not-ended",
 		Violates:  slices.Concat(reqMessagesEnd, reqOutputComplete),
 		KilledBy:  map[string]string{"message.all-end": "message.start reasoning.start", "run.output-is-complete": "run.end"},
 		AlsoFails: []string{"run.output-matches", "script.tool", "script.tools", "tool.result-after-call"}, // what is listed was never told, nor a call that only the end of its message tells
 	}, {
-		Name: "messages-left-open", Doc: "no message is ever said to have ended, nor listed",
+		Name: "messages-left-open", Doc: "no message is ever reported as ended, or listed",
 		NewEffect: dropMessageEnds,
 		ExceptIn:  []string{"agentscope-java@1.0"}, // there a message is told whole, in one event: none is left open
 		Violates:  reqMessagesEnd,
 		KilledBy:  map[string]string{"message.all-end": "message.start reasoning.start"},
 	}, {
-		Name: "message-begun", Doc: "a message is said to be in progress at the beginning, and never again",
+		Name: "message-begun", Doc: "a message is reported as in progress at its start, and never again",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
 			m := spec.Event{Kind: spec.MessageProgress, Thread: e.Thread, Run: e.Run, Message: e.Run + "-begun", Type: "message", Role: "assistant", Status: "in_progress"}
 			return []spec.Event{m}
@@ -96,7 +96,7 @@ var messageMutants = []*Mutant{
 		Violates: []string{"agentscope-java.msg.completed"},
 		KilledBy: map[string]string{"message.all-end": "message.progress"},
 	}, {
-		Name: "id-used-again", Doc: "after a message has ended another is told under its id",
+		Name: "id-used-again", Doc: "another message is sent under the id of one that has ended",
 		Fault:     "reused-message-id",
 		Violates:  reqMessageID,
 		KilledBy:  map[string]string{"message.ids-unique": "message.end message.start"},
@@ -114,7 +114,7 @@ var messageMutants = []*Mutant{
 		KilledBy:  map[string]string{"message.ids-unique": "message.end message.start reasoning.end"},
 		AlsoFails: []string{"script.*", "content.ends-once", "delta.joins-to-whole", "message.*", "run.output-matches", "run.status-moves-forward", "tool.*"}, // all messages are one, told again and again
 	}, {
-		Name: "repeated-otherwise", Doc: "the end of a message repeats other words than were told",
+		Name: "repeated-otherwise", Doc: "the end of a message repeats another text than was streamed",
 		Fault:     "wrong-message",
 		Violates:  slices.Concat(reqMessageContent, reqOutputMatches),
 		KilledBy:  map[string]string{"message.content-equals": "message.end reasoning.end", "run.output-matches": "run.end"},

@@ -73,7 +73,7 @@ func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(
 // Validate returns what is wrong with the definition of the mutant.
 func (m *Mutant) Validate() (problems []error) {
 	if m.Doc == "" || len(m.Violates) == 0 || len(m.KilledBy) == 0 {
-		problems = append(problems, errors.New("it needs a sentence, what it breaks, and what kills it"))
+		problems = append(problems, errors.New("Doc, Violates and KilledBy must be set"))
 	}
 	ways := 0
 	for _, way := range []bool{m.Fault != "", m.Script != "", m.Configure != nil, m.NewEffect != nil, m.Middleware != nil} {
@@ -82,7 +82,7 @@ func (m *Mutant) Validate() (problems []error) {
 		}
 	}
 	if ways != 1 {
-		problems = append(problems, fmt.Errorf("it says in %d ways how it is made: one is wanted", ways))
+		problems = append(problems, fmt.Errorf("%d of Fault, Script, Configure, NewEffect and Middleware are set: want 1", ways))
 	}
 	if _, err := m.faultSpecs(); err != nil {
 		problems = append(problems, err)

@@ -42,7 +42,7 @@ var replyStatusMutants = []*Mutant{
 		AlsoFails:  []string{"script.slow"},
 		Middleware: editPromisedReply("runs.cancel.status-202", status(http.StatusOK)),
 	}, {
-		Name: "history-as-text", Doc: "a history is said to be plain text",
+		Name: "history-as-text", Doc: "a history has the media type text/plain",
 		Violates: []string{"runs.history.plain-json"}, KilledBy: map[string]string{"reply.as-promised": "http.response"},
 		Middleware: editPromisedReply("runs.history.plain-json", media("text/plain")),
 	}, {
@@ -68,7 +68,7 @@ var replyStatusMutants = []*Mutant{
 		KilledBy:   map[string]string{"health.answers": "http.response", "reply.as-promised": "http.response"},
 		Middleware: changeHealthStatus(http.StatusInternalServerError),
 	}, {
-		Name: "health-503", Doc: "the health operation says that the server is busy",
+		Name: "health-503", Doc: "the health operation is answered 503",
 		Violates: []string{"*.health"}, KilledBy: map[string]string{"health.answers": "http.response"},
 		Middleware: changeHealthStatus(http.StatusServiceUnavailable),
 	},
@@ -106,19 +106,19 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 // replyAcceptedMutants say wrongly whether a thread is new.
 var replyAcceptedMutants = []*Mutant{
 	{
-		Name: "never-new", Doc: "no run is said to have made its conversation",
+		Name: "never-new", Doc: "no run is reported as the first of its conversation",
 		Violates: []string{"runs.create.created-true"}, KilledBy: map[string]string{"accepted.new-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(_, _ bool) bool { return false }),
 	}, {
-		Name: "new-unless-read", Doc: "a conversation whose history was asked for is no longer new",
+		Name: "new-unless-read", Doc: "a conversation whose history was requested is not reported as new",
 		Violates: []string{"runs.create.created-true"}, KilledBy: map[string]string{"accepted.new-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(first, known bool) bool { return first && !known }),
 	}, {
-		Name: "always-new", Doc: "every run is said to have made its conversation",
+		Name: "always-new", Doc: "every run is reported as the first of its conversation",
 		Violates: []string{"runs.create.created-false"}, KilledBy: map[string]string{"accepted.known-thread": "run.accepted"},
 		Middleware: changeCreatedFlag(func(_, _ bool) bool { return true }),
 	}, {
-		Name: "new-turned-round", Doc: "what says whether a conversation is new says whether it was there before",
+		Name: "new-turned-round", Doc: "whether a conversation is new is reported inverted",
 		Violates: []string{"runs.create.created-true", "runs.create.created-false"},
 		KilledBy: map[string]string{
 			"accepted.known-thread": "run.accepted",
@@ -140,7 +140,7 @@ func lacksReply(messages []any) bool {
 // replyHistoryMutants do not keep what they accepted.
 var replyHistoryMutants = []*Mutant{
 	{
-		Name: "kept-with-the-answer", Doc: "what the user said is kept when it is answered",
+		Name: "kept-with-the-answer", Doc: "the user's message is stored only when it is answered",
 		Violates: []string{"runs.create.persist-first"},
 		KilledBy: map[string]string{"accepted.keeps-prompt": "history"},
 		Middleware: editHistories(func(_ parsedRequest, m map[string]any) {
@@ -198,14 +198,14 @@ const everyRunRequirements = "runs.create.endpoint runs.create.status-202 runs.c
 // replyAllowedMutants each refuse one kind of request that the document allows. Requirements that
 // are only exercised together are violated together.
 var replyAllowedMutants = []*Mutant{
-	rejectingMutant("refuses-what-was-said", "a run with what was said before is refused",
+	rejectingMutant("refuses-what-was-said", "a run with earlier messages is refused",
 		"runs.create.assistant-accept runs.create.toolcall-accept runs.create.tool-accept", "runs.create.system-accept"),
 	rejectingMutant("refuses-extras", "a run with a name of the user and a parent is refused", "runs.create.parent-run", "runs.create.user-extras"),
-	rejectingMutant("refuses-patience", "a stream that says how long it may be silent is refused", "runs.stream.idle-max", "runs.stream.idle-min"),
+	rejectingMutant("refuses-patience", "a stream with an idle limit is refused", "runs.stream.idle-max", "runs.stream.idle-min"),
 	rejectingMutant("refuses-cancel", "a cancel without a body is refused", "runs.cancel.status-202", "runs.cancel.no-body"),
 	rejectingMutant("refuses-images", "a run with an image that was uploaded is refused",
 		"runs.attachments.url-usable runs.create.user-array-form "+everyRunRequirements, "runs.create.binary-accept"),
-	rejectingMutant("refuses-text-parameters", "a tool is refused whose parameters are a text", "agkit.http.post", "agkit.client-tool.parameters-string"),
+	rejectingMutant("refuses-text-parameters", "a tool whose parameters are a string is refused", "agkit.http.post", "agkit.client-tool.parameters-string"),
 	rejectingMutant("refuses-parameters", "a request with parameters of the model, or tools, is refused", "agentscope.tool-offer", "agentscope.parameters"),
 	rejectingMutant("refuses-developer", "a message of the developer is refused", "", "runs.create.developer"),
 	rejectingMutant("refuses-reasoning", "a message of reasoning is refused", "", "runs.create.reasoning"),
@@ -215,10 +215,10 @@ var replyAllowedMutants = []*Mutant{
 	rejectingMutant("refuses-x-wav", "a recording of the type audio/x-wav is refused", "", "runs.transcribe.x-wav"),
 	rejectingMutant("refuses-wave", "a recording of the type audio/wave is refused", "", "runs.transcribe.wave"),
 	rejectingMutant("refuses-results", "the result of a client's tool is refused", "", "agkit.client-tool.result-accepted"),
-	rejectingMutant("refuses-object-parameters", "a tool is refused whose parameters are an object", "", "agkit.client-tool.parameters-object"),
+	rejectingMutant("refuses-object-parameters", "a tool whose parameters are an object is refused", "", "agkit.client-tool.parameters-object"),
 	rejectingMutant("refuses-resume", "an answer to an interrupt is refused", "", "agkit.resume.accepted"),
-	rejectingMutant("refuses-unknown-fields", "a request with a member that nobody knows is refused", "", "*.unknown-field*"),
-	rejectingMutant("refuses-history", "a request with what was said before is refused", "", "agentscope.history"),
+	rejectingMutant("refuses-unknown-fields", "a request with an unknown member is refused", "", "*.unknown-field*"),
+	rejectingMutant("refuses-history", "a request with earlier messages is refused", "", "agentscope.history"),
 	{
 		Name: "refuses-many-words", Doc: "a prompt that asks for a long answer is refused",
 		Violates: []string{"agkit.http.post", "agentscope-java.http.status", "agentscope-java.req.roundtrip"},

@@ -156,7 +156,7 @@ func (r *Report) writeKills(b *bytes.Buffer) {
 
 // writeMutants writes the table of mutants with what is wrong with them.
 func (r *Report) writeMutants(b *bytes.Buffer) {
-	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what it does wrong | breaks |\n|---|---|---|\n")
+	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what is wrong with the server | violates |\n|---|---|---|\n")
 	for _, name := range r.mutantNames(func(Outcome) bool { return true }) {
 		m := mutantByName(name)
 		fmt.Fprintf(b, "| %s | %s | %s |\n", name, strings.ReplaceAll(m.Doc, "|", "\\|"), strings.Join(m.Violates, " "))

@@ -181,7 +181,7 @@ var resumeStartMutants = []*Mutant{
 		},
 		Fault: "resume-from-start; streams=0",
 	}, {
-		Name: "resumed-with-the-first", Doc: "a stream that is taken up again tells the first event of the run before what is new",
+		Name: "resumed-with-the-first", Doc: "a resumed stream repeats the first event of the run",
 		Violates: []string{"runs.resume.from-cursor"},
 		KilledBy: map[string]string{"resume.starts-after-cursor": "run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
@@ -198,7 +198,7 @@ var resumeStartMutants = []*Mutant{
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.end run.start"},
 		Fault:    "resume-repeated; streams=0",
 	}, {
-		Name: "resumed-inclusive-late", Doc: "a stream that is taken up again tells the event of the cursor after the next",
+		Name: "resumed-inclusive-late", Doc: "a resumed stream sends the event of the cursor after the next one",
 		Violates: []string{"runs.resume.exclusive"},
 		KilledBy: map[string]string{"resume.excludes-cursor": "message.delta message.end message.start run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
@@ -235,7 +235,7 @@ var resumeLossMutants = []*Mutant{
 			})
 		}),
 	}, {
-		Name: "resumed-now", Doc: "a stream that is taken up again tells only what happens from now on",
+		Name: "resumed-now", Doc: "a resumed stream sends only new events",
 		Violates:  []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy:  map[string]string{"resume.loses-nothing": "http.close"},
 		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // the end was before
@@ -250,7 +250,7 @@ var resumeLossMutants = []*Mutant{
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editLast(func([]byte) [][]byte { return nil }) }),
 		AlsoFails:  []string{"resume.takes-thread-cursor"}, // a cursor of the run before is taken up in the same way
 	}, {
-		Name: "resumed-empty", Doc: "a stream that is taken up again tells nothing",
+		Name: "resumed-empty", Doc: "a resumed stream is empty",
 		Violates: []string{"runs.resume.ends", "runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy: map[string]string{
 			"resume.ends":          `the stream taken up at .* ended( \(.*\))? without the end of the run`,
@@ -287,7 +287,7 @@ var resumeThreadCursorMutants = []*Mutant{
 			})(next)
 		},
 	}, {
-		Name: "cursor-of-before-late", Doc: "after a cursor of an earlier run the first event of a later one is not told",
+		Name: "cursor-of-before-late", Doc: "after a cursor of an earlier run the first event of a later run is missing",
 		Violates: []string{"runs.resume.thread-cursor"},
 		KilledBy: map[string]string{"resume.takes-thread-cursor": "http.close"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
@@ -308,7 +308,7 @@ var resumeThreadCursorMutants = []*Mutant{
 // resumeContentMutants send an event differently when the stream is resumed.
 var resumeContentMutants = []*Mutant{
 	{
-		Name: "told-otherwise-later", Doc: "an event has other data when it is told again",
+		Name: "told-otherwise-later", Doc: "an event has other data when it is sent again",
 		Violates: []string{"runs.resume.ids-stable"},
 		KilledBy: map[string]string{"resume.tells-the-same": "message.delta message.end message.start run.end run.start"},
 		Fault:    "told-differently",
@@ -365,7 +365,7 @@ var cancelMutants = []*Mutant{
 		AlsoFails:  []string{"run.ends", "wire.flushes"},
 		Middleware: editCanceled(func([]byte) [][]byte { return nil }),
 	}, {
-		Name: "canceled-twice", Doc: "the end of a run that is canceled is told twice",
+		Name: "canceled-twice", Doc: "the terminal event of a cancelled run is sent twice",
 		Violates: []string{"runs.cancel.ends"},
 		KilledBy: map[string]string{"cancel.run-ends": "http.close"},
 		// So it is of no other run, nor is any event.

@@ -18,7 +18,7 @@ import (
 
 // Canary is the mutant that must be killed in every dialect, or the results prove nothing.
 var Canary = &Mutant{
-	Name: "canary", Doc: "every text that is told has a word too many",
+	Name: "canary", Doc: "every text has one word too many",
 	Violates:  []string{"*.scripted.text"},
 	KilledBy:  map[string]string{"script.text": "http.close"},
 	NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.MessageDelta }, func(e *spec.Event) { e.Text += " tweet" }),

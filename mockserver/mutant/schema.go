@@ -167,24 +167,24 @@ var schemaMutants = []*Mutant{
 		KilledBy:  killedAt("/content"),
 		AlsoFails: []string{"message.content-equals", "run.output-matches"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
-		Name: "delta-is-a-word", Doc: "whether a content is a piece is said in words",
+		Name: "delta-is-a-word", Doc: "the delta flag of a content is a string",
 		NewEffect: editObjects("content", setMember("yes", "delta")),
 		Violates:  []string{"agentscope-java.content.delta", "agentscope.delta-flag", "agentscope.content-fields", "agentscope.completed-not-delta", "agentscope-java.content.completed"},
 		KilledBy:  killedAt("/delta"),
 	}, {
-		Name: "place-is-missing", Doc: "contents do not say their place",
+		Name: "place-is-missing", Doc: "contents have no index",
 		NewEffect: editObjects("content", deleteMember("index")),
 		Violates:  []string{"agentscope-java.content.index", "agentscope.index-present"},
 		KilledBy:  killedAt("/index"),
 		AlsoFails: []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // contents without a place cannot be told apart
 	}, {
-		Name: "place-is-a-word", Doc: "the place of a content is said in words",
+		Name: "place-is-a-word", Doc: "the index of a content is a string",
 		NewEffect: editObjects("content", setMember("first", "index")),
 		Violates:  []string{"agentscope-java.content.index", "agentscope.index-present", "agentscope.content-fields"},
 		KilledBy:  killedAt("/index"),
 		AlsoFails: []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // as above
 	}, {
-		Name: "message-of-a-content-is-missing", Doc: "contents do not say to which message they belong",
+		Name: "message-of-a-content-is-missing", Doc: "contents do not name their message",
 		NewEffect: editObjects("content", deleteMember("msg_id", "msgId")),
 		Violates:  []string{"agentscope-java.content.msgid", "agentscope.msg-id"},
 		ExceptIn:  []string{"agentscope@0.1"}, // there they may, while one message is open
@@ -203,7 +203,7 @@ var schemaMutants = []*Mutant{
 		KilledBy:  killedAt("/content /data/arguments"),
 		AlsoFails: []string{"message.content-equals", "tool.arguments-are-json", "script.tool", "script.client-tool*"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
-		Name: "call-has-no-name", Doc: "the content of a call does not say which tool is called",
+		Name: "call-has-no-name", Doc: "the content of a tool call does not name the tool",
 		NewEffect: editNestedObjects("content", editInside("data", deleteMember("name"))),
 		Violates:  []string{"agentscope-java.tool.call", "agentscope.tool-shape-call"},
 		KilledBy:  killedAt("/content /data/name"),
@@ -215,7 +215,7 @@ var schemaMutants = []*Mutant{
 		KilledBy:  killedAt("/data/output"),
 		AlsoFails: []string{"message.content-equals", "tool.result-after-call", "script.tool", "script.tools"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
-		Name: "result-names-no-call", Doc: "the result of a tool does not say of which call it is",
+		Name: "result-names-no-call", Doc: "a tool result does not name its call",
 		NewEffect: editNestedObjects("content", func(o jsonObject) {
 			if data, ok := o["data"].(jsonObject); ok && data["output"] != nil {
 				delete(data, "call_id")
@@ -238,7 +238,7 @@ var schemaMutants = []*Mutant{
 		KilledBy:  killedAt("/output"),
 		AlsoFails: []string{"run.output-is-complete"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
-		Name: "run-has-no-id", Doc: "the events of a run do not say which",
+		Name: "run-has-no-id", Doc: "the events of a run do not name it",
 		NewEffect: editObjects("response", deleteMember("id")),
 		Violates:  []string{"agentscope-java.resp.id", "agentscope.response-id-stable"},
 		KilledBy:  killedAt("/id"),
@@ -258,7 +258,7 @@ var schemaMutants = []*Mutant{
 		KilledBy:  killedAt("/content"),
 		AlsoFails: []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
-		Name: "call-is-nameless", Doc: "the event that opens a call does not say which tool is called",
+		Name: "call-is-nameless", Doc: "the event that starts a tool call does not name the tool",
 		NewEffect: editObjects("tool-call-start", deleteMember("toolCallName")),
 		Violates:  []string{"agkit.event.tool-call-start"},
 		KilledBy:  killedAt("/toolCallName"),
@@ -293,18 +293,18 @@ var schemaMutants = []*Mutant{
 		KilledBy:  killedAt("/error"),
 		AlsoFails: []string{"script.error", "script.error-mid"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
-		Name: "event-has-no-type", Doc: "a piece of a text does not say what it is",
+		Name: "event-has-no-type", Doc: "a text delta has no type",
 		NewEffect: editObjects("text", deleteMember("type")),
 		Violates:  []string{"agkit.event.type"},
 		KilledBy:  killedAt("/type"),
 		AlsoFails: []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
 	}, {
-		Name: "event-does-not-name-its-run", Doc: "pieces of texts do not say to which run they belong",
+		Name: "event-does-not-name-its-run", Doc: "text deltas do not name their run",
 		NewEffect: editObjects("TEXT_MESSAGE_CONTENT", deleteMember("runId")),
 		Violates:  []string{"runs.stream.run-id-present"},
 		KilledBy:  killedAt("/runId"),
 	}, {
-		Name: "end-does-not-name-its-run", Doc: "the end of a run does not say of which",
+		Name: "end-does-not-name-its-run", Doc: "the terminal event does not name its run",
 		NewEffect: editObjects("RUN_FINISHED", deleteMember("runId")),
 		Violates:  []string{"runs.stream.run-id-present"},
 		KilledBy:  killedAt("/runId"),

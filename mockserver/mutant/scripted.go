@@ -47,17 +47,17 @@ var scriptMutants = []*Mutant{
 		Violates: promptRequirements("text", allFamilies...),
 		KilledBy: map[string]string{"script.text": "http.close"},
 	}, {
-		Name: "cannot-be-empty", Doc: "asked for nothing, the server says that it has nothing to say",
+		Name: "cannot-be-empty", Doc: "asked for an empty answer, the server sends a text",
 		Script:   replyScript("empty", `[text: I have nothing to say.]`),
 		Violates: promptRequirements("empty", allFamilies...),
 		KilledBy: map[string]string{"script.empty": "http.close"},
 	}, {
-		Name: "fails-at-nothing", Doc: "asked for nothing, the run fails",
+		Name: "fails-at-nothing", Doc: "asked for an empty answer, the run fails",
 		Script:   replyScript("empty", `[error: nothing to do]`),
 		Violates: promptRequirements("empty", allFamilies...),
 		KilledBy: map[string]string{"script.empty": "http.close"},
 	}, {
-		Name: "one-message-of-two", Doc: "asked for two messages, the server says both in one",
+		Name: "one-message-of-two", Doc: "asked for two messages, the server sends one with both texts",
 		Script:   replyScript("messages", `[text: onetwo]`),
 		Violates: promptRequirements("messages", messageFamilies...),
 		KilledBy: map[string]string{"script.messages": "http.close"},
@@ -77,22 +77,22 @@ var scriptMutants = []*Mutant{
 		Violates: promptRequirements("contents", contentFamilies...),
 		KilledBy: map[string]string{"script.contents": "http.close"},
 	}, {
-		Name: "thinks-and-says-otherwise", Doc: "asked to think and then to say certain words, the server says others",
+		Name: "thinks-and-says-otherwise", Doc: "asked for reasoning and a text, the server sends another text",
 		Script:   replyScript("reasoning", `[reasoning: thinking, text: I have thought.]`),
 		Violates: promptRequirements("reasoning", "agentscope"),
 		KilledBy: map[string]string{"script.reasoning": "http.close"},
 	}, {
-		Name: "thinks-in-silence", Doc: "asked to think and then to say certain words, the server only thinks",
+		Name: "thinks-in-silence", Doc: "asked for reasoning and a text, the server sends only the reasoning",
 		Script:   replyScript("reasoning", `[reasoning: thinking]`),
 		Violates: promptRequirements("reasoning", "agentscope"),
 		KilledBy: map[string]string{"script.reasoning": "http.close"},
 	}, {
-		Name: "does-not-think", Doc: "asked to think and then to say certain words, the server just says them",
+		Name: "does-not-think", Doc: "asked for reasoning and a text, the server sends only the text",
 		Script:   replyScript("reasoning (?<words>.*)$", `[text: '{{.Match.words}}']`),
 		Violates: promptRequirements("reasoning", "agentscope"),
 		KilledBy: map[string]string{"script.reasoning-apart": "http.close"},
 	}, {
-		Name: "thinks-of-something-else", Doc: "asked to think, the server thinks of something else",
+		Name: "thinks-of-something-else", Doc: "asked for reasoning, the server sends other reasoning",
 		Script:   replyScript("reasoning (?<words>.*)$", `[reasoning: brooding, text: '{{.Match.words}}']`),
 		Violates: promptRequirements("reasoning", "agentscope"),
 		KilledBy: map[string]string{"script.reasoning-apart": "http.close"},
@@ -107,7 +107,7 @@ var scriptMutants = []*Mutant{
 		Violates: promptRequirements("tool", allFamilies...),
 		KilledBy: map[string]string{"script.tool": "tool.call tool.start"},
 	}, {
-		Name: "no-word-after-the-tool", Doc: "asked to call its tool, the server does not go on when it has the result",
+		Name: "no-word-after-the-tool", Doc: "asked to call its tool, the server sends nothing after the result",
 		Script:   replyScript("tool ", `[tool: {name: lookup, arguments: {city: Paris, days: [1, 2, 3]}, result: {found: true}}]`),
 		Violates: promptRequirements("tool", allFamilies...),
 		KilledBy: map[string]string{"script.tool": "http.close"},
@@ -117,12 +117,12 @@ var scriptMutants = []*Mutant{
 		Violates: promptRequirements("tools", allFamilies...),
 		KilledBy: map[string]string{"script.tools": "http.close"},
 	}, {
-		Name: "no-call-of-two", Doc: "asked for two calls, the server says that it made them",
+		Name: "no-call-of-two", Doc: "asked for two tool calls, the server sends a text about them",
 		Script:   replyScript("tools", `[text: I have looked both up.]`),
 		Violates: promptRequirements("tools", allFamilies...),
 		KilledBy: map[string]string{"script.tools": "http.close"},
 	}, {
-		Name: "result-untold", Doc: "the results of the server's tools are not told",
+		Name: "result-untold", Doc: "the results of the server's tools are missing",
 		Fault:     "result-missing",
 		Violates:  append(promptRequirements("tool", allFamilies...), promptRequirements("tools", allFamilies...)...),
 		KilledBy:  map[string]string{"script.tool": "tool.call tool.start", "script.tools": "tool.call tool.start"},
@@ -133,97 +133,97 @@ var scriptMutants = []*Mutant{
 		Violates: promptRequirements("client-tool", clientCallFamilies...),
 		KilledBy: map[string]string{"script.client-tool": "tool.call tool.start"},
 	}, {
-		Name: "says-what-to-paint", Doc: "asked to call the client's tool, the server says what it would call it with",
+		Name: "says-what-to-paint", Doc: "asked to call the client's tool, the server sends the arguments as text",
 		Script:   replyScript("client-tool ", `[text: Paint it blue.]`),
 		Violates: promptRequirements("client-tool", clientCallFamilies...),
 		KilledBy: map[string]string{"script.client-tool": "http.close"},
 	}, {
-		Name: "result-unheard", Doc: "what the client's tool gave is not heard",
+		Name: "result-unheard", Doc: "the result of the client's tool is ignored",
 		Script:   "rules:\n  - name: otherwise\n    when: {last: tool}\n    reply: [text: 'tool said: ']\n",
 		Violates: append(promptRequirements("client-tool", clientCallFamilies...), "agkit.client-tool.continues"),
 		KilledBy: map[string]string{"script.client-tool-result": "http.close"},
 	}, {
-		Name: "result-in-other-words", Doc: "what the client's tool gave is told in other words",
+		Name: "result-in-other-words", Doc: "the result of the client's tool is repeated in other words",
 		Script:   "rules:\n  - name: otherwise\n    when: {last: tool}\n    reply: [text: 'It is painted.']\n",
 		Violates: append(promptRequirements("client-tool", clientCallFamilies...), "agkit.client-tool.continues"),
 		KilledBy: map[string]string{"script.client-tool-result": "http.close"},
 	}, {
-		Name: "asks-something-else", Doc: "asked to interrupt itself with a certain question, the run asks another",
+		Name: "asks-something-else", Doc: "asked to interrupt with a certain question, the run asks another",
 		Script:   replyScript("interrupt ", `[interrupt: {question: Go on?}]`),
 		Violates: promptRequirements("interrupt", "agkit"),
 		KilledBy: map[string]string{"script.interrupt": "http.close"},
 	}, {
-		Name: "resume-unheard", Doc: "what the client answers to an interrupt is not heard",
+		Name: "resume-unheard", Doc: "the client's answer to an interrupt is ignored",
 		Script:   "rules:\n  - name: otherwise\n    when: {last: resume}\n    reply: [text: 'resumed with: null']\n",
 		Violates: append(promptRequirements("interrupt", "agkit"), "agkit.resume.effect"),
 		KilledBy: map[string]string{"script.resume": "http.close"},
 	}, {
-		Name: "interrupts-with-nothing", Doc: "asked to interrupt itself with a certain question, the run asks none",
+		Name: "interrupts-with-nothing", Doc: "asked to interrupt with a certain question, the run does not interrupt",
 		Script:   replyScript("interrupt ", `[interrupt: {}]`),
 		Violates: promptRequirements("interrupt", "agkit"),
 		KilledBy: map[string]string{"script.interrupt": "http.close"},
 	}, {
-		Name: "resumes-in-silence", Doc: "answered after an interrupt, the server says nothing",
+		Name: "resumes-in-silence", Doc: "a resumed run sends no text",
 		Script:   "rules:\n  - name: otherwise\n    when: {last: resume}\n    reply: [text: '']\n",
 		Violates: append(promptRequirements("interrupt", "agkit"), "agkit.resume.effect"),
 		KilledBy: map[string]string{"script.resume": "http.close"},
 	}, {
-		Name: "forgets", Doc: "asked what was said before, the server never knows",
+		Name: "forgets", Doc: "asked for the previous message, the server never knows it",
 		Script:   replyScript("recall", `[text: nothing]`),
 		Violates: append(promptRequirements("recall", allFamilies...), "agkit.conv.history"),
 		KilledBy: map[string]string{"script.recall": "http.close"},
 	}, {
-		Name: "remembers-the-question", Doc: "asked what was said before that, the server repeats the question",
+		Name: "remembers-the-question", Doc: "asked for the previous message, the server repeats the request",
 		Script:   "rules:\n  - name: otherwise\n    when: {text: 'conformance:recall', turn: {min: 2}}\n    reply: [text: '{{.Text}}']\n",
 		Violates: append(promptRequirements("recall", allFamilies...), "agkit.conv.history"),
 		KilledBy: map[string]string{"script.recall": "http.close"},
 	}, {
-		Name: "remembers-others", Doc: "asked in a new conversation what was said before, the server tells what was said in another",
+		Name: "remembers-others", Doc: "asked in a new conversation for the previous message, the server returns one of another conversation",
 		Script:   replyScript("recall", `[text: 'conformance:text one']`),
 		Violates: append(promptRequirements("isolated", contentFamilies...), "agkit.conv.isolated", "runs.scripted.recall"),
 		KilledBy: map[string]string{"script.isolated": "http.close"},
 	}, {
-		Name: "makes-memories-up", Doc: "asked in a new conversation what was said before, the server makes something up",
+		Name: "makes-memories-up", Doc: "asked in a new conversation for the previous message, the server invents one",
 		Script:   "rules:\n  - name: otherwise\n    when: {text: 'conformance:recall', turn: 1}\n    reply: [text: You said hello.]\n",
 		Violates: append(promptRequirements("isolated", contentFamilies...), "agkit.conv.isolated", "runs.scripted.recall"),
 		KilledBy: map[string]string{"script.isolated": "http.close"},
 	}, {
-		Name: "too-slow-to-say", Doc: "asked to speak slowly, the run fails",
+		Name: "too-slow-to-say", Doc: "asked for slow deltas, the run fails",
 		Script:   replyScript("slow 8 ", `[text: '1 2', error: too slow]`),
 		Violates: promptRequirements("slow", allFamilies...),
 		KilledBy: map[string]string{"script.slow": "http.close"},
 	}, {
-		Name: "slowly-nothing", Doc: "asked to speak slowly, the server says nothing",
+		Name: "slowly-nothing", Doc: "asked for slow deltas, the server sends no text",
 		Script:   replyScript("slow 8 ", `[wait: 100ms]`),
 		Violates: promptRequirements("slow", allFamilies...),
 		KilledBy: map[string]string{"script.slow": "http.close"},
 	}, {
-		Name: "too-many-to-say", Doc: "asked for many pieces, the run fails",
+		Name: "too-many-to-say", Doc: "asked for many deltas, the run fails",
 		Script:   replyScript("many ", `[text: '1 2', error: too many]`),
 		Violates: promptRequirements("many", allFamilies...),
 		KilledBy: map[string]string{"script.many": "http.close"},
 	}, {
-		Name: "many-times-nothing", Doc: "asked for many pieces, the server says nothing",
+		Name: "many-times-nothing", Doc: "asked for many deltas, the server sends no text",
 		Script:   replyScript("many ", `[wait: 1ms]`),
 		Violates: promptRequirements("many", allFamilies...),
 		KilledBy: map[string]string{"script.many": "http.close"},
 	}, {
-		Name: "large-is-small", Doc: "asked for a large piece, the server sends a small one",
+		Name: "large-is-small", Doc: "asked for a large delta, the server sends a small one",
 		Script:   replyScript("large ", `[text: this is all there is]`),
 		Violates: promptRequirements("large", allFamilies...),
 		KilledBy: map[string]string{"script.large": "http.close"},
 	}, {
-		Name: "too-large-to-say", Doc: "asked for a large piece, the run fails",
+		Name: "too-large-to-say", Doc: "asked for a large delta, the run fails",
 		Script:   replyScript("large ", `[error: too large]`),
 		Violates: promptRequirements("large", allFamilies...),
 		KilledBy: map[string]string{"script.large": "http.close"},
 	}, {
-		Name: "wakes-up-otherwise", Doc: "asked to be silent for a while, the server says something else afterwards",
+		Name: "wakes-up-otherwise", Doc: "asked to be silent for a while, the server sends another text afterwards",
 		Script:   replyScript("idle 400", `[wait: 400ms, text: ready]`),
 		Violates: promptRequirements("idle", allFamilies...),
 		KilledBy: map[string]string{"script.idle": "http.close"},
 	}, {
-		Name: "never-wakes-up", Doc: "asked to be silent for a while, the server says nothing afterwards either",
+		Name: "never-wakes-up", Doc: "asked to be silent for a while, the server sends nothing afterwards either",
 		Script:   replyScript("idle 400", `[wait: 400ms]`),
 		Violates: promptRequirements("idle", allFamilies...),
 		KilledBy: map[string]string{"script.idle": "http.close"},
@@ -233,7 +233,7 @@ var scriptMutants = []*Mutant{
 		Violates: promptRequirements("error", allFamilies...),
 		KilledBy: map[string]string{"script.error": "run.error"},
 	}, {
-		Name: "talks-before-it-fails", Doc: "asked to fail before any content, the run says something first",
+		Name: "talks-before-it-fails", Doc: "asked to fail before any content, the run sends a text first",
 		Script:   replyScript("error (?<words>.*)$", `[text: I shall try., error: '{{.Match.words}}']`),
 		Violates: promptRequirements("error", allFamilies...),
 		KilledBy: map[string]string{"script.error": "run.error"},
@@ -248,37 +248,37 @@ var scriptMutants = []*Mutant{
 		Violates: promptRequirements("error-mid", allFamilies...),
 		KilledBy: map[string]string{"script.error-mid": "run.error"},
 	}, {
-		Name: "fails-at-once", Doc: "asked to fail in the middle, the run fails before it says anything",
+		Name: "fails-at-once", Doc: "asked to fail in the middle, the run fails before any text",
 		Script:   replyScript("error-mid (?<words>.*)$", `[error: '{{.Match.words}}']`),
 		Violates: promptRequirements("error-mid", allFamilies...),
 		ExceptIn: []string{"agentscope-java@1.0"}, // a fast agent may lose what it said before it failed
 		KilledBy: map[string]string{"script.error-mid-says": "http.close"},
 	}, {
-		Name: "fails-after-a-silence", Doc: "asked to fail in the middle, the run says nothing for a while and fails",
+		Name: "fails-after-a-silence", Doc: "asked to fail in the middle, the run waits without any text and fails",
 		Script:   replyScript("error-mid (?<words>.*)$", `[wait: 300ms, error: '{{.Match.words}}']`),
 		Violates: promptRequirements("error-mid", allFamilies...),
 		ExceptIn: []string{"agentscope-java@1.0"}, // likewise
 		KilledBy: map[string]string{"script.error-mid-says": "http.close"},
 	}, {
-		Name: "failure-untold", Doc: "a run that fails does not say so",
+		Name: "failure-untold", Doc: "a failed run does not report its failure",
 		Fault:     "failure-missing",
 		Violates:  slices.Concat(reqErrorVisible, reqRunEnds),
 		KilledBy:  map[string]string{"error.visible": "http.close", "run.ends": "http.close"},
 		AlsoFails: []string{"script.error", "script.error-mid", "cancel.run-ends", "wire.flushes"}, // it was asked to fail; nor does one say so that was canceled
 	}, {
-		Name: "succeeds-instead", Doc: "asked to fail, the run ends well",
+		Name: "succeeds-instead", Doc: "asked to fail, the run completes",
 		Script:    replyScript("error", `[text: all is well]`),
 		Violates:  reqErrorVisible,
 		KilledBy:  map[string]string{"error.visible": "http.close"},
 		AlsoFails: []string{"script.error", "script.error-mid"}, // it was asked to fail
 	}, {
-		Name: "shows-its-stack", Doc: "a run that fails says where in the program",
+		Name: "shows-its-stack", Doc: "the error of a failed run has a stack trace",
 		Script:    replyScript("error(-mid)? (?<words>.*)$", `[text: "This is ", error: "{{.Match.words}}\n\nTraceback (most recent call last):\n  File agent.py, line 7"]`),
 		Violates:  reqNoStackTrace,
 		KilledBy:  map[string]string{"error.no-stack-trace": "run.error"},
 		AlsoFails: []string{"script.error"}, // a rule for both prompts, which says something first
 	}, {
-		Name: "shows-its-goroutines", Doc: "a run that fails says what the program was doing",
+		Name: "shows-its-goroutines", Doc: "the error of a failed run has a goroutine dump",
 		Script:   replyScript("error-mid (?<words>.*)$", `[text: "This is ", error: "{{.Match.words}}\n\ngoroutine 7 [running]:\nmain.main()"]`),
 		Violates: reqNoStackTrace,
 		KilledBy: map[string]string{"error.no-stack-trace": "run.error"},

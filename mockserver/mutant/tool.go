@@ -21,7 +21,7 @@ var (
 
 var toolMutants = []*Mutant{
 	{
-		Name: "call-unopened", Doc: "the event that opens a call is not told",
+		Name: "call-unopened", Doc: "the event that starts a tool call is missing",
 		Fault:     "call-not-started",
 		Violates:  []string{"agkit.order.start-first"},
 		KilledBy:  map[string]string{"tool.starts-first": "tool.delta"},
@@ -33,13 +33,13 @@ var toolMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.starts-first": "tool.delta"},
 		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // the piece is missing in its call, and is one of another
 	}, {
-		Name: "call-unended", Doc: "the event that ends a call is not told",
+		Name: "call-unended", Doc: "the event that ends a tool call is missing",
 		Fault:     "call-not-ended",
 		Violates:  []string{"agkit.order.ended"},
 		KilledBy:  map[string]string{"tool.all-end": "tool.start"},
 		AlsoFails: []string{"tool.result-after-call", "tool.arguments-are-json"}, // the result comes for a call that is not whole
 	}, {
-		Name: "calls-unended", Doc: "no call is ever said to have ended",
+		Name: "calls-unended", Doc: "no tool call is ever reported as ended",
 		NewEffect: dropEvents(fault.OfKind(spec.ToolEnd)),
 		Violates:  []string{"agkit.order.ended"},
 		KilledBy:  map[string]string{"tool.all-end": "tool.start"},
@@ -87,7 +87,7 @@ var toolMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.result-after-call": "tool.result"},
 		AlsoFails: []string{"script.tool", "script.tools"}, // the call has no result, and the result stands for one more call
 	}, {
-		Name: "result-before-its-call-ends", Doc: "the result of a call is told before the call has ended",
+		Name: "result-before-its-call-ends", Doc: "the result of a tool call is sent before the call has ended",
 		Fault:     "result-early",
 		Violates:  []string{"agkit.order.result-after-end"},
 		KilledBy:  map[string]string{"tool.result-after-call": "tool.result"},
@@ -99,7 +99,7 @@ var toolMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
 		AlsoFails: []string{"script.client-tool*"}, // the client has nothing to answer
 	}, {
-		Name: "client-call-answered-with-nothing", Doc: "the server answers a call of the client's tool with an empty result, when all else is told",
+		Name: "client-call-answered-with-nothing", Doc: "the server sends an empty result for a call of the client's tool at the end of the run",
 		NewEffect: answerLate("paint"),
 		Violates:  []string{"agkit.client-tool.no-server-result"},
 		KilledBy:  map[string]string{"tool.client-call-is-left-open": "tool.result"},
@@ -117,17 +117,17 @@ var toolMutants = []*Mutant{
 		KilledBy:  map[string]string{"tool.client-call-is-offered": "tool.start"},
 		AlsoFails: []string{"script.client-tool*"}, // as above
 	}, {
-		Name: "talks-on-after-the-client-call", Doc: "after a call that the client has to answer the server says something",
+		Name: "talks-on-after-the-client-call", Doc: "the server sends a text after a call of the client's tool",
 		NewEffect: insertAfter(endOfCall("paint"), extraMessage),
 		Violates:  []string{"agkit.client-tool.no-server-result"},
 		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 	}, {
-		Name: "thinks-the-client-has-answered", Doc: "after a call that the client has to answer the server says that it was done",
+		Name: "thinks-the-client-has-answered", Doc: "the server sends a text that the call was done after a call of the client's tool",
 		NewEffect: addLastText("paint", "It is painted."),
 		Violates:  []string{"agkit.client-tool.no-server-result"},
 		KilledBy:  map[string]string{"tool.client-call-ends-stream": "message.delta"},
 	}, {
-		Name: "talks-on-after-the-interrupt", Doc: "after an interrupt the run says something",
+		Name: "talks-on-after-the-interrupt", Doc: "the run sends a text after an interrupt",
 		Fault:     "interrupt-not-last",
 		Violates:  []string{"agkit.order.interrupt-last"},
 		KilledBy:  map[string]string{"interrupt.is-last": "message.delta"},

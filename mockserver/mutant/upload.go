@@ -46,12 +46,12 @@ func setNestedMember(name string, value any) func(m map[string]any) {
 // uploadStoredMutants respond wrongly to uploads.
 var uploadStoredMutants = []*Mutant{
 	{
-		Name: "stored-as-jpeg", Doc: "every upload is said to be a JPEG",
+		Name: "stored-as-jpeg", Doc: "every upload is reported as a JPEG",
 		Violates:   []string{"runs.attachments.mime-echo"},
 		KilledBy:   map[string]string{"attachment.type-as-sent": "attachment.stored"},
 		Middleware: editReplyJSON("attach", setNestedMember("mimeType", "image/jpeg")),
 	}, {
-		Name: "stored-as-x-png", Doc: "an upload is said to be of another name of its type",
+		Name: "stored-as-x-png", Doc: "an upload is reported with a synonym of its media type",
 		Violates:   []string{"runs.attachments.mime-echo"},
 		KilledBy:   map[string]string{"attachment.type-as-sent": "attachment.stored"},
 		Middleware: editReplyJSON("attach", setNestedMember("mimeType", "image/x-png")),
@@ -61,22 +61,22 @@ var uploadStoredMutants = []*Mutant{
 // uploadSignedMutants respond wrongly to requests for a signed link.
 var uploadSignedMutants = []*Mutant{
 	{
-		Name: "signed-for-another-path", Doc: "a new link is said to be of another file",
+		Name: "signed-for-another-path", Doc: "a new link names another file",
 		Violates:   []string{"runs.attachments.signed-echo"},
 		KilledBy:   map[string]string{"attachment.signs-what-was-asked": "attachment.signed"},
 		Middleware: editReplyJSON("sign", setNestedMember("path", "else")),
 	}, {
-		Name: "signed-in-another-bucket", Doc: "a new link is said to be in another bucket",
+		Name: "signed-in-another-bucket", Doc: "a new link names another bucket",
 		Violates:   []string{"runs.attachments.signed-echo"},
 		KilledBy:   map[string]string{"attachment.signs-what-was-asked": "attachment.signed"},
 		Middleware: editReplyJSON("sign", setNestedMember("bucket", "public")),
 	}, {
-		Name: "signs-what-is-not-there", Doc: "a link is signed for a file that nobody uploaded",
+		Name: "signs-what-is-not-there", Doc: "a link is signed for a file that was never uploaded",
 		Violates:   []string{"runs.attachments.signed-unknown"},
 		KilledBy:   map[string]string{"attachment.refuses-unknown-file": "http.request"},
 		Middleware: signUnknownFile(func(asked string) string { return asked }),
 	}, {
-		Name: "signs-by-the-beginning", Doc: "a link is signed for a file whose name begins as another's, as the link of that",
+		Name: "signs-by-the-beginning", Doc: "a link is signed for a file whose name is a prefix of another's, and leads to that other file",
 		Violates: []string{"runs.attachments.signed-unknown", "runs.attachments.signed-echo"},
 		KilledBy: map[string]string{
 			"attachment.refuses-unknown-file": "http.request",
@@ -290,7 +290,7 @@ var uploadImageMutants = []*Mutant{
 // transcriptionMutants respond wrongly to recordings of speech.
 var transcriptionMutants = []*Mutant{
 	{
-		Name: "heard-in-plain-text", Doc: "what was said is told as plain text",
+		Name: "heard-in-plain-text", Doc: "the transcript is returned as plain text",
 		Violates: []string{"runs.transcribe.transcript", "runs.transcribe.endpoint"},
 		KilledBy: map[string]string{
 			"transcript.is-told": "http.request",
@@ -316,7 +316,7 @@ var transcriptionMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "heard-under-another-name", Doc: "what was said is told under another name",
+		Name: "heard-under-another-name", Doc: "the transcript is returned under another name",
 		Violates: []string{"runs.transcribe.transcript"},
 		KilledBy: map[string]string{"wire.matches-schema": "/transcript"},
 		Middleware: editReplyJSON("transcribe", func(m map[string]any) {
@@ -324,7 +324,7 @@ var transcriptionMutants = []*Mutant{
 			delete(m, "transcript")
 		}),
 	}, {
-		Name: "heard-in-numbers", Doc: "what was said is told as a number",
+		Name: "heard-in-numbers", Doc: "the transcript is returned as a number",
 		Violates:   []string{"runs.transcribe.transcript"},
 		KilledBy:   map[string]string{"wire.matches-schema": "/transcript"},
 		Middleware: editReplyJSON("transcribe", setNestedMember("transcript", 1)),

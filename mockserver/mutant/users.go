@@ -120,10 +120,10 @@ func asStream(_ parsedRequest, a *plainResponse) {
 
 // anonymousMutants treat requests without credentials wrongly.
 var anonymousMutants = []*Mutant{
-	anonymousMutant("nobody-asks", "runs are opened for nobody", "runs.auth.create-401", parsedRequest.startsRun),
+	anonymousMutant("nobody-asks", "runs are started without credentials", "runs.auth.create-401", parsedRequest.startsRun),
 	anonymousMutant("nobody-listens", "runs are told to nobody", "runs.auth.events-401 runs.auth.plain", forOperation("listen")),
-	anonymousMutant("nobody-cancels", "runs are canceled by nobody", "runs.auth.cancel-401", forOperation("cancel")),
-	anonymousMutant("nobody-uploads", "files are stored for nobody", "runs.auth.attachments-401", forOperation("attach")),
+	anonymousMutant("nobody-cancels", "runs are cancelled without credentials", "runs.auth.cancel-401", forOperation("cancel")),
+	anonymousMutant("nobody-uploads", "files are stored without credentials", "runs.auth.attachments-401", forOperation("attach")),
 	{
 		Name: "strangers-ask", Doc: "credentials are not looked at if there are any",
 		Violates: []string{"runs.auth.bad-token", "runs.auth.plain"},
@@ -132,12 +132,12 @@ var anonymousMutants = []*Mutant{
 			return !v.isAnonymous() && (v.startsRun() || v.isOperation("listen") || v.isOperation("cancel") || v.isOperation("attach"))
 		}),
 	}, {
-		Name: "strangers-listen", Doc: "runs are told to who has any credentials",
+		Name: "strangers-listen", Doc: "streams are served with unknown credentials",
 		Violates:   []string{"runs.auth.bad-token", "runs.auth.plain"},
 		KilledBy:   map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: asFirstUser(func(v parsedRequest) bool { return !v.isAnonymous() && v.isOperation("listen") }),
 	}, {
-		Name: "nobody-400", Doc: "who does not say who asks is refused with 400",
+		Name: "nobody-400", Doc: "a request without credentials is refused with 400",
 		Violates: []string{"runs.auth.create-401", "runs.auth.events-401", "runs.auth.cancel-401", "runs.auth.attachments-401", "runs.auth.bad-token"},
 		KilledBy: map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: editDenials(http.StatusUnauthorized, func(v parsedRequest, a *plainResponse) {
@@ -146,7 +146,7 @@ var anonymousMutants = []*Mutant{
 			}
 		}),
 	}, {
-		Name: "nobody-streamed", Doc: "that nobody may listen is told as a stream",
+		Name: "nobody-streamed", Doc: "the refusal of a stream without credentials is an event stream",
 		Violates: []string{"runs.auth.plain"},
 		KilledBy: map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: editDenials(http.StatusUnauthorized, func(v parsedRequest, a *plainResponse) {
@@ -168,19 +168,19 @@ func otherUserMutant(name, doc, requirements string, which func(v parsedRequest)
 
 // otherUserMutants treat requests of users who are not the owner wrongly.
 var otherUserMutants = []*Mutant{
-	otherUserMutant("others-listen", "a run is told to another user", "runs.auth.events-403 runs.auth.plain",
+	otherUserMutant("others-listen", "the stream of a run is served to another user", "runs.auth.events-403 runs.auth.plain",
 		func(v parsedRequest) bool { return v.isOperation("listen") && v.parsed().Cursor == "" }),
 	otherUserMutant("others-resume", "a stream can be taken up by another user", "runs.auth.events-403 runs.auth.events-403-cursor runs.auth.plain",
 		func(v parsedRequest) bool { return v.isOperation("listen") && v.parsed().Cursor != "" }),
 	otherUserMutant("others-cancel", "a run can be canceled by another user", "runs.auth.cancel-403", forOperation("cancel")),
 	otherUserMutant("others-upload", "a file is stored for another user's conversation", "runs.auth.attachments-403", forOperation("attach")),
 	{
-		Name: "others-404", Doc: "what is another's is said not to be there",
+		Name: "others-404", Doc: "what belongs to another user is reported as not found",
 		Violates:   []string{"runs.auth.events-403", "runs.auth.events-403-cursor", "runs.auth.cancel-403", "runs.auth.attachments-403"},
 		KilledBy:   map[string]string{"auth.owner-only": "http.request"},
 		Middleware: editDenials(http.StatusForbidden, func(_ parsedRequest, a *plainResponse) { a.status = http.StatusNotFound }),
 	}, {
-		Name: "others-streamed", Doc: "that somebody else may not listen is told as a stream",
+		Name: "others-streamed", Doc: "the refusal of a stream to another user is an event stream",
 		Violates: []string{"runs.auth.plain"},
 		KilledBy: map[string]string{"auth.owner-only": "http.request"},
 		Middleware: editDenials(http.StatusForbidden, func(v parsedRequest, a *plainResponse) {
@@ -214,7 +214,7 @@ func redirectLatest(whose func(m *threadRegistry, who string) string) middleware
 // userHistoryMutants return the history of another user where the request names no thread.
 var userHistoryMutants = []*Mutant{
 	{
-		Name: "history-of-anybody", Doc: "who names no conversation is told the latest of all",
+		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",
 		Violates: []string{"runs.auth.own-history"},
 		KilledBy: map[string]string{"auth.own-history": "history"},
 		Middleware: redirectLatest(func(m *threadRegistry, who string) (latest string) {
@@ -227,7 +227,7 @@ var userHistoryMutants = []*Mutant{
 			return latest
 		}),
 	}, {
-		Name: "history-of-the-first", Doc: "who names no conversation is told the latest of the first user there was",
+		Name: "history-of-the-first", Doc: "the latest conversation is always that of the first user",
 		Violates:   []string{"runs.auth.own-history"},
 		KilledBy:   map[string]string{"auth.own-history": "history"},
 		Middleware: redirectLatest(func(m *threadRegistry, _ string) string { return m.firstUser }),

@@ -45,18 +45,18 @@ var wireMutants = []*Mutant{
 		Violates: reqStreamOpens,
 		KilledBy: map[string]string{"wire.opens-stream": "http.response"},
 	}, {
-		Name: "stream-is-compressed", Doc: "streams are compressed, though the client asked that they be not",
+		Name: "stream-is-compressed", Doc: "streams are compressed, although the client accepts only identity",
 		Fault:     "gzip; streams=0",
 		Violates:  reqStreamOpens,
 		KilledBy:  map[string]string{"wire.opens-stream": "http.response"},
 		AlsoFails: []string{"wire.ends"}, // what is not flushed is silence, where many streams are held open
 	}, {
-		Name: "frame-breaks-off", Doc: "an event comes whose data is JSON that lacks its last brace",
+		Name: "frame-breaks-off", Doc: "the data of an event is JSON without its last brace",
 		NewEffect: insertFrame(`{"type":"x-unknown"`),
 		Violates:  reqFramesJSON,
 		KilledBy:  map[string]string{"wire.frames-are-json": "?"},
 	}, {
-		Name: "frame-is-a-word", Doc: "an event comes whose data is a bare word",
+		Name: "frame-is-a-word", Doc: "the data of an event is a bare word",
 		NewEffect: insertFrame("hello"),
 		Violates:  reqFramesJSON,
 		KilledBy:  map[string]string{"wire.frames-are-json": "?"},
@@ -72,7 +72,7 @@ var wireMutants = []*Mutant{
 		Violates:  reqFramesPlain,
 		KilledBy:  map[string]string{"wire.frames-are-plain": "*"},
 	}, {
-		Name: "byte-is-no-text", Doc: "an event comes that has a byte which is no UTF-8",
+		Name: "byte-is-no-text", Doc: "an event has a byte that is not UTF-8",
 		NewEffect: insertFrame("{\"type\":\"x-\xff\"}"),
 		Violates:  reqUTF8,
 		KilledBy:  map[string]string{"wire.utf-8": "?"},
@@ -141,7 +141,7 @@ var wireMutants = []*Mutant{
 		KilledBy:  map[string]string{"wire.keeps-alive": "http.close"},
 		AlsoFails: []string{"wire.keep-alive-text"}, // of comments that do not come nobody can say what they say
 	}, {
-		Name: "still-here", Doc: "the comments in a silence say something else",
+		Name: "still-here", Doc: "the keep-alive comments have another text",
 		Fault:    "other-keep-alive; streams=0",
 		Violates: []string{"runs.stream.keepalive-text"},
 		KilledBy: map[string]string{"wire.keep-alive-text": "comment"},
