@@ -16,8 +16,8 @@ import (
 type Limits struct {
 	Idle   time.Duration // how long an exchange may be silent; 15 s, but no longer than Target.Timeout
 	Run    time.Duration // how long all scenarios may take; 0: no limit
-	Bytes  int           // of the body of an answer; 64 MiB
-	Events int           // of a stream, comments included; 200,000. Of all streams together: five times as many, but at least 1,000,000
+	Bytes  int           // of the body of an answer; 64 MiB. Of all streams, or replies, together: four times as many, but at least 256 MiB
+	Events int           // of a stream, comments included; 200,000. Of all streams together: four times as many, but at least 800,000
 }
 
 // The defaults of a Target.
@@ -56,12 +56,13 @@ const maxLarge = 1
 // of the kind, unless it keeps to the limits more often than not.
 const maxOverruns = 2
 
-// maxAllEvents is how many events all streams together may have before a target is not
-// asked for more of them: one that stays just below the limit each time would keep a run
-// busy without end, too. It is what this many streams may have at the least.
+// What all answers of a kind together may have before a target is not asked for more of
+// them: one that stays just below the limits each time would keep a run busy without end,
+// too. It is what this many answers may have at the least.
 const (
-	maxAllEvents = leastStreams * DefaultMaxEvents
-	leastStreams = 5
+	leastAnswers = 4
+	maxAllEvents = leastAnswers * DefaultMaxEvents
+	maxAllBytes  = leastAnswers * DefaultMaxBytes
 )
 
 // A budget is what a target has cost so far. All its conversations share it.
@@ -74,19 +75,22 @@ type budget struct {
 // An expense is what one kind of exchange has cost.
 type expense struct {
 	kind   string
-	most   int             // events that all of the kind may have
+	most   volume          // what all of the kind may have
 	over   context.Context // ends when no more of the kind is asked for
 	giveUp context.CancelCauseFunc
 
 	mu         sync.Mutex
-	kept, gone int // exchanges that kept to the limits, and that went over one
-	events     int // of all of them
+	kept, gone int    // exchanges that kept to the limits, and that went over one
+	sum        volume // of all of them
 }
+
+// A volume is how large answers are, without their content coding.
+type volume struct{ events, bytes int }
 
 func newBudget(l Limits) *budget {
 	b := &budget{room: wire.NewRoom(maxLarge, l.Bytes), kinds: map[bool]*expense{}, judge: context.Background()}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
-		e := &expense{kind: kind, most: max(maxAllEvents, leastStreams*l.Events)}
+		e := &expense{kind: kind, most: volume{max(maxAllEvents, leastAnswers*l.Events), max(maxAllBytes, leastAnswers*l.Bytes)}}
 		e.over, e.giveUp = context.WithCancelCause(context.Background())
 		b.kinds[streams] = e
 	}
@@ -95,26 +99,30 @@ func newBudget(l Limits) *budget {
 
 // A givenUp is why a target is not asked for more.
 type givenUp struct {
-	kind   string
-	last   error // how the last one that went over a limit ended
-	events int   // or how many events they had together
-	most   int
+	kind      string
+	last      error // how the last one that went over a limit ended; nil: none did
+	sum, most volume
 }
 
 func (g givenUp) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
-	if g.last == nil {
-		return fmt.Sprintf("not asked for: the %s before had %d events together, more than %d (see --max-events)", plural, g.events, g.most)
+	switch {
+	case g.last != nil:
+	case g.sum.events > g.most.events:
+		return fmt.Sprintf("not asked for: the %s before had %d events together, more than %d (see --max-events)", plural, g.sum.events, g.most.events)
+	default:
+		return fmt.Sprintf("not asked for: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.sum.bytes, g.most.bytes)
 	}
 	return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.Overrun(g.last))
 }
 
-// note counts how an exchange ended, and the events of its answer.
-func (e *expense) note(end error, events int) {
+// note counts how an exchange ended, and how large its answer is.
+func (e *expense) note(end error, v volume) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.events += events; e.events > e.most {
-		e.giveUp(givenUp{kind: e.kind, events: e.events, most: e.most})
+	e.sum.events, e.sum.bytes = e.sum.events+v.events, e.sum.bytes+v.bytes
+	if e.sum.events > e.most.events || e.sum.bytes > e.most.bytes {
+		e.giveUp(givenUp{kind: e.kind, sum: e.sum, most: e.most})
 	}
 	if !wentOver(end) {
 		e.kept++

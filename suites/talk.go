@@ -165,8 +165,8 @@ func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limi
 	}
 	x.Request.Target = r.Target
 	if err == nil {
-		events := t.expand(&x.Response)
-		cost.note(x.Response.End, events)
+		size := t.expand(&x.Response)
+		cost.note(x.Response.End, size)
 	} else {
 		x.Response.End = fmt.Errorf("%w: %w", spec.ErrLeft, cause)
 	}
@@ -189,16 +189,15 @@ func (t *Talk) expense(r spec.Request) *expense {
 	return t.target.budget.kinds[o != nil && o.Streams]
 }
 
-// expand finds out how large a body is without its content coding, and returns how many
-// events it has. One that grows beyond the limits ends there; one that is large ends its
-// conversation.
-func (t *Talk) expand(r *spec.Response) (events int) {
+// expand returns how large a body is without its content coding. One that grows beyond the
+// limits ends there; one that is large ends its conversation.
+func (t *Talk) expand(r *spec.Response) (size volume) {
 	if !dialect.Coded(*r) {
-		return wire.CountEvents(*r)
+		return volume{wire.CountEvents(*r), len(r.Body)}
 	}
 	t.clients[spec.TheUser].Use(t.ctx, func() {
 		plain := dialect.Decoded(*r)
-		events = wire.CountEvents(plain)
+		size = volume{wire.CountEvents(plain), len(plain.Body)}
 		if wentOver(plain.End) {
 			r.End = plain.End
 		} else if len(plain.Body) > maxKept && r.End == nil {
@@ -208,7 +207,7 @@ func (t *Talk) expand(r *spec.Response) (events int) {
 			t.mu.Unlock()
 		}
 	})
-	return events
+	return size
 }
 
 // A patience ends with a stream that says one thing without end. How large another body
@@ -216,7 +215,8 @@ func (t *Talk) expand(r *spec.Response) (events int) {
 type patience struct {
 	size  int // bytes of one event
 	then  func(spec.Response) bool
-	read  int // bytes looked at
+	seen  int // bytes looked at
+	line  int // where the last line of data began
 	ended bool
 }
 
@@ -225,28 +225,27 @@ const slack = 1 << 18
 
 func (p *patience) lost(r spec.Response) bool {
 	if r.Header.MediaType() == spec.EventStream && !dialect.Coded(r) {
-		if p.tells(r.Body) {
-			p.read = max(0, len(r.Body)-len("data"))
-		}
-		p.ended = len(r.Body)-p.read > p.size+slack
+		p.look(r.Body)
+		p.ended = len(r.Body)-p.line > p.size+slack
 	}
 	return p.ended || p.then != nil && p.then(r)
 }
 
-// tells says whether a line of data began since it was looked last. In comments anything
-// may stand.
-func (p *patience) tells(body []byte) bool {
-	for rest := body[p.read:]; ; {
-		i := bytes.Index(rest, []byte("data"))
+// look notes where the last line of data began. In comments anything may stand. No byte is
+// looked at again, but for the last ones: they may be the beginning of the word.
+func (p *patience) look(body []byte) {
+	word := []byte("data")
+	for at := p.seen; ; at++ {
+		i := bytes.Index(body[at:], word)
 		if i < 0 {
-			return false
+			break
 		}
-		at := len(body) - len(rest) + i
+		at += i
 		if at == 0 || body[at-1] == '\n' || body[at-1] == '\r' || at == 3 { // a byte order mark has three bytes
-			return true
+			p.line = at
 		}
-		rest = rest[i+1:]
 	}
+	p.seen = max(p.seen, len(body)-len(word)+1)
 }
 
 // recorded is what was recorded, without exchanges that never were.

@@ -139,7 +139,7 @@ func (b bounds) within(v any) bool {
 // key is what a value looks like; ok is false where that is not worth asking.
 func (m *memo) key(v any) (key string, ok bool) {
 	object, ok := v.(map[string]any)
-	if !ok {
+	if !ok || len(object) > longestKey/2 { // a member takes two bytes at the least
 		return "", false
 	}
 	names := make([]string, 0, 16)
