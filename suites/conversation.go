@@ -165,8 +165,8 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	}
 	x.Request.Target = r.Target
 	if err == nil {
-		events := t.checkDecodedSize(&x.Response)
-		tracker.record(x.Response.End, events)
+		size := t.checkDecodedSize(&x.Response)
+		tracker.record(x.Response.End, size)
 	} else {
 		x.Response.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
 	}
@@ -189,16 +189,15 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	return t.target.budget.trackers[o != nil && o.IsStream]
 }
 
-// checkDecodedSize finds out how large a body is without its content coding, and returns how many
-// events it has. One that grows beyond the limits ends there; one that is large ends its
-// conversation.
-func (t *Conversation) checkDecodedSize(r *spec.Response) (events int) {
+// checkDecodedSize returns the size of a body without its content coding. A body that exceeds
+// the limits ends there; one that is large ends its conversation.
+func (t *Conversation) checkDecodedSize(r *spec.Response) (size responseVolume) {
 	if !dialect.HasContentCoding(*r) {
-		return wire.CountEvents(*r)
+		return responseVolume{wire.CountEvents(*r), len(r.Body)}
 	}
 	t.clients[spec.PrimaryUser].Use(t.ctx, func() {
 		plain := dialect.DecodeContent(*r)
-		events = wire.CountEvents(plain)
+		size = responseVolume{wire.CountEvents(plain), len(plain.Body)}
 		if isOverLimit(plain.End) {
 			r.End = plain.End
 		} else if len(plain.Body) > maxRetained && r.End == nil {
@@ -208,45 +207,45 @@ func (t *Conversation) checkDecodedSize(r *spec.Response) (events int) {
 			t.mu.Unlock()
 		}
 	})
-	return events
+	return size
 }
 
-// A idleGuard ends with a stream that says one thing without end. How large another body
-// may be, and one with a content coding, is a matter of the limits.
+// An idleGuard leaves a stream whose current event has no end. The size of other bodies, and of
+// those with a content coding, is a matter of the limits.
 type idleGuard struct {
 	maxEventBytes int // bytes of one event
 	next          func(spec.Response) bool
-	scanned       int // bytes looked at
+	scanned       int // bytes searched
+	dataLine      int // where the last line of data began
 	tripped       bool
 }
 
-// maxReadAhead is what may come after an event before anybody looks: a few reads.
+// maxReadAhead is how many bytes may follow an event before the body is searched again: a few reads.
 const maxReadAhead = 1 << 18
 
 func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	if r.Header.MediaType() == spec.EventStream && !dialect.HasContentCoding(r) {
-		if p.hasNewData(r.Body) {
-			p.scanned = max(0, len(r.Body)-len("data"))
-		}
-		p.tripped = len(r.Body)-p.scanned > p.maxEventBytes+maxReadAhead
+		p.findDataLine(r.Body)
+		p.tripped = len(r.Body)-p.dataLine > p.maxEventBytes+maxReadAhead
 	}
 	return p.tripped || p.next != nil && p.next(r)
 }
 
-// hasNewData says whether a line of data began since it was looked last. In comments anything
-// may stand.
-func (p *idleGuard) hasNewData(body []byte) bool {
-	for rest := body[p.scanned:]; ; {
-		i := bytes.Index(rest, []byte("data"))
+// findDataLine records where the last line of data began; in comments anything may stand. Each
+// byte is searched once, except the last ones, which may be the beginning of the field name.
+func (p *idleGuard) findDataLine(body []byte) {
+	name := []byte("data")
+	for at := p.scanned; ; at++ {
+		i := bytes.Index(body[at:], name)
 		if i < 0 {
-			return false
+			break
 		}
-		at := len(body) - len(rest) + i
+		at += i
 		if at == 0 || body[at-1] == '\n' || body[at-1] == '\r' || at == 3 { // a byte order mark has three bytes
-			return true
+			p.dataLine = at
 		}
-		rest = rest[i+1:]
 	}
+	p.scanned = max(p.scanned, len(body)-len(name)+1)
 }
 
 // finalTrace is what was recorded, without exchanges that never were.

@@ -16,8 +16,8 @@ import (
 type Limits struct {
 	IdleTimeout time.Duration // how long an exchange may be silent; 15 s, but no longer than Target.Timeout
 	RunTimeout  time.Duration // how long all scenarios may take; 0: no limit
-	MaxBytes    int           // of the body of an answer; 64 MiB
-	MaxEvents   int           // of a stream, comments included; 200,000. Of all streams together: five times as many, but at least 1,000,000
+	MaxBytes    int           // of the body of a response; 64 MiB. Of all streams, or replies, together: four times as many, but at least 256 MiB
+	MaxEvents   int           // of a stream, comments included; 200,000. Of all streams together: four times as many, but at least 800,000
 }
 
 // The defaults of a Target.
@@ -56,12 +56,13 @@ const maxLargeConversations = 1
 // of the kind, unless it keeps to the limits more often than not.
 const maxOverruns = 2
 
-// maxAllEvents is how many events all streams together may have before a target is not
-// asked for more of them: one that stays just below the limit each time would keep a run
-// busy without end, too. It is what this many streams may have at the least.
+// What all responses of a kind together may have before a target is not asked for more of
+// them: a target that stays just below the limits each time would keep a run busy without
+// end, too. It is what this many responses may have at least.
 const (
-	maxAllEvents = leastStreams * DefaultMaxEvents
-	leastStreams = 5
+	minResponses = 4
+	maxAllEvents = minResponses * DefaultMaxEvents
+	maxAllBytes  = minResponses * DefaultMaxBytes
 )
 
 // A budget is what a target has cost so far. All its conversations share it.
@@ -71,50 +72,62 @@ type budget struct {
 	judgeCtx context.Context        // ends when nothing is to be judged any more
 }
 
-// An limitTracker is what one kind of exchange has cost.
+// A limitTracker counts what exchanges of one kind have cost.
 type limitTracker struct {
 	kind    string
-	most    int             // events that all of the kind may have
+	max     responseVolume  // of all responses of the kind together
 	stopped context.Context // ends when no more of the kind is asked for
 	stop    context.CancelCauseFunc
 
 	mu                     sync.Mutex
-	withinLimit, overLimit int // exchanges that kept to the limits, and that went over one
-	events                 int // of all of them
+	withinLimit, overLimit int            // exchanges that kept to the limits, and that exceeded one
+	total                  responseVolume // of all of them
 }
 
+// A responseVolume is the size of responses, without their content coding.
+type responseVolume struct{ events, bytes int }
+
 func newBudget(l Limits) *budget {
-	b := &budget{memory: wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes), trackers: map[bool]*limitTracker{}, judgeCtx: context.Background()}
+	b := &budget{
+		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
+		trackers: map[bool]*limitTracker{}, judgeCtx: context.Background(),
+	}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
-		e := &limitTracker{kind: kind, most: max(maxAllEvents, leastStreams*l.MaxEvents)}
+		e := &limitTracker{kind: kind, max: responseVolume{
+			events: max(maxAllEvents, minResponses*l.MaxEvents),
+			bytes:  max(maxAllBytes, minResponses*l.MaxBytes),
+		}}
 		e.stopped, e.stop = context.WithCancelCause(context.Background())
 		b.trackers[streams] = e
 	}
 	return b
 }
 
-// A overrunError is why a target is not asked for more.
+// An overrunError is why a target is not asked for more.
 type overrunError struct {
-	kind   string
-	last   error // how the last one that went over a limit ended
-	events int   // or how many events they had together
-	most   int
+	kind       string
+	last       error // how the last response that exceeded a limit ended; nil if none did
+	total, max responseVolume
 }
 
 func (g overrunError) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
-	if g.last == nil {
-		return fmt.Sprintf("not asked for: the %s before had %d events together, more than %d (see --max-events)", plural, g.events, g.most)
+	switch {
+	case g.last != nil:
+		return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.DescribeOverrun(g.last))
+	case g.total.events > g.max.events:
+		return fmt.Sprintf("not asked for: the %s before had %d events together, more than %d (see --max-events)", plural, g.total.events, g.max.events)
 	}
-	return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.DescribeOverrun(g.last))
+	return fmt.Sprintf("not asked for: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
 }
 
-// record counts how an exchange ended, and the events of its answer.
-func (e *limitTracker) record(end error, events int) {
+// record counts how an exchange ended, and the size of its response.
+func (e *limitTracker) record(end error, size responseVolume) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.events += events; e.events > e.most {
-		e.stop(overrunError{kind: e.kind, events: e.events, most: e.most})
+	e.total.events, e.total.bytes = e.total.events+size.events, e.total.bytes+size.bytes
+	if e.total.events > e.max.events || e.total.bytes > e.max.bytes {
+		e.stop(overrunError{kind: e.kind, total: e.total, max: e.max})
 	}
 	if !isOverLimit(end) {
 		e.withinLimit++

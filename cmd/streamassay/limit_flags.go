@@ -15,8 +15,8 @@ func (t *targetOptions) addLimitFlags(f *pflag.FlagSet) {
 	f.StringVar(&t.Timeout, "timeout", defaultTimeout, "how long one exchange may take as a whole (`DURATION`)")
 	f.StringVar(&t.IdleTimeout, "idle-timeout", "", "how long an exchange may be silent (`DURATION`; default 15s, but no longer than --timeout)")
 	f.StringVar(&t.MaxTime, "max-time", "", "how long the whole run may take (`DURATION`): then nothing more is asked, and the report is marked incomplete (default: no limit)")
-	f.Var(&t.MaxBytes, "max-bytes", "the most bytes that one answer may have")
-	f.IntVar(&t.MaxEvents, "max-events", suites.DefaultMaxEvents, "the most events, comments included, that one stream may have (`NUMBER`); all streams together may have five times as many, and at least 1000000")
+	f.Var(&t.MaxBytes, "max-bytes", "the most bytes that one answer may have; all streams, or replies, together may have four times as many, and at least 256MiB")
+	f.IntVar(&t.MaxEvents, "max-events", suites.DefaultMaxEvents, "the most events, comments included, that one stream may have (`NUMBER`); all streams together may have four times as many, and at least 800000")
 	f.Var(&t.MaxEvent, "max-event", "the most bytes that one event may have")
 }
 

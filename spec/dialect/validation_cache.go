@@ -142,7 +142,7 @@ func (b valueBounds) contains(v any) bool {
 // keyOf returns the key of a value. ok is false if the value is not worth caching.
 func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	object, ok := v.(map[string]any)
-	if !ok {
+	if !ok || len(object) > maxKeyBytes/2 { // a member takes at least two bytes
 		return "", false
 	}
 	names := make([]string, 0, 16)
