@@ -21,8 +21,8 @@ import (
 
 // The clients of these tests, and the bytes of the event that they do not read.
 const (
-	slowClients  = 200
-	eventSize = 8 << 20
+	slowClients = 200
+	eventSize   = 8 << 20
 )
 
 // A large event is in memory once, not once for each client that is slow to read it:

@@ -8,50 +8,52 @@ import (
 	"sync"
 )
 
-// A memory keeps everything in maps, under one lock: what is done under it takes less
-// than a microsecond, so more of them would only cost.
+// A memory is a store that keeps everything in maps. One lock guards them all: it is
+// held for less than a microsecond at a time, so finer locks would not pay.
 type memory struct {
 	*notifier
-	maxRuns, maxBytes int64 // how many of those that are over are kept
+	maxRuns, maxBytes int64 // limits of ended runs and their bytes
 	secret            [32]byte
 
 	mu            sync.Mutex
-	lastTag       uint32 // of the thread made last
+	lastTag       uint32 // of the thread created last
 	threadTag     func(thread string) uint32
 	threads       map[string]*memThread
 	runs          map[RunRef]*memRun
-	latestByOwner map[string]*memThread // the thread in which the owner's latest run was begun
+	latestByOwner map[string]*memThread // first in the ring of the owner's threads
 
-	oldest, newest              *memRun // those that are over, linked by next
-	finishedRuns, finishedBytes int64   // how many they are, and their bytes
+	oldest, newest              *memRun // ended runs, linked by next
+	finishedRuns, finishedBytes int64   // number of ended runs, and their bytes
 }
 
-// A memThread is in a ring of its owner's threads, the latest first.
+// A memThread is a thread, and an element of the ring of its owner's threads, which
+// begins with the one whose run was started latest.
 type memThread struct {
 	Thread
 	name            string
-	messages        []*Message // nobody changes one
-	droppedMessages int64      // messages that came before
-	runs            int        // that are kept
-	running         []*memRun  // that are not over
+	messages        []*Message // pointers, so that readers share them; never changed
+	droppedMessages int64      // number of messages dropped before these
+	runs            int        // number of runs that are kept
+	running         []*memRun  // runs that have not ended
 	prev, next      *memThread
 }
 
+// A memRun is a run and its log.
 type memRun struct {
 	ref             RunRef
 	thread          *memThread
 	info            RunInfo
 	log             []LogEntry
 	size            int64
-	runningIndex    int // in the thread's live ones
+	runningIndex    int // index in thread.running
 	keepEvents      bool
 	finished        bool
-	cancelRequested bool    // Cancel was asked for
-	next            *memRun // that was over next
+	cancelRequested bool    // Cancel was called
+	next            *memRun // the run that ended after this one
 }
 
-// NewMemory is a store that ends with the process. It keeps the events it is told, and
-// gives them to those who ask, without copying them: nobody may change them.
+// NewMemory returns a store in memory. It keeps the slices of events that it receives
+// and returns the same ones, so callers must not modify them.
 func NewMemory(cfg Config) Resetter {
 	m := &memory{
 		notifier:      newNotifier(),
@@ -63,7 +65,7 @@ func NewMemory(cfg Config) Resetter {
 		runs:          map[RunRef]*memRun{},
 		latestByOwner: map[string]*memThread{},
 	}
-	_, _ = rand.Read(m.secret[:]) // it never fails
+	_, _ = rand.Read(m.secret[:]) // never fails
 	return m
 }
 
@@ -88,7 +90,10 @@ func (m *memory) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
 	}
 	m.moveToFront(t)
 	r := &memRun{ref: b.RunRef, thread: t, keepEvents: b.KeepEvents, runningIndex: len(t.running)}
-	r.info = RunInfo{ThreadCreated: isNew, TaskID: b.TaskID, StartedAt: b.StartedAt, FirstMessage: t.droppedMessages + int64(len(t.messages)) + 1}
+	r.info = RunInfo{
+		ThreadCreated: isNew, TaskID: b.TaskID, StartedAt: b.StartedAt,
+		FirstMessage: t.droppedMessages + int64(len(t.messages)) + 1,
+	}
 	m.runs[b.RunRef] = r
 	t.runs++
 	t.running = append(t.running, r)
@@ -108,7 +113,7 @@ func (m *memory) newThread(b RunRequest) *memThread {
 	return t
 }
 
-// moveToFront makes a thread its owner's latest.
+// moveToFront makes a thread the first in its owner's ring.
 func (m *memory) moveToFront(t *memThread) {
 	first := m.latestByOwner[t.Owner]
 	if first == t {
@@ -122,14 +127,14 @@ func (m *memory) moveToFront(t *memThread) {
 	}
 }
 
-func (t *memThread) addMessages(said []Message) {
-	kept := slices.Clone(said)
+func (t *memThread) addMessages(messages []Message) {
+	kept := slices.Clone(messages)
 	for i := range kept {
 		kept[i].Seq = t.droppedMessages + int64(len(t.messages)) + 1
 		t.messages = append(t.messages, &kept[i])
 	}
 	if more := len(t.messages) - maxMessages; more > trimStep {
-		t.messages = slices.Clone(t.messages[more:]) // others may read what was
+		t.messages = slices.Clone(t.messages[more:]) // readers may hold the old slice
 		t.droppedMessages += int64(more)
 	}
 }
@@ -162,8 +167,7 @@ func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (firs
 	return first, r.cancelRequested, nil
 }
 
-// finishRun puts a run behind those that are over, and forgets the oldest of them while
-// there are too many.
+// finishRun marks a run as ended and drops the oldest ended runs beyond the limits.
 func (m *memory) finishRun(r *memRun) {
 	live := r.thread.running
 	last := live[len(live)-1]
@@ -192,7 +196,7 @@ func (m *memory) Reset() {
 	}
 }
 
-// forgetOldest drops the oldest run that is over, and its thread if it was the last one.
+// forgetOldest drops the oldest ended run, and its thread if it was the last of it.
 func (m *memory) forgetOldest() {
 	r := m.oldest
 	if m.oldest = r.next; m.oldest == nil {

@@ -20,7 +20,9 @@ func (m *memory) Thread(ctx context.Context, name string) (Thread, error) {
 	return Thread{}, ErrNotFound
 }
 
-func (m *memory) EventsAfter(ctx context.Context, run RunRef, at int64, most int) (entries []LogEntry, over bool, err error) {
+func (m *memory) EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
+	entries []LogEntry, ended bool, err error,
+) {
 	if err := ctx.Err(); err != nil {
 		return nil, false, err
 	}
@@ -30,38 +32,42 @@ func (m *memory) EventsAfter(ctx context.Context, run RunRef, at int64, most int
 	if r == nil {
 		return nil, false, ErrNotFound
 	}
-	from, _ := slices.BinarySearchFunc(r.log, at+1, func(e LogEntry, at int64) int { return cmp.Compare(e.Position, at) })
-	to := min(from+max(most, 0), len(r.log))
-	return r.log[from:to:to], r.finished && to == len(r.log), nil // what is there does not change
+	from, _ := slices.BinarySearchFunc(r.log, position+1, func(e LogEntry, want int64) int {
+		return cmp.Compare(e.Position, want)
+	})
+	to := min(from+max(limit, 0), len(r.log))
+	return r.log[from:to:to], r.finished && to == len(r.log), nil // entries never change
 }
 
-// messages are those of a thread, all of them.
+// messages returns all messages of a thread.
 func (m *memory) messages(thread string) []*Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if t := m.threads[thread]; t != nil {
-		return t.messages[:len(t.messages):len(t.messages)] // likewise
+		return t.messages[:len(t.messages):len(t.messages)] // elements never change
 	}
 	return nil
 }
 
-func (m *memory) Messages(ctx context.Context, thread string, before int64, most int) ([]Message, error) {
+func (m *memory) Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	said := m.messages(thread)
+	all := m.messages(thread)
 	if before > 0 {
-		i, _ := slices.BinarySearchFunc(said, before, func(m *Message, seq int64) int { return cmp.Compare(m.Seq, seq) })
-		said = said[:i]
+		i, _ := slices.BinarySearchFunc(all, before, func(m *Message, seq int64) int { return cmp.Compare(m.Seq, seq) })
+		all = all[:i]
 	}
-	var all []Message
-	for _, s := range said[max(len(said)-most, 0):] {
-		all = append(all, *s)
+	var last []Message
+	for _, message := range all[max(len(all)-limit, 0):] {
+		last = append(last, *message)
 	}
-	return all, nil
+	return last, nil
 }
 
-func (m *memory) DayMessages(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
+func (m *memory) DayMessages(ctx context.Context, thread, before string) (
+	day string, messages []Message, more bool, err error,
+) {
 	if err := ctx.Err(); err != nil {
 		return "", nil, false, err
 	}
@@ -69,22 +75,23 @@ func (m *memory) DayMessages(ctx context.Context, thread, before string) (day st
 	if day = latestDay(all, before); day == "" {
 		return "", nil, false, nil
 	}
-	for _, s := range all {
-		if !s.Hidden && dayOf(*s) == day {
-			said = append(said, *s)
+	for _, message := range all {
+		if !message.Hidden && dayOf(*message) == day {
+			messages = append(messages, *message)
 		}
 	}
-	return day, said, latestDay(all, day) != "", nil
+	return day, messages, latestDay(all, day) != "", nil
 }
 
-// latestDay is the latest day before a day on which something was said that is shown.
-func latestDay(said []*Message, before string) (day string) {
-	for _, s := range said {
-		if s.Hidden {
+// latestDay returns the latest day before a day that has messages which are not hidden.
+// An empty before means any day.
+func latestDay(messages []*Message, before string) (day string) {
+	for _, message := range messages {
+		if message.Hidden {
 			continue
 		}
-		if on := dayOf(*s); on > day && (before == "" || on < before) {
-			day = on
+		if d := dayOf(*message); d > day && (before == "" || d < before) {
+			day = d
 		}
 	}
 	return day
@@ -108,7 +115,8 @@ func (m *memory) LatestThread(ctx context.Context, owner, prefix string) (thread
 	return "", nil
 }
 
-// ClaimOrphans has none: what is kept here ends with who plays it.
+// ClaimOrphans returns no runs: a store in memory ends with the process that executes
+// them.
 func (m *memory) ClaimOrphans(ctx context.Context) ([]RunRef, error) { return nil, ctx.Err() }
 
 func (m *memory) Secret(ctx context.Context) ([]byte, error) {
@@ -117,5 +125,5 @@ func (m *memory) Secret(ctx context.Context) ([]byte, error) {
 
 func (m *memory) Ping(ctx context.Context) error { return ctx.Err() }
 
-// Close leaves what is kept to those who still hold on to it.
+// Close does nothing: streams that are still open can finish reading.
 func (m *memory) Close() error { return nil }

@@ -2,11 +2,11 @@ package state
 
 import "sync"
 
-// maxCanceled is how many runs that are to be stopped wait for somebody to receive
-// them. What nobody receives is left out in the end: Tell says so, too.
+// maxCanceled is the capacity of the channel of canceled runs. Further ones are
+// dropped; Append reports them, too.
 const maxCanceled = 1024
 
-// A notifier tells those who wait in this process.
+// A notifier implements Watch and Canceled of a store that only one process uses.
 type notifier struct {
 	mu       sync.Mutex
 	watchers map[string][]chan struct{} // by thread
@@ -51,12 +51,12 @@ func (b *notifier) notify(thread string) {
 	for _, c := range b.watchers[thread] {
 		select {
 		case c <- struct{}{}:
-		default: // it has not looked since the last time
+		default: // it has a notification that was not received yet
 		}
 	}
 }
 
-// notifyCanceled hands on that a run is to be stopped.
+// notifyCanceled sends a run to Canceled.
 func (b *notifier) notifyCanceled(run RunRef) {
 	select {
 	case b.canceled <- run:

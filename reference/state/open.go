@@ -10,36 +10,38 @@ import (
 	"time"
 )
 
-// Open opens the store that an address names:
+// Open opens the store that a URL names:
 //
-//	memory                                        [Memory]
-//	sqlite:PATH                                   [SQLite]
-//	redis://…, rediss://… (TLS), unix://SOCKET    [Redis]
+//	memory                                        [NewMemory]
+//	sqlite:PATH                                   [OpenSQLite]
+//	redis://…, rediss://… (TLS), unix://SOCKET    [OpenRedis]
 func Open(ctx context.Context, url string, cfg Config) (Store, error) {
 	kind, rest, _ := strings.Cut(url, ":")
 	switch {
 	case url == "memory":
 		return NewMemory(cfg), nil
 	case kind == "sqlite" && rest == "":
-		return nil, errors.New("sqlite: which file? sqlite:PATH")
+		return nil, errors.New("sqlite: missing file name (sqlite:PATH)")
 	case kind == "sqlite":
 		return OpenSQLite(rest, cfg)
 	case strings.HasPrefix(rest, "//") && (kind == "redis" || kind == "rediss" || kind == "unix"):
 		return OpenRedis(ctx, url, cfg)
 	}
 	if strings.ContainsFunc(kind, func(r rune) bool { return r < 'a' || r > 'z' }) {
-		kind = "…" // who knows what it holds
+		kind = "…" // it may contain a password
 	}
-	return nil, fmt.Errorf("%.40q is no store: memory, sqlite:PATH, redis://[USER:PASSWORD@]HOST:PORT/DB, rediss://… or unix://SOCKET", kind)
+	return nil, fmt.Errorf("unknown store %.40q: want memory, sqlite:PATH, redis://[USER:PASSWORD@]HOST:PORT/DB, "+
+		"rediss://… or unix://SOCKET", kind)
 }
 
-// randomTag is where the tags of threads begin: those of another server, or of this one
-// before it lost everything, are hardly the same.
+// randomTag returns the number from which the tags of threads count. It is random so
+// that tags of another store, or of this one before its data was lost, are unlikely to
+// match.
 func randomTag() uint32 {
 	var b [4]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-// dayOf is the day on which a message was said, in UTC.
+// dayOf returns the day of a message in UTC, as "2006-01-02".
 func dayOf(m Message) string { return m.At.UTC().Format(time.DateOnly) }

@@ -27,12 +27,12 @@ func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct{ url, want string }{
 		{"", forms},
 		{"memory:", forms},
-		{"disk", `"disk" is no store`},
-		{"postgres://user:hunter2@host/db", `"postgres" is no store: ` + forms},
+		{"disk", `unknown store "disk"`},
+		{"postgres://user:hunter2@host/db", `unknown store "postgres": want ` + forms},
 		{"hunter2@host", forms},
 		{"redis:user:hunter2@host", forms},
 		{"sqlite:", "sqlite:PATH"},
-		{"sqlite:/no/such/place/s.db", "sqlite /no/such/place/s.db: there is no directory /no/such/place: make it first"},
+		{"sqlite:/no/such/place/s.db", "sqlite /no/such/place/s.db: no directory /no/such/place: create it first"},
 		{"redis://user:hunter2@host:port/db", "redis"},
 		{"redis://user:hunter2@%zz", "redis"},
 		{"redis://user:hunter2@127.0.0.1:1/0", "127.0.0.1:1"},
@@ -44,7 +44,7 @@ func TestOpenRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v; not %q", c.url, s, err, c.want)
 		}
 		if err != nil && strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("the password is told: %v", err)
+			t.Errorf("the password is disclosed: %v", err)
 		}
 	}
 }

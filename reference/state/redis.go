@@ -18,21 +18,22 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// redisTimeout bounds every call: whoever asks has an answer by then, or an error.
+// redisTimeout bounds every call of the store.
 const redisTimeout = 5 * time.Second
 
-// A redisStore keeps everything in a Redis or Valkey server, which several processes
-// may share. What it acknowledges is as durable as the server is told to make it.
+// A redisStore keeps everything in a Redis or Valkey server, which several processes,
+// called replicas here, may share. Acknowledged data is as durable as the server's
+// configuration makes it.
 type redisStore struct {
 	client     *redis.Client
-	address    string // the server's address, for errors
-	prefix     string // of all keys; it ends in a colon
-	replica    string // this replica
+	address    string // for error messages
+	prefix     string // of all keys and channels; ends in a colon
+	replica    string // random id of this store
 	cfg        Config
 	lastToken  atomic.Int64
 	locks      runLocks
 	uncertain  uncertainRuns
-	subscriber *subscriber
+	subscriber *redisSubscriber
 	heartbeat  *heartbeat
 	takeover   takeover
 
@@ -42,22 +43,23 @@ type redisStore struct {
 	closeErr   error
 }
 
-// OpenRedis opens the store that a OpenRedis (7.0 or later) or Valkey server keeps:
+// OpenRedis opens the store in a Redis (7.0 or later) or Valkey server with the given
+// URL:
 //
 //	redis://[USER:PASSWORD@]HOST:PORT/DB[?prefix=NAME]
 //
-// rediss:// is the same over TLS, unix:///PATH a socket. All keys and channels begin
-// with the name and a colon ("streamassay:" if there is none): that is what the user
-// needs access to. The server must not evict keys. For certain, what it acknowledges
-// survives its death only with appendonly yes and appendfsync always.
+// rediss:// means TLS, and unix:///PATH a socket. The names of all keys and channels
+// begin with NAME and a colon; the default is "streamassay:". The user needs access to
+// these. The server must not evict keys. Acknowledged data certainly survives a crash
+// of the server only with appendonly yes and appendfsync always.
 func OpenRedis(ctx context.Context, url string, cfg Config) (Store, error) {
 	options, prefix, err := parseRedisURL(url)
 	if err != nil {
 		return nil, err
 	}
 	heartbeatOptions := *options
-	heartbeatOptions.PoolSize = 1000 // after so many failures a client looks for its server only once in a second
-	logging.Disable()                // the client would print what is returned as an error anyway
+	heartbeatOptions.PoolSize = 1000 // after PoolSize failed dials, go-redis tries only once per second
+	logging.Disable()                // go-redis logs errors that it returns as well
 	cfg.MaxRuns = cmp.Or(cfg.MaxRuns, 100_000)
 	cfg.DeadAfter = cmp.Or(cfg.DeadAfter, 3*time.Second)
 	s := &redisStore{
@@ -68,18 +70,19 @@ func OpenRedis(ctx context.Context, url string, cfg Config) (Store, error) {
 		cfg:     cfg,
 	}
 	if err := s.checkServer(ctx); err != nil {
-		_ = s.client.Close() // it holds nothing
+		_ = s.client.Close() // err is more useful
 		return nil, err
 	}
 	s.subscriber, s.heartbeat = newSubscriber(s), newHeartbeat(s, redis.NewClient(&heartbeatOptions))
 	if err := s.startBackground(ctx); err != nil {
-		_ = s.Close() // nobody has used it
+		_ = s.Close() // err is more useful
 		return nil, err
 	}
 	return s, nil
 }
 
-// startBackground starts what goes on beside the calls.
+// startBackground starts the background goroutines, and returns when the heartbeat and
+// the subscription work.
 func (s *redisStore) startBackground(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -99,12 +102,12 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 	}
 }
 
-// parseRedisURL reads an address. What is wrong with it is not quoted: it may hold a
-// password.
+// parseRedisURL parses the URL of a server. Its errors do not quote the URL, which may
+// contain a password.
 func parseRedisURL(address string) (o *redis.Options, prefix string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, "", errors.New("redis: the address is not a URL: redis://[USER:PASSWORD@]HOST:PORT/DB")
+		return nil, "", errors.New("redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB")
 	}
 	query := u.Query()
 	prefix = cmp.Or(query.Get("prefix"), "streamassay")
@@ -113,19 +116,19 @@ func parseRedisURL(address string) (o *redis.Options, prefix string, err error) 
 	if o, err = redis.ParseURL(u.String()); err != nil {
 		return nil, "", fmt.Errorf("redis %s: %s", cmp.Or(u.Host, u.Path), strings.TrimPrefix(err.Error(), "redis: "))
 	}
-	o.ContextTimeoutEnabled = true // or redisWait would not count
+	o.ContextTimeoutEnabled = true // else redisTimeout has no effect
 	o.DialTimeout = cmp.Or(o.DialTimeout, 2*time.Second)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 2*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 2*time.Second)
 	o.PoolTimeout = cmp.Or(o.PoolTimeout, 2*time.Second)
-	o.MaxRetries = cmp.Or(o.MaxRetries, 2) // nothing here counts twice, see the scripts
+	o.MaxRetries = cmp.Or(o.MaxRetries, 2) // safe: scripts are idempotent
 	o.DialerRetries = 1
 	o.DisableIdentity = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	return o, prefix, nil
 }
 
-// checkServer refuses a server that cannot keep what it is given.
+// checkServer returns an error for a server that is unsuitable as a store.
 func (s *redisStore) checkServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -139,33 +142,33 @@ func (s *redisStore) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// unsuitableReason says why a server cannot be used, by what it says of itself.
+// unsuitableReason returns why a server cannot be used, given its reply to INFO, or "".
 func unsuitableReason(info string) string {
-	is := map[string]string{}
+	fields := map[string]string{}
 	for line := range strings.Lines(info) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			is[name] = value
+			fields[name] = value
 		}
 	}
-	major, _, _ := strings.Cut(is["redis_version"], ".")
+	major, _, _ := strings.Cut(fields["redis_version"], ".")
 	n, err := strconv.Atoi(major)
-	policy := is["maxmemory_policy"]
+	policy := fields["maxmemory_policy"]
 	switch {
 	case err != nil:
-		return "the server does not say which version it is"
-	case n < 7: // scripts that are refused whole when there is no memory
-		return fmt.Sprintf("the server is version %s: 7.0 or later is needed", is["redis_version"])
-	case is["redis_mode"] == "cluster":
-		return "the server is one of a cluster: a single one is needed"
-	case is["role"] == "slave":
-		return "the server is a replica of another: nothing can be written to it"
-	case strings.HasPrefix(policy, "allkeys-") && is["maxmemory"] != "0":
-		return fmt.Sprintf("the server evicts keys (maxmemory-policy %s): noeviction is needed", policy)
+		return "the server's INFO has no valid redis_version"
+	case n < 7: // earlier versions may stop a script halfway when memory runs out
+		return fmt.Sprintf("the server has version %s, want 7.0 or later", fields["redis_version"])
+	case fields["redis_mode"] == "cluster":
+		return "the server is part of a cluster, want a single server"
+	case fields["role"] == "slave":
+		return "the server is a read-only replica, want its primary"
+	case strings.HasPrefix(policy, "allkeys-") && fields["maxmemory"] != "0":
+		return fmt.Sprintf("the server evicts keys (maxmemory-policy %s), want noeviction", policy)
 	}
 	return ""
 }
 
-// wrap says where an error comes from.
+// wrap adds the address of the server to an error.
 func (s *redisStore) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -173,27 +176,30 @@ func (s *redisStore) wrap(err error) error {
 	return fmt.Errorf("redis %s: %w", s.address, err)
 }
 
-// runScript runs a script, which has the prefix and these arguments, within bounds.
+// runScript executes a script with the given ARGV and a timeout. KEYS[1] is the prefix.
 func (s *redisStore) runScript(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
 	return s.runScriptOn(ctx, s.client, script, args...)
 }
 
-func (s *redisStore) runScriptOn(ctx context.Context, db *redis.Client, script *redis.Script, args ...any) ([]any, error) {
+func (s *redisStore) runScriptOn(
+	ctx context.Context, db *redis.Client, script *redis.Script, args ...any,
+) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	reply, err := script.Run(ctx, db, []string{s.prefix}, args...).Slice()
 	return reply, s.wrap(err)
 }
 
-// nextToken is a greater one each time; only this replica's are compared.
+// nextToken returns a token for a call that changes something. Tokens of a replica
+// increase; those of different replicas are never compared.
 func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
 
 func (s *redisStore) key(kind, name string) string { return s.prefix + kind + name }
 
-// encode is a Ref in one word.
+// encode returns the reference as one string, for keys.
 func (r RunRef) encode() string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
-// parseRunRef reads it back.
+// parseRunRef parses the result of encode.
 func parseRunRef(id string) (RunRef, bool) {
 	size, rest, _ := strings.Cut(id, ":")
 	n, err := strconv.Atoi(size)
@@ -210,23 +216,23 @@ func (s *redisStore) Secret(ctx context.Context) ([]byte, error) {
 	secret, err := s.client.Get(ctx, key).Bytes()
 	if errors.Is(err, redis.Nil) {
 		mine := make([]byte, 32)
-		_, _ = rand.Read(mine) // it never fails
+		_, _ = rand.Read(mine) // never fails
 		if err = s.client.SetNX(ctx, key, mine, 0).Err(); err == nil {
-			secret, err = s.client.Get(ctx, key).Bytes() // another one may have been faster
+			secret, err = s.client.Get(ctx, key).Bytes() // another replica may have set it first
 		}
 	}
 	return secret, s.wrap(err)
 }
 
-// Ping writes: a server that is out of memory, cannot save, or is a replica, answers
-// without keeping anything.
+// Ping writes a key: a server that is out of memory, cannot save, or has become a
+// replica answers reads and PING as usual.
 func (s *redisStore) Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	return s.wrap(s.client.Set(ctx, s.key("probe", ""), "1", time.Minute).Err())
 }
 
-// Close leaves the runs that are not over to the other replicas, at once.
+// Close releases the store. Other replicas can claim its running runs immediately.
 func (s *redisStore) Close() error {
 	s.closeOnce.Do(func() {
 		s.stop()

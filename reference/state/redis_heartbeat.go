@@ -8,32 +8,34 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxTakeover bounds how many runs are taken over in one round trip.
+// maxTakeover is how many orphans one round trip claims at most.
 const maxTakeover = 100
 
-// A heartbeat says, again and again, that this replica is there. It is kept as a time in
-// a hash, not as a key that expires: a server that is short of memory may drop such
-// keys first, and what is listed there is also who has runs at all.
+// A heartbeat periodically records that this replica is alive, as a time in a hash.
+// Keys that expire would not do: a server that is short of memory may evict those
+// first, and the hash also lists the replicas that may have runs.
 type heartbeat struct {
 	store  *redisStore
-	client *redis.Client // of its own: it waits for nobody, and soon notices that the server is back
-	halt   chan struct{} // closed, it ends; others will think that this replica is dead
+	client *redis.Client // of its own, so that it neither waits for other calls nor backs off
+	halt   chan struct{} // closed by tests to simulate the death of this replica
 
 	mu                    sync.Mutex
-	lastBeat, steadySince int64 // when the server heard the last beat, and since when none was missing: its clock, in ms
+	lastBeat, steadySince int64 // last beat, and first one since a gap: server time in ms
 }
 
 func newHeartbeat(s *redisStore, db *redis.Client) *heartbeat {
 	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
 
-// beatScript takes two unused, replica dead. It says when it was.
+// beatScript has the arguments "", "", replica, dead (ms). It returns the server's time
+// in ms.
 var beatScript = redis.NewScript("#!lua\n" + scriptPrelude + clockScript + `
 local now = now()
 call('HSET', P .. 'beats', ARGV[3], now + ARGV[4])
 return {now}
 `)
 
+// beat records a heartbeat.
 func (p *heartbeat) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.store.cfg.DeadAfter/3, 200*time.Millisecond))
 	defer cancel()
@@ -52,6 +54,8 @@ func (p *heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
+// run beats three times per Config.DeadAfter, and more often after a failure, until ctx
+// is done.
 func (p *heartbeat) run(ctx context.Context) {
 	for wait := p.store.cfg.DeadAfter / 3; ; {
 		select {
@@ -67,14 +71,16 @@ func (p *heartbeat) run(ctx context.Context) {
 	}
 }
 
-// steadiness is since when the server was there without a break, and when that was known.
+// steadiness returns since when heartbeats have succeeded without a gap, and the time
+// of the last one, both in ms of the server's clock.
 func (p *heartbeat) steadiness() (since, known int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.steadySince, p.lastBeat
 }
 
-// leaveScript takes two unused, replica. At 0 nobody waits for it any more.
+// leaveScript has the arguments "", "", replica. It marks the replica as dead, and
+// removes it if it has no runs.
 var leaveScript = redis.NewScript("#!lua\n" + scriptPrelude + `
 local beats, me = P .. 'beats', ARGV[3]
 call('HSET', beats, me, 0)
@@ -83,25 +89,29 @@ call('UNLINK', P .. 'got:' .. me)
 return {}
 `)
 
+// leave gives up the runs of this replica and closes the connection.
 func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_, _ = p.store.runScriptOn(ctx, p.client, leaveScript, "", "", p.store.replica) // if it fails the others wait a little
-	_ = p.client.Close()                                                            // nothing is under way
+	// If this fails, the other replicas claim the runs after Config.DeadAfter.
+	_, _ = p.store.runScriptOn(ctx, p.client, leaveScript, "", "", p.store.replica)
+	_ = p.client.Close() // no call is in progress
 }
 
-// takeover is what this replica takes over, one call after the other.
+// A takeover is the state of ClaimOrphans, whose calls are serialized.
 type takeover struct {
 	mu           sync.Mutex
-	pendingToken string // of a call whose answer is not known
+	pendingToken string // of a call whose reply was lost
 }
 
-// takeoverScript takes two unused, replica token most since known dead. What was given for
-// a token is given again for it: a run whose taker does not know of it would never end.
+// takeoverScript has the arguments "", "", replica, token, limit, since, known, dead
+// (ms). It assigns runs of dead replicas to this one and returns their ids. A call with
+// the token of the previous one returns the same ids again, since a claimed run whose
+// id is lost would never end.
 //
-// Who was not heard of is dead only if the server was there to hear him. While it was
-// away, or stood still, nobody could say that he is alive, so all get that time again:
-// the taker must have been heard without a break for as long, up to now.
+// A replica without heartbeats is dead only if the server was able to receive them.
+// After the server was unavailable, all replicas get that time again: the caller's own
+// heartbeats must have succeeded without a gap for as long, up to now.
 var takeoverScript = redis.NewScript("#!lua\n" + scriptPrelude + clockScript + `
 local me, token, most = ARGV[3], ARGV[4], tonumber(ARGV[5])
 local got, beats, time, taken = P .. 'got:' .. me, P .. 'beats', now(), {}
@@ -132,6 +142,8 @@ if #taken > 0 then call('RPUSH', got, token, unpack(taken)) end
 return taken
 `)
 
+// ClaimOrphans implements [Store]. It also returns runs of this replica that were
+// stored although StartRun failed.
 func (s *redisStore) ClaimOrphans(ctx context.Context) ([]RunRef, error) {
 	t := &s.takeover
 	t.mu.Lock()
@@ -142,12 +154,13 @@ func (s *redisStore) ClaimOrphans(ctx context.Context) ([]RunRef, error) {
 			t.pendingToken = s.nextToken()
 		}
 		since, known := s.heartbeat.steadiness()
-		ids, err := s.runScript(ctx, takeoverScript, "", "", s.replica, t.pendingToken, maxTakeover, since, known, s.cfg.DeadAfter.Milliseconds())
+		ids, err := s.runScript(ctx, takeoverScript, "", "", s.replica, t.pendingToken,
+			maxTakeover, since, known, s.cfg.DeadAfter.Milliseconds())
 		if err != nil && len(runs) == 0 {
 			return nil, err
 		}
 		if err != nil {
-			return runs, nil // these are taken; the rest comes the next time
+			return runs, nil // these are claimed already; the next call claims the rest
 		}
 		t.pendingToken = ""
 		for _, id := range ids {

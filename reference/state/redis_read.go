@@ -13,9 +13,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Bounds of one round trip.
+// Limits of one round trip.
 const (
-	maxReadItems  = 512  // events or messages, at most
+	maxReadItems  = 512  // events or messages
 	maxThreadPage = 1000 // threads
 )
 
@@ -30,13 +30,16 @@ func (s *redisStore) Thread(ctx context.Context, name string) (Thread, error) {
 		return Thread{}, ErrNotFound
 	}
 	a := scriptReply{values: v}
-	t := Thread{Owner: a.nextText(), Tag: uint32(a.nextNumber()), LastPosition: a.nextNumber(), LastForgotten: a.nextNumber()} // tags may go round
+	t := Thread{
+		Owner: a.nextText(), Tag: uint32(a.nextNumber()), // tags wrap around
+		LastPosition: a.nextNumber(), LastForgotten: a.nextNumber(),
+	}
 	return t, s.wrap(a.err)
 }
 
-// afterScript takes thread run, a place, and how many at most and of how many bytes. It
-// looks whether the run is over and what there is of it in one moment, or an event
-// between the two would be missed.
+// afterScript has the arguments thread, run, position, limit, bytes. It reads the
+// events and whether the run has ended atomically; otherwise an event between the two
+// would be missed.
 var afterScript = redis.NewScript("#!lua flags=no-writes\n" + scriptPrelude + `
 local at, most, bytes = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local v = call('HMGET', r, 'over', 'top', 'count', 'size')
@@ -44,7 +47,7 @@ if not v[1] then return {'unknown'} end
 local top = tonumber(v[2])
 local reply = {'found', v[1], '0'}
 if at < top and most > 0 then
-  -- Some may be large: go by what they are on average.
+  -- Estimate from the average size how many events fit.
   most = math.min(most, math.max(1, math.floor(bytes * v[3] / math.max(1, v[4]))))
   local size = 0
   for i, entry in ipairs(call('XRANGE', e, place(at + 1), '+', 'COUNT', most)) do
@@ -58,8 +61,10 @@ if at >= top then reply[3] = '1' end
 return reply
 `)
 
-func (s *redisStore) EventsAfter(ctx context.Context, run RunRef, at int64, most int) (entries []LogEntry, over bool, err error) {
-	reply, err := s.runScript(ctx, afterScript, run.Thread, run.Run, at, min(most, maxReadItems), MaxReadBytes)
+func (s *redisStore) EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
+	entries []LogEntry, ended bool, err error,
+) {
+	reply, err := s.runScript(ctx, afterScript, run.Thread, run.Run, position, min(limit, maxReadItems), MaxReadBytes)
 	if err != nil {
 		return nil, false, err
 	}
@@ -67,21 +72,21 @@ func (s *redisStore) EventsAfter(ctx context.Context, run RunRef, at int64, most
 	if a.nextText() == "unknown" {
 		return nil, false, ErrNotFound
 	}
-	over, all := a.nextText() == "1", a.nextText() == "1"
+	ended, complete := a.nextText() == "1", a.nextText() == "1"
 	for len(a.values) > 0 {
 		id, _, _ := strings.Cut(a.nextText(), "-")
-		if at, err = strconv.ParseInt(id, 10, 64); err != nil {
+		if position, err = strconv.ParseInt(id, 10, 64); err != nil {
 			return nil, false, s.wrap(err)
 		}
-		entries = append(entries, LogEntry{Position: at, Data: []byte(a.nextText())})
+		entries = append(entries, LogEntry{Position: position, Data: []byte(a.nextText())})
 	}
 	if a.err != nil {
 		return nil, false, s.wrap(a.err)
 	}
-	return entries, over && all, nil
+	return entries, ended && complete, nil
 }
 
-func (s *redisStore) Messages(ctx context.Context, thread string, before int64, most int) ([]Message, error) {
+func (s *redisStore) Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error) {
 	last, err := s.hashNumber(ctx, s.key("t:", thread), "said")
 	if err != nil {
 		return nil, err
@@ -89,10 +94,10 @@ func (s *redisStore) Messages(ctx context.Context, thread string, before int64, 
 	if before > 0 {
 		last = min(last, before-1)
 	}
-	return s.messages(ctx, thread, max(1, last-int64(most)+1), last) // no number is left out
+	return s.messages(ctx, thread, max(1, last-int64(limit)+1), last) // numbers are consecutive
 }
 
-// hashNumber reads one of a hash; it is 0 if it is not there.
+// hashNumber returns a number of a hash, or 0 if the field does not exist.
 func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -103,7 +108,9 @@ func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, 
 	return n, s.wrap(err)
 }
 
-func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
+func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
+	day string, messages []Message, more bool, err error,
+) {
 	days, err := s.latestDays(ctx, thread, before)
 	if err != nil || len(days) == 0 {
 		return "", nil, false, err
@@ -116,17 +123,17 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (da
 	if err != nil {
 		return "", nil, false, err
 	}
-	said, err = s.messages(ctx, thread, from, to)
-	said = slices.DeleteFunc(said, func(m Message) bool { // clocks differ: days may overlap
+	messages, err = s.messages(ctx, thread, from, to)
+	messages = slices.DeleteFunc(messages, func(m Message) bool { // the clocks of replicas differ, so days may overlap
 		return m.Hidden || dayOf(m) != days[0]
 	})
-	if err != nil || len(said) == 0 { // forgotten meanwhile
+	if err != nil || len(messages) == 0 { // dropped since the first query
 		return "", nil, false, err
 	}
-	return days[0], said, len(days) > 1, nil
+	return days[0], messages, len(days) > 1, nil
 }
 
-// latestDays lists the latest two days before a day.
+// latestDays returns the latest two days before a day, or of all if before is "".
 func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -134,12 +141,15 @@ func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]s
 	if before != "" {
 		latest = "(" + before
 	}
-	days, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{Key: s.key("d:", thread), Start: latest, Stop: "-", ByLex: true, Rev: true, Count: 2}).Result()
+	days, err := s.client.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: s.key("d:", thread), Start: latest, Stop: "-", ByLex: true, Rev: true, Count: 2,
+	}).Result()
 	return days, s.wrap(err)
 }
 
-// LatestThread looks at the owner's threads, the latest first, a page at a time. Those in
-// which a run is begun meanwhile go to the front, so it looks there again.
+// LatestThread implements [Store]. It scans the owner's threads in pages, the latest
+// first. Threads in which a run is started meanwhile move to the front, so it scans
+// those again.
 func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	for seen := "-inf"; ; {
 		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
@@ -153,7 +163,8 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 	}
 }
 
-// scanLatest is the latest of those that were not seen, and what has been seen after it.
+// scanLatest returns the latest matching thread beyond the score bound seen, and the
+// bound of the latest thread that it has scanned.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -176,7 +187,7 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 	}
 }
 
-// exclusiveBound is a bound that leaves a thread out.
+// exclusiveBound returns a score bound that excludes a thread and all beyond it.
 func exclusiveBound(z redis.Z) string { return "(" + strconv.FormatInt(int64(z.Score), 10) }
 
 func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]redis.Z, error) {
@@ -187,20 +198,20 @@ func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) 
 	return page, s.wrap(err)
 }
 
-// messages reads those with numbers in a range, one round trip's worth at a time.
+// messages returns the messages with numbers from from to to, in several round trips.
 func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]Message, error) {
-	var said []Message
+	var messages []Message
 	for from <= to {
 		page, err := s.messagePage(ctx, thread, from, to)
 		if err != nil {
 			return nil, err
 		}
-		if said = append(said, page...); len(page) < maxReadItems {
-			return said, nil
+		if messages = append(messages, page...); len(page) < maxReadItems {
+			return messages, nil
 		}
 		from = page[len(page)-1].Seq + 1
 	}
-	return said, nil
+	return messages, nil
 }
 
 func (s *redisStore) messagePage(ctx context.Context, thread string, from, to int64) ([]Message, error) {
@@ -210,18 +221,18 @@ func (s *redisStore) messagePage(ctx context.Context, thread string, from, to in
 	if err != nil {
 		return nil, s.wrap(err)
 	}
-	said := make([]Message, len(found))
+	messages := make([]Message, len(found))
 	for i, x := range found {
 		text, _ := x.Values["m"].(string)
-		if err := json.Unmarshal([]byte(text), &said[i]); err != nil {
+		if err := json.Unmarshal([]byte(text), &messages[i]); err != nil {
 			return nil, s.wrap(fmt.Errorf("message %s: %w", x.ID, err))
 		}
 		id, _, _ := strings.Cut(x.ID, "-")
-		if said[i].Seq, err = strconv.ParseInt(id, 10, 64); err != nil {
+		if messages[i].Seq, err = strconv.ParseInt(id, 10, 64); err != nil {
 			return nil, s.wrap(err)
 		}
 	}
-	return said, nil
+	return messages, nil
 }
 
 func streamID(n int64) string { return strconv.FormatInt(n, 10) + "-0" }

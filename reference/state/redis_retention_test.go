@@ -22,8 +22,8 @@ func TestRedisAddress(t *testing.T) {
 		{"redis://u:secret@host:1/x", "", "", "redis host:1: invalid database number: \"x\""},
 		{"redis://u:secret@host:1/2?nonsense=secret", "", "", "redis host:1: unexpected option: nonsense"},
 		{"http://u:secret@host:1", "", "", "redis host:1: invalid URL scheme: http"},
-		{"redis://u:secret%zz@host:1", "", "", "redis: the address is not a URL: redis://[USER:PASSWORD@]HOST:PORT/DB"},
-		{"redis://u:secret@host:port", "", "", "redis: the address is not a URL: redis://[USER:PASSWORD@]HOST:PORT/DB"},
+		{"redis://u:secret%zz@host:1", "", "", "redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB"},
+		{"redis://u:secret@host:port", "", "", "redis: invalid URL, want redis://[USER:PASSWORD@]HOST:PORT/DB"},
 	} {
 		o, prefix, err := parseRedisURL(c.address)
 		if c.err != "" {
@@ -42,8 +42,8 @@ func TestRedisUnfit(t *testing.T) {
 	for _, c := range []struct{ info, why string }{
 		{"# Server\r\nredis_version:7.0.15\r\nredis_mode:standalone\r\nrole:master\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n", ""},
 		{"redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nmaxmemory:9\r\nmaxmemory_policy:noeviction\r\n", ""},
-		{"redis_version:6.2.16\r\n", "version 6.2.16: 7.0 or later"},
-		{"role:master\r\n", "which version"},
+		{"redis_version:6.2.16\r\n", "version 6.2.16, want 7.0 or later"},
+		{"role:master\r\n", "redis_version"},
 		{"redis_version:7.0.15\r\nredis_mode:cluster\r\n", "cluster"},
 		{"redis_version:7.0.15\r\nrole:slave\r\n", "replica"},
 		{"redis_version:7.0.15\r\nmaxmemory:9\r\nmaxmemory_policy:allkeys-lru\r\n", "evicts"},

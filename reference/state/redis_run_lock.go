@@ -8,27 +8,28 @@ import (
 	"sync"
 )
 
-// maxRunLocks bounds how many runs are remembered whose last Tell is in doubt.
+// maxRunLocks is how many runs with an uncertain Append are remembered.
 const maxRunLocks = 10_000
 
-// runLocks let the Tells of a run go one after the other, so that the server need
-// remember only the last one to know it again.
+// runLocks serialize the calls of Append for each run, so that the server needs to
+// remember only the last one to recognize its repetition.
 type runLocks struct {
 	mu    sync.Mutex
 	byRun map[RunRef]*runLock
 }
 
-// A runLock is that of one run. Who has the turn may touch the rest of it.
+// A runLock is the lock of one run. Its holder may use token and hash.
 type runLock struct {
-	sem   chan struct{} // holds one while somebody tells
-	users int           // those who tell or wait; the lanes' lock guards it
+	sem   chan struct{} // capacity 1: full while locked
+	users int           // holders and waiters; guarded by runLocks.mu
 
-	// A Tell that failed may have been done nevertheless: its answer was lost. If
-	// the caller tries the very same again it is the same Tell, under the same token.
-	token string // "" is no such Tell
+	// The last Append failed, but the server may have executed it. If the caller repeats
+	// it, it is sent with the same token.
+	token string // "" if the last Append did not fail
 	hash  [sha256.Size]byte
 }
 
+// lock waits for the lock of a run, or until ctx is done.
 func (ls *runLocks) lock(ctx context.Context, run RunRef) (*runLock, error) {
 	ls.mu.Lock()
 	l := ls.byRun[run]
@@ -55,7 +56,7 @@ func (ls *runLocks) unlock(run RunRef, l *runLock) {
 	ls.release(run, l)
 }
 
-// release forgets a lane that nobody uses, unless its last Tell is in doubt.
+// release removes a lock without users, unless its last Append is uncertain.
 func (ls *runLocks) release(run RunRef, l *runLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -64,8 +65,8 @@ func (ls *runLocks) release(run RunRef, l *runLock) {
 	}
 }
 
-// retryToken is the token of what is told, if that was tried before and is in doubt. Nothing
-// is in doubt any more after this.
+// retryToken returns the token of the last Append if that failed and update repeats it,
+// or "". It forgets the token.
 func (l *runLock) retryToken(update RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
@@ -74,7 +75,7 @@ func (l *runLock) retryToken(update RunUpdate) (token string) {
 	return token
 }
 
-// setUncertain remembers that it is not known whether something was told.
+// setUncertain records that an Append failed.
 func (l *runLock) setUncertain(token string, update RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
@@ -88,7 +89,7 @@ func updateHash(update RunUpdate) (s [sha256.Size]byte) {
 		h.Write(d)
 	}
 	update.Events = nil
-	_ = json.NewEncoder(h).Encode(update) // nothing in it can fail
+	_ = json.NewEncoder(h).Encode(update) // cannot fail for these types
 	h.Sum(s[:0])
 	return s
 }

@@ -6,37 +6,41 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Everything that changes something is one script, so it is done whole or not at all:
-// the server runs scripts one at a time, and refuses one that may write before it has
-// begun when there is no memory left (that is what the first line asks for).
+// scriptPrelude begins every script.
+//
+// Every change is one script and therefore atomic: the server executes scripts one at a
+// time, and the first line, "#!lua", makes it reject a script that writes before starting
+// it if memory has run out.
 //
 // All keys begin with the prefix, which is KEYS[1]:
 //
-//	all              hash    begun (runs, ever), tag (of the thread made last), size (bytes of what is over)
+//	all              hash    begun (runs, ever), tag (of the latest thread), size (bytes of ended runs)
 //	secret           string
-//	t:THREAD         hash    owner tag last lost, runs (how many), said (messages), aDAY zDAY (first and last message of a day)
+//	t:THREAD         hash    owner tag last lost, runs and said (numbers of runs and messages),
+//	                         aDAY zDAY (first and last message of a day)
 //	m:THREAD         stream  messages; the id is the number
 //	d:THREAD         zset    days that have messages which are not hidden
-//	l:THREAD         set     runs that are not over
-//	r:ID             hash    task at first logged over by ask top size count, born and made (by which Begin), k* (the last Tell)
-//	e:ID             stream  the events of one run; the id is the place
-//	o:OWNER          zset    threads, by when a run was begun in them
-//	over             list    runs that are over, oldest first
-//	asked            set     runs that are not over, and are to be stopped
-//	beats            hash    replica to when it is given up, in ms
-//	live:REPLICA     set     its runs that are not over
-//	got:REPLICA      list    what it took over last
-//	w:THREAD         channel something was begun or told
-//	cancel           channel IDs of runs that are to be stopped
+//	l:THREAD         set     runs that have not ended
+//	r:ID             hash    task at first logged over by ask top size count,
+//	                         born and made (token and result of StartRun), k* (the last Append)
+//	e:ID             stream  events of the run; the id is the position
+//	o:OWNER          zset    threads, in the order in which their latest runs were started
+//	over             list    ended runs, oldest first
+//	asked            set     runs that have not ended, and for which Cancel was called
+//	beats            hash    replica → time in ms after which it is dead
+//	live:REPLICA     set     its runs that have not ended
+//	got:REPLICA      list    token and result of its last ClaimOrphans
+//	w:THREAD         channel a run was started or appended to
+//	cancel           channel IDs of runs for which Cancel was called
 //
-// An ID is a Ref in one word: the thread's length, a colon, the thread, the run.
+// An ID is the result of RunRef.encode: the thread's length, a colon, the thread, the run.
 //
-// A run has a stream of its own, although places are the thread's. What is asked for
-// is always one run beyond a place: that is one range here, found in logarithmic time
-// and with nothing in it that has to be thrown away, however many runs the thread
-// has and however they interleave. And a run is forgotten by unlinking one key; in a
-// stream for all, its entries would be deleted one by one out of nodes which stay
-// allocated until the last neighbour is gone. The price is a key more for each run.
+// Each run has a stream of its own, although positions are the thread's. Readers want the
+// events of one run beyond a position: that is one range of its stream, found in
+// logarithmic time, however many runs the thread has and however they interleave. A run is
+// dropped by unlinking one key; in a stream for the whole thread its entries would be
+// deleted one by one from nodes that stay allocated until their last entry is deleted. The
+// price is one more key for each run.
 const scriptPrelude = `
 local call = redis.call
 local P, thread, run = KEYS[1], ARGV[1], ARGV[2]
@@ -47,8 +51,8 @@ local id = word(thread, run)
 local r, e = P .. 'r:' .. id, P .. 'e:' .. id
 `
 
-// messagesScript keeps messages, which are pairs from an argument on: the message, and its day
-// unless it is hidden.
+// messagesScript defines keep(from), which stores messages given by pairs of arguments:
+// the message, and its day or ” if it is hidden.
 var messagesScript = fmt.Sprintf("local most, step = %d, %d\n", maxMessages, trimStep) + `
 local function trim(to)
   call('XTRIM', P .. 'm:' .. thread, 'MINID', place(to + 1))
@@ -73,7 +77,8 @@ local function keep(from)
 end
 `
 
-// clockScript is the server's, so that replicas need not agree on the time.
+// clockScript defines now(), the server's time in ms, so that the clocks of replicas
+// need not agree.
 const clockScript = `
 local function now()
   local t = call('TIME')
@@ -81,8 +86,9 @@ local function now()
 end
 `
 
-// startScript takes thread run owner task at logged replica token seed dead, and what
-// is said. A Begin that comes again with its token is told what it was told before.
+// startScript has the arguments thread, run, owner, task, startedAt, keepEvents,
+// replica, token, tag, dead (ms), and the messages. A call with the token of an earlier
+// one returns the same result.
 var startScript = redis.NewScript("#!lua\n" + scriptPrelude + messagesScript + clockScript + `
 local owner, me, token = ARGV[3], ARGV[7], ARGV[8]
 local whose = call('HGET', t, 'owner')
@@ -114,8 +120,8 @@ call('PUBLISH', P .. 'w:' .. thread, '')
 return {'made', made, ARGV[4], ARGV[5], tostring(first)}
 `)
 
-// forgetScript drops the oldest runs that are over while there are too many of them or of
-// their bytes, but only so many at a time: who ends a run should not wait for long.
+// forgetScript defines forget, which drops the oldest ended runs beyond the limits. It
+// drops at most 16 per call, so that Append does not take long.
 const forgetScript = `
 local function drop(id)
   local n, rest = id:match('^(%d+):(.*)$')
@@ -139,9 +145,9 @@ local function forget(n, size, runs, bytes)
 end
 `
 
-// appendScript takes thread run replica token over runs bytes count, the events, and
-// what is said. A Tell that comes again with its token is told what it was told
-// before: its answer may have been lost, and nothing may be added twice.
+// appendScript has the arguments thread, run, replica, token, end, maxRuns, maxBytes,
+// count, the events, and the messages. A call with the token of the previous one, whose
+// reply may have been lost, returns the same result and adds nothing.
 var appendScript = redis.NewScript("#!lua\n" + scriptPrelude + messagesScript + forgetScript + `
 local me, token, over, count = ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[8])
 local v = call('HMGET', r, 'over', 'logged', 'ask', 'by', 'top', 'count', 'size', 'k' .. me)
@@ -150,7 +156,7 @@ local canceled = v[3] or '0'
 if v[8] then
   local was, first = v[8]:match('^(%S+) (%S+)$')
   if was == token then return {'told', first, canceled} end
-  if tonumber(token) < tonumber(was) then return {'late'} end -- it was given up long ago
+  if tonumber(token) < tonumber(was) then return {'late'} end -- its caller gave up long ago
 end
 if v[1] == '1' then return {'unknown'} end
 local last, top, size = tonumber(call('HGET', t, 'last')), v[5], v[7]
@@ -172,13 +178,15 @@ if over == '1' then
   call('SREM', P .. 'l:' .. thread, run)
   call('SREM', P .. 'live:' .. v[4], id)
   if v[3] then call('SREM', P .. 'asked', id) end
-  forget(call('RPUSH', P .. 'over', id), call('HINCRBY', P .. 'all', 'size', size), tonumber(ARGV[6]), tonumber(ARGV[7]))
+  local runs, bytes = call('RPUSH', P .. 'over', id), call('HINCRBY', P .. 'all', 'size', size)
+  forget(runs, bytes, tonumber(ARGV[6]), tonumber(ARGV[7]))
 end
 call('PUBLISH', P .. 'w:' .. thread, '')
 return {'told', first, canceled}
 `)
 
-// cancelScript takes thread run; no run is all that are not over.
+// cancelScript has the arguments thread, run. An empty run means all running runs of
+// the thread.
 var cancelScript = redis.NewScript("#!lua\n" + scriptPrelude + `
 local runs = {run}
 if run == '' then runs = call('SMEMBERS', P .. 'l:' .. thread) end

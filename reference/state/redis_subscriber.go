@@ -8,37 +8,37 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// How the connection that listens is looked after. It is never silent for long, or
-// it is another one from then on: what was published meanwhile is not sent again, so
-// everybody is woken once whenever a connection is new.
+// Timing of the subscription. A connection without any reply for receiveTimeout is
+// replaced by a new one. Since the server does not repeat what was published meanwhile,
+// a new connection wakes all watchers once.
 const (
 	pingInterval     = time.Second
 	receiveTimeout   = 3 * time.Second
-	minReconnectWait = 10 * time.Millisecond // between connections
+	minReconnectWait = 10 * time.Millisecond // doubles with each failure
 	maxReconnectWait = time.Second
-	maxQueuedCancels = 10_000 // runs to be stopped that nobody has received yet
+	maxQueuedCancels = 10_000 // canceled runs not received yet
 )
 
-// A subscriber listens to what all replicas publish, on one connection, and wakes those who
-// wait here.
-type subscriber struct {
+// A redisSubscriber receives what all replicas publish, on one connection, and wakes
+// the watchers of this process.
+type redisSubscriber struct {
 	store *redisStore
 
 	mu          sync.Mutex
-	watchers    map[string]map[chan struct{}]struct{} // channel to those who watch
-	dirty       map[string]struct{}                   // channels whose rooms came or went
-	dirtySignal chan struct{}                         // there are some
+	watchers    map[string]map[chan struct{}]struct{} // by channel of the server
+	dirty       map[string]struct{}                   // channels whose first watcher came or last one left
+	dirtySignal chan struct{}                         // receives when dirty is not empty
 	cancelQueue []RunRef
 
-	cancelSignal chan struct{} // there are some asked
+	cancelSignal chan struct{} // receives when cancelQueue is not empty
 	canceled     chan RunRef
 
-	ready        chan error // how the first connection does
-	wasConnected bool       // there was one; only who listens may look
+	ready        chan error // result of the first connection
+	wasConnected bool       // there was a connection before; used by run only
 }
 
-func newSubscriber(s *redisStore) *subscriber {
-	return &subscriber{
+func newSubscriber(s *redisStore) *redisSubscriber {
+	return &redisSubscriber{
 		store:        s,
 		watchers:     map[string]map[chan struct{}]struct{}{},
 		dirty:        map[string]struct{}{},
@@ -49,7 +49,7 @@ func newSubscriber(s *redisStore) *subscriber {
 	}
 }
 
-// signal leaves word in a channel that has room for one.
+// signal sends to a channel with a capacity of one, unless it is full.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -59,8 +59,8 @@ func signal(c chan struct{}) {
 
 func (s *redisStore) Canceled() <-chan RunRef { return s.subscriber.canceled }
 
-// Watch may wake once for nothing, when the server has heard that somebody listens:
-// what happened before that was not heard.
+// Watch implements [Store]. The channel receives once when the server has confirmed the
+// subscription, since earlier changes were not received.
 func (s *redisStore) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	channel := s.key("w:", thread)
 	c := make(chan struct{}, 1)
@@ -68,31 +68,31 @@ func (s *redisStore) Watch(thread string) (changed <-chan struct{}, stop func())
 	return c, sync.OnceFunc(func() { s.subscriber.removeWatcher(channel, c) })
 }
 
-func (h *subscriber) addWatcher(channel string, c chan struct{}) {
+func (h *redisSubscriber) addWatcher(channel string, c chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	room := h.watchers[channel]
-	if room == nil {
-		room = map[chan struct{}]struct{}{}
-		h.watchers[channel] = room
+	set := h.watchers[channel]
+	if set == nil {
+		set = map[chan struct{}]struct{}{}
+		h.watchers[channel] = set
 		h.dirty[channel] = struct{}{}
 		signal(h.dirtySignal)
 	}
-	room[c] = struct{}{}
+	set[c] = struct{}{}
 }
 
-func (h *subscriber) removeWatcher(channel string, c chan struct{}) {
+func (h *redisSubscriber) removeWatcher(channel string, c chan struct{}) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	room := h.watchers[channel]
-	if delete(room, c); len(room) == 0 {
+	set := h.watchers[channel]
+	if delete(set, c); len(set) == 0 {
 		delete(h.watchers, channel)
 		h.dirty[channel] = struct{}{}
 		signal(h.dirtySignal)
 	}
 }
 
-func (h *subscriber) notify(channel string) {
+func (h *redisSubscriber) notify(channel string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for c := range h.watchers[channel] {
@@ -100,8 +100,8 @@ func (h *subscriber) notify(channel string) {
 	}
 }
 
-// run listens until the store is closed, on one connection after the other.
-func (h *subscriber) run(ctx context.Context) {
+// run subscribes until ctx is done, and reconnects after failures.
+func (h *redisSubscriber) run(ctx context.Context) {
 	for pause := minReconnectWait; ctx.Err() == nil; pause = min(2*pause, maxReconnectWait) {
 		received, err := h.session(ctx)
 		if received {
@@ -116,16 +116,18 @@ func (h *subscriber) run(ctx context.Context) {
 	}
 }
 
-// reportReady says how the first connection does, to whoever opens the store.
-func (h *subscriber) reportReady(err error) {
+// reportReady passes the result of the first connection to OpenRedis. Later ones have
+// no effect.
+func (h *redisSubscriber) reportReady(err error) {
 	select {
 	case h.ready <- err:
 	default:
 	}
 }
 
-// session listens on one connection until it fails, and says whether it heard anything.
-func (h *subscriber) session(ctx context.Context) (received bool, err error) {
+// session receives on one connection until it fails. received reports whether there was
+// any reply.
+func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	link := h.store.client.Subscribe(ctx)
 	var background sync.WaitGroup
@@ -137,7 +139,7 @@ func (h *subscriber) session(ctx context.Context) (received bool, err error) {
 	}
 	background.Go(func() {
 		h.syncSubscriptions(ctx, link)
-		_ = link.Close() // the receiver hears of it
+		_ = link.Close() // makes ReceiveTimeout return
 	})
 	for {
 		reply, err := link.ReceiveTimeout(ctx, receiveTimeout)
@@ -164,8 +166,8 @@ func (h *subscriber) session(ctx context.Context) (received bool, err error) {
 	}
 }
 
-// channels is what a new connection subscribes to.
-func (h *subscriber) channels() []string {
+// channels returns the channels that a new connection subscribes to.
+func (h *redisSubscriber) channels() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	clear(h.dirty)
@@ -176,9 +178,9 @@ func (h *subscriber) channels() []string {
 	return channels
 }
 
-// syncSubscriptions tells the server what is listened to now, and asks whether it is there. It
-// ends when the connection fails.
-func (h *subscriber) syncSubscriptions(ctx context.Context, link *redis.PubSub) {
+// syncSubscriptions updates the subscriptions of the connection when watchers come or
+// leave, and pings the server. It returns when the connection fails.
+func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.PubSub) {
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
 	var err error
@@ -200,7 +202,7 @@ func (h *subscriber) syncSubscriptions(ctx context.Context, link *redis.PubSub) 
 	}
 }
 
-func (h *subscriber) takeChanges() (on, off []string) {
+func (h *redisSubscriber) takeChanges() (on, off []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for channel := range h.dirty {
@@ -214,7 +216,7 @@ func (h *subscriber) takeChanges() (on, off []string) {
 	return on, off
 }
 
-func (h *subscriber) handleMessage(m *redis.Message) {
+func (h *redisSubscriber) handleMessage(m *redis.Message) {
 	if m.Channel != h.store.key("cancel", "") {
 		h.notify(m.Channel)
 		return
@@ -224,8 +226,9 @@ func (h *subscriber) handleMessage(m *redis.Message) {
 	}
 }
 
-// loadPendingCancels asks for what was asked while nobody listened.
-func (h *subscriber) loadPendingCancels(ctx context.Context) {
+// loadPendingCancels queues the cancelled runs that were published while there was no
+// connection.
+func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
 	ids := h.store.client.SScan(ctx, h.store.key("asked", ""), 0, "", maxReadItems).Iterator()
@@ -236,9 +239,9 @@ func (h *subscriber) loadPendingCancels(ctx context.Context) {
 	}
 }
 
-// queueCancel hands a run on to whoever receives those. What nobody receives is left out in
-// the end: Tell says so, too.
-func (h *subscriber) queueCancel(run RunRef) {
+// queueCancel queues a run for Canceled. It drops the run if maxQueuedCancels are
+// waiting; Append reports it, too.
+func (h *redisSubscriber) queueCancel(run RunRef) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.cancelQueue) < maxQueuedCancels {
@@ -247,7 +250,7 @@ func (h *subscriber) queueCancel(run RunRef) {
 	signal(h.cancelSignal)
 }
 
-func (h *subscriber) deliverCancels(ctx context.Context) {
+func (h *redisSubscriber) deliverCancels(ctx context.Context) {
 	for {
 		select {
 		case <-h.cancelSignal:
@@ -255,10 +258,10 @@ func (h *subscriber) deliverCancels(ctx context.Context) {
 			return
 		}
 		h.mu.Lock()
-		asked := h.cancelQueue
+		queue := h.cancelQueue
 		h.cancelQueue = nil
 		h.mu.Unlock()
-		for _, run := range asked {
+		for _, run := range queue {
 			select {
 			case h.canceled <- run:
 			case <-ctx.Done():

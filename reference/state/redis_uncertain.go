@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// maxUncertain bounds how many runs are remembered whose Begin is in doubt.
+// maxUncertain is how many uncertain runs are remembered.
 const maxUncertain = 10_000
 
-// A uncertainRuns is what is known of runs whose Begin failed, although it may have been done:
-// the answer was lost. They are this replica's, and nobody would ever end them.
+// uncertainRuns are the runs whose StartRun failed although the server may have
+// executed it. Such a run belongs to this replica, which would otherwise never end it.
 type uncertainRuns struct {
 	mu   sync.Mutex
 	runs map[RunRef]uncertainRun
 }
 
+// An uncertainRun is the task id and token of a failed StartRun.
 type uncertainRun struct {
 	task, token string
 	since       time.Time
 }
 
-// add remembers one.
+// add remembers a failed StartRun.
 func (l *uncertainRuns) add(b RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,7 +34,7 @@ func (l *uncertainRuns) add(b RunRequest, token string) {
 	}
 }
 
-// takeToken is the token under which the very same was tried before.
+// takeToken returns the token of a failed StartRun that b repeats, and forgets it.
 func (l *uncertainRuns) takeToken(b RunRequest) (token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,20 +45,20 @@ func (l *uncertainRuns) takeToken(b RunRequest) (token string) {
 	return ""
 }
 
-// due lists those that nobody has tried again for a time, at most so many.
-func (l *uncertainRuns) due(after time.Duration, most int) map[RunRef]uncertainRun {
+// due returns at most limit runs that were not retried for the given time.
+func (l *uncertainRuns) due(after time.Duration, limit int) map[RunRef]uncertainRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	due := map[RunRef]uncertainRun{}
 	for ref, run := range l.runs {
-		if time.Since(run.since) >= after && len(due) < most {
+		if time.Since(run.since) >= after && len(due) < limit {
 			due[ref] = run
 		}
 	}
 	return due
 }
 
-// remove is whether it was there still.
+// remove forgets a run, and reports whether it was still remembered.
 func (l *uncertainRuns) remove(ref RunRef, run uncertainRun) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,8 +69,8 @@ func (l *uncertainRuns) remove(ref RunRef, run uncertainRun) bool {
 	return true
 }
 
-// resolveUncertain lists the runs that were begun here without anybody knowing. What cannot
-// be found out now is asked the next time.
+// resolveUncertain returns the runs of this replica that were stored although StartRun
+// failed. Those that cannot be looked up now are left for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []RunRef) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

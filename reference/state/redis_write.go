@@ -11,17 +11,18 @@ import (
 )
 
 var (
-	errUnexpectedReply = errors.New("the server answered something else") // than any script here
-	errSuperseded      = errors.New("another call came first")
+	errUnexpectedReply = errors.New("unexpected reply to a script")
+	errSuperseded      = errors.New("a later call for the run was executed first")
 )
 
 func (s *redisStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error) {
-	logged := "0"
+	keepEvents := "0"
 	if b.KeepEvents {
-		logged = "1"
+		keepEvents = "1"
 	}
 	token := cmp.Or(s.uncertain.takeToken(b), s.nextToken())
-	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, b.StartedAt.UTC().Format(time.RFC3339Nano), logged,
+	startedAt := b.StartedAt.UTC().Format(time.RFC3339Nano)
+	args, err := appendMessages([]any{b.Thread, b.Run, b.Owner, b.TaskID, startedAt, keepEvents,
 		s.replica, token, randomTag(), s.cfg.DeadAfter.Milliseconds()}, b.Messages)
 	if err != nil {
 		return RunInfo{}, err
@@ -44,8 +45,8 @@ func (s *redisStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error
 	return g, s.wrap(f.err)
 }
 
-// appendMessages adds messages to a script's arguments: each as it is kept, and the day
-// on which it is shown.
+// appendMessages appends two arguments of a script for each message: its JSON, and its
+// day or "" if it is hidden.
 func appendMessages(args []any, messages []Message) ([]any, error) {
 	for _, m := range messages {
 		data, err := json.Marshal(m)
@@ -61,19 +62,21 @@ func appendMessages(args []any, messages []Message) ([]any, error) {
 	return args, nil
 }
 
-func (s *redisStore) Append(ctx context.Context, run RunRef, update RunUpdate) (first int64, canceled bool, err error) {
+func (s *redisStore) Append(ctx context.Context, run RunRef, update RunUpdate) (
+	first int64, canceled bool, err error,
+) {
 	lock, err := s.locks.lock(ctx, run)
 	if err != nil {
 		return 0, false, s.wrap(err)
 	}
 	defer s.locks.unlock(run, lock)
 	token := cmp.Or(lock.retryToken(update), s.nextToken())
-	over := "0"
+	end := "0"
 	if update.End {
-		over = "1"
+		end = "1"
 	}
 	args := make([]any, 0, 8+len(update.Events)+2*len(update.Messages))
-	args = append(args, run.Thread, run.Run, s.replica, token, over, s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
+	args = append(args, run.Thread, run.Run, s.replica, token, end, s.cfg.MaxRuns, s.cfg.MaxBytes, len(update.Events))
 	for _, d := range update.Events {
 		args = append(args, d)
 	}
@@ -102,7 +105,8 @@ func (s *redisStore) Cancel(ctx context.Context, run RunRef) error {
 	return s.wrap(cancelScript.Run(ctx, s.client, []string{s.prefix}, run.Thread, run.Run).Err())
 }
 
-// An scriptReply reads a script's answer, which is text throughout.
+// A scriptReply reads the values of a script's reply, which are all strings. The first
+// error is kept in err.
 type scriptReply struct {
 	values []any
 	err    error

@@ -18,34 +18,34 @@ import (
 	"modernc.org/sqlite"
 )
 
-// errClosed is what a store answers that was closed.
+// errClosed is returned by a store after Close.
 var errClosed = errors.New("the store is closed")
 
-// A sqliteStore keeps everything in one file. One goroutine writes (a desk); those
-// who read have connections of their own, and see what was committed.
+// A sqliteStore keeps everything in one SQLite file. One goroutine writes, through
+// writer; readers have connections of their own and see what has been committed.
 type sqliteStore struct {
 	*notifier
 	path       string
-	openedFile os.FileInfo // what was opened
-	readDB     *sql.DB     // to read
+	openedFile os.FileInfo // identity of the file at path when it was opened
+	readDB     *sql.DB
 	statements *readStatements
 	secret     []byte
 
 	writer    *writer
-	jobs      chan *job
-	closing   chan struct{}
-	closeOnce func() error // once
+	jobs      chan *writeJob
+	closing   chan struct{} // closed by Close
+	closeOnce func() error
 	writing   sync.WaitGroup
 
 	orphansMu  sync.Mutex
-	lastOldRun int64 // runs up to this one were begun by a process before; 0 if that was asked for
+	lastOldRun int64 // greatest id of a run of earlier processes; 0 once ClaimOrphans has returned them
 }
 
-// OpenSQLite opens the store that is kept in a file, which is made if it is not there.
-// Beside it are PATH-wal and PATH-shm, which belong to it, and PATH.lock: only one
-// process at a time may have it open. What it acknowledges survives the death of the
-// process at any moment; if the machine dies the last of it may be lost, but what is
-// left is whole. Room in the file is used again, but not given back.
+// OpenSQLite opens the store in a file, which is created if it does not exist. The
+// files PATH-wal and PATH-shm beside it belong to it, and PATH.lock ensures that only
+// one process has it open. Acknowledged data survives the death of the process at any
+// moment; if the machine crashes, the latest changes may be lost, but what remains is
+// consistent. Space in the file is reused, but never returned to the file system.
 func OpenSQLite(path string, cfg Config) (Store, error) {
 	s, err := newSQLiteStore(path, cfg)
 	if err != nil {
@@ -55,12 +55,12 @@ func OpenSQLite(path string, cfg Config) (Store, error) {
 }
 
 func newSQLiteStore(path string, cfg Config) (_ *sqliteStore, err error) {
-	s := &sqliteStore{notifier: newNotifier(), jobs: make(chan *job, maxBatchJobs), closing: make(chan struct{})}
+	s := &sqliteStore{notifier: newNotifier(), jobs: make(chan *writeJob, maxBatchJobs), closing: make(chan struct{})}
 	if s.path, err = filepath.Abs(path); err != nil {
 		return nil, err
 	}
 	if real, err := filepath.EvalSymlinks(s.path); err == nil {
-		s.path = real // under every name it has the same lock
+		s.path = real // so that all names of a file share its lock
 	}
 	if err := makeFiles(s.path); err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func newSQLiteStore(path string, cfg Config) (_ *sqliteStore, err error) {
 	defer func() {
 		if err != nil {
 			err = explain(err)
-			_ = open.Close() // the first error counts
+			_ = open.Close() // err is the first error
 		}
 	}()
 	if err = lockFile(s.path, &open); err != nil {
@@ -119,25 +119,26 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	return err
 }
 
-// closers are closed last to first.
+// closers are closed in reverse order.
 type closers []io.Closer
 
 func (c closers) Close() error {
 	var all []error
-	for _, one := range slices.Backward(c) {
-		all = append(all, one.Close())
+	for _, closer := range slices.Backward(c) {
+		all = append(all, closer.Close())
 	}
 	return errors.Join(all...)
 }
 
-// busyTimeout is for other programs that look into the file.
+// busyTimeout makes a connection wait 5,000 ms for locks of other programs that read
+// the file.
 const busyTimeout = "busy_timeout(5000)"
 
-// openDB opens a database for so many connections.
+// openDB opens a database with at most the given number of connections.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed // a drive
+		slashed = "/" + slashed // begins with a drive letter
 	}
 	address := url.URL{Scheme: "file", Path: slashed}
 	address.RawQuery = url.Values{"_pragma": pragmas}.Encode()
@@ -152,7 +153,7 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 	return db, nil
 }
 
-// connect opens a database for one connection.
+// connect opens a database with a single connection.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {
@@ -166,13 +167,14 @@ func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// makeFiles makes what is not there, so that the system says what is wrong, not SQLite.
+// makeFiles creates the files that do not exist, since errors of the operating system
+// are clearer than those of SQLite.
 func makeFiles(path string) error {
 	if dir := filepath.Dir(path); !isDir(dir) {
-		return fmt.Errorf("there is no directory %s: make it first", dir)
+		return fmt.Errorf("no directory %s: create it first", dir)
 	}
 	if isDir(path) {
-		return errors.New("it is a directory: name a file in it")
+		return errors.New("the path is a directory, want a file")
 	}
 	for _, name := range []string{path + lockSuffix, path} {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -180,7 +182,7 @@ func makeFiles(path string) error {
 		case err == nil:
 			_ = f.Close() // nothing was written
 		case !errors.Is(err, os.ErrExist):
-			return fmt.Errorf("it cannot be made: %w", cause(err))
+			return fmt.Errorf("cannot create the file: %w", cause(err))
 		}
 	}
 	return nil
@@ -188,13 +190,13 @@ func makeFiles(path string) error {
 
 const lockSuffix = ".lock"
 
-// lockFile keeps other processes out, as long as it is open. It is an empty database
-// of its own: its locks are the same everywhere, and the system lets go of them when
-// the process dies.
+// lockFile excludes other processes while its connection is open. The lock is a
+// transaction on an empty database of its own: SQLite locks work alike on all systems,
+// and the system releases them when the process dies.
 func lockFile(path string, open *closers) error {
 	conn, err := connect(path+lockSuffix, open, "busy_timeout(0)")
 	if err == nil {
-		_, err = conn.ExecContext(writeContext, "BEGIN EXCLUSIVE") // it never ends
+		_, err = conn.ExecContext(writeContext, "BEGIN EXCLUSIVE") // ends with the connection
 	}
 	return err
 }
@@ -204,7 +206,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// cause is what the system says, without the path.
+// cause returns an error of the operating system without the path.
 func cause(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -217,24 +219,25 @@ func (s *sqliteStore) Secret(ctx context.Context) ([]byte, error) {
 	return bytes.Clone(s.secret), ctx.Err()
 }
 
-// Ping writes, and looks whether the file is still the one that was opened: what is
-// written to one that was removed is lost.
+// Ping writes to the file and checks that it is still the one at its path: data written
+// to a removed file is lost.
 func (s *sqliteStore) Ping(ctx context.Context) error {
 	now, err := os.Stat(s.path)
 	if err == nil && !os.SameFile(now, s.openedFile) {
-		err = errors.New("the file was replaced by another one")
+		err = errors.New("the file was replaced by another file")
 	}
 	if err != nil {
 		return s.wrap(err)
 	}
-	if err := s.probeWrite(ctx, "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))"); err != nil {
+	const insert = "INSERT OR REPLACE INTO meta (name, value) VALUES ('probe', zeroblob(16384))"
+	if err := s.probeWrite(ctx, insert); err != nil {
 		return err
 	}
 	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
 }
 
-// probeWrite changes the file as it is changed for what is kept. What is added is more than
-// fits into the room that is left in pages.
+// probeWrite executes a statement in the same way as all other changes. A blob of 16
+// KiB needs new pages, so it detects a full disk.
 func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	return s.submit(ctx, 0, func(d *writer) error {
 		_, err := d.conn.ExecContext(writeContext, statement)
@@ -242,10 +245,10 @@ func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	})
 }
 
-// Close ends what is being written. What comes after it is refused.
+// Close waits for the transaction under way. Later calls of all methods fail.
 func (s *sqliteStore) Close() error { return s.wrap(s.closeOnce()) }
 
-// wrap says where an error comes from.
+// wrap adds the name of the store to errors of the medium.
 func (s *sqliteStore) wrap(err error) error {
 	if err == nil || errors.Is(err, ErrNotOwner) || errors.Is(err, ErrNotFound) {
 		return err

@@ -1,8 +1,8 @@
 package state
 
-// forgetOldest drops the oldest runs that are over while there are too many of them, or of
-// their bytes. Who ends a run need not wait until all are gone that are too many,
-// after the limits were lowered: some are dropped each time.
+// forgetOldest drops the oldest ended runs beyond the limits. The number per
+// transaction is bounded, so that callers do not wait long after the limits were
+// lowered.
 func (d *writer) forgetOldest() error {
 	for range 2*d.endedRuns + 16 {
 		if d.finishedRuns <= d.maxRuns && d.counters.finishedBytes <= d.maxBytes {
@@ -15,6 +15,7 @@ func (d *writer) forgetOldest() error {
 	return nil
 }
 
+// dropOldest drops the oldest ended run, and its thread if it was the last of it.
 func (d *writer) dropOldest() error {
 	var run, thread, top, size int64
 	if err := d.statements.oldestRun.QueryRow().Scan(&run, &thread, &top, &size); err != nil {

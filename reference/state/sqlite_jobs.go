@@ -9,27 +9,28 @@ import (
 	"sync/atomic"
 )
 
-// Bounds of what is written at once.
+// Limits of one write.
 const (
-	maxBatchJobs   = 256      // in one transaction
-	maxBatchBytes  = 8 << 20  // bytes of them, about
+	maxBatchJobs   = 256      // jobs in one transaction
+	maxBatchBytes  = 8 << 20  // bytes in one transaction, approximately
 	maxChunkBytes  = 64 << 10 // bytes of a chunk with more than one event
-	maxChunkEvents = 256      // events of a chunk
+	maxChunkEvents = 256      // events of one chunk
 )
 
-// A job is something that waits to be written. It is claimed by whoever writes, or
-// given up by who waits for it, and then nothing was done.
-type job struct {
-	apply   func(*writer) error // may be called twice: what it did before was undone
+// A writeJob is a change that waits for the writer. It is claimed either by the writer,
+// which then executes it, or by a caller that no longer waits, and is then skipped.
+type writeJob struct {
+	apply   func(*writer) error // may be called again after its first transaction was rolled back
 	size    int
 	claimed atomic.Bool
 	err     error
 	done    chan struct{}
 }
 
-// submit has something written, and returns when it is on the medium.
+// submit passes a change to the writer and returns when it is committed. size is that
+// of its data, in bytes.
 func (s *sqliteStore) submit(ctx context.Context, size int, do func(*writer) error) error {
-	j := &job{apply: do, size: size, done: make(chan struct{})}
+	j := &writeJob{apply: do, size: size, done: make(chan struct{})}
 	gone := s.closing
 	var err error
 	select {
@@ -50,13 +51,13 @@ func (s *sqliteStore) submit(ctx context.Context, size int, do func(*writer) err
 	if j.claimed.CompareAndSwap(false, true) {
 		return s.wrap(err)
 	}
-	<-j.done // it is being written now, and will be known in a moment
+	<-j.done // the writer has claimed it: the result follows soon
 	return s.wrap(j.err)
 }
 
-// writeLoop gathers what waits into one transaction after the other.
+// writeLoop writes the pending jobs, a batch at a time, until the store is closed.
 func (s *sqliteStore) writeLoop() {
-	var batch []*job
+	var batch []*writeJob
 	for {
 		select {
 		case j := <-s.jobs:
@@ -72,8 +73,9 @@ func (s *sqliteStore) writeLoop() {
 	}
 }
 
-// gatherBatch takes what waits besides.
-func (s *sqliteStore) gatherBatch(first []*job) (batch []*job) {
+// gatherBatch returns first and the jobs that are pending now, up to the limits of a
+// batch, without those that were given up.
+func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 	batch = first[:0]
 	size := 0
 	for j := first[0]; ; {
@@ -111,7 +113,9 @@ func (s *sqliteStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, erro
 	return g, nil
 }
 
-func (s *sqliteStore) Append(ctx context.Context, run RunRef, update RunUpdate) (first int64, canceled bool, err error) {
+func (s *sqliteStore) Append(ctx context.Context, run RunRef, update RunUpdate) (
+	first int64, canceled bool, err error,
+) {
 	if err := ctx.Err(); err != nil {
 		return 0, false, s.wrap(err)
 	}
@@ -140,9 +144,9 @@ func (s *sqliteStore) Cancel(ctx context.Context, run RunRef) error {
 	return s.submit(ctx, 0, func(d *writer) error { return d.cancelRuns(run) })
 }
 
-// A messageRow is a message as it is written.
+// A messageRow is an encoded message.
 type messageRow struct {
-	day  any // nil if it is not shown
+	day  any // nil if the message is hidden
 	data []byte
 }
 
@@ -162,7 +166,8 @@ func encodeMessages(messages []Message) (lines []messageRow, size int, err error
 	return lines, size, nil
 }
 
-// A chunk is events as they are written.
+// A chunk is a sequence of events as one row of the file: count events, their sizes as
+// varints and their concatenated data.
 type chunk struct {
 	count       int64
 	sizes, data []byte
@@ -186,11 +191,12 @@ func encodeChunks(data [][]byte) (chunks []chunk) {
 	return chunks
 }
 
-// errCorrupt is a chunk that cannot be read.
-var errCorrupt = errors.New("events are damaged")
+// errCorrupt means that a stored chunk cannot be decoded.
+var errCorrupt = errors.New("stored events are corrupt")
 
-// decode reads a chunk back, as far as it is beyond a place.
-func (c chunk) decode(last, at int64) (all []LogEntry, err error) {
+// decode returns the events beyond a position; last is the position of the chunk's last
+// event.
+func (c chunk) decode(last, after int64) (entries []LogEntry, err error) {
 	for sizes := c.sizes; len(sizes) > 0; c.count++ {
 		_, n := binary.Uvarint(sizes)
 		if n <= 0 {
@@ -198,15 +204,15 @@ func (c chunk) decode(last, at int64) (all []LogEntry, err error) {
 		}
 		sizes = sizes[n:]
 	}
-	for place := last - c.count + 1; place <= last; place++ {
+	for position := last - c.count + 1; position <= last; position++ {
 		size, n := binary.Uvarint(c.sizes)
 		if size > uint64(len(c.data)) {
 			return nil, errCorrupt
 		}
-		if place > at {
-			all = append(all, LogEntry{Position: place, Data: c.data[:size:size]})
+		if position > after {
+			entries = append(entries, LogEntry{Position: position, Data: c.data[:size:size]})
 		}
 		c.sizes, c.data = c.sizes[n:], c.data[size:]
 	}
-	return all, nil
+	return entries, nil
 }

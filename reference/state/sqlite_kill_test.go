@@ -190,7 +190,7 @@ func TestSQLiteTwice(t *testing.T) {
 	lines.Scan()
 	got := lines.Text()
 	_ = cmd.Wait() // it ends by itself
-	if want := "error sqlite " + path + ": another process has it open: end that one, or name another file"; got != want {
+	if want := "error sqlite " + path + ": another process has the file open: end that process, or name another file"; got != want {
 		t.Errorf("the other one says %q, not %q", got, want)
 	}
 	p := &probe{T: t, s: s}

@@ -14,7 +14,7 @@ func (s *sqliteStore) Thread(ctx context.Context, name string) (t Thread, err er
 	return t, s.wrap(notFound(err))
 }
 
-// notFound is for what should be there.
+// notFound returns ErrNotFound for a query without a result.
 func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
@@ -22,29 +22,33 @@ func notFound(err error) error {
 	return err
 }
 
-// EventsAfter looks first whether the run is over: if it is, all of it is there.
-func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, at int64, most int) (entries []LogEntry, over bool, err error) {
+// EventsAfter implements [Store]. It reads first whether the run has ended: if so, all
+// its events are in the file.
+func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
+	entries []LogEntry, ended bool, err error,
+) {
 	var id, top int64
-	err = s.statements.run.QueryRowContext(ctx, []byte(run.Thread), []byte(run.Run)).Scan(&id, &over, &top)
+	err = s.statements.run.QueryRowContext(ctx, []byte(run.Thread), []byte(run.Run)).Scan(&id, &ended, &top)
 	if err != nil {
 		return nil, false, s.wrap(notFound(err))
 	}
-	if over && at >= top {
+	if ended && position >= top {
 		return nil, true, nil
 	}
-	if entries, err = s.entries(ctx, id, at, most); err != nil {
+	if entries, err = s.entries(ctx, id, position, limit); err != nil {
 		return nil, false, s.wrap(err)
 	}
-	return entries, over && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
+	return entries, ended && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
 }
 
-func (s *sqliteStore) entries(ctx context.Context, run, at int64, most int) (entries []LogEntry, err error) {
-	rows, err := s.statements.chunksAfter.QueryContext(ctx, run, at, most) // a chunk has at least one
+// entries returns the events of a run, which is given by its row id, beyond a position.
+func (s *sqliteStore) entries(ctx context.Context, run, position int64, limit int) (entries []LogEntry, err error) {
+	rows, err := s.statements.chunksAfter.QueryContext(ctx, run, position, limit) // each chunk has at least one event
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	for size := 0; len(entries) < most && rows.Next(); {
+	for size := 0; len(entries) < limit && rows.Next(); {
 		var c chunk
 		var last int64
 		if err := rows.Scan(&last, &c.sizes, &c.data); err != nil {
@@ -53,26 +57,26 @@ func (s *sqliteStore) entries(ctx context.Context, run, at int64, most int) (ent
 		if size += len(c.data); size > MaxReadBytes && len(entries) > 0 {
 			break
 		}
-		some, err := c.decode(last, at)
+		decoded, err := c.decode(last, position)
 		if err != nil {
 			return nil, err
 		}
-		entries = append(entries, some[:min(len(some), most-len(entries))]...)
+		entries = append(entries, decoded[:min(len(decoded), limit-len(entries))]...)
 	}
 	return entries, rows.Err()
 }
 
-func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64, most int) ([]Message, error) {
+func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error) {
 	if before <= 0 {
 		before = math.MaxInt64
 	}
-	said, err := scanMessages(s.statements.messages.QueryContext(ctx, []byte(thread), before, max(most, 0)))
-	slices.Reverse(said)
-	return said, s.wrap(err)
+	messages, err := scanMessages(s.statements.messages.QueryContext(ctx, []byte(thread), before, max(limit, 0)))
+	slices.Reverse(messages)
+	return messages, s.wrap(err)
 }
 
-// scanMessages reads them all.
-func scanMessages(rows *sql.Rows, err error) (said []Message, _ error) {
+// scanMessages returns the messages of all rows and closes rows.
+func scanMessages(rows *sql.Rows, err error) (messages []Message, _ error) {
 	if err != nil {
 		return nil, err
 	}
@@ -88,12 +92,12 @@ func scanMessages(rows *sql.Rows, err error) (said []Message, _ error) {
 			return nil, err
 		}
 		m.Seq = seq
-		said = append(said, m)
+		messages = append(messages, m)
 	}
-	return said, rows.Err()
+	return messages, rows.Err()
 }
 
-// scanTexts reads a column.
+// scanTexts returns the only column of all rows and closes rows.
 func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
 	if err != nil {
 		return nil, err
@@ -109,9 +113,11 @@ func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
 	return all, rows.Err()
 }
 
-func (s *sqliteStore) DayMessages(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error) {
+func (s *sqliteStore) DayMessages(ctx context.Context, thread, before string) (
+	day string, messages []Message, more bool, err error,
+) {
 	if before == "" {
-		before = "~" // after all digits
+		before = "~" // sorts after every day
 	}
 	var earlier string
 	if err = s.statements.latestDay.QueryRowContext(ctx, []byte(thread), before).Scan(&day); err != nil || day == "" {
@@ -120,11 +126,11 @@ func (s *sqliteStore) DayMessages(ctx context.Context, thread, before string) (d
 	if err = s.statements.latestDay.QueryRowContext(ctx, []byte(thread), day).Scan(&earlier); err != nil {
 		return "", nil, false, s.wrap(err)
 	}
-	said, err = scanMessages(s.statements.dayMessages.QueryContext(ctx, []byte(thread), day))
-	if err != nil || len(said) == 0 { // forgotten meanwhile
+	messages, err = scanMessages(s.statements.dayMessages.QueryContext(ctx, []byte(thread), day))
+	if err != nil || len(messages) == 0 { // dropped since the first query
 		return "", nil, false, s.wrap(err)
 	}
-	return day, said, earlier != "", nil
+	return day, messages, earlier != "", nil
 }
 
 func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
@@ -135,8 +141,8 @@ func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (t
 	return thread, s.wrap(err)
 }
 
-// ClaimOrphans are the runs that were not over when the file was opened: who played them
-// is gone, or it could not have been opened.
+// ClaimOrphans returns the runs that had not ended when the file was opened. Their
+// process is gone, since it would have kept the file locked.
 func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []RunRef, err error) {
 	s.orphansMu.Lock()
 	defer s.orphansMu.Unlock()

@@ -10,18 +10,20 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// What the file says of itself.
+// Identification of the file format, in the header of the file.
 const (
 	applicationID = 0x73747261 // "stra"
 	schemaVersion = 1
 )
 
-// Names are blobs: any bytes will do, and they are compared as bytes. All tables grow
-// at their end; an index is what is found by.
+// schema creates the tables.
 //
-// A chunk is the events of one Tell, or a part of them, whose places follow each
-// other up to the last; sizes are their lengths, as varints. One row for each event
-// would cost five times as much.
+// Names are blobs, so that they may consist of any bytes and are compared as bytes.
+// Rows are only added at the end of a table; indices find them.
+//
+// A chunk is a sequence of events of one call of Append, at consecutive positions up to
+// "last"; "sizes" are their lengths as varints. One row per event would be five times
+// as expensive.
 const schema = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 
@@ -32,8 +34,8 @@ CREATE TABLE thread (
 	tag   INTEGER NOT NULL,
 	last  INTEGER NOT NULL,
 	lost  INTEGER NOT NULL,
-	said  INTEGER NOT NULL, -- the number of the last message
-	begun INTEGER NOT NULL  -- rises with every run that is begun, in all threads
+	said  INTEGER NOT NULL, -- number of the last message
+	begun INTEGER NOT NULL  -- order in which the latest runs of all threads were started
 );
 CREATE INDEX thread_latest ON thread (owner, begun, name);
 
@@ -45,10 +47,10 @@ CREATE TABLE run (
 	at     TEXT NOT NULL,
 	first  INTEGER NOT NULL,
 	logged INTEGER NOT NULL,
-	asked  INTEGER NOT NULL, -- whether it is to be stopped
-	ended  INTEGER,          -- rises with every run that is over; null as long as it is not
-	top    INTEGER,          -- its last place, when it is over
-	size   INTEGER,          -- the bytes of its events, likewise
+	asked  INTEGER NOT NULL, -- whether Cancel was called
+	ended  INTEGER,          -- order in which runs ended; null before
+	top    INTEGER,          -- position of its last event, once it has ended
+	size   INTEGER,          -- bytes of its events, likewise
 	UNIQUE (thread, name)
 );
 CREATE INDEX run_live ON run (thread) WHERE ended IS NULL;
@@ -67,28 +69,33 @@ CREATE TABLE message (
 	id     INTEGER PRIMARY KEY,
 	thread INTEGER NOT NULL,
 	seq    INTEGER NOT NULL,
-	day    TEXT, -- null if it is not shown
+	day    TEXT, -- null if it is hidden
 	data   BLOB NOT NULL,
 	UNIQUE (thread, seq)
 );
 CREATE INDEX message_day ON message (thread, day) WHERE day IS NOT NULL;
 `
 
-// prepareFile makes a file a store, or sees that it is one.
+// prepareFile creates the schema in an empty file, or checks that the file is a store
+// of a known version.
 func prepareFile(conn *sql.Conn) error {
 	var id, v, tables int
-	row := conn.QueryRowContext(writeContext, "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_schema")
+	row := conn.QueryRowContext(writeContext, `SELECT (SELECT application_id FROM pragma_application_id),
+		(SELECT user_version FROM pragma_user_version), count(*) FROM sqlite_schema`)
 	if err := row.Scan(&id, &v, &tables); err != nil {
 		return err
 	}
 	fresh := id == 0 && v == 0 && tables == 0
 	switch {
 	case !fresh && id != applicationID:
-		return errors.New("it is the database of another program: name another file, or one that is not there yet")
+		return errors.New("the file is a database of another program: name another file, or one that does not exist")
 	case !fresh && v > schemaVersion:
-		return fmt.Errorf("it was written by a later release (schema %d, and this one knows %d): use that one, or another file", v, schemaVersion)
+		return fmt.Errorf("the file was written by a later release (schema %d, want at most %d): "+
+			"use that release or another file", v, schemaVersion)
 	}
-	for _, pragma := range []string{"journal_mode = WAL", "synchronous = NORMAL", "wal_autocheckpoint = 4000", "journal_size_limit = 67108864"} {
+	for _, pragma := range []string{
+		"journal_mode = WAL", "synchronous = NORMAL", "wal_autocheckpoint = 4000", "journal_size_limit = 67108864",
+	} {
 		if _, err := conn.ExecContext(writeContext, "PRAGMA "+pragma); err != nil {
 			return err
 		}
@@ -100,10 +107,11 @@ func prepareFile(conn *sql.Conn) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() // nothing, once it is committed
+	defer tx.Rollback() // no effect after Commit
 	secret := make([]byte, 32)
-	_, _ = rand.Read(secret) // it never fails
-	if _, err := tx.Exec(schema + fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)); err != nil {
+	_, _ = rand.Read(secret) // never fails
+	version := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, schemaVersion)
+	if _, err := tx.Exec(schema + version); err != nil {
 		return err
 	}
 	if _, err := tx.Exec("INSERT INTO meta VALUES ('secret', ?)", secret); err != nil {
@@ -112,7 +120,7 @@ func prepareFile(conn *sql.Conn) error {
 	return tx.Commit()
 }
 
-// explain says what would be right, where SQLite says what is wrong.
+// explain replaces or extends errors of SQLite by what the user can do about them.
 func explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -120,11 +128,12 @@ func explain(err error) error {
 	}
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return errors.New("another process has it open: end that one, or name another file")
+		return errors.New("another process has the file open: end that process, or name another file")
 	case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT:
-		return fmt.Errorf("it is not a database, or a damaged one: name another file, or one that is not there yet (%w)", err)
+		return fmt.Errorf("the file is not a database, or is corrupt: name another file, or one that does not exist (%w)",
+			err)
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return fmt.Errorf("it has to be a file that can be read and written, in a directory likewise (%w)", err)
+		return fmt.Errorf("the file and its directory must be readable and writable (%w)", err)
 	}
 	return err
 }

@@ -2,7 +2,7 @@ package state
 
 import "database/sql"
 
-// writeStatements are the statements of a desk.
+// writeStatements are the prepared statements of a writer.
 type writeStatements struct {
 	begin, commit, rollback                                      *sql.Stmt
 	findThread, findRun, findUnfinished, listUnfinished          *sql.Stmt
@@ -47,12 +47,13 @@ func prepareWrites(conn *sql.Conn, open *closers) (w writeStatements, err error)
 		if *s.to, err = conn.PrepareContext(writeContext, s.text); err != nil {
 			return w, err
 		}
-		*open = append(*open, *s.to) // who prepares on a connection has to close what was prepared
+		*open = append(*open, *s.to) // statements of a *sql.Conn are not closed with it
 	}
 	return w, nil
 }
 
-// readStatements are the statements of those who read. Each connection prepares its own.
+// readStatements are the statements of readers. database/sql prepares them on each
+// connection.
 type readStatements struct {
 	thread, run, chunksAfter, messages            *sql.Stmt
 	latestDay, dayMessages, latestThread, orphans *sql.Stmt
@@ -60,7 +61,8 @@ type readStatements struct {
 
 func prepareReads(db *sql.DB) (*readStatements, error) {
 	r := &readStatements{}
-	const message = "SELECT message.seq, message.data FROM thread JOIN message ON message.thread = thread.id WHERE thread.name = ?"
+	const message = "SELECT message.seq, message.data " +
+		"FROM thread JOIN message ON message.thread = thread.id WHERE thread.name = ?"
 	for _, s := range []struct {
 		to   **sql.Stmt
 		text string

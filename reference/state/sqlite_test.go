@@ -130,14 +130,14 @@ func TestSQLiteRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ path, want string }{
-		{filepath.Join(dir, "no", "s.db"), "there is no directory " + filepath.Join(dir, "no")},
-		{filepath.Join(text, "s.db"), "there is no directory " + text},
-		{dir, "it is a directory"},
-		{text, "it is not a database"},
-		{other, "it is the database of another program"},
-		{newer, "it was written by a later release (schema 2, and this one knows 1)"},
-		{open, "another process has it open"},
-		{link, "another process has it open"},
+		{filepath.Join(dir, "no", "s.db"), "no directory " + filepath.Join(dir, "no")},
+		{filepath.Join(text, "s.db"), "no directory " + text},
+		{dir, "the path is a directory"},
+		{text, "the file is not a database"},
+		{other, "the file is a database of another program"},
+		{newer, "the file was written by a later release (schema 2, want at most 1)"},
+		{open, "another process has the file open"},
+		{link, "another process has the file open"},
 	} {
 		s, err := OpenSQLite(c.path, Config{})
 		if err == nil || s != nil || !strings.Contains(err.Error(), "sqlite "+c.path+": "+c.want) {
@@ -162,7 +162,7 @@ func TestSQLiteMayNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := OpenSQLite(filepath.Join(dir, "s.db"), Config{})
-	if err == nil || !strings.Contains(err.Error(), "it cannot be made: permission denied") {
+	if err == nil || !strings.Contains(err.Error(), "cannot create the file: permission denied") {
 		t.Errorf("%v", err)
 	}
 }

@@ -9,42 +9,43 @@ import (
 	"time"
 )
 
-// A writer is where everything is written, by one goroutine. It knows the threads in
-// which something goes on, so that most of what is asked needs no reading.
+// A writer makes all changes to the file, in one goroutine. It caches the threads with
+// running runs and those runs, so that most changes need no query.
 type writer struct {
 	conn       *sql.Conn
 	statements writeStatements
 	notifier   *notifier
 
-	maxRuns, maxBytes int64 // that are over and kept
+	maxRuns, maxBytes int64 // limits of ended runs and their bytes
 	baseTag           uint32
 	counters
-	threads map[string]*writerThread // those that have runs below, and new ones
-	runs    map[RunRef]*writerRun    // those that are not over
+	threads map[string]*writerThread // threads of runs below, and those not written yet
+	runs    map[RunRef]*writerRun    // runs that have not ended
 
-	// Of the transaction under way.
-	dirty          []*writerThread
-	endedRuns      int      // runs
-	canceled       []RunRef // to be stopped
-	changedThreads []string
+	// The transaction under way.
+	dirty          []*writerThread // threads to be written
+	endedRuns      int             // number of runs that ended
+	canceled       []RunRef        // runs for which Cancel was called
+	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
-// The counters are as they were when a transaction is undone.
+// The counters of a writer are restored when a transaction is rolled back.
 type counters struct {
-	lastThread, lastRun         int64 // the ids given last
-	lastStart, lastEnd          int64 // see the schema
-	finishedRuns, finishedBytes int64 // runs that are over, and their bytes
+	lastThread, lastRun         int64 // latest ids
+	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
+	finishedRuns, finishedBytes int64 // number of ended runs, and bytes of their events
 }
 
+// A writerThread is a thread as cached by a writer.
 type writerThread struct {
 	Thread
 	id, lastMessage, startSeq int64
 	name                      string
-	running                   int  // runs that are known to be not over
-	isNew                     bool // it is not written yet
-	startChanged              bool // likewise begun
-	contentChanged            bool // likewise last, or said
-	dirty                     bool // something happened to it
+	running                   int  // number of cached runs that have not ended
+	isNew                     bool // its row is not inserted yet
+	startChanged              bool // startSeq is not written yet
+	contentChanged            bool // LastPosition or lastMessage is not written yet
+	dirty                     bool // it is in writer.dirty
 }
 
 type writerRun struct {
@@ -55,26 +56,31 @@ type writerRun struct {
 	lastPosition, size int64
 }
 
-// writeContext is the context of what is written: once begun it is brought to an end.
+// writeContext is the context of all changes: a transaction is completed once begun.
 var writeContext = context.Background()
 
 func newWriter(conn *sql.Conn, cfg Config, b *notifier, open *closers) (*writer, error) {
-	d := &writer{conn: conn, notifier: b, baseTag: randomTag(), maxRuns: int64(cmp.Or(cfg.MaxRuns, 1_000_000)), maxBytes: cmp.Or(cfg.MaxBytes, math.MaxInt64)}
+	d := &writer{
+		conn: conn, notifier: b, baseTag: randomTag(),
+		maxRuns: int64(cmp.Or(cfg.MaxRuns, 1_000_000)), maxBytes: cmp.Or(cfg.MaxBytes, math.MaxInt64),
+	}
 	d.clear()
 	var err error
 	if d.statements, err = prepareWrites(conn, open); err != nil {
 		return nil, err
 	}
-	row := conn.QueryRowContext(writeContext, `SELECT (SELECT coalesce(max(id), 0) FROM thread), (SELECT coalesce(max(begun), 0) FROM thread),
-		(SELECT coalesce(max(id), 0) FROM run), coalesce(max(ended), 0), count(*), coalesce(sum(size), 0) FROM run WHERE ended IS NOT NULL`)
+	row := conn.QueryRowContext(writeContext, `SELECT
+		(SELECT coalesce(max(id), 0) FROM thread), (SELECT coalesce(max(begun), 0) FROM thread),
+		(SELECT coalesce(max(id), 0) FROM run), coalesce(max(ended), 0), count(*), coalesce(sum(size), 0)
+		FROM run WHERE ended IS NOT NULL`)
 	return d, row.Scan(&d.lastThread, &d.lastStart, &d.lastRun, &d.lastEnd, &d.finishedRuns, &d.finishedBytes)
 }
 
 func (d *writer) clear() { d.threads, d.runs = map[string]*writerThread{}, map[RunRef]*writerRun{} }
 
-// writeBatch writes jobs in one transaction. If it fails it is not known whose fault that
-// is, so they are written one by one.
-func (d *writer) writeBatch(batch []*job) {
+// writeBatch executes jobs in one transaction. If that fails, it executes each in a
+// transaction of its own, so that the error reaches only the job that causes it.
+func (d *writer) writeBatch(batch []*writeJob) {
 	before := d.counters
 	err := d.transact(batch)
 	if err == nil {
@@ -86,7 +92,7 @@ func (d *writer) writeBatch(batch []*job) {
 		}
 		return
 	}
-	_, _ = d.statements.rollback.Exec() // it may be undone already
+	_, _ = d.statements.rollback.Exec() // fails if SQLite has rolled back already
 	d.counters = before
 	d.clear()
 	if len(batch) == 1 {
@@ -98,7 +104,7 @@ func (d *writer) writeBatch(batch []*job) {
 	}
 }
 
-func (d *writer) transact(batch []*job) error {
+func (d *writer) transact(batch []*writeJob) error {
 	clear(d.dirty)
 	clear(d.changedThreads)
 	d.dirty, d.changedThreads, d.canceled, d.endedRuns = d.dirty[:0], d.changedThreads[:0], d.canceled[:0], 0
@@ -121,8 +127,8 @@ func (d *writer) transact(batch []*job) error {
 	return err
 }
 
-// markChanged sees to it that a thread is written, once for all that happens to it, and
-// that those who watch it are told.
+// markChanged has a thread written once at the end of the transaction, and its watchers
+// notified after it.
 func (d *writer) markChanged(t *writerThread) {
 	if !t.dirty {
 		t.dirty = true
@@ -136,7 +142,8 @@ func (d *writer) flushThreads() error {
 		var err error
 		switch {
 		case t.isNew:
-			_, err = d.statements.insertThread.Exec(t.id, []byte(t.name), []byte(t.Owner), int64(t.Tag), t.LastPosition, t.lastMessage, t.startSeq)
+			_, err = d.statements.insertThread.Exec(
+				t.id, []byte(t.name), []byte(t.Owner), int64(t.Tag), t.LastPosition, t.lastMessage, t.startSeq)
 		case t.startChanged:
 			_, err = d.statements.updateThreadStart.Exec(t.startSeq, t.LastPosition, t.lastMessage, t.id)
 		case t.contentChanged:
@@ -152,20 +159,21 @@ func (d *writer) flushThreads() error {
 	return nil
 }
 
-// findThread is a thread, or nil.
+// findThread returns a thread, or nil if it does not exist.
 func (d *writer) findThread(name string) (*writerThread, error) {
 	if t := d.threads[name]; t != nil {
 		return t, nil
 	}
 	t := &writerThread{name: name}
-	err := d.statements.findThread.QueryRow([]byte(name)).Scan(&t.id, &t.Owner, &t.Tag, &t.LastPosition, &t.lastMessage, &t.startSeq)
+	err := d.statements.findThread.QueryRow([]byte(name)).Scan(
+		&t.id, &t.Owner, &t.Tag, &t.LastPosition, &t.lastMessage, &t.startSeq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
 	return t, err
 }
 
-func (d *writer) startRun(b RunRequest, said []messageRow) (g RunInfo, err error) {
+func (d *writer) startRun(b RunRequest, messages []messageRow) (g RunInfo, err error) {
 	t, err := d.findThread(b.Thread)
 	switch {
 	case err != nil:
@@ -173,7 +181,10 @@ func (d *writer) startRun(b RunRequest, said []messageRow) (g RunInfo, err error
 	case t == nil:
 		d.lastThread++
 		g.ThreadCreated = true
-		t = &writerThread{Thread: Thread{Owner: b.Owner, Tag: d.baseTag + uint32(d.lastThread)}, id: d.lastThread, name: b.Thread, isNew: true}
+		t = &writerThread{
+			Thread: Thread{Owner: b.Owner, Tag: d.baseTag + uint32(d.lastThread)},
+			id:     d.lastThread, name: b.Thread, isNew: true,
+		}
 	case t.Owner != b.Owner:
 		return g, ErrNotOwner
 	default:
@@ -185,23 +196,26 @@ func (d *writer) startRun(b RunRequest, said []messageRow) (g RunInfo, err error
 	d.counters.lastStart++
 	r := &writerRun{id: d.lastRun, thread: t, keepEvents: b.KeepEvents}
 	g.TaskID, g.StartedAt, g.FirstMessage = b.TaskID, b.StartedAt, t.lastMessage+1
-	if _, err = d.statements.insertRun.Exec(r.id, t.id, []byte(b.Run), []byte(b.TaskID), b.StartedAt.UTC().Format(time.RFC3339Nano), g.FirstMessage, b.KeepEvents); err != nil {
+	startedAt := b.StartedAt.UTC().Format(time.RFC3339Nano)
+	_, err = d.statements.insertRun.Exec(
+		r.id, t.id, []byte(b.Run), []byte(b.TaskID), startedAt, g.FirstMessage, b.KeepEvents)
+	if err != nil {
 		return g, err
 	}
 	t.startSeq, t.startChanged = d.counters.lastStart, true
 	d.trackRun(b.RunRef, r)
 	d.markChanged(t)
-	return g, d.addMessages(t, said)
+	return g, d.addMessages(t, messages)
 }
 
-// trackRun is from when on a run is known here.
+// trackRun adds a run that has not ended, and its thread, to the cache.
 func (d *writer) trackRun(run RunRef, r *writerRun) {
 	d.runs[run] = r
 	d.threads[run.Thread] = r.thread
 	r.thread.running++
 }
 
-// existingRun looks for a run that was begun before.
+// existingRun returns a run of a thread, if there is one of that name.
 func (d *writer) existingRun(thread int64, run string) (g RunInfo, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
@@ -215,8 +229,8 @@ func (d *writer) existingRun(thread int64, run string) (g RunInfo, err error) {
 	return g, err
 }
 
-func (d *writer) addMessages(t *writerThread, said []messageRow) error {
-	for _, l := range said {
+func (d *writer) addMessages(t *writerThread, messages []messageRow) error {
+	for _, l := range messages {
 		t.lastMessage++
 		t.contentChanged = true
 		if _, err := d.statements.insertMessage.Exec(t.id, t.lastMessage, l.day, l.data); err != nil {
@@ -231,7 +245,7 @@ func (d *writer) addMessages(t *writerThread, said []messageRow) error {
 	return nil
 }
 
-// unfinishedRun is a run that is not over.
+// unfinishedRun returns a run that has not ended, or ErrNotFound.
 func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
 	if r := d.runs[run]; r != nil {
 		return r, nil
@@ -244,7 +258,8 @@ func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
 		return nil, ErrNotFound
 	}
 	r := &writerRun{thread: t}
-	err = d.statements.findUnfinished.QueryRow(t.id, []byte(run.Run)).Scan(&r.id, &r.keepEvents, &r.cancelRequested, &r.lastPosition, &r.size)
+	err = d.statements.findUnfinished.QueryRow(t.id, []byte(run.Run)).Scan(
+		&r.id, &r.keepEvents, &r.cancelRequested, &r.lastPosition, &r.size)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, ErrNotFound
 	}
@@ -254,7 +269,9 @@ func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
 	return r, err
 }
 
-func (d *writer) appendEvents(run RunRef, data []chunk, said []messageRow, over bool) (first int64, canceled bool, err error) {
+func (d *writer) appendEvents(run RunRef, chunks []chunk, messages []messageRow, end bool) (
+	first int64, canceled bool, err error,
+) {
 	r, err := d.unfinishedRun(run)
 	if err != nil {
 		return 0, false, err
@@ -262,7 +279,7 @@ func (d *writer) appendEvents(run RunRef, data []chunk, said []messageRow, over 
 	t := r.thread
 	first = t.LastPosition + 1
 	if r.keepEvents {
-		for _, c := range data {
+		for _, c := range chunks {
 			t.LastPosition += c.count
 			t.contentChanged = true
 			r.lastPosition = t.LastPosition
@@ -273,10 +290,10 @@ func (d *writer) appendEvents(run RunRef, data []chunk, said []messageRow, over 
 		}
 	}
 	d.markChanged(t)
-	if err := d.addMessages(t, said); err != nil {
+	if err := d.addMessages(t, messages); err != nil {
 		return 0, false, err
 	}
-	if over {
+	if end {
 		err = d.endRun(run, r)
 	}
 	return first, r.cancelRequested, err
@@ -288,7 +305,7 @@ func (d *writer) endRun(run RunRef, r *writerRun) error {
 	d.finishedRuns++
 	d.counters.finishedBytes += r.size
 	delete(d.runs, run)
-	r.thread.running-- // it is left when it is written
+	r.thread.running-- // at 0, flushThreads removes the thread from the cache
 	_, err := d.statements.endRun.Exec(d.lastEnd, r.lastPosition, r.size, r.id)
 	return err
 }

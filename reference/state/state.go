@@ -1,8 +1,10 @@
-// Package state keeps what a server has to remember: conversations, who owns them,
-// what was said in them, and what was told of their runs. It does not know what a
-// run or a message means, nor how anything is spelled. One [Store] may serve many
-// servers, in one process or several; all of its methods are safe for concurrent
-// use, and whatever a method has returned without an error is kept.
+// Package state provides stores of what a server keeps: conversations with their owners
+// and messages, and the event logs of runs.
+//
+// It treats events as opaque bytes and attaches no meaning to the fields of messages.
+// One [Store] may serve several servers, in one process or in many. All its methods are
+// safe for concurrent use, and what a method has acknowledged by returning no error is
+// stored.
 package state
 
 import (
@@ -11,183 +13,186 @@ import (
 	"time"
 )
 
-// maxMessages is how many messages of a thread are kept. Those before are forgotten now
-// and then, so many at once.
+// maxMessages is how many messages of a thread are kept. Older ones are dropped in
+// steps of trimStep.
 const (
 	maxMessages = 10_000
 	trimStep    = maxMessages / 8
 )
 
-// MaxReadBytes is how many bytes of events a store lists at once, but for one that is larger,
-// which is listed alone. What is in memory anyway is not bounded.
+// MaxReadBytes is the most bytes of events that one call of EventsAfter returns, except
+// that a single larger event is returned alone. Stores in memory do not have this
+// limit.
 const MaxReadBytes = 64 << 10
 
-// What a store answers, besides what its medium does.
+// Errors of a [Store], besides those of its medium.
 var (
-	ErrNotOwner = errors.New("the conversation is another user's")
-	ErrNotFound = errors.New("there is no such conversation or run")
+	ErrNotOwner = errors.New("the conversation belongs to another user")
+	ErrNotFound = errors.New("no such conversation or run")
 )
 
-// A RunRef names one run. Names of threads are chosen by the caller, and opaque.
+// A RunRef identifies a run. Names of threads and runs are chosen by the caller and may
+// consist of any bytes.
 type RunRef struct {
 	Thread string
-	Run    string // unique in the thread
+	Run    string // unique within the thread
 }
 
-// A RunRequest is a run that is to be put into its thread, which is made if there is
-// none.
+// A RunRequest describes a run to be added to its thread. The thread is created if it
+// does not exist.
 type RunRequest struct {
 	RunRef
-	Owner      string    // the user; "" is nobody in particular
-	TaskID     string    // an id of the caller's, given back by Begin for the same run
-	StartedAt  time.Time // when
-	KeepEvents bool      // its events will be kept (Tell), to be listened to later
-	Messages   []Message // what the user says in it
+	Owner      string // the user; "" is the anonymous user
+	TaskID     string // an id of the caller's, stored with the run
+	StartedAt  time.Time
+	KeepEvents bool      // whether events are stored, so that clients can resume the run's stream
+	Messages   []Message // messages that the request adds to the thread
 }
 
-// A RunInfo is what Begin found.
+// A RunInfo is the result of StartRun.
 type RunInfo struct {
-	ThreadCreated bool      // the thread was made by it
-	Existed       bool      // there was a run of that name before; nothing was changed
-	TaskID        string    // of the run that is there now, likewise At and First
+	ThreadCreated bool // the call created the thread
+	Existed       bool // the run existed before; nothing was changed, and the fields below are its own
+	TaskID        string
 	StartedAt     time.Time //
-	FirstMessage  int64     // the number of the first message of the thread that is this run's or later
+	FirstMessage  int64     // number of the first message that the run added, or would have
 }
 
-// A Thread is a conversation, as it stands.
+// A Thread is the state of a conversation.
 type Thread struct {
 	Owner         string
-	Tag           uint32 // tells it from others of the same name, before and after it
-	LastPosition  int64  // the place of the latest event of its runs; 0 is none yet
-	LastForgotten int64  // the greatest place among the events that are no longer kept; 0 is none
+	Tag           uint32 // differs from that of an earlier or later thread of the same name
+	LastPosition  int64  // position of the latest event of its runs; 0 if there is none
+	LastForgotten int64  // greatest position among the events that are no longer kept; 0 if there is none
 }
 
-// An LogEntry is one event in the log of a run.
+// A LogEntry is one event in the log of a run.
 type LogEntry struct {
-	Position int64 // its place in the thread: from 1, and rising through all runs of the thread
+	Position int64 // position in the thread: from 1, increasing through all its runs
 	Data     []byte
 }
 
-// A RunUpdate is what is added to a run, all of it or nothing.
+// A RunUpdate is what one call of Append adds to a run, all of it or nothing.
 type RunUpdate struct {
-	Events   [][]byte  // events, in order; those of a run that is not Logged are dropped
-	Messages []Message // messages that are complete now
-	End      bool      // nothing comes after this
+	Events   [][]byte  // encoded events, in order; dropped unless the run has KeepEvents
+	Messages []Message // messages completed since the last update
+	End      bool      // the run ends with this update
 }
 
-// A Message is something that was said in a conversation, whole.
+// A Message is a complete message of a conversation.
 type Message struct {
-	Seq  int64 // its number in the thread: from 1, rising; given by the store
+	Seq  int64 // number in the thread, from 1; assigned by the store
 	ID   string
 	Run  string
 	Role string // user, assistant, tool, ...
 	Text string
 	At   time.Time
 
-	Name  string `json:",omitempty"` // of a tool
-	Call  string `json:",omitempty"` // which call a tool's message answers
-	Calls []Call `json:",omitempty"` // what an assistant's message calls
-	Files []File `json:",omitempty"` // what a user's message carries
+	Name  string `json:",omitempty"` // of the tool
+	Call  string `json:",omitempty"` // id of the call that a tool's message is the result of
+	Calls []Call `json:",omitempty"` // tool calls of an assistant's message
+	Files []File `json:",omitempty"` // attachments of a user's message
 
-	Hidden bool `json:",omitempty"` // it is remembered, but not shown in the history
+	Hidden bool `json:",omitempty"` // for agents only: not part of the history
 }
 
-// A Call is a call of a tool, whole.
+// A Call is a complete tool call. Arguments is JSON text.
 type Call struct{ ID, Name, Arguments string }
 
-// A File is something that was uploaded.
+// A File identifies an uploaded file. Type is its media type.
 type File struct{ Bucket, Path, Type string }
 
-// A Resetter store forgets, at once, every run that is over, and every conversation that
-// has no other.
+// A Resetter is a store that can drop, at once, every run that has ended, and every
+// thread that has no other run.
 type Resetter interface {
 	Store
 	Reset()
 }
 
-// A Store keeps all of that. Errors of the medium (a full disk, a server that is
-// gone) are returned as they are, within seconds also where the context has no
-// deadline; the store goes on when the medium is back.
+// A Store keeps threads, their messages and the logs of their runs. Errors of the
+// medium, such as a full disk or an unreachable server, are returned as they are,
+// within seconds even if the context has no deadline. The store works again when the
+// medium does.
 type Store interface {
-	// Begin puts a run into its thread. It is ErrOwner if the thread is another
-	// user's. A run that is there already is left as it is (Begun.Again).
+	// StartRun adds a run to its thread. If the run exists already, it is left unchanged
+	// and Existed is set. The error is ErrNotOwner if the thread belongs to another user.
 	StartRun(ctx context.Context, b RunRequest) (RunInfo, error)
 
-	// Tell adds to a run and says which places its events got: first, first+1, ...
-	// in this call's order, without another run's between. canceled is whether Cancel was asked for. It is ErrUnknown if the run
-	// is not there or is over: nothing can be added any more.
-	Append(ctx context.Context, run RunRef, told RunUpdate) (first int64, canceled bool, err error)
+	// Append adds to a run. Its events receive the positions first, first+1, ..., with no
+	// event of another run between them. canceled reports whether Cancel was called for
+	// the run. The error is ErrNotFound if the run does not exist or has ended.
+	Append(ctx context.Context, run RunRef, update RunUpdate) (first int64, canceled bool, err error)
 
-	// Thread is ErrUnknown if there is none.
+	// Thread returns the state of a thread. The error is ErrNotFound if it does not exist.
 	Thread(ctx context.Context, name string) (Thread, error)
 
-	// After lists events of a run beyond a place, at most so many, and not many more
-	// than [MaxRead] bytes of them, but one at least if there is any: that there are no
-	// more now shows when it lists none. over is whether no other will ever come after
-	// these. It is ErrUnknown if the run is not there.
-	EventsAfter(ctx context.Context, run RunRef, at int64, most int) (entries []LogEntry, over bool, err error)
+	// EventsAfter returns the events of a run beyond a position: at most limit events and
+	// about [MaxReadBytes] bytes, but at least one event if there is any. A result without
+	// events means that there are none yet. ended reports whether no further event can
+	// follow these. The error is ErrNotFound if the run does not exist.
+	EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
+		entries []LogEntry, ended bool, err error)
 
-	// Watch gives a channel that receives (it has room for one) whenever a run of
-	// the thread was begun or told of since, by whatever process, and now and then for
-	// nothing. stop ends that.
+	// Watch returns a channel, with a capacity of one, that receives after a run of the
+	// thread was started or appended to by any process, and occasionally without reason.
+	// stop releases it.
 	Watch(thread string) (changed <-chan struct{}, stop func())
 
-	// Cancel asks for a run, or with Run "" for all runs of the thread, to be
-	// stopped by whoever plays it: Tell says so, and Canceled. Runs that are over or
-	// unknown are passed over.
+	// Cancel requests that a run be stopped, or all runs of the thread if Run is "". The
+	// process that executes it learns of that from Append and Canceled. Runs that have
+	// ended or do not exist are ignored.
 	Cancel(ctx context.Context, run RunRef) error
 
-	// Canceled receives runs for which Cancel was asked, by whatever process, whether
-	// they are played here or not. There is one channel for a store.
+	// Canceled returns the store's only channel of runs for which Cancel was called by any
+	// process, whether they are executed here or not.
 	Canceled() <-chan RunRef
 
-	// Messages lists the last messages of a thread, at most so many, oldest first:
-	// those with a number below before (0 is all).
-	Messages(ctx context.Context, thread string, before int64, most int) ([]Message, error)
+	// Messages returns the last messages of a thread with a number below before (0 means
+	// all), oldest first, and at most limit of them.
+	Messages(ctx context.Context, thread string, before int64, limit int) ([]Message, error)
 
-	// Day lists the messages of the latest day (UTC, "2006-01-02") before a day (""
-	// is the latest of all) that has messages which are not Hidden, without the
-	// hidden ones, and says whether an earlier day has any. day is "" if there is none.
-	DayMessages(ctx context.Context, thread, before string) (day string, said []Message, more bool, err error)
+	// DayMessages returns the messages, except hidden ones, of the latest day that has
+	// any: the latest before the given day ("2006-01-02", in UTC), or the latest of all if
+	// before is "". more reports whether an earlier day has messages. day is "" if no day
+	// has.
+	DayMessages(ctx context.Context, thread, before string) (day string, messages []Message, more bool, err error)
 
-	// Latest is the thread, among those whose names begin with a prefix, in which the
-	// owner's latest run was begun; "" if there is none.
+	// LatestThread returns the thread in which the owner's latest run was started, among
+	// those whose names begin with prefix, or "" if there is none.
 	LatestThread(ctx context.Context, owner, prefix string) (thread string, err error)
 
-	// Orphans lists runs that nobody plays any more, because the process that did is
-	// gone, and makes them this process's: no other gets them from then on, unless
-	// this one is gone as well.
+	// ClaimOrphans returns runs whose process is gone and assigns them to this process: no
+	// other process receives them, unless this one is gone as well.
 	ClaimOrphans(ctx context.Context) ([]RunRef, error)
 
-	// Secret is 32 random bytes, always the same for what is kept in one place.
+	// Secret returns 32 random bytes that never change for the same stored data.
 	Secret(ctx context.Context) ([]byte, error)
 
-	// Ping says whether the medium can be used now: it writes something, and takes it
-	// back.
+	// Ping reports whether the medium is usable, by writing to it. It leaves nothing
+	// behind.
 	Ping(ctx context.Context) error
 
-	// Close ends the store. What was kept stays, if the medium outlives the process.
+	// Close releases the store. Stored data remains if the medium outlives the process.
 	Close() error
 }
 
-// A Config says how much is kept. The zero value of each field is a sensible default.
+// A Config bounds what a store keeps. The zero value of each field is a usable default.
 //
-// However many runs a thread has, no more than its last 10,000 messages, or a few
-// more, are kept.
+// Of each thread only about the last 10,000 messages are kept, however many runs it
+// has.
 type Config struct {
-	// Runs is how many runs that are over are kept at most, of all threads together;
-	// beyond that the oldest are forgotten, each whole. A thread is forgotten, with its
-	// messages, when none of its runs is left. 0 is 1000 in memory,
-	// 100,000 in Redis, which holds everything in memory as well, and a million in SQLite.
+	// MaxRuns is how many ended runs are kept at most, of all threads together. Beyond
+	// that the oldest are dropped, and a thread is dropped with its messages when none of
+	// its runs is left. 0 means 1000 in memory, 100,000 in Redis and a million in SQLite.
 	MaxRuns int
-	// Bytes bounds the events that are kept of runs that are over, likewise. 0 is
+	// MaxBytes bounds the size of the stored events of ended runs in the same way. 0 means
 	// 256 MiB in memory, and no bound elsewhere.
 	MaxBytes int64
-	// Dead is how long a process is not heard of before its runs are nobody's, where
-	// several share a store. 0 is 3 s.
+	// DeadAfter is how long a process that shares a store may send no heartbeat before its
+	// runs count as orphans. 0 means 3 s.
 	DeadAfter time.Duration
-	Now       func() time.Time // nil is time.Now
-	// Tag gives the tag of a thread that is made, where it has to be the same again, in
-	// memory; nil is one that hardly another has.
+	Now       func() time.Time // nil means time.Now
+	// ThreadTag returns the tag of a new thread of a store in memory, for reproducible
+	// tests. If nil, tags begin at a random number.
 	ThreadTag func(thread string) uint32
 }
