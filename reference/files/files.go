@@ -1,5 +1,5 @@
-// Package files keeps what clients upload, and hands out links to it that end. It
-// does not know who may upload or see what, nor any dialect: owners are names to it.
+// Package files stores uploaded images and serves them under signed links that expire.
+// It does not decide who may upload or read a file: it treats owners as names.
 package files
 
 import (
@@ -21,63 +21,64 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// Bucket is where every file is said to be, whatever the storage calls itself: what
-// is moved to another storage keeps its name.
+// Bucket is the bucket name of every file, whatever the storage calls it, so that files
+// keep their names when they are moved to another storage.
 const Bucket = "attachments"
 
+// Limits of files and their storage.
 const (
-	storageTimeout = 15 * time.Second // for the storage, and no longer
-	maxMemoryBytes = 256 << 20        // bytes that are kept in memory
-	minKeyBytes    = 16               // bytes of a key that is given
+	storageTimeout = 15 * time.Second // for one call of the storage
+	maxMemoryBytes = 256 << 20        // bytes of all files in memory
+	minKeyBytes    = 16               // bytes of a configured signing key
 )
 
-// What is wrong with a file. Whatever goes wrong with the storage is ErrUnavailable: the
-// file is fine, and may be sent again.
+// Errors of files. ErrUnavailable stands for all errors of the storage: the file is
+// valid, and the caller may try again.
 var (
 	ErrEmpty       = errors.New("the file is empty")
 	ErrTooLarge    = errors.New("the file is too large")
-	ErrNotImage    = errors.New("the file is no image")
-	ErrNotFound    = errors.New("there is no such file")
-	ErrUnavailable = errors.New("the storage cannot be reached")
+	ErrNotImage    = errors.New("the file is not an image")
+	ErrNotFound    = errors.New("no such file")
+	ErrUnavailable = errors.New("the file storage is unavailable")
 )
 
-// Config is how files are kept; the zero value is usable.
+// A Config configures a [Store]. The zero value of each field is a usable default.
 type Config struct {
-	SigningKey   []byte           // signs links; none is a random one, so that links end with the process
-	LinkLifetime time.Duration    // of a link; 0 is an hour
-	MaxFileBytes int64            // bytes of one file; 0 is 10 MiB
-	Now          func() time.Time // nil is time.Now
+	SigningKey   []byte           // signs links; nil means a random key, so that links end with the process
+	LinkLifetime time.Duration    // how long a link is valid; 0 means an hour
+	MaxFileBytes int64            // size limit of a file in bytes; 0 means 10 MiB
+	Now          func() time.Time // nil means time.Now
 }
 
-// A Store is where files are kept.
+// A Store stores files. Its methods are safe for concurrent use.
 type Store struct {
 	cfg     Config
 	bucket  *blob.Bucket
-	dir     string   // "" if it is none
-	evictor *evictor // in memory alone
+	dir     string   // the storage directory, or ""
+	evictor *evictor // for a store in memory, else nil
 }
 
-// A File is one that is kept.
+// A File describes a stored file.
 type File struct {
 	Bucket, Path string
-	Type         string // a media type
-	Size         int64
+	Type         string // media type
+	Size         int64  // in bytes
 }
 
-// An Upload is a file that a client sends. The name is only a hint.
+// An Upload is a file to be stored. Its name is only a hint.
 type Upload struct {
 	Owner, Thread, Name, Type string
 	Data                      []byte
 }
 
-// Locations are the places that Open understands.
+// Locations describes the locations that Open accepts, for error messages.
 const Locations = "memory, dir:PATH or s3://BUCKET?region=REGION"
 
-// Open makes the shelf at a place. "" is memory. What stands in the place may be
-// secret, so no error repeats it.
+// Open opens the store at a location; "" means in memory. Errors do not repeat the
+// location, which may contain secrets.
 func Open(ctx context.Context, location string, cfg Config) (*Store, error) {
 	if n := len(cfg.SigningKey); n > 0 && n < minKeyBytes {
-		return nil, fmt.Errorf("files: the key has %d bytes; %d are the least", n, minKeyBytes)
+		return nil, fmt.Errorf("files: the signing key has %d bytes, want at least %d", n, minKeyBytes)
 	}
 	dir, isDir := strings.CutPrefix(location, "dir:")
 	switch {
@@ -86,7 +87,7 @@ func Open(ctx context.Context, location string, cfg Config) (*Store, error) {
 	case isDir && dir != "":
 		bucket, err := fileblob.OpenBucket(dir, &fileblob.Options{
 			CreateDir: true, DirFileMode: 0o700,
-			NoTempDir: true, // it may be on another disk, and what is half written is nobody else's business
+			NoTempDir: true, // the system's may be on another disk, and is readable by other users
 		})
 		if err != nil {
 			return nil, fmt.Errorf("files: %w", err)
@@ -99,13 +100,15 @@ func Open(ctx context.Context, location string, cfg Config) (*Store, error) {
 		}
 		return &Store{cfg: cfg.withDefaults(), bucket: bucket}, nil
 	}
-	return nil, fmt.Errorf("files: the place is none of %s", Locations)
+	return nil, fmt.Errorf("files: unknown location, want %s", Locations)
 }
 
-// NewMemory makes a shelf that ends with the process. It holds 256 MiB; then the oldest
-// files go.
+// NewMemory returns a store in memory. It holds up to 256 MiB and then drops the oldest
+// files.
 func NewMemory(cfg Config) *Store {
-	return &Store{cfg: cfg.withDefaults(), bucket: memblob.OpenBucket(nil), evictor: &evictor{maxBytes: maxMemoryBytes}}
+	return &Store{
+		cfg: cfg.withDefaults(), bucket: memblob.OpenBucket(nil), evictor: &evictor{maxBytes: maxMemoryBytes},
+	}
 }
 
 func (c Config) withDefaults() Config {
@@ -125,23 +128,23 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// openS3 opens an object store. Of what is wrong only the name of the parameter is
-// told.
+// openS3 opens an object store. Its errors contain the names of invalid parameters, but
+// not their values.
 func openS3(ctx context.Context, location string) (*blob.Bucket, error) {
 	u, err := url.Parse(location)
 	if err != nil || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
-		return nil, errors.New("s3: say s3://BUCKET?region=REGION; keys come from the environment")
+		return nil, errors.New("s3: invalid location, want s3://BUCKET?region=REGION (credentials come from the environment)")
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, errors.New("s3: the parameters cannot be read")
+		return nil, errors.New("s3: invalid parameters, want NAME=VALUE&...")
 	}
 	if e, err := url.Parse(q.Get("endpoint")); err != nil || e.User != nil {
-		return nil, errors.New("s3: the endpoint is a URL without a user")
+		return nil, errors.New("s3: invalid endpoint, want a URL without a user")
 	}
-	for _, sums := range []string{"request_checksum_calculation", "response_checksum_validation"} {
-		if !q.Has(sums) { // stores of others do not know these, and the driver then writes to stderr
-			q.Set(sums, "when_required")
+	for _, param := range []string{"request_checksum_calculation", "response_checksum_validation"} {
+		if !q.Has(param) { // other vendors' stores lack checksums, and the driver then writes to stderr
+			q.Set(param, "when_required")
 		}
 	}
 	u.RawQuery = q.Encode()
@@ -152,22 +155,23 @@ func openS3(ctx context.Context, location string) (*blob.Bucket, error) {
 		return bucket, nil
 	}
 	for name := range q {
-		for _, said := range []string{"parameter %q", "value for %s:", "value for %q:"} {
-			if strings.Contains(err.Error(), fmt.Sprintf(said, name)) {
-				return nil, fmt.Errorf("s3: the parameter %s is not accepted", name)
+		for _, format := range []string{"parameter %q", "value for %s:", "value for %q:"} {
+			if strings.Contains(err.Error(), fmt.Sprintf(format, name)) {
+				return nil, fmt.Errorf("s3: unknown parameter %s, or invalid value", name)
 			}
 		}
 	}
-	return nil, errors.New("s3: the parameters are not accepted")
+	return nil, errors.New("s3: the parameters were rejected")
 }
 
-// Put keeps a file. When it returns without an error the file can be found.
+// Put stores an image. The error is ErrEmpty, ErrTooLarge, ErrNotImage or
+// ErrUnavailable, or wraps one of them.
 func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
 	if len(up.Data) == 0 {
 		return File{}, ErrEmpty
 	}
 	if int64(len(up.Data)) > s.cfg.MaxFileBytes {
-		return File{}, fmt.Errorf("%w: %d bytes are the most", ErrTooLarge, s.cfg.MaxFileBytes)
+		return File{}, fmt.Errorf("%w: want at most %d bytes", ErrTooLarge, s.cfg.MaxFileBytes)
 	}
 	kind, err := checkImage(up.Type, up.Data)
 	if err != nil {
@@ -187,12 +191,13 @@ func (s *Store) Put(ctx context.Context, up Upload) (File, error) {
 		return File{}, unavailable(err)
 	}
 	for _, old := range s.evictor.add(f) {
-		_ = s.bucket.Delete(ctx, old) // in memory; whoever reads it has it
+		_ = s.bucket.Delete(ctx, old) // in memory: readers keep their copy
 	}
 	return f, nil
 }
 
-// Find is the file of a name, and who put it there.
+// Find returns a file and the name of its owner. The error is ErrNotFound or wraps
+// ErrUnavailable.
 func (s *Store) Find(ctx context.Context, bucket, path string) (f File, owner string, err error) {
 	if bucket != Bucket || !isValidPath(path) {
 		return File{}, "", ErrNotFound
@@ -207,23 +212,24 @@ func (s *Store) Find(ctx context.Context, bucket, path string) (f File, owner st
 		return File{}, "", lookupError(err)
 	}
 	owner, ok := attrs.Metadata["owner"]
-	if owner, err = url.PathUnescape(owner); !ok || err != nil { // not put there by a shelf
+	if owner, err = url.PathUnescape(owner); !ok || err != nil { // not written by Put
 		return File{}, "", ErrNotFound
 	}
 	return File{Bucket: Bucket, Path: path, Type: attrs.ContentType, Size: attrs.Size}, owner, nil
 }
 
-// probeSize is more than fits into a file system that is full.
+// probeSize is the size, in bytes, of a file that does not fit into the remainder of a
+// full file system.
 const probeSize = 16 << 10
 
-// Ping says whether files can be kept now: it keeps one, and removes it.
+// Ping checks that files can be stored, by storing one and deleting it.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.checkDir(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	name := "probe-" + rand.Text() // others may look at the same time
+	name := "probe-" + rand.Text() // other processes may call Ping at the same time
 	err := s.bucket.WriteAll(ctx, name, make([]byte, probeSize), nil)
 	if err == nil {
 		err = s.bucket.Delete(ctx, name)
@@ -234,18 +240,18 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close lets go of the storage. What is in memory is gone.
+// Close releases the storage. Files in memory are lost.
 func (s *Store) Close() error { return s.bucket.Close() }
 
-// checkDir says whether a directory is. The driver would make it again, perhaps on
-// another disk than the one that is gone.
+// checkDir returns an error if the storage directory no longer exists. The driver would
+// create it again, perhaps on another disk than the one that was unmounted.
 func (s *Store) checkDir() error {
 	if s.dir == "" {
 		return nil
 	}
 	info, err := os.Stat(s.dir)
 	if err == nil && !info.IsDir() {
-		err = errors.New("the directory is a file")
+		err = errors.New("the directory was replaced by a file")
 	}
 	if err != nil {
 		return unavailable(err)
@@ -255,7 +261,7 @@ func (s *Store) checkDir() error {
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// lookupError is what a driver's error says of a file that was looked for.
+// lookupError returns the error of a file for an error of the driver.
 func lookupError(err error) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return ErrNotFound
@@ -263,7 +269,7 @@ func lookupError(err error) error {
 	return unavailable(err)
 }
 
-// evictor are the files in memory, oldest first.
+// An evictor lists the files in memory, oldest first.
 type evictor struct {
 	mu       sync.Mutex
 	files    []File
@@ -271,7 +277,8 @@ type evictor struct {
 	maxBytes int64
 }
 
-// add adds a file, and says which have to go for it. Of none nothing goes.
+// add adds a file and returns the paths of the files to delete. A nil evictor returns
+// none.
 func (r *evictor) add(f File) (evicted []string) {
 	if r == nil {
 		return nil

@@ -9,50 +9,55 @@ import (
 	"time"
 )
 
-// What stands in a link behind its path.
+// The parameters of a link.
 const (
 	expiresParam   = "expires="
 	signatureParam = "&signature="
 )
 
-// Link is a URL of a file below a base, good for a while. What is not the name of a
-// file has none.
+// Link returns a signed URL of a file below a base URL, which expires after
+// Config.LinkLifetime. It returns "" if f is not a name that Put returned.
 func (s *Store) Link(base string, f File) string {
 	if f.Bucket != Bucket || !isValidPath(f.Path) {
 		return ""
 	}
 	until := strconv.FormatInt(s.cfg.Now().Add(s.cfg.LinkLifetime).Unix(), 10)
-	return strings.TrimSuffix(base, "/") + "/" + Bucket + "/" + f.Path + "?" + expiresParam + until + signatureParam + s.sign(f.Path, until)
+	query := expiresParam + until + signatureParam + s.sign(f.Path, until)
+	return strings.TrimSuffix(base, "/") + "/" + Bucket + "/" + f.Path + "?" + query
 }
 
-// ParseLink says of which file a link is, if it was made here, below whatever base, and
-// whether or not it has ended. The file may be gone; its size is not told, and its
-// type is only if it is a usual one: Find knows.
+// ParseLink returns the file of a link that Link returned, for any base and even if it
+// has expired. The file may no longer exist. Its Size is 0, and its Type is set only if
+// the path shows it; see Find.
 func (s *Store) ParseLink(link string) (File, bool) {
 	f, _, ok := s.verifyLink(link)
 	return f, ok
 }
 
-// verifyLink reads a link back.
+// verifyLink returns the file and the expiry of a link. ok is false unless it has a
+// valid signature.
 func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
-	// Nothing in what Link makes has to be escaped, so there is one way to spell it.
-	mark := strings.LastIndexByte(link, '?')
-	if mark < 0 {
+	// Link returns only characters that need no escaping, so there is one form to parse.
+	address, query, hasQuery := cutLast(link, "?")
+	dir, path, _ := cutLast(address, "/")
+	query, hasExpiry := strings.CutPrefix(query, expiresParam)
+	expiry, signature, signed := strings.Cut(query, signatureParam)
+	if !hasQuery || !hasExpiry || !signed || len(expiry) > 20 {
 		return f, until, false
 	}
-	dir, path, _ := cutLast(link[:mark], "/")
-	stamp, sign, signed := strings.Cut(strings.TrimPrefix(link[mark+1:], expiresParam), signatureParam)
-	if !strings.HasSuffix(dir, "/"+Bucket) || !isValidPath(path) || !signed || !strings.HasPrefix(link[mark+1:], expiresParam) || len(stamp) > 20 {
+	if !strings.HasSuffix(dir, "/"+Bucket) || !isValidPath(path) {
 		return f, until, false
 	}
-	if !hmac.Equal([]byte(sign), []byte(s.sign(path, stamp))) {
+	if !hmac.Equal([]byte(signature), []byte(s.sign(path, expiry))) {
 		return f, until, false
 	}
-	at, err := strconv.ParseInt(stamp, 10, 64)
-	return File{Bucket: Bucket, Path: path, Type: typeOfPath(path)}, time.Unix(at, 0), err == nil
+	seconds, err := strconv.ParseInt(expiry, 10, 64)
+	return File{Bucket: Bucket, Path: path, Type: typeOfPath(path)}, time.Unix(seconds, 0), err == nil
 }
 
-// sign signs that a file may be read until then. No part has a line feed in it.
+// sign returns the signature of a link: of the permission to read a file until a time
+// in Unix seconds. The signed fields are separated by line feeds, which none of them
+// contains.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
 	mac.Write([]byte("GET\n" + Bucket + "\n" + path + "\n" + until))

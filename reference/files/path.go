@@ -9,50 +9,54 @@ import (
 	"strings"
 )
 
-// maxTypeLength bounds a media type, and maxNameLength what is taken over of a client's name.
+// Limits of the media type of an upload, and of the part of its name that is kept, in
+// bytes.
 const (
 	maxTypeLength = 127
 	maxNameLength = 40
 )
 
-// extensions are the image types that are known by how a path ends.
+// extensions maps image types to the file name extensions of their paths.
 var extensions = map[string]string{
 	"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "image/bmp": "bmp",
 	"image/avif": "avif", "image/heic": "heic", "image/heif": "heif", "image/tiff": "tiff",
 	"image/x-icon": "ico", "image/vnd.microsoft.icon": "icon", svgType: "svg",
 }
 
-// svgType is the image type that can carry scripts.
+// svgType is the only image type that can contain scripts.
 const svgType = "image/svg+xml"
 
-// checkImage is the media type of an upload, if that is an image. The bytes are never
-// decoded; they only must not be, as far as anybody can see, something else.
-func checkImage(kind string, data []byte) (string, error) {
-	media, _, err := mime.ParseMediaType(kind)
+// checkImage returns the media type of an upload, or ErrNotImage if it is not an image.
+// It does not decode the image, but rejects content that is recognizably of another
+// type.
+func checkImage(declaredType string, data []byte) (string, error) {
+	media, _, err := mime.ParseMediaType(declaredType)
 	sub, ok := strings.CutPrefix(media, "image/")
 	if err != nil || !ok || sub == "" || strings.Contains(sub, "*") || len(media) > maxTypeLength {
-		return "", fmt.Errorf("%w: its type is said to be %.40q", ErrNotImage, kind)
+		return "", fmt.Errorf("%w: got media type %.40q", ErrNotImage, declaredType)
 	}
-	is := http.DetectContentType(data)
-	is, _, _ = strings.Cut(is, ";")
-	family, _, _ := strings.Cut(is, "/")
+	detected := http.DetectContentType(data)
+	detected, _, _ = strings.Cut(detected, ";")
+	family, _, _ := strings.Cut(detected, "/")
+	start := strings.TrimSpace(string(data[:min(len(data), 64)]))
 	switch {
-	case media == svgType && (is == "text/xml" || is == "text/plain"):
-	case media == svgType && strings.HasPrefix(strings.TrimSpace(string(data[:min(len(data), 64)])), "<!--"): // sniffed as HTML
-	case family == "text" || family == "audio" || family == "video" || rejectedTypes[is]:
-		return "", fmt.Errorf("%w: it is %s", ErrNotImage, is)
+	case media == svgType && (detected == "text/xml" || detected == "text/plain"):
+	case media == svgType && strings.HasPrefix(start, "<!--"): // detected as HTML
+	case family == "text" || family == "audio" || family == "video" || rejectedTypes[detected]:
+		return "", fmt.Errorf("%w: the content is %s", ErrNotImage, detected)
 	}
 	return media, nil
 }
 
-// rejectedTypes are other types that can be told from the bytes. Fonts are told from too few.
+// rejectedTypes are further types that http.DetectContentType recognizes reliably.
+// Fonts are not among them: too few bytes identify those.
 var rejectedTypes = map[string]bool{
 	"application/pdf": true, "application/postscript": true, "application/zip": true, "application/x-gzip": true,
 	"application/x-rar-compressed": true, "application/wasm": true, "application/ogg": true,
 }
 
-// newPath makes the path of a new file: a random id, then what of the client's name
-// does no harm, so that people can tell files apart. The type says how it ends.
+// newPath returns the path of a new file: a random id, the harmless part of the
+// client's file name, which helps people, and the extension of the media type.
 func newPath(name, kind string) string {
 	path := strings.ToLower(rand.Text())
 	if name = cleanName(name); name != "" {
@@ -64,8 +68,8 @@ func newPath(name, kind string) string {
 	return path
 }
 
-// cleanName is what a name keeps: letters and digits of ASCII, of its last part, without
-// its ending.
+// cleanName returns the ASCII letters and digits of the last part of a file name,
+// without its extension.
 func cleanName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	if dot := strings.LastIndexByte(name, '.'); dot > 0 {
@@ -93,10 +97,10 @@ func cleanName(name string) string {
 
 var pathPattern = regexp.MustCompile(`^[a-z2-7]{26}(-[A-Za-z0-9_][A-Za-z0-9_-]{0,40})?(\.[a-z]{2,5})?$`)
 
-// isValidPath says whether newPath could have made a path.
+// isValidPath reports whether path can be a result of newPath.
 func isValidPath(path string) bool { return len(path) < 80 && pathPattern.MatchString(path) }
 
-// typeOfPath is the type that a path tells, "" if it tells none.
+// typeOfPath returns the media type for the extension of a path, or "".
 func typeOfPath(path string) string {
 	_, end, _ := strings.Cut(path, ".")
 	for kind, e := range extensions {

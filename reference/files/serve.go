@@ -11,29 +11,29 @@ import (
 	"gocloud.dev/blob"
 )
 
-// How long a browser may keep a file, and how long one may take to be sent.
+// Limits of serving a file.
 const (
-	maxCacheAge = time.Hour
-	sendTimeout = 5 * time.Minute
+	maxCacheAge = time.Hour       // how long a browser may cache a file
+	sendTimeout = 5 * time.Minute // for sending a file
 )
 
-// ServeHTTP answers a link. Whatever stands before the bucket in its path is not
-// looked at, so a prefix may be stripped or not. The link is the permission: there
-// is no user here.
+// ServeHTTP serves the file of a link. It ignores the part of the path before the
+// bucket, so a prefix may be stripped. A valid link is the only credential that it
+// requires.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		writeError(w, http.StatusMethodNotAllowed, "links are read with GET")
+		writeError(w, http.StatusMethodNotAllowed, "want GET or HEAD")
 		return
 	}
 	f, until, ok := s.verifyLink(r.URL.EscapedPath() + "?" + r.URL.RawQuery)
 	left := until.Sub(s.cfg.Now())
 	switch {
 	case !ok:
-		writeError(w, http.StatusForbidden, "the link was not made here")
+		writeError(w, http.StatusForbidden, "invalid link signature")
 		return
 	case left <= 0:
-		writeError(w, http.StatusGone, "the link has ended; have it signed again")
+		writeError(w, http.StatusGone, "the link has expired; request a new one")
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), sendTimeout)
@@ -50,15 +50,16 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() { _ = content.Close() }()
 	setHeaders(w.Header(), content.ContentType())
 	w.Header().Set("Cache-Control", "private, max-age="+strconv.Itoa(int(min(left, maxCacheAge).Seconds())))
-	w.Header().Set("ETag", `"`+f.Path+`"`) // what is at a path never changes
+	w.Header().Set("ETag", `"`+f.Path+`"`) // the file at a path never changes
 	if strings.Contains(r.Header.Get("Range"), ",") {
-		r.Header.Del("Range") // each range is a request of its own to the storage
+		r.Header.Del("Range") // each range would cost a request to the storage
 	}
 	http.ServeContent(w, r, "", time.Time{}, content)
 }
 
-// setHeaders says what a file is, and has browsers take it for nothing more. Images
-// that are not known to be harmless are to be saved, not shown.
+// setHeaders sets the media type of a file, and headers that keep browsers from
+// treating it as anything else. Image types that may not be harmless are downloaded
+// rather than shown.
 func setHeaders(h http.Header, kind string) {
 	if !strings.HasPrefix(kind, "image/") {
 		kind = "application/octet-stream"
@@ -71,7 +72,8 @@ func setHeaders(h http.Header, kind string) {
 	}
 }
 
-// openFile opens a file. The storage has less time for that than to send it.
+// openFile opens a file for reading. cancel, which ends ctx, is called if the storage
+// takes longer than storageTimeout.
 func (s *Store) openFile(ctx context.Context, cancel context.CancelFunc, path string) (*blob.Reader, error) {
 	if err := s.checkDir(); err != nil {
 		return nil, err
@@ -85,7 +87,7 @@ func (s *Store) openFile(ctx context.Context, cancel context.CancelFunc, path st
 	return content, nil
 }
 
-// writeError answers that there is nothing, in a few words.
+// writeError sends a short error response.
 func writeError(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Cache-Control", "no-store")
 	http.Error(w, text, status)

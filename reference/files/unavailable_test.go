@@ -231,10 +231,10 @@ func TestOpenRefuses(t *testing.T) {
 		"s3://box/below?x=secret":             "s3://BUCKET",
 		"s3://box?x=%zzsecret":                "parameters",
 		"s3://\x7fsecret":                     "s3://BUCKET",
-		"s3://box?access_key=secret":          "the parameter access_key",
-		"s3://box?anonymous=secret":           "the parameter anonymous",
-		"s3://box?ssetype=secret":             "the parameters are not",
-		"s3://box?use_path_style=secret":      "the parameter use_path_style",
+		"s3://box?access_key=secret":          "parameter access_key",
+		"s3://box?anonymous=secret":           "parameter anonymous",
+		"s3://box?ssetype=secret":             "the parameters were rejected",
+		"s3://box?use_path_style=secret":      "parameter use_path_style",
 		"s3://box?endpoint=http://u:secret@h": "endpoint",
 	} {
 		_, err := Open(t.Context(), place, Config{})

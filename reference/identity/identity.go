@@ -1,6 +1,6 @@
-// Package identity says who asks: it turns the token of a request into the name of a
-// user. It knows no user's rights, no dialect and no answer to a request, and it never
-// repeats a token: not in an error, not in a name, not in a log.
+// Package identity authenticates the users of a server by bearer tokens. It only maps a
+// token to the name of a user, and never repeats a token in an error, a name or a log
+// record.
 package identity
 
 import (
@@ -9,18 +9,19 @@ import (
 	"strings"
 )
 
-// A Authenticator knows users by their tokens. It may be asked by many at once.
+// An Authenticator maps tokens to users. It is safe for concurrent use.
 type Authenticator interface {
-	// Who is the user that a token stands for; ok is false if it stands for nobody.
+	// Authenticate returns the user of a token; ok is false if the token is invalid.
 	Authenticate(ctx context.Context, token string) (user string, ok bool)
 }
 
-// maxToken is how many bytes a token has at most: a header of a request holds it, and
-// signed tokens with many claims have a few thousand.
+// maxToken is the size limit of a token in bytes. It fits into a request header; signed
+// tokens with many claims have a few thousand.
 const maxToken = 16 << 10
 
-// Bearer is the token in the Authorization header. There has to be one such header
-// and one token in it: of two, whoever stands in front of us may have checked the other.
+// Bearer returns the token of the Authorization header. ok is false unless there is
+// exactly one such header with one token: a proxy in front may have checked another
+// one.
 func Bearer(h http.Header) (token string, ok bool) {
 	values := h["Authorization"]
 	if len(values) != 1 {
@@ -34,7 +35,7 @@ func Bearer(h http.Header) (token string, ok bool) {
 	return token, true
 }
 
-// isVisibleASCII says whether s is one word of printable ASCII.
+// isVisibleASCII reports whether s is one word of printable ASCII characters.
 func isVisibleASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] <= ' ' || s[i] > '~' {
@@ -44,13 +45,13 @@ func isVisibleASCII(s string) bool {
 	return s != ""
 }
 
-// TokenAsName is the book in which everybody stands: a token is the name of its user. It is
-// for loopback addresses, where whoever can ask could read our memory just as well.
+// TokenAsName accepts every token as the name of its user. It is meant for servers on
+// loopback addresses, whose clients could read the server's memory anyway.
 var TokenAsName Authenticator = tokenAsName{}
 
 type tokenAsName struct{}
 
-// maxName is how many bytes a name has at most.
+// maxName is the size limit of a user name in bytes.
 const maxName = 256
 
 func (tokenAsName) Authenticate(_ context.Context, token string) (user string, ok bool) {

@@ -53,8 +53,8 @@ func TestAnyone(t *testing.T) {
 func TestBadUsers(t *testing.T) {
 	const secret = "s3cr3t-canary"
 	for _, c := range []struct{ pair, says string }{
-		{secret, "no colon"},
-		{":" + secret, "name is empty"},
+		{secret, "missing colon"},
+		{":" + secret, "empty name"},
 		{"ann:", "at least 8"},
 		{"ann:s3cr3t-", "at least 8"},
 		{"ann smith:" + secret, "one word"},
@@ -105,7 +105,7 @@ func TestBadFiles(t *testing.T) {
 		{"", "no user"},
 		{"# only\n\n# comments\n", "no user"},
 		{"ann:first-token\n\ns3cr3t-canary\n", "line 3"},
-		{strings.Repeat("#", maxTokenFile+1), "more than"},
+		{strings.Repeat("#", maxTokenFile+1), "exceeds"},
 	} {
 		var tokens StaticTokens
 		if err := tokens.Read(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "s3cr3t") {

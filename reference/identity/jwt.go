@@ -9,32 +9,34 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// A JWTConfig is what signed tokens have to say. The zero value of each field is a
-// sensible default.
+// A JWTConfig configures the verification of signed tokens. The zero value of each
+// field is a usable default.
 type JWTConfig struct {
-	Issuer             string        // what the claim iss has to be; "" is anything
-	Audience           string        // what has to be among the claim aud; "" is anything
-	RefreshAfter       time.Duration // how old keys are when they are looked up again; 0 is 15 minutes
-	MinRefreshInterval time.Duration // how long nobody looks again for a key that was not there; 0 is 30 s
-	Now                func() time.Time
-	Log                *slog.Logger // nil is nowhere
+	Issuer             string           // required value of the claim iss; "" accepts any
+	Audience           string           // required among the values of the claim aud; "" accepts any
+	RefreshAfter       time.Duration    // age at which the keys are read again; 0 means 15 minutes
+	MinRefreshInterval time.Duration    // least time between two reads for unknown keys; 0 means 30 s
+	Now                func() time.Time // nil means time.Now
+	Log                *slog.Logger     // nil discards log records
 }
 
-// JWTAuthenticator are users by tokens that somebody else signs (RFC 7519): the claim sub is the
-// name of the user, and whoever has one of the keys of a set (RFC 7517) can sign.
+// A JWTAuthenticator authenticates users by signed tokens (RFC 7519). The claim sub is
+// the name of the user. A signature is valid if one of the keys of a set (RFC 7517)
+// made it.
 type JWTAuthenticator struct {
 	cfg         JWTConfig
 	source      keySource
 	current     atomic.Pointer[keySet]
-	lastRefresh atomic.Int64  // when somebody last looked, well or not: nanoseconds of Unix time
-	refreshing  chan struct{} // holds one token: who looks
+	lastRefresh atomic.Int64  // time of the last attempt to read the keys, in Unix nanoseconds
+	refreshing  chan struct{} // capacity 1: full while the keys are being read
 }
 
-// clockSkew is how far the clock of who signs may be from ours.
+// clockSkew is how much the clock of the issuer may differ from the server's.
 const clockSkew = time.Minute
 
-// OpenJWT reads a set of keys from a URL or a file. It is read again now and then, and
-// when a token names a key that is not there; if that fails the keys of before are used.
+// OpenJWT returns an authenticator with the set of keys at a URL or in a file. It reads
+// the set again after RefreshAfter, and when a token is signed by an unknown key; if
+// that fails, it keeps the old keys. The error is that of the first read.
 func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthenticator, error) {
 	if cfg.RefreshAfter == 0 {
 		cfg.RefreshAfter = 15 * time.Minute
@@ -56,7 +58,7 @@ func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthentic
 	return k, k.load(ctx)
 }
 
-// load reads the set, and keeps the old one if that fails.
+// load reads the set of keys. If that fails, the old one stays.
 func (k *JWTAuthenticator) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -68,12 +70,13 @@ func (k *JWTAuthenticator) load(ctx context.Context) error {
 	return err
 }
 
-// age is how long ago somebody looked.
+// age returns the time since the last attempt to read the keys.
 func (k *JWTAuthenticator) age() time.Duration {
 	return time.Duration(k.cfg.Now().UnixNano() - k.lastRefresh.Load())
 }
 
-// Authenticate checks signature and claims.
+// Authenticate implements [Authenticator]. It verifies the signature and the claims of
+// a token.
 func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user string, ok bool) {
 	if len(token) > maxToken {
 		return "", false
@@ -83,7 +86,7 @@ func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user
 	if ok && k.age() > k.cfg.RefreshAfter {
 		k.refreshInBackground(ctx)
 	}
-	if !ok { // its key may be newer than what we have
+	if !ok { // its key may be newer than the set
 		k.refresh(ctx)
 		if now := k.current.Load(); now != set {
 			claims, ok = now.verify(token)
@@ -95,7 +98,7 @@ func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user
 	return claims.Subject, true
 }
 
-// isValid says whether the claims of a token let its user in, now.
+// isValid reports whether the claims of a token are acceptable now.
 func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	want := jwt.Expected{Issuer: k.cfg.Issuer, Time: k.cfg.Now()}
 	if k.cfg.Audience != "" {
@@ -104,8 +107,9 @@ func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	return c.Expiry != nil && isValidName(c.Subject) && c.ValidateWithLeeway(want, clockSkew) == nil
 }
 
-// refresh looks for new keys, unless somebody did so just before. Who asks waits for it,
-// but cannot break it off: else those who never wait would keep new keys from everybody.
+// refresh reads the keys again, unless that was tried within MinRefreshInterval. It
+// waits for the result at most until ctx is done; the read itself continues, since
+// otherwise clients that disconnect at once could prevent it for all.
 func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	if k.age() < k.cfg.MinRefreshInterval {
 		return
@@ -117,22 +121,23 @@ func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	}
 }
 
-// refreshInBackground looks for new keys while those of before are used.
+// refreshInBackground reads the keys again while the old ones remain in use.
 func (k *JWTAuthenticator) refreshInBackground(ctx context.Context) {
 	select {
 	case k.refreshing <- struct{}{}:
 		go k.refreshIfOlder(ctx, k.cfg.RefreshAfter)
-	default: // somebody looks
+	default: // already refreshing
 	}
 }
 
-// refreshIfOlder has the turn: it looks if nobody did for a while, and gives the turn back.
+// refreshIfOlder reads the keys again if the last attempt is at least age ago. The
+// caller has sent to k.refreshing; refreshIfOlder receives from it.
 func (k *JWTAuthenticator) refreshIfOlder(ctx context.Context, age time.Duration) {
 	defer func() { <-k.refreshing }()
 	if k.age() < age {
 		return
 	}
 	if err := k.load(context.WithoutCancel(ctx)); err != nil {
-		k.cfg.Log.Warn("the keys of before are used", "err", err)
+		k.cfg.Log.Warn("cannot refresh the keys for tokens; the old ones remain in use", "err", err)
 	}
 }

@@ -183,15 +183,15 @@ func TestBadSets(t *testing.T) {
 	dir := t.TempDir()
 	small := `{"kty":"RSA","e":"AQAB","n":"` + base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{0xff}, 128)) + `"}`
 	for i, c := range []struct{ text, says string }{
-		{"", "no set of keys"},
-		{"[]", "no set of keys"},
-		{`{"keys":{}}`, "no set of keys"},
-		{`{}`, "none of its 0 keys"},
-		{`{"keys":[{"kty":"oct","k":"c2VjcmV0"},{"kty":"new"},7]}`, "none of its 3 keys"},
-		{`{"keys":[` + small + `]}`, "none of its 1 keys"},
+		{"", "invalid set of keys"},
+		{"[]", "invalid set of keys"},
+		{`{"keys":{}}`, "invalid set of keys"},
+		{`{}`, "none of the 0 keys"},
+		{`{"keys":[{"kty":"oct","k":"c2VjcmV0"},{"kty":"new"},7]}`, "none of the 3 keys"},
+		{`{"keys":[` + small + `]}`, "none of the 1 keys"},
 		{`{"keys":[` + string(must(json.Marshal(jose.JSONWebKey{Key: ecKey}))) + `]}`, "private key"},
-		{`{"keys":[` + string(must(json.Marshal(jose.JSONWebKey{Key: &ecKey.PublicKey, Use: "enc"}))) + `]}`, "none of its 1 keys"},
-		{strings.Repeat(" ", maxKeySetBytes+1), "more than"},
+		{`{"keys":[` + string(must(json.Marshal(jose.JSONWebKey{Key: &ecKey.PublicKey, Use: "enc"}))) + `]}`, "none of the 1 keys"},
+		{strings.Repeat(" ", maxKeySetBytes+1), "exceeds"},
 	} {
 		path := filepath.Join(dir, "keys.json")
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
@@ -203,7 +203,7 @@ func TestBadSets(t *testing.T) {
 	}
 	for _, c := range []struct{ where, says string }{
 		{filepath.Join(dir, "missing"), "no such file"},
-		{dir, "no regular file"},
+		{dir, "not a regular file"},
 		{"ftp://id.example/keys", "http"},
 		{"https://", "http"},
 		{"http://127.0.0.1:1/keys?key=s3cr3t", "connect"},
@@ -280,7 +280,7 @@ func TestKeysAreRenewed(t *testing.T) {
 	c.Add(int64(31 * time.Second))
 	expect("nobody there", old, false, 4)
 	expect("still the keys of before", fresh, true, 4)
-	if text := said.String(); strings.Count(text, "keys of before") != 2 || strings.Contains(text, "s3cr3t") {
+	if text := said.String(); strings.Count(text, "old ones remain in use") != 2 || strings.Contains(text, "s3cr3t") {
 		t.Errorf("the log says %q", text)
 	}
 }
@@ -376,7 +376,7 @@ func TestKeysAreBounded(t *testing.T) {
 	if _, err := OpenJWT(short, srv.URL+"/stuck", JWTConfig{}); err == nil || !strings.Contains(err.Error(), "deadline") {
 		t.Errorf("stuck: %v", err)
 	}
-	for path, says := range map[string]string{"/round": "leads elsewhere", "/large": "more than"} {
+	for path, says := range map[string]string{"/round": "redirects", "/large": "exceeds"} {
 		if _, err := OpenJWT(t.Context(), srv.URL+path, JWTConfig{}); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v; want it to say %q", path, err, says)
 		}

@@ -23,37 +23,37 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// What is read from elsewhere is bounded.
+// Limits of a set of keys.
 const (
 	fetchTimeout   = 5 * time.Second
-	maxKeySetBytes = 1 << 20 // bytes of a set
-	maxKeys        = 64      // keys that are kept of it
+	maxKeySetBytes = 1 << 20 // size in bytes
+	maxKeys        = 64      // further keys are ignored
 )
 
-// allowedAlgorithms are the algorithms of signatures that somebody else can check. With one that
-// takes a shared secret (HS256) a public key would be the secret, and everybody could
-// sign; "none" is no signature at all.
+// allowedAlgorithms are the asymmetric signature algorithms. Others must not be
+// accepted: with a shared secret (HS256) the public key would be the secret, so that
+// anyone could sign, and "none" means no signature.
 var allowedAlgorithms = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
-// A keySet is what can check a signature. It remembers which tokens it has seen signed:
-// checking again costs a hundred times as much.
+// A keySet verifies signatures. It caches verified tokens, since verifying one takes
+// about a hundred times as long as a lookup.
 type keySet struct {
 	keys     []jose.JSONWebKey
 	mu       sync.RWMutex
 	verified map[[sha256.Size]byte]jwt.Claims
 }
 
-// What is remembered is bounded: tokens, and bytes of one of them.
+// Limits of the cache: the number of tokens, and the size of one in bytes.
 const (
 	maxVerified    = 4096
 	maxCachedToken = 4 << 10
 )
 
-// verify are those of a token that one of the keys signed. Whether they hold depends
-// on the time, so that is not asked here.
+// verify returns the claims of a token that one of the keys signed. It does not check
+// the claims, whose validity depends on the time.
 func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	sum := sha256.Sum256([]byte(token))
 	s.mu.RLock()
@@ -87,8 +87,8 @@ func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	s.verified[sum] = c
 }
 
-// candidates are the keys that may have made a signature: the one that is named, or all of
-// the right kind if none is.
+// candidates returns the keys that may have made a signature: those with the key id
+// that it names, if any, and of a suitable type.
 func (s *keySet) candidates(h jose.Header) (keys []any) {
 	for _, k := range s.keys {
 		named := h.KeyID == "" || k.KeyID == h.KeyID
@@ -99,7 +99,7 @@ func (s *keySet) candidates(h jose.Header) (keys []any) {
 	return keys
 }
 
-// supportsAlgorithm says whether keys of this kind make signatures of that algorithm.
+// supportsAlgorithm reports whether a key is of the type that an algorithm requires.
 func supportsAlgorithm(key any, algorithm string) bool {
 	switch key := key.(type) {
 	case *rsa.PublicKey:
@@ -119,26 +119,27 @@ func supportsAlgorithm(key any, algorithm string) bool {
 	return false
 }
 
-// parseKeySet reads a set. What is in it beside public keys for signatures is left out, as RFC
-// 7517 has it, but for private keys: who publishes those should hear of it.
+// parseKeySet parses a set of keys. It ignores members that are not public signature
+// keys, as RFC 7517 requires, but rejects private keys, which their owner must not
+// publish.
 func parseKeySet(text []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, errors.New("this is no set of keys: it is JSON with an array \"keys\"")
+		return nil, errors.New("invalid set of keys, want a JSON object with an array \"keys\"")
 	}
 	set := &keySet{verified: map[[sha256.Size]byte]jwt.Claims{}}
-	for _, one := range raw.Keys[:min(len(raw.Keys), maxKeys)] {
+	for _, member := range raw.Keys[:min(len(raw.Keys), maxKeys)] {
 		var k jose.JSONWebKey
-		if k.UnmarshalJSON(one) != nil || k.Use != "" && k.Use != "sig" || !k.Valid() {
+		if k.UnmarshalJSON(member) != nil || k.Use != "" && k.Use != "sig" || !k.Valid() {
 			continue
 		}
 		switch key := k.Key.(type) {
 		case *rsa.PrivateKey, *ecdsa.PrivateKey, ed25519.PrivateKey:
-			return nil, errors.New("a private key is among the keys: it belongs to who signs, and to nobody else")
+			return nil, errors.New("the set contains a private key, want public keys only")
 		case *rsa.PublicKey:
-			if key.N.BitLen() < 2048 { // RFC 7518 3.3
+			if key.N.BitLen() < 2048 { // RFC 7518, section 3.3
 				continue
 			}
 		case *ecdsa.PublicKey, ed25519.PublicKey:
@@ -148,17 +149,18 @@ func parseKeySet(text []byte) (*keySet, error) {
 		set.keys = append(set.keys, k)
 	}
 	if len(set.keys) == 0 {
-		return nil, fmt.Errorf("none of its %d keys can check a signature (RSA of 2048 bits or more, EC, Ed25519)", len(raw.Keys))
+		return nil, fmt.Errorf("none of the %d keys can verify signatures, want RSA with at least 2048 bits, EC or Ed25519",
+			len(raw.Keys))
 	}
 	return set, nil
 }
 
-// isValidName says whether a subject can be a user.
+// isValidName reports whether the subject of a token can be the name of a user.
 func isValidName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
 }
 
-// A keySource is where a set is: url, or else the file of that path.
+// A keySource is the location of a set of keys: a URL or, if that is nil, a file.
 type keySource struct {
 	url  *url.URL
 	path string
@@ -170,12 +172,12 @@ func parseKeySource(location string) (keySource, error) {
 	}
 	u, err := url.Parse(location)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return keySource{}, errors.New("a set of keys is at an http:// or https:// URL, or in a file")
+		return keySource{}, errors.New("invalid location of keys, want an http:// or https:// URL, or a file")
 	}
 	return keySource{url: u}, nil
 }
 
-// String is the source without what may be secret in a URL.
+// String returns the location without the parts of a URL that may be secret.
 func (s keySource) String() string {
 	if s.url == nil {
 		return s.path
@@ -186,7 +188,7 @@ func (s keySource) String() string {
 func (s keySource) read(ctx context.Context) (*keySet, error) {
 	text, err := s.readBytes(ctx)
 	if err == nil && len(text) > maxKeySetBytes {
-		err = fmt.Errorf("it has more than %d bytes", maxKeySetBytes)
+		err = fmt.Errorf("the set exceeds %d bytes", maxKeySetBytes)
 	}
 	var set *keySet
 	if err == nil {
@@ -198,7 +200,7 @@ func (s keySource) read(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// readBytes is the set, or one byte more of it than is taken.
+// readBytes returns the content of the source, up to one byte more than maxKeySetBytes.
 func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
 	if s.url != nil {
 		return fetch(ctx, s.url)
@@ -207,8 +209,8 @@ func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, withoutAddress(err)
 	}
-	if !info.Mode().IsRegular() { // of others nobody knows when they end
-		return nil, errors.New("this is no regular file")
+	if !info.Mode().IsRegular() { // reading a pipe or a device may never end
+		return nil, errors.New("the path is not a regular file")
 	}
 	f, err := os.Open(s.path)
 	if err != nil {
@@ -219,10 +221,12 @@ func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
 }
 
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
+	}
 	client := http.Client{Transport: transport, CheckRedirect: func(r *http.Request, via []*http.Request) error {
 		if len(via) > 3 || via[0].URL.Scheme == "https" && r.URL.Scheme != "https" {
-			return errors.New("it leads elsewhere too often, or from https to http")
+			return errors.New("more than 3 redirects, or a redirect from https to http")
 		}
 		return nil
 	}}
@@ -237,18 +241,18 @@ func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the answer is %d", res.StatusCode)
+		return nil, fmt.Errorf("got status %d, want 200", res.StatusCode)
 	}
 	return io.ReadAll(io.LimitReader(res.Body, maxKeySetBytes+1))
 }
 
-// withoutAddress is an error without the address that it repeats.
+// withoutAddress returns an error without the URL or path that it quotes.
 func withoutAddress(err error) error {
-	var asked *url.Error
+	var fetchErr *url.Error
 	var file *os.PathError
 	switch {
-	case errors.As(err, &asked):
-		return asked.Err
+	case errors.As(err, &fetchErr):
+		return fetchErr.Err
 	case errors.As(err, &file):
 		return file.Err
 	}

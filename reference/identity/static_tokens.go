@@ -10,36 +10,38 @@ import (
 	"strings"
 )
 
-// StaticTokens are users with tokens that were agreed on beforehand. The zero value has
-// none, so it lets nobody in.
+// StaticTokens authenticates users by a fixed list of tokens. The zero value has none
+// and accepts no token. Add and Read must not be called concurrently with other
+// methods.
 type StaticTokens struct {
-	entries []entry
+	entries []tokenEntry
 }
 
-// An entry holds the sum of a token, which has one length whatever the token's is:
-// comparing sums in constant time tells nothing about how near a guess was.
-type entry struct {
+// A tokenEntry is a user with the hash of a token. Hashes have equal lengths, and
+// comparing them in constant time does not reveal how close a guess is.
+type tokenEntry struct {
 	sum  [sha256.Size]byte
 	user string
 }
 
-// minToken is how many bytes a token has at least: less is guessed.
+// minToken is the least number of bytes of a token, as shorter ones can be guessed.
 const minToken = 8
 
-// Add adds a user by NAME:TOKEN. A name may have several tokens; a token has one name.
+// Add adds a user, given as NAME:TOKEN. A user may have several tokens; a token belongs
+// to one user. Errors do not contain the token.
 func (t *StaticTokens) Add(pair string) error {
 	name, token, found := strings.Cut(pair, ":")
 	switch {
 	case !found:
-		return errors.New("it is NAME:TOKEN, and there is no colon") // what there is may be the token
+		return errors.New("missing colon, want NAME:TOKEN") // pair may be the token, so it is not quoted
 	case name == "":
-		return errors.New("it is NAME:TOKEN, and the name is empty")
+		return errors.New("empty name, want NAME:TOKEN")
 	case len(name) > maxName || !isVisibleASCII(name):
-		return fmt.Errorf("a name is one word of at most %d visible ASCII characters", maxName)
+		return fmt.Errorf("invalid name, want one word of at most %d visible ASCII characters", maxName)
 	case len(token) < minToken:
-		return fmt.Errorf("the token of %s has %d characters: it takes at least %d", name, len(token), minToken)
+		return fmt.Errorf("the token of %s has %d characters, want at least %d", name, len(token), minToken)
 	case len(token) > maxToken || !isVisibleASCII(token):
-		return fmt.Errorf("the token of %s is not one word of at most %d visible ASCII characters", name, maxToken)
+		return fmt.Errorf("invalid token of %s, want one word of at most %d visible ASCII characters", name, maxToken)
 	}
 	sum := sha256.Sum256([]byte(token))
 	for _, e := range t.entries {
@@ -47,22 +49,22 @@ func (t *StaticTokens) Add(pair string) error {
 			return fmt.Errorf("%s and %s have the same token", e.user, name)
 		}
 	}
-	t.entries = append(t.entries, entry{sum, name})
+	t.entries = append(t.entries, tokenEntry{sum, name})
 	return nil
 }
 
-// maxTokenFile is how many bytes a file of users has at most.
+// maxTokenFile is the size limit of a file of tokens in bytes.
 const maxTokenFile = 1 << 20
 
-// Read adds the users of a file: one NAME:TOKEN in a line; empty lines and those that
-// begin with # are skipped.
+// Read adds the users of a file with one NAME:TOKEN per line. It skips empty lines and
+// lines that begin with #.
 func (t *StaticTokens) Read(r io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(r, maxTokenFile+1))
 	if err != nil {
 		return err
 	}
 	if len(text) > maxTokenFile {
-		return fmt.Errorf("it has more than %d bytes", maxTokenFile)
+		return fmt.Errorf("the file exceeds %d bytes", maxTokenFile)
 	}
 	n, before := 0, len(t.entries)
 	for line := range strings.Lines(string(text)) {
@@ -75,16 +77,16 @@ func (t *StaticTokens) Read(r io.Reader) error {
 		}
 	}
 	if len(t.entries) == before {
-		return errors.New("no user is in it: a line is NAME:TOKEN")
+		return errors.New("the file has no users, want lines NAME:TOKEN")
 	}
 	return nil
 }
 
-// Len is how many tokens there are.
+// Len returns the number of tokens.
 func (t *StaticTokens) Len() int { return len(t.entries) }
 
-// Authenticate compares with every entry, also after one was found: how long it takes depends
-// on how many there are, and on nothing else.
+// Authenticate implements [Authenticator]. It compares with every entry, even after a
+// match, so its duration depends only on the number of entries.
 func (t *StaticTokens) Authenticate(_ context.Context, token string) (user string, ok bool) {
 	sum := sha256.Sum256([]byte(token))
 	at := -1

@@ -14,32 +14,31 @@ import (
 	"unicode"
 )
 
-// What a command may say, and how long it may take to leave once it was told to.
+// Limits of a command.
 const (
-	maxOutput    = 64 << 10 // bytes of its output
-	maxErrorText = 200      // bytes of what it complained of last that are passed on
-	exitTimeout  = time.Second
+	maxOutput    = 64 << 10    // bytes of its standard output
+	maxErrorText = 200         // bytes of the last line of its standard error that an error quotes
+	exitTimeout  = time.Second // from the signal to its exit
 )
 
-// What stands in a command for the path of the recording, and for the frames that
-// it has in a second: some recognisers have to be told.
+// Placeholders in the arguments of a command: the path of the recording, and its sample
+// rate in frames per second.
 const (
 	pathPlaceholder = "{}"
 	ratePlaceholder = "{rate}"
 )
 
-// newCommand is an ear that runs a program for each recording. Where {} stands in its
-// arguments it finds the path of the WAV, in a directory of its own that is gone
-// afterwards; without any {} it reads the WAV from its standard input. What it
-// prints is the text. For {rate} it finds how many frames a second has. There is no
-// shell.
+// newCommand returns a transcriber that runs a program for each recording and returns
+// its output. In its arguments, {} stands for the path of the WAV file, which is in a
+// temporary directory; without any {} the program reads the file from its standard
+// input. {rate} stands for the number of frames per second. No shell is involved.
 func newCommand(line string) (Transcriber, error) {
 	words, err := splitCommand(line)
 	if err != nil {
 		return nil, fmt.Errorf("exec: %w", err)
 	}
 	if len(words) == 0 {
-		return nil, errors.New("exec: there is no command; say exec:COMMAND ARGS")
+		return nil, errors.New("exec: missing command (exec:COMMAND ARGS)")
 	}
 	if words[0], err = exec.LookPath(words[0]); err != nil {
 		return nil, fmt.Errorf("exec: %w", err)
@@ -47,13 +46,12 @@ func newCommand(line string) (Transcriber, error) {
 	return func(ctx context.Context, wav []byte) (string, error) { return runCommand(ctx, words, wav) }, nil
 }
 
-// splitCommand makes words of a command: they are parted by white space, but not within
-// '...' or "...". There are no escapes: whoever needs one kind of quote puts it into
-// the other kind.
+// splitCommand splits a command line at white space, except within '...' or "...".
+// There are no escapes: each kind of quote can be quoted by the other.
 func splitCommand(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune
-	inside := false // a word has begun, though it may be empty
+	inside := false // within a word, which may still be empty
 	for _, r := range line {
 		switch {
 		case quote != 0 && r == quote:
@@ -72,7 +70,7 @@ func splitCommand(line string) (words []string, err error) {
 		}
 	}
 	if quote != 0 {
-		return nil, fmt.Errorf("a quote %c is not closed", quote)
+		return nil, fmt.Errorf("missing closing quote %c", quote)
 	}
 	if inside {
 		words = append(words, word.String())
@@ -80,7 +78,7 @@ func splitCommand(line string) (words []string, err error) {
 	return words, nil
 }
 
-// runCommand runs a command once.
+// runCommand runs a command for one recording and returns its output.
 func runCommand(ctx context.Context, words []string, wav []byte) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -97,7 +95,7 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 		path, remove, err = writeTempFile(wav)
 		defer remove()
 		if err != nil {
-			return "", fmt.Errorf("%w: the recording cannot be handed over: %w", ErrUnavailable, err)
+			return "", fmt.Errorf("%w: cannot write the recording: %w", ErrUnavailable, err)
 		}
 	}
 	replacer := strings.NewReplacer(pathPlaceholder, path, ratePlaceholder, strconv.Itoa(info.Rate))
@@ -108,7 +106,7 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, exitTimeout
 	setKillGroup(cmd)
 	err = cmd.Run()
-	if errors.Is(err, exec.ErrWaitDelay) { // it left, but not what it had started
+	if errors.Is(err, exec.ErrWaitDelay) { // it exited, but its child processes did not
 		_ = cmd.Cancel()
 	}
 	switch {
@@ -120,9 +118,10 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 	return strings.TrimSpace(strings.ToValidUTF8(stdout.buf.String(), "\uFFFD")), nil
 }
 
-var errOutputTooLong = fmt.Errorf("the command says more than %d bytes", maxOutput)
+var errOutputTooLong = fmt.Errorf("the output of the command exceeds %d bytes", maxOutput)
 
-// writeTempFile writes a recording where nobody else reads it; remove is never nil.
+// writeTempFile writes a recording to a file that only this user can read. remove is
+// never nil.
 func writeTempFile(wav []byte) (path string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "speech-") // 0700
 	if err != nil {
@@ -132,10 +131,11 @@ func writeTempFile(wav []byte) (path string, remove func(), err error) {
 	return path, func() { _ = os.RemoveAll(dir) }, os.WriteFile(path, wav, 0o600)
 }
 
-// A outputBuffer takes what a command prints, until it is full. What comes then is dropped:
-// an error here would leave a program hanging that does not care for SIGPIPE.
+// An outputBuffer receives the output of a command up to maxOutput bytes, and calls
+// onFull beyond that. It discards the rest instead of returning an error, which would
+// block a program that ignores SIGPIPE.
 type outputBuffer struct {
-	buf    bytes.Buffer // not embedded: its ReadFrom would read without an end
+	buf    bytes.Buffer // not embedded, since its ReadFrom has no limit
 	onFull func()
 }
 
@@ -148,7 +148,7 @@ func (p *outputBuffer) Write(b []byte) (int, error) {
 	return p.buf.Write(b)
 }
 
-// A errorTail takes what a command complains of, and keeps the end.
+// An errorTail keeps the end of a command's standard error.
 type errorTail struct{ buf []byte }
 
 func (t *errorTail) Write(b []byte) (int, error) {
@@ -157,7 +157,7 @@ func (t *errorTail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLine is the last line, fit to stand at the end of an error.
+// lastLine returns the last line, with ": " before it, for an error message, or "".
 func (t *errorTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]

@@ -14,18 +14,18 @@ import (
 	"github.com/openai/openai-go/v3/option"
 )
 
-// maxResponse is the bytes of an answer that are read.
+// maxResponse is the size limit of a response of the service in bytes.
 const maxResponse = 1 << 20
 
-// newOpenAI is an ear that asks an OpenAI-compatible server below a base. What such a
-// server answers may repeat the key, so no error passes it on.
+// newOpenAI returns a transcriber that uses a server compatible with OpenAI's API below
+// a base URL. Its errors do not quote responses, which may repeat the API key.
 func newOpenAI(base string, cfg Config) (Transcriber, error) {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, errors.New("openai: this is no URL; say openai:https://HOST/v1")
+		return nil, errors.New("openai: invalid URL, want openai:https://HOST/v1")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, errors.New("openai: the URL carries more than a path; the key is not said in it")
+		return nil, errors.New("openai: invalid URL, want no user, query or fragment (the key is configured separately)")
 	}
 	opts := []option.RequestOption{
 		option.WithBaseURL(strings.TrimSuffix(u.String(), "/") + "/"),
@@ -38,41 +38,42 @@ func newOpenAI(base string, cfg Config) (Transcriber, error) {
 	if cfg.APIKey != "" {
 		opts = append(opts, option.WithAPIKey(cfg.APIKey))
 	}
-	// Not a whole client: that would read keys and addresses from the environment.
+	// openai.NewClient would read keys and URLs from the environment.
 	asr := openai.NewAudioTranscriptionService(opts...)
 	return func(ctx context.Context, wav []byte) (string, error) {
-		answer, err := asr.New(ctx, openai.AudioTranscriptionNewParams{
+		response, err := asr.New(ctx, openai.AudioTranscriptionNewParams{
 			Model: cfg.Model,
 			File:  openai.File(bytes.NewReader(wav), "recording.wav", "audio/wav"),
 		})
 		if err != nil {
 			return "", serviceError(err)
 		}
-		if answer == nil || !answer.JSON.Text.Valid() { // null is read as nothing
-			return "", fmt.Errorf("%w: the service answered without a text", ErrUnavailable)
+		if response == nil || !response.JSON.Text.Valid() { // the body was null, or has no text
+			return "", fmt.Errorf("%w: the response of the service has no text", ErrUnavailable)
 		}
-		return strings.TrimSpace(answer.Text), nil
+		return strings.TrimSpace(response.Text), nil
 	}, nil
 }
 
-// serviceError is what is told of an error of the client.
+// serviceError returns an error of the OpenAI client without quotations of the
+// response.
 func serviceError(err error) error {
 	var status *openai.Error
 	var network *url.Error
 	switch {
 	case errors.As(err, &status):
-		return fmt.Errorf("%w: the service answered %d", ErrUnavailable, status.StatusCode)
+		return fmt.Errorf("%w: the service responded with status %d", ErrUnavailable, status.StatusCode)
 	case errors.Is(err, errResponseTooLong):
 		return fmt.Errorf("%w: %w", ErrUnavailable, errResponseTooLong)
 	case errors.As(err, &network):
 		return fmt.Errorf("%w: %w", ErrUnavailable, network.Err)
 	}
-	return fmt.Errorf("%w: the service's answer cannot be read", ErrUnavailable)
+	return fmt.Errorf("%w: the response of the service is invalid", ErrUnavailable)
 }
 
-var errResponseTooLong = fmt.Errorf("the service answered more than %d bytes", maxResponse)
+var errResponseTooLong = fmt.Errorf("the response of the service exceeds %d bytes", maxResponse)
 
-// limitedTransport is a transport whose answers end.
+// A limitedTransport limits the size of response bodies to maxResponse.
 type limitedTransport struct{ http.RoundTripper }
 
 func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -83,7 +84,7 @@ func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// limitedBody is a body that is an error where it becomes too long.
+// A limitedBody is a response body whose Read fails beyond the limit.
 type limitedBody struct {
 	io.ReadCloser
 	remaining int

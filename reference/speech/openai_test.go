@@ -101,7 +101,7 @@ func TestServiceFails(t *testing.T) {
 			http.Redirect(w, r, "/v2?"+key, http.StatusTemporaryRedirect)
 		}, "", 1},
 		"HTML":        {say(200, "text/html", "<html>"+key), "", 1},
-		"no text":     {say(200, "application/json", `{"texts":"`+key+`"}`), "without a text", 1},
+		"no text":     {say(200, "application/json", `{"texts":"`+key+`"}`), "has no text", 1},
 		"null":        {say(200, "application/json", `null`), "", 1},
 		"text object": {say(200, "application/json", `{"text":{"a":"`+key+`"}}`), "", 1},
 		"broken JSON": {say(200, "application/json", `{"text":"`+key), "", 1},
@@ -116,7 +116,7 @@ func TestServiceFails(t *testing.T) {
 			for err := error(nil); err == nil; {
 				_, err = io.WriteString(w, strings.Repeat("a", 64<<10))
 			}
-		}, "more than", 1},
+		}, "exceeds", 1},
 		"deaf": {func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()

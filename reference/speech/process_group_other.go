@@ -4,5 +4,6 @@ package speech
 
 import "os/exec"
 
-// group has a command killed alone: there are no process groups.
+// setKillGroup makes cmd's context kill only the command itself, as there are no
+// process groups.
 func setKillGroup(cmd *exec.Cmd) { cmd.Cancel = func() error { return cmd.Process.Kill() } }

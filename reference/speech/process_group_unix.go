@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// group gives a command a process group of its own, and has all of it killed where
-// the command is: a script would leave behind what it has started.
+// setKillGroup runs a command in a process group of its own and makes cmd's context
+// kill the whole group, including child processes of a script.
 func setKillGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,5 +1,4 @@
-// Package speech says what was said in a recording. It knows nothing of HTTP
-// servers, users or dialects: bytes of a WAV go in, a text comes out.
+// Package speech converts recordings of speech, as WAV files, into text.
 package speech
 
 import (
@@ -11,34 +10,36 @@ import (
 	"time"
 )
 
-// MaxBytes is the bytes of one recording.
+// MaxBytes is the size limit of a recording in bytes.
 const MaxBytes = 10 << 20
 
-// Why there is no text. Whatever else went wrong with a recogniser is ErrUnavailable: the
-// recording is fine, and may be sent again.
+// Errors of a transcription. ErrUnavailable stands for all errors of the speech
+// recognizer: the recording is valid, and the caller may try again.
 var (
 	ErrEmpty       = errors.New("the recording is empty")
 	ErrTooLarge    = errors.New("the recording is too large")
-	ErrNotWAV      = errors.New("not a WAV recording")
-	ErrUnavailable = errors.New("speech recognition is not available")
+	ErrNotWAV      = errors.New("the recording is not a supported WAV file")
+	ErrUnavailable = errors.New("speech recognition is unavailable")
 )
 
-// An Transcriber says what was said in a WAV file. One that Open made looks at the file
-// with Check first, so that no recogniser sees anything else.
+// A Transcriber returns the text of a WAV file. Transcribers that Open returns check
+// the file with ParseWAV first, and are safe for concurrent use.
 type Transcriber func(ctx context.Context, wav []byte) (string, error)
 
-// Config is what recognisers want to know; the zero value is usable.
+// A Config configures speech recognizers. The zero value of each field is a usable
+// default.
 type Config struct {
-	APIKey        string        // of the service, for openai
-	Model         string        // of the service; "" is whisper-1
-	Timeout       time.Duration // how long one recording may take; 0 is a minute
-	MaxConcurrent int           // how many are listened to at once, the others wait; 0 is one for each processor
+	APIKey        string        // of the service, for "openai:"
+	Model         string        // of the service; "" means whisper-1
+	Timeout       time.Duration // for one recording, waiting included; 0 means a minute
+	MaxConcurrent int           // recordings processed at a time; 0 means one per processor
 }
 
-// Backends are the specs that Open understands.
+// Backends describes the backends that Open accepts, for help and error messages.
 const Backends = "scripted, exec:COMMAND ARGS, openai:BASE_URL or none"
 
-// Open makes the ear that a spec names. "" is scripted.
+// Open returns the transcriber that spec names, as described by [Backends]; "" means
+// scripted.
 func Open(spec string, cfg Config) (Transcriber, error) {
 	if cfg.Model == "" {
 		cfg.Model = "whisper-1"
@@ -68,11 +69,11 @@ func Open(spec string, cfg Config) (Transcriber, error) {
 		}
 		return requireWAV(withLimits(backend, cfg)), nil
 	}
-	return nil, fmt.Errorf("speech: %q is none of %s", kind, Backends)
+	return nil, fmt.Errorf("speech: unknown backend %q, want %s", kind, Backends)
 }
 
-// Scripted hears what stands in the file: the comment, if it has one (ICMT in a
-// LIST of type INFO), so that a test can say what is heard; else how long it lasts.
+// Scripted is a [Transcriber] for tests. It returns the comment of the file (the chunk
+// ICMT in a LIST of type INFO), or else a sentence with the duration of the recording.
 func Scripted(_ context.Context, wav []byte) (string, error) {
 	info, err := ParseWAV(wav)
 	if err != nil {
@@ -84,7 +85,7 @@ func Scripted(_ context.Context, wav []byte) (string, error) {
 	return fmt.Sprintf("This recording lasts %.1f seconds.", info.Duration.Seconds()), nil
 }
 
-// requireWAV is an ear that is spared what is no WAV.
+// requireWAV returns a transcriber that calls next only for valid WAV files.
 func requireWAV(next Transcriber) Transcriber {
 	return func(ctx context.Context, wav []byte) (string, error) {
 		if _, err := ParseWAV(wav); err != nil {
@@ -94,8 +95,8 @@ func requireWAV(next Transcriber) Transcriber {
 	}
 }
 
-// withLimits is an ear that hears a few recordings at once and gives up in time. The
-// wait for a turn counts.
+// withLimits returns a transcriber that limits concurrent calls of next, and their
+// duration including the wait for their turn.
 func withLimits(next Transcriber, cfg Config) Transcriber {
 	slots := make(chan struct{}, cfg.MaxConcurrent)
 	return func(ctx context.Context, wav []byte) (string, error) {

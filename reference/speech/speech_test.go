@@ -61,12 +61,12 @@ func TestOpenRefuses(t *testing.T) {
 		"none:x":                           Backends,
 		"exec":                             "exec:COMMAND",
 		"exec:":                            "exec:COMMAND",
-		"exec:cat 'x":                      "not closed",
+		"exec:cat 'x":                      "missing closing quote",
 		"exec:no-such-command-anywhere {}": "not found",
 		"openai:":                          "openai:https://HOST/v1",
 		"openai:localhost:8080":            "openai:https://HOST/v1",
-		"openai:http://u:secret@h/v1":      "more than a path",
-		"openai:http://h/v1?key=secret":    "more than a path",
+		"openai:http://u:secret@h/v1":      "no user, query or fragment",
+		"openai:http://h/v1?key=secret":    "no user, query or fragment",
 		"openai:http://h\x7f/?key=secret":  "openai:https://HOST/v1",
 	} {
 		_, err := Open(spec, Config{})

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// A WAVInfo is what the header of a WAV file says of it.
+// A WAVInfo describes a WAV file.
 type WAVInfo struct {
 	Format   string // pcm, float, alaw or ulaw
 	Channels int
-	Rate     int // frames in a second
-	Bits     int // of one sample
+	Rate     int // frames per second
+	Bits     int // per sample
 	Duration time.Duration
-	Comment  string // ICMT in a LIST of type INFO
+	Comment  string // chunk ICMT in a LIST of type INFO
 }
 
-// formats are the codes of what is accepted, and how many bits a sample may have.
+// formats maps the codes of supported formats to their names and sample sizes in bits.
 var formats = map[uint16]struct {
 	name string
 	bits []int
@@ -30,21 +30,22 @@ var formats = map[uint16]struct {
 	7: {"ulaw", []int{8}},
 }
 
-// extensibleGUID is how the sub-format of an extensible one ends, behind its code.
+// extensibleGUID follows the format code in the sub-format of WAVE_FORMAT_EXTENSIBLE.
 const extensibleGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// maxComment bounds what is taken over from a file.
+// maxComment is the most bytes of a comment that are kept.
 const maxComment = 4 << 10
 
-// ParseWAV reads the header of a WAV file. What it says about sizes is held against
-// the bytes that are there: recorders that cannot go back leave them 0 or as large
-// as they get, and of a file that was cut, what is there counts.
+// ParseWAV returns the description of a WAV file. The sizes in its header need not
+// match the data, since recorders that cannot seek leave them 0 or at their maximum,
+// and files may be truncated; the actual size counts. The error wraps ErrEmpty,
+// ErrTooLarge or ErrNotWAV.
 func ParseWAV(data []byte) (WAVInfo, error) {
 	switch {
 	case len(data) == 0:
 		return WAVInfo{}, ErrEmpty
 	case len(data) > MaxBytes:
-		return WAVInfo{}, fmt.Errorf("%w: more than %d bytes", ErrTooLarge, MaxBytes)
+		return WAVInfo{}, fmt.Errorf("%w: want at most %d bytes", ErrTooLarge, MaxBytes)
 	case len(data) < 12 || string(data[:4]) != "RIFF" || string(data[8:12]) != "WAVE":
 		return WAVInfo{}, fmt.Errorf("%w: it does not begin with RIFF and WAVE", ErrNotWAV)
 	}
@@ -58,7 +59,7 @@ func ParseWAV(data []byte) (WAVInfo, error) {
 	}
 	frames := int64(len(c.data) / frame)
 	if frames == 0 {
-		return WAVInfo{}, fmt.Errorf("%w: there are no samples", ErrEmpty)
+		return WAVInfo{}, fmt.Errorf("%w: it has no samples", ErrEmpty)
 	}
 	rate := int64(info.Rate)
 	info.Duration = time.Duration(frames/rate)*time.Second + time.Duration(frames%rate)*time.Second/time.Duration(rate)
@@ -66,21 +67,21 @@ func ParseWAV(data []byte) (WAVInfo, error) {
 	return info, nil
 }
 
-// wavChunks are the parts of a WAV file that matter, as slices of it.
+// wavChunks are the relevant chunks of a WAV file, as slices of its data.
 type wavChunks struct {
 	fmt, data []byte
-	hasData   bool // there is a data chunk
+	hasData   bool // has a data chunk, which may be empty
 	comment   string
 }
 
-// readChunks walks the chunks. They may come in any order, with others between.
+// readChunks finds the relevant chunks, which may come in any order and between others.
 func readChunks(data []byte) (c wavChunks, err error) {
-	end := uint64(binary.LittleEndian.Uint32(data[4:])) + 8 // where the file says that it ends
+	end := uint64(binary.LittleEndian.Uint32(data[4:])) + 8 // size of the file according to its header
 	for at := 12; len(data)-at >= 8; {
 		id, size := string(data[at:at+4]), uint64(binary.LittleEndian.Uint32(data[at+4:]))
 		body := data[at+8:]
 		if id == "data" && size == 0 && uint64(at+8+len(body)) > end {
-			size = uint64(len(body)) // never filled in: the samples go on to the end
+			size = uint64(len(body)) // not filled in: the samples extend to the end of the file
 		}
 		cut := size > uint64(len(body))
 		if cut {
@@ -91,7 +92,7 @@ func readChunks(data []byte) (c wavChunks, err error) {
 		case id == "data" && !c.hasData:
 			c.data, c.hasData = body, true
 		case cut && id == "fmt ":
-			return c, fmt.Errorf("%w: it ends within its header", ErrNotWAV)
+			return c, fmt.Errorf("%w: it ends within the fmt chunk", ErrNotWAV)
 		case id == "fmt " && c.fmt == nil:
 			c.fmt = body
 		case id == "LIST" && len(body) >= 4 && string(body[:4]) == "INFO" && c.comment == "":
@@ -101,23 +102,24 @@ func readChunks(data []byte) (c wavChunks, err error) {
 	}
 	switch {
 	case c.fmt == nil:
-		return c, fmt.Errorf("%w: there is no fmt chunk", ErrNotWAV)
+		return c, fmt.Errorf("%w: it has no fmt chunk", ErrNotWAV)
 	case !c.hasData:
-		return c, fmt.Errorf("%w: there is no data chunk", ErrNotWAV)
+		return c, fmt.Errorf("%w: it has no data chunk", ErrNotWAV)
 	}
 	return c, nil
 }
 
-// parseFormat reads a fmt chunk; frame is how many bytes one sample of all channels has.
+// parseFormat parses a fmt chunk. frame is the size of one sample of all channels in
+// bytes.
 func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
 	if len(b) < 16 {
-		return s, 0, fmt.Errorf("%w: the fmt chunk has %d bytes", ErrNotWAV, len(b))
+		return s, 0, fmt.Errorf("%w: the fmt chunk has %d bytes, want at least 16", ErrNotWAV, len(b))
 	}
 	u16 := func(at int) int { return int(binary.LittleEndian.Uint16(b[at:])) }
 	code := u16(0)
 	if code == 0xfffe {
 		if len(b) < 40 || string(b[26:40]) != extensibleGUID {
-			return s, 0, fmt.Errorf("%w: the extensible format is none that is known", ErrNotWAV)
+			return s, 0, fmt.Errorf("%w: unknown extensible format", ErrNotWAV)
 		}
 		code = u16(24)
 	}
@@ -125,20 +127,21 @@ func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
 	known, ok := formats[uint16(code)]
 	switch {
 	case !ok:
-		return s, 0, fmt.Errorf("%w: format %d is not known", ErrNotWAV, code)
+		return s, 0, fmt.Errorf("%w: unknown format %d", ErrNotWAV, code)
 	case s.Channels == 0 || s.Rate == 0 || s.Bits == 0:
-		return s, 0, fmt.Errorf("%w: %d channels, %d frames a second, %d bits", ErrNotWAV, s.Channels, s.Rate, s.Bits)
+		return s, 0, fmt.Errorf("%w: got %d channels, %d frames per second, %d bits; want more than 0",
+			ErrNotWAV, s.Channels, s.Rate, s.Bits)
 	case !slices.Contains(known.bits, s.Bits):
-		return s, 0, fmt.Errorf("%w: %s of %d bits", ErrNotWAV, known.name, s.Bits)
+		return s, 0, fmt.Errorf("%w: got %s with %d bits, want one of %v", ErrNotWAV, known.name, s.Bits, known.bits)
 	}
 	s.Format = known.name
 	if frame = s.Channels * ((s.Bits + 7) / 8); u16(12) != frame {
-		return s, 0, fmt.Errorf("%w: a frame of %d bytes is told as %d", ErrNotWAV, frame, u16(12))
+		return s, 0, fmt.Errorf("%w: got frame size %d, want %d", ErrNotWAV, u16(12), frame)
 	}
 	return s, frame, nil
 }
 
-// readComment is the text of the first ICMT in an INFO list.
+// readComment returns the text of the first ICMT chunk in an INFO list, or "".
 func readComment(list []byte) string {
 	for len(list) >= 8 {
 		id, size := string(list[:4]), uint64(binary.LittleEndian.Uint32(list[4:]))
@@ -149,7 +152,7 @@ func readComment(list []byte) string {
 		if id == "ICMT" {
 			text, _, _ := strings.Cut(string(list[:min(size, maxComment)]), "\x00")
 			for len(text) > 0 && !utf8.ValidString(text) && size > maxComment && len(text) > maxComment-utf8.UTFMax {
-				text = text[:len(text)-1] // the cut may have hit a character
+				text = text[:len(text)-1] // the limit may split a character
 			}
 			return strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 		}

@@ -111,7 +111,7 @@ func TestCheckRefuses(t *testing.T) {
 		"head alone":        {riff(), ErrNotWAV, "no fmt"},
 		"no fmt":            {riff(second), ErrNotWAV, "no fmt"},
 		"no data":           {riff(mono), ErrNotWAV, "no data"},
-		"fmt cut":           {riff(mono, second)[:30], ErrNotWAV, "within its header"},
+		"fmt cut":           {riff(mono, second)[:30], ErrNotWAV, "within the fmt chunk"},
 		"short fmt":         {riff(chunk("fmt ", "12345678"), second), ErrNotWAV, "8 bytes"},
 		"no channels":       {riff(header(1, 0, 16000, 16), second), ErrNotWAV, "0 channels"},
 		"no rate":           {riff(header(1, 1, 0, 16), second), ErrNotWAV, "0 frames"},
