@@ -4,61 +4,66 @@ import "github.com/streamassay/streamassay/spec"
 
 var acceptedRunChecks = []*spec.Check{AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored}
 
-// AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether a run that is accepted says rightly that its
-// conversation is new.
+// AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the reply that accepts a
+// run reports correctly if the run created its thread.
 var (
 	AcceptedRunInNewThread = &spec.Check{
 		ID: "accepted.new-thread",
-		Doc: `the first run of a conversation says that it has made it
+		Doc: `the reply to the first run of a thread reports that the thread is new
 
-That it is the first is known where the server had just said that there is no such
-conversation, or that nothing was said in it, and nothing else was done to it.`,
+A run is known to be the first if the history of the thread was empty or not found just
+before, and no other request touched the thread.`,
 		Needs: []spec.Kind{spec.RunAccepted, "slot.created", spec.History},
 		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 			for _, r := range c.runs {
 				if hasCreatedFlag(r) && c.isFirstInThread(r) && c.wasThreadUnknown(r) {
-					p.Judge(r.acceptance, r.acceptance.Created == "true", "nothing was known of thread %q, and the first run on it says that it was there before", r.request.Thread)
+					p.Judge(r.acceptance, r.acceptance.Created == "true",
+						"first run of the new thread %q is reported with created %s; expected true",
+						r.request.Thread, r.acceptance.Created)
 				}
 			}
 		}),
 	}
 	AcceptedRunInKnownThread = &spec.Check{
 		ID:    "accepted.known-thread",
-		Doc:   "a later run of a conversation does not say that it has made it",
+		Doc:   "the reply to a later run of a thread reports that the thread existed",
 		Needs: []spec.Kind{spec.RunAccepted, "slot.created"},
 		Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 			for _, r := range c.runs {
 				if hasCreatedFlag(r) && !c.isFirstInThread(r) {
-					p.Judge(r.acceptance, r.acceptance.Created == "false", "the second run on thread %q says that it has made it", r.request.Thread)
+					p.Judge(r.acceptance, r.acceptance.Created == "false",
+						"later run of thread %q is reported with created %s; expected false",
+						r.request.Thread, r.acceptance.Created)
 				}
 			}
 		}),
 	}
 )
 
-// hasCreatedFlag is whether the answer that accepted a run tells if its thread is new. One of a
-// run that was asked for again may repeat what it said at first.
+// hasCreatedFlag reports whether the reply that accepted a run says if its thread is new.
 func hasCreatedFlag(r *acceptedRun) bool {
 	return r.acceptance.Created == "true" || r.acceptance.Created == "false"
 }
 
-// isFirstInThread says that no run of r's thread was accepted before r was asked for.
+// isFirstInThread reports whether no run of r's thread was accepted before r was requested.
 func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	for _, q := range c.runs {
-		if q != r && q.request.Thread == r.request.Thread && q.acceptance.Exchange < r.request.Exchange && q.acceptance.At <= r.request.At {
+		before := q.acceptance.Exchange < r.request.Exchange && q.acceptance.At <= r.request.At
+		if q != r && q.request.Thread == r.request.Thread && before {
 			return false
 		}
 	}
 	return true
 }
 
-// wasThreadUnknown says that the history of r's thread was asked for before r was, and
-// there was none. Whose thread it is not, to them it is not known either. A thread that
-// something else was done to is not known to be new.
+// wasThreadUnknown reports whether the last history of r's thread that the same user
+// requested before r was empty or not found, and no other request touched the thread. A 403
+// counts as not found for a user who does not own the thread.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
-		if x.request.Thread != r.request.Thread || x.request.Exchange > r.request.Exchange || x.bodyEnd.At > r.request.At || credentialKey(x.request) != credentialKey(r.request) {
+		before := x.request.Exchange <= r.request.Exchange && x.bodyEnd.At <= r.request.At
+		if x.request.Thread != r.request.Thread || !before || credentialKey(x.request) != credentialKey(r.request) {
 			continue
 		}
 		page, ok := x.page()
@@ -68,13 +73,13 @@ func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	return unknown && !c.touchedThreads[r.request.Thread] && !c.touchedThreads[""]
 }
 
-// AcceptedPromptIsStored judges whether what the user said is kept before the run begins.
+// AcceptedPromptIsStored judges whether a prompt is in the history while its run is active.
 var AcceptedPromptIsStored = &spec.Check{
 	ID: "accepted.keeps-prompt",
-	Doc: `what the user said is in the history as soon as the run is accepted
+	Doc: `the prompt of a run is in the history as soon as the run is accepted
 
-Judged where the history was asked for after that, and before the end of the run was
-heard: what it must hold afterwards is another rule's business.`,
+This is judged where the history was requested after the run was accepted and before its
+end was seen. Later histories are judged by other checks.`,
 	Needs: []spec.Kind{spec.RunAccepted, spec.History},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, r := range c.runs {
@@ -91,8 +96,11 @@ heard: what it must hold afterwards is another rule's business.`,
 				switch {
 				case ok && hasUserText(page, r.request.Text):
 					p.Judge(page, true, "")
-				case ok && page.HasMore != "true" || x.request.Thread == r.request.Thread && x.isThreadUnknown() && c.hasServedHistory():
-					p.Judge(x.body, false, "the run was accepted, and the history does not tell that the user said %q", r.request.Text)
+				case ok && page.HasMore != "true" ||
+					x.request.Thread == r.request.Thread && x.isThreadUnknown() && c.hasServedHistory():
+					p.Judge(x.body, false,
+						"history lacks the prompt %q of an accepted run; expected it as soon as the run is accepted",
+						r.request.Text)
 				}
 			}
 		}

@@ -8,55 +8,56 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An assembledRun is what a run said to a prompt, put together from its events.
+// An assembledRun is what a run sent in response to its prompt, assembled from its events.
 type assembledRun struct {
-	request           spec.Event    // the request that opened the run
-	streamedBy        spec.Event    // the request whose stream tells it
-	previousPrompt    string        // what the user said before it in the same conversation
-	hasPreviousPrompt bool          // there is such a thing
-	possiblePrompts   []string      // what else may have been said before it
-	continuedPrompt   string        // the prompt that a result or a resume belongs to
-	hasOtherThreads   bool          // other conversations were led before
-	skipsPendingInput bool          // the conversation was waiting for a resume or a tool's result, and this is none
-	threadBusy        bool          // the end of the run before it had not been heard
-	ended             bool          // its end was heard
-	succeeded         bool          // and it was a good one
-	endedAt           time.Duration // when
-	refused           bool          // a refusal came in place of a run
+	request           spec.Event    // the request that started the run
+	streamedBy        spec.Event    // the request whose response is the stream
+	previousPrompt    string        // the prompt before it in the same conversation
+	hasPreviousPrompt bool          // there is one
+	possiblePrompts   []string      // other prompts that may have been stored before it
+	continuedPrompt   string        // the prompt that a tool result or a resume continues
+	hasOtherThreads   bool          // there were other threads before, and this one is new
+	skipsPendingInput bool          // the thread was waiting for input, and the request has none
+	threadBusy        bool          // the end of the thread's previous run was not seen
+	ended             bool          // its end was seen
+	succeeded         bool          // and it was a success
+	endedAt           time.Duration // the time of its end
+	refused           bool          // the stream is a refusal
 	tracker           messageTracker
-	messages          []*assembledMessage // messages, in the order in which they began
+	messages          []*assembledMessage // in order of their start
 	messagesByID      map[string]*assembledMessage
-	toolCalls         []*toolCall
+	toolCalls         []*assembledCall
 	callIndex         toolCallIndex
 	interrupts        []spec.Event
-	failure           spec.Event // the event that says the run failed
+	failure           spec.Event // the event that reports a failure; zero if there is none
 	bodyEnd           spec.Event
 	keep              func(spec.Event) *spec.Event
 }
 
-// A assembledMessage is one message, or one stretch of reasoning.
+// An assembledMessage is one message, or one section of reasoning.
 type assembledMessage struct {
 	id            string
 	isReasoning   bool
 	text          strings.Builder
-	deltaIndexes  map[string]bool // slots that came in pieces
+	deltaIndexes  map[string]bool // indexes of contents with deltas
 	otherContents []spec.Event    // contents that are not text
-	repeatedLen   int             // how much of the text messages without pieces have repeated
+	repeatedLen   int             // bytes of text that the ends of other messages have repeated
 }
 
-// A toolCall is one call of a tool and what came of it.
-type toolCall struct {
+// An assembledCall is one tool call and its result.
+type assembledCall struct {
 	id, name    string
-	arguments   strings.Builder // of the arguments
+	arguments   strings.Builder
 	result      string
 	hasResult   bool
-	callEvent   *spec.Event // the call
-	resultEvent contentKey  // where its result stands
+	callEvent   *spec.Event // the first event of the call
+	resultEvent contentKey  // the position of its result
 }
 
-func (u *toolCall) args() string { return u.arguments.String() }
+// args returns the joined arguments.
+func (u *assembledCall) args() string { return u.arguments.String() }
 
-// text is everything the assistant said, reasoning aside.
+// text returns the text of all messages without reasoning.
 func (a *assembledRun) text() string {
 	var b strings.Builder
 	for _, s := range a.messages {
@@ -67,7 +68,7 @@ func (a *assembledRun) text() string {
 	return b.String()
 }
 
-// messageTexts are the messages with any text in them.
+// messageTexts returns the texts of the messages that have any.
 func (a *assembledRun) messageTexts() (all []string) {
 	for _, s := range a.messages {
 		if !s.isReasoning && s.text.Len() > 0 {
@@ -77,6 +78,7 @@ func (a *assembledRun) messageTexts() (all []string) {
 	return all
 }
 
+// reasoningText returns the text of all reasoning.
 func (a *assembledRun) reasoningText() string {
 	var b strings.Builder
 	for _, s := range a.messages {
@@ -87,7 +89,7 @@ func (a *assembledRun) reasoningText() string {
 	return b.String()
 }
 
-// hasMessageIDs says that the dialect tells messages apart.
+// hasMessageIDs reports whether any message has an id.
 func (a *assembledRun) hasMessageIDs() bool {
 	for _, s := range a.messages {
 		if s.id != "" {
@@ -97,6 +99,7 @@ func (a *assembledRun) hasMessageIDs() bool {
 	return false
 }
 
+// observe adds one event of the stream.
 func (a *assembledRun) observe(e spec.Event) {
 	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
 	switch e = a.tracker.resolve(e); e.Kind {
@@ -119,10 +122,10 @@ func (a *assembledRun) observe(e spec.Event) {
 	}
 }
 
-// messageByID is the message of an id, if anything was heard of it.
+// messageByID returns the message with the given id, or nil.
 func (a *assembledRun) messageByID(id string) *assembledMessage { return a.messagesByID[id] }
 
-// messageFor is the message that e belongs to.
+// messageFor returns the message that e belongs to and adds it if it is new.
 func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	if s := a.messageByID(e.Message); s != nil {
 		return s
@@ -135,8 +138,7 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	return s
 }
 
-// addContent takes a whole content: text that did not come in pieces, or what is not
-// text.
+// addContent adds a complete content to a message, unless it is text that came in deltas.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":
@@ -147,11 +149,11 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	}
 }
 
-// endMessage takes what the end of a message repeats, as far as it was not told before.
+// endMessage adds the contents that the end of a message repeats, as far as they are new.
 func (a *assembledRun) endMessage(e spec.Event) {
 	for i, part := range e.Parts {
 		part = inheritContext(part, e)
-		part.Index = strconv.Itoa(i) // contents are repeated in order
+		part.Index = strconv.Itoa(i) // the contents are in order of their index
 		switch {
 		case part.Kind == spec.ToolCall || part.Kind == spec.ToolResult:
 			a.addToolEvent(part)
@@ -167,8 +169,8 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText says that a message of which nothing else was heard repeats what pieces that
-// name no message have said.
+// repeatsUnnamedText reports whether the text at the end of a message that had no other event
+// repeats deltas that named no message.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messageByID("")
 	if unnamed == nil || end.Message == "" || a.messageByID(end.Message) != nil {
@@ -181,6 +183,7 @@ func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	return repeated
 }
 
+// addToolEvent adds an event of a tool call.
 func (a *assembledRun) addToolEvent(e spec.Event) {
 	call := a.toolCallFor(e)
 	switch e.Kind {

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 	"time"
@@ -9,12 +8,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var attachmentChecks = []*spec.Check{UploadTypeMatches, SignedLinkMatches, UploadLinkReturnsFile, SignedLinkReturnsFile, RefusesUnknownFile, RefusesForeignLink, ReturnsTranscript}
+var attachmentChecks = []*spec.Check{
+	UploadTypeMatches, SignedLinkMatches, UploadLinkReturnsFile, SignedLinkReturnsFile, RefusesUnknownFile,
+	RefusesForeignLink, ReturnsTranscript,
+}
 
-// UploadTypeMatches judges what the answer to an upload says of it.
+// UploadTypeMatches judges the media type in the reply to an upload.
 var UploadTypeMatches = &spec.Check{
 	ID:    "attachment.type-as-sent",
-	Doc:   "the media type that the answer to an upload names is the one that was sent",
+	Doc:   "the reply to an upload has the media type of the uploaded file",
 	Needs: []spec.Kind{spec.AttachmentStored, spec.InputFile},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		sent := spec.Event{}
@@ -25,17 +27,18 @@ var UploadTypeMatches = &spec.Check{
 			case spec.AttachmentStored:
 				if sent.Type != "" {
 					media, _, _ := strings.Cut(e.Type, ";")
-					p.Judge(e, strings.EqualFold(strings.TrimSpace(media), sent.Type), "an upload of type %q is answered with the type %q", sent.Type, e.Type)
+					same := strings.EqualFold(strings.TrimSpace(media), sent.Type)
+					p.Judge(e, same, "got media type %q; expected %q, as uploaded", e.Type, sent.Type)
 				}
 			}
 		}
 	},
 }
 
-// SignedLinkMatches judges what a new link is said to be of.
+// SignedLinkMatches judges for which object a link is issued.
 var SignedLinkMatches = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
-	Doc:   "a new link is of the object that was asked for: bucket and path are those of the request",
+	Doc:   "a new link is issued for the requested object, of the same bucket and path",
 	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		request := spec.Event{}
@@ -47,25 +50,29 @@ var SignedLinkMatches = &spec.Check{
 				if !request.Valid() {
 					return
 				}
-				p.Judge(e, e.Name == request.Name && e.ID == request.ID, "asked for %q in %q, the link is said to be of %q in %q", request.ID, request.Name, e.ID, e.Name)
+				p.Judge(e, e.Name == request.Name && e.ID == request.ID,
+					"got a link for bucket %q, path %q; expected bucket %q, path %q, as requested",
+					e.Name, e.ID, request.Name, request.ID)
 			}
 		}
 	},
 }
 
-// A knownUploads is what a server has said of the files that were uploaded to it.
+// knownUploads holds the files that were uploaded in a conversation and the links to them.
 type knownUploads struct {
-	files map[string]string     // bucket and path → what was sent
-	links map[string]spec.Event // link → the answer that handed it out
+	files map[string]string     // by object key: the bytes of the file
+	links map[string]spec.Event // by link: the reply that issued it
 }
 
+// newKnownUploads returns an empty knownUploads.
 func newKnownUploads() *knownUploads {
 	return &knownUploads{files: map[string]string{}, links: map[string]spec.Event{}}
 }
 
+// objectKey returns a key for the bucket and path of a reply.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record notes what an answer says of a file.
+// record adds the file and the link of a reply.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -76,7 +83,7 @@ func (s *knownUploads) record(request, e spec.Event) {
 	}
 }
 
-// hasUnknownLink says that a request carries a link that nobody was seen to hand out.
+// hasUnknownLink reports whether a request has a link that was not issued in the conversation.
 func (s *knownUploads) hasUnknownLink(request spec.Event) (found bool) {
 	walkParts(request, func(part spec.Event) {
 		if _, handed := s.links[part.Text]; part.Kind == spec.InputImage && !handed {
@@ -86,30 +93,30 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) (found bool) {
 	return found
 }
 
-// isUnverifiable says that only the server knows whether what a request names is there: a
-// link that nobody was seen to hand out, a file that nobody was seen to upload.
+// isUnverifiable reports whether only the server knows if a request is valid, because it has
+// a link that was not issued, or names a file that was not uploaded, in the conversation.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
-	names := request.Name != "" && request.ID != "" && request.Thread == "" && request.Run == "" && len(request.Parts) == 0
+	names := request.Name != "" && request.ID != "" &&
+		request.Thread == "" && request.Run == "" && len(request.Parts) == 0
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName stands in the path of a file that is not there: nobody uploads one of this
-// name.
+// missingObjectName is part of the paths of files that do not exist: no file of this name is
+// uploaded.
 const missingObjectName = "conformance-nothing"
 
-// maxLinkAge is how soon after it was handed out a link is asked for, at the latest, for its
-// end to be a fault. How long one lives no document says.
+// maxLinkAge is how long after it was issued a link is required to work. No document states
+// how long links live.
 const maxLinkAge = 30 * time.Second
 
-// linkCheck judges what the links lead to that an answer of a kind hands out.
+// linkCheck returns a check of the content behind the links in replies of a kind.
 func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
 
-Judged where the link was asked for by itself, without credentials. That it has ended
-is judged in the first half minute; that it leads elsewhere, or that somebody is busy,
-is not.`,
+This is judged if the link was requested without credentials. Not judged: links that have
+expired after half a minute or more, redirects, and servers that are too busy.`,
 		Needs: []spec.Kind{kind, spec.InputFile}, AllPrincipals: true,
 		Watch: func(p *spec.Pass) func(spec.Event) {
 			uploads := newKnownUploads()
@@ -125,11 +132,15 @@ is not.`,
 				case spec.BodyEnd:
 					link, handed := uploads.links[request.ID]
 					file, sent := uploads.files[objectKey(link)]
-					late := response.StatusCode/100 == 4 && request.At-link.At > maxLinkAge
-					if !handed || !sent || link.Kind != kind || e.Err != nil || response.StatusCode/100 == 3 || isRequestIndependentStatus(response.StatusCode) && response.StatusCode != 401 || late {
+					status := response.StatusCode
+					late := status/100 == 4 && request.At-link.At > maxLinkAge
+					unrelated := status/100 == 3 || isRequestIndependentStatus(status) && status != 401
+					if !handed || !sent || link.Kind != kind || e.Err != nil || unrelated || late {
 						return
 					}
-					p.Judge(response, response.StatusCode == 200 && body.Text == file, "the link is answered %d with %s; the file has %d bytes", response.StatusCode, describeSize(body.Text, file), len(file))
+					p.Judge(response, status == 200 && body.Text == file,
+						"link returned status %d with %s; expected status 200 with the %d bytes of the file",
+						status, describeSize(body.Text, file), len(file))
 				default:
 					uploads.record(request, e)
 				}
@@ -138,30 +149,32 @@ is not.`,
 	}
 }
 
-// describeSize says in words how many bytes there are, beside a file.
+// describeSize returns a description of how much of a file a body has.
 func describeSize(got, file string) string {
 	switch {
 	case got == file:
-		return "just these"
+		return "these bytes"
 	case len(got) == len(file):
-		return "as many others"
+		return "as many other bytes"
 	}
-	return fmt.Sprint(len(got), " bytes")
+	return pluralize(len(got), "byte")
 }
 
-// UploadLinkReturnsFile and SignedLinkReturnsFile judge what links lead to.
+// UploadLinkReturnsFile and SignedLinkReturnsFile judge the contents behind links.
 var (
-	UploadLinkReturnsFile = linkCheck("attachment.link-gives-the-file", "the link that an upload is answered with leads to what was uploaded", spec.AttachmentStored)
-	SignedLinkReturnsFile = linkCheck("attachment.new-link-gives-the-file", "a new link leads to what was uploaded", spec.AttachmentSigned)
+	UploadLinkReturnsFile = linkCheck("attachment.link-gives-the-file",
+		"the link in the reply to an upload returns the file", spec.AttachmentStored)
+	SignedLinkReturnsFile = linkCheck("attachment.new-link-gives-the-file",
+		"a newly issued link returns the file", spec.AttachmentSigned)
 )
 
-// RefusesUnknownFile judges a new link for what is not there.
+// RefusesUnknownFile judges requests for a link to a file that does not exist.
 var RefusesUnknownFile = &spec.Check{
 	ID: "attachment.refuses-unknown-file",
-	Doc: `a new link is refused for what was never uploaded
+	Doc: `a request for a link to a file that does not exist is refused
 
-Judged for paths that the harness makes up. A server that signs nothing refuses rightly
-by accident: until a new link was given for something, no refusal counts.`,
+This is judged for paths that the harness makes up. A server that never issues links would
+pass by accident: a refusal counts only if the server has issued a link before.`,
 	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
 		hasSigned := map[string]bool{}
@@ -169,7 +182,7 @@ by accident: until a new link was given for something, no refusal counts.`,
 		onExchange := func(x exchange) {
 			switch madeUp := strings.Contains(x.request.ID, missingObjectName); {
 			case !x.request.Valid():
-			case madeUp && x.request.Name != "" && (x.isAccepted() || x.status/100 == 4 && !isRequestIndependentStatus(x.status)):
+			case madeUp && x.request.Name != "" && (x.isAccepted() || isRefusal(x.status)):
 				attempts = append(attempts, x)
 			case x.reply.Kind == spec.AttachmentSigned:
 				hasSigned[x.request.Operation] = true
@@ -177,8 +190,10 @@ by accident: until a new link was given for something, no refusal counts.`,
 		}
 		onEnd := func() {
 			for _, x := range attempts {
-				if x.request.Requirement = ""; hasSigned[x.request.Operation] { // this is about another requirement than the operation's
-					p.Judge(x.request, !x.isAccepted(), "nothing was ever uploaded to %q, and %v; expected a refusal", x.request.ID, x)
+				x.request.Requirement = "" // this is not the requirement on the operation
+				if hasSigned[x.request.Operation] {
+					p.Judge(x.request, !x.isAccepted(),
+						"%v for a link to %q, which was never uploaded; expected a refusal", x, x.request.ID)
 				}
 			}
 		}
@@ -186,13 +201,13 @@ by accident: until a new link was given for something, no refusal counts.`,
 	}),
 }
 
-// RefusesForeignLink judges a run with an image from somewhere else.
+// RefusesForeignLink judges runs with an image that is not on the server.
 var RefusesForeignLink = &spec.Check{
 	ID: "attachment.refuses-foreign-link",
 	Doc: `a run with an image that was not uploaded to the server is refused
 
-Judged for links to another host than those that the server handed out lead to, and
-where a run with one of these was accepted.`,
+This is judged for links to hosts other than those of the server's own links, and if a run
+with one of the server's own links was accepted.`,
 	Needs: []spec.Kind{spec.AttachmentStored, spec.InputImage},
 	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
 		uploads := newKnownUploads()
@@ -208,15 +223,16 @@ where a run with one of these was accepted.`,
 			case len(links) != 1 || !x.request.Valid():
 			case !uploads.hasUnknownLink(x.request):
 				ownAccepted = ownAccepted || x.isAccepted()
-			case x.isAccepted() || x.status/100 == 4 && !isRequestIndependentStatus(x.status):
+			case x.isAccepted() || isRefusal(x.status):
 				attempts = append(attempts, x)
 			}
 		}
 		onEnd := func() {
 			for _, x := range attempts {
-				x.request.Requirement = "" // likewise
+				x.request.Requirement = "" // this is not the requirement on the operation
 				if from := hostOf(imageLinks(x.request)[0]); ownAccepted && from != "" && !hosts[from] {
-					p.Judge(x.request, !x.isAccepted(), "the image comes from %s, where nothing can be uploaded, and %v; expected a refusal", from, x)
+					p.Judge(x.request, !x.isAccepted(),
+						"%v for an image from %s, which is not one of the server's hosts; expected a refusal", x, from)
 				}
 			}
 		}
@@ -224,22 +240,26 @@ where a run with one of these was accepted.`,
 	}),
 }
 
-// ReturnsTranscript judges the answer to a recording.
+// isRefusal reports whether a status refuses the request itself.
+func isRefusal(status int) bool { return status/100 == 4 && !isRequestIndependentStatus(status) }
+
+// ReturnsTranscript judges the response to an uploaded recording.
 var ReturnsTranscript = &spec.Check{
 	ID:    "transcript.is-told",
-	Doc:   "a recording that is accepted is answered with what was said",
+	Doc:   "the reply to an accepted recording has its transcript",
 	Needs: []spec.Kind{spec.InputFile, spec.Transcription},
 	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
 		return func(x exchange) {
 			if x.request.Name == "transcribe" && x.request.Valid() && x.isAccepted() {
-				x.request.Requirement = "" // as above
-				p.Judge(x.request, x.reply.Kind == spec.Transcription, "%v and has no transcript", x)
+				x.request.Requirement = "" // this is not the requirement on the operation
+				p.Judge(x.request, x.reply.Kind == spec.Transcription,
+					"%v without a transcript; expected the text of the recording", x)
 			}
 		}, func() {}
 	}),
 }
 
-// imageLinks are the links in a request.
+// imageLinks returns the links to images in a request.
 func imageLinks(request spec.Event) (links []string) {
 	walkParts(request, func(part spec.Event) {
 		if part.Kind == spec.InputImage {
@@ -249,6 +269,7 @@ func imageLinks(request spec.Event) (links []string) {
 	return links
 }
 
+// hostOf returns the host and port of a link, or "" if it is not a URL.
 func hostOf(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

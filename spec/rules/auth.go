@@ -4,15 +4,19 @@ import "github.com/streamassay/streamassay/spec"
 
 var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
-// A accessLog is how one operation deals with those who may ask and those who may not.
+// An accessLog holds the requests to one operation.
 type accessLog struct {
-	granted  map[string]bool // what the user asked about and was answered
-	attempts []exchange      // by others
+	granted  map[string]bool // by resource key: the primary user's requests were accepted
+	attempts []exchange      // requests by other principals
 }
 
-// eachAccessAttempt lets a rule see, at the end of a conversation, what others than the user asked
-// for, and what was the user's before that.
-func eachAccessAttempt(denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool)) watchFunc {
+// eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with
+// each exchange of a principal that is to be denied, and whether the same request of the
+// primary user was accepted. The result of denial is the reason to deny a request, "" for
+// none. A resource counts as another's only if the primary user had it first.
+func eachAccessAttempt(
+	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
+) watchFunc {
 	return eachExchange(func(p *spec.Pass) (func(exchange), func()) {
 		logs := map[string]*accessLog{}
 		var order []*accessLog
@@ -27,7 +31,7 @@ func eachAccessAttempt(denial func(spec.Event) spec.DenialReason, judge func(p *
 			case !x.request.Valid():
 			case x.request.Principal == spec.PrimaryUser && x.isAccepted():
 				log.granted[resourceKey(x.request)] = true
-			case reason == "" || x.status == 429 || x.status == 503: // that is about how busy the server is
+			case reason == "" || x.status == 429 || x.status == 503: // a busy server says nothing about access
 			case reason != spec.DeniedOtherUser || owners.isOwnedBy(spec.PrimaryUser, x.request):
 				log.attempts = append(log.attempts, x)
 			}
@@ -36,7 +40,8 @@ func eachAccessAttempt(denial func(spec.Event) spec.DenialReason, judge func(p *
 		onEnd := func() {
 			for _, log := range order {
 				for _, x := range log.attempts {
-					judge(p, x, log.granted[resourceKey(x.request)] || denial(x.request) != spec.DeniedOtherUser && len(log.granted) > 0)
+					sameOperation := denial(x.request) != spec.DeniedOtherUser && len(log.granted) > 0
+					judge(p, x, log.granted[resourceKey(x.request)] || sameOperation)
 				}
 			}
 		}
@@ -44,27 +49,28 @@ func eachAccessAttempt(denial func(spec.Event) spec.DenialReason, judge func(p *
 	})
 }
 
-// accessWatch judges whether somebody who may not ask is refused as the document says. A
-// refusal counts only where the user was not refused.
+// accessWatch returns a watchFunc that judges whether requests are denied as documented. A
+// denial counts only if the same request of the primary user was accepted.
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Denials[denial(x.request)] {
 			if ok := x.satisfies(refusal); granted || !ok && x.isAccepted() {
 				e := x.request
 				e.Requirement = refusal.Requirement
-				p.Judge(e, ok, "asked by %s: %v; expected %s", principalNames[x.request.Principal], x, DescribeRefusal(refusal))
+				p.Judge(e, ok, "request by %s: %v; expected %s", principalNames[x.request.Principal], x, DescribeRefusal(refusal))
 			}
 		}
 	})
 }
 
-// principalNames says in words who asked.
+// principalNames are the names of principals in messages.
 var principalNames = map[spec.Principal]string{
-	spec.OtherUser: "another user", spec.Anonymous: "somebody without credentials",
-	spec.UnknownUser: "somebody with credentials that nobody handed out",
+	spec.OtherUser: "another user", spec.Anonymous: "a client without credentials",
+	spec.UnknownUser: "a client with invalid credentials",
 }
 
-// resourceKey is what a request is about: a conversation, or else what has an id.
+// resourceKey returns a key for the resource that a request is about: a thread, or else
+// anything with an id. It is "" if there is none.
 func resourceKey(e spec.Event) string {
 	if e.Thread != "" {
 		return e.Thread
@@ -75,10 +81,11 @@ func resourceKey(e spec.Event) string {
 	return ""
 }
 
-// ownership says whose things are.
+// ownership holds the owner of each resource, by resource key.
 type ownership map[string]spec.Principal
 
-// record notes that things which nobody had are somebody's now.
+// record makes the principal of an accepted request the owner of its resources, unless they
+// have one.
 func (o ownership) record(x exchange) {
 	if !x.isAccepted() {
 		return
@@ -92,20 +99,20 @@ func (o ownership) record(x exchange) {
 	}
 }
 
-// isOwnedBy says that what e is about is somebody's.
+// isOwnedBy reports whether a principal owns the resource that e is about.
 func (o ownership) isOwnedBy(principal spec.Principal, e spec.Event) bool {
 	owner, known := o[resourceKey(e)]
 	return known && owner == principal
 }
 
-// NeedsCredentials judges what is said to somebody who does not say who asks.
+// NeedsCredentials judges the responses to requests without valid credentials.
 var NeedsCredentials = &spec.Check{
 	ID: "auth.needs-credentials",
-	Doc: `a request without credentials is refused as the document says; the user's is not
+	Doc: `a request without valid credentials is refused as documented
 
-So is one with credentials that nobody handed out. A server that refuses everybody
-refuses correctly by accident: until the user's request was accepted by the same
-operation, no refusal counts for it.`,
+Both missing and invalid credentials are judged. A server that refuses everything would
+pass by accident: a refusal counts only if the same operation has accepted a request of the
+primary user.`,
 	AllPrincipals: true,
 	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
 		switch request.Principal {
@@ -118,13 +125,13 @@ operation, no refusal counts for it.`,
 	}),
 }
 
-// OwnerOnly judges what is said to somebody about what is another's.
+// OwnerOnly judges the responses to requests for another user's resources.
 var OwnerOnly = &spec.Check{
 	ID: "auth.owner-only",
-	Doc: `what is one user's is refused to another as the document says
+	Doc: `a request for another user's resource is refused as documented
 
-A conversation is the user's whose request about it was accepted first. A refusal
-counts only where the user was not refused the same.`,
+The owner of a thread is the user whose request for it was accepted first. A refusal counts
+only if the same request of the owner was accepted.`,
 	AllPrincipals: true,
 	Watch: accessWatch(func(request spec.Event) spec.DenialReason {
 		if request.Principal == spec.OtherUser {
@@ -134,12 +141,12 @@ counts only where the user was not refused the same.`,
 	}),
 }
 
-// HistoryIsOwn judges whose history comes where no conversation is named.
+// HistoryIsOwn judges whose history a server returns if the request names no thread.
 var HistoryIsOwn = &spec.Check{
 	ID: "auth.own-history",
-	Doc: `who asks for a history and names no conversation is not told one of somebody else's
+	Doc: `a history request that names no thread returns only a thread of the same user
 
-Judged where the user has one, and is told of it.`,
+This is judged if the primary user has a history and can read it.`,
 	Needs:         []spec.Kind{spec.History},
 	AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
@@ -165,7 +172,9 @@ Judged where the user has one, and is told of it.`,
 					if x.reply.Raw != nil {
 						e = x.reply
 					}
-					p.Judge(e, !leaks, "another user asked for the latest conversation of its own, and is told of %q", x.reply.Thread)
+					p.Judge(e, !leaks,
+						"another user's request for the latest history returned thread %q of the primary user; expected only own threads",
+						x.reply.Thread)
 				}
 			}
 		}

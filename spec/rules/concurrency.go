@@ -11,65 +11,69 @@ import (
 
 var concurrencyChecks = []*spec.Check{SurvivesOtherRuns, CancelEndsRun, CancelAffectsNamedRunOnly}
 
-// CancelEndsRun judges what becomes of a canceled run.
+// CancelEndsRun judges the streams of canceled runs.
 var CancelEndsRun = &spec.Check{
 	ID: "cancel.run-ends",
-	Doc: `after a cancel that was accepted the stream still tells one end of the run
+	Doc: `the stream of a canceled run has one terminal event
 
-A stream that was asked to end after some silence may end without. A cancel that names
-no run is for the one that its conversation is busy with.`,
+Only accepted cancel requests count. A cancel request that names no run cancels the active
+run of its thread. A stream whose request limits how long it may be idle may close without
+a terminal event.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
 			if (l.endCount > 0 || l.request.PollLimit == "") && a.isCanceled(l) {
-				p.Judge(l.bodyEnd, l.endCount == 1, "the run was canceled, and its stream told %s of it; expected 1", pluralize(l.endCount, "end"))
+				p.Judge(l.bodyEnd, l.endCount == 1,
+					"run was canceled and its stream has %s; expected 1", pluralize(l.endCount, "terminal event"))
 			}
 		}
 	}),
 }
 
-// A completedStream is a stream that told a run from its start to the server's own end.
+// A completedStream is a stream from the start of a run that the server closed properly.
 type completedStream struct {
 	request               spec.Event
 	openedAt              time.Duration
-	endCount              int        // how often it told the end of its run
-	failed                bool       // one of them was a failure
-	firstDelta, lastDelta spec.Event // deltas of messages
+	endCount              int        // number of terminal events
+	failed                bool       // a terminal event reports a failure
+	firstDelta, lastDelta spec.Event // of messages; zero if there is none
 	bodyEnd               spec.Event
 }
 
-// streamTimeline are the streams of a conversation, and what happened to its runs meanwhile.
+// A streamTimeline holds the streams of a conversation and the times of related events.
 type streamTimeline struct {
 	streams     []completedStream
-	runEnds     []spec.Event             // the request that heard of it, at the time when the run ended
-	cancels     []spec.Event             // requests that were accepted
-	requestedAt map[string]time.Duration // run → when it was asked for
+	runEnds     []spec.Event             // requests of streams with a terminal event; At is the time of that event
+	cancels     []spec.Event             // accepted cancel requests
+	requestedAt map[string]time.Duration // by run key: when the run was first requested
 }
 
-// isCanceled says that one of the cancels was for the run of the stream.
+// isCanceled reports whether the run of a stream was canceled.
 func (a *streamTimeline) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
 }
 
-// isCanceledBy says that a cancel was for the run of the stream.
+// isCanceledBy reports whether a cancel request applies to the run of the stream.
 func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 	if cancel.Run != "" {
 		return runKey(cancel) == runKey(l.request)
 	}
-	return cancel.Thread != "" && cancel.Thread == l.request.Thread && cancel.Exchange > l.request.Exchange && cancel.At <= l.bodyEnd.At
+	return cancel.Thread != "" && cancel.Thread == l.request.Thread &&
+		cancel.Exchange > l.request.Exchange && cancel.At <= l.bodyEnd.At
 }
 
-// isOpenAt says that something happened while the stream was open, or so much later.
+// isOpenAt reports whether the stream was open at a time, or closed less than later before it.
 func (l completedStream) isOpenAt(at, later time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+later
 }
 
-// areSiblingRuns says that two requests are about two runs of one conversation.
+// areSiblingRuns reports whether two requests are about different runs of the same thread.
 func areSiblingRuns(a, b spec.Event) bool {
 	return a.Thread != "" && a.Thread == b.Thread && a.Run != "" && b.Run != "" && a.Run != b.Run
 }
 
-// judgeStreams lets a rule judge, at the end of a conversation, what became of its streams.
+// judgeStreams returns a watchFunc that calls judge with the streams of a conversation at
+// its end.
 func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		timeline := &streamTimeline{requestedAt: map[string]time.Duration{}}
@@ -92,7 +96,7 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	}
 }
 
-// observeStream notes one telling of a run.
+// observeStream returns a function that records one stream.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	return func(e spec.Event) {
@@ -117,7 +121,8 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 	}
 }
 
-// scriptedDuration is how long a scripted target was asked to take for a run, at least.
+// scriptedDuration returns the shortest duration of the run that a request scripts. It
+// reports false if the target is not scripted or the prompt scripts no duration.
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if argument, ok := strings.CutPrefix(request.Text, "conformance:idle "); ok {
 		ms, err := strconv.Atoi(argument)
@@ -126,36 +131,40 @@ func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	return scriptedDeltaSpan(request)
 }
 
-// SurvivesOtherRuns judges streams beside which another run ended.
+// SurvivesOtherRuns judges streams during which another run of the thread ended.
 var SurvivesOtherRuns = &spec.Check{
 	ID: "run.outlives-others",
-	Doc: `the end of another run does not end the stream of this one
+	Doc: `the end of one run does not close the stream of another run
 
-Judged where the end of another run of the conversation was heard while the stream was
-open. A stream that was asked to end after some silence may end without its run.`,
+This is judged if the terminal event of another run of the thread was seen while the stream
+was open. A stream whose request limits how long it may be idle may close before its run ends.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
 			later := time.Duration(0)
-			if l.endCount == 0 { // who hears two streams may hear of the cause after the effect
+			if l.endCount == 0 { // a client that reads two streams may see the cause after the effect
 				later = time.Second
 			}
-			i := slices.IndexFunc(a.runEnds, func(e spec.Event) bool { return areSiblingRuns(e, l.request) && l.isOpenAt(e.At, later) })
+			i := slices.IndexFunc(a.runEnds, func(e spec.Event) bool {
+				return areSiblingRuns(e, l.request) && l.isOpenAt(e.At, later)
+			})
 			if i >= 0 && (l.endCount > 0 || l.request.PollLimit == "") {
-				p.Judge(l.bodyEnd, l.endCount > 0, "the stream ended without the end of its run %q, after run %q of its conversation had ended", l.request.Run, a.runEnds[i].Run)
+				p.Judge(l.bodyEnd, l.endCount > 0,
+					"stream of run %q closed when run %q of the same thread ended; expected its own terminal event first",
+					l.request.Run, a.runEnds[i].Run)
 			}
 		}
 	}),
 }
 
-// CancelAffectsNamedRunOnly judges runs beside which another one was canceled.
+// CancelAffectsNamedRunOnly judges runs during which another run of the thread was canceled.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
-	Doc: `a cancel ends no other run than the one that it names
+	Doc: `canceling a run does not end another run
 
-Judged where a scripted target was asked to take some time over a run (slow, idle), and
-another one of the conversation was canceled before half of that was over: the run takes
-its time all the same. A quarter of it is left to the clocks.`,
+This is judged if a scripted target was asked for a run of a certain duration (slow, idle)
+and another run of the thread was canceled in the first half of it: the run must last at
+least three quarters of its duration.`,
 	Needs: []spec.Kind{spec.CancelAccepted, spec.RunEnd},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
@@ -166,8 +175,9 @@ its time all the same. A quarter of it is left to the clocks.`,
 			})
 			if scripted && known && i >= 0 && !a.isCanceled(l) {
 				took := l.bodyEnd.At - requestedAt
-				p.Judge(l.bodyEnd, took >= minimum*3/4, "run %q was to take %v and was over after %v: run %q of its conversation had been canceled",
-					l.request.Run, minimum, took.Round(time.Millisecond), a.cancels[i].Run)
+				p.Judge(l.bodyEnd, took >= minimum*3/4,
+					"run %q ended after %v, when run %q of the same thread was canceled; expected it to last %v",
+					l.request.Run, took.Round(time.Millisecond), a.cancels[i].Run, minimum)
 			}
 		}
 	}),

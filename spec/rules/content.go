@@ -9,19 +9,20 @@ import (
 
 var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd, ContentEndsOnce, IndexDense}
 
-// A contentKey is one content of one message.
+// A contentKey identifies one content of one message.
 type contentKey struct{ message, index string }
 
-// contentStates lets a rule hear of each content of a stream: what its deltas joined to
-// so far, and whether it has ended.
+// contentStates holds the state of each content at a point of a stream.
 type contentStates map[contentKey]*contentState
 
+// A contentState is the state of one content.
 type contentState struct {
-	firstEvent *spec.Event // of those that [ContentsAllEnd] judges
-	text       strings.Builder
-	completed  bool // it has had its content.end
+	firstEvent *spec.Event     // the first delta; set by ContentsAllEnd only
+	text       strings.Builder // the joined deltas
+	completed  bool            // a content.end was seen
 }
 
+// get returns the state of the content that e belongs to.
 func (s contentStates) get(e spec.Event) *contentState {
 	key := contentKey{e.Message, e.Index}
 	if s[key] == nil {
@@ -30,9 +31,10 @@ func (s contentStates) get(e spec.Event) *contentState {
 	return s[key]
 }
 
+// isDelta reports whether an event is a delta of a message or of reasoning.
 func isDelta(e spec.Event) bool { return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta }
 
-// DeltasJoin judges deltas against the completed text.
+// DeltasJoin compares the joined deltas with the completed text.
 var DeltasJoin = &spec.Check{
 	ID:    "delta.joins-to-whole",
 	Doc:   "the deltas of a content join to its completed text",
@@ -45,17 +47,17 @@ var DeltasJoin = &spec.Check{
 				states.get(e).text.WriteString(e.Text)
 			case e.Kind == spec.ContentEnd && e.Text != "":
 				if joined := states.get(e).text.String(); joined != "" {
-					p.Judge(e, joined == e.Text, "the deltas join to %q, the completed text is %q", joined, e.Text)
+					p.Judge(e, joined == e.Text, "completed text is %q; expected %q, the joined deltas", e.Text, joined)
 				}
 			}
 		}
 	}),
 }
 
-// ContentIsComplete judges completed contents.
+// ContentIsComplete judges whether completed contents have a value.
 var ContentIsComplete = &spec.Check{
 	ID:    "content.is-whole",
-	Doc:   "a completed content carries the whole value",
+	Doc:   "a completed content repeats its full value",
 	Needs: []spec.Kind{spec.ContentEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		states := contentStates{}
@@ -65,22 +67,23 @@ var ContentIsComplete = &spec.Check{
 				states.get(e).text.WriteString(e.Text)
 			case e.Kind == spec.ContentEnd:
 				joined := states.get(e).text.String()
-				p.Judge(e, joined == "" || e.Text != "", "the deltas join to %q, the completed content has no value", joined)
+				p.Judge(e, joined == "" || e.Text != "", "completed content has no value; expected %q, the joined deltas", joined)
 			}
 		}
 	}),
 }
 
-// ContentsAllEnd judges whether contents are completed.
+// ContentsAllEnd judges whether all contents are completed.
 var ContentsAllEnd = &spec.Check{
 	ID: "content.all-end",
-	Doc: `in a run that ends well every text that came in deltas is completed
+	Doc: `every text that is streamed in deltas is completed before its run finishes
 
-Not so one of a message that ended otherwise than its run, because it failed.`,
+Texts of a message whose final status differs from that of the run, such as a failed one,
+are not judged.`,
 	Needs: []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.RunEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		states := contentStates{}
-		status := map[string]string{} // message → how it ended
+		status := map[string]string{} // by message: its final status
 		keep := keeper(p)
 		var order []*contentState
 		return func(e spec.Event) {
@@ -99,7 +102,9 @@ Not so one of a message that ended otherwise than its run, because it failed.`,
 					if s := status[c.firstEvent.Message]; s != "" && e.Status != "" && s != e.Status {
 						continue
 					}
-					p.Judge(*c.firstEvent, c.completed, "content %s of message %q was never completed", c.firstEvent.Index, c.firstEvent.Message)
+					p.Judge(*c.firstEvent, c.completed,
+						"run finished without completing content %s of message %q; expected its completed text",
+						c.firstEvent.Index, c.firstEvent.Message)
 				}
 				order = nil
 			}
@@ -107,10 +112,10 @@ Not so one of a message that ended otherwise than its run, because it failed.`,
 	}),
 }
 
-// ContentEndsOnce judges what comes for a completed content.
+// ContentEndsOnce judges the events of a content that is completed.
 var ContentEndsOnce = &spec.Check{
 	ID:    "content.ends-once",
-	Doc:   "a content is completed once, and nothing comes for it afterwards",
+	Doc:   "a content is completed once and gets no event afterwards",
 	Needs: []spec.Kind{spec.ContentEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		states := contentStates{}
@@ -120,17 +125,18 @@ var ContentEndsOnce = &spec.Check{
 			}
 			c := states.get(e)
 			if c.completed || e.Kind == spec.ContentEnd {
-				p.Judge(e, !c.completed, "%s comes for content %s of message %q, which was completed", e.DisplayName(), e.Index, e.Message)
+				p.Judge(e, !c.completed, "%s comes after content %s of message %q was completed; expected no further event of it",
+					e.DisplayName(), e.Index, e.Message)
 			}
 			c.completed = c.completed || e.Kind == spec.ContentEnd
 		}
 	}),
 }
 
-// IndexDense judges the places of contents.
+// IndexDense judges the indexes of contents.
 var IndexDense = &spec.Check{
 	ID:    "content.index-dense",
-	Doc:   "the contents of a message open at 0, 1, 2 and so on, without a gap",
+	Doc:   "the contents of a message have the indexes 0, 1, 2 and so on without gaps",
 	Needs: []spec.Kind{spec.SlotIndex},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		opened := map[string]int{}
@@ -141,7 +147,8 @@ var IndexDense = &spec.Check{
 				return
 			}
 			seen[contentKey{e.Message, e.Index}] = true
-			p.Judge(e, n == opened[e.Message], "content %d of message %q opens where %d was next", n, e.Message, opened[e.Message])
+			p.Judge(e, n == opened[e.Message],
+				"got new content %d of message %q; expected index %d", n, e.Message, opened[e.Message])
 			opened[e.Message]++
 		}
 	}),

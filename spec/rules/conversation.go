@@ -9,57 +9,65 @@ import (
 )
 
 // historySettleTime is how long after the end of a run its history may be incomplete, and how
-// long which conversation is the latest may be in doubt.
+// long it may be undecided which thread is the latest.
 const historySettleTime = 5 * time.Second
 
-// A conversation is what a conversation shows of the runs that were asked for, and of
-// what the server has kept of them.
+// A conversation holds the accepted runs of a conversation, their streams, and the histories
+// that the server returned.
 type conversation struct {
 	keep             func(spec.Event) *spec.Event
 	runs             []*acceptedRun
 	historyExchanges []*historyExchange
 
-	keepsContent   bool                  // what is said is wanted as well
-	streams        map[string]*runStream // run → how it was told
-	touchedThreads map[string]bool       // threads that something else was done to before the first run; "" is any
-	request        spec.Event            // the exchange that is being told
-	historyRead    *historyExchange      // it asks for a history
-	stream         *runStream            // it tells a run
-	content        *assembledRun         // it tells it from the start
+	keepsContent   bool                  // assembles the contents of streams as well
+	streams        map[string]*runStream // by run key
+	touchedThreads map[string]bool       // threads changed by another request before their first run; "" is any thread
+	request        spec.Event            // of the current exchange
+	historyRead    *historyExchange      // the current exchange, if it requests a history
+	stream         *runStream            // the current stream
+	content        *assembledRun         // the content of the current stream, if it is the first from the start
 }
 
-// A acceptedRun is one run that was accepted.
+// An acceptedRun is one run that was accepted, with what its streams showed.
 type acceptedRun struct {
 	request, acceptance spec.Event
-	requestedAgain      bool // it was asked for more than once: by which words nobody can say
+	requestedAgain      bool // more than once, so that its prompt is ambiguous
 	runStream
 }
 
-// A runStream is how a run was told.
+// A runStream holds what the streams of one run showed.
 type runStream struct {
-	end         spec.Event    // the first event that ended it; of no kind: nobody heard one
-	toolResults int           // of tools
-	content     *assembledRun // nil if it was not heard from its start to its end
+	end         spec.Event    // the earliest terminal event; zero if none was seen
+	toolResults int           // number of tool results
+	content     *assembledRun // nil if no stream was seen from its start to its end
 }
 
-// A historyExchange is one history that was asked for, and what came.
+// A historyExchange is one request for a history and its response.
 type historyExchange struct {
 	request, response, body, bodyEnd spec.Event
 }
 
-// atConversationEnd lets a rule judge the chronicle when the conversation is over.
+// atConversationEnd returns a watchFunc that calls judge at the end of a conversation.
 func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) { return watchConversation(p, judge, false) }
 }
 
-// atConversationEndWithContent is histories for a rule about what was said.
+// atConversationEndWithContent is atConversationEnd with the contents of the runs.
 func atConversationEndWithContent(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) { return watchConversation(p, judge, true) }
 }
 
-func watchConversation(p *spec.Pass, judge func(p *spec.Pass, c *conversation), keepsContent bool) func(spec.Event) {
-	c, observe := spec.SharedState(p, fmt.Sprintf("chronicle, attentive: %v", keepsContent), func() (*conversation, func(spec.Event)) {
-		c := &conversation{keepsContent: keepsContent, keep: keeper(p), streams: map[string]*runStream{}, touchedThreads: map[string]bool{}}
+// watchConversation implements atConversationEnd. The checks of one [spec.Run] share the
+// conversation.
+func watchConversation(
+	p *spec.Pass, judge func(p *spec.Pass, c *conversation), keepsContent bool,
+) func(spec.Event) {
+	key := fmt.Sprintf("conversation, content: %v", keepsContent)
+	c, observe := spec.SharedState(p, key, func() (*conversation, func(spec.Event)) {
+		c := &conversation{
+			keepsContent: keepsContent, keep: keeper(p),
+			streams: map[string]*runStream{}, touchedThreads: map[string]bool{},
+		}
 		return c, func(e spec.Event) {
 			if e.Kind != "" {
 				c.observe(e)
@@ -79,6 +87,7 @@ func watchConversation(p *spec.Pass, judge func(p *spec.Pass, c *conversation), 
 	}
 }
 
+// observe updates the conversation with one event.
 func (c *conversation) observe(e spec.Event) {
 	if e.Kind == spec.HTTPResponse {
 		c.markTouched(e.StatusCode)
@@ -94,29 +103,31 @@ func (c *conversation) observe(e spec.Event) {
 		c.historyRead.observe(e)
 	case e.Kind == spec.RunAccepted:
 		c.addRun(e)
-	case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 && c.request.Valid() && c.request.Run != "":
+	case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 &&
+		c.request.Valid() && c.request.Run != "":
 		c.openStream()
 	case c.stream != nil && e.IsFrame() && (e.Run == "" || e.Run == c.request.Run):
 		c.observeFrame(e)
 	}
 }
 
-// markTouched notes that something was done to a thread before a run without fault was accepted
-// for it: by a request of another kind, by one with a fault that was let pass, or by one
-// that failed nobody knows where.
+// markTouched records that the current request may have changed its thread before the first
+// valid run of the thread was accepted: a request of another kind, an invalid one that was
+// accepted, or one that failed at an unknown point.
 func (c *conversation) markTouched(status int) {
 	_, prompt := c.request.Prompt()
 	failed := status == 0 || status/100 == 5
 	before := slices.ContainsFunc(c.runs, func(r *acceptedRun) bool { return r.request.Thread == c.request.Thread })
 	switch {
 	case c.historyRead != nil || before || status/100 != 2 && !failed:
-	case prompt && c.request.Valid() && !failed: // the run itself
+	case prompt && c.request.Valid() && !failed: // the first run itself
 	case c.request.Thread == "" && c.request.Valid():
-	default: // "" is any thread: that of a request that cannot be read
+	default: // the thread of an unreadable request is "", any thread
 		c.touchedThreads[c.request.Thread] = true
 	}
 }
 
+// observe records one event of the response.
 func (r *historyExchange) observe(e spec.Event) {
 	switch e.Kind {
 	case spec.HTTPResponse:
@@ -128,6 +139,7 @@ func (r *historyExchange) observe(e spec.Event) {
 	}
 }
 
+// addRun records that the current request started a run, which e accepts.
 func (c *conversation) addRun(e spec.Event) {
 	if !c.request.Valid() || c.request.Run == "" || c.request.Thread == "" {
 		return
@@ -141,6 +153,7 @@ func (c *conversation) addRun(e spec.Event) {
 	c.runs = append(c.runs, &acceptedRun{request: c.request, acceptance: e})
 }
 
+// openStream records that the current response is a stream of the requested run.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
 		c.stream = &runStream{}
@@ -151,6 +164,7 @@ func (c *conversation) openStream() {
 	}
 }
 
+// observeFrame records one frame of the current stream.
 func (c *conversation) observeFrame(e spec.Event) {
 	if e.Kind == spec.ToolResult && c.stream.end.Kind == "" {
 		c.stream.toolResults++
@@ -169,29 +183,29 @@ func (c *conversation) observeFrame(e spec.Event) {
 	}
 }
 
-// credentialKey is what a request says of who asks. A client that says nothing of it is always
-// the same.
+// credentialKey returns a key for the credentials of a request.
 func credentialKey(request spec.Event) string {
 	return request.Header.Get("Authorization") + "\x00" + request.Header.Get("Cookie")
 }
 
-// page is the history that came, if one did.
+// page returns the history in the response and reports whether there is one.
 func (r *historyExchange) page() (spec.Event, bool) {
 	return r.body, r.response.StatusCode/100 == 2 && r.body.Kind == spec.History
 }
 
-// isThreadUnknown says that the server knows nothing of the thread that was asked for.
+// isThreadUnknown reports whether the server does not know the requested thread (404, 410).
 func (r *historyExchange) isThreadUnknown() bool {
 	return r.response.StatusCode == 404 || r.response.StatusCode == 410
 }
 
-// latestPage is the page of the latest day of a thread, if that came of r.
+// latestPage returns the page of the latest day of a thread and reports whether the response
+// is that page.
 func (r *historyExchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := r.page()
 	return page, ok && r.request.Day == "" && page.Thread == thread
 }
 
-// partsOfKind are the messages of a kind on a page.
+// partsOfKind returns the messages of kind k on a page.
 func partsOfKind(page spec.Event, k spec.Kind) (all []spec.Event) {
 	for _, part := range page.Parts {
 		if part.Kind == k {
@@ -201,12 +215,12 @@ func partsOfKind(page spec.Event, k spec.Kind) (all []spec.Event) {
 	return all
 }
 
-// endedBefore says that a run had ended well, so long before at.
+// endedBefore reports whether the run was requested once and finished at least margin before at.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 	return !r.requestedAgain && r.end.Kind == spec.RunEnd && r.end.At+margin <= at
 }
 
-// hasServedHistory says that some history was told in the conversation: there is such a thing.
+// hasServedHistory reports whether the server returned a history in this conversation.
 func (c *conversation) hasServedHistory() bool {
 	for _, r := range c.historyExchanges {
 		if _, ok := r.page(); ok {

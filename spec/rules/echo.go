@@ -4,12 +4,12 @@ import "github.com/streamassay/streamassay/spec"
 
 var echoChecks = []*spec.Check{EchoesRun, EchoesThread, CreatesThread}
 
-// echoCheck is a rule about an id that a request gives and its answer names.
+// echoCheck returns a check that the id in a slot of a response is that of the request.
 func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
 
-A client that has several of them open sorts what it hears by these names.`,
+A client with several open streams tells them apart by these ids.`,
 		Needs: []spec.Kind{kind},
 		Watch: func(p *spec.Pass) func(spec.Event) {
 			var request spec.Event
@@ -19,25 +19,25 @@ A client that has several of them open sorts what it hears by these names.`,
 					request = e
 				case !request.Valid() || slot(request) == "" || slot(e) == "" || e.Kind == spec.Problem:
 				case e.Kind.Subject() == "run" || e.Kind == spec.CancelAccepted:
-					p.Judge(e, slot(e) == slot(request), "asked about %q, it answers about %q", slot(request), slot(e))
+					p.Judge(e, slot(e) == slot(request), "response names id %q; expected %q, as requested", slot(e), slot(request))
 				}
 			}
 		},
 	}
 }
 
-// EchoesRun and EchoesThread judge ids that come back.
+// EchoesRun and EchoesThread judge whether responses name the ids of their requests.
 var (
-	EchoesRun = echoCheck("echo.run", "the run id that a request gives is the one that its answer names", spec.SlotRun,
+	EchoesRun = echoCheck("echo.run", "a response names the run id of its request", spec.SlotRun,
 		func(e spec.Event) string { return e.Run })
-	EchoesThread = echoCheck("echo.thread", "the thread (conversation, session) id that a request gives is the one that its answer names", spec.SlotThread,
+	EchoesThread = echoCheck("echo.thread", "a response names the thread id of its request", spec.SlotThread,
 		func(e spec.Event) string { return e.Thread })
 )
 
-// CreatesThread judges what happens without one.
+// CreatesThread judges whether the server assigns a thread id if the request has none.
 var CreatesThread = &spec.Check{
 	ID:    "echo.thread-made",
-	Doc:   "a request that names no thread gets an answer that names one",
+	Doc:   "the response to a request without a thread id names one",
 	Needs: []spec.Kind{spec.SlotThread, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		named := false
@@ -46,7 +46,7 @@ var CreatesThread = &spec.Check{
 				return
 			}
 			if named = named || e.Thread != ""; e.Kind == spec.RunEnd {
-				p.Judge(e, named, "the request names no thread, and neither does the answer")
+				p.Judge(e, named, "neither request nor response names a thread; expected the server to assign a thread id")
 			}
 		}
 	}),

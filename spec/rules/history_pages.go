@@ -12,10 +12,12 @@ import (
 
 var historyPageChecks = []*spec.Check{
 	HistoryMatchesThread, HistoryOwnThreadOnly, HistoryIsLatestThread, HistoryOfNoThreadIsEmpty,
-	PreviousDayIsEarlier, PreviousDayIsNearest, MoreDaysExist, NoMoreDaysExist, HistoryCoversOneDay, HistorySequenceIsOrdered,
+	PreviousDayIsEarlier, PreviousDayIsNearest, MoreDaysExist, NoMoreDaysExist, HistoryCoversOneDay,
+	HistorySequenceIsOrdered,
 }
 
-// eachHistoryPage is for a rule that judges each history that came.
+// eachHistoryPage returns a watchFunc that calls judge with each history that the server
+// returned.
 func eachHistoryPage(judge func(p *spec.Pass, x *historyExchange, page spec.Event)) watchFunc {
 	return atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
@@ -26,37 +28,41 @@ func eachHistoryPage(judge func(p *spec.Pass, x *historyExchange, page spec.Even
 	})
 }
 
-// HistoryMatchesThread judges which conversation a history is of.
+// HistoryMatchesThread judges of which thread a history is.
 var HistoryMatchesThread = &spec.Check{
 	ID: "history.thread-as-asked",
-	Doc: `a history is of the conversation that was asked for
+	Doc: `a history is of the requested thread
 
-Where a run of the conversation has been over for five seconds, there is one.`,
+There must be one if a run of the thread finished at least five seconds before.`,
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
 			page, ok := x.page()
-			there := slices.ContainsFunc(c.runs, func(r *acceptedRun) bool {
-				return r.request.Thread == x.request.Thread && credentialKey(r.request) == credentialKey(x.request) && r.endedBefore(x.request.At, historySettleTime)
+			exists := slices.ContainsFunc(c.runs, func(r *acceptedRun) bool {
+				return r.request.Thread == x.request.Thread && credentialKey(r.request) == credentialKey(x.request) &&
+					r.endedBefore(x.request.At, historySettleTime)
 			})
 			switch {
 			case x.request.Thread == "":
-			case ok && (page.Thread != "" || there):
-				p.Judge(page, page.Thread == x.request.Thread, "asked for thread %q, the history is of %q", x.request.Thread, page.Thread)
-			case there && x.isThreadUnknown() && c.hasServedHistory():
-				p.Judge(x.response, false, "a run of thread %q is over, and the history of it is answered %d", x.request.Thread, x.response.StatusCode)
+			case ok && (page.Thread != "" || exists):
+				p.Judge(page, page.Thread == x.request.Thread,
+					"got the history of thread %q; expected thread %q, as requested", page.Thread, x.request.Thread)
+			case exists && x.isThreadUnknown() && c.hasServedHistory():
+				p.Judge(x.response, false,
+					"got status %d for the history of thread %q, which has a finished run; expected its history",
+					x.response.StatusCode, x.request.Thread)
 			}
 		}
 	}),
 }
 
-// HistoryOwnThreadOnly judges whose messages a history holds.
+// HistoryOwnThreadOnly judges to which thread the messages of a history belong.
 var HistoryOwnThreadOnly = &spec.Check{
 	ID: "history.keeps-to-its-thread",
-	Doc: `a history does not hold what was said in another conversation
+	Doc: `a history has no message of another thread
 
-Judged of messages of the user that were said in one conversation only: the same text,
-with the same id and at the same time, is not to be in the history of another.`,
+This is judged for prompts that were sent in one thread only: a user message with the same
+text, id and time must not be in the history of another thread.`,
 	Needs: []spec.Kind{spec.History, spec.HistoryUser, spec.SlotThread},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, r := range c.runs {
@@ -74,18 +80,22 @@ with the same id and at the same time, is not to be in the history of another.`,
 			}
 			for _, x := range c.historyExchanges {
 				page, ok := x.page()
-				if !ok || len(known) == 0 || cmp.Or(x.request.Thread, page.Thread) == r.request.Thread || page.Thread == "" && len(page.Parts) == 0 {
+				thread := cmp.Or(x.request.Thread, page.Thread)
+				empty := page.Thread == "" && len(page.Parts) == 0
+				if !ok || len(known) == 0 || thread == r.request.Thread || empty {
 					continue
 				}
 				found := false
 				eachUserMessage(page, r.request.Text, func(key string) { found = found || known[key] })
-				p.Judge(page, !found, "%q was said in thread %q, and stands in the history of %q", r.request.Text, r.request.Thread, cmp.Or(x.request.Thread, page.Thread))
+				p.Judge(page, !found, "history of thread %q has the prompt %q of thread %q; expected only its own messages",
+					thread, r.request.Text, r.request.Thread)
 			}
 		}
 	}),
 }
 
-// eachUserMessage calls f with what tells messages apart in which the user says a text.
+// eachUserMessage calls f with a key for each user message of a page with the given text.
+// Copies of a message have the same key.
 func eachUserMessage(page spec.Event, text string, f func(key string)) {
 	for _, m := range partsOfKind(page, spec.HistoryUser) {
 		if m.Created != "" && matchesText(m.Text, text) {
@@ -94,15 +104,15 @@ func eachUserMessage(page spec.Event, text string, f func(key string)) {
 	}
 }
 
-// HistoryIsLatestThread judges which conversation is told where none is named.
+// HistoryIsLatestThread judges which history a server returns if the request names no thread.
 var HistoryIsLatestThread = &spec.Check{
 	ID: "history.latest",
-	Doc: `a history that is asked for without naming a conversation is of the latest
+	Doc: `a history request that names no thread returns the latest thread
 
-Judged after a run of a conversation that began with it. The user may lead others that
-nobody has seen here, so that most histories of others say nothing: counted is one of a
-conversation whose runs were over before, or whose messages are older, and only if it is
-still told five seconds later.`,
+This is judged after a run that started a new thread. The user may have other threads that
+are not part of this conversation, so a history of another thread counts as wrong only if
+all runs of that thread ended before, or all its messages are older, and if the server still
+returns it five seconds later.`,
 	Needs: []spec.Kind{spec.History, spec.RunAccepted, spec.SlotThread},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		streak, since := "", time.Duration(0)
@@ -123,19 +133,21 @@ still told five seconds later.`,
 				streak, since = mismatch, x.request.At
 			}
 			if mismatch != "" && x.request.At-since >= historySettleTime {
-				p.Judge(page, false, "the latest run was of thread %q, and the latest conversation is said to be %q", last.request.Thread, page.Thread)
+				p.Judge(page, false,
+					"got thread %q as the latest; expected %q, which has the latest run", page.Thread, last.request.Thread)
 			}
 		}
 	}),
 }
 
-// latestRun is the last run that was accepted before x, and the first of its
-// conversation; nothing, if it cannot be told which was last.
+// latestRun returns the last run that the same user had accepted before x, and the first run
+// of its thread. It returns nil for both if there is none, or if runs overlap, so that it is
+// unknown which is the latest.
 func (c *conversation) latestRun(x *historyExchange) (first, last *acceptedRun) {
 	for _, r := range c.runs {
 		switch {
 		case r.request.Exchange > x.request.Exchange || credentialKey(r.request) != credentialKey(x.request):
-		case r.acceptance.At > x.request.At || last != nil && r.request.At < last.acceptance.At: // they overlap
+		case r.acceptance.At > x.request.At || last != nil && r.request.At < last.acceptance.At:
 			return nil, nil
 		default:
 			last = r
@@ -148,8 +160,8 @@ func (c *conversation) latestRun(x *historyExchange) (first, last *acceptedRun) 
 	return c.runs[i], last
 }
 
-// isOlderThan says that the conversation of a page is over since before r, the first run of
-// another.
+// isOlderThan reports whether the thread of a page is certainly older than r, the first run
+// of another thread.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
@@ -169,15 +181,18 @@ func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	return seen || c.pagePrecedes(page, r)
 }
 
-// pagePrecedes says that all messages of a page are older than what the user said in r.
+// pagePrecedes reports whether all messages of a page are older than the prompt of r.
 func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	began := time.Time{}
 	for _, x := range c.historyExchanges {
-		if other, ok := x.page(); ok && other.Thread == r.request.Thread {
-			for _, m := range partsOfKind(other, spec.HistoryUser) {
-				if at, zoned, ok := parseTimestamp(m.Created); ok && zoned && matchesText(m.Text, r.request.Text) && (began.IsZero() || at.Before(began)) {
-					began = at
-				}
+		other, ok := x.page()
+		if !ok || other.Thread != r.request.Thread {
+			continue
+		}
+		for _, m := range partsOfKind(other, spec.HistoryUser) {
+			at, zoned, ok := parseTimestamp(m.Created)
+			if ok && zoned && matchesText(m.Text, r.request.Text) && (began.IsZero() || at.Before(began)) {
+				began = at
 			}
 		}
 	}
@@ -187,45 +202,47 @@ func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	})
 }
 
-// HistoryOfNoThreadIsEmpty judges the history of no conversation.
+// HistoryOfNoThreadIsEmpty judges the history of a user without threads.
 var HistoryOfNoThreadIsEmpty = &spec.Check{
 	ID:    "history.none-is-empty",
-	Doc:   "a history of no conversation has no day, no messages and no more",
+	Doc:   "the history of a user without threads has no thread, no day and no messages",
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
-	// A second user is the one who is most likely to have none.
+	// Another user is the one who most likely has no threads.
 	AllPrincipals: true,
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *historyExchange, page spec.Event) {
 		if page.Thread == "" {
 			p.Judge(page, page.Day == "" && page.HasMore != "true" && len(page.Parts) == 0,
-				"there is no conversation, but the day %q with %s (more: %s)", page.Day, pluralize(len(page.Parts), "message"), page.HasMore)
+				"history of no thread has day %q, %s and hasMore %q; expected none of them",
+				page.Day, pluralize(len(page.Parts), "message"), page.HasMore)
 		}
 	}),
 }
 
-// PreviousDayIsEarlier judges which day a history is of.
+// PreviousDayIsEarlier judges which day a server returns before a given day.
 var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
-	Doc:   "a history that is asked for before a day is of an earlier day, or of none",
+	Doc:   "a history request for the time before a day returns an earlier day or none",
 	Needs: []spec.Kind{spec.History, "slot.day"},
 	Watch: eachHistoryPage(func(p *spec.Pass, x *historyExchange, page spec.Event) {
 		if x.request.Day != "" && isDayOrEmpty(page.Day) {
-			p.Judge(page, page.Day < x.request.Day, "a day before %s was asked for, and %s was told", x.request.Day, page.Day)
+			p.Judge(page, page.Day < x.request.Day, "got day %s; expected a day before %s", page.Day, x.request.Day)
 		}
 	}),
 }
 
-// isDayOrEmpty is whether there is a day, or none; what is no day breaks the schema.
+// isDayOrEmpty reports whether a day is "" or valid. Others are judged by
+// wire.matches-schema.
 func isDayOrEmpty(day string) bool {
 	_, err := time.Parse(time.DateOnly, day)
 	return day == "" || err == nil
 }
 
-// PreviousDayIsNearest judges whether days are passed over.
+// PreviousDayIsNearest judges whether days are skipped.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
-	Doc: `a history that is asked for before a day is of the nearest that has messages
+	Doc: `a history request for the time before a day returns the nearest earlier day with messages
 
-Judged by the days that were told of the same conversation.`,
+This is judged by the other histories of the same thread in the conversation.`,
 	Needs: []spec.Kind{spec.History, "slot.day"},
 	Watch: atConversationEnd(func(p *spec.Pass, c *conversation) {
 		for _, x := range c.historyExchanges {
@@ -236,30 +253,38 @@ Judged by the days that were told of the same conversation.`,
 			nearest := ""
 			for _, y := range c.historyExchanges {
 				other, ok := y.page()
-				if ok && y != x && other.Thread == x.request.Thread && len(other.Parts) > 0 && isDayOrEmpty(other.Day) && other.Day < x.request.Day && y.bodyEnd.At <= x.request.At {
+				nearer := ok && y != x && other.Thread == x.request.Thread && len(other.Parts) > 0 && isDayOrEmpty(other.Day)
+				if nearer && other.Day < x.request.Day && y.bodyEnd.At <= x.request.At {
 					nearest = max(nearest, other.Day)
 				}
 			}
 			if nearest != "" {
-				p.Judge(page, page.Day >= nearest, "before %s there is %s, and %s was told", x.request.Day, nearest, cmp.Or(page.Day, "none"))
+				p.Judge(page, page.Day >= nearest, "got day %s before %s; expected %s, which has messages",
+					cmp.Or(page.Day, "none"), x.request.Day, nearest)
 			}
 		}
 	}),
 }
 
-// MoreDaysExist and NoMoreDaysExist judge what a history says of earlier days, where they
-// were asked for as well.
+// MoreDaysExist and NoMoreDaysExist judge what a history reports about earlier days, if
+// those were requested as well.
 var (
-	MoreDaysExist = moreCheck("history.more-is-there", "where a history says that there are earlier days, there is one", "true",
+	MoreDaysExist = moreCheck("history.more-is-there",
+		"a history that reports earlier days has an earlier day", "true",
 		func(p *spec.Pass, day string, earlier spec.Event) {
-			p.Judge(earlier, earlier.Day != "", "%s was said to have more before it, and there is none", day)
+			p.Judge(earlier, earlier.Day != "", "got no day before %s, whose history reports earlier days; expected one", day)
 		})
-	NoMoreDaysExist = moreCheck("history.no-more-is-there", "where a history says that there are no earlier days, there is none", "false",
+	NoMoreDaysExist = moreCheck("history.no-more-is-there",
+		"a history that reports no earlier days has no earlier day", "false",
 		func(p *spec.Pass, day string, earlier spec.Event) {
-			p.Judge(earlier, earlier.Day == "" && len(earlier.Parts) == 0, "%s was said to have nothing before it, and there is %q with %s", day, earlier.Day, pluralize(len(earlier.Parts), "message"))
+			empty := earlier.Day == "" && len(earlier.Parts) == 0
+			p.Judge(earlier, empty, "got day %q with %s before %s, whose history reports no earlier days; expected none",
+				earlier.Day, pluralize(len(earlier.Parts), "message"), day)
 		})
 )
 
+// moreCheck returns a check that calls report with each history of the time before a day, if
+// the history of that day has the given hasMore flag.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},
@@ -281,41 +306,47 @@ func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earli
 	}
 }
 
-// maxZoneOffset is how far from UTC a day may be meant.
+// maxZoneOffset is the greatest offset from UTC of the time zone that a day may be in.
 const maxZoneOffset = 14 * time.Hour
 
-// HistoryCoversOneDay judges when the messages of a day were said.
+// HistoryCoversOneDay judges the times of the messages of a history.
 var HistoryCoversOneDay = &spec.Check{
 	ID: "history.one-day",
-	Doc: `the messages of a history were said on its day, in some time zone
+	Doc: `the messages of a history are of its day, in some time zone
 
-Messages of no day were said on none.`,
+A history without a day has no messages.`,
 	Needs: []spec.Kind{spec.History, "slot.day", "slot.created"},
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *historyExchange, page spec.Event) {
 		day, err := time.Parse(time.DateOnly, page.Day)
 		for _, m := range page.Parts {
 			at, zoned, ok := parseTimestamp(m.Created)
 			margin := maxZoneOffset
-			if !zoned { // it may be meant in one time zone, and the day in another
+			if !zoned { // the message and the day may be in different time zones
 				margin = 2 * maxZoneOffset
 			}
 			switch {
 			case page.Day == "":
-				p.Judge(page, false, "message %s is told, and no day", m.ID)
+				p.Judge(page, false, "history has message %s and no day; expected a day with its messages", m.ID)
 			case err == nil && ok:
 				inRange := !at.Before(day.Add(-margin)) && at.Before(day.Add(24*time.Hour+margin))
-				p.Judge(page, inRange, "message %s of %s was said at %s", m.ID, page.Day, m.Created)
+				p.Judge(page, inRange,
+					"history of %s has message %s of %s; expected messages of that day", page.Day, m.ID, m.Created)
 			}
 		}
 	}),
 }
 
-// parseTimestamp is a time in one of the forms of ISO 8601, and whether it says in which time
-// zone.
+// timestampLayouts are the date and time forms of ISO 8601, without time zones.
+var timestampLayouts = []string{
+	"2006-01-02T15:04:05", "20060102T150405", "2006-01-02T15:04", "20060102T1504", "2006-01-02T15", "20060102T15",
+}
+
+// parseTimestamp parses a time in any form of ISO 8601. It reports whether the time has a time
+// zone, and whether it is valid.
 func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	s = strings.ToUpper(s)
 	for _, zone := range []string{"Z07:00", "Z0700", "Z07", ""} {
-		for _, layout := range []string{"2006-01-02T15:04:05", "20060102T150405", "2006-01-02T15:04", "20060102T1504", "2006-01-02T15", "20060102T15"} {
+		for _, layout := range timestampLayouts {
 			if at, err := time.Parse(layout+zone, s); err == nil {
 				return at, zone != "", true
 			}
@@ -324,12 +355,13 @@ func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	return time.Time{}, false, false
 }
 
-// HistorySequenceIsOrdered judges the numbers of messages.
+// HistorySequenceIsOrdered judges the sequence numbers of the messages of a history.
 var HistorySequenceIsOrdered = &spec.Check{
 	ID: "history.seq-orders",
-	Doc: `the numbers of the messages of a history are in order, and no two are the same
+	Doc: `the sequence numbers of the messages of a history are unique and in order
 
-From the oldest to the newest they rise. Whether the oldest stands first is not stated.`,
+They increase from the oldest message to the newest. Which of the two comes first is not
+specified.`,
 	Needs: []spec.Kind{spec.History, spec.SlotSeq},
 	Watch: eachHistoryPage(func(p *spec.Pass, _ *historyExchange, page spec.Event) {
 		var numbers []float64
@@ -345,7 +377,7 @@ From the oldest to the newest they rise. Whether the oldest stands first is not 
 			rises, falls = rises && numbers[i] > numbers[i-1], falls && numbers[i] < numbers[i-1]
 		}
 		if len(numbers) > 1 {
-			p.Judge(page, rises || falls, "the messages have the numbers %v", numbers)
+			p.Judge(page, rises || falls, "messages have the sequence numbers %v; expected unique numbers in order", numbers)
 		}
 	}),
 }

@@ -15,15 +15,18 @@ var lifecycleChecks = []*spec.Check{
 	OutputIsComplete, OutputMatches, RunStaysFailed, StreamsOwnRunOnly, DoneIsLast,
 }
 
-// firstFrameCheck is a rule about the first frame of a stream.
-func firstFrameCheck(id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) string) *spec.Check {
+// firstFrameCheck returns a check that the kind of the first frame of a stream is allowed.
+// The result of want describes the expected frame in a message.
+func firstFrameCheck(
+	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) string,
+) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: needs,
 		Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 			seen := false
 			return func(e spec.Event) {
 				if e.IsFrame() && !seen {
-					p.Judge(e, allowed(e.Kind), "the first event is %s; expected %s", e.DisplayName(), want(request))
+					p.Judge(e, allowed(e.Kind), "first event is %s; expected %s", e.DisplayName(), want(request))
 					seen = true
 				}
 			}
@@ -33,49 +36,51 @@ func firstFrameCheck(id, doc string, needs []spec.Kind, allowed func(spec.Kind) 
 
 // RunComesFirst and RunOpensFirst judge how a stream begins.
 var (
-	RunComesFirst = firstFrameCheck("run.comes-first", "the first event is about the run", []spec.Kind{spec.RunEnd},
+	RunComesFirst = firstFrameCheck("run.comes-first",
+		"the first event of a stream is about the run", []spec.Kind{spec.RunEnd},
 		func(k spec.Kind) bool { return k.Subject() == "run" }, func(spec.Event) string { return "one about the run" })
-	RunOpensFirst = firstFrameCheck("run.opens-first", `the first event opens the run
+	RunOpensFirst = firstFrameCheck("run.opens-first", `the first event of a stream starts the run
 
-A client makes its view of the run there; what comes before has nowhere to go.`,
+Clients create their view of the run there and have no place for earlier events.`,
 		[]spec.Kind{spec.RunStart},
 		func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunRefused },
 		func(request spec.Event) string { return request.KindName(spec.RunStart, "the start of the run") })
 )
 
-// ProgressPrecedesContent judges whether a run is said to be under way.
+// ProgressPrecedesContent judges whether a run is reported in progress before its content.
 var ProgressPrecedesContent = &spec.Check{
 	ID:    "run.progress-precedes-content",
-	Doc:   "a run is said to be under way before its first message",
+	Doc:   "a run is reported in progress before its first message",
 	Needs: []spec.Kind{spec.RunProgress},
-	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		inProgress, judged := false, false
 		return func(e spec.Event) {
 			switch subject := e.Kind.Subject(); {
 			case e.Kind == spec.RunProgress:
 				inProgress = true
 			case !judged && (subject == "message" || subject == "reasoning" || subject == "content"):
-				p.Judge(e, inProgress, "%s comes before the run is said to be in progress", e.DisplayName())
+				p.Judge(e, inProgress, "%s comes before %s; expected it afterwards",
+					e.DisplayName(), request.KindName(spec.RunProgress, "the run is in progress"))
 				judged = true
 			}
 		}
 	}),
 }
 
-// RunEnds judges whether a stream tells the end of its run.
+// RunEnds judges whether a stream has a terminal event.
 var RunEnds = &spec.Check{
 	ID: "run.ends",
-	Doc: `a stream tells the end of its run before it ends itself
+	Doc: `a stream has its run's terminal event before it closes
 
-Without it a client cannot tell an answer from half an answer. A stream that was
-asked to end after some silence may end without, and so may one of a run that nobody
-was seen to ask for, if there was silence all along: there may be no such run. A
-conversation that was stopped, whatever its run, is the business of cancel.run-ends.`,
+Without that event a client cannot tell a complete answer from a truncated one. Not judged:
+a stream whose request limits how long it may be idle, and a silent stream of a run that was
+not started in this conversation, as that run may not exist. Threads whose runs were all
+canceled at once are judged by cancel.run-ends.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
 		var cancels []spec.Event
-		var unfinished []completedStream // streams that ended, and their runs had not
+		var unfinished []completedStream // streams without a terminal event
 		observe := eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 			return watchRunEnd(p, request, func(closed spec.Event) {
 				unfinished = append(unfinished, completedStream{request: request, bodyEnd: closed})
@@ -90,7 +95,7 @@ conversation that was stopped, whatever its run, is the business of cancel.run-e
 			case e.Kind == "":
 				for _, f := range unfinished {
 					if !slices.ContainsFunc(cancels, f.isCanceledBy) {
-						p.Judge(f.bodyEnd, false, "the stream ended, and its run had not")
+						p.Judge(f.bodyEnd, false, "stream closed before the run's terminal event")
 					}
 				}
 			}
@@ -99,7 +104,8 @@ conversation that was stopped, whatever its run, is the business of cancel.run-e
 	},
 }
 
-// watchRunEnd calls open at the end of a telling that owes the end of its run.
+// watchRunEnd observes one stream and calls onMissingEnd at its end if it should have had a
+// terminal event and had none.
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
 	ended, silent, hasComment := false, true, false
 	unrequested := request.Run != "" && request.Text == "" && len(request.Parts) == 0
@@ -117,28 +123,28 @@ func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec
 	}
 }
 
-// RunEndsOnce judges how often the end is told.
+// RunEndsOnce judges the number of terminal events.
 var RunEndsOnce = &spec.Check{
 	ID:    "run.ends-once",
-	Doc:   "the end of a run is told once",
+	Doc:   "a stream has one terminal event",
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var first spec.Event
 		return func(e spec.Event) {
 			if isTerminal(e) {
-				p.Judge(e, first.Raw == nil, "%s comes after %s", e.DisplayName(), first.DisplayName())
+				p.Judge(e, first.Raw == nil, "%s comes after %s; expected one terminal event", e.DisplayName(), first.DisplayName())
 				first = e
 			}
 		}
 	}),
 }
 
-// RunEndIsLast judges what comes after the end.
+// RunEndIsLast judges the events after the terminal event.
 var RunEndIsLast = &spec.Check{
 	ID: "run.end-is-last",
-	Doc: `the last event of a stream is the end of its run
+	Doc: `the terminal event of a run is the last event of its stream
 
-Clients stop reading there. Comments and the sentinel may follow.`,
+Clients stop reading there. Comments and the in-band terminator may follow.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var last spec.Event
@@ -148,16 +154,17 @@ Clients stop reading there. Comments and the sentinel may follow.`,
 			case e.IsFrame() && e.Kind != spec.Done:
 				last, ended = e, ended || isTerminal(e)
 			case e.Kind == spec.BodyEnd && ended:
-				p.Judge(last, isTerminal(last), "%s comes after the end of the run", last.DisplayName())
+				p.Judge(last, isTerminal(last),
+					"%s comes after the run's terminal event; expected no event after it", last.DisplayName())
 			}
 		}
 	}),
 }
 
-// ClosesAfterEnd judges when the body ends.
+// ClosesAfterEnd judges how long a body stays open after the terminal event.
 var ClosesAfterEnd = &spec.Check{
 	ID:    "run.closes-after-end",
-	Doc:   "the body ends within five seconds after the run has",
+	Doc:   "the body ends within five seconds of the run's terminal event",
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var end spec.Event
@@ -166,19 +173,22 @@ var ClosesAfterEnd = &spec.Check{
 			case isTerminal(e):
 				end = e
 			case e.Kind == spec.BodyEnd && end.Raw != nil:
-				p.Judge(end, !errors.Is(e.Err, spec.ErrIdleTimeout) && e.At-end.At <= 5*time.Second, "the body was still open when the run had ended %v ago", (e.At - end.At).Round(time.Millisecond))
+				closed := !errors.Is(e.Err, spec.ErrIdleTimeout) && e.At-end.At <= 5*time.Second
+				p.Judge(end, closed, "body was still open %v after the run's terminal event; expected it to end within 5s",
+					(e.At - end.At).Round(time.Millisecond))
 			}
 		}
 	}),
 }
 
-// IdleLimitEnds judges the limit that a client sets on silence.
+// IdleLimitEnds judges the effect of the idle limit that a request sets.
 var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
-	Doc: `a stream that was asked to end after the shortest silence ends before a long silence does
+	Doc: `a request's idle limit ends its stream
 
-How long a poll is, is not stated; two seconds without an event are taken to be
-longer than one. A stream that is never silent has nothing to end it.`,
+A stream that is requested with a limit of one poll ends before two seconds without an
+event have passed. The length of a poll is not specified; two seconds are taken to exceed
+it. A stream that never falls silent is not judged.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended := false
@@ -192,16 +202,17 @@ longer than one. A stream that is never silent has nothing to end it.`,
 			case isTerminal(e):
 				ended = true
 			case isCleanEnd(e) && request.PollLimit == "1" && (!ended || silence > 2*time.Second):
-				p.Judge(e, !ended, "the stream went on through %v of silence", silence.Round(time.Millisecond))
+				p.Judge(e, !ended, "stream continued after %v of silence; expected the limit of one poll to end it",
+					silence.Round(time.Millisecond))
 			}
 		}
 	}),
 }
 
-// RunIDIsStable judges the ids of run events.
+// RunIDIsStable judges the run ids of the events about a run.
 var RunIDIsStable = &spec.Check{
 	ID:    "run.id-is-stable",
-	Doc:   "all events about a run carry one id",
+	Doc:   "all events about a run have the same run id",
 	Needs: []spec.Kind{spec.SlotRun, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		id := ""
@@ -210,7 +221,7 @@ var RunIDIsStable = &spec.Check{
 				return
 			}
 			if id != "" {
-				p.Judge(e, e.Run == id, "the run was called %q, and is now %q", id, e.Run)
+				p.Judge(e, e.Run == id, "got run id %q; expected %q, as in the events before", e.Run, id)
 			} else {
 				p.Judge(e, true, "")
 			}
@@ -219,13 +230,13 @@ var RunIDIsStable = &spec.Check{
 	}),
 }
 
-// StatusMovesForward judges the order of statuses.
+// StatusMovesForward judges the order of the statuses of runs and messages.
 var StatusMovesForward = &spec.Check{
 	ID: "run.status-moves-forward",
 	Doc: `the status of a run or message never goes back
 
-Created, in progress, ended: a client that has closed something does not expect it
-to begin.`,
+The order is created, in progress, ended. A client that has closed its view of a message
+does not expect it to start again.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		ranks := map[string]int{"start": 0, "progress": 1, "end": 2, "error": 2}
@@ -251,7 +262,8 @@ to begin.`,
 				before = none
 			}
 			previousRank := ranks[before.Kind.Phase()]
-			p.Judge(e, !seen || rank >= previousRank && (previousRank < 2 || e.Kind.Subject() == "run" && before.Kind == e.Kind), "%s comes after %s", e.DisplayName(), before.DisplayName())
+			forward := rank >= previousRank && (previousRank < 2 || e.Kind.Subject() == "run" && before.Kind == e.Kind)
+			p.Judge(e, !seen || forward, "%s comes after %s; expected no earlier status", e.DisplayName(), before.DisplayName())
 			last[key] = keep(e)
 		}
 	}),
@@ -268,7 +280,8 @@ var CreatedIsStable = &spec.Check{
 			if e.Kind.Subject() != "run" || e.Created == "" {
 				return
 			}
-			p.Judge(e, created == "" || e.Created == created, "the run began at %s, and now at %s", created, e.Created)
+			p.Judge(e, created == "" || e.Created == created, "got start time %s; expected %s, as in the events before",
+				e.Created, created)
 			created = e.Created
 		}
 	}),
@@ -277,9 +290,9 @@ var CreatedIsStable = &spec.Check{
 // CompletedAfterCreated judges the time at which a run ended.
 var CompletedAfterCreated = &spec.Check{
 	ID: "run.completed-after-created",
-	Doc: `a run did not end before it began
+	Doc: `a run does not end before it began
 
-Whether the times have to be told is the schema's business.`,
+Whether the times are required is judged by wire.matches-schema.`,
 	Needs: []spec.Kind{"slot.completed"},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		created := ""
@@ -290,16 +303,17 @@ Whether the times have to be told is the schema's business.`,
 			began, err := strconv.ParseFloat(created, 64)
 			ended, err2 := strconv.ParseFloat(e.Completed, 64)
 			if e.Kind == spec.RunEnd && err == nil && err2 == nil {
-				p.Judge(e, ended >= began, "the run began at %s and ended at %s", created, e.Completed)
+				p.Judge(e, ended >= began,
+					"run began at %s and ended at %s; expected an end no earlier than the start", created, e.Completed)
 			}
 		}
 	}),
 }
 
-// RunStaysFailed judges what comes after a failure.
+// RunStaysFailed judges the events after a failure.
 var RunStaysFailed = &spec.Check{
 	ID:    "run.stays-failed",
-	Doc:   "a run that failed does not end well afterwards",
+	Doc:   "a run that failed does not succeed afterwards",
 	Needs: []spec.Kind{spec.RunEnd, spec.RunError},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var failed spec.Event
@@ -310,7 +324,7 @@ var RunStaysFailed = &spec.Check{
 				failed = e
 			case e.Kind == spec.RunEnd && failed.Raw != nil:
 				endedWell = true
-				p.Judge(e, false, "the run failed, and then ended well")
+				p.Judge(e, false, "%s comes after %s; expected the run to stay failed", e.DisplayName(), failed.DisplayName())
 			case e.Kind == spec.BodyEnd && failed.Raw != nil && !endedWell:
 				p.Judge(failed, true, "")
 			}
@@ -318,10 +332,10 @@ var RunStaysFailed = &spec.Check{
 	}),
 }
 
-// StreamsOwnRunOnly judges whose events a stream tells.
+// StreamsOwnRunOnly judges to which run the events of a stream belong.
 var StreamsOwnRunOnly = &spec.Check{
 	ID:    "run.keeps-to-itself",
-	Doc:   "a stream tells the events of the run that was asked for, and of no other",
+	Doc:   "a stream has the events of the requested run only",
 	Needs: []spec.Kind{spec.SlotRun},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
@@ -330,16 +344,17 @@ var StreamsOwnRunOnly = &spec.Check{
 			case e.Kind == spec.HTTPRequest:
 				request = e
 			case e.IsFrame() && request.Run != "" && e.Run != "" && request.Valid():
-				p.Judge(e, e.Run == request.Run, "asked about run %q, it tells of %q", request.Run, e.Run)
+				p.Judge(e, e.Run == request.Run,
+					"got an event of run %q; expected only events of the requested run %q", e.Run, request.Run)
 			}
 		}
 	},
 }
 
-// DoneIsLast judges what comes after the sentinel.
+// DoneIsLast judges the events after the in-band terminator.
 var DoneIsLast = &spec.Check{
 	ID:    "done.is-last",
-	Doc:   "nothing comes after the sentinel: clients stop reading there",
+	Doc:   "the in-band terminator is the last event of its stream",
 	Needs: []spec.Kind{spec.Done},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var done spec.Event
@@ -348,7 +363,7 @@ var DoneIsLast = &spec.Check{
 			switch {
 			case e.IsFrame() && done.Raw != nil:
 				after = true
-				p.Judge(e, false, "%s comes after %s", e.DisplayName(), done.DisplayName())
+				p.Judge(e, false, "%s comes after %s; expected no event after it", e.DisplayName(), done.DisplayName())
 			case e.Kind == spec.Done:
 				done = e
 			case e.Kind == spec.BodyEnd && done.Raw != nil && !after:

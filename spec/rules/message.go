@@ -13,10 +13,12 @@ import (
 )
 
 var messageChecks = []*spec.Check{
-	MessageStartsFirst, MessageAnnounced, MessageClosed, MessageAppears, MessageUnambiguous, MessagesAllEnd, MessageIDsUnique, MessageContentEquals,
+	MessageStartsFirst, MessageAnnounced, MessageClosed, MessageAppears, MessageUnambiguous, MessagesAllEnd,
+	MessageIDsUnique, MessageContentEquals,
 }
 
-// isMessageContent says that an event is a piece of a message: a delta or a content.
+// isMessageContent reports whether an event belongs to the content of a message: a delta, a
+// content part, or a tool call or result that is a content of a message.
 func isMessageContent(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageDelta, spec.ReasoningDelta, spec.ContentPart, spec.ContentEnd:
@@ -27,14 +29,15 @@ func isMessageContent(e spec.Event) bool {
 	return false
 }
 
-// isMessageStatus says that an event tells how a message stands.
+// isMessageStatus reports whether an event is about the status of a message or of
+// reasoning: its start, progress or end.
 func isMessageStatus(e spec.Event) bool {
 	subject := e.Kind.Subject()
 	return (subject == "message" || subject == "reasoning") && e.Kind.Phase() != "delta"
 }
 
-// eachResolvedStream lets a rule hear a content that names no message as one of the message that
-// is open, if just one is: there is nothing else it could belong to.
+// eachResolvedStream is eachStream, except that a content that names no message gets the id
+// of the message that is open, if exactly one is.
 func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var tracker messageTracker
@@ -43,12 +46,14 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 	})
 }
 
-// A messageTracker knows which messages of a stream are open.
+// A messageTracker tracks which messages of a stream are open.
 type messageTracker struct {
-	openIDs  list.List // of their ids
+	openIDs  list.List // of strings, in order of their start
 	elements map[string]*list.Element
 }
 
+// resolve observes e and returns it. A content that names no message is returned with the id
+// of the open message, if exactly one is open.
 func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	switch {
 	case isMessageStatus(e) && e.Message != "":
@@ -68,19 +73,20 @@ func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	return e
 }
 
-// A messageState is a message as far as a stream has told it.
+// A messageState is the state of one message at a point of its stream.
 type messageState struct{ opened, ended bool }
 
+// isOpen reports whether the message has started and not ended.
 func (b *messageState) isOpen() bool { return b.opened && !b.ended }
 
-// messageStates are the messages of a stream as far as it has told them.
+// messageStates holds the state of each message at a point of the stream.
 type messageStates struct {
 	byID      map[string]*messageState
-	openCount int // how many of them are open
+	openCount int
 }
 
-// eachMessageEvent lets a rule see, for each event of a stream, how the messages stand
-// before it.
+// eachMessageEvent returns a watchFunc that calls judge with each event of a stream and the
+// states of the messages before it.
 func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		states := &messageStates{byID: map[string]*messageState{}}
@@ -93,6 +99,7 @@ func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStat
 	})
 }
 
+// observe updates the state of the message that e is about.
 func (s *messageStates) observe(e spec.Event) {
 	b := s.byID[e.Message]
 	if b == nil {
@@ -113,53 +120,54 @@ func (s *messageStates) observe(e spec.Event) {
 	}
 }
 
-// MessageStartsFirst judges what is told of a message first.
+// MessageStartsFirst judges the first status event of each message.
 var MessageStartsFirst = &spec.Check{
 	ID: "message.starts-first",
-	Doc: `what is told of a message first is that it starts
+	Doc: `the first status event of a message is its start
 
-Not that it is under way, or has ended.`,
+It does not begin in progress or ended.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageStart, spec.MessageEnd},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageStatus(e) && e.Message != "" && states.byID[e.Message] == nil {
-			p.Judge(e, e.Kind.Phase() == "start", "what is told of message %q first is %s", e.Message, e.DisplayName())
+			p.Judge(e, e.Kind.Phase() == "start",
+				"first status event of message %q is %s; expected its start", e.Message, e.DisplayName())
 		}
 	}),
 }
 
-// MessageAnnounced judges the order of a message and what is in it.
+// MessageAnnounced judges whether contents come after the start of their message.
 var MessageAnnounced = &spec.Check{
 	ID: "message.announced",
 	Doc: `a content or delta comes after the start of the message that it names
 
-A client builds its view by appending to the message that a piece names; one that
-never started is nowhere.`,
+Clients append it to that message and have nothing to append to before.`,
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageContent(e) && e.Message != "" {
 			b := states.byID[e.Message]
-			p.Judge(e, b != nil, "a piece of message %q, which has not started", e.Message)
+			p.Judge(e, b != nil, "%s comes before message %q started; expected the start first", e.DisplayName(), e.Message)
 		}
 	}),
 }
 
-// MessageClosed judges what comes for a message that has ended.
+// MessageClosed judges whether contents come after the end of their message.
 var MessageClosed = &spec.Check{
 	ID:    "message.closed",
-	Doc:   "no content or delta comes for a message that has ended",
+	Doc:   "a message that has ended gets no further content or delta",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageContent(e) && e.Message != "" {
 			b := states.byID[e.Message]
-			p.Judge(e, b == nil || !b.ended, "a piece of message %q, which has ended", e.Message)
+			p.Judge(e, b == nil || !b.ended,
+				"%s comes after message %q ended; expected no further content", e.DisplayName(), e.Message)
 		}
 	}),
 }
 
-// MessageAppears judges whether the message of a content appears at all.
+// MessageAppears judges whether the messages that contents name are in the stream.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
-	Doc:   "the message that contents name appears in the stream, before or after them",
+	Doc:   "a stream has every message that its contents name, before or after them",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		known := map[string]bool{}
@@ -176,7 +184,8 @@ var MessageAppears = &spec.Check{
 				}
 			case isCleanEnd(e):
 				for _, id := range order {
-					p.Judge(*named[id], known[id], "a piece of message %q, which never appears", id)
+					p.Judge(*named[id], known[id],
+						"%s names message %q; expected that message in the stream", named[id].DisplayName(), id)
 				}
 			}
 		}
@@ -186,7 +195,7 @@ var MessageAppears = &spec.Check{
 // MessageUnambiguous judges contents that name no message.
 var MessageUnambiguous = &spec.Check{
 	ID:    "message.unambiguous",
-	Doc:   "contents that name no message come while exactly one message is open",
+	Doc:   "a content that names no message comes while exactly one message is open",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if !isMessageContent(e) {
@@ -196,16 +205,17 @@ var MessageUnambiguous = &spec.Check{
 			p.Judge(e, true, "")
 			return
 		}
-		p.Judge(e, states.openCount == 1, "it names no message, and %d are open", states.openCount)
+		p.Judge(e, states.openCount == 1, "%s names no message while %d are open; expected exactly one open message",
+			e.DisplayName(), states.openCount)
 	}),
 }
 
-// MessagesAllEnd judges whether messages are closed.
+// MessagesAllEnd judges whether messages end before their run.
 var MessagesAllEnd = &spec.Check{
 	ID: "message.all-end",
-	Doc: `every message that started ends before its run ends well
+	Doc: `every message ends before its run finishes
 
-A message left open leaves the client's view of it undefined.`,
+A client cannot tell whether a message that is left open is complete.`,
 	Needs: []spec.Kind{spec.MessageEnd, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var order []string
@@ -222,7 +232,7 @@ A message left open leaves the client's view of it undefined.`,
 				}
 			case e.Kind == spec.RunEnd:
 				for _, id := range order {
-					p.Judge(*opened[id], ended[id], "message %q never ended", id)
+					p.Judge(*opened[id], ended[id], "run finished while message %q was open; expected the message to end first", id)
 				}
 				order = nil
 			}
@@ -230,15 +240,16 @@ A message left open leaves the client's view of it undefined.`,
 	}),
 }
 
-// MessageIDsUnique judges the ids of messages.
+// MessageIDsUnique judges whether message ids are reused.
 var MessageIDsUnique = &spec.Check{
 	ID:    "message.ids-unique",
-	Doc:   "the id of a message that has ended is not used for another",
+	Doc:   "the id of a message that has ended is not used again",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageStatus(e) && e.Message != "" {
 			b := states.byID[e.Message]
-			p.Judge(e, b == nil || !b.ended, "message %q had ended, and comes again as %s", e.Message, e.DisplayName())
+			p.Judge(e, b == nil || !b.ended, "%s has the id %q of a message that has ended; expected a new id",
+				e.DisplayName(), e.Message)
 		}
 	}),
 }
@@ -246,7 +257,7 @@ var MessageIDsUnique = &spec.Check{
 // MessageContentEquals judges the contents that the end of a message repeats.
 var MessageContentEquals = &spec.Check{
 	ID:    "message.content-equals",
-	Doc:   "the contents that the end of a message repeats are the ones that were told",
+	Doc:   "the contents that the end of a message repeats equal the streamed ones",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageEnd},
 	Watch: eachResolvedStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		contents := map[string]*messageContents{}
@@ -259,24 +270,27 @@ var MessageContentEquals = &spec.Check{
 				contents[e.Message].observe(e)
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && contents[e.Message] != nil:
 				want, got := contents[e.Message].values(), contentValues(e.Parts)
-				p.Judge(e, slices.EqualFunc(want, got, sameValue), "the contents %q were told, the message repeats %q", want, got)
+				p.Judge(e, slices.EqualFunc(want, got, sameValue), "%s repeats the contents %q; expected %q, as they were streamed",
+					e.DisplayName(), got, want)
 				delete(contents, e.Message)
 			}
 		}
 	}),
 }
 
-// messageContents is what a stream has told of one message's contents, by slot.
+// messageContents collects the contents of one message, by their index.
 type messageContents struct {
-	order     []string
-	deltas    map[string]*strings.Builder
-	completed map[string]string // what replaces the joined deltas
+	order     []string                    // indexes, in order of appearance
+	deltas    map[string]*strings.Builder // by index: the joined deltas
+	completed map[string]string           // by index: a complete content, which replaces the joined deltas
 }
 
+// newMessageContents returns an empty messageContents.
 func newMessageContents() *messageContents {
 	return &messageContents{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 }
 
+// observe adds a delta or a content.
 func (t *messageContents) observe(e spec.Event) {
 	if t.deltas[e.Index] == nil {
 		t.order = append(t.order, e.Index)
@@ -290,6 +304,7 @@ func (t *messageContents) observe(e spec.Event) {
 	}
 }
 
+// values returns the contents in order of their indexes.
 func (t *messageContents) values() (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
@@ -302,7 +317,7 @@ func (t *messageContents) values() (all []string) {
 	return all
 }
 
-// compareIndexes puts slots in order: 10 comes after 2.
+// compareIndexes compares two indexes as numbers, or as text if one is not a number.
 func compareIndexes(a, b string) int {
 	x, err := strconv.Atoi(a)
 	y, err2 := strconv.Atoi(b)
@@ -312,8 +327,9 @@ func compareIndexes(a, b string) int {
 	return x - y
 }
 
-// contentValue is what a content says, whatever its type. A result may leave out whose it is:
-// its call says that.
+// contentValue returns the value of a content of any type as text: for a tool call its name,
+// id and arguments, for a tool result the id and the result. A result's own tool name is
+// left out, as it is optional.
 func contentValue(e spec.Event) string {
 	name := e.Name
 	if e.Kind == spec.ToolResult {
@@ -325,6 +341,7 @@ func contentValue(e spec.Event) string {
 	return strings.TrimSpace(name + " " + e.Call + " " + e.Text)
 }
 
+// contentValues returns the contentValue of each part.
 func contentValues(parts []spec.Event) (all []string) {
 	for _, part := range parts {
 		all = append(all, contentValue(part))
@@ -332,18 +349,21 @@ func contentValues(parts []spec.Event) (all []string) {
 	return all
 }
 
-// sameValue compares contents; what is JSON is compared as JSON.
+// sameValue reports whether two contents are equal as text or as JSON.
 func sameValue(a, b string) bool { return a == b || sameJSON(a, b) }
 
+// sameJSON reports whether a and b are JSON of equal value.
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
+// describeMessage returns the role, type and contents of a message for a finding.
 func describeMessage(e spec.Event) string {
 	return fmt.Sprintf("%s %s %q", e.Role, e.Type, contentValues(e.Parts))
 }
 
+// messageIDs returns the ids of messages for a finding.
 func messageIDs(list []spec.Event) string {
 	names := []string{}
 	for _, e := range list {
@@ -352,13 +372,14 @@ func messageIDs(list []spec.Event) string {
 	return "[" + strings.Join(names, " ") + "]"
 }
 
-// sameFrameData compares the bytes of two frames by what they say: the data as JSON,
-// and no matter how its lines are ended.
+// sameFrameData reports whether two frames carry the same data: equal as JSON, or as text
+// apart from line endings.
 func sameFrameData(a, b []byte) bool {
 	x, y := frameData(a), frameData(b)
 	return x == y || sameJSON(x, y)
 }
 
+// frameData returns the data of a frame as it is on the wire.
 func frameData(raw []byte) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {

@@ -6,20 +6,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// openRuns are the runs of each thread whose end nobody has heard, by the user that the
-// request named and the run. A server may hold a conversation locked meanwhile, also for a
-// while after the client has hung up: no document forbids it, and released servers do. Some
-// hold one lock for a thread, others one for each of its users.
+// openRuns holds, by thread, the runs whose end was not seen, by the user that the request
+// named and the run id. A server may lock a thread while a run is active, and for some time
+// after the client has left: no document forbids it, and released servers do so. Some lock
+// the thread as a whole, others for each of its users.
 type openRuns map[string]map[[2]string]openRun
 
-// An openRun is how far a run is known to have come whose end nobody has heard.
+// An openRun is a run whose end was not seen.
 type openRun struct {
-	waitsForClient bool // for the client: to resume it, or for the result of a tool
+	waitsForClient bool // it stopped for a resume or for the result of a client tool
 }
 
-// mayRefuse reports whether a run of the same thread may be going on, or waits for something
-// else of the client, so that a server may refuse the request. It has no such reason to
-// refuse to tell of that run, or of what was said.
+// mayRefuse reports whether the server may refuse a request because another run of its
+// thread may be active, or waits for other input. That does not excuse the refusal of
+// requests that start no run, such as those for the run's stream or the history.
 func (o openRuns) mayRefuse(request spec.Event) bool {
 	if !isRunRequest(request) && request.Valid() {
 		return false
@@ -35,7 +35,7 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 	return false
 }
 
-// record takes in one exchange.
+// record updates the open runs with one exchange.
 func (o openRuns) record(x exchange) {
 	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.mediaType == spec.EventStream
 	if thread == "" || !x.isAccepted() {
@@ -45,13 +45,13 @@ func (o openRuns) record(x exchange) {
 		o[thread] = map[[2]string]openRun{}
 	}
 	run := [2]string{x.request.User, x.request.Run}
-	if isRun && streamed { // the answer is the run: one at a time
+	if isRun && streamed { // the stream is the run, and a user has one at a time
 		run[1] = ""
 	}
 	switch {
-	case isRun && streamed && isCleanEnd(x.bodyEnd) && !x.waitsForClient && !x.runFailed: // it was answered to the end, so nothing else goes on
+	case isRun && streamed && isCleanEnd(x.bodyEnd) && !x.waitsForClient && !x.runFailed: // the thread is idle
 		delete(o[thread], run)
-	case isRun && streamed && x.runFailed: // what went on before may go on
+	case isRun && streamed && x.runFailed: // an earlier run may still be active
 	case isRun:
 		o[thread][run] = openRun{waitsForClient: streamed && x.waitsForClient && isCleanEnd(x.bodyEnd)}
 	case x.runEnded:
@@ -59,16 +59,17 @@ func (o openRuns) record(x exchange) {
 	}
 }
 
-// isRunRequest reports whether a request opens a run or goes on with one: an upload does not.
+// isRunRequest reports whether a request starts or continues a run.
 func isRunRequest(request spec.Event) bool {
 	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
 		return p.Kind == spec.InputUser || p.Kind == spec.InputToolResult || p.Kind == spec.InputResume
 	})
 }
 
-// observeFrame notes what a frame of an answer says about its run.
+// observeFrame updates x with a frame of its response.
 func (x *exchange) observeFrame(e spec.Event) {
-	x.runEnded, x.streamDone, x.runFailed = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done, x.runFailed || e.Kind == spec.RunError
+	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
+	x.runFailed = x.runFailed || e.Kind == spec.RunError
 	switch e.Kind {
 	case spec.ToolStart, spec.ToolCall:
 		_, offered := x.request.Last(spec.InputTool)

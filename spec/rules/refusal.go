@@ -14,68 +14,72 @@ import (
 
 var refusalChecks = []*spec.Check{RefusesAsDocumented, AcceptsAsDocumented}
 
-// A exchange is one request and how it was answered.
+// An exchange is one request and its response.
 type exchange struct {
 	request        spec.Event
 	status         int
-	mediaType      string
-	code           string
+	mediaType      string // of the response
+	code           string // the error code in the body
 	body           []byte
-	reply          spec.Event // what the body means, if it is no stream
-	refusedInBand  bool       // by a frame that refuses
-	runEnded       bool       // a frame ended the run
-	streamDone     bool       // a frame ended the stream
-	runFailed      bool       // and said that it had failed
-	threadBusy     bool       // a run of its conversation may have been going on
-	waitsForClient bool       // a frame asks the client for something: a resume, or a tool's result
-	bodyEnd        spec.Event // the end of the body
-	err            error      // why there is no status
+	reply          spec.Event // the decoded body, if it is not a stream
+	refusedInBand  bool       // the stream has a run.refused event
+	runEnded       bool       // the stream has a terminal event
+	streamDone     bool       // the stream has its in-band terminator
+	runFailed      bool       // the stream reports that the run failed
+	threadBusy     bool       // another run of the thread may be active
+	waitsForClient bool       // the stream waits for a resume, or for the result of a client tool
+	bodyEnd        spec.Event
+	err            error // why there is no status
 }
 
+// isAccepted reports whether the response is a success.
 func (x exchange) isAccepted() bool { return x.status/100 == 2 && !x.refusedInBand }
 
-// isComplete reports whether the request was accepted, and its answer came whole, or as much
-// of it as the client waited for.
+// isComplete reports whether the response is a success and was transferred completely, or
+// as far as the client read it.
 func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
 
-// isCutOff reports whether an answer began and was not transferred to its end, nor to the
-// frame that ends its run or its stream.
+// isCutOff reports whether the transfer of the response failed before its terminal event and
+// before its in-band terminator.
 func (x exchange) isCutOff() bool {
-	return x.status != 0 && !x.runEnded && !x.streamDone && (isBrokenTransfer(x.bodyEnd) || errors.Is(x.bodyEnd.Err, spec.ErrNotHTTP))
+	failed := isBrokenTransfer(x.bodyEnd) || errors.Is(x.bodyEnd.Err, spec.ErrNotHTTP)
+	return x.status != 0 && !x.runEnded && !x.streamDone && failed
 }
 
-// String tells how the request was answered.
+// String returns a description of the response for a finding: "got status 422 BAD_INPUT".
 func (x exchange) String() string {
 	switch {
 	case x.refusedInBand:
-		return fmt.Sprintf("the answer is %d with a frame that refuses", x.status)
+		return fmt.Sprintf("got status %d with a refusal event", x.status)
 	case x.status != 0:
-		return strings.TrimSpace(fmt.Sprintf("the answer is %d %.60s", x.status, x.code))
+		return strings.TrimSpace(fmt.Sprintf("got status %d %.60s", x.status, x.code))
 	case errors.Is(x.err, spec.ErrIdleTimeout) || errors.Is(x.err, spec.ErrLimitExceeded):
-		return "the server did not answer in time"
+		return "got no response in time"
 	case errors.Is(x.err, spec.ErrReset):
-		return "the server reset the connection without an answer"
+		return "server reset the connection without a response"
 	case errors.Is(x.err, spec.ErrNotHTTP):
-		return "the answer is not HTTP"
+		return "response is not HTTP"
 	}
-	return "the server closed the connection without an answer"
+	return "server closed the connection without a response"
 }
 
-// requiresCompleteBody reports whether a request is one of our prompts and not for a failure, in
-// an operation of which a requirement speaks and where no event tells the end of a stream.
-// How any other run ends is the agent's affair: to break the transfer off may be how it
-// shows that it failed.
+// requiresCompleteBody reports whether the response of an exchange must not be cut off: the
+// request is a test prompt that asks for no failure, its operation has a requirement, and
+// the dialect has no terminal event. Otherwise cutting off the transfer may be the agent's
+// way to report a failure.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
-	return strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt) && x.request.Requirement != "" && x.request.IsStream() && !x.request.Promised.HasEndEvent
+	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)
+	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Promised.HasEndEvent
 }
 
-// satisfies says whether an answer is the refusal that is demanded.
+// satisfies reports whether the response is the refusal that d requires.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand {
 		return d.InBand
 	}
-	if len(d.Status) > 0 && !slices.ContainsFunc(d.Status, func(want string) bool { return matchesStatus(want, x.status) }) {
+	fits := func(want string) bool { return matchesStatus(want, x.status) }
+	if len(d.Status) > 0 && !slices.ContainsFunc(d.Status, fits) {
 		return false
 	}
 	if x.status < 400 || d.Plain && x.mediaType == spec.EventStream {
@@ -84,8 +88,8 @@ func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	return (len(d.Code) == 0 || slices.Contains(d.Code, x.code)) && (d.Text == "" || bodyContains(x.body, d.Text))
 }
 
-// bodyContains looks for a text in a body, and in the strings that stand there as JSON, which may
-// be spelled with escapes.
+// bodyContains reports whether a body contains a text, either literally or in a string of
+// its JSON value, where it may be escaped.
 func bodyContains(body []byte, text string) bool {
 	if bytes.Contains(body, []byte(text)) {
 		return true
@@ -94,6 +98,7 @@ func bodyContains(body []byte, text string) bool {
 	return json.Unmarshal(body, &v) == nil && valueContains(v, text)
 }
 
+// valueContains reports whether a text is in a string of a JSON value.
 func valueContains(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -110,6 +115,7 @@ func valueContains(v any, text string) bool {
 	return false
 }
 
+// matchesStatus reports whether a status is want, which is a number or a class such as 4XX.
 func matchesStatus(want string, status int) bool {
 	if class, ok := strings.CutSuffix(strings.ToUpper(want), "XX"); ok {
 		return class == strconv.Itoa(status/100)
@@ -117,7 +123,7 @@ func matchesStatus(want string, status int) bool {
 	return want == strconv.Itoa(status)
 }
 
-// DescribeRefusal says what a demand wants.
+// DescribeRefusal returns a description of a required refusal: "422 or 400 code BAD_INPUT".
 func DescribeRefusal(d spec.RefusalRequirement) string {
 	want := []string{}
 	if len(d.Status) > 0 {
@@ -131,17 +137,18 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 	}
 	switch {
 	case d.Plain:
-		want = append(want, "a refusal that is no stream")
+		want = append(want, "a refusal that is not an event stream")
 	case len(want) == 0:
 		want = append(want, "a refusal")
 	}
 	if d.InBand {
-		want = append(want, "or a frame that refuses")
+		want = append(want, "or a refusal event")
 	}
 	return strings.Join(want, " ")
 }
 
-// eachExchange lets a rule see each request with its answer, and the end of the
+// eachExchange returns a watchFunc that calls onExchange with each exchange, without those
+// in which the client left before there was a response, and onEnd at the end of the
 // conversation.
 func eachExchange(w func(p *spec.Pass) (onExchange func(exchange), onEnd func())) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
@@ -159,31 +166,30 @@ func eachExchange(w func(p *spec.Pass) (onExchange func(exchange), onEnd func())
 				x.observeFrame(e)
 			case e.Kind == spec.BodyEnd:
 				x.bodyEnd = e
-				if x.status != 0 || !errors.Is(e.Err, spec.ErrClientLeft) { // else nobody waited for the answer
+				if x.status != 0 || !errors.Is(e.Err, spec.ErrClientLeft) {
 					onExchange(x)
 				}
 			case e.Kind == "":
 				onEnd()
-			case e.Frame < 0: // no frame: a body that is no stream
+			case e.Frame < 0: // a body that is not a stream
 				x.code, x.body, x.reply = e.Code, e.Raw, e
 			}
 		}
 	}
 }
 
-// RefusesAsDocumented judges the answers to requests that break the document.
+// RefusesAsDocumented judges the responses to invalid requests.
 var RefusesAsDocumented = &spec.Check{
 	ID: "refuse.as-documented",
-	Doc: `a request that breaks the document is refused as the document says; its twin without the fault is not
+	Doc: `an invalid request is refused as documented, and a valid one is not
 
-A server that refuses everything refuses correctly by accident: until a request
-without fault was accepted by the same operation, no refusal counts for it. The twin
-is the last request without fault before the faulty one. Of several faults any may be
-what the answer is about: it has to be right for one of them. Statuses that speak of
-who asks, or of how busy the server is (401, 429, 503, and 409 beside another run of the
-conversation), say nothing about the fault, nor does it that no answer to more than a megabyte came; that something is not there, or
-not allowed, counts as an answer to the fault only where a request without one was
-accepted for the same thread.`,
+A server that refuses everything would pass by accident: a refusal counts only after the
+same operation has accepted a valid request, and the last valid request before the invalid
+one must not have been refused. If a request violates several constraints, the refusal
+must be right for one of them. Responses that say nothing about the violation are not
+judged: statuses that depend on the caller or on load (401, 429, 503, and 409 while another
+run of the thread is active), and a missing response to more than a megabyte. A 403, 404,
+409 or 410 counts only if a valid request for the same thread was accepted.`,
 	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
 		operations := map[string]*operationState{}
 		uploads, running := newKnownUploads(), openRuns{}
@@ -191,7 +197,8 @@ accepted for the same thread.`,
 			uploads.record(x.request, x.reply)
 			x.threadBusy = running.mayRefuse(x.request)
 			running.record(x)
-			if x.request.Valid() && (x.request.Operation == "" || uploads.isUnverifiable(x.request) || x.threadBusy && !x.isAccepted()) {
+			unverifiable := uploads.isUnverifiable(x.request) || x.threadBusy && !x.isAccepted()
+			if x.request.Valid() && (x.request.Operation == "" || unverifiable) {
 				return
 			}
 			d := operations[x.request.Operation]
@@ -205,14 +212,15 @@ accepted for the same thread.`,
 	}),
 }
 
-// A operationState is where one operation's requests are dealt with.
+// An operationState holds the requests to one operation so far.
 type operationState struct {
-	hasAccepted     bool            // some request without fault
-	acceptedThreads map[string]bool // for these threads
+	hasAccepted     bool            // a valid request was accepted
+	acceptedThreads map[string]bool // the threads of accepted valid requests
 	lastValid       *exchange
-	pending         []func() // judgements that count if a request without fault is accepted
+	pending         []func() // judgements that count once a valid request is accepted
 }
 
+// observe judges an exchange if its request is invalid.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -226,8 +234,10 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 		}
 		return
 	}
+	unrelated := isRequestIndependentStatus(x.status) || x.status == 409 && x.threadBusy ||
+		x.status == 0 && len(x.request.Raw) > largeRequestBytes
 	switch {
-	case isRequestIndependentStatus(x.status) || x.status == 409 && x.threadBusy || x.status == 0 && len(x.request.Raw) > largeRequestBytes: // what the answer is about nobody can tell
+	case unrelated:
 		return
 	case len(x.request.Violations) > 1:
 		d.judgeCombined(p, x)
@@ -240,34 +250,37 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 		if d.refusedLastValid(x) {
 			evidence := d.lastValid.request
 			evidence.Requirement = refusal.Requirement
-			p.Judge(evidence, false, "this request is valid, and %v; expected a success (invalid would be: %v)", *d.lastValid, violation)
+			p.Judge(evidence, false, "valid request: %v; expected a success, as opposed to the invalid variant (%v)",
+				*d.lastValid, violation)
 			return
 		}
 		judge := func() {
-			p.Judge(request, x.satisfies(refusal), "invalid request (%v): %v; expected %s", violation, x, DescribeRefusal(refusal))
+			p.Judge(request, x.satisfies(refusal), "invalid request (%v): %v; expected %s",
+				violation, x, DescribeRefusal(refusal))
 		}
 		d.judgeOrDefer(x, x.satisfies(refusal), judge)
 	}
 }
 
-// judgeOrDefer judges where the answer counts, or lets it wait until it does.
-func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judgeOrDefer func()) {
+// judgeOrDefer calls judge if the response to x counts already, and defers the call if it
+// will count once a valid request is accepted.
+func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
-		d.pending = append(d.pending, judgeOrDefer)
+		d.pending = append(d.pending, judge)
 	case satisfied || !isStateDependentStatus(x.status) || d.acceptedThreads[x.request.Thread]:
-		judgeOrDefer()
+		judge()
 	}
 }
 
-// judgeCombined judges the answer to a request with several faults: it has to be right for one
-// of them, whichever the server saw first. What is wrong with it counts against the
-// fault that it comes closest to.
+// judgeCombined judges the response to a request with several violations: it must be the
+// right refusal for one of them. If it is not, the finding is for the violation that it
+// comes closest to.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
 		if len(violation.Refusals) == 0 {
-			return // nobody says how this one is refused
+			return // the document does not specify this refusal
 		}
 		worst, requirement := spec.Silent, violation.Refusals[0].Requirement
 		for _, refusal := range violation.Refusals {
@@ -280,14 +293,15 @@ func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 		}
 	}
 	if d.refusedLastValid(x) {
-		return // of that, each fault alone tells
+		return // reported for the requests with one violation
 	}
 	d.judgeOrDefer(x, satisfied, func() {
-		p.Judge(evidence, satisfied, "invalid request (%s): %v, which neither fault explains; expected %s", joinViolations(x.request.Violations), x, describeRefusals(x.request.Violations))
+		p.Judge(evidence, satisfied, "invalid request (%s): %v, which is right for none of these faults; expected %s",
+			joinViolations(x.request.Violations), x, describeRefusals(x.request.Violations))
 	})
 }
 
-// joinViolations tells several faults of one request.
+// joinViolations returns a description of several violations of one request.
 func joinViolations(violations []spec.Violation) string {
 	texts := make([]string, 0, len(violations))
 	for _, b := range violations {
@@ -296,7 +310,8 @@ func joinViolations(violations []spec.Violation) string {
 	return strings.Join(texts, ", and ")
 }
 
-// describeRefusals says which refusals are right for one of several faults.
+// describeRefusals returns a description of the refusals that are right for any of several
+// violations.
 func describeRefusals(violations []spec.Violation) string {
 	var all []string
 	for _, b := range violations {
@@ -309,35 +324,36 @@ func describeRefusals(violations []spec.Violation) string {
 	return strings.Join(all, ", or ")
 }
 
-// largeRequestBytes is how large a request is, in bytes, of which a server need not wait for the end:
-// it may answer and hang up, and the answer be lost with what it has not read.
+// largeRequestBytes is the size of a request, in bytes, above which a missing response is not
+// judged: a server may respond before it has read all of it and close the connection, by
+// which the client loses the response.
 const largeRequestBytes = 1 << 20
 
-// isRequestIndependentStatus says that whoever answers with this status need not have looked at the
-// request.
+// isRequestIndependentStatus reports whether a server may respond with a status before it
+// has looked at the request.
 func isRequestIndependentStatus(status int) bool {
 	return status == 401 || status == 429 || status == 503
 }
 
-// refusedLastValid says that the request without fault that goes with x was refused.
+// refusedLastValid reports whether the last valid request before x was refused.
 func (d *operationState) refusedLastValid(x exchange) bool {
-	return d.hasAccepted && d.lastValid != nil && !d.lastValid.isAccepted() && !isStateDependentStatus(d.lastValid.status) && d.lastValid.status >= 400 && x.request.Operation == d.lastValid.request.Operation
+	valid := d.lastValid
+	return d.hasAccepted && valid != nil && !valid.isAccepted() && !isStateDependentStatus(valid.status) &&
+		valid.status >= 400 && x.request.Operation == valid.request.Operation
 }
 
-// AcceptsAsDocumented judges the answers to requests that the document allows.
+// AcceptsAsDocumented judges the responses to valid requests.
 var AcceptsAsDocumented = &spec.Check{
 	ID: "accept.as-documented",
-	Doc: `a request that the document allows is accepted
+	Doc: `a valid request is accepted
 
-What a request carries belongs to requirements; a request that is refused counts
-against those of them that no accepted request carries. An answer that breaks off is
-no answer: to a prompt of ours that does not ask for a failure it breaks the requirement
-of the operation, unless an event was to tell the end of the stream. Where requests with faults
-were tried, one without that carries nothing new is a twin of theirs, and the
-business of refuse.as-documented. A server may be busy with a run of the same
-conversation whose end nobody has heard, or wait there for a resume or the result of a
-client's tool: a refusal then says nothing about the request. Whether a link is good that nobody was seen to hand
-out, and whether there is a file that nobody was seen to upload, only the server knows.`,
+The document assigns the members of a request to requirements. A refused request counts
+against those of its requirements that no accepted request exercised. If invalid requests
+were sent to the operation, other refusals of valid ones are judged by
+refuse.as-documented. A response that is cut off is not accepted, if the dialect has no
+terminal event and the prompt asks for no failure. Not judged: requests while another run
+of the thread may be active or waits for input, and those with links or files that were not
+issued by the server or uploaded in this conversation.`,
 	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
 		exercised := map[string]bool{}
 		probed := map[string]bool{}
@@ -361,21 +377,23 @@ out, and whether there is a file that nobody was seen to upload, only the server
 			case uploads.isUnverifiable(x.request) || x.threadBusy:
 			case x.isCutOff() && x.requiresCompleteBody():
 				x.bodyEnd.Requirement = x.request.Requirement
-				p.Judge(x.bodyEnd, false, "this request is valid, and its answer broke off: %v", x.bodyEnd.Err)
-			case x.refusedInBand || x.status/100 == 4 && !isStateDependentStatus(x.status): // a failure (5xx) is no refusal
+				p.Judge(x.bodyEnd, false, "valid request: response is truncated (%v); expected a complete response", x.bodyEnd.Err)
+			case x.refusedInBand || x.status/100 == 4 && !isStateDependentStatus(x.status): // a 5xx is not a refusal
 				refused = append(refused, x)
 			}
 		}
 		onEnd := func() {
 			for _, x := range refused {
-				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool { return exercised[requirement] })
+				blamed := slices.DeleteFunc(slices.Clone(x.request.Exercised), func(requirement string) bool {
+					return exercised[requirement]
+				})
 				if len(blamed) == 0 && x.request.Requirement != "" && !probed[x.request.Operation] {
 					blamed = []string{x.request.Requirement}
 				}
 				for _, requirement := range blamed {
 					e := x.request
 					e.Requirement = requirement
-					p.Judge(e, false, "this request is valid, and %v; expected a success", x)
+					p.Judge(e, false, "valid request: %v; expected a success", x)
 				}
 			}
 		}

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"fmt"
 	"hash/maphash"
 	"slices"
 
@@ -9,22 +10,23 @@ import (
 )
 
 var resumeChecks = []*spec.Check{
-	ResumeStartsAfterCursor, ResumeExcludesCursor, ResumeIsComplete, ResumedEventsAreUnchanged, ResumeEndsRun, ResumeAcceptsThreadCursor,
+	ResumeStartsAfterCursor, ResumeExcludesCursor, ResumeIsComplete, ResumedEventsAreUnchanged, ResumeEndsRun,
+	ResumeAcceptsThreadCursor,
 }
 
-// A recordedStream is one stream of a run, from its start or from a cursor on.
+// A recordedStream is one stream of a run, from its start or from a cursor.
 type recordedStream struct {
 	request    spec.Event
 	frames     []streamFrame
-	err        error // how the body ended
+	err        error // how the body ended, as in bodyEnd
 	bodyEnd    spec.Event
-	runEnded   bool // it told the end of the run
-	positions  map[string]int
-	ownCursors map[string]bool // the cursors of its run
+	runEnded   bool            // it has the terminal event
+	positions  map[string]int  // by cursor: the index in frames
+	ownCursors map[string]bool // the cursors of its run, shared with the run's other streams
 }
 
-// streamFrame is what a rule about several streams keeps of an event: enough to compare
-// it and to show it.
+// A streamFrame is the part of an event that suffices to compare and to report it. Whole
+// events of all streams would take too much memory.
 type streamFrame struct {
 	cursor                        string
 	hash                          uint64
@@ -33,11 +35,14 @@ type streamFrame struct {
 	kind                          spec.Kind
 }
 
+// event returns the event as evidence for a finding.
 func (h streamFrame) event() spec.Event {
-	return spec.Event{Kind: h.kind, Exchange: h.exchange, Frame: h.frame, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor}
+	return spec.Event{
+		Kind: h.kind, Exchange: h.exchange, Frame: h.frame, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor,
+	}
 }
 
-// indexOf is where in the telling the cursor stands, -1 if it does not.
+// indexOf returns the index of the frame with a cursor, -1 if there is none.
 func (t *recordedStream) indexOf(cursor string) int {
 	if t.positions == nil {
 		t.positions = map[string]int{}
@@ -51,8 +56,8 @@ func (t *recordedStream) indexOf(cursor string) int {
 	return -1
 }
 
-// eachResumedStream lets a rule compare, at the end of a conversation, each telling of a run
-// with the fullest one that is known.
+// eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, with
+// each stream t of a run and the longest stream of the same run.
 func eachResumedStream(judge func(p *spec.Pass, full, t *recordedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		all, observe := spec.SharedState(p, "resumes", func() (*streamsByRun, func(spec.Event)) {
@@ -75,14 +80,15 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *recordedStream)) watchF
 	}
 }
 
-// streamsByRun are the tellings of the runs of a conversation.
+// streamsByRun holds the streams of a conversation by run key.
 type streamsByRun struct {
 	runs     map[string][]*recordedStream
-	runOrder []string // of the runs
+	runOrder []string // the keys of runs, in order
 	current  *recordedStream
 	hashSeed maphash.Seed
 }
 
+// observe updates the streams with one event of the conversation.
 func (all *streamsByRun) observe(e spec.Event) {
 	current := all.current
 	switch {
@@ -98,27 +104,31 @@ func (all *streamsByRun) observe(e spec.Event) {
 		}
 		all.runs[key] = append(all.runs[key], current)
 	case current != nil && e.IsFrame() && e.Cursor != "":
-		current.frames = append(current.frames, streamFrame{e.Cursor, maphash.Bytes(all.hashSeed, e.Raw), e.Exchange, e.Frame, e.Line, e.Offset, e.Raw, e.Kind})
+		hash := maphash.Bytes(all.hashSeed, e.Raw)
+		frame := streamFrame{e.Cursor, hash, e.Exchange, e.Frame, e.Line, e.Offset, e.Raw, e.Kind}
+		current.frames = append(current.frames, frame)
 		current.runEnded = current.runEnded || isTerminal(e)
 	case current != nil && e.Kind == spec.BodyEnd:
 		current.err, current.bodyEnd = e.Err, e
 	}
 }
 
-// longestStream is the longest telling from the start, a complete one before any other.
+// longestStream returns the longest stream from the start of a run, preferring those with a
+// terminal event, or nil.
 func longestStream(streams []*recordedStream) (full *recordedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
 			continue
 		}
-		if full == nil || t.runEnded && !full.runEnded || t.runEnded == full.runEnded && len(t.frames) > len(full.frames) {
+		if full == nil || t.runEnded && !full.runEnded ||
+			t.runEnded == full.runEnded && len(t.frames) > len(full.frames) {
 			full = t
 		}
 	}
 	return full
 }
 
-// startIndex is where in full the telling has to begin, -1 if nobody can tell.
+// startIndex returns the index in full at which t has to start, -1 if that is unknown.
 func (t *recordedStream) startIndex(full *recordedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -129,10 +139,18 @@ func (t *recordedStream) startIndex(full *recordedStream) int {
 	return -1
 }
 
-// ResumeStartsAfterCursor judges where a resumed stream begins.
+// describeStart returns how the stream was requested, for a message.
+func (t *recordedStream) describeStart() string {
+	if t.request.Cursor == "" {
+		return "requested without a cursor"
+	}
+	return fmt.Sprintf("resumed after %q", t.request.Cursor)
+}
+
+// ResumeStartsAfterCursor judges where resumed streams start.
 var ResumeStartsAfterCursor = &spec.Check{
 	ID:    "resume.starts-after-cursor",
-	Doc:   "a stream taken up at a cursor tells nothing from before the cursor",
+	Doc:   "a resumed stream has no event from before the cursor",
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
 		from := t.startIndex(full)
@@ -141,15 +159,17 @@ var ResumeStartsAfterCursor = &spec.Check{
 		}
 		for _, h := range t.frames {
 			i := full.indexOf(h.cursor)
-			p.Judge(h.event(), i < 0 || i >= from-1, "taken up at %q, it tells %q from before", t.request.Cursor, h.cursor)
+			p.Judge(h.event(), i < 0 || i >= from-1,
+				"resumed after %q but replayed the earlier event %q; expected only later events",
+				t.request.Cursor, h.cursor)
 		}
 	}),
 }
 
-// ResumeExcludesCursor judges whether the cursor's own event is told again.
+// ResumeExcludesCursor judges whether resumed streams repeat the event of the cursor.
 var ResumeExcludesCursor = &spec.Check{
 	ID:    "resume.excludes-cursor",
-	Doc:   "a stream taken up at a cursor does not tell the event of the cursor again",
+	Doc:   "a resumed stream does not repeat the event of the cursor",
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
 		if t.request.Cursor == "" || t.startIndex(full) < 0 || len(t.frames) == 0 {
@@ -157,18 +177,18 @@ var ResumeExcludesCursor = &spec.Check{
 		}
 		i := t.indexOf(t.request.Cursor)
 		first := t.frames[max(0, i)].event()
-		p.Judge(first, i < 0, "taken up at %q, it tells that event again", t.request.Cursor)
+		p.Judge(first, i < 0, "resumed after %q but replayed that event; expected the event after it", t.request.Cursor)
 	}),
 }
 
-// ResumeIsComplete judges that a resumed stream is the rest of the whole.
+// ResumeIsComplete compares resumed streams with the complete one.
 var ResumeIsComplete = &spec.Check{
 	ID: "resume.loses-nothing",
-	Doc: `a stream taken up at a cursor tells everything after it, in order
+	Doc: `a resumed stream has all events after the cursor, in order
 
-Whoever lost the connection has heard everything up to the cursor and nothing after
-it. Where a stream begins that is asked for without a cursor, it does not say; from there
-on it is held to the same.`,
+A client that lost its connection has received everything up to the cursor and nothing
+after it. A stream that is requested again without a cursor may start anywhere and must be
+complete from there.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
 		next := t.startIndex(full)
@@ -181,60 +201,71 @@ on it is held to the same.`,
 		for _, h := range t.frames {
 			i := full.indexOf(h.cursor)
 			switch {
-			case i >= 0 && i < next: // told again: another rule's business
+			case i >= 0 && i < next: // judged by resume.starts-after-cursor
 			case i < 0 && full.runEnded:
-				p.Judge(h.event(), false, "%q was not told in the whole stream", h.cursor)
+				p.Judge(h.event(), false,
+					"got event id %q, which the complete stream of the run does not have; expected the same events",
+					h.cursor)
 			case next < len(full.frames):
-				p.Judge(h.event(), i == next, "%q comes where %q was next", h.cursor, full.frames[next].cursor)
+				p.Judge(h.event(), i == next,
+					"got event id %q; expected %q, the next in the complete stream", h.cursor, full.frames[next].cursor)
 				next = max(next, i) + 1
 			}
 		}
 		if t.err == nil && full.runEnded && t.request.PollLimit == "" {
-			p.Judge(t.bodyEnd, next >= len(full.frames), "the stream taken up at %q ended, and %s still to come", t.request.Cursor, pluralizeWithVerb(len(full.frames)-next, "event"))
+			p.Judge(t.bodyEnd, next >= len(full.frames),
+				"stream %s closed with %s missing; expected all events to the end of the run",
+				t.describeStart(), pluralize(len(full.frames)-next, "event"))
 		}
 	}),
 }
 
-// ResumedEventsAreUnchanged judges that an event is the same whenever it is told.
+// ResumedEventsAreUnchanged judges whether events are the same in all streams of a run.
 var ResumedEventsAreUnchanged = &spec.Check{
 	ID:    "resume.tells-the-same",
-	Doc:   "an event has the same id and the same data whenever it is told",
+	Doc:   "an event has the same data in every stream of its run",
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
 		for _, h := range t.frames {
 			if i := full.indexOf(h.cursor); i >= 0 {
-				p.Judge(h.event(), full.frames[i].hash == h.hash || sameFrameData(full.frames[i].raw, h.raw), "%q was told differently: %s", h.cursor, full.frames[i].raw)
+				same := full.frames[i].hash == h.hash || sameFrameData(full.frames[i].raw, h.raw)
+				p.Judge(h.event(), same,
+					"data of event %q differs between streams of its run; expected %s", h.cursor, full.frames[i].raw)
 			}
 		}
 	}),
 }
 
-// ResumeEndsRun judges that a resumed stream ends like any other.
+// ResumeEndsRun judges whether resumed streams have a terminal event.
 var ResumeEndsRun = &spec.Check{
 	ID:    "resume.ends",
-	Doc:   "a stream taken up at a cursor tells the end of the run before it ends itself",
+	Doc:   "a resumed stream has its run's terminal event before it closes",
 	Needs: []spec.Kind{spec.SlotCursor, spec.RunEnd},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
 		from := t.startIndex(full)
-		if t.request.Cursor == "" || from < 0 || from >= len(full.frames) || errors.Is(t.err, spec.ErrClientLeft) || t.request.PollLimit != "" || !full.runEnded {
+		unknown := t.request.Cursor == "" || from < 0 || from >= len(full.frames) || !full.runEnded
+		if unknown || errors.Is(t.err, spec.ErrClientLeft) || t.request.PollLimit != "" {
 			return
 		}
-		p.Judge(t.bodyEnd, t.runEnded, "the stream taken up at %q ended%s without the end of the run", t.request.Cursor, describeError(t.err))
+		p.Judge(t.bodyEnd, t.runEnded,
+			"stream resumed after %q closed%s before the run's terminal event", t.request.Cursor, describeError(t.err))
 	}),
 }
 
-// ResumeAcceptsThreadCursor judges what a cursor of an earlier run is good for.
+// ResumeAcceptsThreadCursor judges how a server resumes from a cursor of an earlier run.
 var ResumeAcceptsThreadCursor = &spec.Check{
 	ID: "resume.takes-thread-cursor",
-	Doc: `a cursor of an earlier run of the same conversation is a place before the whole of a later one
+	Doc: `a cursor of an earlier run of the same thread resumes a later run from its start
 
-Cursors are those of the conversation's events, of which a stream tells one run's. That
-the server does not keep so much (404, 410) is not judged, nor is a run that was asked
-for before the cursor was told.`,
+Cursors are positions in the events of the whole thread, of which a stream has those of one
+run. Not judged: a server that no longer has the cursor (404, 410), and a run that was
+requested before the cursor was issued.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		t := threadCursors{map[string]*spec.Event{}, map[string]map[string]bool{}, map[string]int{}, map[string][]*recordedStream{}}
-		var earlier []*recordedStream // that were asked for at a cursor of another run
+		t := threadCursors{
+			map[string]*spec.Event{}, map[string]map[string]bool{}, map[string]int{}, map[string][]*recordedStream{},
+		}
+		var earlier []*recordedStream // resumed from a cursor of an earlier run
 		var current *recordedStream
 		return func(e spec.Event) {
 			switch {
@@ -246,7 +277,9 @@ for before the cursor was told.`,
 				case !current.request.IsStream() || isStateDependentStatus(e.StatusCode) || e.StatusCode != 200 && !fromEarlierRun:
 					current = nil
 				case e.StatusCode/100 == 4:
-					p.Judge(e, false, "%q, which was told of the run before in the same conversation, is refused with %d", current.request.Cursor, e.StatusCode)
+					p.Judge(e, false,
+						"cursor %q of an earlier run of the thread is refused with status %d; expected the run from its start",
+						current.request.Cursor, e.StatusCode)
 				case fromEarlierRun:
 					earlier = append(earlier, current)
 				default:
@@ -258,25 +291,30 @@ for before the cursor was told.`,
 				current.err, current.bodyEnd = e.Err, e
 			case e.Kind == "":
 				for _, x := range earlier {
-					if full := longestStream(t.runs[runKey(x.request)]); full != nil && full.runEnded && x.request.PollLimit == "" {
-						n := x.commonPrefixLen(full)
-						p.Judge(x.bodyEnd, n == len(x.frames) && (x.err != nil || n == len(full.frames)),
-							"taken up at %q, of the run before, it tells %s, the first %d of them as the whole run with its %s does", x.request.Cursor, pluralize(len(x.frames), "event"), n, pluralize(len(full.frames), "event"))
+					full := longestStream(t.runs[runKey(x.request)])
+					if full == nil || !full.runEnded || x.request.PollLimit != "" {
+						continue
 					}
+					n := x.commonPrefixLen(full)
+					complete := n == len(x.frames) && (x.err != nil || n == len(full.frames))
+					p.Judge(x.bodyEnd, complete,
+						"stream resumed after %q, a cursor of an earlier run, has %s, of which the first %d match; expected all %d events of the run",
+						x.request.Cursor, pluralize(len(x.frames), "event"), n, len(full.frames))
 				}
 			}
 		}
 	},
 }
 
-// A threadCursors is what was seen of the cursors of conversations.
+// threadCursors holds the cursors and streams of a conversation.
 type threadCursors struct {
-	issuedBy      map[string]*spec.Event     // cursor → the request whose answer told it first
-	ownCursors    map[string]map[string]bool // run → the cursors that it was seen to have
-	firstExchange map[string]int             // run → the exchange that asked for it
-	runs          map[string][]*recordedStream
+	issuedBy      map[string]*spec.Event       // by cursor: the request whose stream had it first
+	ownCursors    map[string]map[string]bool   // by run: its cursors
+	firstExchange map[string]int               // by run: the exchange that requested it first
+	runs          map[string][]*recordedStream // by run
 }
 
+// startStream returns a new stream for a request, or nil if it is invalid or names no run.
 func (t *threadCursors) startStream(e spec.Event) *recordedStream {
 	if e.Run == "" || !e.Valid() {
 		return nil
@@ -287,13 +325,15 @@ func (t *threadCursors) startStream(e spec.Event) *recordedStream {
 	return &recordedStream{request: e}
 }
 
-// isFromEarlierRun says that a request names a cursor which the conversation had before the run
-// that it asks for, and which is none of this run.
+// isFromEarlierRun reports whether the cursor of a request is of an earlier run of the same
+// thread and was issued before the requested run was first requested.
 func (t *threadCursors) isFromEarlierRun(request spec.Event) bool {
 	from, known := t.issuedBy[request.Cursor]
-	return known && from.Thread == request.Thread && from.Run != request.Run && from.Exchange < t.firstExchange[runKey(request)] && !t.ownCursors[runKey(request)][request.Cursor]
+	return known && from.Thread == request.Thread && from.Run != request.Run &&
+		from.Exchange < t.firstExchange[runKey(request)] && !t.ownCursors[runKey(request)][request.Cursor]
 }
 
+// addFrame adds a frame with a cursor to a stream.
 func (t *threadCursors) addFrame(stream *recordedStream, e spec.Event) {
 	if stream.ownCursors == nil {
 		if stream.ownCursors = t.ownCursors[runKey(stream.request)]; stream.ownCursors == nil {
@@ -305,10 +345,11 @@ func (t *threadCursors) addFrame(stream *recordedStream, e spec.Event) {
 	if _, ok := t.issuedBy[e.Cursor]; !ok {
 		t.issuedBy[e.Cursor] = &stream.request
 	}
-	stream.frames, stream.runEnded = append(stream.frames, streamFrame{cursor: e.Cursor}), stream.runEnded || isTerminal(e)
+	stream.frames = append(stream.frames, streamFrame{cursor: e.Cursor})
+	stream.runEnded = stream.runEnded || isTerminal(e)
 }
 
-// commonPrefixLen is how many events of a telling are, from its beginning, those of the whole.
+// commonPrefixLen returns the number of leading frames with the same cursors in t and full.
 func (t *recordedStream) commonPrefixLen(full *recordedStream) (n int) {
 	for n < min(len(t.frames), len(full.frames)) && t.frames[n].cursor == full.frames[n].cursor {
 		n++

@@ -1,5 +1,5 @@
-// Package rules is the protocol, one rule to a value. It imports spec and nothing
-// else, so no rule can ask which dialect it is looking at.
+// Package rules holds the checks of all protocols, each a [spec.Check]. It imports only
+// package spec, so no check can depend on the dialect that it is applied to.
 package rules
 
 import (
@@ -9,12 +9,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// All lists every rule, in reading order. To add one: write it in the file of its
-// section, name it here, name it in the requirements that demand it, and give it a
-// transcript that provokes each of its complaints.
-var All = slices.Concat(wireChecks, lifecycleChecks, messageChecks, contentChecks, toolChecks, sequenceChecks, echoChecks, refusalChecks, accessChecks, resumeChecks, concurrencyChecks, acceptedRunChecks, historyContentChecks, historyPageChecks, attachmentChecks, errorChecks, scriptChecks)
+// All lists every check, in the order of the documentation. A new check is written in the
+// file of its section, listed here, named by the requirements that it serves, and provoked
+// by a transcript in testdata for each of its messages.
+var All = slices.Concat(
+	wireChecks, lifecycleChecks, messageChecks, contentChecks, toolChecks, sequenceChecks, echoChecks, refusalChecks,
+	accessChecks, resumeChecks, concurrencyChecks, acceptedRunChecks, historyContentChecks, historyPageChecks,
+	attachmentChecks, errorChecks, scriptChecks,
+)
 
-// ByID finds a rule.
+// ByID returns the check with the given id and reports whether there is one.
 func ByID(id string) (*spec.Check, bool) {
 	i := slices.IndexFunc(All, func(c *spec.Check) bool { return c.ID == id })
 	if i < 0 {
@@ -23,21 +27,19 @@ func ByID(id string) (*spec.Check, bool) {
 	return All[i], true
 }
 
-// A watchFunc is what a check does with one conversation.
+// A watchFunc starts one application of a check to one conversation: see [spec.Check].
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
-// eachStream lets a rule about one stream hear each telling of a run as if it were
-// the only thing that happened: a stream asked for from its start, with a request
-// that has no fault, or none that has to be refused. What comes after a cursor is the
-// business of the rules of resuming, what any other broken request brought that of the
-// rules of refusing. That the
-// client left does not end a telling: the rule hears of the end only if it was the
-// server's.
+// eachStream returns a watchFunc that applies w to each stream of a run on its own. It
+// selects streams that were requested from their start (without a cursor) by a request that
+// the server may accept; resumed streams and refusals have checks of their own. The function
+// that w returns sees the frames, comments, incomplete bytes and end of one stream, but not
+// an end that the client caused by leaving.
 func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
 		var observe func(spec.Event)
-		prompts := map[string]string{} // run → what it was asked, where another request tells it
+		prompts := map[string]string{} // by run key: the prompt, for runs that another request streams
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
@@ -46,7 +48,8 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 				} else if e.Text == "" {
 					request.Text = prompts[runKey(e)]
 				}
-			case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 && request.Cursor == "" && request.MayBeAccepted():
+			case e.Kind == spec.HTTPResponse && e.IsStream() && e.StatusCode/100 == 2 &&
+				request.Cursor == "" && request.MayBeAccepted():
 				observe = w(p, request)
 			case observe == nil || errors.Is(e.Err, spec.ErrClientLeft):
 			case e.IsFrame() || e.Kind == spec.BodyEnd || e.Kind == spec.Comment || e.Kind == spec.Incomplete:
@@ -56,29 +59,29 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 	}
 }
 
-// isCleanEnd says that a stream ended the way HTTP wants streams to end.
+// isCleanEnd reports whether an event is the end of a body that is complete.
 func isCleanEnd(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
-// isBrokenTransfer says that the server, or the network, broke the transfer off.
+// isBrokenTransfer reports whether a body was cut off by the server or the network.
 func isBrokenTransfer(closed spec.Event) bool {
 	return errors.Is(closed.Err, spec.ErrTruncated) || errors.Is(closed.Err, spec.ErrReset)
 }
 
-// isTerminal says that an event ends its run.
+// isTerminal reports whether an event ends its run: finished, failed, canceled or refused.
 func isTerminal(e spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.RunRefused
 }
 
-// isStateDependentStatus says that a status speaks of who asks, or of the state of things, and
-// not of the request itself: whoever sent a request without fault may get it.
+// isStateDependentStatus reports whether a status may depend on the caller's identity or on
+// the state of the server, so that even a valid request may get it.
 func isStateDependentStatus(status int) bool {
 	return slices.Contains([]int{401, 403, 404, 409, 410, 429, 503}, status)
 }
 
-// runKey tells the runs of a conversation apart.
+// runKey returns a key that identifies the run of an event within a conversation.
 func runKey(e spec.Event) string { return e.Thread + "\x00" + e.Run }
 
-// walkParts is an event and everything that stands inside it, outermost first.
+// walkParts calls visit with an event and then with all of its parts, outermost first.
 func walkParts(e spec.Event, visit func(spec.Event)) {
 	visit(e)
 	for _, part := range e.Parts {
@@ -86,12 +89,13 @@ func walkParts(e spec.Event, visit func(spec.Event)) {
 	}
 }
 
-// inheritContext is a part with what it has of the event that it stands in: its evidence, and
-// its message.
+// inheritContext returns a part with the evidence of the event e that contains it and, where
+// the part names no message, with e's message.
 func inheritContext(part, e spec.Event) spec.Event {
 	if part.Message == "" {
 		part.Message = e.Message
 	}
-	part.Exchange, part.Frame, part.Line, part.Offset, part.Raw, part.At = e.Exchange, e.Frame, e.Line, e.Offset, e.Raw, e.At
+	part.Exchange, part.Frame, part.Line, part.Offset = e.Exchange, e.Frame, e.Line, e.Offset
+	part.Raw, part.At = e.Raw, e.At
 	return part
 }

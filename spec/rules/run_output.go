@@ -7,13 +7,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// OutputIsComplete judges the summary at the end of a run.
+// OutputIsComplete judges which messages the event that ends a run lists.
 var OutputIsComplete = &spec.Check{
 	ID: "run.output-is-complete",
-	Doc: `the end of a run lists the messages that were completed, in the order in which they were
+	Doc: `the output of a finished run lists its completed messages in order of completion
 
-A message that ended otherwise than its run, because it failed, may be listed or not, and so
-may what is no message of the answer, such as a sign of life.`,
+Optional are messages whose final status differs from that of the run, such as failed ones,
+and entries that are not messages of the answer, such as heartbeats.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Watch: eachRunSummary(func(p *spec.Pass, e spec.Event, completed []spec.Event, listed []spec.Event) {
 		optional := map[string]bool{}
@@ -21,19 +21,21 @@ may what is no message of the answer, such as a sign of life.`,
 			optional[t.Message] = t.Status != "" && e.Status != "" && t.Status != e.Status
 		}
 		requiredIDs := func(list []spec.Event) string {
-			return messageIDs(slices.DeleteFunc(slices.Clone(list), func(m spec.Event) bool { return optional[m.Message] || !isMessageStatus(m) }))
+			return messageIDs(slices.DeleteFunc(slices.Clone(list), func(m spec.Event) bool {
+				return optional[m.Message] || !isMessageStatus(m)
+			}))
 		}
 		want, got := requiredIDs(completed), requiredIDs(listed)
-		p.Judge(e, want == got, "the messages %s were completed, the run lists %s", want, got)
+		p.Judge(e, want == got, "output lists the messages %s; expected %s, the ones that were completed", got, want)
 	}),
 }
 
-// OutputMatches judges the messages in the summary.
+// OutputMatches judges the contents of the messages that the event that ends a run lists.
 var OutputMatches = &spec.Check{
 	ID: "run.output-matches",
-	Doc: `the messages that the end of a run lists are the ones that were told
+	Doc: `the messages in the output of a finished run equal the streamed ones
 
-What only one of the two tells cannot differ.`,
+Members that only one of the two has are not compared.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Watch: eachRunSummary(func(p *spec.Pass, e spec.Event, completed []spec.Event, listed []spec.Event) {
 		for _, l := range listed {
@@ -41,21 +43,27 @@ What only one of the two tells cannot differ.`,
 				if t.Message != l.Message || t.Message == "" {
 					continue
 				}
-				p.Judge(e, messagesAgree(t, l), "message %s was told as %s, and is listed as %s", t.Message, describeMessage(t), describeMessage(l))
+				p.Judge(e, messagesAgree(t, l), "output has message %s as %s; expected %s, as it was streamed",
+					t.Message, describeMessage(l), describeMessage(t))
 			}
 		}
 	}),
 }
 
-// messagesAgree says that two tellings of a message do not contradict each other.
+// messagesAgree reports whether two copies of a message have the same role, type and
+// contents, where both have them.
 func messagesAgree(a, b spec.Event) bool {
 	either := func(x, y string) bool { return x == y || x == "" || y == "" }
-	return either(a.Role, b.Role) && either(a.Type, b.Type) &&
-		(len(a.Parts) == 0 || len(b.Parts) == 0 || slices.EqualFunc(contentValues(a.Parts), contentValues(b.Parts), sameValue))
+	if !either(a.Role, b.Role) || !either(a.Type, b.Type) {
+		return false
+	}
+	return len(a.Parts) == 0 || len(b.Parts) == 0 ||
+		slices.EqualFunc(contentValues(a.Parts), contentValues(b.Parts), sameValue)
 }
 
-// eachRunSummary lets a rule see what was completed in a run and what its end lists. The
-// end of a message may leave out what its start said.
+// eachRunSummary returns a watchFunc that calls judge with the event that finishes a run,
+// the messages completed in the run, and the messages that the event lists. A completed
+// message whose end names no role or type has those of its start.
 func eachRunSummary(judge func(p *spec.Pass, end spec.Event, completed, listed []spec.Event)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []spec.Event

@@ -10,16 +10,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a scripted target says is told by its prompts. Their words are the same in
-// every dialect, so these rules read them in the requests.
+// scriptChecks judge what a scripted target does with the test prompts. The prompts are the
+// same in every dialect, so these checks read them in the requests.
 var scriptChecks = []*spec.Check{
-	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool, ScriptTools,
-	ScriptClientTool, ScriptClientResult, ScriptInterrupt, ScriptResume, ScriptRecall, ScriptIsolated, ScriptSlow, ScriptMany, ScriptLarge,
-	ScriptIdle, ScriptError, ScriptErrorMid, ScriptErrorMidHasText,
+	ScriptText, ScriptEmpty, ScriptMessages, ScriptContents, ScriptReasoning, ScriptReasoningApart, ScriptTool,
+	ScriptTools, ScriptClientTool, ScriptClientResult, ScriptInterrupt, ScriptResume, ScriptRecall, ScriptIsolated,
+	ScriptSlow, ScriptMany, ScriptLarge, ScriptIdle, ScriptError, ScriptErrorMid, ScriptErrorMidHasText,
 }
 
-// scriptCheck is a rule about the answer to one prompt. judge gets the words after the
-// prompt's name.
+// scriptCheck returns a check of the runs that answer the prompt conformance:NAME. The
+// argument that judge gets is the rest of the prompt.
 func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, argument string)) *spec.Check {
 	return &spec.Check{
 		ID: "script." + name, Doc: doc,
@@ -33,134 +33,145 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 	}
 }
 
-// judgeText judges the text of an answer.
+// judgeText judges the text and the success of a run.
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
-	p.Judge(a.bodyEnd, a.text() == want && a.isSuccessful(), "asked to say %q, it said %q%s", want, a.text(), a.describeEnd())
+	p.Judge(a.bodyEnd, a.text() == want && a.isSuccessful(), "got text %q%s; expected %q", a.text(), a.describeEnd(), want)
 }
 
+// isSuccessful reports whether the run and its stream ended without an error.
 func (a *assembledRun) isSuccessful() bool { return a.failure.Kind == "" && a.bodyEnd.Err == nil }
 
-// hasVisibleFailure says that a failure can be seen: an event says so, or the transfer is broken off.
+// hasVisibleFailure reports whether a client can see that the run failed: by an event, or by a
+// broken transfer.
 func (a *assembledRun) hasVisibleFailure() bool {
 	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd)
 }
 
-// describeText says whether there is text.
+// describeText returns "text" or "no text", by whether there is any.
 func (a *assembledRun) describeText() string {
 	if a.text() == "" {
-		return "nothing"
+		return "no text"
 	}
-	return "something"
+	return "text"
 }
 
-// describeEnd says how an answer that did not end well ended.
+// describeEnd returns how a run ended that did not succeed, to follow a description of it.
 func (a *assembledRun) describeEnd() string {
 	switch {
 	case a.failure.Kind != "":
-		return " and failed: " + a.failure.Text
+		return ", then a failure: " + a.failure.Text
 	case a.bodyEnd.Err != nil:
-		return " and " + a.bodyEnd.Err.Error()
+		return ", then an error: " + a.bodyEnd.Err.Error()
 	}
 	return ""
 }
 
-// The rules of single prompts.
+// Checks of single prompts.
 var (
-	ScriptText = scriptCheck("text", "a target asked for certain words says just these, in one message",
+	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {
 			a.judgeText(p, words)
-			p.Judge(a.bodyEnd, !a.hasMessageIDs() || len(a.messageTexts()) <= 1, "asked for one message, it sent %d", len(a.messageTexts()))
+			n := len(a.messageTexts())
+			p.Judge(a.bodyEnd, !a.hasMessageIDs() || n <= 1, "got %s; expected 1", pluralize(n, "message"))
 		})
 
-	ScriptEmpty = scriptCheck("empty", "a target asked for nothing says nothing, and ends its run",
+	ScriptEmpty = scriptCheck("empty", "asked for no text, a target finishes the run without text",
 		func(p *spec.Pass, a *assembledRun, _ string) { a.judgeText(p, "") })
 
-	ScriptMessages = scriptCheck("messages", "a target asked for two messages sends one and two",
+	ScriptMessages = scriptCheck("messages", "asked for two messages, a target sends \"one\" and \"two\"",
 		func(p *spec.Pass, a *assembledRun, _ string) {
 			got := a.messageTexts()
-			p.Judge(a.bodyEnd, len(got) == 2 && got[0] == "one" && got[1] == "two" && a.isSuccessful(), "asked for the messages one and two, it sent %q%s", got, a.describeEnd())
+			matches := len(got) == 2 && got[0] == "one" && got[1] == "two"
+			p.Judge(a.bodyEnd, matches && a.isSuccessful(),
+				"got messages %q%s; expected [\"one\" \"two\"]", got, a.describeEnd())
 		})
 
-	ScriptContents = scriptCheck("contents", "a target asked for a text and an image sends both",
+	ScriptContents = scriptCheck("contents", "asked for a text and an image, a target sends both",
 		func(p *spec.Pass, a *assembledRun, _ string) {
 			others := 0
 			for _, s := range a.messages {
 				others += len(s.otherContents)
 			}
-			p.Judge(a.bodyEnd, a.text() == "see" && others > 0 && a.isSuccessful(), "asked for the text see and an image, it said %q and %d other contents%s", a.text(), others, a.describeEnd())
+			matches := a.text() == "see" && others > 0
+			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "got text %q and %s%s; expected \"see\" and an image",
+				a.text(), pluralize(others, "other content"), a.describeEnd())
 		})
 
-	ScriptReasoning = scriptCheck("reasoning", "a target asked to reason answers afterwards",
+	ScriptReasoning = scriptCheck("reasoning", "asked to reason, a target sends the requested text afterwards",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.bodyEnd, a.text() == words && a.isSuccessful(), "asked to say %q after thinking, it said %q%s", words, a.text(), a.describeEnd())
+			p.Judge(a.bodyEnd, a.text() == words && a.isSuccessful(),
+				"got text %q after reasoning%s; expected %q", a.text(), a.describeEnd(), words)
 		})
 
 	ScriptReasoningApart = &spec.Check{
-		ID: "script.reasoning-apart", Doc: "a target asked to reason says so apart from its answer",
+		ID: "script.reasoning-apart", Doc: "asked to reason, a target sends reasoning apart from the text",
 		Needs: []spec.Kind{spec.ReasoningStart},
 		Watch: scriptCheck("reasoning", "", func(p *spec.Pass, a *assembledRun, _ string) {
 			reasoning := a.reasoningText()
-			p.Judge(a.bodyEnd, reasoning == "thinking", "asked to reason \"thinking\", it reasoned %q", reasoning)
+			p.Judge(a.bodyEnd, reasoning == "thinking", "got reasoning %q; expected \"thinking\"", reasoning)
 		}).Watch,
 	}
 
-	ScriptTool = scriptCheck("tool", "a target asked to call its tool calls it with the arguments, has its result, and goes on",
+	ScriptTool = scriptCheck("tool", "asked to call its tool, a target sends the call, its result and a text",
 		func(p *spec.Pass, a *assembledRun, words string) { a.judgeToolCalls(p, 1, words) })
 
-	ScriptTools = scriptCheck("tools", "a target asked for two calls makes both, has both results, and goes on",
+	ScriptTools = scriptCheck("tools", "asked for two tool calls, a target sends both, their results and a text",
 		func(p *spec.Pass, a *assembledRun, _ string) { a.judgeToolCalls(p, 2, "") })
 
-	ScriptSlow  = scriptCheck("slow", "a target asked for deltas some time apart sends a message", judgeHasText)
-	ScriptMany  = scriptCheck("many", "a target asked for many deltas sends a message", judgeHasText)
-	ScriptLarge = scriptCheck("large", "a target asked for a large delta sends as much text", func(p *spec.Pass, a *assembledRun, words string) {
-		want, err := strconv.Atoi(words)
-		if err == nil {
-			p.Judge(a.bodyEnd, len(a.text()) >= want && a.isSuccessful(), "asked for %d bytes of text, it sent %d%s", want, len(a.text()), a.describeEnd())
-		}
-	})
+	ScriptSlow  = scriptCheck("slow", "asked for slow deltas, a target sends a text", judgeHasText)
+	ScriptMany  = scriptCheck("many", "asked for many deltas, a target sends a text", judgeHasText)
+	ScriptLarge = scriptCheck("large", "asked for a large delta, a target sends at least that much text",
+		func(p *spec.Pass, a *assembledRun, words string) {
+			want, err := strconv.Atoi(words)
+			if err == nil {
+				p.Judge(a.bodyEnd, len(a.text()) >= want && a.isSuccessful(), "got %s of text%s; expected at least %d",
+					pluralize(len(a.text()), "byte"), a.describeEnd(), want)
+			}
+		})
 
-	ScriptIdle = scriptCheck("idle", "a target asked to be silent for a while says done afterwards",
+	ScriptIdle = scriptCheck("idle", "asked to be idle for a time, a target sends \"done\" afterwards",
 		func(p *spec.Pass, a *assembledRun, _ string) { a.judgeText(p, "done") })
 
-	ScriptError = scriptCheck("error", "a target asked to fail fails before any content, and says why",
+	ScriptError = scriptCheck("error", "asked to fail, a target fails before any content with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "asked to fail, it ended like a success")
-			if a.failure.Kind != "" { // a transfer that is broken off says nothing
-				p.Judge(a.failure, a.text() == "", "asked to fail before any content, it said %q first", a.text())
+			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run ended like a success; expected a failure before any content")
+			if a.failure.Kind != "" { // a broken transfer carries no message
+				p.Judge(a.failure, a.text() == "", "got text %q before the failure; expected none", a.text())
 				a.judgeFailureText(p, words)
 			}
 		})
 
-	ScriptErrorMid = scriptCheck("error-mid", "a target asked to fail in the middle says why it failed",
+	ScriptErrorMid = scriptCheck("error-mid", "asked to fail midway, a target fails with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "asked to fail in the middle, it ended like a success")
+			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run ended like a success; expected a failure midway")
 			if a.failure.Kind != "" {
 				a.judgeFailureText(p, words)
 			}
 		})
 )
 
-// ScriptErrorMidHasText judges what comes before a failure.
+// ScriptErrorMidHasText judges the text before a failure.
 var ScriptErrorMidHasText = &spec.Check{
 	ID: "script.error-mid-says",
-	Doc: `a target asked to fail in the middle says something first
+	Doc: `asked to fail midway, a target sends text before it fails
 
-It is not demanded where a server may lose what was said before a failure.`,
+Not required of dialects in which a server may lose text at a failure.`,
 	Watch: scriptCheck("error-mid", "", func(p *spec.Pass, a *assembledRun, _ string) {
-		p.Judge(a.bodyEnd, a.text() != "", "asked to fail in the middle, it had said nothing")
+		p.Judge(a.bodyEnd, a.text() != "", "got no text before the failure; expected some")
 	}).Watch,
 }
 
-// judgeFailureText judges the words of a failure.
+// judgeFailureText judges the message of a failure.
 func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	if f := a.failure; f.Text == "" && words != "" {
-		p.Judge(f, false, "the event %s has no text%s; expected one that contains %q", f.DisplayName(), describeViolations(f.Violations), words)
+		p.Judge(f, false,
+			"got %s without an error message%s; expected one that contains %q", f.DisplayName(), describeViolations(f.Violations), words)
 	} else {
-		p.Judge(f, strings.Contains(f.Text, words), "asked to fail with %q, it failed with %q", words, f.Text)
+		p.Judge(f, strings.Contains(f.Text, words), "got error message %q; expected one that contains %q", f.Text, words)
 	}
 }
 
-// describeViolations tells, in parentheses, where an event breaks its schema.
+// describeViolations returns violations in parentheses, or "" if there are none.
 func describeViolations(broken []spec.Violation) string {
 	if len(broken) == 0 {
 		return ""
@@ -168,15 +179,7 @@ func describeViolations(broken []spec.Violation) string {
 	return " (" + joinViolations(broken) + ")"
 }
 
-// pluralizeWithVerb says that there was a number of things: 1 event was, 2 events were.
-func pluralizeWithVerb(n int, thing string) string {
-	if n == 1 {
-		return pluralize(n, thing) + " was"
-	}
-	return pluralize(n, thing) + " were"
-}
-
-// describeError tells, in parentheses, why something ended, if it did not end well.
+// describeError returns the text of an error in parentheses, or "" for nil.
 func describeError(err error) string {
 	if err == nil {
 		return ""
@@ -184,37 +187,45 @@ func describeError(err error) string {
 	return " (" + err.Error() + ")"
 }
 
-// pluralize is a number of things: no call, 1 call, 2 calls.
+// pluralize returns a number of things: "no calls", "1 call", "2 calls".
 func pluralize(n int, thing string) string {
 	switch n {
 	case 0:
-		return "no " + thing
+		return "no " + thing + "s"
 	case 1:
 		return "1 " + thing
 	}
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
+// judgeHasText judges whether a run succeeds with any text.
 func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
-	p.Judge(a.bodyEnd, a.text() != "" && a.isSuccessful(), "asked for a message, it said %s%s", a.describeText(), a.describeEnd())
+	p.Judge(a.bodyEnd, a.text() != "" && a.isSuccessful(),
+		"got %s%s; expected a text and a successful end", a.describeText(), a.describeEnd())
 }
 
-// judgeToolCalls judges calls of the server's own tool.
+// judgeToolCalls judges n calls of the server's own tool and the text after them. It compares
+// the arguments with args, unless that is "".
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
-	p.Judge(a.bodyEnd, len(a.toolCalls) == n, "asked for %s of lookup, it made %s%s", pluralize(n, "call"), pluralize(len(a.toolCalls), "call"), a.describeEnd())
+	p.Judge(a.bodyEnd, len(a.toolCalls) == n,
+		"got %s%s; expected %s of lookup",
+		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), pluralize(n, "call"))
 	for _, u := range a.toolCalls {
 		if args != "" {
-			p.Judge(*u.callEvent, u.name == "lookup" && sameJSON(u.args(), args), "asked for lookup with %s, it called %s with %s", args, u.name, u.args())
+			matches := u.name == "lookup" && sameJSON(u.args(), args)
+			p.Judge(*u.callEvent, matches, "got a call of %s with %s; expected lookup with %s", u.name, u.args(), args)
 		}
-		p.Judge(*u.callEvent, u.hasResult, "the call %q of %s has no result", u.id, u.name)
+		p.Judge(*u.callEvent, u.hasResult, "call %q of %s has no result; expected one in the stream", u.id, u.name)
 	}
-	p.Judge(a.bodyEnd, a.text() != "" && a.isSuccessful(), "asked for a message after the tool, it said %s%s", a.describeText(), a.describeEnd())
+	p.Judge(a.bodyEnd, a.text() != "" && a.isSuccessful(),
+		"got %s after the tool result%s; expected a text and a successful end",
+		a.describeText(), a.describeEnd())
 }
 
-// ScriptClientTool judges a call of the client's tool.
+// ScriptClientTool judges the call of a client tool.
 var ScriptClientTool = &spec.Check{
 	ID:    "script.client-tool",
-	Doc:   "a target asked to call the client's tool calls it",
+	Doc:   "asked to call the client tool, a target calls it with the requested arguments",
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		prompt, asked := a.request.Prompt()
@@ -224,10 +235,10 @@ var ScriptClientTool = &spec.Check{
 	}),
 }
 
-// ScriptClientResult judges what becomes of it.
+// ScriptClientResult judges the run that continues with the result of a client tool.
 var ScriptClientResult = &spec.Check{
 	ID:    "script.client-tool-result",
-	Doc:   "a target that has called the client's tool goes on with what the client answers",
+	Doc:   "given the result of the client tool, a target continues with it",
 	Needs: []spec.Kind{spec.InputTool, spec.InputToolResult},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if _, asked := a.request.Prompt(); asked || !strings.HasPrefix(a.continuedPrompt, "conformance:client-tool ") {
@@ -239,22 +250,24 @@ var ScriptClientResult = &spec.Check{
 	}),
 }
 
-// judgeClientCall judges the call of the first tool that the request offers, if it offers
-// any.
+// judgeClientCall judges the call of the first tool that the request offers. It does nothing
+// if the request offers none.
 func (a *assembledRun) judgeClientCall(p *spec.Pass, args string) {
 	i := slices.IndexFunc(a.request.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
 	if i < 0 {
 		return
 	}
 	tool := a.request.Parts[i].Name
-	p.Judge(a.bodyEnd, len(a.toolCalls) == 1 && a.isSuccessful(), "asked for 1 call of %s, it made %s%s", tool, pluralize(len(a.toolCalls), "call"), a.describeEnd())
+	p.Judge(a.bodyEnd, len(a.toolCalls) == 1 && a.isSuccessful(), "got %s%s; expected 1 call of %s",
+		pluralize(len(a.toolCalls), "tool call"), a.describeEnd(), tool)
 	for _, u := range a.toolCalls {
-		p.Judge(*u.callEvent, u.name == tool && sameJSON(u.args(), args), "asked for %s with %s, it called %s with %s", tool, args, u.name, u.args())
+		matches := u.name == tool && sameJSON(u.args(), args)
+		p.Judge(*u.callEvent, matches, "got a call of %s with %s; expected %s with %s", u.name, u.args(), tool, args)
 	}
 }
 
-// toolResults are the results that a request brings: not those that it repeats with what
-// was said before.
+// toolResults returns the results of client tools that are new in a request, without those in
+// the history that it repeats.
 func (a *assembledRun) toolResults() (texts []string) {
 	for _, part := range a.request.Parts {
 		switch part.Kind {
@@ -267,10 +280,10 @@ func (a *assembledRun) toolResults() (texts []string) {
 	return texts
 }
 
-// ScriptInterrupt judges an interrupt.
+// ScriptInterrupt judges the interrupt of a run.
 var ScriptInterrupt = &spec.Check{
 	ID:    "script.interrupt",
-	Doc:   "a target asked to interrupt itself does",
+	Doc:   "asked for an interrupt, a target sends one with the requested payload",
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
 	Watch: scriptCheck("interrupt", "", func(p *spec.Pass, a *assembledRun, payload string) {
 		got, with := "", ""
@@ -278,38 +291,43 @@ var ScriptInterrupt = &spec.Check{
 			got = a.interrupts[0].Text
 			with = " with " + got
 		}
-		p.Judge(a.bodyEnd, len(a.interrupts) == 1 && (sameJSON(got, payload) || sameJSON(quoteJSON(got), payload)), "asked for 1 interrupt with %s, it made %s%s", payload, pluralize(len(a.interrupts), "interrupt"), with)
+		matches := sameJSON(got, payload) || sameJSON(quoteJSON(got), payload)
+		p.Judge(a.bodyEnd, len(a.interrupts) == 1 && matches, "got %s%s; expected 1 interrupt with %s",
+			pluralize(len(a.interrupts), "interrupt"), with, payload)
 	}).Watch,
 }
 
-// ScriptResume judges what becomes of it.
+// ScriptResume judges the run that resumes after an interrupt.
 var ScriptResume = &spec.Check{
 	ID:    "script.resume",
-	Doc:   "a target that has interrupted itself goes on with what the client answers",
+	Doc:   "resumed after an interrupt, a target continues with the given payload",
 	Needs: []spec.Kind{spec.Interrupt, spec.InputResume},
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
-		if resume, resumes := a.request.Last(spec.InputResume); resumes && strings.HasPrefix(a.continuedPrompt, "conformance:interrupt ") {
+		resume, resumes := a.request.Last(spec.InputResume)
+		if resumes && strings.HasPrefix(a.continuedPrompt, "conformance:interrupt ") {
 			got, ok := strings.CutPrefix(a.text(), "resumed with: ")
 			matches := ok && (sameJSON(got, resume.Text) || sameJSON(got, quoteJSON(resume.Text)))
-			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "resumed with %s, it said %q%s", resume.Text, a.text(), a.describeEnd())
+			p.Judge(a.bodyEnd, matches && a.isSuccessful(), "got text %q%s; expected \"resumed with: \" and %s",
+				a.text(), a.describeEnd(), resume.Text)
 		}
 	}),
 }
 
+// quoteJSON returns s as a JSON string.
 func quoteJSON(s string) string {
 	text, _ := json.Marshal(s)
 	return string(text)
 }
 
-// ScriptRecall judges memory.
+// ScriptRecall judges whether a target remembers the conversation.
 var ScriptRecall = &spec.Check{
 	ID: "script.recall",
-	Doc: `a target asked what was said before repeats it
+	Doc: `asked to recall, a target repeats the previous prompt of the conversation
 
-The client sends the increment only, where the dialect has names for conversations:
-the history lives on the server. What was said in a run whose good end nobody has heard
-(it was left, broken off, canceled, or failed), by another user, or in place of what the
-conversation was waiting for, may have been said before or not.`,
+Where the dialect has thread ids the client sends only the new message: the history is on
+the server. Any of several prompts is right if the server may or may not have stored the
+last ones: prompts of runs that were not seen to succeed (left, truncated, canceled or
+failed), of another user, or sent in place of input that the conversation was waiting for.`,
 	AllPrincipals: true,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if prompt, ok := a.request.Prompt(); ok && prompt == "conformance:recall" && a.hasPreviousPrompt {
@@ -322,10 +340,10 @@ conversation was waiting for, may have been said before or not.`,
 	}),
 }
 
-// ScriptIsolated judges that conversations do not mix.
+// ScriptIsolated judges whether threads are kept apart.
 var ScriptIsolated = &spec.Check{
 	ID:    "script.isolated",
-	Doc:   "a target asked what was said before in a new conversation says nothing",
+	Doc:   "asked to recall in a new conversation, a target answers \"nothing\"",
 	Needs: []spec.Kind{spec.SlotThread},
 
 	AllPrincipals: true,
@@ -339,26 +357,29 @@ var ScriptIsolated = &spec.Check{
 
 var errorChecks = []*spec.Check{ErrorVisible, NoStackTrace}
 
-// ErrorVisible judges whether a failure can be told from a success.
+// ErrorVisible judges whether clients can tell a failure from a success.
 var ErrorVisible = &spec.Check{
 	ID: "error.visible",
-	Doc: `a run that fails is not closed like one that ended well
+	Doc: `a failed run does not end like a successful one
 
-By an event that says so, or by a transfer that is broken off.`,
+It ends with an event that reports the failure, or its transfer is broken off.`,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if a.isToFail() {
-			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "the run was to fail, and its stream ended like a success")
+			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
+				"failed run ended like a success; expected an error event or a broken transfer")
 		}
 	}),
 }
 
-// stackTracePattern are how stack traces begin, in the languages that servers are written in.
-var stackTracePattern = regexp.MustCompile(`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
+// stackTracePattern matches the start of a stack trace of Python, of Java or JavaScript, and
+// of Go.
+var stackTracePattern = regexp.MustCompile(
+	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
 
-// NoStackTrace judges what error bodies give away.
+// NoStackTrace judges whether errors reveal internals of the server.
 var NoStackTrace = &spec.Check{
 	ID:  "error.no-stack-trace",
-	Doc: "no error shows a stack trace",
+	Doc: "errors contain no stack trace",
 
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
@@ -371,7 +392,7 @@ var NoStackTrace = &spec.Check{
 				status = e.StatusCode
 			case len(e.Raw) > 0 && (status >= 400 || e.Kind == spec.RunError || e.Kind == spec.RunRefused):
 				shown := stackTracePattern.Find(e.Raw)
-				p.Judge(e, shown == nil, "the error shows a stack trace (%q)", shown)
+				p.Judge(e, shown == nil, "error contains a stack trace (%q); expected none", shown)
 			}
 		}
 	},

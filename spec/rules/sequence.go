@@ -9,8 +9,9 @@ import (
 
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
-// eachSequenceNumber lets a rule see the sequence numbers of a stream, each with the numbered
-// event before it.
+// eachSequenceNumber returns a watchFunc that calls judge with each numbered event of a
+// stream, the numbered event before it, and the numbers of both. The number before the
+// first event is -1.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
@@ -18,7 +19,7 @@ func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last i
 		return func(e spec.Event) {
 			n, err := strconv.ParseInt(e.Seq, 10, 64)
 			if !e.IsFrame() || err != nil {
-				return // an event without its number is the schema's business
+				return // a missing number is judged by wire.matches-schema
 			}
 			judge(p, e, before, n, last)
 			before, last = e, n
@@ -26,22 +27,22 @@ func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last i
 	})
 }
 
-// SequenceIncreases judges the order of numbers.
+// SequenceIncreases judges the order of sequence numbers.
 var SequenceIncreases = &spec.Check{
 	ID:    "sequence.increases",
 	Doc:   "sequence numbers increase from event to event",
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
 		if before.Raw != nil {
-			p.Judge(e, n > last, "number %d comes after %d", n, last)
+			p.Judge(e, n > last, "got sequence number %d after %d; expected a greater one", n, last)
 		}
 	}),
 }
 
-// SequenceDense judges that no number is left out.
+// SequenceDense judges whether sequence numbers are consecutive.
 var SequenceDense = &spec.Check{
 	ID:    "sequence.dense",
-	Doc:   "every event has a sequence number; they begin at 0 and grow by one",
+	Doc:   "the sequence numbers of a stream are 0, 1, 2 and so on without gaps",
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		next := int64(0)
@@ -50,7 +51,7 @@ var SequenceDense = &spec.Check{
 				return
 			}
 			n, err := strconv.ParseInt(e.Seq, 10, 64)
-			p.Judge(e, err == nil && n == next, "the number is %q where %d was next", e.Seq, next)
+			p.Judge(e, err == nil && n == next, "got sequence number %q; expected %d", e.Seq, next)
 			if next++; err == nil {
 				next = n + 1
 			}
@@ -58,23 +59,23 @@ var SequenceDense = &spec.Check{
 	}),
 }
 
-// SequenceNeverFalls judges numbers that may stand still where an event is told
-// again.
+// SequenceNeverFalls judges the order of sequence numbers where an event may be repeated.
 var SequenceNeverFalls = &spec.Check{
 	ID:    "sequence.never-falls",
-	Doc:   "sequence numbers never fall, and stay the same only where an event is repeated unchanged",
+	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachSequenceNumber(func(p *spec.Pass, e, before spec.Event, n, last int64) {
 		if before.Raw != nil {
-			p.Judge(e, n > last || n == last && bytes.Equal(e.Raw, before.Raw), "number %d comes after %d", n, last)
+			ordered := n > last || n == last && bytes.Equal(e.Raw, before.Raw)
+			p.Judge(e, ordered, "got sequence number %d after %d; expected a greater one, or an unchanged event", n, last)
 		}
 	}),
 }
 
-// CursorPresent judges whether a stream can be taken up again at all.
+// CursorPresent judges whether a stream has cursors.
 var CursorPresent = &spec.Check{
 	ID:    "cursor.present",
-	Doc:   "events carry an SSE id, without which nobody could resume",
+	Doc:   "events have an SSE id from which a client can resume",
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var first spec.Event
@@ -86,13 +87,13 @@ var CursorPresent = &spec.Check{
 					first = e
 				}
 			case isCleanEnd(e) && first.Raw != nil:
-				p.Judge(first, seen, "no event of the stream has an id")
+				p.Judge(first, seen, "stream has no event with an SSE id; expected one to resume from")
 			}
 		}
 	}),
 }
 
-// CursorUnique judges the ids of events.
+// CursorUnique judges the SSE ids of events.
 var CursorUnique = &spec.Check{
 	ID:    "cursor.unique",
 	Doc:   "no two events of a stream have the same id",
@@ -101,7 +102,7 @@ var CursorUnique = &spec.Check{
 		seen := map[string]bool{}
 		return func(e spec.Event) {
 			if e.IsFrame() && e.Cursor != "" {
-				p.Judge(e, !seen[e.Cursor], "id %q was used before", e.Cursor)
+				p.Judge(e, !seen[e.Cursor], "got SSE id %q twice; expected a unique id for each event", e.Cursor)
 				seen[e.Cursor] = true
 			}
 		}

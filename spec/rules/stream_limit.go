@@ -7,25 +7,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// disconnectDelay is how long it may take a server to see that a client has left.
+// disconnectDelay is how long a server may take to notice that a client has left.
 const disconnectDelay = 5 * time.Second
 
-// timeTolerance is how much earlier or later than it is written down something may have been:
-// recordings keep milliseconds.
+// timeTolerance is the error of recorded times: recordings have milliseconds.
 const timeTolerance = 5 * time.Millisecond
 
-// A streamRequest is one request for a stream by the user, and how long the stream was open for
-// certain.
+// A streamRequest is one request of the primary user for a stream, and the time in which the
+// stream was certainly open.
 type streamRequest struct {
 	exchange
 	bodyEnd                     spec.Event
 	opened                      bool
 	hasActivity                 bool
-	firstActivity, lastActivity time.Duration // the first and the last sign of it
+	firstActivity, lastActivity time.Duration // of the first and last event; a body end counts as well
 }
 
-// judgeStreamRequests lets a rule see, at the end of a conversation, the user's requests for streams
-// that are all there is to know about how many were open.
+// judgeStreamRequests returns a watchFunc that calls judge with the primary user's requests
+// for streams at the end of a conversation.
 func judgeStreamRequests(judge func(p *spec.Pass, all []*streamRequest)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var all []*streamRequest
@@ -53,6 +52,7 @@ func judgeStreamRequests(judge func(p *spec.Pass, all []*streamRequest)) watchFu
 	}
 }
 
+// observe records one event of the response.
 func (l *streamRequest) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPResponse:
@@ -66,7 +66,7 @@ func (l *streamRequest) observe(e spec.Event) {
 	}
 }
 
-// respondedAt is when l was answered at the latest: a stream, when it gave its first sign.
+// respondedAt returns the latest time of the response: for a stream, that of its first event.
 func (l *streamRequest) respondedAt() time.Duration {
 	if l.opened {
 		return l.firstActivity
@@ -74,35 +74,38 @@ func (l *streamRequest) respondedAt() time.Duration {
 	return l.bodyEnd.At
 }
 
-// countCertainlyOpen is how many other streams were open for certain while l was asked for and
-// answered.
+// countCertainlyOpen returns the number of other streams that were certainly open from the
+// request of l to its response.
 func (l *streamRequest) countCertainlyOpen(all []*streamRequest) (n int) {
 	for _, other := range all {
-		if other != l && other.opened && other.firstActivity+timeTolerance <= l.request.At && other.lastActivity >= l.respondedAt()+timeTolerance {
+		openBefore := other.opened && other.firstActivity+timeTolerance <= l.request.At
+		if other != l && openBefore && other.lastActivity >= l.respondedAt()+timeTolerance {
 			n++
 		}
 	}
 	return n
 }
 
-// countPossiblyOpen is how many other streams can have been open when l was asked for.
+// countPossiblyOpen returns the number of other streams that may have been open when l was
+// requested.
 func (l *streamRequest) countPossiblyOpen(all []*streamRequest) (n int) {
 	for _, other := range all {
-		unknownEnd := errors.Is(other.bodyEnd.Err, spec.ErrIdleTimeout) // for how long nobody wrote down
-		if other != l && other.opened && other.request.At <= l.request.At && (unknownEnd || other.lastActivity+disconnectDelay >= l.request.At) {
+		openBefore := other.opened && other.request.At <= l.request.At
+		unknownEnd := errors.Is(other.bodyEnd.Err, spec.ErrIdleTimeout) // the recording does not have the end
+		if other != l && openBefore && (unknownEnd || other.lastActivity+disconnectDelay >= l.request.At) {
 			n++
 		}
 	}
 	return n
 }
 
-// RefusesExcessStreams judges one stream too many.
+// RefusesExcessStreams judges the responses to requests above the stream limit.
 var RefusesExcessStreams = &spec.Check{
 	ID: "limit.refuses-streams",
-	Doc: `who has as many streams open as are allowed is refused another as the document says
+	Doc: `a request for a stream above the user's limit is refused as documented
 
-How many that is the document does not say: judged where somebody did. A stream
-counts as open from its first sign to its last.`,
+The document does not state the limit, so this is judged only if the target's configuration
+does. A stream counts as open from its first event to its last.`,
 	Watch: judgeStreamRequests(func(p *spec.Pass, all []*streamRequest) {
 		for _, l := range all {
 			if l.request.StreamLimit == 0 || l.status == 0 || l.status == 503 {
@@ -115,18 +118,19 @@ counts as open from its first sign to its last.`,
 			for _, refusal := range l.request.Denials[spec.DeniedStreamLimit] {
 				e := l.request
 				e.Requirement = refusal.Requirement
-				p.Judge(e, l.satisfies(refusal), "%d streams were open and %d are allowed; %v; expected %s", n, l.request.StreamLimit, l.exchange, DescribeRefusal(refusal))
+				p.Judge(e, l.satisfies(refusal), "%v with %d streams open, of at most %d; expected %s",
+					l.exchange, n, l.request.StreamLimit, DescribeRefusal(refusal))
 			}
 		}
 	}),
 }
 
-// ReleasesStreams judges the first streams after one too many.
+// ReleasesStreams judges whether closed streams count towards the limit.
 var ReleasesStreams = &spec.Check{
 	ID: "limit.frees-streams",
-	Doc: `who was refused one stream too many gets it after others have ended
+	Doc: `a user at the stream limit gets another stream after others have closed
 
-A server may need five seconds to see that a client has left, also one that left before
+A server may take five seconds to notice that a client has left, even one that left before
 the conversation began.`,
 	Watch: judgeStreamRequests(func(p *spec.Pass, all []*streamRequest) {
 		refused := false
@@ -136,7 +140,8 @@ the conversation began.`,
 			case refused && l.opened && l.countCertainlyOpen(all) < limit:
 				p.Judge(l.request, true, "")
 			case refused && l.status == 429 && l.request.At >= disconnectDelay && l.countPossiblyOpen(all) < limit:
-				p.Judge(l.request, false, "at most %d streams were open and %d are allowed, and %v", l.countPossiblyOpen(all), limit, l.exchange)
+				p.Judge(l.request, false, "%v with at most %d streams open, of %d; expected a stream",
+					l.exchange, l.countPossiblyOpen(all), limit)
 			}
 			refused = refused || l.status == 429 && l.request.StreamLimit > 0
 		}

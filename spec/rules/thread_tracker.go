@@ -8,14 +8,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// eachScriptedRun lets a rule about content judge each answer of a scripted target, when
-// the conversation is over. The run may be asked for and told by different
-// requests; one that was canceled owes nobody an answer, nor does a request that was
-// refused, nor one that comes in place of what the conversation waits for, nor one that
-// was turned down while the conversation may have been busy.
+// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with
+// each run of the primary user on a scripted target. A run may have been started by one
+// request and streamed by another. It leaves out runs from which nothing follows: canceled
+// and refused ones, runs whose transfer was cut off, runs requested in place of input that
+// the conversation was waiting for, and runs that failed while another may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
-		t, observe := spec.SharedState(p, "answers", func() (*threadTracker, func(spec.Event)) {
+		t, observe := spec.SharedState(p, "scripted runs", func() (*threadTracker, func(spec.Event)) {
 			t := newThreadTracker(keeper(p))
 			return t, t.observe
 		})
@@ -24,7 +24,8 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 				return
 			}
 			for _, a := range t.finishedRuns {
-				if a.request.Principal == spec.PrimaryUser && !a.skipsPendingInput && !a.failedWhileBusy() && !a.wasCutOff() && (!a.refused || a.isToFail()) && !t.isCanceled(a) {
+				inconclusive := a.skipsPendingInput || a.failedWhileBusy() || a.wasCutOff() || a.refused && !a.isToFail()
+				if a.request.Principal == spec.PrimaryUser && !inconclusive && !t.isCanceled(a) {
 					judge(p, a)
 				}
 			}
@@ -32,17 +33,17 @@ func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	}
 }
 
-// failedWhileBusy says that a request came while its conversation may have been busy with a run
-// whose end nobody had heard, and got a failure and not a word: nothing follows from that.
+// failedWhileBusy reports whether a run failed without text while another run of its thread
+// may have been active.
 func (a *assembledRun) failedWhileBusy() bool {
 	return a.threadBusy && a.failure.Kind != "" && a.text() == ""
 }
 
-// wasCutOff reports whether an answer was cut off that was not to fail: what it lacks then has
-// one cause, which other checks find.
+// wasCutOff reports whether the transfer of a run that should succeed was cut off. Other
+// checks find that; what the run lacks is only a consequence.
 func (a *assembledRun) wasCutOff() bool { return isBrokenTransfer(a.bodyEnd) && !a.isToFail() }
 
-// isToFail says that a run was asked to fail.
+// isToFail reports whether the prompt of a run asks for a failure.
 func (a *assembledRun) isToFail() bool {
 	prompt, _ := a.request.Prompt()
 	return isFailurePrompt(prompt)
@@ -54,61 +55,69 @@ func isFailurePrompt(prompt string) bool {
 	return name == "conformance:error" || name == "conformance:error-mid"
 }
 
-// threadTracker follow what is asked and answered in all conversations.
+// A threadTracker assembles the runs of a conversation and tracks what was said in each of
+// its threads.
 type threadTracker struct {
-	threads          map[threadKey]*threadState // those whose thread has a name
-	possiblePrompts  map[string][]string        // thread → what may have been said there, and may be recalled
-	startsRuns       map[string]bool            // operation → whether it asks for runs, as far as was seen
-	runCount         int                        // all of them, by the requests that were taken
-	hasRunEnd        bool                       // the end of a run is an event
-	hasUnknownThread bool                       // a request was taken, and nobody knows for which of them
-	startedRuns      map[string]*assembledRun   // run → what it was asked
+	threads          map[userThread]*trackedThread // threads with a name
+	possiblePrompts  map[string][]string           // by thread: prompts that the server may have stored
+	startsRuns       map[string]bool               // by operation: a request to it started a run
+	runCount         int                           // all runs that were accepted
+	hasRunEnd        bool                          // the dialect has a terminal event
+	hasUnknownThread bool                          // an accepted request cannot be assigned to a thread
+	startedRuns      map[string]*assembledRun      // by run key
 	finishedRuns     []*assembledRun
-	cancels          []spec.Event
+	cancels          []spec.Event // accepted cancel requests
 	keep             func(spec.Event) *spec.Event
 
-	request      spec.Event    // the exchange that is being told
-	requestedRun *assembledRun // what it asks, if it asks anything
-	streamedRun  *assembledRun // what it tells
+	// The current exchange.
+	request      spec.Event
+	requestedRun *assembledRun // the run that the request asks for, or nil
+	streamedRun  *assembledRun // the run that the response streams, or nil
 	accepted     bool
-	startedRun   bool   // it was answered as if it had opened a run
-	threadID     string // where it belongs, as far as is known
+	startedRun   bool   // the response is one to a request that starts a run
+	threadID     string // of the request or, if it has none, of the response
 }
 
-// An threadKey tells conversations apart: what one user said in a thread is not what another
-// said in a thread of the same name, whether the request names the user or its credentials do.
-type threadKey struct {
+// A userThread identifies a thread. Threads of the same name are different for different
+// users, whether the request names the user or its credentials identify it.
+type userThread struct {
 	thread, user string
 	principal    spec.Principal
 }
 
-// A threadState is one conversation, as far as its requests were taken.
-type threadState struct {
-	prompts     []userPrompt  // by the user
-	lastRun     *assembledRun // to the last request
-	lastPrompt  string        // the last request's prompt; "" if it was none
-	pendingKind spec.Kind     // what it waits for: a resume, or the result of a tool of the client
+// A trackedThread is the state of one thread after the requests that were accepted.
+type trackedThread struct {
+	prompts     []userPrompt  // in order
+	lastRun     *assembledRun // of the last request
+	lastPrompt  string        // of the last request, "" if it had none
+	pendingKind spec.Kind     // the input that the thread waits for: a resume or a tool result; "" for none
 }
 
-// An userPrompt is what the user said, and in which request.
+// A userPrompt is one prompt and the run that it started.
 type userPrompt struct {
 	text string
 	run  *assembledRun
 }
 
+// newThreadTracker returns a threadTracker without runs.
 func newThreadTracker(keep func(spec.Event) *spec.Event) *threadTracker {
-	return &threadTracker{keep: keep, threads: map[threadKey]*threadState{}, possiblePrompts: map[string][]string{}, startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{}}
+	return &threadTracker{
+		keep: keep, threads: map[userThread]*trackedThread{}, possiblePrompts: map[string][]string{},
+		startsRuns: map[string]bool{}, startedRuns: map[string]*assembledRun{},
+	}
 }
 
-func (t *threadTracker) currentKey() threadKey {
-	return threadKey{t.threadID, t.request.User, t.request.Principal}
+// currentKey returns the key of the thread of the current exchange.
+func (t *threadTracker) currentKey() userThread {
+	return userThread{t.threadID, t.request.User, t.request.Principal}
 }
 
-// discardPrompts forgets what was said where a request with a fault was taken: who knows what was
-// understood, and, if that cannot be read, in which conversation.
+// discardPrompts forgets the prompts of the current thread, or of all threads if the current
+// one is unknown. It is called after an invalid request was accepted: how the server understood
+// it is unknown.
 func (t *threadTracker) discardPrompts() {
 	if t.hasUnknownThread = t.hasUnknownThread || t.threadID == ""; t.threadID != "" && t.threads[t.currentKey()] == nil {
-		t.threads[t.currentKey()] = &threadState{}
+		t.threads[t.currentKey()] = &trackedThread{}
 	}
 	for key, state := range t.threads {
 		if key.thread == t.threadID || t.threadID == "" {
@@ -117,10 +126,12 @@ func (t *threadTracker) discardPrompts() {
 	}
 }
 
+// observe updates the tracker with one event of the conversation.
 func (t *threadTracker) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPRequest:
-		t.request, t.requestedRun, t.streamedRun, t.accepted, t.startedRun, t.threadID = e, nil, nil, false, false, e.Thread
+		t.request, t.requestedRun, t.streamedRun = e, nil, nil
+		t.accepted, t.startedRun, t.threadID = false, false, e.Thread
 		if e.Scripted && e.Valid() {
 			if t.startsRuns[e.Operation] = t.startsRuns[e.Operation] || len(e.Parts) > 0; len(e.Parts) > 0 {
 				t.requestedRun = t.newRun(e)
@@ -139,8 +150,9 @@ func (t *threadTracker) observe(e spec.Event) {
 	}
 }
 
+// observeFrame updates the current run with a frame of its stream.
 func (t *threadTracker) observeFrame(e spec.Event) {
-	if t.threadID == "" { // the server has made one
+	if t.threadID == "" { // the server assigned one
 		t.threadID = e.Thread
 	}
 	if t.streamedRun != nil {
@@ -152,25 +164,31 @@ func (t *threadTracker) observeFrame(e spec.Event) {
 	t.accepted = t.accepted && (e.Kind != spec.RunRefused || e.Frame > 0)
 }
 
-// markEnded notes that the end of a run was heard.
+// markEnded records the first end of a run.
 func (a *assembledRun) markEnded(e spec.Event) {
 	if a != nil && !a.ended {
 		a.ended, a.succeeded, a.endedAt = true, e.Kind == spec.RunEnd || e.Kind == spec.BodyEnd, e.At
 	}
 }
 
-// newRun is what a request asks, and what was asked before it.
+// newRun returns a run for a request, with what was said before it.
 func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
-	known := slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key threadKey) bool { return key.thread == request.Thread })
-	if before == nil || request.Thread == "" { // what has no name is new
-		before = &threadState{}
+	known := slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key userThread) bool {
+		return key.thread == request.Thread
+	})
+	if before == nil || request.Thread == "" { // a request without a thread starts a new one
+		before = &trackedThread{}
 	}
 	_, givesPending := request.Last(before.pendingKind)
-	a := &assembledRun{request: request, keep: t.keep, skipsPendingInput: before.pendingKind != "" && !givesPending, threadBusy: t.isBusy(request.Thread)}
+	a := &assembledRun{
+		request: request, keep: t.keep, threadBusy: t.isBusy(request.Thread),
+		skipsPendingInput: before.pendingKind != "" && !givesPending,
+	}
 	earlier, asked := t.certainPrompts(before, request), before.lastPrompt
-	a.hasOtherThreads = t.runCount > 0 && !known && len(t.possiblePrompts[request.Thread]) == 0 && !t.hasUnknownThread
-	if before.lastRun != nil && !before.lastRun.succeeded { // nobody knows what came of it
+	noPrompts := !known && len(t.possiblePrompts[request.Thread]) == 0
+	a.hasOtherThreads = t.runCount > 0 && noPrompts && !t.hasUnknownThread
+	if before.lastRun != nil && !before.lastRun.succeeded { // the server may not wait for its continuation
 		asked = ""
 	}
 	priorCount := len(earlier)
@@ -182,15 +200,16 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	if _, ok := request.Prompt(); !ok {
 		a.continuedPrompt = asked
 	} else if n := len(earlier); n > 1 {
-		if a.previousPrompt, a.hasPreviousPrompt = earlier[n-2], true; n-2 < priorCount { // else the request itself brings it
+		a.previousPrompt, a.hasPreviousPrompt = earlier[n-2], true
+		if n-2 < priorCount { // else the request itself contains it
 			a.possiblePrompts = slices.Clone(t.possiblePrompts[request.Thread])
 		}
 	}
 	return a
 }
 
-// isBusy reports whether a run may be going on in a thread: the end of the last one that a
-// user asked for there was not heard.
+// isBusy reports whether a run may be active in a thread: the end of the last run of one of
+// its users was not seen.
 func (t *threadTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {
@@ -200,14 +219,14 @@ func (t *threadTracker) isBusy(thread string) bool {
 	return false
 }
 
-// certainPrompts returns what the user is certain to have said in a conversation before a request.
-// A message is in doubt if the good end of its run had not been heard by then, if the run
-// was canceled, or if it came in place of what the conversation waited for: the server may
-// have kept it, may keep it later, or not at all. So is what another user said in a thread
-// of the same name.
-func (t *threadTracker) certainPrompts(state *threadState, request spec.Event) (certain []string) {
+// certainPrompts returns the prompts that the server has certainly stored in a thread before a
+// request. Others are added to the possible prompts: those of runs that were not seen to
+// succeed by then, of canceled runs, of requests in place of input that the thread waited for,
+// and of other users in a thread of the same name.
+func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s userPrompt) bool {
-		uncertain := !s.run.succeeded || s.run.endedAt > request.At || s.run.skipsPendingInput || t.isCanceled(s.run)
+		late := s.run.endedAt > request.At
+		uncertain := !s.run.succeeded || late || s.run.skipsPendingInput || t.isCanceled(s.run)
 		if uncertain {
 			t.addPossiblePrompt(request.Thread, s.text)
 		}
@@ -226,14 +245,14 @@ func (t *threadTracker) certainPrompts(state *threadState, request spec.Event) (
 	return certain
 }
 
-// addPossiblePrompt notes what may have been said in a thread.
+// addPossiblePrompt records that a prompt may have been stored in a thread.
 func (t *threadTracker) addPossiblePrompt(thread, text string) {
 	if !slices.Contains(t.possiblePrompts[thread], text) {
 		t.possiblePrompts[thread] = append(t.possiblePrompts[thread], text)
 	}
 }
 
-// observeResponse finds out whose answer comes.
+// observeResponse determines which run the response belongs to.
 func (t *threadTracker) observeResponse(e spec.Event) {
 	t.accepted = e.StatusCode/100 == 2
 	streams := e.StatusCode == 200 && e.IsStream()
@@ -241,14 +260,15 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 	before := t.startedRuns[runKey(t.request)]
 	switch {
 	case !t.accepted:
-		if user, ok := t.request.Last(spec.InputUser); ok && t.requestedRun != nil && (e.StatusCode == 0 || e.StatusCode/100 == 5) {
-			t.addPossiblePrompt(t.threadID, user.Text) // it failed, and nobody knows how far it came
+		failed := e.StatusCode == 0 || e.StatusCode/100 == 5
+		if user, ok := t.request.Last(spec.InputUser); ok && t.requestedRun != nil && failed {
+			t.addPossiblePrompt(t.threadID, user.Text) // the server may have stored it before it failed
 		}
 		t.requestedRun = nil
 	case t.requestedRun != nil && streams:
 		t.streamedRun = t.requestedRun
 		t.startedRuns[runKey(t.request)] = t.requestedRun
-	case t.requestedRun != nil && t.request.Run != "" && before != nil: // the same run, asked for again
+	case t.requestedRun != nil && t.request.Run != "" && before != nil: // the same run again
 		t.requestedRun = nil
 	case t.requestedRun != nil:
 		t.startedRuns[runKey(t.request)] = t.requestedRun
@@ -261,20 +281,22 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 	}
 }
 
-// observeBodyEnd notes an answer, and what the conversation has come to.
+// observeBodyEnd completes the current run and updates the state of its thread.
 func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	if t.streamedRun != nil && (isCleanEnd(e) || isBrokenTransfer(e)) && t.request.PollLimit == "" {
 		t.streamedRun.bodyEnd = e
 		t.finishedRuns = append(t.finishedRuns, t.streamedRun)
 	}
 	a := t.requestedRun
-	if starts, seen := t.startsRuns[t.request.Operation]; a == nil && t.accepted && !t.request.Valid() && (starts || !seen && t.startedRun) {
+	starts, seen := t.startsRuns[t.request.Operation]
+	mayStartRun := starts || !seen && t.startedRun
+	if a == nil && t.accepted && !t.request.Valid() && mayStartRun {
 		t.discardPrompts()
 	}
 	if a == nil || a.refused {
 		return
 	}
-	if a == t.streamedRun && !t.hasRunEnd && isCleanEnd(e) { // where the end of the body is that of the run
+	if a == t.streamedRun && !t.hasRunEnd && isCleanEnd(e) { // the end of the body is that of the run
 		a.markEnded(e)
 	}
 	t.runCount++
@@ -282,12 +304,12 @@ func (t *threadTracker) observeBodyEnd(e spec.Event) {
 		return
 	}
 	if t.threads[t.currentKey()] == nil {
-		t.threads[t.currentKey()] = &threadState{}
+		t.threads[t.currentKey()] = &trackedThread{}
 	}
 	state := t.threads[t.currentKey()]
 	state.lastRun = a
 	state.lastPrompt, _ = a.request.Prompt()
-	if user, ok := a.request.Last(spec.InputUser); ok { // whatever stands after it
+	if user, ok := a.request.Last(spec.InputUser); ok { // even if other input follows it
 		state.prompts = append(state.prompts, userPrompt{user.Text, a})
 	}
 	switch {
@@ -300,15 +322,14 @@ func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	}
 }
 
-// hasOpenClientCall says that an answer calls a tool that the request offers, and leaves the result
-// to the client.
+// hasOpenClientCall reports whether a run left a call of a client tool to the client.
 func (a *assembledRun) hasOpenClientCall() bool {
-	return slices.ContainsFunc(a.toolCalls, func(u *toolCall) bool {
-		return !u.hasResult && slices.ContainsFunc(a.request.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == u.name })
+	return slices.ContainsFunc(a.toolCalls, func(u *assembledCall) bool {
+		return !u.hasResult && offersTool(a.request, u.name)
 	})
 }
 
-// isCanceled says that somebody has stopped the run of an answer.
+// isCanceled reports whether a run was canceled.
 func (t *threadTracker) isCanceled(a *assembledRun) bool {
 	for _, cancel := range t.cancels {
 		if (completedStream{request: a.streamedBy, bodyEnd: a.bodyEnd}).isCanceledBy(cancel) {

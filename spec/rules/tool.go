@@ -15,19 +15,20 @@ var toolChecks = []*spec.Check{
 	ClientCallIsLeftOpen, ClientCallIsOffered, ClientCallEndsStream, InterruptIsLast,
 }
 
-// ToolStartsFirst judges the order of a call's events.
+// ToolStartsFirst judges the order of the events of a tool call.
 var ToolStartsFirst = &spec.Check{
 	ID:    "tool.starts-first",
-	Doc:   "pieces and the end of a call come only while the call is open",
+	Doc:   "arguments and end of a tool call come only while the call is open",
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
-	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		open := map[string]bool{}
 		return func(e spec.Event) {
 			switch e.Kind {
 			case spec.ToolStart:
 				open[e.Call] = true
 			case spec.ToolDelta, spec.ToolEnd:
-				p.Judge(e, open[e.Call], "%s of call %q, which is not open", e.DisplayName(), e.Call)
+				p.Judge(e, open[e.Call], "got %s of call %q, which is not open; expected %s first",
+					e.DisplayName(), e.Call, request.KindName(spec.ToolStart, "its start"))
 				if e.Kind == spec.ToolEnd {
 					delete(open, e.Call)
 				}
@@ -36,14 +37,14 @@ var ToolStartsFirst = &spec.Check{
 	}),
 }
 
-// ToolsAllEnd judges whether calls are closed.
+// ToolsAllEnd judges whether tool calls end.
 var ToolsAllEnd = &spec.Check{
 	ID: "tool.all-end",
-	Doc: `in a stream that ends well every call that started has ended
+	Doc: `every tool call that starts ends before its stream does, unless the run fails
 
-A client executes a call when it has ended.`,
+Clients run a tool when its call has ended.`,
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
-	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var order []string
 		known, open, keep := map[string]bool{}, map[string]*spec.Event{}, keeper(p)
 		failed := false
@@ -65,7 +66,8 @@ A client executes a call when it has ended.`,
 			case isCleanEnd(e) && !failed:
 				for _, id := range order {
 					if start, ok := open[id]; ok {
-						p.Judge(*start, false, "call %q never ended", id)
+						p.Judge(*start, false, "stream closed while call %q was open; expected %s first",
+							id, request.KindName(spec.ToolEnd, "its end"))
 					}
 				}
 			}
@@ -73,17 +75,17 @@ A client executes a call when it has ended.`,
 	}),
 }
 
-// ToolArgumentsAreJSON judges the arguments of calls.
+// ToolArgumentsAreJSON judges the arguments of tool calls.
 var ToolArgumentsAreJSON = &spec.Check{
 	ID: "tool.arguments-are-json",
-	Doc: `the arguments of a call are one JSON value, joined from their pieces where there are pieces
+	Doc: `the arguments of a tool call are one JSON value
 
-A client parses them only when the call ends; what does not parse cannot be executed.
-A call that is told in states, each in place of the one before, is judged by the last,
-and not at all if the run failed: it may never have been whole.`,
+Pieces are joined first. Clients parse the arguments when the call has ended; a tool cannot
+be run with arguments that do not parse. Of a call that is streamed as successive states,
+the last state is judged, unless the run failed: the arguments may be incomplete then.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		joined := map[string]*strings.Builder{}
-		calls := map[string]spec.Event{} // in one piece, as far as told
+		calls := map[string]spec.Event{} // by call: its latest state, for calls in one piece
 		var order []string
 		failed := false
 		return func(e spec.Event) {
@@ -100,17 +102,18 @@ and not at all if the run failed: it may never have been whole.`,
 				if all := joined[e.Call]; all != nil {
 					arguments = all.String()
 				}
-				p.Judge(e, json.Valid([]byte(arguments)), "the arguments of call %q are %q", e.Call, arguments)
+				p.Judge(e, json.Valid([]byte(arguments)), "arguments of call %q are %q; expected one JSON value", e.Call, arguments)
 			case e.Kind == spec.RunError || e.Kind == spec.RunRefused:
 				failed = true
 			case isCleanEnd(e) && !failed:
 				for _, key := range order {
 					call := calls[key]
-					p.Judge(call, json.Valid([]byte(call.Text)), "the arguments of %s, call %q, are %q", call.Name, call.Call, call.Text)
+					p.Judge(call, json.Valid([]byte(call.Text)), "arguments of call %q of %s are %q; expected one JSON value",
+						call.Call, call.Name, call.Text)
 				}
 			}
 			if e.Kind == spec.RunEnd {
-				return // what it lists was told before
+				return // the output repeats calls that were streamed
 			}
 			walkParts(e, func(part spec.Event) {
 				if part.Kind == spec.ToolCall {
@@ -128,16 +131,16 @@ and not at all if the run failed: it may never have been whole.`,
 	}),
 }
 
-// ToolIDsUnique judges the ids of calls.
+// ToolIDsUnique judges whether ids of tool calls are reused.
 var ToolIDsUnique = &spec.Check{
 	ID:    "tool.ids-unique",
-	Doc:   "the id of a call is not used for another call of the conversation",
+	Doc:   "the id of a tool call is not used for another call of the conversation",
 	Needs: []spec.Kind{spec.ToolStart},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		type callKey struct{ thread, call string }
-		used := map[callKey]string{} // → where
+		used := map[callKey]string{} // the stream in which the call was started
 		var request spec.Event
-		streamID := "" // the run
+		streamID := "" // the run id, or else the exchange
 		startedHere := map[string]bool{}
 		return func(e spec.Event) {
 			switch e.Kind {
@@ -152,8 +155,9 @@ var ToolIDsUnique = &spec.Check{
 					return
 				}
 				key := callKey{request.Thread, e.Call}
-				before, ok := used[key] // the same run told again is no second use
-				p.Judge(e, !startedHere[e.Call] && (!ok || before == streamID), "call %q was started before", e.Call)
+				before, ok := used[key]
+				fresh := !startedHere[e.Call] && (!ok || before == streamID) // a second stream of the same run repeats its calls
+				p.Judge(e, fresh, "got a second call with the id %q; expected a new id for each call", e.Call)
 				used[key] = streamID
 				startedHere[e.Call] = true
 			}
@@ -161,18 +165,18 @@ var ToolIDsUnique = &spec.Check{
 	},
 }
 
-// ResultAfterCall judges the order of call and result.
+// ResultAfterCall judges the order of tool calls and their results.
 var ResultAfterCall = &spec.Check{
 	ID: "tool.result-after-call",
-	Doc: `a result names a call that was made, and ended, before it in the same stream
+	Doc: `a tool result comes after the end of its call, in the same stream
 
-Or in an earlier one of the conversation, if the request only lets the run go on:
-somebody may have had to approve the call.`,
+If the request continues an earlier run, for example after an approval, the call may be in
+an earlier stream of the conversation.`,
 	Needs: []spec.Kind{spec.ToolResult},
 	Watch: func(p *spec.Pass) func(spec.Event) {
-		earlier := map[string]map[string]bool{} // thread → the calls that were made
+		earlier := map[string]map[string]bool{} // by thread: the ids of its completed calls
 		return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
-			if !request.Valid() { // what it lets go on may not have been read
+			if !request.Valid() { // it may continue a run in a way that was not understood
 				return func(spec.Event) {}
 			}
 			if earlier[request.Thread] == nil {
@@ -183,7 +187,7 @@ somebody may have had to approve the call.`,
 	},
 }
 
-// watchResultOrder judges one telling, and adds its calls to those of the thread.
+// watchResultOrder judges one stream and adds its completed calls to those of the thread.
 func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
@@ -191,60 +195,66 @@ func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool)
 	}
 	return func(e spec.Event) {
 		if e.Kind == spec.RunEnd {
-			return // what it lists was told before
+			return // the output repeats results that were streamed
 		}
 		walkParts(e, func(part spec.Event) {
 			switch {
 			case part.Kind == spec.ToolStart:
 				begun[part.Call] = true
 			case part.Kind == spec.ToolCall || part.Kind == spec.ToolEnd:
-				made[part.Call], earlier[part.Call] = true, true // a call may have no id
+				made[part.Call], earlier[part.Call] = true, true // the id may be empty
 			case part.Kind == spec.ToolResult && part.Call != "" && !judged[part.Call]:
 				judged[part.Call] = true
 				if begun[part.Call] && !made[part.Call] {
-					p.Judge(part, made[""], "the result of call %q came before the call was ended by %s", part.Call, request.KindName(spec.ToolEnd, "its end"))
+					p.Judge(part, made[""], "result of call %q comes before the end of the call; expected %s first",
+						part.Call, request.KindName(spec.ToolEnd, "its end"))
 					return
 				}
-				p.Judge(part, made[part.Call] || made[""], "a result of call %q, which was not made before it", part.Call)
+				p.Judge(part, made[part.Call] || made[""],
+					"got a result for call %q, which was not made; expected the call first", part.Call)
 			}
 		})
 	}
 }
 
-// offersTool says whether a request offers a tool of the name.
+// offersTool reports whether a request offers a client tool of the given name.
 func offersTool(request spec.Event, name string) bool {
-	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool { return p.Kind == spec.InputTool && p.Name == name })
+	return slices.ContainsFunc(request.Parts, func(p spec.Event) bool {
+		return p.Kind == spec.InputTool && p.Name == name
+	})
 }
 
-// A callState is one call of a tool as a stream has told it.
+// A callState is the state of one tool call at a point of its stream.
 type callState struct {
 	start            *spec.Event
 	ended, hasResult bool
 }
 
-// callTracker lets a rule see the calls of a stream that answers a request with tools, at
-// each event and at the end.
+// A callTracker tracks the tool calls of one stream whose request offers client tools.
 type callTracker struct {
 	request         spec.Event
 	keep            func(spec.Event) *spec.Event
-	calls           []*callState // in the order in which they began
+	calls           []*callState // in order of their start
 	byID            map[string]*callState
-	openClientCalls int // how many are of the client, have ended, and were not answered
-	// halted: an interrupt, or a failure, left the calls as they were. Who has to
-	// answer them cannot be told then.
+	openClientCalls int // calls of client tools that have ended and have no result
+
+	// halted reports that an interrupt or a failure stopped the run. Open calls are
+	// not necessarily left to the client then.
 	halted bool
 }
 
+// find returns the call with the given id, or nil.
 func (c *callTracker) find(id string) *callState { return c.byID[id] }
 
-// isLeftToClient reports whether a call is left to the client.
+// isLeftToClient reports whether a call of a client tool has ended and has no result.
 func (c *callTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
 
-// isClientTool says that a call is of a tool that the request offers.
+// isClientTool reports whether the request offers the tool of a call.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
+// observe updates the state of the call that e belongs to.
 func (c *callTracker) observe(e spec.Event) {
 	k := c.find(e.Call)
 	wasLeft := c.isLeftToClient(k)
@@ -273,7 +283,8 @@ func (c *callTracker) observe(e spec.Event) {
 	}
 }
 
-// eachToolStream is a rule about such a stream.
+// eachToolStream returns a watchFunc that calls judge with each event of a stream whose
+// request offers client tools, and the state of its calls before the event.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watchFunc {
 	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		c := &callTracker{request: request, keep: keeper(p), byID: map[string]*callState{}}
@@ -287,18 +298,20 @@ func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watc
 	})
 }
 
-// ClientCallIsLeftOpen judges who answers calls of the client's tools.
+// ClientCallIsLeftOpen judges whether a server returns results for client tools.
 var ClientCallIsLeftOpen = &spec.Check{
 	ID: "tool.client-call-is-left-open",
-	Doc: `a call of a tool that the request offers is left to the client
+	Doc: `a server leaves calls of client tools to the client
 
-The server cannot run it; a result from the server would be an invention.`,
+The server cannot run a tool that the request offers, so a result from it is made up.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolResult},
 	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
 		switch {
 		case e.Kind == spec.ToolResult:
 			if k := c.find(e.Call); k != nil && c.isClientTool(k) {
-				p.Judge(e, false, "the server answered call %q of the client's tool %s", e.Call, k.start.Name)
+				p.Judge(e, false,
+					"server returned a result for call %q of the client tool %s; expected it to leave the call to the client",
+					e.Call, k.start.Name)
 			}
 		case isCleanEnd(e):
 			for _, k := range c.calls {
@@ -310,10 +323,10 @@ The server cannot run it; a result from the server would be an invention.`,
 	}),
 }
 
-// ClientCallIsOffered judges which tools are left to the client.
+// ClientCallIsOffered judges for which tools a server leaves calls to the client.
 var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
-	Doc:   "a call that is left to the client is of a tool that the request offers",
+	Doc:   "a server leaves only calls of client tools to the client",
 	Needs: []spec.Kind{spec.InputTool},
 	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
 		if !isCleanEnd(e) || c.halted {
@@ -321,37 +334,39 @@ var ClientCallIsOffered = &spec.Check{
 		}
 		for _, k := range c.calls {
 			if !k.hasResult {
-				p.Judge(*k.start, c.isClientTool(k), "a call of %q is left to the client, and the request does not offer it", k.start.Name)
+				p.Judge(*k.start, c.isClientTool(k),
+					"call of %q has no result, and the request does not offer that tool; expected a result from the server",
+					k.start.Name)
 			}
 		}
 	}),
 }
 
-// ClientCallEndsStream judges what follows a call that is left to the client.
+// ClientCallEndsStream judges the events after a call that is left to the client.
 var ClientCallEndsStream = &spec.Check{
 	ID: "tool.client-call-ends-stream",
-	Doc: `after a call that is left to the client the stream ends
+	Doc: `the stream ends after a tool call that is left to the client
 
-Further calls may come, and their results, and pieces with nothing in them.`,
+Further tool calls, their results and empty deltas may follow.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolEnd},
 	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
 		switch subject := e.Kind.Subject(); {
 		case c.openClientCalls == 0:
 		case subject == "message" || subject == "reasoning" || subject == "content":
-			p.Judge(e, e.Text == "", "%s comes after a call that the client has to answer", e.DisplayName())
+			p.Judge(e, e.Text == "", "%s comes after a call of a client tool; expected the stream to end", e.DisplayName())
 		case isCleanEnd(e):
 			p.Judge(e, true, "")
 		}
 	}),
 }
 
-// InterruptIsLast judges what follows an interrupt.
+// InterruptIsLast judges the events after an interrupt.
 var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
-	Doc: `after an interrupt only the end of the run and the sentinel come
+	Doc: `after an interrupt come only the end of the run and the in-band terminator
 
-And further interrupts, pieces with nothing in them, and what nobody knows: of these a
-client that stops reading loses nothing.`,
+Further interrupts, empty deltas and unknown events may follow, too: a client that stops
+reading at the interrupt loses nothing by them.`,
 	Needs: []spec.Kind{spec.Interrupt},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var interrupt spec.Event
@@ -361,7 +376,8 @@ client that stops reading loses nothing.`,
 				interrupt = e
 			case interrupt.Raw == nil || e.Kind == spec.Unrecognized || isDelta(e) && e.Text == "":
 			case e.IsFrame():
-				p.Judge(e, isTerminal(e) || e.Kind == spec.Done, "%s comes after an interrupt", e.DisplayName())
+				p.Judge(e, isTerminal(e) || e.Kind == spec.Done,
+					"%s comes after an interrupt; expected the end of the run", e.DisplayName())
 			case isCleanEnd(e):
 				p.Judge(interrupt, true, "")
 			}

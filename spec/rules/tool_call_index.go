@@ -2,35 +2,38 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// A toolCallIndex finds the calls of an answer without looking at all of them.
+// A toolCallIndex finds the tool call that an event belongs to. All lookups take amortized
+// constant time, as a stream may have very many calls.
 type toolCallIndex struct {
-	byID             map[string]*toolCall
-	byPosition       map[contentKey]callCandidates // by where the call stands
-	byResultPosition map[contentKey]callCandidates // by where a result of it stands
-	unanswered       callCandidates                // not answered yet, in order; some may have been since
+	byID             map[string]*assembledCall
+	byPosition       map[contentKey]callCandidates // by the position of the call
+	byResultPosition map[contentKey]callCandidates // by the position of its result
+	unanswered       callCandidates                // in order; may contain calls that have a result by now
 }
 
-// callCandidates are calls, and those of them that have no id.
-type callCandidates struct{ all, withoutID []*toolCall }
+// callCandidates are tool calls that an event may belong to, and those of them without an id.
+type callCandidates struct{ all, withoutID []*assembledCall }
 
-func (c callCandidates) with(u *toolCall) callCandidates {
+// with returns c with a call added.
+func (c callCandidates) with(u *assembledCall) callCandidates {
 	if c.all = append(c.all, u); u.id == "" {
 		c.withoutID = append(c.withoutID, u)
 	}
 	return c
 }
 
-// matching are those that an event may belong to: what names a call belongs to no other that has
-// a name.
-func (c *callCandidates) matching(e spec.Event) *[]*toolCall {
+// matching returns the candidates that e may belong to: if e has a call id, only calls
+// without an id.
+func (c *callCandidates) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
 	}
 	return &c.withoutID
 }
 
-// firstMatching drops calls that do not fit any more, and returns the first one that does.
-func firstMatching(list *[]*toolCall, fits func(u *toolCall) bool) *toolCall {
+// firstMatching returns the first call that fits, or nil. It removes the calls before it
+// from the list: they will not fit later either.
+func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]
 	}
@@ -40,38 +43,44 @@ func firstMatching(list *[]*toolCall, fits func(u *toolCall) bool) *toolCall {
 	return (*list)[0]
 }
 
+// positionOf returns the message and index of an event.
 func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index} }
 
-// toolCallFor is the call that e belongs to: by its id, or, where ids are not told, by where
-// it stands, or by order.
-func (a *assembledRun) toolCallFor(e spec.Event) *toolCall {
+// toolCallFor returns the call that e belongs to, by its id or, without ids, by position or
+// order. It adds a new call if there is none.
+func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	if u := a.callIndex.find(e); u != nil {
 		return u
 	}
-	u := &toolCall{id: e.Call, callEvent: a.keep(e)}
+	u := &assembledCall{id: e.Call, callEvent: a.keep(e)}
 	a.toolCalls = append(a.toolCalls, u)
 	a.callIndex.add(u)
 	return u
 }
 
-func (s *toolCallIndex) find(e spec.Event) *toolCall {
+// find returns the call that e belongs to, or nil.
+func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	if u := s.byID[e.Call]; u != nil && e.Call != "" {
 		return u
 	}
 	switch e.Kind {
 	case spec.ToolCall:
-		return s.findAt(s.byPosition, e, func(*toolCall) bool { return true })
+		return s.findAt(s.byPosition, e, func(*assembledCall) bool { return true })
 	case spec.ToolResult:
-		if u := s.findAt(s.byResultPosition, e, func(u *toolCall) bool { return u.resultEvent == positionOf(e) }); u != nil {
+		sameResult := func(u *assembledCall) bool { return u.resultEvent == positionOf(e) }
+		if u := s.findAt(s.byResultPosition, e, sameResult); u != nil {
 			return u
 		}
-		return firstMatching(s.unanswered.matching(e), func(u *toolCall) bool { return !u.hasResult })
+		return firstMatching(s.unanswered.matching(e), func(u *assembledCall) bool { return !u.hasResult })
 	}
 	return nil
 }
 
-// findAt is the first call at the place of e.
-func (s *toolCallIndex) findAt(places map[contentKey]callCandidates, e spec.Event, fits func(u *toolCall) bool) *toolCall {
+// findAt returns the first call at the position of e that fits, or nil. Events without a
+// message have no position.
+func (s *toolCallIndex) findAt(
+	places map[contentKey]callCandidates, e spec.Event, fits func(u *assembledCall) bool,
+) *assembledCall {
 	if e.Message == "" {
 		return nil
 	}
@@ -83,9 +92,11 @@ func (s *toolCallIndex) findAt(places map[contentKey]callCandidates, e spec.Even
 	return u
 }
 
-func (s *toolCallIndex) add(u *toolCall) {
+// add indexes a new call.
+func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
-		s.byID, s.byPosition, s.byResultPosition = map[string]*toolCall{}, map[contentKey]callCandidates{}, map[contentKey]callCandidates{}
+		s.byID = map[string]*assembledCall{}
+		s.byPosition, s.byResultPosition = map[contentKey]callCandidates{}, map[contentKey]callCandidates{}
 	}
 	if u.id != "" {
 		s.byID[u.id] = u
@@ -95,7 +106,7 @@ func (s *toolCallIndex) add(u *toolCall) {
 	s.unanswered = s.unanswered.with(u)
 }
 
-// addResult notes a result of a call.
-func (s *toolCallIndex) addResult(u *toolCall) {
+// addResult indexes a call by the position of its result.
+func (s *toolCallIndex) addResult(u *assembledCall) {
 	s.byResultPosition[u.resultEvent] = s.byResultPosition[u.resultEvent].with(u)
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,20 +16,20 @@ var wireChecks = []*spec.Check{
 	MatchesSchema, ReplyAsPromised, DeltasArriveIncrementally, KeepsAlive, KeepAliveText, HealthResponds,
 }
 
-// OpensStream judges the answer to a request for a stream.
+// OpensStream judges the response to a request for a stream.
 var OpensStream = &spec.Check{
 	ID: "wire.opens-stream",
-	Doc: `a request for a stream that has no fault is answered 200 with text/event-stream
+	Doc: `a valid request for a stream is answered with status 200 and text/event-stream
 
-A client opens an event source on nothing else. Statuses that speak of who asks or
-of the state of things (401, 403, 404, 409, 410, 429, 503) are not judged here, nor
-is the refusal of a cursor that the server was not seen to hand out for this run, nor
-how somebody is answered who has heard the end and asks for what comes after it.`,
+EventSource clients reject every other response. Not judged here: statuses that depend on
+the caller or on the state of the server (401, 403, 404, 409, 410, 429, 503), the refusal
+of a cursor that the server did not issue for this run, and the response to a client that
+resumes after the terminal event.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
-		requestedRun := ""              // for which run
-		known := map[string]string{}    // cursor → run
-		endCursors := map[string]bool{} // cursors of the ends of runs
+		requestedRun := ""              // run key of request
+		known := map[string]string{}    // by cursor: the run key
+		endCursors := map[string]bool{} // cursors of terminal events
 		var responses streamResponses
 		return func(e spec.Event) {
 			if e.IsFrame() && e.Cursor != "" {
@@ -41,11 +42,12 @@ how somebody is answered who has heard the end and asks for what comes after it.
 				request, requestedRun = e, runKey(e)
 			case e.Kind == "":
 				responses.judge(p)
-			case e.Kind != spec.HTTPResponse || !request.IsStream() || !request.Valid() || isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
-			case request.Header == nil && e.StatusCode != 200: // nobody wrote down what was asked
+			case e.Kind != spec.HTTPResponse || !request.IsStream() || !request.Valid() ||
+				isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
+			case request.Header == nil && e.StatusCode != 200: // the request was not recorded
 			case e.StatusCode/100 == 4 && request.Cursor != "" && known[request.Cursor] != runKey(request):
 			case request.Cursor != "" && endCursors[request.Cursor] && (e.StatusCode == 204 || e.StatusCode/100 == 4):
-			case e.StatusCode/100 == 4 && len(request.Exercised) > 0: // the business of accept.as-documented
+			case e.StatusCode/100 == 4 && len(request.Exercised) > 0: // judged by accept.as-documented
 			default:
 				responses.add(p, request, e)
 			}
@@ -53,28 +55,32 @@ how somebody is answered who has heard the end and asks for what comes after it.
 	},
 }
 
-// streamResponses are the answers to requests for a stream, as far as what is wrong with one can
-// have two reasons: that it is no event stream may be for what its request left out.
+// streamResponses collects the responses with status 200 to requests for a stream, by
+// whether they are event streams. Their media types are judged at the end of the
+// conversation, because a missing stream may have one of two causes: the server never
+// streams, or it ignores what the request left to a default.
 type streamResponses struct{ streams, others []responsePair }
 
-// A responsePair is the head of an answer, and the request that it is to.
+// A responsePair is the head of a response and the request that it answers.
 type responsePair struct{ request, response spec.Event }
 
-// add judges status and coding of an answer, each for its own requirement.
+// add judges the status and the content coding of a response, each for its own requirement.
 func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Promised.Status, request.Promised.ContentCoding
 	switch {
 	case response.StatusCode == 0:
-		p.Judge(status, false, "no answer came: %v", response.Err)
+		p.Judge(status, false, "no response (%v); expected status 200 with text/event-stream", response.Err)
 		return
 	case response.StatusCode != 200:
-		p.Judge(status, false, "the answer is %d with content type %q", response.StatusCode, response.Header.Get("Content-Type"))
+		p.Judge(status, false, "got status %d with content type %q; expected status 200 with text/event-stream",
+			response.StatusCode, response.Header.Get("Content-Type"))
 		return
 	}
 	p.Judge(status, true, "")
 	if hasContentCoding(response) && request.Header.Get("Accept-Encoding") == "identity" {
-		p.Judge(coding, false, "the answer is encoded as %s, which was not asked for", response.Header.Get("Content-Encoding"))
+		p.Judge(coding, false, "response has the content coding %s; expected none, as the request accepts only identity",
+			response.Header.Get("Content-Encoding"))
 	}
 	if response.IsStream() {
 		h.streams = append(h.streams, responsePair{request, response})
@@ -83,9 +89,9 @@ func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	}
 }
 
-// judge judges the media types, when all of the conversation is known. An answer that is
-// no stream breaks the requirement on what its request left out where a request of the
-// same operation that did not leave it out was answered by a stream.
+// judge judges the media types of the collected responses. A response that is not a stream
+// violates the requirement on the default that its request relied on, if the same operation
+// returned a stream to a request that did not rely on that default.
 func (h *streamResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Promised.MediaType}, x.request.Omitted...) {
@@ -104,24 +110,24 @@ func (h *streamResponses) judge(p *spec.Pass) {
 		}
 		for _, requirement := range blamed {
 			x.response.Requirement = requirement
-			p.Judge(x.response, false, "the answer is 200 with content type %q", x.response.Header.Get("Content-Type"))
+			p.Judge(x.response, false, "got status 200 with content type %q; expected text/event-stream",
+				x.response.Header.Get("Content-Type"))
 		}
 	}
 }
 
-// hasContentCoding says that a body has a content coding.
+// hasContentCoding reports whether a response has a content coding other than identity.
 func hasContentCoding(response spec.Event) bool {
 	coding := response.Header.Get("Content-Encoding")
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// FramesAreJSON judges every frame's data.
+// FramesAreJSON judges the data of every frame.
 var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
-	Doc: `every frame's data is one JSON object, or the sentinel
+	Doc: `the data of every frame is one JSON object, or the in-band terminator
 
-A client parses each event on its own; one that does not parse is lost, or ends the
-client.`,
+Clients parse each event on its own; one that does not parse is lost, or stops the client.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.IsFrame() && e.Kind != spec.Done && !hasFlaw(e, spec.FlawUTF8) {
@@ -131,6 +137,7 @@ client.`,
 	},
 }
 
+// hasFlaw reports whether the bytes of an event have a flaw of kind k.
 func hasFlaw(e spec.Event, k spec.FlawKind) bool {
 	for _, f := range e.Flaws {
 		if f.Kind == k {
@@ -140,12 +147,12 @@ func hasFlaw(e spec.Event, k spec.FlawKind) bool {
 	return false
 }
 
-// FramesHaveDataOnly judges which SSE fields frames have.
+// FramesHaveDataOnly judges which SSE fields the frames have.
 var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
-	Doc: `frames carry data and no other SSE field
+	Doc: `frames have data fields and no other SSE field
 
-Clients that read lines by hand, as most of this protocol do, know no other.`,
+Clients that parse lines by hand, as most clients of this protocol do, support no other field.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
 			if !e.IsFrame() {
@@ -157,47 +164,48 @@ Clients that read lines by hand, as most of this protocol do, know no other.`,
 					odd = f
 				}
 			}
-			p.Judge(e, odd == "", "the frame has the field %q", odd)
+			p.Judge(e, odd == "", "frame has the SSE field %q; expected data fields only", odd)
 		}
 	},
 }
 
-// UTF8 judges the bytes of everything that is text.
+// UTF8 judges the bytes of all text that a server sends.
 var UTF8 = &spec.Check{
 	ID: "wire.utf-8",
-	Doc: `what is sent is valid UTF-8
+	Doc: `bodies and events are valid UTF-8
 
 Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 section 8.1.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
 			if e.Kind != spec.HTTPRequest && len(e.Raw) > 0 {
-				p.Judge(e, !hasFlaw(e, spec.FlawUTF8), "%s is not valid UTF-8", describeBytes(e))
+				p.Judge(e, !hasFlaw(e, spec.FlawUTF8),
+					"%s contains bytes that are not UTF-8; expected valid UTF-8", describeBytes(e))
 			}
 		}
 	},
 }
 
-// describeBytes names what the bytes of an event are.
+// describeBytes returns the noun for what the bytes of an event are, for use in a message.
 func describeBytes(e spec.Event) string {
 	switch {
 	case e.IsFrame():
-		return "the event"
+		return "event"
 	case e.Kind == spec.Comment:
-		return "the comment"
+		return "comment"
 	case e.Kind == spec.Incomplete:
-		return "the end of the stream"
+		return "end of the stream"
 	}
-	return "the response body"
+	return "response body"
 }
 
-// LastFrameIsTerminated judges how a stream stops.
+// LastFrameIsTerminated judges whether the last frame of a stream is complete.
 var LastFrameIsTerminated = &spec.Check{
 	ID: "wire.last-frame-is-terminated",
-	Doc: `the last frame of a stream is followed by its blank line
+	Doc: `the last frame of a stream is followed by a blank line
 
-The standard discards an event that the end of the stream cuts off (HTML section
-9.2.6). Of a comment that is cut off nothing is lost.`,
+Clients discard an event that the end of the stream cuts off (HTML section 9.2.6). An
+incomplete comment is not judged: it carries no data.`,
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var last, rest spec.Event
 		return func(e spec.Event) {
@@ -207,7 +215,8 @@ The standard discards an event that the end of the stream cuts off (HTML section
 			case e.Kind == spec.Incomplete && len(e.Fields) > 0:
 				last, rest = e, e
 			case isCleanEnd(e) && last.Raw != nil:
-				p.Judge(last, rest.Raw == nil, "no blank line follows the last %d bytes", len(rest.Raw))
+				p.Judge(last, rest.Raw == nil,
+					"stream ended within a frame of %d bytes; expected a blank line after it", len(rest.Raw))
 			}
 		}
 	}),
@@ -216,10 +225,10 @@ The standard discards an event that the end of the stream cuts off (HTML section
 // BodyIsComplete judges how bodies end.
 var BodyIsComplete = &spec.Check{
 	ID: "wire.body-is-whole",
-	Doc: `a body ends the way it was announced to end
+	Doc: `a body ends as its framing announces
 
-A reply that is cut off cannot be trusted; a stream that has told its end and is then
-broken off looks like a failure to every HTTP library.`,
+A truncated reply cannot be trusted. A stream that breaks off after its terminal event
+looks like a failure to every HTTP library.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var request, response spec.Event
@@ -233,23 +242,23 @@ broken off looks like a failure to every HTTP library.`,
 			case e.Kind == spec.RunEnd || e.Kind == spec.Done:
 				ended = true
 			case e.Kind != spec.BodyEnd || response.StatusCode == 0 || errors.Is(e.Err, spec.ErrClientLeft):
-			case errors.Is(e.Err, spec.ErrLimitExceeded): // the business of wire.ends
+			case errors.Is(e.Err, spec.ErrLimitExceeded): // judged by wire.ends
 			case ended || !response.IsStream() && request.Operation != "":
-				p.Judge(e, e.Err == nil, "the body did not end properly: %v", e.Err)
+				p.Judge(e, e.Err == nil, "body is truncated (%v); expected it to end as its framing announces", e.Err)
 			}
 		}
 	},
 }
 
-// ResponseEnds judges whether answers end.
+// ResponseEnds judges whether responses end.
 var ResponseEnds = &spec.Check{
 	ID: "wire.ends",
-	Doc: `an answer ends, and does so within the limits of the client: of time, of silence, of bytes and of events
+	Doc: `a response ends within the client's limits on time, silence, bytes and events
 
-A client that waits for the end must come to it. The limits are flags of run: --timeout,
---idle-timeout, --max-bytes and --max-events. A stream of a run that nobody was seen to ask
-for is not judged: there may be no such run. Nor is one that is taken up at a cursor: it
-may be that of the end.`,
+Clients that read to the end must reach it. The limits are flags of run: --timeout,
+--idle-timeout, --max-bytes and --max-events. Not judged: the stream of a run that was not
+started in this conversation, as it may not exist, and a stream resumed from a cursor, as
+it may be the last one.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var request, response spec.Event
@@ -260,7 +269,7 @@ may be that of the end.`,
 				ended = ended || isTerminal(e)
 				if e.Kind == spec.BodyEnd && !unrequested && !(ended && errors.Is(e.Err, spec.ErrIdleTimeout)) {
 					what := spec.DescribeOverrun(e.Err)
-					p.Judge(e, what == "", "the stream %s", what)
+					p.Judge(e, what == "", "stream %s; expected it to end within the client's limits", what)
 				}
 			}
 		})(p)
@@ -270,22 +279,23 @@ may be that of the end.`,
 				request, response, ended = e, spec.Event{}, false
 			case e.Kind == spec.HTTPResponse:
 				response = e
-			case e.Kind == spec.BodyEnd && response.StatusCode > 0 && !response.IsStream() && request.Operation != "" && !errors.Is(e.Err, spec.ErrClientLeft):
+			case e.Kind == spec.BodyEnd && response.StatusCode > 0 && !response.IsStream() && request.Operation != "" &&
+				!errors.Is(e.Err, spec.ErrClientLeft):
 				what := spec.DescribeOverrun(e.Err)
-				p.Judge(e, what == "", "the reply %s", what)
+				p.Judge(e, what == "", "reply %s; expected it to end within the client's limits", what)
 			}
 			observeStream(e)
 		}
 	},
 }
 
-// MatchesSchema judges everything that a server says against the document.
+// MatchesSchema judges all frames and replies by the schemas of the document.
 var MatchesSchema = &spec.Check{
 	ID: "wire.matches-schema",
 	Doc: `every frame and reply matches its schema
 
-The document says which members there are, of which types, and which requirement each
-of them is; a finding names the requirement.`,
+The document defines the members, their types, and the requirement that each of them
+serves; a finding names that requirement.`,
 	AllPrincipals: true,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
@@ -306,64 +316,78 @@ of them is; a finding names the requirement.`,
 	},
 }
 
-// ReplyAsPromised judges the answers to requests that ask for no stream.
+// ReplyAsPromised judges the responses to requests that do not ask for a stream.
 var ReplyAsPromised = &spec.Check{
 	ID: "reply.as-promised",
-	Doc: `a request without fault is answered with the documented status and media type
+	Doc: `a valid request is answered with the documented status and media type
 
-Statuses that speak of who asks or of the state of things are not judged here, nor
-are operations of which no requirement speaks.`,
+Not judged here: statuses that depend on the caller or on the state of the server, and
+operations that no requirement covers.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
 				request = e
-			case e.Kind != spec.HTTPResponse || request.Requirement == "" || request.IsStream() || !request.Valid() || isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
-			case e.StatusCode/100 == 4: // the business of accept.as-documented
+			case e.Kind != spec.HTTPResponse || request.Requirement == "" || request.IsStream() || !request.Valid() ||
+				isStateDependentStatus(e.StatusCode) || errors.Is(e.Err, spec.ErrClientLeft):
+			case e.StatusCode/100 == 4: // judged by accept.as-documented
 			default:
 				e.Requirement = request.Requirement
-				want := "a success"
-				if request.StatusCode > 0 {
-					want = strconv.Itoa(request.StatusCode)
-				}
-				if e.StatusCode == 0 && request.Name == "health" { // the business of health.answers
+				if e.StatusCode == 0 && request.Name == "health" { // judged by health.answers
 					return
 				}
-				right := (e.StatusCode == request.StatusCode || request.StatusCode == 0 && e.StatusCode/100 == 2) && (request.MediaType == "" || e.MediaType == request.MediaType)
-				p.Judge(e, right, "the answer is %d with content type %q, the document promises %s %s",
-					e.StatusCode, e.Header.Get("Content-Type"), want, request.MediaType)
+				want := "a 2xx status"
+				if request.StatusCode > 0 {
+					want = "status " + strconv.Itoa(request.StatusCode)
+				}
+				if request.MediaType != "" {
+					want += " with " + request.MediaType
+				}
+				statusFits := e.StatusCode == request.StatusCode || request.StatusCode == 0 && e.StatusCode/100 == 2
+				mediaTypeFits := request.MediaType == "" || e.MediaType == request.MediaType
+				p.Judge(e, statusFits && mediaTypeFits, "got status %d with content type %q; expected %s",
+					e.StatusCode, e.Header.Get("Content-Type"), want)
 			}
 		}
 	},
 }
 
-// HealthResponds judges the health operation.
+// HealthResponds judges the response of the health operation.
 var HealthResponds = &spec.Check{
 	ID:  "health.answers",
-	Doc: "the health operation answers with its documented status",
+	Doc: "the health operation returns its documented status",
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
 				request = e
-			case e.Kind == spec.HTTPResponse && request.Name == "health" && request.Valid() && !errors.Is(e.Err, spec.ErrClientLeft):
-				p.Judge(e, e.StatusCode == request.StatusCode, "the answer is %d, the document promises %d", e.StatusCode, request.StatusCode)
+			case e.Kind != spec.HTTPResponse || request.Name != "health" || !request.Valid():
+			case !errors.Is(e.Err, spec.ErrClientLeft):
+				p.Judge(e, e.StatusCode == request.StatusCode, "%s; expected status %d", describeStatus(e), request.StatusCode)
 			}
 		}
 	},
 }
 
-// DeltasArriveIncrementally judges when deltas arrive.
+// describeStatus returns "got status 503", or why there is no response.
+func describeStatus(response spec.Event) string {
+	if response.StatusCode == 0 {
+		return fmt.Sprintf("no response (%v)", response.Err)
+	}
+	return fmt.Sprintf("got status %d", response.StatusCode)
+}
+
+// DeltasArriveIncrementally judges the times at which deltas arrive.
 var DeltasArriveIncrementally = &spec.Check{
 	ID: "wire.flushes",
-	Doc: `deltas arrive while they are produced
+	Doc: `deltas arrive as they are produced
 
-A stream that is delivered at once at its end is no stream. Judged where a scripted
-target was asked for deltas some time apart: half of that time must lie between the
-first and the last. Whoever listens to a run later than it was asked for finds what
-was produced before then at once, and a run that is canceled is over sooner.`,
+A stream that is delivered in one piece at its end is of no use to a user who waits. This
+is judged where a scripted target was asked for deltas at an interval: the first and the
+last must be at least half of the requested time apart. A stream that was requested after
+its run began may deliver the earlier deltas at once, and a canceled run may be shorter.`,
 	Needs: []spec.Kind{spec.MessageDelta},
 	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
 		for _, l := range a.streams {
@@ -374,18 +398,20 @@ was produced before then at once, and a run that is canceled is over sooner.`,
 			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
 			if slow && timed && !l.failed && minimum >= minDeltaSpan && !a.isCanceled(l) {
 				took := l.lastDelta.At - l.firstDelta.At
-				p.Judge(l.lastDelta, took >= minimum/2, "deltas produced over %v arrived within %v", minimum, took.Round(time.Millisecond))
+				p.Judge(l.lastDelta, took >= minimum/2, "deltas produced over %v arrived within %v; expected at least %v",
+					minimum, took.Round(time.Millisecond), minimum/2)
 			}
 		}
 	}),
 }
 
-// minDeltaSpan is the least time over which anybody can tell a stream from what came at
-// once.
+// minDeltaSpan is the shortest time between the first and the last delta that is judged:
+// below it, a network may deliver a proper stream in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
-// scriptedDeltaSpan is how long a scripted target was asked to take from the first delta to
-// the last.
+// scriptedDeltaSpan returns the time between the first and the last delta that a request
+// scripts. It reports false if the target is not scripted, if the prompt is not
+// conformance:slow, or if the time is shorter than minDeltaSpan.
 func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, interval, _ := strings.Cut(argument, " ")
@@ -395,15 +421,14 @@ func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 	return span, ok && request.Scripted && err == nil && err2 == nil && n > 1 && span >= minDeltaSpan
 }
 
-// KeepsAlive judges silence.
+// KeepsAlive judges whether idle streams carry comments.
 var KeepsAlive = &spec.Check{
 	ID: "wire.keeps-alive",
-	Doc: `a silent stream carries comments in the meantime
+	Doc: `an idle stream carries keep-alive comments
 
-Proxies close connections on which nothing moves. How often is not stated, so a
-silence counts against a server only where the server itself found it long enough to
-end the stream, and where that took it more than one poll: the first may end the
-stream before a comment is due.`,
+Proxies close idle connections. The interval is not specified, so only a stream that the
+server itself ended for inactivity is judged, and only if it had more than one poll: the
+first poll may end the stream before a comment is due.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		ended, alive := false, false
@@ -417,20 +442,19 @@ stream before a comment is due.`,
 			case isTerminal(e):
 				ended = true
 			case isCleanEnd(e) && !ended && !alive && request.PollLimit != "" && request.PollLimit != "1":
-				p.Judge(e, false, "the stream was ended for its silence, and no comment had been sent")
+				p.Judge(e, false, "server ended the idle stream without a comment; expected keep-alive comments while it is idle")
 			}
 		}
 	}),
 }
 
-// KeepAliveText judges what is said in silence.
+// KeepAliveText judges the text of keep-alive comments.
 var KeepAliveText = &spec.Check{
 	ID: "wire.keep-alive-text",
-	Doc: `the comment that keeps a connection alive says keep-alive
+	Doc: `the text of a keep-alive comment is "keep-alive"
 
-Other comments are anybody's right. One is held to the words only if it came in
-silence: a second after what came before it, or in a stream that was ended for its
-silence.`,
+Servers may send other comments. A comment counts as keep-alive only if it came after a
+second of silence, or in a stream that the server ended for inactivity.`,
 	Needs: []spec.Kind{"slot.limit"},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var before, other, late spec.Event
@@ -452,7 +476,7 @@ silence.`,
 				late = other
 			}
 			if e.Kind == spec.BodyEnd && late.Raw != nil && !seen {
-				p.Judge(late, false, "the comments say %q, and never \" keep-alive\"", late.Text)
+				p.Judge(late, false, "got the comment %q on an idle stream; expected \" keep-alive\"", late.Text)
 			}
 			before = e
 		}
