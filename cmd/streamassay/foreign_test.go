@@ -37,42 +37,42 @@ type way struct {
 
 var foreigners = []foreigner{
 	{file: "agkit.py", dialect: "agkit@0.0.10", variants: []string{"busy", "kept-at-end", "waits"}, ways: []way{
-		{name: "half-of-large", breaks: "agkit.scripted.large", says: `^asked for 100000 bytes of text, it sent 50000$`},
-		{name: "quiet-failure", breaks: "agkit.scripted.error-mid", says: `^asked to fail in the middle, it ended like a success$`, also: "agkit.error.visible"},
-		{name: "runs-client-tool", breaks: "agkit.client-tool.no-server-result", says: `^the server answered call "call-\w+" of the client's tool paint$`},
+		{name: "half-of-large", breaks: "agkit.scripted.large", says: `^got 50000 bytes of text; expected at least 100000$`},
+		{name: "quiet-failure", breaks: "agkit.scripted.error-mid", says: `^run ended like a success; expected a failure midway$`, also: "agkit.error.visible"},
+		{name: "runs-client-tool", breaks: "agkit.client-tool.no-server-result", says: `^server returned a result for call "call-\w+" of the client tool paint; `},
 		// What is no JSON is not what was asked for.
-		{name: "python-arguments", breaks: "agkit.order.args-json", says: `^the arguments of call .* are "{'city': 'Paris'`,
+		{name: "python-arguments", breaks: "agkit.order.args-json", says: `^arguments of call .* are "{'city': 'Paris'`,
 			also: "agkit.scripted.tool agkit.scripted.client-tool"},
 		// With everybody's words in one history, what was said before may be somebody else's, too.
-		{name: "one-history", breaks: "agkit.conv.isolated", says: `^asked to say "nothing", it said "`, also: "agkit.conv.history agkit.scripted.recall"},
+		{name: "one-history", breaks: "agkit.conv.isolated", says: `^got text ".*; expected "nothing"$`, also: "agkit.conv.history agkit.scripted.recall"},
 		// Events of another name are nobody's fault, but a plain prompt is to be answered in those that there are.
 		{name: "other-words", breaks: "agkit.event.text", says: `^a plain prompt was not answered with text: the stream has none$`},
 		// What breaks off is no answer, though it began with 200.
-		{name: "cut", breaks: "agkit.http.post", says: `^this request is valid, and its answer broke off: `},
+		{name: "cut", breaks: "agkit.http.post", says: `^valid request: response is truncated `},
 		// A failure that is shown by breaking off is right, so only other prompts have a fault.
-		{name: "cut", breaks: "agkit.http.post", says: `^this request is valid, and its answer broke off: the connection ended before the body did$`},
-		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^call "call-\w+" never ended$`, also: "agkit.order.result-after-end"},
+		{name: "cut", breaks: "agkit.http.post", says: `^valid request: response is truncated \(the connection ended before the body did\)`},
+		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^stream closed while call "call-\w+" was open; `, also: "agkit.order.result-after-end"},
 	}},
 	{file: "agentscope.py", dialect: "agentscope@1.1", variants: []string{"by-user", "busy"}, ways: []way{
-		{name: "no-arguments", breaks: "agentscope.scripted.tool", says: `^asked for lookup with {"city":"Paris".*, it called lookup with {}$`},
+		{name: "no-arguments", breaks: "agentscope.scripted.tool", says: `^got a call of lookup with {}; expected lookup with {"city":"Paris"`},
 		{name: "fragments-unmarked", breaks: "agentscope.delta-flag", says: `"delta".*: expected true$`},
-		{name: "one-message-of-two", breaks: "agentscope.scripted.messages", says: `^asked for the messages one and two, it sent \["onetwo"\]$`},
-		{name: "any-n", breaks: "agentscope.n-range", says: `^invalid request \("n" is 6: expected at most 5\): the answer is 200`, also: "agentscope.refusal-status"},
-		{name: "own-msg-id", breaks: "agentscope.msg-id", says: `^a piece of message "msg_\w+", which never appears$`, also: "agentscope.message-announced"},
-		{name: "numbers-start-again", breaks: "agentscope.sequence-increases", says: `^number 0 comes after 1$`, also: "agentscope.sequence-every"},
+		{name: "one-message-of-two", breaks: "agentscope.scripted.messages", says: `^got messages \["onetwo"\]; expected \["one" "two"\]$`},
+		{name: "any-n", breaks: "agentscope.n-range", says: `^invalid request \("n" is 6: expected at most 5\): got status 200`, also: "agentscope.refusal-status"},
+		{name: "own-msg-id", breaks: "agentscope.msg-id", says: `names message "msg_\w+"; expected that message in the stream$`, also: "agentscope.message-announced"},
+		{name: "numbers-start-again", breaks: "agentscope.sequence-increases", says: `^got sequence number 0 after 1; `, also: "agentscope.sequence-every"},
 	}},
 	{file: "agentscope_java.py", dialect: "agentscope-java@0.1", ways: []way{
 		// A content can name no announced message, and stand in none, where none is announced.
-		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^what is told of message "msg_[^"]+" first is `,
+		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^first status event of message "msg_[^"]+" is `,
 			also: "agentscope-java.content.msgid agentscope-java.content.in-message"},
 		{name: "pieces-unmarked", breaks: "agentscope-java.content.delta", says: `"delta".*: expected true$`},
-		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^content in_progress text comes for content 0 of message .*, which was completed$`},
+		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^content in_progress text comes after content 0 of message .* was completed; `},
 		// What names its message by another name does not name it.
 		{name: "snake-case", breaks: "agentscope-java.names", says: `^"(created_at|msg_id)" `, also: "agentscope-java.content.msgid"},
 		// Where there is no error, there are no words either.
 		{name: "failure-without-error", breaks: "agentscope-java.err.object", says: `^the event has no "error"$`,
 			also: "agentscope-java.scripted.error agentscope-java.scripted.error-mid"},
-		{name: "another-id-at-end", breaks: "agentscope-java.resp.id", says: `^the run was called "response_.*", and is now "response_.*_end"$`},
+		{name: "another-id-at-end", breaks: "agentscope-java.resp.id", says: `^got run id "response_.*_end"; expected "response_.*", `},
 	}},
 	{file: "runs.py", dialect: "runs@2026-04", variants: []string{"one-at-a-time", "recalls-what-ended"},
 		flags: []string{
@@ -81,18 +81,18 @@ var foreigners = []foreigner{
 		},
 		ways: []way{
 			// That nothing is accepted breaks whatever a request may carry.
-			{name: "wants-snake-case", breaks: "runs.create.endpoint", says: `^this request is valid, and the answer is 422 `, also: `
+			{name: "wants-snake-case", breaks: "runs.create.endpoint", says: `^valid request: got status 422`, also: `
 				runs.create.user-text-form runs.create.user-array-form runs.create.user-extras runs.create.assistant-accept
 				runs.create.toolcall-accept runs.create.system-accept runs.create.tool-accept runs.create.developer
 				runs.create.reasoning runs.create.activity runs.create.tools-optional runs.create.context-optional
 				runs.create.tool-def-accept runs.create.state-any runs.create.parent-run runs.create.mode-chat runs.create.mode-automation`},
-			{name: "cut-body", breaks: "runs.stream.whole", says: `^the body did not end properly: `},
-			{name: "half-of-large", breaks: "runs.scripted.large", says: `^asked for 100000 bytes of text, it sent 50000$`},
+			{name: "cut-body", breaks: "runs.stream.whole", says: `^body is truncated `},
+			{name: "half-of-large", breaks: "runs.scripted.large", says: `^got 50000 bytes of text; expected at least 100000$`},
 			// What begins anew tells the event of the cursor as well.
-			{name: "deaf-to-cursor", breaks: "runs.resume.from-cursor", says: `^taken up at "\S+:7", it tells "\S+:6" from before$`, also: "runs.resume.exclusive"},
-			{name: "always-new", breaks: "runs.create.created-false", says: `^the second run on thread "\S+" says that it has made it$`},
+			{name: "deaf-to-cursor", breaks: "runs.resume.from-cursor", says: `^resumed after "\S+:7" but replayed the earlier event "\S+:6"; `, also: "runs.resume.exclusive"},
+			{name: "always-new", breaks: "runs.create.created-false", says: `^later run of thread "\S+" is reported with created true; `},
 			// What is not refused is not refused in the words of the document either.
-			{name: "any-length-of-run-id", breaks: "runs.create.run-128", says: `^invalid request \("runId" has 129 characters: expected at most 128\): the answer is 202; `,
+			{name: "any-length-of-run-id", breaks: "runs.create.run-128", says: `^invalid request \("runId" has 129 characters: expected at most 128\): got status 202; `,
 				also: "runs.errors.code-run-input runs.errors.text-run"},
 		}},
 }

@@ -9,35 +9,35 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// Findings name events as the dialect spells them, and say what was seen and what is
-// required.
+// TestMessages holds findings to their form: what was seen and what is required, with events
+// as the dialect spells them.
 func TestMessages(t *testing.T) {
 	for _, c := range []struct{ file, check, want string }{
-		{"run-bad-second-end", "run.ends-once", "response completed comes after response completed"},
-		{"run-bad-recovers", "run.status-moves-forward", "response completed comes after response failed"},
-		{"run-bad-first-event", "run.opens-first", "the first event is message created; expected response created"},
-		{"run-bad-first-event", "run.comes-first", "the first event is message created; expected one about the run"},
-		{"run-bad-after-end", "run.end-is-last", "CUSTOM comes after the end of the run"},
-		{"run-bad-after-done", "done.is-last", "text comes after [DONE]"},
-		{"message-bad-not-created", "message.starts-first", `what is told of message "m1" first is message in_progress`},
-		{"content-bad-completed-twice", "content.ends-once", `content completed text comes for content 0 of message "m1", which was completed`},
-		{"tool-bad-not-open", "tool.starts-first", `tool-call-args of call "k", which is not open`},
-		{"tool-bad-never-ends", "tool.result-after-call", `the result of call "a" came before the call was ended by tool-call-end`},
-		{"tool-bad-result-first", "tool.result-after-call", `a result of call "b", which was not made before it`},
-		{"tool-bad-after-interrupt", "interrupt.is-last", "text comes after an interrupt"},
-		{"script-bad-tool-none", "script.tool", "asked for 1 call of lookup, it made no call"},
-		{"script-bad-client-tool", "script.client-tool", "asked for 1 call of paint, it made 2 calls"},
-		{"script-bad-error-silent", "script.error", `the event error has no text (the event has no "error"); expected one that contains "no luck"`},
-		{"script-bad-error", "script.error", `asked to fail before any content, it said "Hm." first`},
-		{"script-bad-interrupt", "script.interrupt", `asked for 1 interrupt with {"q":1}, it made 1 interrupt with {"q":2}`},
-		{"history-bad-forgets", "history.tells-tools", "1 tool result was streamed, and the history tells of none"},
-		{"resume-bad-loses-rest", "resume.ends", `the stream taken up at "2-0" ended without the end of the run`},
-		{"resume-bad-cancel", "cancel.run-ends", "the run was canceled, and its stream told no end of it; expected 1"},
+		{"run-bad-second-end", "run.ends-once", "response completed comes after response completed; expected one terminal event"},
+		{"run-bad-recovers", "run.status-moves-forward", "response completed comes after response failed; expected no earlier status"},
+		{"run-bad-first-event", "run.opens-first", "first event is message created; expected response created"},
+		{"run-bad-first-event", "run.comes-first", "first event is message created; expected one about the run"},
+		{"run-bad-after-end", "run.end-is-last", "CUSTOM comes after the run's terminal event; expected no event after it"},
+		{"run-bad-after-done", "done.is-last", "text comes after [DONE]; expected no event after it"},
+		{"message-bad-not-created", "message.starts-first", `first status event of message "m1" is message in_progress; expected its start`},
+		{"content-bad-completed-twice", "content.ends-once", `content completed text comes after content 0 of message "m1" was completed; expected no further event of it`},
+		{"tool-bad-not-open", "tool.starts-first", `got tool-call-args of call "k", which is not open; expected tool-call-start first`},
+		{"tool-bad-never-ends", "tool.result-after-call", `result of call "a" comes before the end of the call; expected tool-call-end first`},
+		{"tool-bad-result-first", "tool.result-after-call", `got a result for call "b", which was not made; expected the call first`},
+		{"tool-bad-after-interrupt", "interrupt.is-last", "text comes after an interrupt; expected the end of the run"},
+		{"script-bad-tool-none", "script.tool", "got no tool calls; expected 1 call of lookup"},
+		{"script-bad-client-tool", "script.client-tool", "got 2 tool calls; expected 1 call of paint"},
+		{"script-bad-error-silent", "script.error", `got error without an error message (the event has no "error"); expected one that contains "no luck"`},
+		{"script-bad-error", "script.error", `got text "Hm." before the failure; expected none`},
+		{"script-bad-interrupt", "script.interrupt", `got 1 interrupt with {"q":2}; expected 1 interrupt with {"q":1}`},
+		{"history-bad-forgets", "history.tells-tools", "history has no tool message for a run that streamed 1 tool result; expected one"},
+		{"resume-bad-loses-rest", "resume.ends", `stream resumed after "2-0" closed before the run's terminal event`},
+		{"resume-bad-cancel", "cancel.run-ends", "run was canceled and its stream has no terminal events; expected 1"},
 		{"wire-bad-schema", "wire.matches-schema", `"content" is 1: expected a string`},
 		{"wire-bad-not-json", "wire.frames-are-json", `the event is "hello": expected an object`},
 		{"refuse-bad-two-faults", "refuse.as-documented",
 			`invalid request ("runId" has 129 characters: expected at most 128, and "threadId" is "x": expected a UUID): ` +
-				`the answer is 422 AGENT_RUN_INPUT_INVALID, which neither fault explains; expected 422, or the text "runId`},
+				`got status 422 AGENT_RUN_INPUT_INVALID, which is right for none of these faults; expected 422, or the text "runId`},
 	} {
 		t.Run(c.file+" "+c.check, func(t *testing.T) {
 			h, _ := evaluateFile(t, "testdata/"+c.file+".txtar")
@@ -70,16 +70,16 @@ func anyBegins(said []string, want string) bool {
 	return false
 }
 
-// A request without an answer is told as what happened to it.
+// TestNoAnswer holds findings about missing responses to their wording.
 func TestNoAnswer(t *testing.T) {
 	for _, c := range []struct {
 		end  error
 		want string
 	}{
-		{spec.ErrTruncated, "the server closed the connection without an answer"},
-		{spec.ErrReset, "the server reset the connection without an answer"},
-		{spec.ErrIdleTimeout, "the server did not answer in time"},
-		{spec.ErrNotHTTP, "the answer is not HTTP"},
+		{spec.ErrTruncated, "server closed the connection without a response"},
+		{spec.ErrReset, "server reset the connection without a response"},
+		{spec.ErrIdleTimeout, "got no response in time"},
+		{spec.ErrNotHTTP, "response is not HTTP"},
 	} {
 		said := messagesOf(evaluateUnanswered(t, c.end), "refuse.as-documented")
 		want := `invalid request ("conversationId" is 7: expected a string): ` + c.want + "; expected 422 or 400"
