@@ -38,7 +38,7 @@ var UploadTypeMatches = &spec.Check{
 // SignedLinkMatches judges for which object a link is issued.
 var SignedLinkMatches = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
-	Doc:   "a new link is issued for the requested object, of the same bucket and path",
+	Doc:   "a new link is for the requested bucket and path",
 	Needs: []spec.Kind{spec.AttachmentSigned},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		request := spec.Event{}
@@ -246,7 +246,7 @@ func isRefusal(status int) bool { return status/100 == 4 && !isRequestIndependen
 // ReturnsTranscript judges the response to an uploaded recording.
 var ReturnsTranscript = &spec.Check{
 	ID:    "transcript.is-told",
-	Doc:   "the reply to an accepted recording has its transcript",
+	Doc:   "the reply to an accepted recording contains its transcript",
 	Needs: []spec.Kind{spec.InputFile, spec.Transcription},
 	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
 		return func(x exchange) {

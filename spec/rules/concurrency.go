@@ -14,7 +14,7 @@ var concurrencyChecks = []*spec.Check{SurvivesOtherRuns, CancelEndsRun, CancelAf
 // CancelEndsRun judges the streams of canceled runs.
 var CancelEndsRun = &spec.Check{
 	ID: "cancel.run-ends",
-	Doc: `the stream of a canceled run has one terminal event
+	Doc: `the stream of a canceled run sends one terminal event
 
 Only accepted cancel requests count. A cancel request that names no run cancels the active
 run of its thread. A stream whose request limits how long it may be idle may close without

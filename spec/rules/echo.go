@@ -37,7 +37,7 @@ var (
 // CreatesThread judges whether the server assigns a thread id if the request has none.
 var CreatesThread = &spec.Check{
 	ID:    "echo.thread-made",
-	Doc:   "the response to a request without a thread id names one",
+	Doc:   "the server names a thread in its response to a request that names none",
 	Needs: []spec.Kind{spec.SlotThread, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		named := false

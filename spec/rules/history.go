@@ -41,7 +41,7 @@ func eachStoredRun(
 var (
 	HistoryHasPrompt = &spec.Check{
 		ID: "history.tells-the-user",
-		Doc: `the history has the user's prompt
+		Doc: `the history contains the user's prompt
 
 It may be incomplete until five seconds after the end of the run. A prompt that was sent in
 several blocks may be joined in any way.`,
@@ -55,7 +55,7 @@ several blocks may be joined in any way.`,
 	}
 	HistoryHasImages = &spec.Check{
 		ID:    "history.tells-images",
-		Doc:   "the history has images for a prompt that was sent with images",
+		Doc:   "the history contains images for a prompt that was sent with images",
 		Needs: []spec.Kind{spec.History, spec.HistoryImage, spec.InputImage},
 		Watch: atConversationEnd(eachStoredRun(
 			func(r *acceptedRun) bool {
@@ -74,7 +74,7 @@ several blocks may be joined in any way.`,
 	}
 	HistoryHasResponse = &spec.Check{
 		ID: "history.tells-the-answer",
-		Doc: `the history has the text of the streamed answer
+		Doc: `the history contains the text of the streamed answer
 
 In one message or in several. Of an answer in several messages one suffices: the history
 need not show every message.`,
@@ -91,7 +91,7 @@ need not show every message.`,
 	}
 	HistoryHasToolResults = &spec.Check{
 		ID: "history.tells-tools",
-		Doc: `the history has a tool message for a run with tool results
+		Doc: `the history contains a tool message for a run with tool results
 
 This is judged for scripted targets. Other targets may have tools that the history does not
 show.`,

@@ -31,7 +31,7 @@ func eachHistoryPage(judge func(p *spec.Pass, x *historyExchange, page spec.Even
 // HistoryMatchesThread judges of which thread a history is.
 var HistoryMatchesThread = &spec.Check{
 	ID: "history.thread-as-asked",
-	Doc: `a history is of the requested thread
+	Doc: `a server returns the history of the requested thread
 
 There must be one if a run of the thread finished at least five seconds before.`,
 	Needs: []spec.Kind{spec.History, spec.SlotThread},
@@ -59,7 +59,7 @@ There must be one if a run of the thread finished at least five seconds before.`
 // HistoryOwnThreadOnly judges to which thread the messages of a history belong.
 var HistoryOwnThreadOnly = &spec.Check{
 	ID: "history.keeps-to-its-thread",
-	Doc: `a history has no message of another thread
+	Doc: `a history has no messages of other threads
 
 This is judged for prompts that were sent in one thread only: a user message with the same
 text, id and time must not be in the history of another thread.`,
@@ -221,7 +221,7 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 // PreviousDayIsEarlier judges which day a server returns before a given day.
 var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
-	Doc:   "a history request for the time before a day returns an earlier day or none",
+	Doc:   "the history before a day is of an earlier day, or of none",
 	Needs: []spec.Kind{spec.History, "slot.day"},
 	Watch: eachHistoryPage(func(p *spec.Pass, x *historyExchange, page spec.Event) {
 		if x.request.Day != "" && isDayOrEmpty(page.Day) {
@@ -240,7 +240,7 @@ func isDayOrEmpty(day string) bool {
 // PreviousDayIsNearest judges whether days are skipped.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
-	Doc: `a history request for the time before a day returns the nearest earlier day with messages
+	Doc: `the history before a day is of the nearest earlier day with messages
 
 This is judged by the other histories of the same thread in the conversation.`,
 	Needs: []spec.Kind{spec.History, "slot.day"},
@@ -270,12 +270,12 @@ This is judged by the other histories of the same thread in the conversation.`,
 // those were requested as well.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
-		"a history that reports earlier days has an earlier day", "true",
+		"there is an earlier day if a history reports one", "true",
 		func(p *spec.Pass, day string, earlier spec.Event) {
 			p.Judge(earlier, earlier.Day != "", "got no day before %s, whose history reports earlier days; expected one", day)
 		})
 	NoMoreDaysExist = moreCheck("history.no-more-is-there",
-		"a history that reports no earlier days has no earlier day", "false",
+		"there is no earlier day if a history reports none", "false",
 		func(p *spec.Pass, day string, earlier spec.Event) {
 			empty := earlier.Day == "" && len(earlier.Parts) == 0
 			p.Judge(earlier, empty, "got day %q with %s before %s, whose history reports no earlier days; expected none",
@@ -312,7 +312,7 @@ const maxZoneOffset = 14 * time.Hour
 // HistoryCoversOneDay judges the times of the messages of a history.
 var HistoryCoversOneDay = &spec.Check{
 	ID: "history.one-day",
-	Doc: `the messages of a history are of its day, in some time zone
+	Doc: `the messages of a history are from its day, in some time zone
 
 A history without a day has no messages.`,
 	Needs: []spec.Kind{spec.History, "slot.day", "slot.created"},

@@ -70,7 +70,7 @@ var ProgressPrecedesContent = &spec.Check{
 // RunEnds judges whether a stream has a terminal event.
 var RunEnds = &spec.Check{
 	ID: "run.ends",
-	Doc: `a stream has its run's terminal event before it closes
+	Doc: `a stream sends its run's terminal event before it closes
 
 Without that event a client cannot tell a complete answer from a truncated one. Not judged:
 a stream whose request limits how long it may be idle, and a silent stream of a run that was
@@ -126,7 +126,7 @@ func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec
 // RunEndsOnce judges the number of terminal events.
 var RunEndsOnce = &spec.Check{
 	ID:    "run.ends-once",
-	Doc:   "a stream has one terminal event",
+	Doc:   "a stream sends the terminal event of its run once",
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var first spec.Event
@@ -335,7 +335,7 @@ var RunStaysFailed = &spec.Check{
 // StreamsOwnRunOnly judges to which run the events of a stream belong.
 var StreamsOwnRunOnly = &spec.Check{
 	ID:    "run.keeps-to-itself",
-	Doc:   "a stream has the events of the requested run only",
+	Doc:   "a stream contains only events of the requested run",
 	Needs: []spec.Kind{spec.SlotRun},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		var request spec.Event

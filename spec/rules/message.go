@@ -167,7 +167,7 @@ var MessageClosed = &spec.Check{
 // MessageAppears judges whether the messages that contents name are in the stream.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
-	Doc:   "a stream has every message that its contents name, before or after them",
+	Doc:   "every message that a content names appears in the stream, before or after it",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		known := map[string]bool{}
@@ -195,7 +195,7 @@ var MessageAppears = &spec.Check{
 // MessageUnambiguous judges contents that name no message.
 var MessageUnambiguous = &spec.Check{
 	ID:    "message.unambiguous",
-	Doc:   "a content that names no message comes while exactly one message is open",
+	Doc:   "a content that names no message is sent only while exactly one message is open",
 	Needs: []spec.Kind{spec.SlotMessage, spec.MessageDelta},
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if !isMessageContent(e) {

@@ -239,7 +239,7 @@ var ResumedEventsAreUnchanged = &spec.Check{
 // ResumeEndsRun judges whether resumed streams have a terminal event.
 var ResumeEndsRun = &spec.Check{
 	ID:    "resume.ends",
-	Doc:   "a resumed stream has its run's terminal event before it closes",
+	Doc:   "a resumed stream sends its run's terminal event before it closes",
 	Needs: []spec.Kind{spec.SlotCursor, spec.RunEnd},
 	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
 		from := t.startIndex(full)

@@ -128,7 +128,7 @@ does. A stream counts as open from its first event to its last.`,
 // ReleasesStreams judges whether closed streams count towards the limit.
 var ReleasesStreams = &spec.Check{
 	ID: "limit.frees-streams",
-	Doc: `a user at the stream limit gets another stream after others have closed
+	Doc: `a user at the stream limit can open a stream after another has closed
 
 A server may take five seconds to notice that a client has left, even one that left before
 the conversation began.`,

@@ -18,7 +18,7 @@ var toolChecks = []*spec.Check{
 // ToolStartsFirst judges the order of the events of a tool call.
 var ToolStartsFirst = &spec.Check{
 	ID:    "tool.starts-first",
-	Doc:   "arguments and end of a tool call come only while the call is open",
+	Doc:   "the arguments and the end of a tool call are sent only while the call is open",
 	Needs: []spec.Kind{spec.ToolStart, spec.ToolEnd},
 	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		open := map[string]bool{}
@@ -301,7 +301,7 @@ func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watc
 // ClientCallIsLeftOpen judges whether a server returns results for client tools.
 var ClientCallIsLeftOpen = &spec.Check{
 	ID: "tool.client-call-is-left-open",
-	Doc: `a server leaves calls of client tools to the client
+	Doc: `a server sends no result for a call of a client tool
 
 The server cannot run a tool that the request offers, so a result from it is made up.`,
 	Needs: []spec.Kind{spec.InputTool, spec.ToolResult},
@@ -326,7 +326,7 @@ The server cannot run a tool that the request offers, so a result from it is mad
 // ClientCallIsOffered judges for which tools a server leaves calls to the client.
 var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
-	Doc:   "a server leaves only calls of client tools to the client",
+	Doc:   "a call that is left to the client is of a tool that the request offers",
 	Needs: []spec.Kind{spec.InputTool},
 	Watch: eachToolStream(func(p *spec.Pass, e spec.Event, c *callTracker) {
 		if !isCleanEnd(e) || c.halted {
@@ -363,7 +363,7 @@ Further tool calls, their results and empty deltas may follow.`,
 // InterruptIsLast judges the events after an interrupt.
 var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
-	Doc: `after an interrupt come only the end of the run and the in-band terminator
+	Doc: `only the end of the run and the in-band terminator follow an interrupt
 
 Further interrupts, empty deltas and unknown events may follow, too: a client that stops
 reading at the interrupt loses nothing by them.`,

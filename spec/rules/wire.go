@@ -150,7 +150,7 @@ func hasFlaw(e spec.Event, k spec.FlawKind) bool {
 // FramesHaveDataOnly judges which SSE fields the frames have.
 var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
-	Doc: `frames have data fields and no other SSE field
+	Doc: `frames have no SSE field other than data
 
 Clients that parse lines by hand, as most clients of this protocol do, support no other field.`,
 	Watch: func(p *spec.Pass) func(spec.Event) {
@@ -225,7 +225,7 @@ incomplete comment is not judged: it carries no data.`,
 // BodyIsComplete judges how bodies end.
 var BodyIsComplete = &spec.Check{
 	ID: "wire.body-is-whole",
-	Doc: `a body ends as its framing announces
+	Doc: `a body is transferred completely, as its framing announces
 
 A truncated reply cannot be trusted. A stream that breaks off after its terminal event
 looks like a failure to every HTTP library.`,
@@ -424,7 +424,7 @@ func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 // KeepsAlive judges whether idle streams carry comments.
 var KeepsAlive = &spec.Check{
 	ID: "wire.keeps-alive",
-	Doc: `an idle stream carries keep-alive comments
+	Doc: `an idle stream sends keep-alive comments
 
 Proxies close idle connections. The interval is not specified, so only a stream that the
 server itself ended for inactivity is judged, and only if it had more than one poll: the
