@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL returns the prefix of a dialect's paths at a target: the URL's own path, or the
-// document's. Errors call the URL by name, and show no secret that may be in it.
+// baseURL parses the base URL of a target, the prefix of all paths of d. A URL without a
+// path gets the base path of the document. Errors name the setting and do not show
+// credentials that the URL may contain.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(text)
 	if err != nil {
@@ -30,40 +31,40 @@ func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	return u, nil
 }
 
-// parseBase reads a base URL. The error is the rest of a sentence about it.
+// parseBase parses a base URL. The error is the predicate of a sentence whose subject is the URL.
 func parseBase(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
-		return nil, errors.New("has no scheme: it begins with http:// or https://")
+		return nil, errors.New("has no scheme: it must begin with http:// or https://")
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return nil, errors.New("is no URL: it is like http://127.0.0.1:8080")
+		return nil, errors.New("is not a valid URL (e.g. http://127.0.0.1:8080)")
 	}
-	port, _ := strconv.Atoi(u.Port()) // 0 is none, or none that there can be
+	port, _ := strconv.Atoi(u.Port()) // 0 if absent or invalid
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("has the scheme %s, which is not supported: it begins with http:// or https://", u.Scheme)
+		return nil, fmt.Errorf("has the scheme %s, which is not supported: it must begin with http:// or https://", u.Scheme)
 	case u.Hostname() == "":
-		return nil, errors.New("names no host: it is like http://127.0.0.1:8080")
+		return nil, errors.New("has no host (e.g. http://127.0.0.1:8080)")
 	case u.Port() != "" && (port < 1 || port > 65535):
-		return nil, fmt.Errorf("has the port %s: it is a number from 1 to 65535", u.Port())
+		return nil, fmt.Errorf("has the port %s, which must be from 1 to 65535", u.Port())
 	case u.User != nil:
-		return nil, errors.New("has a user in it: credentials are sent with --header 'Authorization: Basic …'")
+		return nil, errors.New("contains a user: send credentials with --header 'Authorization: Basic …'")
 	case u.RawQuery != "" || u.ForceQuery:
-		return nil, errors.New("has a query: it is the prefix of the document's paths, without one")
+		return nil, errors.New("has a query: a base URL is the prefix of the dialect's paths and has none")
 	case strings.Contains(text, "#"):
-		return nil, errors.New("has a fragment: it is the prefix of the document's paths, without one")
+		return nil, errors.New("has a fragment: a base URL is the prefix of the dialect's paths and has none")
 	}
 	return u, nil
 }
 
-// connectionHeaders are the header fields that follow from the request and the connection.
+// connectionHeaders lists, in lower case, the header fields that the HTTP client sets itself.
 var connectionHeaders = []string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
 
-// parseHeaders reads lines of the form 'Name: value'. Errors name the flag, and which of several
-// lines it is, and never show a value.
+// parseHeaders parses lines of the form 'Name: value'. Errors name the flag and, if there are
+// several lines, the number of the line; they never show a value, which may be a secret.
 func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	for i, line := range lines {
 		which := flag
@@ -74,20 +75,20 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		switch {
 		case !ok || name == "":
-			return nil, usageError("%s: it is 'Name: value', with a colon", which)
+			return nil, usageError("%s: must be 'Name: value', with a colon", which)
 		case !isToken(name):
-			return nil, usageError("%s: what stands before the colon is no name of a header", which)
+			return nil, usageError("%s: the text before the colon is not a valid header name", which)
 		case slices.Contains(connectionHeaders, strings.ToLower(name)):
-			return nil, usageError("%s: %s follows from the request and the connection: it cannot be set", which, name)
+			return nil, usageError("%s: %s cannot be set, it follows from the request and the connection", which, name)
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-			return nil, usageError("%s: the value of %s has a control character", which, name)
+			return nil, usageError("%s: the value of %s contains a control character", which, name)
 		}
 		list = append(list, spec.Field{Name: name, Value: value})
 	}
 	return list, nil
 }
 
-// isToken reports whether s can be the name of a header (RFC 9110 section 5.6.2).
+// isToken reports whether s is a token, the syntax of header names (RFC 9110, section 5.6.2).
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)

@@ -16,19 +16,19 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// maxConfig bounds a file of targets, in bytes.
+// maxConfig bounds the size of a --config file, in bytes.
 const maxConfig = 1 << 20
 
-// A configSource is where the configuration of a target stands. The zero source is the command line.
+// A configSource is the position of a target in a --config file. The zero value means the command line.
 type configSource struct {
 	file       string
 	index      int            // the number of the target in the file, from 1
-	line       int            // where it begins
-	fieldLines map[string]int // the lines of the fields that it has
+	line       int            // line on which the target begins
+	fieldLines map[string]int // line of each field of the target, by key
 }
 
-// settingName returns how a message calls a setting that is named by its key in a file: the key, if
-// the file has it, else the flag.
+// settingName returns the name of a setting for messages: its key, if the file sets it,
+// otherwise its flag.
 func (s configSource) settingName(key string) string {
 	if s.fieldLines[key] > 0 {
 		return key
@@ -39,11 +39,11 @@ func (s configSource) settingName(key string) string {
 	return "--" + key
 }
 
-// flagNames are the flags that have other names than the fields in a file.
+// flagNames maps keys of a file to the flags whose names differ from them.
 var flagNames = map[string]string{"dialects": "dialect", "headers": "header", "other-headers": "other-header", "reports": "report"}
 
-// locate adds to a usage error where in the file the target stands. The message may begin with
-// the name of a field: then it is the line of the field.
+// locate adds the position in the file to a usage error: the line of the field that the
+// message begins with, or else that of the target.
 func (s configSource) locate(err error) error {
 	var exit exitError
 	if s.file == "" || !errors.As(err, &exit) || exit.code != exitUsage {
@@ -52,7 +52,7 @@ func (s configSource) locate(err error) error {
 	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 
-// locationPrefix returns what comes before a message about the target.
+// locationPrefix returns the position in the file as a prefix of a message about the target.
 func (s configSource) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
@@ -61,8 +61,8 @@ func (s configSource) locationPrefix(message string) string {
 	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
-// readConfig reads a file of targets. What a target does not say is taken from the command
-// line.
+// readConfig reads a file of targets. Fields that a target leaves out have the values of
+// flags.
 func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
@@ -80,7 +80,7 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 			return nil, t.source.locate(err)
 		}
 		if t.URL == "" {
-			return nil, t.source.locate(usageError("it has no url"))
+			return nil, t.source.locate(usageError("url is missing"))
 		}
 		list = append(list, t)
 	}
@@ -98,28 +98,28 @@ func readConfigFile(file string) ([]byte, error) {
 	case err != nil:
 		return nil, withoutPath(err)
 	case len(data) > maxConfig:
-		return nil, fmt.Errorf("it has more than %d bytes", maxConfig)
+		return nil, fmt.Errorf("larger than %d bytes", maxConfig)
 	case len(bytes.TrimSpace(data)) == 0:
-		return nil, errors.New("it is empty: it needs a list `targets:` of items with `url:` and `dialects:`")
+		return nil, errors.New("is empty: want a list `targets:` of items with `url:` and `dialects:`")
 	}
 	return data, nil
 }
 
-// A configItem is one target of a file.
+// A configItem is one target of a file, not yet decoded.
 type configItem struct {
 	fields     yaml.MapSlice
 	line       int
 	fieldLines map[string]int
 }
 
-// configItems takes a file apart. The errors begin with a colon, or with a line.
+// configItems splits a file into its targets. Errors begin with ":" or ":LINE:", to follow the file name.
 func configItems(data []byte) ([]configItem, error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
 		return nil, yamlError(err)
 	}
 	if len(file.Docs) > 1 && file.Docs[1].Body != nil {
-		return nil, fmt.Errorf(":%d: it has a second document: one is enough", file.Docs[1].Body.GetToken().Position.Line)
+		return nil, fmt.Errorf(":%d: second YAML document, want only one", file.Docs[1].Body.GetToken().Position.Line)
 	}
 	var raw yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(data, &raw, yaml.UseOrderedMap()); err != nil {
@@ -128,29 +128,32 @@ func configItems(data []byte) ([]configItem, error) {
 	var list []any
 	for _, field := range raw {
 		if field.Key != "targets" {
-			return nil, fmt.Errorf(":%d: no field %q%s", fieldLineNumbers(file, "$")[fmt.Sprint(field.Key)], fmt.Sprint(field.Key), near.Suggest(fmt.Sprint(field.Key), []string{"targets"}))
+			key := fmt.Sprint(field.Key)
+			return nil, fmt.Errorf(":%d: unknown field %q%s",
+				fieldLineNumbers(file, "$")[key], key, near.Suggest(key, []string{"targets"}))
 		}
 		var ok bool
 		if list, ok = field.Value.([]any); !ok && field.Value != nil {
-			return nil, fmt.Errorf(":%d: targets: it is a list of items with `url:` and `dialects:`", fieldLineNumbers(file, "$")["targets"])
+			return nil, fmt.Errorf(":%d: targets: must be a list of items with `url:` and `dialects:`", fieldLineNumbers(file, "$")["targets"])
 		}
 	}
 	if len(list) == 0 {
-		return nil, errors.New(": no targets: it needs a list `targets:` of items with `url:` and `dialects:`")
+		return nil, errors.New(": no targets: want a list `targets:` of items with `url:` and `dialects:`")
 	}
 	var items []configItem
 	for i, one := range list {
-		item := configItem{fieldLines: fieldLineNumbers(file, fmt.Sprintf("$.targets[%d]", i)), line: lineOfNode(file, fmt.Sprintf("$.targets[%d]", i))}
+		at := fmt.Sprintf("$.targets[%d]", i)
+		item := configItem{fieldLines: fieldLineNumbers(file, at), line: lineOfNode(file, at)}
 		var ok bool
 		if item.fields, ok = one.(yaml.MapSlice); !ok {
-			return nil, fmt.Errorf(":%d: target %d: it is a mapping with `url:` and `dialects:`", item.line, i+1)
+			return nil, fmt.Errorf(":%d: target %d: must be a mapping with `url:` and `dialects:`", item.line, i+1)
 		}
 		items = append(items, item)
 	}
 	return items, nil
 }
 
-// yamlError says where in a file something is not YAML.
+// yamlError returns a syntax error in one line that begins with its position, ":LINE:".
 func yamlError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
@@ -159,7 +162,7 @@ func yamlError(err error) error {
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }
 
-// nodeAt returns the node of a path; nil if there is none.
+// nodeAt returns the node at a YAML path such as "$.targets[0]", or nil.
 func nodeAt(file *ast.File, path string) ast.Node {
 	at, err := yaml.PathString(path)
 	if err != nil {
@@ -172,6 +175,7 @@ func nodeAt(file *ast.File, path string) ast.Node {
 	return node
 }
 
+// lineOfNode returns the line on which the node at path begins; 1 if there is no such node.
 func lineOfNode(file *ast.File, path string) int {
 	node := nodeAt(file, path)
 	if fields := mappingFields(node); len(fields) > 0 {
@@ -183,7 +187,7 @@ func lineOfNode(file *ast.File, path string) int {
 	return node.GetToken().Position.Line
 }
 
-// fieldLineNumbers returns the lines of the fields of a mapping, by name.
+// fieldLineNumbers returns the line of each field of the mapping at path, by key.
 func fieldLineNumbers(file *ast.File, path string) map[string]int {
 	lines := map[string]int{}
 	for _, field := range mappingFields(nodeAt(file, path)) {
@@ -194,6 +198,7 @@ func fieldLineNumbers(file *ast.File, path string) map[string]int {
 	return lines
 }
 
+// mappingFields returns the fields of a mapping, or nil if node is not a mapping.
 func mappingFields(node ast.Node) []*ast.MappingValueNode {
 	switch node := node.(type) {
 	case *ast.MappingNode:
@@ -206,7 +211,7 @@ func mappingFields(node ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// setFields sets the fields of a target that a file has.
+// setFields sets the fields of a target from a file; prompts of flags are added to those of the file.
 func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) error {
 	kinds := fieldDescriptions()
 	t.Prompt = nil
@@ -218,16 +223,16 @@ func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) err
 			for name := range kinds {
 				names = append(names, name)
 			}
-			return usageError("%s: there is no such field%s", key, near.Suggest(key, names))
+			return usageError("%s: unknown field%s", key, near.Suggest(key, names))
 		}
 		text, err := yaml.Marshal(yaml.MapSlice{field})
 		if err == nil {
 			err = yaml.Unmarshal(text, t)
 		}
 		if err != nil || field.Value == nil {
-			return usageError("%s: it is %s", key, kind)
+			return usageError("%s: must be %s", key, kind)
 		}
-		if t.source.fieldLines[key] == 0 { // it came by a merge
+		if t.source.fieldLines[key] == 0 { // from a YAML merge key
 			t.source.fieldLines[key] = t.source.line
 		}
 	}
@@ -242,7 +247,7 @@ func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) err
 	return nil
 }
 
-// fieldDescriptions returns what the value of each field is, in words.
+// fieldDescriptions describes the valid values of each field of a target, by key.
 func fieldDescriptions() map[string]string {
 	kinds := map[string]string{}
 	for f := range reflect.TypeFor[targetOptions]().Fields() {
@@ -252,15 +257,15 @@ func fieldDescriptions() map[string]string {
 		case f.Type == reflect.TypeFor[byteSize]():
 			kinds[key] = byteSizeSyntax
 		case f.Type.Kind() == reflect.String:
-			kinds[key] = "a text"
+			kinds[key] = "a string"
 		case f.Type.Kind() == reflect.Bool:
 			kinds[key] = "true or false"
 		case f.Type.Kind() == reflect.Slice:
-			kinds[key] = "a list of texts"
+			kinds[key] = "a list of strings"
 		case f.Type.Kind() == reflect.Map:
-			kinds[key] = "a mapping of scenarios to texts"
+			kinds[key] = "a mapping from scenarios to strings"
 		case f.Type.Kind() == reflect.Uint64:
-			kinds[key] = "a whole number from 0 on"
+			kinds[key] = "a whole number, 0 or more"
 		default:
 			kinds[key] = "a whole number"
 		}

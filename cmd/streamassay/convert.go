@@ -13,26 +13,29 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A convertOptions is what convert was told.
+// A convertOptions holds the flags of the command convert.
 type convertOptions struct {
 	format, dir, base string
 	force             bool
 	dialects          []string
 }
 
+// convertCommand returns the command convert.
 func convertCommand(sh stdio) *cobra.Command {
 	c := convertOptions{}
 	cmd := &cobra.Command{
 		Use:   "convert FILE…",
-		Short: "Make recordings and scripts for the mock of what other tools write down",
-		Long: `Make transcripts (.txtar), one for each conversation, of what browsers (.har) and curl
-(.http, .sse) recorded; and scripts (.yaml) of the fixture files of aimock (.json). What
-cannot be said is named, and makes the exit code 1; what is said otherwise is named too.`,
+		Short: "Convert recordings and fixtures of other tools for the mock",
+		Long: `Convert recordings of browsers (.har) and curl (.http, .sse) to transcripts (.txtar), one
+per conversation, and fixture files of aimock (.json) to scripts (.yaml). What cannot be
+converted, or only approximately, is listed on standard error.
+
+Exit codes: 0 everything converted, 1 something could not be converted, 2 usage error.`,
 		Example: `  streamassay convert page.har --dialect runs --out recordings
   streamassay convert fixtures/*.json --out scripts`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError("convert what? name the files: .har, .http, .sse or .json")
+				return usageError("convert needs files: .har, .http, .sse or .json")
 			}
 			if err := checkPaths(args); err != nil {
 				return err
@@ -41,22 +44,23 @@ cannot be said is named, and makes the exit code 1; what is said otherwise is na
 		},
 	}
 	f := cmd.Flags()
-	f.Var((*nameList)(&c.dialects), "dialect", "what a recording speaks; what is not of it is left out")
-	f.StringVar(&c.format, "to", "", "`FORMAT`: transcript or script (default: what the file can become)")
-	f.StringVar(&c.base, "base", "", "`PATH`, or URL, at which the recorded server had the base of the dialect")
-	f.StringVar(&c.dir, "out", ".", "`DIR` to write to; it is made if need be")
-	f.BoolVar(&c.force, "force", false, "write over files that are there")
+	f.Var((*nameList)(&c.dialects), "dialect", "dialect of recordings, `NAME or NAME@VERSION`; other requests are left out")
+	f.StringVar(&c.format, "to", "", "output `FORMAT`: transcript or script (default: by the kind of file)")
+	f.StringVar(&c.base, "base", "", "base `PATH` or URL of the recorded server")
+	f.StringVar(&c.dir, "out", ".", "`DIR` to write to, created if missing")
+	f.BoolVar(&c.force, "force", false, "overwrite existing files")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
+// run converts the files at paths.
 func (c convertOptions) run(sh stdio, paths []string) error {
 	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {
-		return usageError("--to %s: it is %s or %s", c.format, replay.Transcript, replay.Script)
+		return usageError("--to %s: must be %s or %s", c.format, replay.Transcript, replay.Script)
 	}
 	if len(c.dialects) > 1 {
-		return usageError("--dialect: a recording speaks one, and %d are named", len(c.dialects))
+		return usageError("--dialect: got %d dialects, want one", len(c.dialects))
 	}
 	if len(c.dialects) == 1 {
 		d, err := dialect.Open(c.dialects[0])
@@ -73,13 +77,13 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
 		return usageError("--out %s: %v", c.dir, withoutPath(err))
 	}
-	left := 0
+	failures := 0
 	for _, path := range paths {
 		made, problems := replay.Convert(path, o)
 		for _, p := range problems {
 			fmt.Fprintln(sh.err, p)
 			if p.Severity == replay.Error {
-				left++
+				failures++
 			}
 		}
 		for _, f := range made {
@@ -89,13 +93,13 @@ func (c convertOptions) run(sh stdio, paths []string) error {
 			fmt.Fprintln(sh.out, filepath.Join(c.dir, f.Name))
 		}
 	}
-	if left > 0 {
-		return exitError{exitFailed, countNoun(left, "thing") + " could not be converted"}
+	if failures > 0 {
+		return exitError{exitFailed, countNoun(failures, "item") + " could not be converted"}
 	}
 	return nil
 }
 
-// write writes a file, and none over another unless it was told to.
+// write writes an output file. It overwrites an existing file only with --force.
 func (c convertOptions) write(f replay.OutputFile) error {
 	path, how := filepath.Join(c.dir, filepath.Base(f.Name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL
 	if c.force {
@@ -103,7 +107,7 @@ func (c convertOptions) write(f replay.OutputFile) error {
 	}
 	file, err := os.OpenFile(path, how, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return usageError("%s: it is there already: --force writes over it", path)
+		return usageError("%s: file exists (--force overwrites it)", path)
 	}
 	if err == nil {
 		_, err = file.Write(f.Data)

@@ -12,26 +12,26 @@ import (
 	"time"
 )
 
-// stdoutPath is how a command line names standard output as a place for a report.
+// stdoutPath is the path that stands for standard output.
 const stdoutPath = "-"
 
-// maxLinks bounds the symbolic links that are followed from a path to a file.
+// maxLinks bounds the number of symbolic links that are followed from a path to a file.
 const maxLinks = 40
 
-// fifoTimeout is how long a write waits for somebody to open the other end of a FIFO.
+// fifoTimeout is how long a write waits for a reader of a FIFO.
 const fifoTimeout = 10 * time.Second
 
-// A destination is a place to which a report or a ready file is written. A regular file is
-// replaced in one step; anything else (a device, a FIFO, a descriptor) is written to.
+// A destination is a file to which a report or a ready file is written. A regular file is
+// replaced in one step; anything else (a device, a FIFO, a descriptor) is opened and written to.
 type destination struct {
-	path string      // as it was given
-	fd   int         // the descriptor of this process that the path names; -1: none
-	file string      // the path with its symbolic links followed; "" with a descriptor
-	info fs.FileInfo // of what is there; nil: nothing yet
+	path string      // as given
+	fd   int         // descriptor of this process that the path names, or -1
+	file string      // path with symbolic links resolved; "" for a descriptor
+	info fs.FileInfo // of the existing file, or nil
 }
 
-// newDestination returns the destination that a path names. The error says why there can be
-// none; it does not repeat the path.
+// newDestination returns the destination that a path names. The error, for a path that cannot
+// be a file, does not contain the path.
 func newDestination(path string) (destination, error) {
 	d := destination{path: path, fd: -1}
 	switch {
@@ -39,7 +39,7 @@ func newDestination(path string) (destination, error) {
 		d.fd = 1
 		return d, nil
 	case strings.HasSuffix(path, string(filepath.Separator)):
-		return d, errors.New("it names a folder, not a file")
+		return d, errors.New("is a directory, want a file")
 	}
 	at := path
 	for range maxLinks {
@@ -48,10 +48,10 @@ func newDestination(path string) (destination, error) {
 			dir, err = filepath.Abs(dir)
 		}
 		if err != nil {
-			return d, fmt.Errorf("there is no folder %s", filepath.Dir(at))
+			return d, fmt.Errorf("directory %s does not exist", filepath.Dir(at))
 		}
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return d, fmt.Errorf("%s is not a folder", filepath.Dir(at))
+			return d, fmt.Errorf("%s is not a directory", filepath.Dir(at))
 		}
 		name := filepath.Base(at)
 		if fd, err := strconv.Atoi(name); err == nil && isDescriptorDir(dir) {
@@ -65,7 +65,7 @@ func newDestination(path string) (destination, error) {
 			return d, nil
 		case err != nil:
 			return d, withoutPath(err)
-		case info.Mode()&fs.ModeSymlink == 0 || strings.HasPrefix(dir, "/proc/"): // those of /proc cannot be followed by name
+		case info.Mode()&fs.ModeSymlink == 0 || strings.HasPrefix(dir, "/proc/"): // links in /proc cannot be resolved by name
 			d.info, err = os.Stat(d.file)
 			return d, err
 		}
@@ -80,7 +80,7 @@ func newDestination(path string) (destination, error) {
 	return d, errors.New("too many symbolic links")
 }
 
-// isDescriptorDir reports whether a folder holds the open descriptors of this process.
+// isDescriptorDir reports whether dir contains the open descriptors of this process.
 func isDescriptorDir(dir string) bool {
 	return dir == "/dev/fd" || dir == fmt.Sprintf("/proc/%d/fd", os.Getpid())
 }
@@ -88,7 +88,7 @@ func isDescriptorDir(dir string) bool {
 // isFile reports whether the destination is, or will be, a regular file.
 func (d destination) isFile() bool { return d.fd < 0 && (d.info == nil || d.info.Mode().IsRegular()) }
 
-// isSame reports whether two destinations are one place.
+// isSame reports whether two destinations are the same file or descriptor.
 func (d destination) isSame(other destination) bool {
 	if d.fd >= 0 || other.fd >= 0 {
 		return d.fd == other.fd
@@ -96,13 +96,13 @@ func (d destination) isSame(other destination) bool {
 	return d.file == other.file || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
 }
 
-// isStdout reports whether the destination is the regular file that standard output is.
+// isStdout reports whether the destination is a regular file to which standard output is redirected.
 func (d destination) isStdout() bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
 }
 
-// checkWritable returns why nothing can be written there. It changes nothing, and waits for nobody.
+// checkWritable returns an error if the destination cannot be written. It changes nothing and does not block.
 func (d destination) checkWritable() error {
 	switch {
 	case d.fd >= 0:
@@ -110,30 +110,30 @@ func (d destination) checkWritable() error {
 	case d.info == nil:
 		return checkFolder(filepath.Dir(d.file))
 	case d.info.IsDir():
-		return errors.New("it is a folder, not a file")
+		return errors.New("is a directory, want a file")
 	case d.info.Mode().IsRegular():
 		file, err := os.OpenFile(d.file, os.O_WRONLY, 0)
 		if err != nil {
-			return fmt.Errorf("it cannot be written: %w", withoutPath(err))
+			return fmt.Errorf("not writable: %w", withoutPath(err))
 		}
 		return file.Close()
 	case d.info.Mode()&fs.ModeSocket != 0:
-		return errors.New("it is a socket, not a file")
+		return errors.New("is a socket, want a file")
 	}
 	return checkAccess(d.file)
 }
 
-// checkFolder returns why no file can be made in a folder.
+// checkFolder returns an error if no file can be created in a directory.
 func checkFolder(dir string) error {
 	probe, err := os.CreateTemp(dir, ".streamassay-*")
 	if err != nil {
-		return fmt.Errorf("no file can be created in %s: %w", dir, withoutPath(err))
+		return fmt.Errorf("cannot create files in %s: %w", dir, withoutPath(err))
 	}
 	_ = probe.Close()
 	return os.Remove(probe.Name())
 }
 
-// write writes the data, all of it. The context ends the wait for the reader of a FIFO.
+// write writes data to the destination. The context bounds the wait for the reader of a FIFO.
 func (d destination) write(ctx context.Context, data []byte) error {
 	switch {
 	case d.fd >= 0:
@@ -147,8 +147,8 @@ func (d destination) write(ctx context.Context, data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// replace replaces a regular file in one step, or, where its folder cannot be written, writes
-// over it.
+// replace replaces a regular file in one step. If its directory is not writable, it overwrites
+// the file in place.
 func (d destination) replace(data []byte) error {
 	err := replaceFile(d.file, data)
 	if d.info == nil || !errors.Is(err, fs.ErrPermission) {
@@ -158,7 +158,7 @@ func (d destination) replace(data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// writeFIFO writes once somebody reads.
+// writeFIFO writes to a FIFO once it has a reader. It returns errNoReader after [fifoTimeout].
 func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, fifoTimeout)
 	defer cancel()
@@ -175,10 +175,10 @@ func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 	}
 }
 
-// errNoReader is that nobody has opened a FIFO for reading.
-var errNoReader = errors.New("it is a FIFO that nobody reads")
+// errNoReader means that no process has opened a FIFO for reading.
+var errNoReader = errors.New("is a FIFO without a reader")
 
-// writeAndClose writes to a file that was opened with err.
+// writeAndClose writes data to a file and closes it. It takes the results of opening the file.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)
@@ -190,13 +190,13 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 	return withoutPath(err)
 }
 
-// checkDir returns why no files can be made in a folder that may not exist yet.
+// checkDir returns an error if files cannot be created in a directory, which need not exist yet.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)
 		switch {
 		case err == nil && !info.IsDir():
-			return fmt.Errorf("%s is a file, not a folder", path)
+			return fmt.Errorf("%s is a file, want a directory", path)
 		case err == nil:
 			return checkFolder(path)
 		case !errors.Is(err, fs.ErrNotExist):

@@ -16,41 +16,43 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// referenceName is how a command line calls the embedded reference.
+// referenceName is the argument that stands for the embedded reference.
 const referenceName = "reference"
 
-// takesPerTarget is how often each target is asked everything: what differs between two of its
-// own answers is volatile.
+// takesPerTarget is how often each conversation is held with each target. What differs between
+// two takes of one target is volatile and not compared.
 const takesPerTarget = 2
 
-// A diffOptions is what diff was asked.
+// A diffOptions holds the flags of the command diff.
 type diffOptions struct {
 	targetOptions
 	json             bool
 	headerA, headerB []string
 }
 
+// diffCommand returns the command diff.
 func diffCommand(sh stdio) *cobra.Command {
 	d := diffOptions{targetOptions: targetOptions{Prompts: string(suites.ConformancePrompts), Parallel: 16, Repeat: 1}}
 	cmd := &cobra.Command{
 		Use:   "diff A B",
-		Short: "Say in what the answers of two targets, or two recordings, differ",
-		Long: `Say in what the answers of two targets differ: two base URLs, or one and "reference", the
-embedded one. Or in what two recordings differ: files, or folders such as run --transcripts
-writes; a folder that run --repeat wrote has several takes of each conversation.
+		Short: "Compare two servers or two recordings",
+		Long: `Compare two servers or two recordings. A and B are base URLs, or "reference" for the
+embedded reference server; or files or directories of recordings, as written by
+run --transcripts (with run --repeat: several takes of each conversation).
 
-Both are asked the same, twice: what differs between two answers of one target (times,
-random words) is volatile and left out. Ids may be others, if each always stands for the
-same one of the other side, and a text may come in other pieces. Nothing is judged: which of
-the two is right, run says.
+Both servers get the same requests, each twice. What differs between two responses of one
+server (times, random text) is volatile and ignored. Different ids are no difference if they
+map one to one, nor is a text split differently. Whether a response is correct is not judged;
+run does that.
 
-Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
+Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing could
+be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 		Example: `  streamassay diff http://127.0.0.1:8080 http://127.0.0.1:8081 --dialect agkit
   streamassay diff reference http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T'
   streamassay diff before after --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError("diff takes two things to compare: base URLs, %q, or files or folders of recordings", referenceName)
+				return usageError("diff needs two arguments: base URLs, %q, or files or directories of recordings", referenceName)
 			}
 			for _, word := range args {
 				if err := checkSide(word); err != nil {
@@ -66,35 +68,38 @@ Exit codes: 0 no difference, 1 differences, 2 usage, 3 nothing compared.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var((*nameList)(&d.Dialects), "dialect", "the dialects they speak, NAME or NAME@VERSION")
-	f.StringArrayVar(&d.Headers, "header", nil, "`'Name: value'` sent with every request to both (repeatable); never shown anywhere")
-	f.StringArrayVar(&d.headerA, "header-a", nil, "likewise, to A alone")
-	f.StringArrayVar(&d.headerB, "header-b", nil, "likewise, to B alone")
-	f.StringArrayVar(&d.OtherHeaders, "other-header", nil, "`'Name: value'` of a second user (repeatable); never shown anywhere")
-	f.StringVar(&d.Prompts, "prompts", d.Prompts, "`conformance|natural`: ask in the prompts of docs/prompts.md, or in plain words")
-	f.Var((*nameList)(&d.Lacks), "lacks", "a `capability` that one of them does not have (repeatable)")
-	f.StringArrayVar(&d.Only, "only", nil, "`glob` of scenarios to compare (repeatable)")
-	f.StringArrayVar(&d.Skip, "skip", nil, "`glob` of scenarios to leave out (repeatable)")
+	f.Var((*nameList)(&d.Dialects), "dialect", "dialects to compare, `NAME or NAME@VERSION` (repeatable)")
+	f.StringArrayVar(&d.Headers, "header", nil,
+		"`'Name: value'` to send with every request to both (repeatable); the value is never shown")
+	f.StringArrayVar(&d.headerA, "header-a", nil, "`'Name: value'` to send to A only (repeatable); the value is never shown")
+	f.StringArrayVar(&d.headerB, "header-b", nil, "`'Name: value'` to send to B only (repeatable); the value is never shown")
+	f.StringArrayVar(&d.OtherHeaders, "other-header", nil,
+		"`'Name: value'` of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
+	f.StringVar(&d.Prompts, "prompts", d.Prompts,
+		"style of prompts: those of docs/prompts.md, or plain language (`conformance|natural`)")
+	f.Var((*nameList)(&d.Lacks), "lacks", "`capability` that one of them does not have (repeatable)")
+	f.StringArrayVar(&d.Only, "only", nil, "compare only scenarios that match this `glob` (repeatable)")
+	f.StringArrayVar(&d.Skip, "skip", nil, "leave out scenarios that match this `glob` (repeatable)")
 	d.addLimitFlags(f)
-	f.IntVar(&d.Parallel, "parallel", d.Parallel, "how many scenarios are played at once")
-	f.Uint64Var(&d.Seed, "seed", 0, "`NUMBER` that fixes all random choices (0: another one each time)")
-	f.Uint64Var(&d.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations (0: another one each time)")
-
-	f.StringVar(&d.CA, "ca", "", "`FILE` of PEM certificates to trust")
-	f.BoolVar(&d.Insecure, "insecure", false, "trust any certificate")
-	f.BoolVar(&d.json, "json", false, "as JSON, for programs")
+	f.IntVar(&d.Parallel, "parallel", d.Parallel, "`number` of scenarios to run concurrently")
+	f.Uint64Var(&d.Seed, "seed", 0, "seed for ids and random choices (0 = random; the seed used is in the report)")
+	f.Uint64Var(&d.Salt, "salt", 0, "salt for ids of threads and runs (0 = random, so that every run uses new ids)")
+	f.StringVar(&d.CA, "ca", "", "`FILE` with PEM certificates to trust")
+	f.BoolVar(&d.Insecure, "insecure", false, "accept any TLS certificate")
+	f.BoolVar(&d.json, "json", false, "print JSON")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("lacks", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-// A heard side is what one target said, or one set of recordings holds: by dialect, and
-// in the order in which it was found.
+// A diffSide holds the conversations of one side, of a target or from recordings.
 type diffSide struct {
-	dialects      []string
-	conversations map[string][]diff.Conversation
+	dialects      []string                       // names, in the order of appearance
+	conversations map[string][]diff.Conversation // by the name of the dialect
 }
 
+// addTake adds the events of one take to the named conversation, which it creates if need be;
+// nil events add no take.
 func (h *diffSide) addTake(dialect, name string, events []spec.Event) {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.Conversation{}
@@ -113,6 +118,7 @@ func (h *diffSide) addTake(dialect, name string, events []spec.Event) {
 	h.conversations[dialect] = list
 }
 
+// run compares a and b and prints the report.
 func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	report := &diff.Report{Tool: "streamassay", Version: buildVersion(), A: a, B: b}
 	var left, right diffSide
@@ -120,13 +126,14 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	recordedA, recordedB := isRecordingPath(a), isRecordingPath(b)
 	switch {
 	case recordedA != recordedB:
-		return usageError("%s is a recording and %s is none: compare two targets, or two recordings", chooseString(recordedA, a, b), chooseString(recordedA, b, a))
+		return usageError("%s is a recording and %s is not: compare two targets or two recordings",
+			chooseString(recordedA, a, b), chooseString(recordedA, b, a))
 	case recordedA:
 		left, right, err = d.readRecordings(ctx, a, b)
 	default:
 		left, right, err = d.runTargets(ctx, sh, report)
 	}
-	if _, broken := interruptedBy(ctx); err != nil && !broken {
+	if _, interrupted := interruptedBy(ctx); err != nil && !interrupted {
 		return err
 	}
 	soon, stop := withSignalGrace(ctx)
@@ -139,7 +146,7 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 		report.Dialects = []diff.DialectDiff{}
 	}
 	report.Conclude()
-	if signal, broken := interruptedBy(ctx); broken {
+	if signal, interrupted := interruptedBy(ctx); interrupted {
 		report.Incomplete, report.Exit = signal.Error(), signal.exitCode()
 	}
 	d.redactReport(report)
@@ -156,13 +163,13 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	return nil
 }
 
-// A comparedSides is what came of two sides.
+// A comparedSides is the result of comparing two sides.
 type comparedSides struct {
 	dialects []diff.DialectDiff
-	only     []string
+	only     []string // conversations that only one side has, for people
 }
 
-// readRecordings reads two recordings.
+// readRecordings reads the recordings of both sides.
 func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {
@@ -176,27 +183,28 @@ func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, rig
 	return sides[0], sides[1], err
 }
 
-// isRecordingPath says that a word of the command line names recordings.
+// isRecordingPath reports whether an argument is the path of a file or directory of recordings.
 func isRecordingPath(word string) bool {
 	_, err := os.Stat(word)
 	return word != referenceName && err == nil
 }
 
-// checkSide returns what is wrong with a word that is neither a URL, nor the embedded reference,
-// nor a recording.
+// checkSide returns an error for an argument that is neither a URL, nor the embedded
+// reference, nor an existing path.
 func checkSide(word string) error {
 	if word == "" {
-		return usageError("one of the things to compare is empty: it is a base URL, %q, or a file or folder of recordings", referenceName)
+		return usageError("an argument is empty: want a base URL, %q, or a file or directory of recordings", referenceName)
 	}
 	if word == referenceName || strings.Contains(word, "://") {
 		return nil
 	}
 	if _, err := os.Stat(word); err != nil {
-		return usageError("%s: %v (a base URL begins with http:// or https://)", word, withoutPath(err))
+		return usageError("%s: %v (a base URL must begin with http:// or https://)", word, withoutPath(err))
 	}
 	return nil
 }
 
+// chooseString returns a if yes, otherwise b.
 func chooseString(yes bool, a, b string) string {
 	if yes {
 		return a
@@ -204,7 +212,7 @@ func chooseString(yes bool, a, b string) string {
 	return b
 }
 
-// compareSides compares what both sides have.
+// compareSides compares the conversations that both sides have, and lists those that only one has.
 func compareSides(a, b diffSide) (all []diff.DialectDiff, only []string) {
 	all = []diff.DialectDiff{}
 	for _, name := range a.dialects {
@@ -212,7 +220,7 @@ func compareSides(a, b diffSide) (all []diff.DialectDiff, only []string) {
 		for _, left := range a.conversations[name] {
 			i := slices.IndexFunc(b.conversations[name], func(t diff.Conversation) bool { return t.Name == left.Name })
 			if i < 0 {
-				only = append(only, fmt.Sprintf("%s %s: only A has it", name, left.Name))
+				only = append(only, fmt.Sprintf("%s %s: only in A", name, left.Name))
 				continue
 			}
 			of.Conversations = append(of.Conversations, diff.Compare(left, b.conversations[name][i]))
@@ -222,14 +230,14 @@ func compareSides(a, b diffSide) (all []diff.DialectDiff, only []string) {
 	for _, name := range b.dialects {
 		for _, right := range b.conversations[name] {
 			if !slices.ContainsFunc(a.conversations[name], func(t diff.Conversation) bool { return t.Name == right.Name }) {
-				only = append(only, fmt.Sprintf("%s %s: only B has it", name, right.Name))
+				only = append(only, fmt.Sprintf("%s %s: only in B", name, right.Name))
 			}
 		}
 	}
 	return all, only
 }
 
-// redactReport takes the secrets of the command line out of what is shown.
+// redactReport replaces the secrets of the command line in a report.
 func (d diffOptions) redactReport(r *diff.Report) {
 	t := d.targetOptions
 	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)

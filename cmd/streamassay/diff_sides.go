@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runTargets asks two targets the same, each of them twice.
+// runTargets runs the scenarios against both targets, concurrently, and names them in the report.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
@@ -33,10 +33,10 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 		}
 	}
 	report.Seed, report.Salt, report.A, report.B = jobs[0].Seed, jobs[0].Salt, jobs[0].displayName, jobs[1].displayName
-	if d.json { // a program is told by the words that it has used
+	if d.json { // programs expect the arguments that they gave
 		report.A, report.B = originalArgument(jobs[0]), originalArgument(jobs[1])
 	}
-	if jobs[0].URL == jobs[1].URL && !jobs[0].embedded { // it must not see an id again
+	if jobs[0].URL == jobs[1].URL && !jobs[0].embedded { // one server must not see an id twice
 		jobs[1] = jobs[1].forRound(takesPerTarget)
 	}
 	other := make(chan error, 1)
@@ -52,6 +52,7 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
+// originalArgument returns the command-line argument of a target, without credentials.
 func originalArgument(j targetRun) string {
 	if j.embedded {
 		return referenceName
@@ -59,8 +60,8 @@ func originalArgument(j targetRun) string {
 	return j.displayName
 }
 
-// collectTakes plays the suite to a target, as often as takes says. A target that has seen an
-// id would tell the conversation that it belonged to, so each take has its own.
+// collectTakes runs the suite against a target [takesPerTarget] times. Each take has its own
+// ids, because a target would continue a thread whose id it knows.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -84,7 +85,7 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 			h.addTake(p.Dialect.Name, p.Scenario.Name, relativeEvents(p.Dialect, p.Trace, at.String()))
 		}
 	}
-	if _, broken := interruptedBy(ctx); broken { // what differs in one take alone may be volatile
+	if _, interrupted := interruptedBy(ctx); interrupted { // one take does not show what is volatile
 		for name, list := range h.conversations {
 			h.conversations[name] = slices.DeleteFunc(list, func(t diff.Conversation) bool { return len(t.Takes) < takesPerTarget })
 		}
@@ -92,8 +93,8 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 	return h, nil
 }
 
-// relativeEvents are the events of a conversation; where the target stands is no part of what it
-// says.
+// relativeEvents returns the events of a conversation, with the host of the target replaced in
+// texts and headers, so that two servers can be compared.
 func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event {
 	events := slices.Collect(d.Events(t))
 	u, err := url.Parse(base)
@@ -104,16 +105,17 @@ func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event 
 	return events
 }
 
-func replaceHost(events []spec.Event, away *strings.Replacer) {
+// replaceHost applies a replacer to the texts and headers of events and their parts.
+func replaceHost(events []spec.Event, r *strings.Replacer) {
 	for i := range events {
 		e := &events[i]
-		e.Text = away.Replace(e.Text)
+		e.Text = r.Replace(e.Text)
 		e.Header = slices.Clone(e.Header)
 		for k, f := range e.Header {
-			e.Header[k].Value = away.Replace(f.Value)
+			e.Header[k].Value = r.Replace(f.Value)
 		}
 		e.Parts = slices.Clone(e.Parts)
-		replaceHost(e.Parts, away)
+		replaceHost(e.Parts, r)
 	}
 }
 
@@ -135,14 +137,14 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	return h, nil
 }
 
-// addRecording adds one recording.
+// addRecording adds a recording as one take, unless --only or --skip exclude it.
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 	names := slices.Clone(d.Dialects)
 	if t.Dialect != "" {
 		names = []string{t.Dialect}
 	}
 	if len(names) != 1 {
-		return usageError("%s does not say its dialect: add --dialect with one of %s", t.Name, strings.Join(dialect.Names(), ", "))
+		return usageError("%s does not name its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
 	}
 	of, err := dialect.Open(names[0])
 	if err != nil {
@@ -161,12 +163,13 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 	return nil
 }
 
+// matchesAnyGlob reports whether a name matches one of globs.
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
 }
 
-// pairUp makes two recordings that are the only ones of their sides one conversation,
-// whatever they are called.
+// pairUp gives the conversations of both sides the same name if each side has only one, so
+// that they are compared whatever their files are called.
 func (h *diffSide) pairUp(other *diffSide) {
 	if len(h.dialects) != 1 || len(other.dialects) != 1 || h.dialects[0] != other.dialects[0] {
 		return

@@ -17,15 +17,15 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// docsCommand makes the documents that are lists of what the code has: nobody
-// writes them by hand.
+// docsCommand returns the hidden command docs, which generates the documents that list the
+// checks, requirements, faults and clauses.
 func docsCommand(sh stdio) *cobra.Command {
 	var to, check string
 	cmd := &cobra.Command{
-		Use: "docs", Hidden: true, Short: "Write, or check, the documents that are made from the code", Args: rejectArguments,
+		Use: "docs", Hidden: true, Short: "Generate documents from the code, or check them", Args: rejectArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if (to == "") == (check == "") {
-				return usageError("docs takes --write DIR or --check DIR")
+				return usageError("docs needs either --write DIR or --check DIR")
 			}
 			dialects, err := dialectsNamed("", nil)
 			if err != nil {
@@ -44,17 +44,18 @@ func docsCommand(sh stdio) *cobra.Command {
 				}
 				old, err := os.ReadFile(filepath.Join(check, name))
 				if err != nil || !bytes.Equal(old, text) {
-					return exitError{exitFailed, filepath.Join(check, name) + " is not what the code says: make docs"}
+					return exitError{exitFailed, filepath.Join(check, name) + " is not up to date: run make docs"}
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write them to")
-	cmd.Flags().StringVar(&check, "check", "", "`DIR` where they stand")
+	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write the documents to")
+	cmd.Flags().StringVar(&check, "check", "", "`DIR` with documents to compare; exit code 1 if one is not up to date")
 	return cmd
 }
 
+// generateDocuments returns the text of each generated document, by file name.
 func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	clauses, err := coverage.Load()
 	if err != nil {
@@ -66,9 +67,10 @@ func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	}, nil
 }
 
+// checksDocument returns docs/checks.md.
 func checksDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Checks\n\nMade from the code by `make docs`. %d checks; each is written once for all dialects.\n", len(rules.All))
+	fmt.Fprintf(&b, "# Checks\n\nGenerated from the code by `make docs`. %d checks; each is written once for all dialects.\n", len(rules.All))
 	area := ""
 	for _, c := range rules.All {
 		if of, _, _ := strings.Cut(c.ID, "."); of != area {
@@ -80,11 +82,12 @@ func checksDocument(dialects []*dialect.Dialect) []byte {
 		if reason = strings.TrimSpace(reason); reason != "" {
 			fmt.Fprintf(&b, "\n%s\n", reason)
 		}
-		fmt.Fprintf(&b, "\nDemanded by: %s.\n", strings.Join(dialectsRequiring(c, dialects), ", "))
+		fmt.Fprintf(&b, "\nRequired by: %s.\n", strings.Join(dialectsRequiring(c, dialects), ", "))
 	}
 	return b.Bytes()
 }
 
+// dialectsRequiring returns the names of the dialects with a requirement that c serves.
 func dialectsRequiring(c *spec.Check, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		if slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) }) {
@@ -94,28 +97,40 @@ func dialectsRequiring(c *spec.Check, dialects []*dialect.Dialect) (all []string
 	return all
 }
 
+// requirementsDocument returns docs/requirements.md.
 func requirementsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
-	fmt.Fprint(&b, "# Requirements\n\nMade from the catalogues by `make docs`. Sources name the protocol document and its lines.\nWhat stands in quotation marks is quoted from it, with a rendering in English where it is in another language;\nwhat does not is a sentence of this project.\n")
+	fmt.Fprint(&b, `# Requirements
+
+Generated from the catalogues by `+"`make docs`"+`. A source names the protocol document and its lines. Text in quotation marks
+is quoted from it, with an English translation if it is in another language; other text is a summary by this project.
+`)
 	for _, d := range dialects {
-		fmt.Fprintf(&b, "\n## %s\n\n%s. %d requirements.\n\n| level | requirement | demand | source | judged by |\n|---|---|---|---|---|\n", d.Name, d.Title, len(d.Requirements))
+		fmt.Fprintf(&b, "\n## %s\n\n%s. %d requirements.\n\n", d.Name, d.Title, len(d.Requirements))
+		fmt.Fprint(&b, "| level | requirement | text | source | judged by |\n|---|---|---|---|---|\n")
 		for _, r := range d.Requirements {
 			judged := strings.Join(r.Checks, ", ")
 			if r.Excluded != nil {
 				judged = "none (" + r.Excluded.Kind + "): " + r.Excluded.Reason
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", r.Level, r.ID, tableCell(requirementText(r)), tableCell(r.Source), tableCell(judged))
+			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n",
+				r.Level, r.ID, tableCell(requirementText(r)), tableCell(r.Source), tableCell(judged))
 		}
 	}
 	return b.Bytes()
 }
 
-// tableCell keeps a text within a table.
+// tableCell returns s on one line, escaped for a cell of a Markdown table.
 func tableCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
 
+// faultsDocument returns docs/faults.md.
 func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Faults\n\nMade from the code by `make docs`. %d faults; [mock.md](mock.md) says how they are used, and the tests prove that of the\nchecks that see a fault one at least turns red in every dialect that demands it, live and in a recording.\n", len(fault.All))
+	fmt.Fprintf(&b, `# Faults
+
+Generated from the code by `+"`make docs`"+`. %d faults; [mock.md](mock.md) describes how to use them. Tests prove for each fault that
+at least one of the checks that detect it fails in every dialect that requires the check, live and in a recording.
+`, len(fault.All))
 	family := fault.Category("")
 	for _, f := range fault.All {
 		if f.Category != family {
@@ -127,11 +142,11 @@ func faultsDocument(dialects []*dialect.Dialect) []byte {
 		switch {
 		case len(possible) == len(dialects):
 		case len(possible) == 0:
-			fmt.Fprint(&b, "\nNo dialect has words for it.\n")
+			fmt.Fprint(&b, "\nApplicable to no dialect.\n")
 		default:
-			fmt.Fprintf(&b, "\nIn: %s.\n", strings.Join(possible, ", "))
+			fmt.Fprintf(&b, "\nApplicable to: %s.\n", strings.Join(possible, ", "))
 		}
-		fmt.Fprint(&b, "\nSeen by: ")
+		fmt.Fprint(&b, "\nDetected by: ")
 		if len(f.Checks) == 0 {
 			fmt.Fprint(&b, "no check")
 		}
@@ -149,15 +164,15 @@ func faultsDocument(dialects []*dialect.Dialect) []byte {
 	return b.Bytes()
 }
 
-// familyTitles say what the families of faults have in common.
+// familyTitles describes the categories of faults.
 var familyTitles = map[fault.Category]string{
-	fault.CategoryResponse: "Instead of the stream, or before it",
-	fault.CategoryProtocol: "What the events of a run say, whoever listens to it",
-	fault.CategoryResume:   "Where a stream is taken up again",
-	fault.CategoryWire:     "How the bytes of a stream travel, and end",
+	fault.CategoryResponse: "Faults of the response: a refusal instead of a stream, a wrong status, header or delay",
+	fault.CategoryProtocol: "Faults in the events of a run; every stream of the run has them",
+	fault.CategoryResume:   "Faults when a stream is resumed",
+	fault.CategoryWire:     "Faults in how the bytes of a stream are sent, and in how the body ends",
 }
 
-// supportingDialects are the dialects that have the words for a fault.
+// supportingDialects returns the names of the dialects that have all kinds of events that a fault needs.
 func supportingDialects(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
 	for _, d := range dialects {
 		if kinds := d.Kinds(); !slices.ContainsFunc(f.RequiredKinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {

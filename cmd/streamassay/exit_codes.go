@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Conclusions are the exit codes of several targets.
+// An exitCodes lists the exit codes of several targets, in the order of the targets.
 type exitCodes []int
 
-// worst returns the exit code of the whole run.
+// worst returns the exit code of the whole run: the worst of all targets, by [worseExitCode].
 func (c exitCodes) worst() int {
 	worst := exitOK
 	for _, code := range c {
@@ -17,8 +17,8 @@ func (c exitCodes) worst() int {
 	return worst
 }
 
-// summaryLine returns what the whole run came to, in one line; unwritten is whether a report could
-// not be written.
+// summaryLine returns the result of the whole run in one line. If unwritten, a report could
+// not be written, which counts as a failure of the harness.
 func (c exitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int

@@ -15,15 +15,16 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
+// explainCommand returns the command explain.
 func explainCommand(sh stdio) *cobra.Command {
 	var names []string
 	cmd := &cobra.Command{
 		Use:     "explain ID",
-		Short:   "Say what a check, requirement or scenario is about, why, and where from",
+		Short:   "Describe a check, requirement or scenario: its purpose, reason and sources",
 		Example: "  streamassay explain run.ends-once\n  streamassay explain runs.create.thread-uuid",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("explain takes one id: streamassay list checks, requirements and scenarios name them")
+				return usageError("explain needs one id of a check, requirement or scenario (see streamassay list)")
 			}
 			return nil
 		},
@@ -35,14 +36,14 @@ func explainCommand(sh stdio) *cobra.Command {
 			if explain(sh.out, args[0], dialects) {
 				return nil
 			}
-			return usageError("no check, requirement or scenario has the id %q: streamassay list checks, requirements and scenarios name them", args[0])
+			return usageError("no check, requirement or scenario has the id %q (see streamassay list)", args[0])
 		},
 	}
 	addDialectFlag(cmd, &names)
 	return cmd
 }
 
-// explain prints everything that has the id.
+// explain prints all checks, requirements and scenarios with an id, and reports whether there are any.
 func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	found := false
 	if c, ok := rules.ByID(id); ok {
@@ -60,18 +61,19 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	for _, s := range suites.Scenarios {
 		if s.Name == id {
 			found = true
-			fmt.Fprintf(w, "%s (scenario)\n  %s\n  phrases: %s\n", s.Name, s.Doc, strings.Join(s.Templates, ", "))
+			fmt.Fprintf(w, "%s (scenario)\n  %s\n  requests: %s\n", s.Name, s.Doc, strings.Join(s.Templates, ", "))
 			if len(s.ExpectedChecks) > 0 {
-				fmt.Fprintf(w, "  a target that promises it is held to: %s\n", strings.Join(s.ExpectedChecks, ", "))
+				fmt.Fprintf(w, "  checks that must be exercised if the target claims it: %s\n", strings.Join(s.ExpectedChecks, ", "))
 			}
 		}
 	}
 	return found
 }
 
-// maxNamedScenarios is how many scenarios are named that provoke a check.
+// maxNamedScenarios bounds how many of the scenarios that provoke a check are named.
 const maxNamedScenarios = 8
 
+// explainCheck prints what a check is for, what provokes it and which requirements it serves.
 func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintf(w, "%s (check)\n\n", c.ID)
 	for line := range strings.Lines(c.Doc) {
@@ -80,26 +82,28 @@ func explainCheck(w io.Writer, c *spec.Check, dialects []*dialect.Dialect) {
 	fmt.Fprintln(w)
 	switch provoked := suites.ScenariosFor(c.ID); {
 	case len(provoked) > maxNamedScenarios:
-		fmt.Fprintf(w, "\n  provoked by the scenarios: %s, and %d more\n", strings.Join(provoked[:maxNamedScenarios], ", "), len(provoked)-maxNamedScenarios)
+		fmt.Fprintf(w, "\n  provoked by the scenarios: %s, and %d more\n",
+			strings.Join(provoked[:maxNamedScenarios], ", "), len(provoked)-maxNamedScenarios)
 	case len(provoked) > 0:
 		fmt.Fprintf(w, "\n  provoked by the scenarios: %s\n", strings.Join(provoked, ", "))
 	default:
-		fmt.Fprintf(w, "\n  provoked by no scenario: it is judged where it happens\n")
+		fmt.Fprintf(w, "\n  provoked by no scenario: judged whenever a conversation exercises it\n")
 	}
-	fmt.Fprintf(w, "\n  demanded by:\n")
+	fmt.Fprintf(w, "\n  required by:\n")
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
 			if slices.Contains(r.Checks, c.ID) {
-				fmt.Fprintf(w, "    %-7s %s  %s\n            %s (%s)\n", r.Level, d.Name, r.ID, requirementText(r), r.Source)
+				fmt.Fprintf(w, "    %-7s %s  %s\n            %s (%s)\n",
+					r.Level, d.Name, r.ID, requirementText(r), r.Source)
 			}
 		}
 	}
 	fmt.Fprintln(w)
 }
 
-// requirementText returns what a requirement demands: the words of the protocol document in
-// quotation marks, in English where there is a rendering of them, or the sentence of this
-// project.
+// requirementText returns the text of a requirement: a quotation of the protocol document in
+// quotation marks, with its English translation if there is one, or the summary in the
+// catalogue.
 func requirementText(r spec.Requirement) string {
 	if !r.Quoted() {
 		return oneLine(r.Quote)
@@ -111,10 +115,11 @@ func requirementText(r spec.Requirement) string {
 	return text
 }
 
+// explainRequirement prints a requirement with its source and the checks that judge it.
 func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  %s\n  source: %s\n", r.ID, d.Name, r.Level, requirementText(r), r.Source)
 	if r.Excluded != nil {
-		fmt.Fprintf(w, "  no check judges it: %s (%s)\n\n", r.Excluded.Reason, r.Excluded.Kind)
+		fmt.Fprintf(w, "  not judged by any check: %s (%s)\n\n", r.Excluded.Reason, r.Excluded.Kind)
 		return
 	}
 	fmt.Fprintln(w, "  judged by:")
@@ -129,17 +134,17 @@ func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintln(w)
 }
 
-// sampleEvent fills every slot of a request that nobody sends: the thread is a uuid.
+// sampleEvent fills the slots of a request that is only shown. The thread is a UUID, as some dialects require.
 var sampleEvent = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "message-1", Call: "call-1",
 	ID: "id-1", Name: "paint", Text: "Hello.",
 }
 
-// maxShownRequests bounds how many requests are named that one requirement is tried with.
+// maxShownRequests bounds how many of the invalid requests for one requirement are named.
 const maxShownRequests = 8
 
-// explainRefusal shows the requests that have to be refused for a requirement, and one
-// of them as a command, with the one beside it that has to be accepted.
+// explainRefusal prints the requests that must be refused because of a requirement, and one
+// of them as a curl command, together with its valid counterpart that must be accepted.
 func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	op, faults := invalidRequests(d, id)
 	if len(faults) == 0 {
@@ -152,20 +157,21 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	if more := len(faults) - maxShownRequests; more > 0 {
 		fmt.Fprintf(w, "    and %d more\n", more)
 	}
-	fmt.Fprintf(w, "  by hand, BASE being the target; what is right for it:\n")
-	for _, demand := range expectedRefusals(d, faults[0], id) {
-		fmt.Fprintf(w, "    %s\n", demand)
+	fmt.Fprintf(w, "  by hand, with the base URL of the target in BASE; accepted refusals:\n")
+	for _, refusal := range expectedRefusals(d, faults[0], id) {
+		fmt.Fprintf(w, "    %s\n", refusal)
 	}
-	fmt.Fprintf(w, "    %s\n  and its twin, which has to be accepted:\n    %s\n", reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Valid))
+	fmt.Fprintf(w, "    %s\n  and the same request without the fault, which must be accepted:\n    %s\n",
+		reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Valid))
 }
 
-// invalidRequests are the requests with one fault that have to be refused for a requirement,
-// of the first operation that has any.
+// invalidRequests returns the requests with one fault that must be refused because of a
+// requirement, for the first operation that has any.
 func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.SeenInvalidRequests{}
-		for _, phrase := range o.TemplatesBySimplicity() {
-			r, err := d.BuildRequest(phrase, sampleEvent)
+		for _, template := range o.TemplatesBySimplicity() {
+			r, err := d.BuildRequest(template, sampleEvent)
 			if err != nil {
 				continue
 			}
@@ -182,16 +188,16 @@ func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect
 	return "", nil
 }
 
-// expectedRefusals says how a request has to be refused for a requirement, if that is all that
-// it breaks.
+// expectedRefusals describes the refusals that a requirement accepts for an invalid request;
+// nil unless the request violates exactly one constraint of its schema.
 func expectedRefusals(d *dialect.Dialect, m dialect.InvalidRequest, id string) (all []string) {
-	broken := d.ValidateRequest(m.Request)
-	if len(broken) != 1 {
+	violations := d.ValidateRequest(m.Request)
+	if len(violations) != 1 {
 		return nil
 	}
-	for _, demand := range broken[0].Refusals {
-		if demand.Requirement == id {
-			all = append(all, rules.DescribeRefusal(demand))
+	for _, refusal := range violations[0].Refusals {
+		if refusal.Requirement == id {
+			all = append(all, rules.DescribeRefusal(refusal))
 		}
 	}
 	return all

@@ -8,13 +8,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A flagGroup is flags that belong together, in the order in which one comes to need them.
+// A flagGroup is a titled group of flags in the help of a command.
 type flagGroup struct {
 	title    string
 	addFlags func(*pflag.FlagSet)
 }
 
-// addFlagGroups gives a command its flags, and a help that shows them in groups.
+// addFlagGroups adds the flags of all groups to a command and sets a help function that prints them by group.
 func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 	sets := make([]*pflag.FlagSet, len(groups))
 	seen := map[string]bool{}
@@ -36,6 +36,6 @@ func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 		for i, g := range groups {
 			fmt.Fprintf(out, "\n%s:\n%s", g.title, sets[i].FlagUsagesWrapped(110))
 		}
-		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(`Sizes are such as 64KiB or 1MiB, durations such as 500ms, 30s or 10m.`))
+		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(`Sizes are written as 64KiB or 1MiB, durations as 500ms, 30s or 10m.`))
 	})
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A byteSize is a number of bytes, as people write it.
+// A byteSize is a number of bytes, written as 65536, 64KiB or 64kB.
 type byteSize int64
 
-// Units of sizes, the largest first.
+// byteUnits lists the units of sizes, the largest first; the binary ones come before the decimal ones.
 var byteUnits = []struct {
 	name  string
 	bytes byteSize
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}}
 
-// maxByteSize is more than any machine holds, and far from where numbers end.
+// maxByteSize bounds a byteSize: 1 PiB, far below the overflow of int64.
 const maxByteSize = 1 << 50
 
 func (s *byteSize) Set(text string) error {
@@ -32,16 +32,16 @@ func (s *byteSize) Set(text string) error {
 	}
 	n, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || n < 1 || byteSize(n) > maxByteSize/unit {
-		return errors.New("it is " + byteSizeSyntax)
+		return errors.New("must be " + byteSizeSyntax)
 	}
 	*s = byteSize(n) * unit
 	return nil
 }
 
-// byteSizeSyntax is what a size is, in words.
-const byteSizeSyntax = "a number of bytes above 0, such as 65536, 64KiB or 1MiB"
+// byteSizeSyntax describes valid sizes.
+const byteSizeSyntax = "a number of bytes above 0 (e.g. 65536, 64KiB, 1MiB)"
 
-// UnmarshalText reads a size from a file.
+// UnmarshalText parses a size from a configuration file.
 func (s *byteSize) UnmarshalText(text []byte) error { return s.Set(string(text)) }
 
 func (s *byteSize) Type() string { return "SIZE" }
@@ -55,13 +55,13 @@ func (s *byteSize) String() string {
 	return strconv.FormatInt(int64(*s), 10)
 }
 
-// A positiveInt is a number of things above 0.
+// A positiveInt is the value of a flag that takes a whole number above 0; 0 means that it was not given.
 type positiveInt int
 
 func (c *positiveInt) Set(text string) error {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
-		return errors.New("it is a number above 0")
+		return errors.New("must be a whole number above 0")
 	}
 	*c = positiveInt(n)
 	return nil
@@ -75,13 +75,13 @@ func (c *positiveInt) String() string {
 	return strconv.Itoa(int(*c))
 }
 
-// A positiveDuration is a time above 0.
+// A positiveDuration is the value of a flag that takes a duration above 0.
 type positiveDuration time.Duration
 
 func (s *positiveDuration) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return errors.New("it is a duration above 0, such as 500ms, 30s or 10m")
+		return errors.New("must be a duration above 0 (e.g. 500ms, 30s, 10m)")
 	}
 	*s = positiveDuration(d)
 	return nil
@@ -105,7 +105,7 @@ func (s *positiveDuration) String() string {
 	return text
 }
 
-// A enumValue is one of some words.
+// An enumValue is the value of a flag that takes one of several words.
 type enumValue struct {
 	value   string
 	allowed []string
@@ -118,7 +118,7 @@ func (c *enumValue) Set(text string) error {
 			return nil
 		}
 	}
-	return errors.New("it is one of " + strings.Join(c.allowed, ", "))
+	return errors.New("must be one of " + strings.Join(c.allowed, ", "))
 }
 
 func (c *enumValue) Type() string   { return strings.Join(c.allowed, "|") }

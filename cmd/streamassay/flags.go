@@ -13,16 +13,16 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// checkCommand returns what is wrong if the first word is no command. It comes before the
-// flags, which nobody can judge without the command.
+// checkCommand returns an error if the first argument does not name a command. It runs
+// before flags are parsed, because the valid flags depend on the command.
 func checkCommand(root *cobra.Command, args []string) error {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") { // cobra's own, for completion
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") { // "__complete": cobra's hidden completion commands
 		return nil
 	}
 	return checkSubcommand(root, args[0])
 }
 
-// checkSubcommand returns the error for a word that is no command of a parent; nil if it is one.
+// checkSubcommand returns an error if word does not name a subcommand of parent.
 func checkSubcommand(parent *cobra.Command, word string) error {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -34,12 +34,12 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 		}
 	}
 	if len(names) == 0 {
-		return usageError("%s has no command %q", parent.CommandPath(), word)
+		return usageError("%s has no subcommand %q", parent.CommandPath(), word)
 	}
-	return usageError("no command %q%s", word, near.Suggest(word, names))
+	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 
-// helpCommand is "help", which refuses what is no command.
+// helpCommand returns the command help, which rejects names of unknown commands.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -50,22 +50,22 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 				if err := checkSubcommand(at, word); err != nil {
 					return err
 				}
-				at, _, _ = at.Find([]string{word}) // it is there
+				at, _, _ = at.Find([]string{word}) // checked above
 			}
 			return at.Help()
 		},
 	}
 }
 
-// runCompletion is "completion" without a shell, or with one that there is no script for.
+// runCompletion runs the command completion without a shell or with an unknown one.
 func runCompletion(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	return usageError("completion %s: there are bash, fish, powershell and zsh", args[0])
+	return usageError("completion %s: unknown shell, want bash, fish, powershell or zsh", args[0])
 }
 
-// flagError says what is wrong with a flag.
+// flagError turns an error of the flag parser into a usage error that names the flag and the values it takes.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var valueless *pflag.ValueRequiredError
@@ -78,9 +78,9 @@ func flagError(cmd *cobra.Command, err error) error {
 		if miss, ok := strings.CutPrefix(near.Suggest(name, names), "; did you mean "); ok {
 			return usageError("unknown flag: --%s; did you mean --%s", name, miss)
 		}
-		return usageError("unknown flag: --%s: %s --help lists the flags", name, cmd.CommandPath())
+		return usageError("unknown flag: --%s (%s --help lists the flags)", name, cmd.CommandPath())
 	case errors.As(err, &valueless):
-		return usageError("--%s takes a value", valueless.GetFlag().Name)
+		return usageError("--%s needs a value", valueless.GetFlag().Name)
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		value := fmt.Sprintf("%.200s", invalid.GetValue())
@@ -89,46 +89,46 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 		return usageError("--%s %s: %s", f.Name, value, expectedValue(f, errors.Unwrap(err)))
 	}
-	return usageError("%v: %s --help lists the flags", err, cmd.CommandPath())
+	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
 }
 
-// expectedValue says what the value of a flag is.
+// expectedValue returns which values a flag takes, by its type, or else the text of err.
 func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":
-		return "it is true or false"
+		return "must be true or false"
 	case "int":
-		return "it is a whole number"
+		return "must be a whole number"
 	case "uint64":
-		return "it is a whole number from 0 on"
+		return "must be a whole number, 0 or more"
 	case "stringToString":
-		return "it is SCENARIO=TEXT"
+		return "must be SCENARIO=TEXT"
 	}
 	return err.Error()
 }
 
-// checkEmptyFlags returns what is wrong if a flag was given without anything in it, as by a
-// variable of the shell that is not set: that is not the same as leaving the flag out.
+// checkEmptyFlags returns an error if a flag was given an empty value. That often comes from
+// a shell variable that is not set, and must not be taken for a flag that was left out.
 func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if t := f.Value.Type(); err == nil && f.Value.String() == "" && (t == "string" || t == singleValueType) {
-			err = usageError("--%s is empty: give a value, or leave it out", f.Name)
+			err = usageError("--%s is empty: give it a value or leave it out", f.Name)
 		}
 	})
 	return err
 }
 
-// checkPaths returns what is wrong if one of several paths is empty.
+// checkPaths returns an error if one of paths is empty.
 func checkPaths(paths []string) error {
 	for i, path := range paths {
 		if path == "" {
-			return usageError("the name of file %d of %d is empty", i+1, len(paths))
+			return usageError("file %d of %d has an empty name", i+1, len(paths))
 		}
 	}
 	return nil
 }
 
-// Names is a list of names, separated by commas or given in several flags.
+// A nameList is the value of a flag that takes names, separated by commas or in repeated flags.
 type nameList []string
 
 func (n *nameList) Set(text string) error {
@@ -136,9 +136,9 @@ func (n *nameList) Set(text string) error {
 		name = strings.TrimSpace(name)
 		switch {
 		case name == "" && strings.TrimSpace(text) == "":
-			return errors.New("it is empty: give a name, or leave it out")
+			return errors.New("is empty: give a name or leave it out")
 		case name == "":
-			return errors.New("there is a comma too many")
+			return errors.New("has an empty name between commas (a comma too many)")
 		}
 		*n = append(*n, name)
 	}
@@ -148,10 +148,10 @@ func (n *nameList) Set(text string) error {
 func (n *nameList) Type() string   { return "strings" }
 func (n *nameList) String() string { return strings.Join(*n, ",") }
 
-// singleValueType is the type of a text that can be given only once.
+// singleValueType is the type name of a [singleValue].
 const singleValueType = "text"
 
-// Once is a text that can be given only once: where there are two, nobody knows which is meant.
+// A singleValue is the value of a flag that must not be repeated: with two values, the intended one is unknown.
 type singleValue struct {
 	value *string
 	isSet bool
@@ -159,7 +159,7 @@ type singleValue struct {
 
 func (o *singleValue) Set(text string) error {
 	if o.isSet {
-		return fmt.Errorf("it is given twice, first as %q", *o.value)
+		return fmt.Errorf("given twice, first as %q", *o.value)
 	}
 	*o.value, o.isSet = text, true
 	return nil
@@ -173,7 +173,7 @@ func (o *singleValue) String() string {
 	return *o.value
 }
 
-// firstChangedFlag returns the first of some flags that was given on the command line; "" if none was.
+// firstChangedFlag returns the first of flags that was given on the command line, with its dashes, or "".
 func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
 	i := slices.IndexFunc(flags, func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed })
 	if i < 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// signalExitBase is added to the number of the signal that has ended a program.
+// signalExitBase plus the number of a signal is the exit code of a program that the signal ended.
 const signalExitBase = 128
 
-// An interruptError is the signal that ended a context.
+// An interruptError is the cause of a context that a signal cancelled.
 type interruptError struct{ signal os.Signal }
 
 func (i interruptError) Error() string {
@@ -26,7 +26,7 @@ func (i interruptError) Error() string {
 	return "interrupted by SIGINT"
 }
 
-// exitCode is the exit code after the signal.
+// exitCode returns the exit code for the signal: 130 for SIGINT, 143 for SIGTERM.
 func (i interruptError) exitCode() int {
 	if i.signal == syscall.SIGTERM {
 		return reports.ExitTerminated
@@ -34,11 +34,11 @@ func (i interruptError) exitCode() int {
 	return reports.ExitInterrupted
 }
 
-// exitFlagKey is where a command notes that a second signal may end it at once.
+// exitFlagKey is the context key of an *atomic.Bool: whether a second signal ends the program at once.
 type exitFlagKey struct{}
 
-// withSignals returns a context that SIGINT and SIGTERM end, with an [interruption] as its
-// cause.
+// withSignals returns a context that SIGINT and SIGTERM cancel, with an [interruptError] as
+// its cause.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	atOnce := new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitFlagKey{}, atOnce))
@@ -59,31 +59,31 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// exitOnSecondSignal lets a second signal end the program at once: what a command would still do is
-// of no use to anybody else.
+// exitOnSecondSignal makes a second signal end the program at once. Servers do not call it,
+// because they must end their streams first.
 func exitOnSecondSignal(ctx context.Context) {
 	if atOnce, ok := ctx.Value(exitFlagKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
 	}
 }
 
-// interruptedBy reports whether a signal has ended the context.
-func interruptedBy(ctx context.Context) (i interruptError, yes bool) {
+// interruptedBy returns the signal that cancelled ctx, and reports whether there was one.
+func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 	return i, errors.As(context.Cause(ctx), &i)
 }
 
-// concludeReport concludes a report, or marks it as one of an interrupted run.
+// concludeReport concludes a report, after marking it as incomplete if a signal interrupted the run.
 func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOptions) {
-	if i, yes := interruptedBy(ctx); yes {
+	if i, ok := interruptedBy(ctx); ok {
 		r.Incomplete, r.Exit = i.Error(), i.exitCode()
 	}
 	r.Conclude(o)
 }
 
-// signalGrace is how long after a signal something may still be worked on.
+// signalGrace is the time after a signal in which a comparison may still finish.
 const signalGrace = time.Second
 
-// withSignalGrace returns a context that ends a little later than ctx.
+// withSignalGrace returns a context that is done [signalGrace] after ctx.
 func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
@@ -96,8 +96,8 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	return later, func() { unlink(); cancel(nil) }
 }
 
-// runUntilDone returns what do does, unless the context ends first: then nobody waits
-// for it.
+// runUntilDone returns the result of do. If ctx is done first, it returns an error at once;
+// do goes on in its goroutine, and its result is lost.
 func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
 	type outcome struct {
 		result   T
@@ -120,6 +120,6 @@ func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, e
 		}
 		return o.result, o.err
 	case <-ctx.Done():
-		return result, fmt.Errorf("broken off: %w", context.Cause(ctx))
+		return result, fmt.Errorf("aborted: %w", context.Cause(ctx))
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A lintOptions is what lint was asked.
+// A lintOptions holds the flags of the command lint.
 type lintOptions struct {
 	dialect  string
 	claims   []string
@@ -27,25 +27,31 @@ type lintOptions struct {
 	verbose  bool
 }
 
+// lintCommand returns the command lint.
 func lintCommand(sh stdio) *cobra.Command {
 	var l lintOptions
 	cmd := &cobra.Command{
 		Use:   "lint FILE|DIR|-…",
-		Short: "Judge recorded exchanges, with the checks of run",
-		Long: `Judge recorded exchanges: transcripts (.txtar), the output of curl -i (.http, with the
-request in NAME.request.json beside it if there is one: its JSON body alone, or an object
-with method, path, headers and body; NAME.1.http, NAME.2.http … are one conversation), bare
-streams (.sse) and HTTP archives (.har). Of a DIR, such as run --transcripts writes, all such
-files are read; - is standard input. They are taken for recordings of one target.
+		Short: "Judge recorded exchanges with the checks of run",
+		Long: `Judge recorded exchanges with the checks of run. A FILE is one of:
+  .txtar   a transcript, as written by run --transcripts
+  .http    output of curl -i. The request is read from NAME.request.json, if that exists:
+           its JSON body, or an object with method, path, headers and body.
+           NAME.1.http, NAME.2.http … are one conversation.
+  .sse     an event stream without its HTTP headers
+  .har     an HTTP archive, as saved by browsers
+A DIR stands for all such files in it and below; - is standard input. All are treated as
+recordings of one target.
 
-Exit codes: 0 every MUST that was judged holds, 1 a MUST is broken (with --strict also
-a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
+Exit codes: 0 no MUST is violated and something was judged, 1 a MUST is violated (with
+--strict also a SHOULD), 2 usage or configuration error, 3 nothing could be judged,
+5 internal error, 130 or 143 interrupted by a signal.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process -d @request.json > answer.http
   streamassay lint answer.http --dialect agentscope
   curl -sN -i http://127.0.0.1:8080/process -d @request.json | streamassay lint - --dialect agentscope`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError("lint what? name one or more files (.txtar, .http, .sse, .har) or folders, or - for standard input")
+				return usageError("lint needs files (.txtar, .http, .sse, .har), directories, or - for standard input")
 			}
 			return checkPaths(args)
 		},
@@ -55,17 +61,19 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.dialect, "dialect", "", "the dialect, where a file does not say it: NAME or NAME@VERSION")
-	f.Var((*nameList)(&l.claims), "claim", "scripted: the target understood the prompts of docs/prompts.md")
-	f.BoolVar(&l.strict, "strict", false, "a broken SHOULD fails too")
-	f.StringArrayVar(&l.reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable)")
-	f.BoolVarP(&l.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
+	f.StringVar(&l.dialect, "dialect", "", "dialect of all files, `NAME or NAME@VERSION`; overrides the one that a file names (default: that one)")
+	f.Var((*nameList)(&l.claims), "claim", "`capability` that the target promised; only scripted: it follows the prompts of docs/prompts.md")
+	f.BoolVar(&l.strict, "strict", false, "fail on a violated SHOULD too")
+	f.StringArrayVar(&l.reports, "report", nil,
+		"report to write, `FORMAT[=PATH]` (repeatable; stdout if PATH is - or missing): "+reportFormatNames())
+	f.BoolVarP(&l.verbose, "verbose", "v", false, "also list what was silent, skipped or excluded")
 	l.maxEvent = dialect.MaxEventBytes
-	f.Var(&l.maxEvent, "max-event", "the most bytes that one event may have")
+	f.Var(&l.maxEvent, "max-event", "maximum size of one event")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
+// run reads and judges the files, and writes the reports.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
 	outs, err := parseOutputs("--report", l.reports)
@@ -77,11 +85,11 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	}
 	for _, c := range l.claims {
 		if c != "scripted" {
-			return usageError("--claim %s: of a recording only scripted can be claimed", c)
+			return usageError("--claim %s: must be scripted, the only capability that lint knows", c)
 		}
 	}
-	// A recording is held in memory once; a collector that waits for it to double
-	// would need twice that.
+	// The live heap is mainly one copy of the recordings. With the default GC percentage it
+	// could grow to twice their size.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	list, err := runUntilDone(ctx, func() ([]*transcript.Transcript, error) { return openRecordings(sh, files) })
 	if err != nil && ctx.Err() == nil {
@@ -107,15 +115,16 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	for _, d := range dialects {
 		file := func(p suites.ScenarioResult) string { return p.Scenario.Doc }
 		never := func(suites.ScenarioResult) string { return "" }
-		read := suites.Target{Dialect: d, LackedCapabilities: []string{"scripted"}} // what nobody asked is nobody's refusal to follow
-		report.Dialects = append(report.Dialects, reportBuilder{read, "$BASE", file, never}.dialectReport(parts[d.Name]))
+		// A recording may hold any prompts, so the advice about unscripted targets does not apply.
+		target := suites.Target{Dialect: d, LackedCapabilities: []string{"scripted"}}
+		report.Dialects = append(report.Dialects, reportBuilder{target, "$BASE", file, never}.dialectReport(parts[d.Name]))
 	}
 	report.DurationMS = time.Since(started).Milliseconds()
 	concludeReport(ctx, report, reports.ConcludeOptions{Strict: l.strict})
 	if err := writeReports(report, outs, sh, textStyle(sh, l.verbose)); err != nil {
 		return err
 	}
-	if i, yes := interruptedBy(ctx); yes {
+	if i, interrupted := interruptedBy(ctx); interrupted {
 		return exitError{i.exitCode(), i.Error()}
 	}
 	if report.Exit != exitOK {
@@ -124,9 +133,12 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	return nil
 }
 
-// evaluate judges each recording, and then what all of them together prove, by
-// dialect.
-func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error) {
+// evaluate judges each recording, and returns the results by the name of the dialect and the
+// dialects in the order of the recordings. The rule that nothing passes before one complete
+// exchange applies to all recordings of a dialect together.
+func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
+	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
+) {
 	parts = map[string][]suites.ScenarioResult{}
 	for _, t := range list {
 		name := t.Dialect
@@ -134,7 +146,7 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 			name = l.dialect
 		}
 		if name == "" {
-			return nil, nil, usageError("%s does not say its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
+			return nil, nil, usageError("%s does not name its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
 		}
 		d, err := dialect.Open(name)
 		if err != nil {
@@ -144,8 +156,8 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 		t.StripBasePath(d.Base)
 		known := dialect.TargetInfo{Scripted: t.Trace.Scripted || len(l.claims) > 0, StreamLimit: t.Trace.StreamLimit}
 		named := suites.Scenario{Name: strings.TrimSuffix(filepath.Base(t.Name), filepath.Ext(t.Name)), Doc: t.Name}
-		p, whole := suites.EvaluateTrace(ctx, named, d, t.Trace, known, int(l.maxEvent))
-		if !whole {
+		p, complete := suites.EvaluateTrace(ctx, named, d, t.Trace, known, int(l.maxEvent))
+		if !complete {
 			break
 		}
 		if parts[d.Name] == nil {
@@ -153,13 +165,13 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 		}
 		parts[d.Name] = append(parts[d.Name], p)
 	}
-	for _, of := range parts {
-		hearings := make([]spec.Evaluation, len(of))
-		for i := range of {
-			hearings[i] = of[i].Evaluation
+	for _, results := range parts {
+		evaluations := make([]spec.Evaluation, len(results))
+		for i := range results {
+			evaluations[i] = results[i].Evaluation
 		}
-		for i, h := range spec.RequireCompleteExchange(hearings) {
-			of[i].Evaluation = h
+		for i, e := range spec.RequireCompleteExchange(evaluations) {
+			results[i].Evaluation = e
 		}
 	}
 	return dialects, parts, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// lintNotes returns what explains why little or nothing of a recording was judged: requests
-// that the dialect does not have, a request that was refused, frames of something else.
+// lintNotes returns notes that explain why nothing of a recording was judged: requests that
+// are not of the dialect, refused requests, or unknown frames.
 func lintNotes(p suites.ScenarioResult) (notes []string) {
 	d := p.Dialect
 	if note, ok := foreignRequestNote(d, p.Trace); ok {
@@ -35,15 +35,15 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	})
 	switch {
 	case streams && !p.Evaluation.Recognized:
-		notes = append(notes, fmt.Sprintf("no frame of %s was recognised", d.Name))
+		notes = append(notes, fmt.Sprintf("no frame of %s recognised", d.Name))
 	case p.Evaluation.NotHTTP && !p.Evaluation.HTTP:
 		notes = append(notes, spec.ErrNotHTTP.Error())
 	}
 	return notes
 }
 
-// foreignRequestNote returns a note on the first request of a recording if none of its requests
-// is one of the dialect.
+// foreignRequestNote returns a note on the first request of a recording. It is not ok if a
+// request is unknown or belongs to the dialect.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	foreign := -1
 	for i, x := range t.Exchanges {
@@ -59,14 +59,15 @@ func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool)
 	}
 	r := t.Exchanges[foreign].Request
 	path, _, _ := strings.Cut(r.Target, "?")
-	note = fmt.Sprintf("%s %s: %s has %s", printableLine([]byte(r.Method)), printableLine([]byte(path)), d.Name, strings.Join(streamOperations(d), " and "))
+	note = fmt.Sprintf("%s %s: not an operation of %s, which streams from %s", printableLine([]byte(r.Method)),
+		printableLine([]byte(path)), d.Name, strings.Join(streamOperations(d), " and "))
 	if others := familiesWithOperation(d, r); len(others) > 0 {
 		note += "; is this " + strings.Join(others, " or ") + "?"
 	}
 	return note, true
 }
 
-// streamOperations returns the operations of a dialect that are answered by a stream, by name.
+// streamOperations returns the names of the operations of a dialect that respond with an event stream.
 func streamOperations(d *dialect.Dialect) (names []string) {
 	for _, o := range d.Operations() {
 		if o.IsStream {
@@ -76,16 +77,16 @@ func streamOperations(d *dialect.Dialect) (names []string) {
 	return names
 }
 
-// familiesWithOperation returns the families of the other dialects that have the operation of a request.
+// familiesWithOperation returns the other families that have an operation for a request, sorted.
 func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []string) {
 	all, err := dialect.All()
 	if err != nil {
-		return nil // a document that cannot be read is told where it is asked for
+		return nil // only a hint is lost
 	}
 	for _, other := range all {
-		asked := r
-		asked.Target = strings.TrimPrefix(r.Target, other.Base)
-		if other.Family != d.Family && other.Operation(asked) != nil && !slices.Contains(families, other.Family) {
+		relative := r
+		relative.Target = strings.TrimPrefix(r.Target, other.Base)
+		if other.Family != d.Family && other.Operation(relative) != nil && !slices.Contains(families, other.Family) {
 			families = append(families, other.Family)
 		}
 	}
@@ -93,10 +94,10 @@ func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []strin
 	return families
 }
 
-// maxShownBody bounds what is shown of the body of a refusal, in characters.
+// maxShownBody is how much of the body of a refusal is shown, in characters.
 const maxShownBody = 200
 
-// printableLine returns what of a text can be shown on one line.
+// printableLine returns text on one line, with characters that are not printable replaced by U+FFFD.
 func printableLine(text []byte) string {
 	return oneLine(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || unicode.IsSpace(r) {
@@ -106,15 +107,15 @@ func printableLine(text []byte) string {
 	}, string(text)))
 }
 
-// refusalNote returns a note on a request that was refused.
+// refusalNote returns a note on a request that was refused, with status and body of the response.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
-	what := "the request, which was not recorded,"
+	what := "the request (not recorded)"
 	if x.Request.Method != "" {
 		path, _, _ := strings.Cut(x.Request.Target, "?")
 		what = printableLine([]byte(x.Request.Method + " " + path))
 	}
 	reason := cmp.Or(x.Response.Reason, http.StatusText(x.Response.Status))
-	note := strings.TrimSpace(fmt.Sprintf("%s was answered %d %s", what, x.Response.Status, reason))
+	note := strings.TrimSpace(fmt.Sprintf("%s got %d %s", what, x.Response.Status, reason))
 	if body := printableLine(x.Response.Body); body != "" {
 		note += fmt.Sprintf(" %.*s", maxShownBody, body)
 	}

@@ -16,27 +16,28 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A listFunc lists one kind of thing: as rows of text, and as what becomes JSON.
+// A listFunc lists one kind of thing in some dialects: as rows of a table, and as a value to encode as JSON.
 type listFunc func(dialects []*dialect.Dialect) (rows [][]string, all any)
 
-// listFuncs is what there is to list. To add one: a function, and a line here.
+// listFuncs holds the function for each argument of list. To add one: a function, and a line here.
 var listFuncs = map[string]listFunc{
 	"dialects": listDialects, "requirements": listRequirements, "checks": listChecks, "scenarios": listScenarios,
 	"faults": listFaults, "mutants": listMutants,
 }
 
+// listCommand returns the command list.
 func listCommand(sh stdio) *cobra.Command {
 	var names []string
 	var asJSON bool
 	kinds := []string{"dialects", "requirements", "checks", "scenarios", "faults", "mutants"}
 	cmd := &cobra.Command{
 		Use:       "list " + strings.Join(kinds, "|"),
-		Short:     "List dialects, requirements, checks, scenarios, the faults of the mock, or the mutants that prove the checks",
+		Short:     "List dialects, requirements, checks, scenarios, faults of the mock, or mutants that test the checks",
 		Example:   "  streamassay list requirements --dialect runs --json",
 		ValidArgs: kinds,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || listFuncs[args[0]] == nil {
-				return usageError("list what? one of %s", strings.Join(kinds, ", "))
+				return usageError("list needs one argument, one of %s", strings.Join(kinds, ", "))
 			}
 			return nil
 		},
@@ -60,17 +61,18 @@ func listCommand(sh stdio) *cobra.Command {
 		},
 	}
 	addDialectFlag(cmd, &names)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "as JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
+// addDialectFlag adds --dialect, with completion of its values.
 func addDialectFlag(cmd *cobra.Command, list *[]string) {
-	cmd.Flags().Var((*nameList)(list), "dialect", "the dialects, NAME or NAME@VERSION (default: all)")
+	cmd.Flags().Var((*nameList)(list), "dialect", "dialects, `NAME or NAME@VERSION` (repeatable; default: all)")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// dialectsNamed opens the dialects of a list; all of them if it is empty. The flag or field
-// that has the list is what errors name.
+// dialectsNamed opens the dialects of a list, without duplicates; an empty list means all.
+// Errors begin with flag, the name of the flag or field with the list.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	if len(names) == 0 {
 		all, err := dialect.All()
@@ -140,8 +142,8 @@ func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	for _, c := range rules.All {
 		e := entry{ID: c.ID, Title: c.Title(), Doc: c.Doc}
 		for _, d := range dialects {
-			for _, duty := range d.Plan(rules.All).Obligations {
-				if duty.Check == c {
+			for _, o := range d.Plan(rules.All).Obligations {
+				if o.Check == c {
 					e.Dialects = append(e.Dialects, d.Name)
 				}
 			}
@@ -197,17 +199,20 @@ func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	}
 	list := []entry{}
 	for _, f := range fault.All {
-		e := entry{Name: f.Name, Family: string(f.Category), Doc: f.Doc, Checks: slices.Concat([]string{}, f.Checks), Dialects: supportingDialects(f, dialects)}
+		e := entry{
+			Name: f.Name, Family: string(f.Category), Doc: f.Doc,
+			Checks: slices.Concat([]string{}, f.Checks), Dialects: supportingDialects(f, dialects),
+		}
 		if len(e.Dialects) == 0 {
 			continue
 		}
-		set := []string{}
+		params := []string{}
 		for _, p := range f.AllParams() {
 			e.Params = append(e.Params, param{p.Name, p.Doc, p.Type, p.Default, p.Min, p.Max, p.Enum})
-			set = append(set, p.Name)
+			params = append(params, p.Name)
 		}
 		list = append(list, e)
-		rows = append(rows, []string{e.Name, e.Family, f.Doc, strings.Join(set, " ")})
+		rows = append(rows, []string{e.Name, e.Family, f.Doc, strings.Join(params, " ")})
 	}
 	return rows, list
 }

@@ -1,5 +1,6 @@
-// Command streamassay holds servers that stream what an AI agent does to their
-// protocol, and is such a server itself. See the README, or streamassay --help.
+// Command streamassay runs conformance tests against servers that stream AI-agent
+// output over HTTP and server-sent events (SSE). It also contains a reference server
+// and a mock server of each protocol. See the README, or streamassay --help.
 package main
 
 import (
@@ -16,16 +17,16 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// Exit codes, as the contract has them.
+// Exit codes of the program (README, "Exit codes").
 const (
 	exitOK           = reports.ExitPassed
-	exitFailed       = reports.ExitFailed // a MUST is broken; with --strict a SHOULD
+	exitFailed       = reports.ExitFailed // a MUST is violated; with --strict also a SHOULD
 	exitUsage        = 2
 	exitInconclusive = reports.ExitInconclusive // nothing measured
 	exitInternal     = reports.ExitInternal     // the harness itself failed
 )
 
-// A stdio is what a command talks to.
+// A stdio holds the standard streams and the environment of a command.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
@@ -38,7 +39,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr, os.Getenv}))
 }
 
-// run is the whole program: it returns the exit code.
+// run executes the command line args and returns the exit code.
 func run(ctx context.Context, args []string, sh stdio) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -69,10 +70,11 @@ func run(ctx context.Context, args []string, sh stdio) (code int) {
 	return exitUsage
 }
 
-// oneLine keeps an error to a line, whatever it quotes.
+// oneLine returns s on one line: each run of white space becomes one blank.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// An exitError ends the program with a code; why, if there is anything left to say.
+// An exitError ends the program with an exit code. The message, if it is not empty, is
+// printed to standard error first.
 type exitError struct {
 	code    int
 	message string
@@ -80,26 +82,31 @@ type exitError struct {
 
 func (e exitError) Error() string { return e.message }
 
+// usageError returns the error for invalid usage or configuration: exit code 2.
 func usageError(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
 // commandConstructors lists every command. To add one: a file, and a line here.
 var commandConstructors = []func(stdio) *cobra.Command{
-	runCommand, diffCommand, serveCommand, mockCommand, convertCommand, lintCommand, listCommand, explainCommand, specCommand, docsCommand, mutantsCommand,
+	runCommand, diffCommand, serveCommand, mockCommand, convertCommand, lintCommand,
+	listCommand, explainCommand, specCommand, docsCommand, mutantsCommand,
 }
 
+// rootCommand returns the command streamassay with all its subcommands.
 func rootCommand(sh stdio) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "streamassay",
-		Short: "Holds servers that stream what an AI agent does to their protocol",
-		Long: `streamassay holds servers that stream what an AI agent does, over HTTP and
-server-sent events, to their protocol: clause by clause, with the bytes that prove it.`,
-		Example: `  streamassay run                                                    every dialect, against the embedded reference
-  streamassay run http://127.0.0.1:8080 --dialect agkit               hold a server to its protocol
-  streamassay lint recording.http --dialect agentscope                judge what was recorded
-  streamassay serve --dialect runs --addr 127.0.0.1:4010              a reference server
-  streamassay explain run.ends-once                                   what a check says, why, and where from`,
+		Short: "Conformance tests for servers that stream AI-agent output over SSE",
+		Long: `Conformance tests for servers that stream AI-agent output over HTTP and server-sent
+events (SSE). Every failure cites the violated clause and shows the offending bytes.
+For developers of clients there are a reference server and a mock server.`,
+		Example: `  streamassay run                                          # test the embedded reference, all dialects
+  streamassay run http://127.0.0.1:8080 --dialect agkit    # test a server
+  streamassay lint recording.http --dialect agentscope     # check a recording
+  streamassay serve --dialect runs --addr 127.0.0.1:4010   # start the reference server
+  streamassay mock --dialect runs --addr 127.0.0.1:4010    # start the mock server
+  streamassay explain run.ends-once                        # describe a check and its sources`,
 		Version:       buildVersion(),
 		SilenceErrors: true, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -124,7 +131,8 @@ server-sent events, to their protocol: clause by clause, with the bytes that pro
 	return root
 }
 
-// buildVersion is the module's, as the build recorded it.
+// buildVersion returns the version of the module and the revision that the build recorded,
+// such as "v1.2.0" or "devel 0123456789ab"; "unknown" without build information.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

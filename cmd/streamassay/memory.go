@@ -6,41 +6,41 @@ import (
 	"runtime/metrics"
 )
 
-// A server that answers thousands of requests in a second and holds little would do
-// nothing but collect, if its heap could only double; one that holds much would take a
-// lot, if it could grow fivefold. So the heap may grow to a size, or by a part.
+// Bounds for the GC percentage of a server. With the default of 100 %, a server with a small
+// heap and thousands of requests per second would spend its time collecting; a large fixed
+// percentage would take too much memory with a large heap.
 const (
-	minHeapBytes = 40 << 20 // bytes that it may have at least before it is collected
-	minGCPercent = 50       // percent that it may grow by at least
-	maxGCPercent = 1000     // likewise at most
+	minHeapBytes = 40 << 20 // heap size, in bytes, up to which nothing is collected
+	minGCPercent = 50       // lower bound of the GC percentage
+	maxGCPercent = 1000     // upper bound of the GC percentage
 )
 
-// startGCTuning sets how far the heap may grow, again after each collection. The variable GOGC
-// has the last word.
+// startGCTuning adapts the GC percentage to the heap size after each collection, unless the
+// environment variable GOGC is set.
 func startGCTuning(env func(string) string) {
 	if env("GOGC") == "" {
 		tuneGC()
 	}
 }
 
-// tuneGC is called by the collector: each time it finds the object of the time before.
+// tuneGC sets the GC percentage, and sets a finalizer that calls tuneGC after the next collection.
 func tuneGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	spare := maxGCPercent
+	percent := maxGCPercent
 	if n := int64(live[0].Value.Uint64()); n > 0 {
-		spare = int(min(max((minHeapBytes-n)*100/n, minGCPercent), maxGCPercent))
+		percent = int(min(max((minHeapBytes-n)*100/n, minGCPercent), maxGCPercent))
 	}
-	debug.SetGCPercent(spare)
+	debug.SetGCPercent(percent)
 	mark := new([16]byte)
 	runtime.SetFinalizer(mark, func(*[16]byte) { tuneGC() })
 }
 
-// maxHeap is where the collector begins to work harder, in bytes: what a hostile target
-// makes a run hold for a moment is no reason to hold on to twice as much.
+// maxHeap is the soft memory limit of a run, in bytes: above it the collector runs more
+// often, so that a hostile target cannot make the heap twice as large as the live data.
 const maxHeap = 320 << 20
 
-// setMemoryLimit bounds the memory of a run. The variable GOMEMLIMIT has the last word.
+// setMemoryLimit sets the memory limit to [maxHeap], unless the environment variable GOMEMLIMIT is set.
 func setMemoryLimit(env func(string) string) {
 	if env("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(maxHeap)

@@ -19,10 +19,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A mockOptions is what the command was told.
+// A mockOptions holds the flags of the command mock.
 type mockOptions struct {
 	endpoint     listenFlags
-	control      string // where; "off" is nowhere
+	control      string // HOST:PORT, or "off"
 	defaults     mockDefaultFlags
 	journal      journalFlags
 	limits       limitFlags
@@ -42,21 +42,28 @@ type mockOptions struct {
 	sources  mockSources
 }
 
+// mockCommand returns the command mock.
 func mockCommand(sh stdio) *cobra.Command {
-	m := mockOptions{limits: newLimitFlags(), log: newLogFlags(), defaults: newMockDefaultFlags(), journal: newJournalFlags(), poll: positiveDuration(time.Second)}
+	m := mockOptions{
+		limits: newLimitFlags(), log: newLogFlags(), defaults: newMockDefaultFlags(), journal: newJournalFlags(),
+		poll: positiveDuration(time.Second),
+	}
 	var names []string
 	cmd := &cobra.Command{
 		Use:   "mock [FILE…] [-- COMMAND…]",
-		Short: "Serve a mock: a server that behaves, or misbehaves, exactly as told",
-		Long: `Serve a mock of every endpoint, in one dialect or in all. Without FILE it answers as the
-reference does (docs/prompts.md). A FILE is a script (.yaml; docs/mock.md), a recording
-(.txtar, .http, .sse, .har), or a directory of those. Scripts that change are loaded again
-without dropping a stream.
+		Short: "Start a mock server with scripted replies and fault injection",
+		Long: `Start a mock server of every operation, in one dialect or in all. Without FILE it replies
+as the reference server does (docs/prompts.md). A FILE is a script (.yaml; docs/mock.md), a
+recording (.txtar, .http, .sse, .har), or a directory of those. Changed files are reloaded
+without interrupting open streams.
 
-What was asked and what was delivered can be seen at the control address that is printed,
-and its API. With --expect, or a COMMAND that is run against the mock and ends it, the
-exit codes are those of run: 1 is a client that broke the protocol or was not seen to do
-what FILE expects.`,
+Requests and responses can be inspected at the control address, which is printed: a page
+for browsers and an API. With a COMMAND, the mock runs it, with the mock's URL in MOCK_URL,
+and exits when it ends.
+
+Exit codes: 0 success, 1 COMMAND failed or a client violated the protocol or the
+expectations of --expect, 2 usage or configuration error, 3 --expect or --expect-report
+judged nothing, 5 internal error, 130 or 143 COMMAND interrupted by a signal.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
   streamassay mock --check script.yaml
@@ -70,7 +77,7 @@ what FILE expects.`,
 			paths, command := args, []string(nil)
 			if at := cmd.ArgsLenAtDash(); at >= 0 {
 				if paths, command = args[:at], args[at:]; len(command) == 0 {
-					return usageError("no COMMAND comes after the --")
+					return usageError("no COMMAND after --")
 				}
 			}
 			if err := m.checkFlags(cmd, paths, command); err != nil {
@@ -86,28 +93,31 @@ what FILE expects.`,
 		},
 	}
 	addFlagGroups(cmd, []flagGroup{
-		{"What is served", func(f *pflag.FlagSet) {
+		{"Server", func(f *pflag.FlagSet) {
 			addDialectFlag(cmd, &names)
-			f.BoolVar(&m.check, "check", false, "say what is wrong with the FILEs, and serve nothing")
-			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and serve nothing")
-			f.BoolVar(&m.watch, "watch", true, "load scripts again when they change")
-			f.Var(&m.poll, "poll", "how long a silent poll of a stream is")
-			f.BoolVar(&m.eventSource, "eventsource", false, "serve the EventSource of browsers, as serve does")
+			f.BoolVar(&m.check, "check", false, "check the FILEs and exit without serving")
+			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and exit")
+			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change")
+			f.Var(&m.poll, "poll", "time after which a long poll without new events returns")
+			f.BoolVar(&m.eventSource, "eventsource", false, "support EventSource of browsers, as in serve")
 		}},
-		{"How", m.defaults.addFlags},
-		{"Where", func(f *pflag.FlagSet) {
+		{"Defaults for all requests", m.defaults.addFlags},
+		{"Address", func(f *pflag.FlagSet) {
 			m.endpoint.addFlags(f)
-			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` of the control API and its page, or off")
+			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` of the control API and page, or off")
 		}},
-		{"What is kept, and judged", func(f *pflag.FlagSet) {
+		{"Journal and expectations", func(f *pflag.FlagSet) {
 			m.journal.addFlags(f)
-			f.Var(&singleValue{value: &m.expect}, "expect", "`FILE` (YAML) that says what clients are expected to ask; the exit code says whether they did")
-			f.Var(&singleValue{value: &m.expectReport}, "expect-report", "`PATH` of a JSON report on the clients; it makes the exit code speak of them as well")
+			f.Var(&singleValue{value: &m.expect}, "expect", "YAML `FILE` of requests that clients must send; sets the exit code")
+			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
+				"`PATH` of a JSON report on the clients' requests; sets the exit code too")
 		}},
-		{"Recording, instead of all that", func(f *pflag.FlagSet) {
-			f.Var(&singleValue{value: &m.upstream}, "record", "`URL` of a real server of the one dialect: requests are passed on to it, and each conversation is written down")
-			f.StringVar(&m.save, "save", "recordings", "`DIR` for what is recorded; mock DIR plays it again")
-			f.StringArrayVar(&m.headers, "header", nil, "`'Name: value'` sent to the real server where a request does not have it (repeatable); never written down")
+		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
+			f.Var(&singleValue{value: &m.upstream}, "record",
+				"forward requests to the server at `URL`, which speaks the one dialect, and record each conversation")
+			f.StringVar(&m.save, "save", "recordings", "`DIR` for recordings; mock DIR replays them")
+			f.StringArrayVar(&m.headers, "header", nil,
+				"`'Name: value'` to add to forwarded requests that lack it (repeatable); never recorded")
 		}},
 		{"Limits", m.limits.addFlags},
 		{"Log", m.log.addFlags},
@@ -115,7 +125,7 @@ what FILE expects.`,
 	return cmd
 }
 
-// run serves until the command ends, or the context does.
+// run serves until the client command ends, if there is one, or ctx is done.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {
 		return err
@@ -158,19 +168,19 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 		return err
 	}
 	seed := server.Seed()
-	scene := servedHandlers{
+	handlers := servedHandlers{
 		handler: server, shutdown: server.Shutdown, seed: &seed, basePaths: map[string]string{},
 		watch: func() (stop func()) { return m.sources.watch(ctx, server, m.dialects, sh.err) },
 	}
 	if m.control != "off" {
-		scene.controlHandler = func(done <-chan struct{}) http.Handler {
+		handlers.controlHandler = func(done <-chan struct{}) http.Handler {
 			return control.New(server, control.Config{Done: done, Judge: judgeReply})
 		}
 	}
 	for _, d := range m.dialects {
-		scene.basePaths[d.Name] = server.BasePath(d.Name)
+		handlers.basePaths[d.Name] = server.BasePath(d.Name)
 	}
-	err = m.listenAndServe(ctx, sh, scene, log, command)
+	err = m.listenAndServe(ctx, sh, handlers, log, command)
 	var exit exitError
 	if errors.As(err, &exit) && exit.code >= signalExitBase {
 		return judge(server.Journal(), exit.code)
@@ -181,23 +191,27 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 	return judge(server.Journal(), exitOK)
 }
 
-// A servedHandlers is what is served.
+// A servedHandlers holds the handlers of the mock, or of the recorder, and what listenAndServe needs to know of them.
 type servedHandlers struct {
 	handler        http.Handler
-	controlHandler func(done <-chan struct{}) http.Handler // of the control port; nil: there is none
-	basePaths      map[string]string                       // the path of the base URL, by dialect
+	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none
+	basePaths      map[string]string                       // path of the base URL, by dialect
 	seed           *uint64
 	watch          func() (stop func())
 	shutdown       func(context.Context) error
 }
 
-// A servedPort is an address that is served.
+// A servedPort is a listener and its HTTP server.
 type servedPort struct {
 	ln  net.Listener
 	srv *http.Server
 }
 
-func (m *mockOptions) listenAndServe(ctx context.Context, sh stdio, scene servedHandlers, log *slog.Logger, command []string) error {
+// listenAndServe serves the handlers and, if there is a command, runs it. It returns when the
+// command ends, a listener fails or ctx is done, and then ends open streams.
+func (m *mockOptions) listenAndServe(
+	ctx context.Context, sh stdio, handlers servedHandlers, log *slog.Logger, command []string,
+) error {
 	secure, err := m.endpoint.tlsConfig()
 	if err != nil {
 		return err
@@ -207,19 +221,22 @@ func (m *mockOptions) listenAndServe(ctx context.Context, sh stdio, scene served
 		return err
 	}
 	defer ln.Close()
-	main := servedPort{ln, m.limits.newHTTPServer(scene.handler, log)}
+	main := servedPort{ln, m.limits.newHTTPServer(handlers.handler, log)}
 	main.srv.TLSConfig = secure
 	ports := []servedPort{main}
 	done := make(chan struct{})
-	if scene.controlHandler != nil {
+	if handlers.controlHandler != nil {
 		at, err := net.Listen("tcp", m.control)
 		if err != nil {
 			return usageError("--control %s: %v", m.control, errors.Unwrap(err))
 		}
 		defer at.Close()
-		ports = append(ports, servedPort{at, m.limits.newHTTPServer(scene.controlHandler(done), log)})
+		ports = append(ports, servedPort{at, m.limits.newHTTPServer(handlers.controlHandler(done), log)})
 	}
-	where := endpoints{baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), scene.basePaths), seed: scene.seed} // serving changes what srv knows of TLS
+	// urlScheme must be called before serveOn, which sets TLSConfig even without TLS.
+	where := endpoints{
+		baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), handlers.basePaths), seed: handlers.seed,
+	}
 	if len(ports) > 1 {
 		where.controlURL = serverURL(ports[1].ln, "http")
 	}
@@ -227,8 +244,8 @@ func (m *mockOptions) listenAndServe(ctx context.Context, sh stdio, scene served
 	for _, p := range ports {
 		go func() { failed <- serveOn(p.srv, p.ln) }()
 	}
-	if m.watch && scene.watch != nil {
-		defer scene.watch()()
+	if m.watch && handlers.watch != nil {
+		defer handlers.watch()()
 	}
 	if err := m.endpoint.writeReadyFile(ctx, where.baseURLs, where.controlURL); err != nil {
 		return err
@@ -238,7 +255,7 @@ func (m *mockOptions) listenAndServe(ctx context.Context, sh stdio, scene served
 	end, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
 	close(done)
-	_ = scene.shutdown(end) // what did not end in time is cut off below
+	_ = handlers.shutdown(end) // streams that are still open are cut off below
 	for _, p := range ports {
 		if p.srv.Shutdown(end) != nil {
 			_ = p.srv.Close()

@@ -14,21 +14,21 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// replyTimeout is how long a reply of a script may take while it is looked at.
+// replyTimeout is the timeout of one request of [judgeReply].
 const replyTimeout = 5 * time.Second
 
-// judgeReply says what is wrong with what an agent says, as the rules see it: it is played
-// once, without a network.
+// judgeReply runs the reply of a scripted agent once, without a network, and returns the
+// messages of all checks of MUST requirements that fail on it.
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()
 	const thread, run = "00000000-0000-4000-8000-000000000001", "run-1"
 	var trace spec.Trace
-	for _, phrase := range []string{"prompt", "listen"} {
-		if _, ok := d.TemplateOperation(phrase); !ok {
+	for _, template := range []string{"prompt", "listen"} {
+		if _, ok := d.TemplateOperation(template); !ok {
 			continue
 		}
-		r, err := d.BuildRequest(phrase, spec.Event{Thread: thread, Run: run, Text: "hello"})
+		r, err := d.BuildRequest(template, spec.Event{Thread: thread, Run: run, Text: "hello"})
 		if err != nil {
 			return []string{err.Error()}
 		}
@@ -36,21 +36,21 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	}
 	for _, result := range spec.Run(d.Plan(rules.All), d.Events(trace), nil).Results {
 		for _, f := range result.Findings {
-			if law := result.Obligation.Requirement(f); law.Level == spec.Must && !slices.Contains(wrong, f.Message) {
-				wrong = append(wrong, fmt.Sprintf("%s (%s)", f.Message, law.ID))
+			if r := result.Obligation.Requirement(f); r.Level == spec.Must && !slices.Contains(wrong, f.Message) {
+				wrong = append(wrong, fmt.Sprintf("%s (%s)", f.Message, r.ID))
 			}
 		}
 	}
 	return wrong
 }
 
-// sendToHandler asks a handler for something, as a request and what came of it.
+// sendToHandler calls a handler with a request and returns both as an exchange.
 func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
 	ctx, cancel := context.WithTimeout(context.Background(), replyTimeout)
 	defer cancel()
 	x := spec.Exchange{Request: r, Response: spec.Response{Proto: "HTTP/1.1", Framing: spec.FramingChunked}}
 	req, err := http.NewRequestWithContext(ctx, r.Method, "http://127.0.0.1"+d.Base+r.Target, bytes.NewReader(r.Body))
-	if err != nil { // Say makes requests that can be sent
+	if err != nil { // cannot happen: BuildRequest returns valid requests
 		return x
 	}
 	for _, f := range r.Header {
@@ -68,7 +68,7 @@ func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exch
 	return x
 }
 
-// A responseRecorder is a response that stays here.
+// A responseRecorder is an http.ResponseWriter that keeps the response in memory.
 type responseRecorder struct {
 	header http.Header
 	status int

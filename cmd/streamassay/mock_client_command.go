@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// waitForEnd is until the context is done, a port fails, or the command has ended.
+// waitForEnd runs the command, if there is one, and returns when it ends, a listener fails or ctx is done.
 func (m *mockOptions) waitForEnd(ctx context.Context, sh stdio, where endpoints, failed <-chan error, command []string) error {
 	ended := make(chan error, 1)
 	if len(command) > 0 {
@@ -34,13 +34,13 @@ func (m *mockOptions) waitForEnd(ctx context.Context, sh stdio, where endpoints,
 	}
 }
 
-// interruptExit returns the exit of a program whose work a signal has cut short.
+// interruptExit returns the error that ends the program with the exit code of the signal that ended ctx.
 func interruptExit(ctx context.Context) error {
 	i, _ := interruptedBy(ctx)
 	return exitError{code: i.exitCode()}
 }
 
-// runClient runs the command that asks the mock. It finds where that is in its environment.
+// runClient runs the client command with the URLs of the mock in its environment.
 func runClient(ctx context.Context, sh stdio, where endpoints, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err
@@ -55,22 +55,22 @@ func runClient(ctx context.Context, sh stdio, where endpoints, command []string)
 	case err == nil:
 		return nil
 	case errors.As(err, &exit):
-		return exitError{exitFailed, "the command " + command[0] + " ended with " + exit.Error()}
+		return exitError{exitFailed, "command " + command[0] + " failed: " + exit.Error()}
 	}
 	return usageError("%s: %v", command[0], err)
 }
 
-// Places are where everything is.
+// An endpoints holds the URLs of the mock.
 type endpoints struct {
 	baseURLs   map[string]string
 	controlURL string
-	seed       *uint64 // nil: nothing is left to chance
+	seed       *uint64 // nil while recording
 }
 
-// clientEnv tells a command where the mock is: MOCK_URL, if there is one dialect,
-// MOCK_URLS, by dialect as JSON, and MOCK_CONTROL.
+// clientEnv returns the environment variables for the client command: MOCK_URLS, a JSON object
+// of base URLs by dialect, MOCK_CONTROL and, if there is only one dialect, MOCK_URL.
 func (p endpoints) clientEnv() []string {
-	all, _ := json.Marshal(p.baseURLs) // a map of texts is always encoded
+	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}
 	if len(p.baseURLs) == 1 {
 		for _, at := range p.baseURLs {
@@ -80,7 +80,7 @@ func (p endpoints) clientEnv() []string {
 	return env
 }
 
-// print prints it.
+// print prints the URLs and the seed, one per line.
 func (p endpoints) print(out io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
 		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])

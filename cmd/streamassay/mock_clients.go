@@ -9,9 +9,9 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// clientJudge prepares to say, at the end, whether clients did what was expected; the code is that
-// of a command that a signal has interrupted, which stays the program's. The file is read
-// before anything is served.
+// clientJudge returns a function that judges the clients at the end, prints and writes the
+// report and returns the exit. A code other than 0, from an interrupted command, takes
+// precedence. The file of --expect is read at once, before anything is served.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
@@ -57,7 +57,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	}, nil
 }
 
-// exitWith returns how a program ends with an exit code.
+// exitWith returns the error that ends the program with a code; nil for success.
 func exitWith(code int) error {
 	if code == exitOK {
 		return nil

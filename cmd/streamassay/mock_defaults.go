@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Manners are how a mock plays where no script says otherwise.
+// A mockDefaultFlags holds the settings of a mock that a script or a request can override.
 type mockDefaultFlags struct {
 	seed, vary, pace, clock string
 	faults                  []string
@@ -26,16 +26,17 @@ func newMockDefaultFlags() mockDefaultFlags {
 }
 
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&m.seed, "seed", "", "`NUMBER` from which all ids and all chance come; the clock stands still then (default: a new one, and the time)")
-	f.StringVar(&m.clock, "clock", "", "`TIME` at which the clock stands (RFC 3339), or now")
-	f.StringVar(&m.pace, "pace", "", "`PACE` of what is said, as in scripts: '{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}'")
-	f.StringArrayVar(&m.faults, "fault", nil, "`FAULT` that every request suffers that can: 'abort; event=3' (list faults)")
-	f.StringVar(&m.vary, "vary", "", "`SEED` by which everything is spelled in another legal way")
-	f.BoolVar(&m.strict, "strict", false, "refuse a run that no rule matches")
-	f.Var(&m.flush, "flush", "coalesce sends what is due at once in one piece, each every event by itself")
+	f.StringVar(&m.seed, "seed", "", "seed `NUMBER` for ids and random choices; also stops the clock (default: random, with a running clock)")
+	f.StringVar(&m.clock, "clock", "", "`TIME` (RFC 3339) at which the clock stands still, or now for a running clock")
+	f.StringVar(&m.pace, "pace", "", "`PACE` of deltas, as in scripts: '{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}'")
+	f.StringArrayVar(&m.faults, "fault", nil,
+		"inject `FAULT` into every applicable request, e.g. 'abort; event=3' (repeatable; see streamassay list faults)")
+	f.StringVar(&m.vary, "vary", "", "vary the encoding within the protocol, seeded by `SEED`")
+	f.BoolVar(&m.strict, "strict", false, "refuse runs that no rule matches")
+	f.Var(&m.flush, "flush", "how to flush: coalesce sends events that are due together in one piece, each sends every event by itself")
 }
 
-// mockConfig is what the mock is told of that.
+// mockConfig parses the flags into the configuration of a mock.
 func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
 	cfg = mockserver.Config{Dialects: dialects, Defaults: mockserver.Defaults{Strict: m.strict, FlushEach: m.flush.value == "each"}}
 	if cfg.Seed, err = parseSeedFlag("--seed", m.seed); err != nil {
@@ -52,7 +53,7 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	for _, text := range m.faults {
 		uses, err := fault.Parse(text)
 		if err != nil {
-			return cfg, usageError("--fault %.200s: %v: streamassay list faults", text, err)
+			return cfg, usageError("--fault %.200s: %v (see streamassay list faults)", text, err)
 		}
 		cfg.Defaults.Faults = append(cfg.Defaults.Faults, uses...)
 	}
@@ -62,7 +63,7 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	case m.clock != "":
 		at, err := time.Parse(time.RFC3339Nano, m.clock)
 		if err != nil {
-			return cfg, usageError("--clock %.60s: it is a time such as 2026-01-01T00:00:00Z, or now", m.clock)
+			return cfg, usageError("--clock %.60s: must be a time (e.g. 2026-01-01T00:00:00Z), or now", m.clock)
 		}
 		cfg.Clock = &mockserver.Clock{}
 		cfg.Clock.FreezeAt(at)
@@ -70,6 +71,7 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	return cfg, nil
 }
 
+// parseSeedFlag parses a seed; nil if text is empty.
 func parseSeedFlag(flag, text string) (*uint64, error) {
 	if text == "" {
 		return nil, nil
@@ -81,7 +83,7 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 	return &n, nil
 }
 
-// Notes are how much of the journal is kept.
+// A journalFlags holds the limits of the journal.
 type journalFlags struct {
 	entries positiveInt
 	bytes   byteSize
@@ -93,27 +95,27 @@ func newJournalFlags() journalFlags {
 }
 
 func (n *journalFlags) addFlags(f *pflag.FlagSet) {
-	f.Var(&n.entries, "journal", "exchanges that the journal keeps")
-	f.Var(&n.bytes, "journal-bytes", "bytes that it keeps of them")
-	f.Var(&n.body, "journal-body", "bytes that it keeps of a request, and of a reply")
+	f.Var(&n.entries, "journal", "maximum number of exchanges in the journal")
+	f.Var(&n.bytes, "journal-bytes", "maximum size of the journal")
+	f.Var(&n.body, "journal-body", "maximum size kept of each request body and each response body")
 }
 
 func (n *journalFlags) newJournal() *journal.Journal {
 	return journal.New(journal.Config{Entries: int(n.entries), Bytes: int64(n.bytes), Body: int(n.body), Cursor: vary.DecodeCursor})
 }
 
-// checkControl says what is wrong with the address of the control port: who reaches it can
-// read what clients sent, so it stays on this machine.
+// checkControl validates the address of the control port. It must be a loopback address,
+// because the control API shows what clients sent.
 func checkControl(at string) error {
 	if at == "off" {
 		return nil
 	}
 	host, _, err := net.SplitHostPort(at)
 	if err != nil {
-		return usageError("--control %q: it is HOST:PORT, such as 127.0.0.1:4011, or off", at)
+		return usageError("--control %q: must be HOST:PORT (e.g. 127.0.0.1:4011), or off", at)
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usageError("--control %s: only loopback addresses are served (127.0.0.1, ::1, localhost)", at)
+		return usageError("--control %s: only loopback addresses are allowed (127.0.0.1, ::1, localhost)", at)
 	}
 	return nil
 }

@@ -9,13 +9,14 @@ import (
 	"github.com/streamassay/streamassay/reference/middleware"
 )
 
-// record passes what is asked on to a real server, and writes it down.
+// record forwards requests to the upstream server and saves each conversation as a recording.
 func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) error {
 	if len(m.dialects) != 1 {
-		return usageError("--record %s: which dialect does it speak? --dialect names one", withoutSecrets(m.upstream))
+		return usageError("--record %s: needs --dialect with the one dialect of the server", withoutSecrets(m.upstream))
 	}
 	if len(m.sources.paths) > 0 || m.expect != "" || m.expectReport != "" {
-		return usageError("--record %s: it passes requests on: no FILE is played, and no client is judged", withoutSecrets(m.upstream))
+		return usageError("--record %s: forwards all requests, so neither FILE nor --expect can be given",
+			withoutSecrets(m.upstream))
 	}
 	d := m.dialects[0]
 	upstream, err := baseURL("--record", m.upstream, d)
@@ -37,23 +38,23 @@ func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) er
 		Save: func(c replay.RecordedConversation) error {
 			err := folder.Save(c)
 			if err == nil {
-				log.Info("written down", "file", folder.FileName(c))
+				log.Info("recorded", "file", folder.FileName(c))
 			}
 			return err
 		},
 		OnExchange: func(o replay.RecordedExchange) {
 			if o.SkipReason != "" {
-				fmt.Fprintf(sh.err, "%s %s is not saved: %s\n", o.Exchange.Request.Method, o.Exchange.Request.Target, o.SkipReason)
+				fmt.Fprintf(sh.err, "%s %s not recorded: %s\n", o.Exchange.Request.Method, o.Exchange.Request.Target, o.SkipReason)
 			}
 		},
 	})
 	if err != nil {
 		return usageError("--record %s: %v", withoutSecrets(m.upstream), err)
 	}
-	scene := servedHandlers{
+	handlers := servedHandlers{
 		handler:   middleware.New(recorder, middleware.Config{AllowedOrigins: []string{"*"}, Log: slog.New(slog.DiscardHandler)}),
 		basePaths: map[string]string{d.Name: d.Base},
 		shutdown:  func(context.Context) error { return nil },
 	}
-	return m.listenAndServe(ctx, sh, scene, log, command)
+	return m.listenAndServe(ctx, sh, handlers, log, command)
 }

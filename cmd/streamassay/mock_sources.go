@@ -20,18 +20,18 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// What a mock reads at most.
+// Limits of the files of a mock.
 const (
 	maxFiles       = 10_000
 	maxScriptBytes = 1 << 20 // bytes of a script
 )
 
-// A mockSources is what a mock was given: scripts, and recordings.
+// A mockSources holds the FILE arguments of a mock: scripts, recordings and directories of them.
 type mockSources struct {
-	paths []string // as they were named; directories are looked into each time
+	paths []string // as given; directories are read again at each load
 }
 
-// newMockSources says what is wrong with the names.
+// newMockSources returns an error if a path does not exist or has an unknown extension.
 func newMockSources(paths []string) (mockSources, error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -39,17 +39,18 @@ func newMockSources(paths []string) (mockSources, error) {
 			return mockSources{}, usageError("%s: %v", path, withoutPath(err))
 		}
 		if !info.IsDir() && !isScript(path) && !replay.IsRecording(path) {
-			return mockSources{}, usageError("%s: it is no script (.yaml) and no recording (%s)", path, replay.Extensions)
+			return mockSources{}, usageError("%s: must be a script (.yaml, .yml) or a recording (%s)", path, replay.Extensions)
 		}
 	}
 	return mockSources{paths}, nil
 }
 
+// isScript reports whether a file name has the extension of scripts.
 func isScript(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
 }
 
-// files are the scripts and the recordings, in the order of the names.
+// files returns the paths of all scripts and recordings, in the order of the arguments.
 func (p mockSources) files() (scripts, recordings []string, err error) {
 	for _, path := range p.paths {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
@@ -63,7 +64,7 @@ func (p mockSources) files() (scripts, recordings []string, err error) {
 				recordings = append(recordings, path)
 			}
 			if len(scripts)+len(recordings) > maxFiles {
-				return usageError("%s: there are more than %d files", path, maxFiles)
+				return usageError("%s: more than %d files", path, maxFiles)
 			}
 			return nil
 		})
@@ -74,8 +75,10 @@ func (p mockSources) files() (scripts, recordings []string, err error) {
 	return scripts, recordings, nil
 }
 
-// parse are the scripts and recordings as they are now, with what is wrong with them.
-func (p mockSources) parse(dialects []*dialect.Dialect) (set *script.RuleSet, library *replay.Library, problems []string, err error) {
+// parse reads all scripts and recordings. The set or the library is nil if there is none or it has errors.
+func (p mockSources) parse(dialects []*dialect.Dialect) (
+	set *script.RuleSet, library *replay.Library, problems []string, err error,
+) {
 	scripts, recordings, err := p.files()
 	if err != nil {
 		return nil, nil, nil, err
@@ -84,7 +87,7 @@ func (p mockSources) parse(dialects []*dialect.Dialect) (set *script.RuleSet, li
 	for _, path := range scripts {
 		info, err := os.Stat(path)
 		if err == nil && info.Size() > maxScriptBytes {
-			err = fmt.Errorf("it has %d bytes, and a script has %d at most", info.Size(), maxScriptBytes)
+			err = fmt.Errorf("script has %d bytes, the maximum is %d", info.Size(), maxScriptBytes)
 		}
 		var data []byte
 		if err == nil {
@@ -112,7 +115,7 @@ func (p mockSources) parse(dialects []*dialect.Dialect) (set *script.RuleSet, li
 	return set, library, problems, nil
 }
 
-// load reads them for a mock that is started. Warnings are told.
+// load parses the files at the start of a mock and prints their problems. It fails unless all can be played.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.RuleSet, *replay.Library, error) {
 	set, library, problems, err := p.parse(dialects)
 	if err != nil {
@@ -123,18 +126,18 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.R
 	}
 	scripts, recordings, _ := p.files()
 	if len(p.paths) > 0 && len(scripts)+len(recordings) == 0 {
-		return nil, nil, usageError("there is no script and no recording in %s", strings.Join(p.paths, ", "))
+		return nil, nil, usageError("no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p.paths, ", "))
 	}
 	if len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil {
-		return nil, nil, exitError{exitUsage, "the files above cannot be played"}
+		return nil, nil, exitError{exitUsage, "the files have errors (listed above)"}
 	}
 	return set, library, nil
 }
 
-// check says what is wrong, and nothing else.
+// check prints the problems of the files for --check; the exit code is 1 if they cannot be played.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p.paths) == 0 {
-		return usageError("mock --check: name the FILEs that are to be looked at")
+		return usageError("mock --check: needs at least one FILE")
 	}
 	set, library, problems, err := p.parse(dialects)
 	if err != nil {
@@ -146,20 +149,20 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	scripts, recordings, _ := p.files()
 	switch {
 	case len(scripts)+len(recordings) == 0:
-		return usageError("mock --check: there is no script and no recording in %v", p.paths)
+		return usageError("mock --check: no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p.paths, ", "))
 	case len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil:
 		return exitError{exitFailed, ""}
 	}
-	fmt.Fprintf(sh.out, "%s and %s can be played\n", countNoun(len(scripts), "script"), countNoun(len(recordings), "recording"))
+	fmt.Fprintf(sh.out, "%s, %s: ok\n", countNoun(len(scripts), "script"), countNoun(len(recordings), "recording"))
 	return nil
 }
 
-// settleDelay is how long files have to stay as they are before they are read again: editors
+// settleDelay is the time without further changes after which files are reloaded: editors
 // write in several steps.
 const settleDelay = 50 * time.Millisecond
 
-// watch loads the files again when they change. What cannot be played is told, and what
-// was played before goes on.
+// watch reloads the files when they change. If they have errors, it prints them, and the mock
+// goes on with the files loaded before.
 func (p mockSources) watch(ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) (stop func()) {
 	if len(p.paths) == 0 {
 		return func() {}
@@ -169,7 +172,7 @@ func (p mockSources) watch(ctx context.Context, m *mockserver.Server, dialects [
 		err = p.watchDirs(w)
 	}
 	if err != nil {
-		fmt.Fprintf(out, "files that change are not loaded again: %v\n", err)
+		fmt.Fprintf(out, "changed files will not be reloaded: %v\n", err)
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -188,14 +191,14 @@ func (p mockSources) watch(ctx context.Context, m *mockserver.Server, dialects [
 	}
 }
 
-// watchDirs watches the directories in which the files stand: editors put a new file in the
-// place of the old one.
+// watchDirs watches the directories of the files, not the files: editors replace a file by a
+// new one.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
 	for _, path := range p.paths {
 		errs = append(errs, filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil {
-				return nil // it has just gone
+				return nil // removed since
 			}
 			if !entry.IsDir() {
 				path = filepath.Dir(path)
@@ -206,8 +209,8 @@ func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	return errors.Join(errs...)
 }
 
-// reloadOnChange calls again whenever files have changed, and settled.
-func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, again func()) {
+// reloadOnChange calls reload when files have changed and then stayed unchanged for [settleDelay].
+func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, reload func()) {
 	timer := time.NewTimer(settleDelay)
 	timer.Stop()
 	for {
@@ -219,15 +222,16 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, ag
 			if isScript(e.Name) || replay.IsRecording(e.Name) {
 				timer.Reset(settleDelay)
 			}
-		case <-w.Errors: // what was lost is seen with the next change
+		case <-w.Errors: // the next event reloads all files, so a lost one does no harm
 		case <-timer.C:
-			again()
+			reload()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
+// reload parses the files and, unless they have errors, makes the mock use them.
 func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) {
 	set, library, problems, err := p.parse(dialects)
 	if err != nil {
@@ -238,14 +242,14 @@ func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, o
 	}
 	scripts, recordings, _ := p.files()
 	if err != nil || len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil {
-		fmt.Fprintln(out, "the files cannot be played: what was loaded before goes on")
+		fmt.Fprintln(out, "not reloaded: the files have errors, the ones loaded before stay in use")
 		return
 	}
 	m.UpdateSettings("", func(s *mockserver.Settings) { s.Scripts, s.Replay = set, library })
-	fmt.Fprintf(out, "loaded again: %s, %s\n", countNoun(len(scripts), "script"), countNoun(len(recordings), "recording"))
+	fmt.Fprintf(out, "reloaded: %s, %s\n", countNoun(len(scripts), "script"), countNoun(len(recordings), "recording"))
 }
 
-// countNoun says how many of something there are.
+// countNoun returns a number with a noun, in the plural unless n is 1: "1 script", "2 scripts".
 func countNoun(n int, one string) string {
 	if n != 1 {
 		one += "s"

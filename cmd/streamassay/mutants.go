@@ -15,23 +15,28 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// mutantsFile is the document that is made of what was found.
+// mutantsFile is the name of the generated document with the results.
 const mutantsFile = "mutants.md"
 
-// mutantsCommand proves that the checks can fail: it plays servers that are wrong in one
-// place each.
+// mutantsCommand returns the hidden command mutants, which tests the checks: it runs the suite
+// against servers with one defect each.
 func mutantsCommand(sh stdio) *cobra.Command {
 	var names []string
 	var plan mutant.RunOptions
 	var to, check string
 	cmd := &cobra.Command{
-		Use: "mutants", Hidden: true, Short: "Play servers that are wrong in one place each, and see whether the checks find out", Args: rejectArguments,
-		Long: `mutants plays the suite against servers that are wrong in one place each, and compares what it
-says with what it should. It ends with 1 if a mutant survives, or something else turns red,
-and with 5 if a right server is red, or the canary lives: then nothing was proven.`,
+		Use: "mutants", Hidden: true, Args: rejectArguments,
+		Short: "Test the checks: run the suite against mutants, servers with one defect each",
+		Long: `Test the checks: run the suite against mutants, servers with one defect each, and compare
+which checks fail with those that should.
+
+Exit codes: 0 all mutants were found, 1 a mutant survived or another check failed too,
+2 usage error, 5 a server without a defect failed, or the canary mutant survived, so that
+nothing is proven.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if (to != "" || check != "") && (plan.NamePattern != "" || len(names) > 0) || to != "" && (check != "" || plan.MaxDialects != 0 || plan.SampleEvery != 0) {
-				return usageError("--write or --check is for all mutants: without --only and --dialect, one of the two, and only --check with --each or --sample")
+			filtered, sampled := plan.NamePattern != "" || len(names) > 0, plan.MaxDialects != 0 || plan.SampleEvery != 0
+			if (to != "" || check != "") && filtered || to != "" && (check != "" || sampled) {
+				return usageError("--write and --check exclude each other, --only and --dialect; --write also excludes --each and --sample")
 			}
 			var err error
 			if plan.Dialects, err = dialectsNamed("--dialect", names); err != nil {
@@ -48,8 +53,8 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 			}
 			exitOnSecondSignal(cmd.Context())
 			report, err := mutant.Run(cmd.Context(), plan)
-			i, broken := interruptedBy(cmd.Context())
-			if err != nil && !broken {
+			i, interrupted := interruptedBy(cmd.Context())
+			if err != nil && !interrupted {
 				return exitError{exitInternal, err.Error()}
 			}
 			if plan.Progress != nil {
@@ -58,7 +63,7 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 			for _, o := range report.Outcomes {
 				printOutcome(sh, o)
 			}
-			if broken {
+			if interrupted {
 				fmt.Fprintf(sh.out, "incomplete: %v\n%s\n", i, report.Summary())
 				return exitError{i.exitCode(), i.Error()}
 			}
@@ -66,15 +71,16 @@ and with 5 if a right server is red, or the canary lives: then nothing was prove
 		},
 	}
 	addDialectFlag(cmd, &names)
-	cmd.Flags().StringVar(&plan.NamePattern, "only", "", "a `GLOB` of names of mutants")
-	cmd.Flags().Var((*positiveInt)(&plan.MaxDialects), "each", "in how many dialects each mutant is played at most, which take turns (default: all)")
-	cmd.Flags().Var((*positiveInt)(&plan.SampleEvery), "sample", "play only every `N`-th mutant (default: every one)")
+	cmd.Flags().StringVar(&plan.NamePattern, "only", "", "run only mutants whose name matches this `GLOB`")
+	cmd.Flags().Var((*positiveInt)(&plan.MaxDialects), "each",
+		"run each mutant in at most `N` dialects, chosen in turn (default: all)")
+	cmd.Flags().Var((*positiveInt)(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write "+mutantsFile+" to")
-	cmd.Flags().StringVar(&check, "check", "", "`DIR` where "+mutantsFile+" stands")
+	cmd.Flags().StringVar(&check, "check", "", "`DIR` with the "+mutantsFile+" to compare the results with")
 	return cmd
 }
 
-// checkMutantsFile returns why the document cannot be written to a folder, or read from one.
+// checkMutantsFile returns an error if the document cannot be written to one directory or read from the other.
 func checkMutantsFile(to, check string) error {
 	if to != "" {
 		d, err := newDestination(filepath.Join(to, mutantsFile))
@@ -93,26 +99,26 @@ func checkMutantsFile(to, check string) error {
 	return nil
 }
 
-// printOutcome says what is not as it should be.
+// printOutcome prints a mutant that survived, and the checks that failed but should not have.
 func printOutcome(sh stdio, o mutant.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())
 		for _, id := range slices.Sorted(maps.Keys(o.FailedChecks)) {
-			fmt.Fprintf(sh.out, "    %s: %s\n", id, oneLine(o.FailedChecks[id]))
+			fmt.Fprintf(sh.out, "    %s failed: %s\n", id, oneLine(o.FailedChecks[id]))
 		}
 	}
 	for _, over := range o.OverKills {
 		id, _, _ := strings.Cut(over, " ")
-		fmt.Fprintf(sh.out, "%s in %s turns %s red: %s\n", o.Mutant, o.Dialect, over, oneLine(o.FailedChecks[id]))
+		fmt.Fprintf(sh.out, "%s in %s: %s failed too: %s\n", o.Mutant, o.Dialect, over, oneLine(o.FailedChecks[id]))
 	}
 }
 
-// concludeMutants says what was found, and writes it down or compares it.
+// concludeMutants prints the summary, and writes the document or compares the results with it.
 func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
 	if len(r.InvalidReasons) > 0 {
-		return exitError{exitInternal, "VOID: " + strings.Join(r.InvalidReasons, "; ")}
+		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}
 	}
-	fmt.Fprintf(sh.out, "%s\n%d plays, %d of them twice\n", r.Summary(), len(r.Outcomes), r.Retried)
+	fmt.Fprintf(sh.out, "%s\n%d runs, %d of them repeated\n", r.Summary(), len(r.Outcomes), r.Retried)
 	survivors, over := 0, 0
 	switch {
 	case to != "":
@@ -130,16 +136,16 @@ func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
 			return usageError("%s: %v", file, err)
 		}
 		if !r.IsWorse(survivors, over) && r.IsComplete && !bytes.Equal(text, r.Markdown()) {
-			return exitError{exitFailed, file + " is not what was found: streamassay mutants --write " + check}
+			return exitError{exitFailed, file + " is not up to date: run streamassay mutants --write " + check}
 		}
 	}
 	if r.IsWorse(survivors, over) {
-		return exitError{exitFailed, fmt.Sprintf("more than %d mutants survive, or more than %d turn something else red", survivors, over)}
+		return exitError{exitFailed, fmt.Sprintf("want at most %d survivors and %d unexpected failures", survivors, over)}
 	}
 	return nil
 }
 
-// listMutants lists the mutants that are played in some dialects.
+// listMutants lists the mutants that apply to dialects.
 func listMutants(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Name     string            `json:"name"`

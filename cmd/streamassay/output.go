@@ -11,19 +11,19 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// An reportOutput is a report that was asked for.
+// A reportOutput is one --report flag: a format and where to write the report.
 type reportOutput struct {
 	format      reports.Format
-	flagText    string // as it was given: "--report json=r.json"
+	flagText    string // for messages: "--report json=r.json"
 	path        string
 	destination destination
 }
 
-// parseOutputs reads FORMAT[=PATH] of each; name is what messages call such a thing.
+// parseOutputs parses a list of FORMAT[=PATH]; name is the flag or field, for errors.
 func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	for _, text := range list {
 		if text == "" {
-			return nil, usageError("%s is empty: it is FORMAT or FORMAT=PATH", name)
+			return nil, usageError("%s is empty: want FORMAT or FORMAT=PATH", name)
 		}
 		format, path, given := strings.Cut(text, "=")
 		text = name + " " + text
@@ -35,16 +35,16 @@ func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 			path = stdoutPath
 		}
 		if path == "" {
-			return nil, usageError("%s: no path after the =", text)
+			return nil, usageError("%s: no path after =", text)
 		}
 		all = append(all, reportOutput{format: f, flagText: text, path: path})
 	}
 	return all, nil
 }
 
-// resolveOutputs finds where the reports of each target go, and makes sure that they can be
-// written there. Where a later target has a file that an earlier one writes already, a number
-// is put into its name: r.json, r-2.json.
+// resolveOutputs sets the destination of each report and checks that it can be written. If an
+// earlier target writes the same file, the number of the target is added to the name: r.json,
+// r-2.json.
 func resolveOutputs(targets ...[]reportOutput) error {
 	var taken []reportOutput
 	for i, list := range targets {
@@ -68,7 +68,7 @@ func resolveOutputs(targets ...[]reportOutput) error {
 	return nil
 }
 
-// resolve finds where the report goes, and whether it can be written there.
+// resolve sets the destination of the report from its path and checks that it can be written.
 func (o *reportOutput) resolve() (err error) {
 	if o.destination, err = newDestination(o.path); err == nil {
 		err = o.destination.checkWritable()
@@ -79,8 +79,8 @@ func (o *reportOutput) resolve() (err error) {
 	return nil
 }
 
-// checkConflict returns what is wrong if the report goes where another one goes: one of the same
-// target, a file of another, or what is printed.
+// checkConflict returns an error if the report goes to the same destination as another report
+// of the target, to a file of another target, or to the file that standard output goes to.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other, ok := sameDestination(own, *o); ok {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
@@ -89,12 +89,12 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 		return usageError("%s and %s of another target go to the same place, %s", o.flagText, other.flagText, o.path)
 	}
 	if o.destination.isStdout() {
-		return usageError("%s: standard output goes to that file too: %s=- writes there", o.flagText, o.format.Name)
+		return usageError("%s: standard output is redirected to the same file (use %s=-)", o.flagText, o.format.Name)
 	}
 	return nil
 }
 
-// sameDestination returns the first of some reports that goes to the same place.
+// sameDestination returns the first report of list with the same destination as o.
 func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	for _, other := range list {
 		if other.destination.isSame(o.destination) {
@@ -104,13 +104,13 @@ func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	return reportOutput{}, false
 }
 
-// withNumber is a path with the number of a target, the first of which is 0.
+// withNumber adds the number of a target to the name of a file: i is 1 for the second target, r-2.json.
 func withNumber(path string, i int) string {
 	ext := filepath.Ext(path)
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
 }
 
-// usesStdout reports whether a report for programs goes to standard output, so that nothing else may.
+// usesStdout reports whether a report goes to standard output, so that nothing else may be printed there.
 func usesStdout(list []reportOutput) bool {
 	for _, o := range list {
 		if o.destination.fd == 1 {
@@ -120,8 +120,8 @@ func usesStdout(list []reportOutput) bool {
 	return false
 }
 
-// writeReports writes the reports, each of them even if another cannot be written; to standard
-// output comes the text for people unless another report goes there.
+// writeReports writes all reports, even if one of them fails. It prints the text report to
+// standard output unless another report goes there.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {
@@ -140,6 +140,7 @@ func writeReports(r *reports.Report, list []reportOutput, sh stdio, style report
 	return nil
 }
 
+// write writes the report to its destination.
 func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	var b bytes.Buffer
 	if err := o.format.Write(&b, r); err != nil {
@@ -152,7 +153,7 @@ func (o reportOutput) write(r *reports.Report, sh stdio) error {
 	return withoutPath(o.destination.write(context.Background(), b.Bytes()))
 }
 
-// replaceFile writes a file in one step. One that is there keeps its permissions.
+// replaceFile writes a file in one step, by renaming. An existing file keeps its permissions.
 func replaceFile(path string, data []byte) error {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {

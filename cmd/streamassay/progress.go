@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A progressLine is the line that says how far recording has come. It is shown on a
-// terminal only.
+// A progressLine shows the progress of a run in one line on standard error, if that is a
+// terminal. Its callbacks may be called concurrently.
 type progressLine struct {
 	mu     sync.Mutex
 	stdio  stdio
@@ -21,11 +21,12 @@ type progressLine struct {
 	totals []int
 }
 
+// newProgress returns a progress line for a run of some dialects.
 func newProgress(sh stdio, dialects int) *progressLine {
 	return &progressLine{stdio: sh, shown: isTerminal(sh.err), played: make([]int, dialects), totals: make([]int, dialects)}
 }
 
-// callback is told of each scenario of one dialect when it has been played.
+// callback returns the function that counts the scenarios of dialect i that have been run.
 func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()
@@ -35,17 +36,18 @@ func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 		for k := range p.played {
 			done, all = done+p.played[k], all+p.totals[k]
 		}
-		p.show(fmt.Sprintf("recording %d/%d  %s %s", done, all, name, scenario))
+		p.show(fmt.Sprintf("running %d/%d  %s %s", done, all, name, scenario))
 	}
 }
 
-// show shows something else in the line.
+// show replaces the text of the line.
 func (p *progressLine) show(text string) {
 	if p.shown {
 		fmt.Fprintf(p.stdio.err, "\r\033[K%s", text)
 	}
 }
 
+// clear removes the line.
 func (p *progressLine) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,12 +56,13 @@ func (p *progressLine) clear() {
 	}
 }
 
+// isTerminal reports whether w is a terminal.
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// textStyle is how the report for people looks on this output.
+// textStyle returns the style of the text report for standard output.
 func textStyle(sh stdio, verbose bool) reports.TextStyle {
 	f, _ := sh.out.(*os.File)
 	style := reports.DetectStyle(f, sh.env)

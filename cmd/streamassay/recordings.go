@@ -10,18 +10,18 @@ import (
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
-// maxRecordings bounds the recordings that are read of one folder.
+// maxRecordings bounds the number of recordings that are read from one directory.
 const maxRecordings = 10000
 
-// stdinPath is how a command line names standard input as a recording.
+// stdinPath is the argument that stands for standard input as a recording.
 const stdinPath = "-"
 
-// isRecording reports whether a name ends as those of recordings do.
+// isRecording reports whether a file name has the extension of a recording, in upper or lower case.
 func isRecording(file string) bool {
 	return slices.Contains([]string{".txtar", ".http", ".sse", ".har"}, strings.ToLower(filepath.Ext(file)))
 }
 
-// recordingsIn returns the recordings of a folder and those below it, or the file itself.
+// recordingsIn returns the recordings in a directory and below it, or root itself if it is a file.
 func recordingsIn(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
@@ -30,18 +30,18 @@ func recordingsIn(root string) (files []string, err error) {
 		case entry.IsDir() || file != root && !isRecording(file):
 			return nil
 		case len(files) == maxRecordings:
-			return usageError("%s: more than %d recordings: name a folder with fewer", root, maxRecordings)
+			return usageError("%s: more than %d recordings, give a directory with fewer", root, maxRecordings)
 		}
 		files = append(files, file)
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = usageError("%s: no recordings in it: they end with .txtar, .http, .sse or .har", root)
+		err = usageError("%s: contains no recordings (.txtar, .http, .sse, .har)", root)
 	}
 	return files, err
 }
 
-// openRecordings reads files, folders and standard input.
+// openRecordings reads the recordings of the arguments: files, directories and standard input.
 func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, err error) {
 	var files []string
 	stdin := false
@@ -49,7 +49,7 @@ func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, er
 		info, err := os.Stat(path)
 		switch {
 		case path == stdinPath && stdin:
-			return nil, usageError("standard input is named twice")
+			return nil, usageError("standard input (-) is given twice")
 		case path == stdinPath:
 			stdin = true
 		case err == nil && info.IsDir():

@@ -15,9 +15,9 @@ import (
 // maxRounds bounds --repeat.
 const maxRounds = 10000
 
-// runRounds plays the suite as often as was asked, to tell flaky targets from a flaky
-// harness: verdicts that differ between the rounds are the target's, verdicts that differ
-// when the same bytes are judged again are ours. The parts are those of the worst round.
+// runRounds runs the suite --repeat times. Verdicts that differ between rounds mean that the
+// target is flaky; verdicts that differ when the same bytes are judged again mean that the
+// harness is wrong. The results are those of the worst round.
 func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	var all reports.RoundMerger
 	var worst []suites.ScenarioResult
@@ -52,7 +52,7 @@ func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []
 	return all.Merged(), worst, nil
 }
 
-// forRound is the job of one round, from 0.
+// forRound returns the run of round k, from 0, with its own directory of transcripts.
 func (j targetRun) forRound(k int) targetRun {
 	j.suiteTargets = slices.Clone(j.suiteTargets)
 	for i := range j.suiteTargets {
@@ -64,21 +64,21 @@ func (j targetRun) forRound(k int) targetRun {
 	return j
 }
 
-// rejudge judges what a round recorded from its bytes, and says what came out
-// differently.
+// rejudge judges the recordings of a round again, from their bytes, and returns the
+// differences.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {
 		read = reparseTranscript
 	}
 	for _, s := range j.suiteTargets {
-		var of []suites.ScenarioResult
+		var results []suites.ScenarioResult
 		for _, p := range parts {
 			if p.Dialect == s.Dialect {
-				of = append(of, p)
+				results = append(results, p)
 			}
 		}
-		differs, err := suites.Rejudge(s, of, read)
+		differs, err := suites.Rejudge(s, results, read)
 		if err != nil {
 			return nil, exitError{exitInternal, err.Error()}
 		}
@@ -87,11 +87,12 @@ func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err e
 	return wrong, nil
 }
 
-// reparseTranscript is what a file with a conversation would give back. It is never written, so
-// nothing has to be hidden that the checks have seen.
+// reparseTranscript formats a conversation as a transcript and parses it again. Nothing is
+// written to disk, so the transcript keeps the secrets that the checks saw.
 func reparseTranscript(p suites.ScenarioResult) (spec.Trace, error) {
 	name := p.Scenario.Name + ".txtar"
-	t, err := transcript.Parse(name, transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace}))
+	text := transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace})
+	t, err := transcript.Parse(name, text)
 	if err != nil {
 		return spec.Trace{}, err
 	}

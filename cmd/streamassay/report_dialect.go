@@ -8,15 +8,15 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A reportBuilder is what a report has to know of the parts of one dialect besides them.
+// A reportBuilder turns the results of one dialect into its part of a report.
 type reportBuilder struct {
 	target     suites.Target
-	base       string                             // what the requests of a reproduction begin with
-	transcript func(suites.ScenarioResult) string // the transcript of a part, "" if there is none
-	rerun      func(suites.ScenarioResult) string // the command that plays it again, "" if there is none
+	base       string                             // base URL in curl commands
+	transcript func(suites.ScenarioResult) string // path of the transcript, or ""
+	rerun      func(suites.ScenarioResult) string // command that runs the scenario again, or ""
 }
 
-// dialectReport is what the parts of one dialect came to.
+// dialectReport returns the report on the results of one dialect.
 func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
 	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
 	why := suites.Diagnose(t.target, parts)
@@ -37,7 +37,7 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 				c.Cause = &n
 			}
 			if capability, ok := suites.MissingCapability(p, r); ok {
-				c.Advice = fmt.Sprintf("if the target does not have this operation, say --lacks %s", capability)
+				c.Advice = fmt.Sprintf("if the target does not have this operation, add --lacks %s", capability)
 			}
 			d.Checks = append(d.Checks, c)
 		}
@@ -46,7 +46,7 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 	return d
 }
 
-// reportCause is one cause with the exchange that shows it.
+// reportCause returns a cause for the report, with the exchange that shows it.
 func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
 	shown := reports.Cause{
 		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
@@ -67,8 +67,8 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 	return shown
 }
 
-// reproduceCommand is the request that shows a result: that of its first finding, or the
-// first one.
+// reproduceCommand returns a curl command for the request of the first finding, or for the
+// first request if there is none; "" if the request was not recorded.
 func reproduceCommand(base string, p suites.ScenarioResult, r spec.Result) string {
 	i := 0
 	if len(r.Findings) > 0 {

@@ -11,11 +11,11 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// defaultTimeout is what --timeout is where it is not given.
+// defaultTimeout is the default of --timeout.
 const defaultTimeout = "30s"
 
-// rerunCommand makes the command that plays a scenario against one dialect of the target again.
-// What is secret stands in it as a shell variable.
+// rerunCommand returns a function that returns the command to run a scenario again against one
+// dialect of the target. Values of headers are replaced by shell variables.
 func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) string {
 	words := []string{"streamassay run"}
 	if !j.embedded {
@@ -31,14 +31,14 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	words = append(words, j.rerunFlags()...)
 	return func(p suites.ScenarioResult) string {
 		only := "--only " + shellWord(p.Scenario.Name)
-		if p.Scenario.Run == nil { // a sequence, made up from the seed
+		if p.Scenario.Run == nil { // a generated sequence
 			only = fmt.Sprintf("--sequences %d %s", j.Sequences, only)
 		}
 		return strings.Join(append(slices.Clone(words), only, fmt.Sprintf("--seed %d", j.Seed)), " ")
 	}
 }
 
-// rerunFlags are the flags on which depends what is sent, and what is promised.
+// rerunFlags returns the flags that affect which requests are sent and how they are judged.
 func (j targetRun) rerunFlags() (words []string) {
 	for _, list := range []struct {
 		flag   string
@@ -60,7 +60,9 @@ func (j targetRun) rerunFlags() (words []string) {
 	if j.Timeout != "" && j.Timeout != defaultTimeout {
 		words = append(words, "--timeout "+shellWord(j.Timeout))
 	}
-	for _, limit := range []struct{ flag, text string }{{"--idle-timeout", j.IdleTimeout}, {"--max-time", j.MaxTime}} {
+	for _, limit := range []struct{ flag, text string }{
+		{"--idle-timeout", j.IdleTimeout}, {"--max-time", j.MaxTime},
+	} {
 		if limit.text != "" {
 			words = append(words, limit.flag+" "+shellWord(limit.text))
 		}
@@ -74,7 +76,7 @@ func (j targetRun) rerunFlags() (words []string) {
 	return words
 }
 
-// secretHeader is a header flag whose value is a shell variable: $AUTHORIZATION.
+// secretHeader returns a header flag whose value is a shell variable: --header "Authorization: $AUTHORIZATION".
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))
@@ -87,7 +89,7 @@ func secretHeader(flag, line, prefix string) string {
 	return fmt.Sprintf(`%s "%s: $%s%s"`, flag, name, prefix, variable)
 }
 
-// shellWord is one word of a POSIX shell, in quotes only if it needs them.
+// shellWord returns s as one word of a POSIX shell, quoted if necessary.
 func shellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("@%+=:,./-_", r)

@@ -26,42 +26,49 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
+// runCommand returns the command run.
 func runCommand(sh stdio) *cobra.Command {
 	var t targetOptions
 	var config string
 	cmd := &cobra.Command{
 		Use:   "run [TARGET]",
-		Short: "Hold a server to its protocol; without TARGET the embedded reference, in every dialect",
-		Long: `Hold a server to its protocol. TARGET is the base URL of a running server; without one,
-or with the word "reference", the embedded reference is held to every dialect.
+		Short: "Test a server against its protocol (without TARGET: the embedded reference)",
+		Long: `Test a server against its protocol. TARGET is the base URL of a running server. Without
+TARGET, or with the word "reference", the embedded reference server is tested, in every
+dialect unless --dialect selects some.
 
-Credentials are what --header gives as Authorization, Cookie, X-API-Key, Api-Key, X-Auth-Token or the like, or
-under a name that --other-header has too. With them, a target whose document wants any
-has to refuse who has none, or has some that nobody handed out; with --other-header,
-to keep what is one user's from the other; with --stream-limit, to refuse one stream
-too many. What nobody said is not judged: without credentials such a document is asked
-with 'Authorization: Bearer streamassay'.
+Credentials are headers such as Authorization, Cookie, X-API-Key, Api-Key or X-Auth-Token
+given with --header, and any header that --other-header gives too. They make these rules
+testable:
+  --header         if the dialect requires authentication, requests with missing or
+                   invalid credentials must be rejected
+  --other-header   one user must have no access to the threads and files of the other
+  --stream-limit   a stream above the limit must be refused
+Rules whose flags are missing are not judged. Without credentials, requests of a dialect
+that requires authentication carry 'Authorization: Bearer streamassay'.
 
-Exit codes: 0 every MUST that was judged holds, 1 a MUST is broken (with --strict also
-a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
+Exit codes: 0 no MUST is violated and something was tested, 1 a MUST is violated (with
+--strict also a SHOULD), 2 usage or configuration error, 3 nothing could be tested,
+5 internal error, 130 or 143 interrupted by a signal.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T' --report json=r.json --report junit=r.xml
   streamassay run --config targets.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("run takes one TARGET, not %q too", args[1])
+				return usageError("run takes one TARGET, got %q too", args[1])
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if t.URL = args[0]; t.URL == "" {
-					return usageError("TARGET is empty: it is a base URL such as http://127.0.0.1:8080, or %q for the embedded one", referenceName)
+					return usageError("TARGET is empty: want a base URL (e.g. http://127.0.0.1:8080), or %q for the embedded reference",
+						referenceName)
 				}
 			}
 			bar := newProgress(sh, 0)
-			bar.show("reading the documents")
+			bar.show("loading dialects")
 			jobs, err := newTargetRuns(t, config)
 			bar.clear()
 			if err != nil {
@@ -73,28 +80,28 @@ a SHOULD), 2 usage, 3 nothing measured, 5 the harness itself failed.`,
 		},
 	}
 	t.addFlags(cmd)
-	cmd.Flags().Var(&singleValue{value: &config}, "config", "YAML `FILE` of one or more targets, each with what the flags say")
+	cmd.Flags().Var(&singleValue{value: &config}, "config", "YAML `FILE` with targets and their options, named like the flags (see docs/targets.yaml)")
 	return cmd
 }
 
-// A targetRun is one target with everything that was asked about it, checked.
+// A targetRun is a run of one target, with its options checked.
 type targetRun struct {
 	targetOptions
-	displayName  string // what the report calls it
+	displayName  string // the target in reports: its URL, or "the embedded reference"
 	outputs      []reportOutput
 	suiteTargets []suites.Target
 	embedded     bool
-	reparse      func(suites.ScenarioResult) (spec.Trace, error) // what its bytes give back; nil: [reread]
+	reparse      func(suites.ScenarioResult) (spec.Trace, error) // nil means [reparseTranscript]
 	started      time.Time
 	saveErrors   *saveError
 }
 
-// newTargetRuns checks everything before anything is sent or written.
+// newTargetRuns returns the run of each target. It checks all options before anything is sent or written.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
 		if flags.URL != "" {
-			return nil, usageError("a TARGET and --config together: say it in one place")
+			return nil, usageError("TARGET and --config given together: use one of them")
 		}
 		var err error
 		if targets, err = readConfig(config, flags); err != nil {
@@ -119,7 +126,7 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	return jobs, resolveOutputs(reported...)
 }
 
-// overwritesTranscripts reports whether the transcripts of a job would take the place of those of another.
+// overwritesTranscripts reports whether the transcripts of j would replace those of other.
 func (j targetRun) overwritesTranscripts(other targetRun) bool {
 	return j.Transcripts != "" && filepath.Clean(j.Transcripts) == filepath.Clean(other.Transcripts) &&
 		slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool {
@@ -127,20 +134,22 @@ func (j targetRun) overwritesTranscripts(other targetRun) bool {
 		})
 }
 
+// newTargetRun checks the options of one target.
 func newTargetRun(t targetOptions) (j targetRun, err error) {
 	if t.Seed == 0 {
 		t.Seed = rand.Uint64()>>1 | 1
 	}
-	if t.Salt == 0 { // ids that a target has seen before would tell it about another conversation
+	if t.Salt == 0 { // a target would append to threads whose ids it knows
 		t.Salt = suites.NewSalt()
 	}
 	j = targetRun{targetOptions: t, embedded: t.URL == "", displayName: "the embedded reference"}
 	name := t.source.settingName
 	if !j.embedded && len(t.Dialects) == 0 {
-		return j, usageError("%s is missing: which protocol does %s speak? one of %s", name("dialects"), withoutSecrets(t.URL), strings.Join(dialect.Names(), ", "))
+		return j, usageError("%s is missing: it names the protocol of %s, one of %s",
+			name("dialects"), withoutSecrets(t.URL), strings.Join(dialect.Names(), ", "))
 	}
 	if t.Repeat < 1 || t.Repeat > maxRounds {
-		return j, usageError("%s %d: it is a number from 1 to %d", name("repeat"), t.Repeat, maxRounds)
+		return j, usageError("%s %d: must be from 1 to %d", name("repeat"), t.Repeat, maxRounds)
 	}
 	dialects, err := dialectsNamed(name("dialects"), t.Dialects)
 	if err != nil {
@@ -167,12 +176,12 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 		j.suiteTargets = append(j.suiteTargets, s)
 	}
 	if !slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool { return s.HasObligations() }) {
-		return j, usageError("nothing is left to judge: %s", t.selectionText())
+		return j, usageError("nothing is left to judge after %s", t.selectionText())
 	}
 	return j, nil
 }
 
-// newSuiteTarget returns what the suites need of the target for one dialect, checked.
+// newSuiteTarget returns the checked options of the suites for one dialect of the target.
 func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	text, name := j.URL, j.source.settingName("url")
 	if name == "--url" {
@@ -194,20 +203,22 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 	return s, j.checkSuite(&s)
 }
 
-// checkSuite returns what is wrong with what the suites are told, by the name of the setting
-// where it is wrong by itself.
+// checkSuite checks the options of the suites. It checks each setting by itself first, so
+// that an error can name the setting.
 func (j *targetRun) checkSuite(s *suites.Target) error {
-	for _, one := range []struct {
+	for _, setting := range []struct {
 		key   string
 		alone suites.Target
 	}{
-		{"claim", suites.Target{ClaimedCapabilities: s.ClaimedCapabilities}}, {"lacks", suites.Target{LackedCapabilities: s.LackedCapabilities}}, {"prompt", suites.Target{PromptOverrides: s.PromptOverrides}},
+		{"claim", suites.Target{ClaimedCapabilities: s.ClaimedCapabilities}},
+		{"lacks", suites.Target{LackedCapabilities: s.LackedCapabilities}},
+		{"prompt", suites.Target{PromptOverrides: s.PromptOverrides}},
 		{"sequences", suites.Target{Sequences: s.Sequences}}, {"stream-limit", suites.Target{StreamLimit: s.StreamLimit}},
 		{"other-headers", suites.Target{Header: s.Header, OtherHeader: s.OtherHeader}},
 	} {
-		one.alone.Dialect, one.alone.Base = s.Dialect, s.Base
-		if err := one.alone.Check(); err != nil {
-			return usageError("%s: %v", j.source.settingName(one.key), err)
+		setting.alone.Dialect, setting.alone.Base = s.Dialect, s.Base
+		if err := setting.alone.Check(); err != nil {
+			return usageError("%s: %v", j.source.settingName(setting.key), err)
 		}
 	}
 	if err := s.Check(); err != nil {
@@ -216,10 +227,10 @@ func (j *targetRun) checkSuite(s *suites.Target) error {
 	return nil
 }
 
-// runAll runs every job; the worst of their exit codes is the program's.
+// runAll runs all targets one after the other and writes their reports. The exit code is the worst of all.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all exitCodes
-	var heard []suites.ScenarioResult
+	var results []suites.ScenarioResult
 	var failed []string
 	for _, j := range jobs {
 		report, parts, err := j.run(ctx, sh)
@@ -230,17 +241,17 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 			failed = append(failed, err.Error())
 		}
 		all = append(all, report.Exit)
-		heard = append(heard, parts...)
-		if _, yes := interruptedBy(ctx); yes {
+		results = append(results, parts...)
+		if _, interrupted := interruptedBy(ctx); interrupted {
 			break
 		}
 	}
-	agrees := ctx.Err() != nil || suites.RunGinkgo(heard)
-	if i, yes := interruptedBy(ctx); yes {
+	agrees := ctx.Err() != nil || suites.RunGinkgo(results)
+	if i, interrupted := interruptedBy(ctx); interrupted {
 		return exitError{i.exitCode(), strings.Join(append([]string{i.Error()}, failed...), "; ")}
 	}
 	if !agrees {
-		return exitError{exitInternal, "the verdicts of the ginkgo suite are not the report's"}
+		return exitError{exitInternal, "the verdicts of the Ginkgo suite differ from those of the report"}
 	}
 	if len(jobs) > 1 && !slices.ContainsFunc(jobs, func(j targetRun) bool { return usesStdout(j.outputs) }) {
 		fmt.Fprintln(sh.out, all.summaryLine(len(failed) > 0))
@@ -254,8 +265,8 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	return nil
 }
 
-// worseExitCode orders exit codes: the harness's own failure, then findings, then nothing
-// measured.
+// worseExitCode returns the worse of two exit codes. The worst is an internal error, then
+// come findings, then nothing measured.
 func worseExitCode(a, b int) int {
 	order := map[int]int{exitOK: 0, exitInconclusive: 1, exitFailed: 2, exitInternal: 3}
 	if order[b] > order[a] {
@@ -264,6 +275,8 @@ func worseExitCode(a, b int) int {
 	return a
 }
 
+// run runs the suite against the target, --repeat times, and returns the report and the
+// results behind it.
 func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	j.started, j.saveErrors = time.Now(), &saveError{}
 	if j.embedded {
@@ -279,33 +292,35 @@ func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites
 	return j.runRound(ctx, sh)
 }
 
-// runRound plays every scenario once.
+// runRound runs every scenario once.
 func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	started := time.Now()
-	report := &reports.Report{Tool: "streamassay", Version: buildVersion(), Started: started.UTC(), Target: j.displayName, Seed: j.Seed, Salt: j.Salt}
+	report := &reports.Report{
+		Tool: "streamassay", Version: buildVersion(), Started: started.UTC(), Target: j.displayName, Seed: j.Seed, Salt: j.Salt,
+	}
 	bar := newProgress(sh, len(j.suiteTargets))
 	var all []suites.ScenarioResult
-	type heard struct {
+	type outcome struct {
 		parts []suites.ScenarioResult
 		err   error
 	}
-	results := make([]chan heard, len(j.suiteTargets))
-	for i, s := range j.suiteTargets { // a target's dialects are told one by one, the reference's at once
-		results[i] = make(chan heard, 1)
-		hear := func() {
+	outcomes := make([]chan outcome, len(j.suiteTargets))
+	for i, s := range j.suiteTargets { // one dialect after the other, but all at once against the reference
+		outcomes[i] = make(chan outcome, 1)
+		runSuite := func() {
 			s.Limits.RunTimeout = remainingTime(s.Limits.RunTimeout, j.started)
 			s.BeforeTrim = j.saveBeforeTrim
 			parts, err := suites.Run(ctx, s, bar.callback(i, s.Dialect.Name))
-			results[i] <- heard{parts, err}
+			outcomes[i] <- outcome{parts, err}
 		}
 		if j.embedded {
-			go hear()
+			go runSuite()
 		} else {
-			hear()
+			runSuite()
 		}
 	}
 	for i, s := range j.suiteTargets {
-		h := <-results[i]
+		h := <-outcomes[i]
 		if h.err != nil {
 			bar.clear()
 			return nil, nil, usageError("%v", h.err)
@@ -327,7 +342,7 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	return report, all, nil
 }
 
-// startReference starts the reference on a free loopback port and points the suites at it.
+// startReference starts the reference server on a free loopback port and sets the base URLs of the suites to it.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {
@@ -341,10 +356,11 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	if err != nil {
 		return nil, exitError{exitInternal, err.Error()}
 	}
-	house, prefix := newReferenceServer(dialects, false, reference.Scripted, reference.Config{
-		PollInterval: 200 * time.Millisecond, Authenticator: users, Limits: reference.Limits{StreamsPerUser: j.suiteTargets[0].StreamLimit},
+	server, prefix := newReferenceServer(dialects, false, reference.Scripted, reference.Config{
+		PollInterval: 200 * time.Millisecond, Authenticator: users,
+		Limits: reference.Limits{StreamsPerUser: j.suiteTargets[0].StreamLimit},
 	})
-	srv := &http.Server{Handler: house, ReadHeaderTimeout: 10 * time.Second}
+	srv := &http.Server{Handler: server, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = srv.Serve(ln) }()
 	at := joinBaseURLs("http://"+ln.Addr().String(), prefix)
 	for i := range j.suiteTargets {
@@ -354,7 +370,7 @@ func (j *targetRun) startReference() (stop func(), err error) {
 		}
 		s := &j.suiteTargets[i]
 		s.Base = base
-		// It is scripted: it promises everything only where it is asked in its prompts.
+		// The scripted agent has every capability, but only for the conformance prompts.
 		if s.PromptStyle == suites.ConformancePrompts && !slices.Contains(s.LackedCapabilities, "scripted") {
 			s.ClaimedCapabilities = append([]string{"all"}, s.ClaimedCapabilities...)
 		}
@@ -362,9 +378,8 @@ func (j *targetRun) startReference() (stop func(), err error) {
 	return func() { _ = srv.Close() }, nil
 }
 
-// addReferenceUsers gives each suite two users of the reference, by tokens that nobody else knows,
-// and says how many streams they may have: more than the scenarios that are played at
-// once have together.
+// addReferenceUsers gives each suite two users of the reference with random tokens. It sets
+// the stream limit of a user above the number of streams that concurrent scenarios open.
 func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	users := &identity.StaticTokens{}
 	for i := range j.suiteTargets {
@@ -381,15 +396,15 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 	return users, nil
 }
 
-// saveConversations writes the conversations down, if anybody wants them, and names their
-// files.
+// saveConversations writes the transcripts that --transcripts asks for. It returns a function
+// that returns the path of the transcript of a result, "" without --transcripts.
 func (j targetRun) saveConversations(parts []suites.ScenarioResult) (file func(suites.ScenarioResult) string, err error) {
 	if j.Transcripts == "" {
 		return func(suites.ScenarioResult) string { return "" }, nil
 	}
 	file = j.transcriptPath
 	for _, p := range parts {
-		if len(p.Trace.Exchanges) == 0 || p.Trimmed { // what was released was written before
+		if len(p.Trace.Exchanges) == 0 || p.Trimmed { // trimmed ones are saved by saveBeforeTrim
 			continue
 		}
 		if err := j.saveConversation(p, file(p)); err != nil {
@@ -401,7 +416,7 @@ func (j targetRun) saveConversations(parts []suites.ScenarioResult) (file func(s
 	return file, j.saveErrors.err
 }
 
-// saveConversation writes a conversation down.
+// saveConversation writes the transcript of a conversation to path.
 func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error {
 	t := &transcript.Transcript{
 		Comment: p.Scenario.Doc, Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Target: j.displayName,
@@ -417,14 +432,13 @@ func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error 
 	return nil
 }
 
-// A saveError is what went wrong with the conversations that were written down before the
-// others.
+// A saveError holds the first error of [targetRun.saveBeforeTrim], which runs concurrently.
 type saveError struct {
 	mu  sync.Mutex
 	err error
 }
 
-// saveBeforeTrim writes a conversation down before it is forgotten.
+// saveBeforeTrim writes the transcript of a conversation before its bodies are dropped from memory.
 func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	if j.Transcripts == "" {
 		return
@@ -436,13 +450,13 @@ func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	}
 }
 
-// transcriptPath names the transcript of a conversation.
+// transcriptPath returns the path of the transcript of a conversation: DIR/DIALECT/SCENARIO.txtar.
 func (j targetRun) transcriptPath(p suites.ScenarioResult) string {
 	return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
 }
 
-// incompleteNotes returns what was not asked of a target, and why. That the run was broken off is noted
-// in its report.
+// incompleteNotes returns a note for each reason why scenarios were not run to their end. If
+// --max-time was the reason, it marks the report as incomplete.
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}
 	var order []string
@@ -460,7 +474,7 @@ func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all
 		names[why] = append(names[why], p.Scenario.Name)
 	}
 	for _, why := range order {
-		all = append(all, fmt.Sprintf("not played, or not to the end: %s (%s)", strings.Join(names[why], ", "), why))
+		all = append(all, fmt.Sprintf("not run, or not to the end: %s (%s)", strings.Join(names[why], ", "), why))
 	}
 	return all
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A serveOptions is what serve was told.
+// A serveOptions holds the flags of the command serve.
 type serveOptions struct {
 	endpoint    listenFlags
 	backends    backendFlags
@@ -29,23 +29,27 @@ type serveOptions struct {
 	retention   retentionFlags
 	log         logFlags
 	publicURL   string
-	basePath    string // comes before all paths
+	basePath    string // prefix of all paths, without a slash at the end
 	poll        positiveDuration
-	eventSource bool // EventSource is served
+	eventSource bool // support EventSource, see [reference.Config]
 }
 
+// serveCommand returns the command serve.
 func serveCommand(sh stdio) *cobra.Command {
-	s := serveOptions{endpoint: listenFlags{authHint: "without --user or --jwks "}, backends: newBackendFlags(), limits: newLimitFlags(), log: newLogFlags(), poll: positiveDuration(time.Second)}
+	s := serveOptions{
+		endpoint: listenFlags{authHint: "without --user or --jwks "}, backends: newBackendFlags(),
+		limits: newLimitFlags(), log: newLogFlags(), poll: positiveDuration(time.Second),
+	}
 	var names []string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the reference: every endpoint, in one dialect or in all",
-		Long: `Serve the reference server. With one --dialect its paths stand where the document has
-them; with several, or none, each dialect is served below /NAME@VERSION/. Beside them
-/healthz, /readyz and /metrics are served.
+		Short: "Start the reference server: every operation of one dialect or of all",
+		Long: `Start the reference server. With one --dialect it serves the paths of the dialect's
+OpenAPI document; with several, or none, it serves each dialect below /NAME@VERSION/.
+It also serves /healthz, /readyz and /metrics.
 
-Without --user or --jwks anybody is who they say: any bearer token is a user of that
-name, and only loopback addresses are served.`,
+Without --user or --jwks every bearer token is accepted as a user of that name, and the
+server listens on loopback addresses only.`,
 		Example: `  streamassay serve --dialect runs --addr 127.0.0.1:4010
   streamassay serve --addr :443 --user @users.txt --tls-cert cert.pem --tls-key key.pem --state sqlite:runs.db`,
 		Args: rejectArguments,
@@ -61,19 +65,19 @@ name, and only loopback addresses are served.`,
 		},
 	}
 	addFlagGroups(cmd, []flagGroup{
-		{"What is served", func(f *pflag.FlagSet) {
+		{"Server", func(f *pflag.FlagSet) {
 			addDialectFlag(cmd, &names)
 			s.backends.addFlags(f)
-			f.Var(&s.poll, "poll", "how long a silent poll of a stream is")
+			f.Var(&s.poll, "poll", "time after which a long poll without new events returns")
 		}},
-		{"Where", func(f *pflag.FlagSet) {
+		{"Address", func(f *pflag.FlagSet) {
 			s.endpoint.addFlags(f)
-			f.StringVar(&s.basePath, "base", "", "`PATH` that comes before those of the documents, as behind a gateway: /v1/bots/b1")
-			f.StringVar(&s.publicURL, "public-url", "", "`URL` by which clients reach the server, where it is behind another; links begin with it")
+			f.StringVar(&s.basePath, "base", "", "`PATH` to prepend to all paths, as a gateway would (e.g. /v1/bots/b1)")
+			f.StringVar(&s.publicURL, "public-url", "", "`URL` at which clients reach the server if it is behind a proxy; used in links")
 		}},
-		{"Who may ask", func(f *pflag.FlagSet) {
+		{"Authentication", func(f *pflag.FlagSet) {
 			s.auth.addFlags(f)
-			f.BoolVar(&s.eventSource, "eventsource", false, "serve the EventSource of browsers: the token of a stream may be the query parameter access_token, and what was heard whole is answered 204")
+			f.BoolVar(&s.eventSource, "eventsource", false, "support EventSource of browsers: accept the token in the query parameter access_token, and reply 204 when a stream was read to its end")
 		}},
 		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); s.retention.addFlags(f) }},
 		{"Log", s.log.addFlags},
@@ -81,14 +85,15 @@ name, and only loopback addresses are served.`,
 	return cmd
 }
 
+// rejectArguments returns an error if a command without arguments gets one.
 func rejectArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError("%s takes no argument %q: %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return usageError("%s takes no arguments, got %q (see %s --help)", cmd.Name(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
 
-// check says what is wrong with what it was told, before anything is opened.
+// check validates all flags before anything is opened, and normalizes the base path and the public URL.
 func (s *serveOptions) check() error {
 	for _, check := range []func() error{s.backends.check, s.auth.check} {
 		if err := check(); err != nil {
@@ -98,24 +103,27 @@ func (s *serveOptions) check() error {
 	if s.publicURL != "" {
 		u, err := url.Parse(s.publicURL)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(s.publicURL, "?#") {
-			return usageError("--public-url %s: it is an http or https URL without user and query, such as https://agents.example.com", withoutSecrets(s.publicURL))
+			return usageError("--public-url %s: must be an http or https URL without user and query (e.g. https://agents.example.com)",
+				withoutSecrets(s.publicURL))
 		}
 		s.publicURL = strings.TrimRight(s.publicURL, "/")
 	}
 	if u, err := url.Parse(s.basePath); s.basePath != "" && (err != nil || u.Path != s.basePath || !strings.HasPrefix(s.basePath, "/")) {
-		return usageError("--base %s: it is a path that begins with a slash, such as /v1/bots/b1", s.basePath)
+		return usageError("--base %s: must be a path that begins with a slash (e.g. /v1/bots/b1)", s.basePath)
 	}
 	s.basePath = strings.TrimRight(s.basePath, "/")
 	if s.limits.log < s.limits.event {
-		return usageError("--max-log %s: it is less than --max-event, which is %s", &s.limits.log, &s.limits.event)
+		return usageError("--max-log %s: must be at least --max-event, which is %s", &s.limits.log, &s.limits.event)
 	}
 	return s.endpoint.check(s.auth.hasUsers())
 }
 
-// shutdownGrace is how long streams under way have to end in an orderly way; the contract
-// gives five seconds in all.
+// shutdownGrace is the time that open streams get to end in an orderly way. It is less than
+// the five seconds in which a server must exit after a signal.
 const shutdownGrace = 3 * time.Second
 
+// listenAndServe serves dialects until ctx is done or the listener fails. If alone, the only
+// dialect is served at the root, not below its name.
 func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
 	startGCTuning(sh.env)
 	secure, err := s.endpoint.tlsConfig()
@@ -123,13 +131,13 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 		return err
 	}
 	log, m := s.log.logger(sh.err), metrics.New(buildVersion())
-	behind, err := s.openBackends(ctx, sh, log, m)
+	backends, err := s.openBackends(ctx, sh, log, m)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if err := behind.closeAll(); err != nil {
-			log.Warn("at the end", "err", err)
+		if err := backends.closeAll(); err != nil {
+			log.Warn("closing the stores failed", "err", err)
 		}
 	}()
 	ln, err := s.endpoint.listen(s.auth.hasUsers())
@@ -137,12 +145,13 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 		return err
 	}
 	defer ln.Close()
-	house, prefix := newReferenceServer(dialects, alone, behind.agent, behind.cfg)
+	server, prefix := newReferenceServer(dialects, alone, backends.agent, backends.cfg)
 	for name := range prefix {
 		prefix[name] = s.basePath + prefix[name]
 	}
-	srv := s.limits.newHTTPServer(middleware.New(http.StripPrefix(s.basePath, house), middleware.Config{
-		Ready: behind.readyCheck(ctx), Metrics: m, Log: log, AllowedOrigins: s.auth.origins, PassThrough: ownPaths(dialects, alone, s.basePath),
+	srv := s.limits.newHTTPServer(middleware.New(http.StripPrefix(s.basePath, server), middleware.Config{
+		Ready: backends.readyCheck(ctx), Metrics: m, Log: log, AllowedOrigins: s.auth.origins,
+		PassThrough: ownPaths(dialects, alone, s.basePath),
 	}), log)
 	srv.TLSConfig = secure
 	base := joinBaseURLs(serverURL(ln, urlScheme(srv)), prefix)
@@ -161,14 +170,14 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	}
 	end, cancel := context.WithTimeout(context.Background(), shutdownGrace)
 	defer cancel()
-	_ = house.Shutdown(end) // what did not end in time is cut off below
+	_ = server.Shutdown(end) // streams that are still open are cut off below
 	if srv.Shutdown(end) != nil {
 		_ = srv.Close()
 	}
 	return nil
 }
 
-// newHTTPServer is what answers connections. What a request's body may take its handler knows.
+// newHTTPServer returns the HTTP server for a handler, for HTTP/1 and HTTP/2. The handler limits request bodies.
 func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -181,6 +190,7 @@ func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Serve
 	}
 }
 
+// urlScheme returns "https" if srv uses TLS, otherwise "http".
 func urlScheme(srv *http.Server) string {
 	if srv.TLSConfig != nil {
 		return "https"
@@ -188,6 +198,7 @@ func urlScheme(srv *http.Server) string {
 	return "http"
 }
 
+// serveOn serves on ln, with TLS if srv has a configuration for it.
 func serveOn(srv *http.Server, ln net.Listener) error {
 	if srv.TLSConfig != nil {
 		return srv.ServeTLS(ln, "", "")
@@ -195,7 +206,9 @@ func serveOn(srv *http.Server, ln net.Listener) error {
 	return srv.Serve(ln)
 }
 
-// ownPaths are the paths of a dialect that is served alone which look like those of the process.
+// ownPaths returns a function that reports whether a request is for an operation of the only
+// dialect, such as GET /healthz, and so must not be served by the middleware; nil if there
+// are several dialects.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -207,15 +220,18 @@ func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.R
 	}
 }
 
-// A referenceServer is a reference server of one dialect or of several.
+// A referenceServer is a reference server of one or several dialects.
 type referenceServer interface {
 	http.Handler
 	Shutdown(context.Context) error
 }
 
-// newReferenceServer makes the server of the dialects, and says what comes before the paths of
-// each: one alone stands where its document says, several below their names.
-func newReferenceServer(dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config) (h referenceServer, prefix map[string]string) {
+// newReferenceServer returns the reference server of dialects and the path of each dialect's
+// base URL. If alone, the only dialect has its document's base path, otherwise each is below
+// its name.
+func newReferenceServer(
+	dialects []*dialect.Dialect, alone bool, agent reference.Agent, cfg reference.Config,
+) (h referenceServer, prefix map[string]string) {
 	prefix = map[string]string{}
 	for _, d := range dialects {
 		if prefix[d.Name] = "/" + d.Name + d.Base; alone {
@@ -228,7 +244,7 @@ func newReferenceServer(dialects []*dialect.Dialect, alone bool, agent reference
 	return reference.NewMux(dialects, agent, cfg), prefix
 }
 
-// joinBaseURLs are the base URLs by dialect.
+// joinBaseURLs returns root followed by each path of prefix, by dialect.
 func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, p := range prefix {

@@ -12,34 +12,34 @@ import (
 	"github.com/streamassay/streamassay/reference/identity"
 )
 
-// A authFlags is who may ask, and from where.
+// An authFlags holds the flags about users, tokens and cross-origin requests.
 type authFlags struct {
 	users            []string
 	jwks             string
 	issuer, audience string
 	origins          []string
 
-	tokens *identity.StaticTokens // those of users, as they were checked
+	tokens *identity.StaticTokens // the parsed --user flags
 }
 
 func (d *authFlags) addFlags(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&d.users, "user", nil, "`NAME:TOKEN` of a user, or @FILE with one in a line; can be given several times")
-	flags.StringVar(&d.jwks, "jwks", "", "`URL|FILE` of the keys (JWKS) whose owner signs tokens (JWT); the claim sub is the user")
-	flags.StringVar(&d.issuer, "jwks-issuer", "", "`NAME` that has to be the claim iss of signed tokens")
-	flags.StringVar(&d.audience, "jwks-audience", "", "`NAME` that has to be in the claim aud of signed tokens")
-	flags.StringArrayVar(&d.origins, "cors", nil, "`ORIGIN` whose pages may ask, such as https://app.example, or * for all; can be given several times")
+	flags.StringArrayVar(&d.users, "user", nil, "user and bearer token, `NAME:TOKEN`, or @FILE with one per line (repeatable)")
+	flags.StringVar(&d.jwks, "jwks", "", "`URL|FILE` of the key set (JWKS) that verifies tokens (JWT); the claim sub is the user")
+	flags.StringVar(&d.issuer, "jwks-issuer", "", "require this `NAME` as the claim iss of tokens")
+	flags.StringVar(&d.audience, "jwks-audience", "", "require this `NAME` in the claim aud of tokens")
+	flags.StringArrayVar(&d.origins, "cors", nil, "`ORIGIN` whose pages may send requests (e.g. https://app.example), or * for all (repeatable)")
 }
 
-// hasUsers says whether there are users to tell apart.
+// hasUsers reports whether requests must be authenticated.
 func (d *authFlags) hasUsers() bool { return len(d.users) > 0 || d.jwks != "" }
 
-// check says what is wrong, and never what a token is.
+// check validates the flags and parses the users. Errors never contain a token.
 func (d *authFlags) check() error {
 	if len(d.users) > 0 && d.jwks != "" {
-		return usageError("--user and --jwks: users come from one or the other")
+		return usageError("--user and --jwks cannot be used together")
 	}
 	if d.jwks == "" && d.issuer+d.audience != "" {
-		return usageError("--jwks-issuer and --jwks-audience are about the tokens of --jwks, which is not given")
+		return usageError("--jwks-issuer and --jwks-audience need --jwks")
 	}
 	d.tokens = &identity.StaticTokens{}
 	for _, pair := range d.users {
@@ -56,12 +56,13 @@ func (d *authFlags) check() error {
 	}
 	for _, o := range d.origins {
 		if u, err := url.Parse(o); o != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o || strings.ToLower(o) != o) {
-			return usageError("--cors %s: an origin is SCHEME://HOST[:PORT] as browsers send it, such as https://app.example, or *", o)
+			return usageError("--cors %s: must be SCHEME://HOST[:PORT] in lower case, as browsers send it (e.g. https://app.example), or *", o)
 		}
 	}
 	return nil
 }
 
+// readUserFile adds the users of a file with one NAME:TOKEN per line.
 func (d *authFlags) readUserFile(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -71,7 +72,7 @@ func (d *authFlags) readUserFile(path string) error {
 	return d.tokens.Read(f)
 }
 
-// openAuthenticator is the book of users; nil is that anybody is who they say.
+// openAuthenticator returns the authenticator of the flags; nil accepts every token as the name of a user.
 func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

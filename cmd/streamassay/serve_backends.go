@@ -16,18 +16,18 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// A openedBackends is what was opened for a server, and has to be closed after it.
+// An openedBackends holds the agent and the stores of a server. They must be closed after the server.
 type openedBackends struct {
 	agent   reference.Agent
 	cfg     reference.Config
 	closers []func() error
 }
 
-// openBackends opens everything that a server was told to use. Secrets come from the
-// environment: what stands in the command line all users of the machine can read.
+// openBackends opens the backends that the flags select. API keys come from the environment,
+// because all users of the machine can read command lines.
 func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters) (b *openedBackends, err error) {
 	b = &openedBackends{agent: reference.Scripted, cfg: reference.Config{
-		Inline:    s.backends.agent.kind != "openai", // the scripted one says when it waits
+		Inline:    s.backends.agent.kind != "openai", // the scripted agent announces when it waits
 		PublicURL: s.publicURL, EventSource: s.eventSource, PollInterval: s.poll.value(), Log: log, Metrics: m,
 		Limits: reference.Limits{
 			RequestBytes: int64(s.limits.body), EventBytes: int(s.limits.event), RunBytes: int(s.limits.log),
@@ -41,11 +41,15 @@ func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Log
 	}()
 	key := sh.env("OPENAI_API_KEY")
 	if s.backends.agent.kind == "openai" {
-		if b.agent, err = model.New(model.Config{BaseURL: s.backends.agent.location, APIKey: key, Model: s.backends.model, Tools: model.BuiltinTools()}); err != nil {
+		b.agent, err = model.New(model.Config{
+			BaseURL: s.backends.agent.location, APIKey: key, Model: s.backends.model, Tools: model.BuiltinTools(),
+		})
+		if err != nil {
 			return b, s.backends.agent.openError(err)
 		}
 	}
-	if b.cfg.Transcriber, err = speech.Open(s.backends.speech.text, speech.Config{APIKey: key, Model: s.backends.speechModel}); err != nil {
+	b.cfg.Transcriber, err = speech.Open(s.backends.speech.text, speech.Config{APIKey: key, Model: s.backends.speechModel})
+	if err != nil {
 		return b, s.backends.speech.openError(err)
 	}
 	if b.cfg.Authenticator, err = s.auth.openAuthenticator(ctx, log); err != nil {
@@ -54,13 +58,13 @@ func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Log
 	return b, s.openStores(ctx, b)
 }
 
-// openStores opens where conversations and attachments are kept.
+// openStores opens the stores of threads and of attachments.
 func (s *serveOptions) openStores(ctx context.Context, b *openedBackends) (err error) {
 	if b.cfg.Store, err = s.openStateStore(ctx); err != nil {
 		return s.backends.state.openError(err)
 	}
 	b.closers = append(b.closers, b.cfg.Store.Close)
-	secret, err := b.cfg.Store.Secret(ctx) // so links live as long as what is kept
+	secret, err := b.cfg.Store.Secret(ctx) // stored, so that links stay valid after a restart
 	if err != nil {
 		return s.backends.state.openError(err)
 	}
@@ -71,7 +75,7 @@ func (s *serveOptions) openStores(ctx context.Context, b *openedBackends) (err e
 	return nil
 }
 
-// openStateStore opens where conversations are kept.
+// openStateStore opens the store of threads and runs.
 func (s *serveOptions) openStateStore(ctx context.Context) (state.Store, error) {
 	cfg := state.Config{MaxRuns: int(s.retention.runs), MaxBytes: int64(s.retention.bytes)}
 	switch p := s.backends.state; p.kind {
@@ -84,13 +88,13 @@ func (s *serveOptions) openStateStore(ctx context.Context) (state.Store, error) 
 	}
 }
 
-// openError says that a part cannot be used.
+// openError returns the error for a backend that cannot be opened, without the secrets of its URL.
 func (p *backendFlag) openError(err error) error {
 	return usageError("--%s %s: %v", p.flag, withoutSecrets(p.text), err)
 }
 
-// closeAll closes what was opened, the last first. What does not close in time is left to
-// the end of the process, which must not wait for a medium that is gone.
+// closeAll closes the backends in reverse order. It waits one second at most: the process must
+// not hang on a store that has become unreachable.
 func (b *openedBackends) closeAll() error {
 	closed := make(chan error, 1)
 	go func() {
@@ -104,12 +108,13 @@ func (b *openedBackends) closeAll() error {
 	case err := <-closed:
 		return err
 	case <-time.After(time.Second):
-		return errors.New("what was opened does not close")
+		return errors.New("stores did not close within 1s")
 	}
 }
 
-// readyCheck says why requests cannot be served now: something is written to each store. What
-// exactly is wrong is written down, and not told to everybody.
+// readyCheck returns a function that returns why requests cannot be served: the server is
+// shutting down (ending is done), or a test write to a store fails. The cause of a failed
+// write goes to the log only, because it may name internal hosts.
 func (b *openedBackends) readyCheck(ending context.Context) func(context.Context) error {
 	var look sharedCheck
 	return func(ctx context.Context) error {
@@ -120,35 +125,37 @@ func (b *openedBackends) readyCheck(ending context.Context) func(context.Context
 	}
 }
 
-// pingStores tries whether each store keeps what it is given.
+// pingStores writes to each store and returns an error that names the store that fails.
 func (b *openedBackends) pingStores(ctx context.Context) error {
-	for _, one := range []struct {
-		of   string
+	for _, store := range []struct {
+		name string
 		ping func(context.Context) error
-	}{{"conversations", b.cfg.Store.Ping}, {"attachments", b.cfg.Files.Ping}} {
-		if err := one.ping(ctx); err != nil {
-			b.cfg.Log.Warn("not ready", "store", one.of, "err", err)
-			return fmt.Errorf("the store of %s cannot be written to", one.of)
+	}{{"runs", b.cfg.Store.Ping}, {"attachments", b.cfg.Files.Ping}} {
+		if err := store.ping(ctx); err != nil {
+			b.cfg.Log.Warn("not ready", "store", store.name, "err", err)
+			return fmt.Errorf("the store of %s cannot be written to", store.name)
 		}
 	}
 	return nil
 }
 
-// sharedCheck is done once for all who ask meanwhile, however many they are: it writes. One
-// that hangs holds nobody up for longer than they wait.
+// A sharedCheck runs a check once for all concurrent callers, so that many requests for
+// /readyz cause one write. A check that hangs delays no caller beyond its own context.
 type sharedCheck struct {
 	mu      sync.Mutex
 	current *checkRun
 }
 
+// A checkRun is a check in progress; err is valid once done is closed.
 type checkRun struct {
 	done chan struct{}
 	err  error
 }
 
-// maxCheckTime is how long a look may take in all.
+// maxCheckTime is the timeout of a check, however long its callers wait.
 const maxCheckTime = 10 * time.Second
 
+// run returns the result of the check in progress, or of do if there is none.
 func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
 	l.mu.Lock()
 	now := l.current
@@ -170,6 +177,6 @@ func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) e
 	case <-now.done:
 		return now.err
 	case <-ctx.Done():
-		return errors.New("the stores do not answer in time")
+		return errors.New("the stores did not answer in time")
 	}
 }

@@ -12,35 +12,35 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A listenFlags is where a server of ours serves, and what it says of that.
+// A listenFlags holds the flags about the address of a server, its ready file and TLS.
 type listenFlags struct {
 	addr, readyFile string
-	cert, key       string // files, for TLS; "" is without
+	cert, key       string // files for TLS; both "" means plain HTTP
 	readyTo         destination
-	authHint        string // what lets addresses of other machines in, for people: "without --user "
+	authHint        string // condition of the loopback rule, for messages: "without --user "
 }
 
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to serve on; port 0 picks a free one")
-	flags.StringVar(&l.readyFile, "ready-file", "", "`PATH` to write process id and base URLs to once requests are served")
-	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` with the certificate, and those above it, as PEM: HTTPS is served")
-	flags.StringVar(&l.key, "tls-key", "", "`FILE` with the key of the certificate, as PEM")
+	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen on; port 0 picks a free one")
+	flags.StringVar(&l.readyFile, "ready-file", "", "`PATH` of a JSON file with process id and base URLs, written once requests are served")
+	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` with the certificate chain as PEM; serves HTTPS")
+	flags.StringVar(&l.key, "tls-key", "", "`FILE` with the private key of the certificate as PEM")
 }
 
-// check says what is wrong with the address. Without users to tell apart, nobody is
-// let in from other machines.
+// check validates the address and the ready file. Unless the server is secured by
+// authentication, only loopback addresses are valid.
 func (l *listenFlags) check(secured bool) error {
 	host, _, err := net.SplitHostPort(l.addr)
 	if err != nil {
-		return usageError("--addr %q: it is HOST:PORT, such as 127.0.0.1:4010", l.addr)
+		return usageError("--addr %q: must be HOST:PORT (e.g. 127.0.0.1:4010)", l.addr)
 	}
 	if ip := net.ParseIP(host); !secured && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usageError("--addr %s: %sonly loopback addresses are served (127.0.0.1, ::1, localhost)", l.addr, l.authHint)
+		return usageError("--addr %s: %sonly loopback addresses are allowed (127.0.0.1, ::1, localhost)", l.addr, l.authHint)
 	}
 	return l.checkReady()
 }
 
-// checkReady says what is wrong with the ready file.
+// checkReady checks that the ready file can be written.
 func (l *listenFlags) checkReady() (err error) {
 	if l.readyFile == "" {
 		return nil
@@ -54,15 +54,15 @@ func (l *listenFlags) checkReady() (err error) {
 	return nil
 }
 
-// tlsConfig is how connections are encrypted; nil is not at all.
+// tlsConfig returns the TLS configuration of the flags, or nil for plain HTTP.
 func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	switch {
 	case l.cert == "" && l.key == "":
 		return nil, nil
 	case l.cert == "":
-		return nil, usageError("--tls-key %s: --tls-cert belongs to it", l.key)
+		return nil, usageError("--tls-key %s: needs --tls-cert", l.key)
 	case l.key == "":
-		return nil, usageError("--tls-cert %s: --tls-key belongs to it", l.cert)
+		return nil, usageError("--tls-cert %s: needs --tls-key", l.cert)
 	}
 	pair, err := tls.LoadX509KeyPair(l.cert, l.key)
 	if err != nil {
@@ -71,21 +71,21 @@ func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// listen begins to listen.
+// listen opens the listener; unless secured, its address must be a loopback address.
 func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {
 		return nil, usageError("--addr %s: %v", l.addr, errors.Unwrap(err))
 	}
-	if at, ok := ln.Addr().(*net.TCPAddr); !secured && ok && !at.IP.IsLoopback() { // a localhost that is none
+	if at, ok := ln.Addr().(*net.TCPAddr); !secured && ok && !at.IP.IsLoopback() { // "localhost" may resolve to anything
 		_ = ln.Close()
-		return nil, usageError("--addr %s: that is %s, and no loopback address", l.addr, at)
+		return nil, usageError("--addr %s: resolves to %s, want a loopback address", l.addr, at)
 	}
 	return ln, nil
 }
 
-// serverURL is the URL of what is served there. An address that is all of the machine's is
-// told as one that can be asked.
+// serverURL returns the URL of a listener. An unspecified address such as 0.0.0.0 becomes
+// 127.0.0.1, to which clients can connect.
 func serverURL(ln net.Listener, scheme string) string {
 	host, port, err := net.SplitHostPort(ln.Addr().String())
 	if err != nil {
@@ -97,16 +97,16 @@ func serverURL(ln net.Listener, scheme string) string {
 	return scheme + "://" + net.JoinHostPort(host, port)
 }
 
-// writeReadyFile writes the ready file: a regular one in one step.
+// writeReadyFile writes the ready file, if there is one; a regular file is replaced in one step.
 func (l *listenFlags) writeReadyFile(ctx context.Context, base map[string]string, control string) error {
 	if l.readyFile == "" {
 		return nil
 	}
-	said := map[string]any{"pid": os.Getpid(), "base": base}
+	ready := map[string]any{"pid": os.Getpid(), "base": base}
 	if control != "" {
-		said["control"] = control
+		ready["control"] = control
 	}
-	text, err := json.Marshal(said)
+	text, err := json.Marshal(ready)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A logFlags is what is logged, and how.
+// A logFlags holds the flags about format and level of the log.
 type logFlags struct{ format, level enumValue }
 
 func newLogFlags() logFlags {
@@ -15,14 +15,14 @@ func newLogFlags() logFlags {
 }
 
 func (n *logFlags) addFlags(flags *pflag.FlagSet) {
-	flags.Var(&n.format, "log", "`FORM` of the log on stderr: text, json or off")
-	flags.Var(&n.level, "log-level", "`LEVEL` from which on it is logged: debug, info (each request), warn or error")
+	flags.Var(&n.format, "log", "`FORMAT` of the log on stderr: text, json or off")
+	flags.Var(&n.level, "log-level", "minimum `LEVEL` of log lines: debug, info (each request), warn or error")
 }
 
-// logger writes to out what was chosen to be written.
+// logger returns the logger that the flags select, writing to out.
 func (n *logFlags) logger(out io.Writer) *slog.Logger {
 	var level slog.Level
-	_ = level.UnmarshalText([]byte(n.level.value)) // it is one of the choice
+	_ = level.UnmarshalText([]byte(n.level.value)) // an enumValue, so it is valid
 	opts := &slog.HandlerOptions{Level: level}
 	switch n.format.value {
 	case "json":

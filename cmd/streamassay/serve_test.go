@@ -400,7 +400,7 @@ func TestReady(t *testing.T) {
 		ending context.Context
 		want   string
 	}{
-		{well, t.Context(), "<nil>"}, {lost, t.Context(), "the store of conversations cannot be written to"},
+		{well, t.Context(), "<nil>"}, {lost, t.Context(), "the store of runs cannot be written to"},
 		{away, t.Context(), "the store of attachments cannot be written to"}, {well, ended, "shutting down"},
 	} {
 		if err := c.b.readyCheck(c.ending)(t.Context()); fmt.Sprint(err) != c.want {
@@ -417,8 +417,8 @@ func TestServeHelp(t *testing.T) {
 	_, out, _ := streamassay(t, t.TempDir(), "serve", "--help")
 	at := 0
 	for _, want := range []string{
-		"What is served:", "--dialect", "--agent", "--state", "Where:", "--addr", "--ready-file", "--tls-cert", "--public-url",
-		"Who may ask:", "--user", "--jwks", "--cors", "--eventsource", "Limits:", "--max-body", "(default 1MiB)", "--idle", "(default 2m)", "Log:", "--log-level",
+		"Server:", "--dialect", "--agent", "--state", "Address:", "--addr", "--ready-file", "--tls-cert", "--public-url",
+		"Authentication:", "--user", "--jwks", "--cors", "--eventsource", "Limits:", "--max-body", "(default 1MiB)", "--idle", "(default 2m)", "Log:", "--log-level",
 	} {
 		next := strings.Index(out[at:], want)
 		if next < 0 {

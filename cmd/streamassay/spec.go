@@ -1,11 +1,14 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
+// specCommand returns the command spec.
 func specCommand(sh stdio) *cobra.Command {
 	return &cobra.Command{
 		Use:               "spec DIALECT",
@@ -14,7 +17,7 @@ func specCommand(sh stdio) *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("spec takes one dialect: streamassay list dialects names them")
+				return usageError("spec needs one dialect, one of %s", strings.Join(dialect.Names(), ", "))
 			}
 			return nil
 		},

@@ -99,7 +99,7 @@ func TestReadyMeansStored(t *testing.T) {
 		t.Errorf("at first: %s", got)
 	}
 	redis("config", "set", "maxmemory", "1")
-	if got := ready(); got != "503 the store of conversations cannot be written to\n" {
+	if got := ready(); got != "503 the store of runs cannot be written to\n" {
 		t.Errorf("out of memory: %s", got)
 	}
 	redis("config", "set", "maxmemory", "0")

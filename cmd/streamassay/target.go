@@ -15,12 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/streamassay/streamassay/internal/redact"
+	"github.com/streamassay/streamassay/reports"
 	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A targetOptions is what a run is told about one server, by flags or by a file.
+// A targetOptions holds the options of a run for one target, from flags or from one target of a --config file.
 type targetOptions struct {
 	URL          string            `yaml:"url"`
 	Dialects     []string          `yaml:"dialects"`
@@ -50,42 +51,58 @@ type targetOptions struct {
 	Reports      []string          `yaml:"reports"`
 	Transcripts  string            `yaml:"transcripts"`
 
-	verbose bool         // of the text for people; a matter of the command line alone
-	source  configSource // where in a file it stands
+	verbose bool         // details in the text report; only a flag, not a field of the file
+	source  configSource // position in the --config file
 }
 
-// addFlags lets a command line say everything that a file can.
+// addFlags adds a flag for each field that a --config file can have.
 func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Var((*nameList)(&t.Dialects), "dialect", "the dialects to hold it to, NAME or NAME@VERSION")
-	f.StringArrayVar(&t.Headers, "header", nil, "`'Name: value'` sent with every request (repeatable); never shown anywhere")
-	f.StringArrayVar(&t.OtherHeaders, "other-header", nil, "`'Name: value'` of a second user, in place of the first one's credentials (repeatable); never shown anywhere")
-	f.IntVar(&t.StreamLimit, "stream-limit", 0, "how many streams at once the target allows one user, from 1 on (0: nobody knows)")
-	f.StringVar(&t.Prompts, "prompts", "conformance", "`conformance|natural`: ask in the prompts of docs/prompts.md, or in plain words")
-	f.StringToStringVar(&t.Prompt, "prompt", nil, "`SCENARIO=TEXT`: ask for a scenario with these words")
-	f.Var((*nameList)(&t.Claim), "claim", "a `capability` that the target promises (repeatable; all: every one)")
-	f.Var((*nameList)(&t.Lacks), "lacks", "a `capability` that the target does not have (repeatable)")
-	f.StringArrayVar(&t.Only, "only", nil, "`glob` of check, requirement or scenario ids to judge (repeatable)")
-	f.StringArrayVar(&t.Skip, "skip", nil, "`glob` of check, requirement or scenario ids to leave out (repeatable)")
-	f.BoolVar(&t.Strict, "strict", false, "a broken SHOULD fails too")
+	f.Var((*nameList)(&t.Dialects), "dialect", "dialects to test, `NAME or NAME@VERSION` (repeatable)")
+	f.StringArrayVar(&t.Headers, "header", nil,
+		"`'Name: value'` to send with every request (repeatable); the value is never shown")
+	f.StringArrayVar(&t.OtherHeaders, "other-header", nil,
+		"`'Name: value'` of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
+	f.IntVar(&t.StreamLimit, "stream-limit", 0,
+		"`number` of concurrent streams that the target allows one user (0 = unknown, not tested)")
+	f.StringVar(&t.Prompts, "prompts", "conformance",
+		"style of prompts: those of docs/prompts.md, or plain language (`conformance|natural`)")
+	f.StringToStringVar(&t.Prompt, "prompt", nil, "prompt to use for a scenario, `SCENARIO=TEXT` (repeatable)")
+	f.Var((*nameList)(&t.Claim), "claim", "`capability` that the target promises (repeatable; all = every capability)")
+	f.Var((*nameList)(&t.Lacks), "lacks", "`capability` that the target does not have (repeatable); its checks are skipped")
+	f.StringArrayVar(&t.Only, "only", nil, "judge only checks, requirements or scenarios that match this `glob` (repeatable)")
+	f.StringArrayVar(&t.Skip, "skip", nil, "leave out checks, requirements or scenarios that match this `glob` (repeatable)")
+	f.BoolVar(&t.Strict, "strict", false, "fail on a violated SHOULD too")
 	t.addLimitFlags(f)
-	f.IntVar(&t.Parallel, "parallel", 16, "how many scenarios are played at once")
-	f.Uint64Var(&t.Seed, "seed", 0, "`NUMBER` that fixes all random choices: the same seed plays the same steps (0: another one each time, see the report)")
-	f.Uint64Var(&t.Salt, "salt", 0, "`NUMBER` that fixes the names of state, such as ids of conversations, which are new in every run otherwise: with --seed, the same bytes again, for a target that was restarted")
-	f.IntVar(&t.Sequences, "sequences", 0, "how many `sequences` of steps to make up from --seed and play, after the scenarios")
-	f.IntVar(&t.Repeat, "repeat", 1, "how many `rounds` to play: tells verdicts that are not alike in all of them, and judges what was recorded again (a difference there is the harness's fault: exit 5)")
-	f.BoolVarP(&t.verbose, "verbose", "v", false, "name what was silent, skipped or excluded too")
-	f.StringVar(&t.CA, "ca", "", "`FILE` of PEM certificates to trust")
-	f.BoolVar(&t.Insecure, "insecure", false, "trust any certificate")
-	f.StringArrayVar(&t.Reports, "report", nil, "`FORMAT[=PATH]`: write a report (repeatable; without PATH or with -: to stdout)")
-	f.Var(&singleValue{value: &t.Transcripts}, "transcripts", "`DIR` to write each conversation to")
+	f.IntVar(&t.Parallel, "parallel", 16, "`number` of scenarios to run concurrently")
+	f.Uint64Var(&t.Seed, "seed", 0, "seed for ids and random choices (0 = random; the seed used is in the report)")
+	f.Uint64Var(&t.Salt, "salt", 0,
+		"salt for ids of threads and runs (0 = random, so that every run uses new ids); with --seed, sends the same bytes again to a restarted target")
+	f.IntVar(&t.Sequences, "sequences", 0,
+		"`number` of random request sequences to run after the scenarios, generated from --seed")
+	f.IntVar(&t.Repeat, "repeat", 1,
+		"`number` of rounds; requirements whose verdict differs between rounds are reported as flaky, and each recording is judged a second time (a different verdict is a failure of the harness, exit 5)")
+	f.BoolVarP(&t.verbose, "verbose", "v", false, "also list what was silent, skipped or excluded")
+	f.StringVar(&t.CA, "ca", "", "`FILE` with PEM certificates to trust")
+	f.BoolVar(&t.Insecure, "insecure", false, "accept any TLS certificate")
+	f.StringArrayVar(&t.Reports, "report", nil,
+		"report to write, `FORMAT[=PATH]` (repeatable; stdout if PATH is - or missing): "+reportFormatNames())
+	f.Var(&singleValue{value: &t.Transcripts}, "transcripts", "`DIR` to write the transcript of each conversation to")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("claim", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("lacks", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// withoutPath is an error about a file without the file's name, which the caller
-// says.
+// reportFormatNames returns the names of the report formats, for help texts.
+func reportFormatNames() string {
+	names := make([]string, 0, len(reports.Formats))
+	for _, f := range reports.Formats {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// withoutPath strips the file name from an error of the file system; the caller adds it.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -99,22 +116,22 @@ func withoutPath(err error) error {
 	return err
 }
 
-// suiteTarget makes what the suites need of a target, for one dialect.
+// suiteTarget converts and checks the options for one dialect at base.
 func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
 	s := suites.Target{
-		Dialect: d, Base: base, PromptStyle: suites.PromptStyle(t.Prompts), PromptOverrides: t.Prompt, ClaimedCapabilities: t.Claim, LackedCapabilities: t.Lacks,
-		Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure,
+		Dialect: d, Base: base, PromptStyle: suites.PromptStyle(t.Prompts), PromptOverrides: t.Prompt,
+		ClaimedCapabilities: t.Claim, LackedCapabilities: t.Lacks, Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure,
 		StreamLimit: t.StreamLimit, Sequences: t.Sequences, Confirm: t.Repeat <= 1,
 	}
 	if s.PromptStyle != suites.ConformancePrompts && s.PromptStyle != suites.NaturalPrompts {
-		return s, usageError("%s %q: it is conformance or natural", t.source.settingName("prompts"), t.Prompts)
+		return s, usageError("%s %q: must be conformance or natural", t.source.settingName("prompts"), t.Prompts)
 	}
 	if err := t.applyLimits(&s); err != nil {
 		return s, err
 	}
 	var err error
 	if t.Parallel < 1 || t.Parallel > maxParallel {
-		return s, usageError("%s %d: it is a number from 1 to %d", t.source.settingName("parallel"), t.Parallel, maxParallel)
+		return s, usageError("%s %d: must be from 1 to %d", t.source.settingName("parallel"), t.Parallel, maxParallel)
 	}
 	if s.Header, err = parseHeaders(t.source.settingName("headers"), t.Headers); err != nil {
 		return s, err
@@ -130,20 +147,22 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Ta
 	return s, nil
 }
 
-// Bounds of what a target can be told.
+// Upper limits of --timeout, --idle-timeout and --max-time, and of --parallel.
 const (
 	maxTimeout  = time.Hour
 	maxParallel = 1024
 )
 
+// parseTimeout parses a duration above 0 and up to [maxTimeout].
 func parseTimeout(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 || d > maxTimeout {
-		return 0, fmt.Errorf("it is a duration such as 15s, above 0 and up to %s", new(positiveDuration(maxTimeout)))
+		return 0, fmt.Errorf("must be a duration above 0 and up to %s (e.g. 500ms, 15s)", new(positiveDuration(maxTimeout)))
 	}
 	return d, nil
 }
 
+// readCA reads a file of PEM certificates. The error does not contain the file name.
 func readCA(file string) (*x509.CertPool, error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -151,14 +170,14 @@ func readCA(file string) (*x509.CertPool, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, errors.New("no PEM certificate in it")
+		return nil, errors.New("contains no PEM certificate")
 	}
 	return pool, nil
 }
 
-// secretValues are the values that must not be shown: those of headers, what follows the
-// scheme in them, what follows the names in those of cookies, and the password of the
-// URL.
+// secretValues returns the values that must not be shown: header values, the credentials
+// after the scheme of an Authorization header, the values of cookies, and the password of
+// the URL.
 func (t targetOptions) secretValues() (all []string) {
 	for _, line := range slices.Concat(t.Headers, t.OtherHeaders) {
 		name, value, _ := strings.Cut(line, ":")
@@ -174,7 +193,7 @@ func (t targetOptions) secretValues() (all []string) {
 	return all
 }
 
-// checkGlobs finds selections that select nothing of what the dialects have.
+// checkGlobs returns an error if a glob of --only or --skip is malformed or matches nothing in dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	known := suites.ScenarioNames()
 	for n := range min(t.Sequences, suites.MaxSequences) {
@@ -192,17 +211,17 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 		for _, glob := range globs {
 			name := t.source.settingName(key)
 			if _, err := path.Match(glob, ""); err != nil {
-				return usageError("%s %q is no glob: %v", name, glob, err)
+				return usageError("%s %q: invalid glob: %v", name, glob, err)
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
-				return usageError("%s %q matches no check, requirement or scenario of %s: streamassay list names them", name, glob, dialectNames(dialects))
+				return usageError("%s %q matches no check, requirement or scenario of %s (see streamassay list)", name, glob, dialectNames(dialects))
 			}
 		}
 	}
 	return nil
 }
 
-// dialectNames names dialects, unless there are many.
+// dialectNames returns the names of dialects, or only their number if there are more than three.
 func dialectNames(dialects []*dialect.Dialect) string {
 	if len(dialects) > 3 {
 		return fmt.Sprintf("the %d dialects", len(dialects))
@@ -214,7 +233,7 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// selectionText is what was asked to be judged or left out, in words.
+// selectionText returns the flags --only and --skip as they were given, for messages.
 func (t targetOptions) selectionText() string {
 	var all []string
 	for _, glob := range t.Only {
@@ -226,7 +245,7 @@ func (t targetOptions) selectionText() string {
 	return strings.Join(all, " and ")
 }
 
-// urlWithoutUser is a target's URL without its secrets.
+// urlWithoutUser returns u without user and password.
 func urlWithoutUser(u *url.URL) string {
 	plain := *u
 	plain.User = nil
