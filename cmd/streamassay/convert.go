@@ -24,7 +24,7 @@ type convertOptions struct {
 func convertCommand(sh stdio) *cobra.Command {
 	c := convertOptions{}
 	cmd := &cobra.Command{
-		Use:   "convert FILE…",
+		Use:   "convert FILE...",
 		Short: "Convert recordings and fixtures of other tools for the mock",
 		Long: `Convert recordings of browsers (.har) and curl (.http, .sse) to transcripts (.txtar), one
 per conversation, and fixture files of aimock (.json) to scripts (.yaml). What cannot be
@@ -44,7 +44,7 @@ Exit codes: 0 everything converted, 1 something could not be converted, 2 usage 
 		},
 	}
 	f := cmd.Flags()
-	f.Var((*nameList)(&c.dialects), "dialect", "dialect of recordings, `NAME or NAME@VERSION`; other requests are left out")
+	f.Var((*nameList)(&c.dialects), "dialect", "`DIALECT` of the recordings, NAME or NAME@VERSION; other requests are left out")
 	f.StringVar(&c.format, "to", "", "output `FORMAT`: transcript or script (default: by the kind of file)")
 	f.StringVar(&c.base, "base", "", "base `PATH` or URL of the recorded server")
 	f.StringVar(&c.dir, "out", ".", "`DIR` to write to, created if missing")

@@ -68,7 +68,7 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var((*nameList)(&d.Dialects), "dialect", "dialects to compare, `NAME or NAME@VERSION` (repeatable)")
+	f.Var((*nameList)(&d.Dialects), "dialect", "`DIALECT` to compare, NAME or NAME@VERSION (repeatable)")
 	f.StringArrayVar(&d.Headers, "header", nil,
 		"`'Name: value'` to send with every request to both (repeatable); the value is never shown")
 	f.StringArrayVar(&d.headerA, "header-a", nil, "`'Name: value'` to send to A only (repeatable); the value is never shown")
@@ -77,13 +77,13 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 		"`'Name: value'` of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
 	f.StringVar(&d.Prompts, "prompts", d.Prompts,
 		"style of prompts: those of docs/prompts.md, or plain language (`conformance|natural`)")
-	f.Var((*nameList)(&d.Lacks), "lacks", "`capability` that one of them does not have (repeatable)")
-	f.StringArrayVar(&d.Only, "only", nil, "compare only scenarios that match this `glob` (repeatable)")
-	f.StringArrayVar(&d.Skip, "skip", nil, "leave out scenarios that match this `glob` (repeatable)")
+	f.Var((*nameList)(&d.Lacks), "lacks", "`CAPABILITY` that one of them does not have (repeatable)")
+	f.StringArrayVar(&d.Only, "only", nil, "compare only scenarios whose name matches `GLOB` (repeatable)")
+	f.StringArrayVar(&d.Skip, "skip", nil, "leave out scenarios whose name matches `GLOB` (repeatable)")
 	d.addLimitFlags(f)
-	f.IntVar(&d.Parallel, "parallel", d.Parallel, "`number` of scenarios to run concurrently")
-	f.Uint64Var(&d.Seed, "seed", 0, "seed for ids and random choices (0 = random; the seed used is in the report)")
-	f.Uint64Var(&d.Salt, "salt", 0, "salt for ids of threads and runs (0 = random, so that every run uses new ids)")
+	f.IntVar(&d.Parallel, "parallel", d.Parallel, "run up to `N` scenarios concurrently")
+	f.Uint64Var(&d.Seed, "seed", 0, "seed `NUMBER` for random choices (0 = random; the seed used is in the report)")
+	f.Uint64Var(&d.Salt, "salt", 0, "salt `NUMBER` for ids of threads, runs and messages (0 = random, so that every run uses new ids)")
 	f.StringVar(&d.CA, "ca", "", "`FILE` with PEM certificates to trust")
 	f.BoolVar(&d.Insecure, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(&d.json, "json", false, "print JSON")

@@ -83,7 +83,7 @@ func TestDiffRecordings(t *testing.T) {
 		t.Errorf("exit %d\n%s%s", code, out, said)
 	}
 	code, out, _ = streamassay(t, dir, "diff", "take-1", file)
-	if code != exitOK || !strings.Contains(out, "agkit@0.0.10 tool: only A has it") {
+	if code != exitOK || !strings.Contains(out, "agkit@0.0.10 tool: only in A") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
 }
@@ -109,8 +109,8 @@ func TestDiffBadInput(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, names string }{
-		{"diff", "two things"},
-		{"diff reference", "two things"},
+		{"diff", "two arguments"},
+		{"diff reference", "two arguments"},
 		{"diff reference 127.0.0.1:80 --dialect agkit", "127.0.0.1:80"},
 		{"diff reference http://127.0.0.1:1", "--dialect"},
 		{"diff reference http://127.0.0.1:1 --dialect nope", "nope"},
@@ -118,7 +118,7 @@ func TestDiffBadInput(t *testing.T) {
 		{"diff reference http://127.0.0.1:1 --dialect agkit --header-b NoColon", "--header"},
 		{"diff plain.sse reference --dialect agkit", "plain.sse is a recording"},
 		{"diff plain.sse plain.sse", "--dialect"},
-		{"diff empty empty", "no recordings"},
+		{"diff empty empty", "contains no recordings"},
 		{"diff empty missing", "missing"},
 		{"run --repeat 0", "--repeat 0"},
 		{"run --repeat 99999", "--repeat 99999"},

@@ -19,9 +19,14 @@ import (
 func explainCommand(sh stdio) *cobra.Command {
 	var names []string
 	cmd := &cobra.Command{
-		Use:     "explain ID",
-		Short:   "Describe a check, requirement or scenario: its purpose, reason and sources",
-		Example: "  streamassay explain run.ends-once\n  streamassay explain runs.create.thread-uuid",
+		Use:   "explain ID",
+		Short: "Describe a check, requirement or scenario",
+		Long: `Describe a check, requirement or scenario: for a check what it judges and why, the scenarios
+that provoke it and the requirements it serves; for a requirement its text, source and checks;
+for a scenario its requests. The ids are those of streamassay list.`,
+		Example: `  streamassay explain run.ends-once
+  streamassay explain runs.create.thread-uuid
+  streamassay explain client-tool`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("explain needs one id of a check, requirement or scenario (see streamassay list)")

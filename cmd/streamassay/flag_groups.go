@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// helpWidth is the width in columns to which the descriptions of flags are wrapped.
+const helpWidth = 110
+
 // A flagGroup is a titled group of flags in the help of a command.
 type flagGroup struct {
 	title    string
@@ -34,7 +37,7 @@ func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n", cmd.Long, cmd.UseLine(), cmd.Example)
 		for i, g := range groups {
-			fmt.Fprintf(out, "\n%s:\n%s", g.title, sets[i].FlagUsagesWrapped(110))
+			fmt.Fprintf(out, "\n%s:\n%s", g.title, sets[i].FlagUsagesWrapped(helpWidth))
 		}
 		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(`Sizes are written as 64KiB or 1MiB, durations as 500ms, 30s or 10m.`))
 	})

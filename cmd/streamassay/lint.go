@@ -31,7 +31,7 @@ type lintOptions struct {
 func lintCommand(sh stdio) *cobra.Command {
 	var l lintOptions
 	cmd := &cobra.Command{
-		Use:   "lint FILE|DIR|-…",
+		Use:   "lint FILE|DIR|-...",
 		Short: "Judge recorded exchanges with the checks of run",
 		Long: `Judge recorded exchanges with the checks of run. A FILE is one of:
   .txtar   a transcript, as written by run --transcripts
@@ -46,9 +46,10 @@ recordings of one target.
 Exit codes: 0 no MUST is violated and something was judged, 1 a MUST is violated (with
 --strict also a SHOULD), 2 usage or configuration error, 3 nothing could be judged,
 5 internal error, 130 or 143 interrupted by a signal.`,
-		Example: `  curl -sN -i http://127.0.0.1:8080/process -d @request.json > answer.http
+		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope
-  curl -sN -i http://127.0.0.1:8080/process -d @request.json | streamassay lint - --dialect agentscope`,
+  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json | streamassay lint - --dialect agentscope
+  streamassay lint recorded --report json=report.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError("lint needs files (.txtar, .http, .sse, .har), directories, or - for standard input")
@@ -61,8 +62,8 @@ Exit codes: 0 no MUST is violated and something was judged, 1 a MUST is violated
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.dialect, "dialect", "", "dialect of all files, `NAME or NAME@VERSION`; overrides the one that a file names (default: that one)")
-	f.Var((*nameList)(&l.claims), "claim", "`capability` that the target promised; only scripted: it follows the prompts of docs/prompts.md")
+	f.StringVar(&l.dialect, "dialect", "", "`DIALECT` of all files, NAME or NAME@VERSION; overrides what a file itself says")
+	f.Var((*nameList)(&l.claims), "claim", "`capability` that the target has; must be scripted: it follows the prompts of docs/prompts.md")
 	f.BoolVar(&l.strict, "strict", false, "fail on a violated SHOULD too")
 	f.StringArrayVar(&l.reports, "report", nil,
 		"report to write, `FORMAT[=PATH]` (repeatable; stdout if PATH is - or missing): "+reportFormatNames())

@@ -59,8 +59,8 @@ func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool)
 	}
 	r := t.Exchanges[foreign].Request
 	path, _, _ := strings.Cut(r.Target, "?")
-	note = fmt.Sprintf("%s %s: not an operation of %s, which streams from %s", printableLine([]byte(r.Method)),
-		printableLine([]byte(path)), d.Name, strings.Join(streamOperations(d), " and "))
+	note = fmt.Sprintf("%s %s: not an operation of %s (its streaming operations: %s)", printableLine([]byte(r.Method)),
+		printableLine([]byte(path)), d.Name, strings.Join(streamOperations(d), ", "))
 	if others := familiesWithOperation(d, r); len(others) > 0 {
 		note += "; is this " + strings.Join(others, " or ") + "?"
 	}

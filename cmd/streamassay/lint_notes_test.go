@@ -38,14 +38,14 @@ func TestLintMeasuresNothing(t *testing.T) {
 		}
 	}
 	for file, says := range map[string]string{
-		"noise.sse":    "no frame of agkit@0.0.10 was recognised",
-		"noise.http":   "no frame of agkit@0.0.10 was recognised",
-		"foreign.http": "no frame of agkit@0.0.10 was recognised",
-		"renamed.sse":  "no frame of agkit@0.0.10 was recognised",
-		"sentinel.sse": "no frame of agkit@0.0.10 was recognised",
-		"other.http":   "POST /process: agkit@0.0.10 has POST /send-message; is this agentscope or agentscope-java?",
-		"refused.http": `the request, which was not recorded, was answered 422 Unprocessable Entity {"detail":"Field required"}: no stream to judge`,
-		"empty.http":   `POST /send-message was answered 422 Unprocessable Entity {"detail":"Field required"}: the request has no body`,
+		"noise.sse":    "no frame of agkit@0.0.10 recognised",
+		"noise.http":   "no frame of agkit@0.0.10 recognised",
+		"foreign.http": "no frame of agkit@0.0.10 recognised",
+		"renamed.sse":  "no frame of agkit@0.0.10 recognised",
+		"sentinel.sse": "no frame of agkit@0.0.10 recognised",
+		"other.http":   "POST /process: not an operation of agkit@0.0.10 (its streaming operations: POST /send-message); is this agentscope or agentscope-java?",
+		"refused.http": `the request (not recorded) got 422 Unprocessable Entity {"detail":"Field required"}: no stream to judge`,
+		"empty.http":   `POST /send-message got 422 Unprocessable Entity {"detail":"Field required"}: the request has no body`,
 	} {
 		code, out, said := streamassay(t, dir, "lint", file, "--dialect", "agkit")
 		if code != exitInconclusive || strings.Contains(out, " passed") || strings.Contains(out, "broken") {

@@ -22,7 +22,7 @@ func lintInput(t *testing.T, input string, args ...string) (code int, out string
 
 const goodStream = "data: {\"type\":\"text\",\"content\":\"hello\"}\n\ndata: [DONE]\n\n"
 
-// A folder is linted with all that is below it, as run --transcripts writes it.
+// A directory is linted recursively, as run --transcripts writes it.
 func TestLintFolder(t *testing.T) {
 	dir := t.TempDir()
 	if code, out, said := streamassay(t, dir, quick(agkit(t, replacing(`[DONE]`, "[DONE]\n\ndata: {\"type\":\"text\",\"content\":\"more\"}")), "--transcripts", "t")...); code != exitFailed {
@@ -35,8 +35,8 @@ func TestLintFolder(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "none"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, said := streamassay(t, dir, "lint", "none"); code != exitUsage || !strings.Contains(said, "none: no recordings in it") {
-		t.Errorf("a folder without any: exit %d %s", code, said)
+	if code, _, said := streamassay(t, dir, "lint", "none"); code != exitUsage || !strings.Contains(said, "none: contains no recordings") {
+		t.Errorf("a directory without recordings: exit %d %s", code, said)
 	}
 }
 
@@ -52,10 +52,10 @@ func TestLintInput(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d\n%s", input, code, want, out)
 		}
 	}
-	if code, out := lintInput(t, goodStream, "-", "-", "--dialect", "agkit"); code != exitUsage || !strings.Contains(out, "named twice") {
+	if code, out := lintInput(t, goodStream, "-", "-", "--dialect", "agkit"); code != exitUsage || !strings.Contains(out, "given twice") {
 		t.Errorf("exit %d %s", code, out)
 	}
-	if code, out := lintInput(t, goodStream, "-"); code != exitUsage || !strings.Contains(out, "standard input does not say its dialect") {
+	if code, out := lintInput(t, goodStream, "-"); code != exitUsage || !strings.Contains(out, "standard input does not name its dialect") {
 		t.Errorf("exit %d %s", code, out)
 	}
 }

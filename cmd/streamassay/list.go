@@ -31,9 +31,17 @@ func listCommand(sh stdio) *cobra.Command {
 	var asJSON bool
 	kinds := []string{"dialects", "requirements", "checks", "scenarios", "faults", "mutants"}
 	cmd := &cobra.Command{
-		Use:       "list " + strings.Join(kinds, "|"),
-		Short:     "List dialects, requirements, checks, scenarios, faults of the mock, or mutants that test the checks",
-		Example:   "  streamassay list requirements --dialect runs --json",
+		Use:   "list " + strings.Join(kinds, "|"),
+		Short: "List dialects, requirements, checks, scenarios, faults or mutants",
+		Long: `List one kind of things that streamassay knows:
+  dialects       versions of protocols, each with its OpenAPI document
+  requirements   clauses of a protocol, with level and source, and the checks that judge them
+  checks         rules in code, each of which judges conversations in all dialects
+  scenarios      sequences of requests that run sends to exercise checks
+  faults         defects that the mock server can inject into responses
+  mutants        servers with one defect each, which test the checks themselves`,
+		Example: `  streamassay list dialects
+  streamassay list requirements --dialect runs --json`,
 		ValidArgs: kinds,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || listFuncs[args[0]] == nil {
@@ -67,7 +75,7 @@ func listCommand(sh stdio) *cobra.Command {
 
 // addDialectFlag adds --dialect, with completion of its values.
 func addDialectFlag(cmd *cobra.Command, list *[]string) {
-	cmd.Flags().Var((*nameList)(list), "dialect", "dialects, `NAME or NAME@VERSION` (repeatable; default: all)")
+	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT`, NAME or NAME@VERSION (repeatable; default: all)")
 	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 

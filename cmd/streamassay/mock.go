@@ -50,7 +50,7 @@ func mockCommand(sh stdio) *cobra.Command {
 	}
 	var names []string
 	cmd := &cobra.Command{
-		Use:   "mock [FILE…] [-- COMMAND…]",
+		Use:   "mock [FILE...] [-- COMMAND...]",
 		Short: "Start a mock server with scripted replies and fault injection",
 		Long: `Start a mock server of every operation, in one dialect or in all. Without FILE it replies
 as the reference server does (docs/prompts.md). A FILE is a script (.yaml; docs/mock.md), a
@@ -62,8 +62,8 @@ for browsers and an API. With a COMMAND, the mock runs it, with the mock's URL i
 and exits when it ends.
 
 Exit codes: 0 success, 1 COMMAND failed or a client violated the protocol or the
-expectations of --expect, 2 usage or configuration error, 3 --expect or --expect-report
-judged nothing, 5 internal error, 130 or 143 COMMAND interrupted by a signal.`,
+expectations of --expect, 2 usage or configuration error, 3 no request arrived (with
+--expect or --expect-report), 5 internal error, 130 or 143 COMMAND interrupted by a signal.`,
 		Example: `  streamassay mock --dialect runs --addr 127.0.0.1:4010
   streamassay mock script.yaml --dialect agkit --pace '{first: 300ms, rate: 40}'
   streamassay mock --check script.yaml

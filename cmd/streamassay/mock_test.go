@@ -52,17 +52,17 @@ func TestMockBadFlags(t *testing.T) {
 		{"--flush never", "--flush", "coalesce, each", exitUsage},
 		{"--journal 0", "--journal", "above 0", exitUsage},
 		{"missing.yaml", "missing.yaml", "no such file", exitUsage},
-		{"notes.md", "notes.md", "no script (.yaml) and no recording", exitUsage},
+		{"notes.md", "notes.md", "must be a script (.yaml, .yml) or a recording", exitUsage},
 		{"bad.yaml", "bad.yaml:3", "did you mean text", exitUsage},
 		{"breaks.yaml", "breaks.yaml:3", "violates: true", exitUsage},
 		{"--check bad.yaml", "bad.yaml:3", "did you mean text", exitFailed},
-		{"--check", "mock --check", "name the FILEs", exitUsage},
+		{"--check", "mock --check", "needs at least one FILE", exitUsage},
 		{"--expect missing.yaml", "--expect missing.yaml", "no such file", exitUsage},
 		{"--expect bad-calls.yaml", "--expect bad-calls.yaml:1", "cals", exitUsage},
-		{"--expect-report missing/report.json", "--expect-report missing/report.json", "no folder missing", exitUsage},
+		{"--expect-report missing/report.json", "--expect-report missing/report.json", "directory missing does not exist", exitUsage},
 		{"--record 127.0.0.1:80 --dialect runs", "127.0.0.1:80", "http://", exitUsage},
 		{"--record http://127.0.0.1:1", "--record http://127.0.0.1:1", "--dialect", exitUsage},
-		{"--record http://127.0.0.1:1 --dialect runs good.yaml", "--record", "no FILE is played", exitUsage},
+		{"--record http://127.0.0.1:1 --dialect runs good.yaml", "--record", "no FILE can be given", exitUsage},
 		{"--record http://127.0.0.1:1 --dialect runs --save good.yaml", "--save good.yaml", "directory", exitUsage},
 		{"--dialect rans", "rans", "runs", exitUsage},
 	} {
@@ -133,7 +133,7 @@ func TestMockReloads(t *testing.T) {
 	write(strings.Replace(greets, "GREETING", "evening", 1))
 	g.Eventually(func() string { return m.says(t, "hello") }).WithTimeout(5 * time.Second).Should(gomega.ContainSubstring("evening"))
 	write("rules: {")
-	g.Eventually(m.out.String).WithTimeout(5 * time.Second).Should(gomega.ContainSubstring("what was loaded before goes on"))
+	g.Eventually(m.out.String).WithTimeout(5 * time.Second).Should(gomega.ContainSubstring("the ones loaded before stay in use"))
 	if said := m.says(t, "hello"); !strings.Contains(said, "evening") {
 		t.Errorf("after a script that cannot be played it says %s", said)
 	}
@@ -244,7 +244,7 @@ func TestConvert(t *testing.T) {
 	if code, _, said := streamassay(t, dir, "convert", "greet.json", "--out", "scripts"); code != exitUsage || !strings.Contains(said, "--force") {
 		t.Errorf("a file is written over: %d %s", code, said)
 	}
-	for args, right := range map[string]string{"": "name the files", "missing.har": "no such file", "greet.json --to book": "transcript or script", "greet.json --dialect rans": "runs"} {
+	for args, right := range map[string]string{"": "convert needs files", "missing.har": "no such file", "greet.json --to book": "transcript or script", "greet.json --dialect rans": "runs"} {
 		if code, _, said := streamassay(t, dir, append([]string{"convert"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(said, right) {
 			t.Errorf("convert %s: exit %d %s", args, code, said)
 		}

@@ -144,14 +144,14 @@ func TestReportPlaces(t *testing.T) {
 		{"json=file junit=link", "same place"},
 		{"json=fifo junit=./fifo", "same place"},
 		{"json=/dev/null junit=/dev/null", "same place"},
-		{"json=here", "json=here: it is a folder"},
-		{"json=x/", "json=x/: it names a folder"},
-		{"json=missing/a", "no folder missing"},
-		{"json=file/a", "file is not a folder"},
+		{"json=here", "json=here: is a directory"},
+		{"json=x/", "json=x/: is a directory"},
+		{"json=missing/a", "directory missing does not exist"},
+		{"json=file/a", "file is not a directory"},
 		{"json=loop", "too many symbolic links"},
 		{"json=/dev/fd/77", "descriptor 77 is not open"},
 		{"json=/dev/fd/0", "descriptor 0 is not open for writing"},
-		{"json=/proc/self/a", "no file can be created"},
+		{"json=/proc/self/a", "cannot create files"},
 	} {
 		args := []string{"run", srv.URL, "--dialect", "agkit"}
 		for _, r := range strings.Fields(strings.ReplaceAll(c.reports, "DIR", dir)) {
@@ -236,7 +236,7 @@ func TestReadyFilePlaces(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range []string{"serve", "mock"} {
-		for place, says := range map[string]string{".": "it is a folder", "missing/r": "no folder missing", "/dev/fd/77": "not open"} {
+		for place, says := range map[string]string{".": "is a directory", "missing/r": "directory missing does not exist", "/dev/fd/77": "not open"} {
 			code, out, said := streamassay(t, dir, command, "--dialect", "agkit", "--ready-file", place)
 			if code != exitUsage || out != "" || strings.Count(said, "\n") != 1 || !strings.Contains(said, says) {
 				t.Errorf("%s --ready-file %s: exit %d, %q %q: want %q", command, place, code, out, said, says)

@@ -52,7 +52,8 @@ Exit codes: 0 no MUST is violated and something was tested, 1 a MUST is violated
 5 internal error, 130 or 143 interrupted by a signal.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
-  streamassay run http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T' --report json=r.json --report junit=r.xml
+  streamassay run http://127.0.0.1:8080 --dialect agkit --only client-tool
+  streamassay run http://127.0.0.1:8080 --dialect runs --header 'Authorization: Bearer T' --report junit=r.xml
   streamassay run --config targets.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {

@@ -58,30 +58,30 @@ type targetOptions struct {
 // addFlags adds a flag for each field that a --config file can have.
 func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Var((*nameList)(&t.Dialects), "dialect", "dialects to test, `NAME or NAME@VERSION` (repeatable)")
+	f.Var((*nameList)(&t.Dialects), "dialect", "`DIALECT` to test, NAME or NAME@VERSION (repeatable)")
 	f.StringArrayVar(&t.Headers, "header", nil,
 		"`'Name: value'` to send with every request (repeatable); the value is never shown")
 	f.StringArrayVar(&t.OtherHeaders, "other-header", nil,
 		"`'Name: value'` of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
 	f.IntVar(&t.StreamLimit, "stream-limit", 0,
-		"`number` of concurrent streams that the target allows one user (0 = unknown, not tested)")
+		"limit of `N` concurrent streams per user that the target enforces (0 = unknown, not tested)")
 	f.StringVar(&t.Prompts, "prompts", "conformance",
 		"style of prompts: those of docs/prompts.md, or plain language (`conformance|natural`)")
 	f.StringToStringVar(&t.Prompt, "prompt", nil, "prompt to use for a scenario, `SCENARIO=TEXT` (repeatable)")
-	f.Var((*nameList)(&t.Claim), "claim", "`capability` that the target promises (repeatable; all = every capability)")
-	f.Var((*nameList)(&t.Lacks), "lacks", "`capability` that the target does not have (repeatable); its checks are skipped")
-	f.StringArrayVar(&t.Only, "only", nil, "judge only checks, requirements or scenarios that match this `glob` (repeatable)")
-	f.StringArrayVar(&t.Skip, "skip", nil, "leave out checks, requirements or scenarios that match this `glob` (repeatable)")
+	f.Var((*nameList)(&t.Claim), "claim", "`CAPABILITY` that the target promises (repeatable; all = every capability)")
+	f.Var((*nameList)(&t.Lacks), "lacks", "`CAPABILITY` that the target does not have (repeatable); its checks are skipped")
+	f.StringArrayVar(&t.Only, "only", nil, "judge only checks, requirements or scenarios whose id matches `GLOB` (repeatable)")
+	f.StringArrayVar(&t.Skip, "skip", nil, "leave out checks, requirements or scenarios whose id matches `GLOB` (repeatable)")
 	f.BoolVar(&t.Strict, "strict", false, "fail on a violated SHOULD too")
 	t.addLimitFlags(f)
-	f.IntVar(&t.Parallel, "parallel", 16, "`number` of scenarios to run concurrently")
-	f.Uint64Var(&t.Seed, "seed", 0, "seed for ids and random choices (0 = random; the seed used is in the report)")
+	f.IntVar(&t.Parallel, "parallel", 16, "run up to `N` scenarios concurrently")
+	f.Uint64Var(&t.Seed, "seed", 0, "seed `NUMBER` for random choices (0 = random; the seed used is in the report)")
 	f.Uint64Var(&t.Salt, "salt", 0,
-		"salt for ids of threads and runs (0 = random, so that every run uses new ids); with --seed, sends the same bytes again to a restarted target")
+		"salt `NUMBER` for ids of threads, runs and messages (0 = random, so that every run uses new ids); with --seed, the same requests again, for a target that was restarted")
 	f.IntVar(&t.Sequences, "sequences", 0,
-		"`number` of random request sequences to run after the scenarios, generated from --seed")
+		"run `N` random request sequences after the scenarios, reproducible with --seed (default 0)")
 	f.IntVar(&t.Repeat, "repeat", 1,
-		"`number` of rounds; requirements whose verdict differs between rounds are reported as flaky, and each recording is judged a second time (a different verdict is a failure of the harness, exit 5)")
+		"run `N` rounds; requirements whose verdict differs between rounds are reported as flaky, and each recording is judged a second time (a different verdict is an internal error, exit 5)")
 	f.BoolVarP(&t.verbose, "verbose", "v", false, "also list what was silent, skipped or excluded")
 	f.StringVar(&t.CA, "ca", "", "`FILE` with PEM certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "accept any TLS certificate")

@@ -11,12 +11,12 @@ import (
 	"testing"
 )
 
-// wrong is an invocation that is refused: words are the command line, separated by blanks, with
-// URL for a server that must not be asked anything and EMPTY for an empty word; says is what the
-// one line has to have, separated by bars.
+// wrong is an invalid invocation. words is the command line, with URL for a server that must
+// not receive a request, and EMPTY for an empty argument; says is what the one line on stderr
+// must contain, separated by bars.
 type wrong struct{ words, says string }
 
-// Those that a trial by a new user has brought up.
+// wrongTried lists the ones that a new user tried.
 var wrongTried = []wrong{
 	{"run EMPTY", `TARGET is empty|"reference"`},
 	{"run EMPTY --dialect agkit", "TARGET is empty"},
@@ -31,7 +31,7 @@ var wrongTried = []wrong{
 	{"run URL --dialect agkit --timeout 99999h", "--timeout|99999h"},
 	{"run http://127.0.0.1:99999 --dialect agkit", "99999|from 1 to 65535"},
 	{"run URL --dialect agkit --parallel x", "--parallel x|whole number"},
-	{"run URL --dialect agkit --seed -1", "--seed -1|from 0 on"},
+	{"run URL --dialect agkit --seed -1", "--seed -1|0 or more"},
 	{"run URL --dialect agkit --seed abc", "--seed abc|whole number"},
 	{"run URL --dialect agkit --max-event 16Mi", "--max-event 16Mi|64KiB"},
 	{"lint plain.sse --dialect agkit --max-event much", "--max-event much|64KiB"},
@@ -40,12 +40,12 @@ var wrongTried = []wrong{
 	{"run URL --dialect agkit --report json=- --report junit=-", "--report json=-|--report junit=-|same place"},
 	{"run URL --dialect agkit --report json=a --report junit=a", "same place"},
 	{"run URL --dialect agkit --report json=a --report junit=./a", "same place"},
-	{"mock --dialect agkit --expect-report folder -- true", "--expect-report folder|folder"},
+	{"mock --dialect agkit --expect-report folder -- true", "--expect-report folder|directory"},
 	{"run --config empty.yaml", "empty.yaml|is empty|targets:"},
 	{"run --config a.yaml --config b.yaml", "--config b.yaml|twice|a.yaml"},
 	{"run URL --dialect agkit,", "comma too many"},
-	{"proxy --dialect agkit --addr 127.0.0.1:0", `no command "proxy"`},
-	{"frobnicate --help", `no command "frobnicate"`},
+	{"proxy --dialect agkit --addr 127.0.0.1:0", `unknown command "proxy"`},
+	{"frobnicate --help", `unknown command "frobnicate"`},
 	{"run URL --dialect agkit --prompt text=", "--prompt|text|empty"},
 	{"run URL --dialect agkit --lacks text", "--lacks|text"},
 	{"run URL --dialect agkit --lacks all", "--lacks|all"},
@@ -57,10 +57,10 @@ var wrongTried = []wrong{
 	{"diff missing folder", "missing: no such file"},
 	{"diff folder missing", "missing: no such file"},
 	{"mock --dialect agkit --record nope", "--record|nope|http://"},
-	{"serve --ready-file folder", "--ready-file folder|it is a folder"},
+	{"serve --ready-file folder", "--ready-file folder|is a directory, want a file"},
 	{"serve --state sqlite:", "--state sqlite:|nothing after sqlite:"},
 	{"completion tcsh", "tcsh|bash, fish"},
-	{"help nope", `no command "nope"`},
+	{"help nope", `unknown command "nope"`},
 	{"run URL --dialect agkit --header A:b --header nocolon", "--header (number 2 of 2)|colon"},
 	{"mock --addr 0.0.0.0:0", "--addr 0.0.0.0:0|only loopback"},
 	{"mock --dialect agkit --save x", "--save|--record"},
@@ -68,12 +68,12 @@ var wrongTried = []wrong{
 	{"mock --dialect agkit --record URL --fault abort", "--fault|--record"},
 }
 
-// Others of the kind, of every command.
+// wrongToo lists more of them, for every command.
 var wrongToo = []wrong{
 	{"--frobnicate", "--frobnicate"},
 	{"rum URL", "rum|did you mean run"},
 	{"run URL --dialct agkit", "--dialct|did you mean --dialect"},
-	{"run URL --dialect", "--dialect takes a value"},
+	{"run URL --dialect", "--dialect needs a value"},
 	{"run URL -z", "-z"},
 	{"run --config EMPTY", "--config is empty"},
 	{"run EMPTY --config a.yaml", "TARGET is empty"},
@@ -85,12 +85,12 @@ var wrongToo = []wrong{
 	{"run URL --dialect ,agkit", "comma too many"},
 	{"run URL --dialect agkit@", "agkit@"},
 	{"run URL --dialect agkit --report EMPTY", "--report is empty"},
-	{"run URL --dialect agkit --report json=folder", "it is a folder"},
-	{"run URL --dialect agkit --report html=plain.sse/r", "plain.sse is not a folder"},
+	{"run URL --dialect agkit --report json=folder", "json=folder|is a directory, want a file"},
+	{"run URL --dialect agkit --report html=plain.sse/r", "plain.sse is not a directory"},
 	{"run URL --dialect agkit --transcripts EMPTY", "--transcripts is empty"},
 	{"run URL --dialect agkit --transcripts plain.sse/x", "--transcripts|plain.sse"},
 	{"run URL --dialect agkit --transcripts a --transcripts b", "--transcripts b|twice"},
-	{"run URL --dialect agkit --transcripts /proc/x/y", "--transcripts|no file can be created"},
+	{"run URL --dialect agkit --transcripts /proc/x/y", "--transcripts|cannot create files"},
 	{"run URL --dialect agkit --ca EMPTY", "--ca is empty"},
 	{"run URL --dialect agkit --ca folder", "--ca folder|directory"},
 	{"run URL --dialect agkit --timeout 15", "--timeout|15s"},
@@ -103,7 +103,7 @@ var wrongToo = []wrong{
 	{"run URL --dialect runs --stream-limit 999999999", "--stream-limit"},
 	{"run URL --dialect agkit --header :x", "--header|colon"},
 	{"run URL --dialect agkit --header EMPTY", "--header|colon"},
-	{"run URL --dialect agkit --header a(b:s3cr3t", "--header|no name"},
+	{"run URL --dialect agkit --header a(b:s3cr3t", "--header|not a valid header name"},
 	{"run URL --dialect agkit --header A:b\x01", "control character"},
 	{"run URL --dialect agkit --prompt nothing", "--prompt nothing|SCENARIO=TEXT"},
 	{"run URL --dialect agkit --prompts EMPTY", "--prompts is empty"},
@@ -116,8 +116,8 @@ var wrongToo = []wrong{
 	{"run localhost:80 --dialect agkit", "localhost:80|http://"},
 	{"run user:s3cr3t@127.0.0.1:80 --dialect agkit", "http://"},
 	{"run file:///etc/passwd --dialect agkit", "scheme file"},
-	{"lint EMPTY --dialect agkit", "file 1 of 1 is empty"},
-	{"lint folder", "folder: no recordings"},
+	{"lint EMPTY --dialect agkit", "file 1 of 1 has an empty name"},
+	{"lint folder", "folder: contains no recordings|.txtar"},
 	{"lint plain.sse --dialect agkit --report json=a --report json=a", "same place"},
 	{"lint plain.sse --dialect agkit --claim EMPTY", "--claim"},
 	{"lint plain.sse --dialect agkit,runs", "agkit,runs"},
@@ -125,7 +125,7 @@ var wrongToo = []wrong{
 	{"lint plain.txt --dialect agkit", "plain.txt|.txtar"},
 	{"lint - - --dialect agkit", "twice"},
 	{"diff EMPTY reference --dialect agkit", "empty|base URL"},
-	{"diff reference", "two things"},
+	{"diff reference", "two arguments|base URLs"},
 	{"diff reference URL", "--dialect"},
 	{"diff reference folder --dialect agkit", "recording"},
 	{"diff reference ftp://127.0.0.1 --dialect agkit", "scheme ftp"},
@@ -145,31 +145,31 @@ var wrongToo = []wrong{
 	{"mock --dialect agkit --record http://u:s3cr3t@127.0.0.1", "--record|--header"},
 	{"mock --dialect agkit --record URL --save plain.sse", "--save plain.sse"},
 	{"mock --dialect agkit --control EMPTY", "--control is empty"},
-	{"mock EMPTY --dialect agkit", "file 1 of 1 is empty"},
-	{"list", "list what"},
-	{"list checks scenarios", "list what"},
+	{"mock EMPTY --dialect agkit", "file 1 of 1 has an empty name"},
+	{"list", "list needs one argument|requirements"},
+	{"list checks scenarios", "list needs one argument|requirements"},
 	{"list checks --dialect agkit,", "comma"},
 	{"explain EMPTY", "no check"},
 	{"explain run.ends run.ends-once", "one id"},
 	{"spec EMPTY", "no dialect"},
 	{"spec agkit runs", "one dialect"},
-	{"convert", "convert what"},
-	{"convert plain.sse EMPTY", "file 2 of 2 is empty"},
+	{"convert", "convert needs files|.har"},
+	{"convert plain.sse EMPTY", "file 2 of 2 has an empty name"},
 	{"convert missing.har", "missing.har: no such file"},
 	{"convert plain.sse --dialect agkit --out plain.sse", "--out plain.sse"},
 	{"convert plain.sse --dialect agkit,runs", "--dialect"},
 	{"convert plain.sse --to EMPTY", "--to is empty"},
 	{"docs --write EMPTY", "--write is empty"},
-	{"mutants --write missing", "--write missing|no folder missing"},
+	{"mutants --write missing", "--write missing|directory missing does not exist"},
 	{"mutants --check missing", "--check missing|mutants.md"},
 	{"mutants --only EMPTY", "--only is empty"},
 	{"mutants --sample x", "--sample x|above 0"},
 	{"completion bash extra", "extra"},
-	{"help run lint", `run has no command "lint"`},
+	{"help run lint", `run has no subcommand "lint"`},
 }
 
-// Wrong input is one line that names the thing and what would be right, and exit code 2;
-// nothing is sent, and no file is touched.
+// Wrong input yields one line that names the input and what would be right, and exit code 2;
+// no request is sent, and no file is changed.
 func TestWrongInput(t *testing.T) {
 	var asked atomic.Int32
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
