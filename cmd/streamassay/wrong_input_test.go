@@ -151,7 +151,7 @@ var wrongToo = []wrong{
 	{"list checks --dialect agkit,", "comma"},
 	{"explain EMPTY", "no check"},
 	{"explain run.ends run.ends-once", "one id"},
-	{"spec EMPTY", "no dialect"},
+	{"spec EMPTY", "unknown dialect|agkit"},
 	{"spec agkit runs", "one dialect"},
 	{"convert", "convert needs files|.har"},
 	{"convert plain.sse EMPTY", "file 2 of 2 has an empty name"},
