@@ -10,7 +10,7 @@ import (
 // An Outcome is how a run ended.
 type Outcome int
 
-// How runs end.
+// The outcomes of runs.
 const (
 	Finished Outcome = iota
 	Failed
@@ -18,17 +18,17 @@ const (
 	outcomeCount
 )
 
-// String is the outcome as it is shown.
+// String returns the outcome as the label of a metric.
 func (o Outcome) String() string { return [...]string{"finished", "failed", "canceled"}[o] }
 
-// A DialectCounters counts what is done in the words of one dialect. A nil one counts nothing.
-// Its figures are found once, when it is made: counting is adding to a number.
+// DialectCounters are the metrics of one dialect. Their series are looked up once, in
+// ForDialect, so that counting is a single atomic addition.
 type DialectCounters struct {
 	counters       *Counters
 	name           string
 	operations     map[string]*statusClasses
-	otherOperation *statusClasses                          // what no operation is known for
-	refusals       [200]atomic.Pointer[prometheus.Counter] // by status, from 400
+	otherOperation *statusClasses                          // for unknown operations
+	refusals       [200]atomic.Pointer[prometheus.Counter] // by status, from 400; nil until the first one
 	streams        prometheus.Gauge
 	runsStarted    prometheus.Counter
 	runsEnded      [outcomeCount]prometheus.Counter
@@ -36,15 +36,15 @@ type DialectCounters struct {
 	bytes          prometheus.Counter
 }
 
-// statusClasses are the requests of an operation, by class of the status; the first is of
-// what is no status.
+// statusClasses counts the responses of an operation by class of the status. The first
+// element counts invalid statuses.
 type statusClasses [6]prometheus.Counter
 
-// OtherOperation is the operation of requests that ask for none.
+// OtherOperation is the operation of requests that match none.
 const OtherOperation = "other"
 
-// ForDialect counts what is done in a dialect that has these operations: others than those
-// are counted together, so that no request can make a new series.
+// ForDialect returns the metrics of a dialect with the given operations. Any other
+// operation is counted as OtherOperation, so that clients cannot create new series.
 func (m *Counters) ForDialect(name string, operations []string) *DialectCounters {
 	if m == nil {
 		return nil
@@ -71,7 +71,7 @@ func (m *Counters) statusClasses(dialect, operation string) *statusClasses {
 	return &c
 }
 
-// ResponseSent counts a request that was answered, and a refusal if it was one.
+// ResponseSent counts a response and, if its status is 400 or more, a refusal.
 func (d *DialectCounters) ResponseSent(operation string, status int) {
 	if d == nil {
 		return
@@ -90,8 +90,8 @@ func (d *DialectCounters) ResponseSent(operation string, status int) {
 	}
 }
 
-// refusalCounter is the figure of a status. It is made when there is one to count: most of the
-// two hundred never are.
+// refusalCounter returns the counter of a status. It creates the series at the first
+// use, as most statuses never occur.
 func (d *DialectCounters) refusalCounter(status int) prometheus.Counter {
 	place := &d.refusals[status-400]
 	if c := place.Load(); c != nil {
@@ -102,21 +102,21 @@ func (d *DialectCounters) refusalCounter(status int) prometheus.Counter {
 	return c
 }
 
-// StreamOpened counts one more who listens.
+// StreamOpened counts a stream as open.
 func (d *DialectCounters) StreamOpened() {
 	if d != nil {
 		d.streams.Inc()
 	}
 }
 
-// StreamClosed counts one less.
+// StreamClosed ends what StreamOpened began.
 func (d *DialectCounters) StreamClosed() {
 	if d != nil {
 		d.streams.Dec()
 	}
 }
 
-// RunStarted counts a run.
+// RunStarted counts the start of a run.
 func (d *DialectCounters) RunStarted() {
 	if d != nil {
 		d.runsStarted.Inc()
@@ -130,9 +130,9 @@ func (d *DialectCounters) RunEnded(o Outcome) {
 	}
 }
 
-// EventsSent counts events, and the bytes of all of them.
+// EventsSent counts events and their total size in bytes.
 func (d *DialectCounters) EventsSent(events, bytes int) {
-	if d != nil && events >= 0 && bytes >= 0 { // a counter that is told to go back panics
+	if d != nil && events >= 0 && bytes >= 0 { // adding a negative number to a counter panics
 		d.events.Add(float64(events))
 		d.bytes.Add(float64(bytes))
 	}

@@ -1,6 +1,6 @@
-// Package metrics counts what a server does, for Prometheus. It knows no request and no
-// event: it is told what to count, by whoever saw it. A nil [Meter] counts nothing, so
-// nobody has to ask whether there is one.
+// Package metrics counts requests, streams, runs and events of servers, for Prometheus.
+// All methods are safe for concurrent use, and those of nil pointers do nothing, so
+// callers need not check whether metrics are enabled.
 package metrics
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// A Counters has the figures of one process.
+// Counters are the metrics of one process.
 type Counters struct {
 	registry    *prometheus.Registry
 	requests    *prometheus.CounterVec
@@ -28,27 +28,28 @@ type Counters struct {
 	handler     http.Handler
 }
 
-// New is a meter at zero, of a program of that version.
+// New returns counters at zero. version is that of the program, shown by the metric
+// build_info.
 func New(version string) *Counters {
 	counter := func(name, help string) prometheus.CounterOpts {
 		return prometheus.CounterOpts{Namespace: "streamassay", Name: name, Help: help}
 	}
 	m := &Counters{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(counter("requests_total", "Requests answered, by class of the status."), []string{"dialect", "operation", "class"}),
-		refusals: prometheus.NewCounterVec(counter("refusals_total", "Requests answered with a status of 400 or more."), []string{"dialect", "status"}),
+		requests: prometheus.NewCounterVec(counter("requests_total", "Responses sent, by class of the status."), []string{"dialect", "operation", "class"}),
+		refusals: prometheus.NewCounterVec(counter("refusals_total", "Responses sent with a status of 400 or more."), []string{"dialect", "status"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Namespace: "streamassay", Name: "streams_open", Help: "Streams that somebody listens to.",
+			Namespace: "streamassay", Name: "streams_open", Help: "Event streams with a connected client.",
 		}, []string{"dialect"}),
-		runsStarted: prometheus.NewCounterVec(counter("runs_begun_total", "Runs that began here."), []string{"dialect"}),
-		runsEnded:   prometheus.NewCounterVec(counter("runs_ended_total", "Runs that ended here, by how."), []string{"dialect", "outcome"}),
-		events:      prometheus.NewCounterVec(counter("events_total", "Events that runs told, each once whoever listens."), []string{"dialect"}),
+		runsStarted: prometheus.NewCounterVec(counter("runs_begun_total", "Runs started by this process."), []string{"dialect"}),
+		runsEnded:   prometheus.NewCounterVec(counter("runs_ended_total", "Runs that this process ended, by outcome."), []string{"dialect", "outcome"}),
+		events:      prometheus.NewCounterVec(counter("events_total", "Events of runs, each counted once, regardless of the number of clients."), []string{"dialect"}),
 		bytes:       prometheus.NewCounterVec(counter("event_bytes_total", "Bytes of those events."), []string{"dialect"}),
-		storeErrors: prometheus.NewCounter(counter("store_errors_total", "What the store could not do when it was asked.")),
-		panics:      prometheus.NewCounter(counter("panics_total", "Requests that a fault of the program ended.")),
+		storeErrors: prometheus.NewCounter(counter("store_errors_total", "Failed requests to the store.")),
+		panics:      prometheus.NewCounter(counter("panics_total", "Requests ended by a panic.")),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: "streamassay", Name: "build_info", Help: "1, and what this program is.",
+		Namespace: "streamassay", Name: "build_info", Help: "1, with the version of the program and of Go as labels.",
 		ConstLabels: prometheus.Labels{"version": version, "go": runtime.Version()},
 	})
 	build.Set(1)
@@ -62,7 +63,8 @@ func New(version string) *Counters {
 	return m
 }
 
-// Handler shows the figures in the way that Prometheus reads them.
+// Handler returns a handler that serves the metrics in Prometheus' text format, or 404
+// if m is nil.
 func (m *Counters) Handler() http.Handler {
 	if m == nil {
 		return http.NotFoundHandler()
@@ -70,14 +72,14 @@ func (m *Counters) Handler() http.Handler {
 	return m.handler
 }
 
-// StoreFailed counts what a store could not do.
+// StoreFailed counts a failed request to the store.
 func (m *Counters) StoreFailed() {
 	if m != nil {
 		m.storeErrors.Inc()
 	}
 }
 
-// Panicked counts a request that a fault of the program ended.
+// Panicked counts a request that ended by a panic.
 func (m *Counters) Panicked() {
 	if m != nil {
 		m.panics.Inc()

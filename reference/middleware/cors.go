@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// A cors says to browsers which origins' pages may read our answers (the CORS protocol
-// of the Fetch standard).
+// A cors implements the CORS protocol of the Fetch standard: it tells browsers which
+// origins' pages may read responses.
 type cors struct {
 	anyOrigin     bool
 	origins       []string
-	exposeHeaders []string // as one value
+	exposeHeaders []string // a single value: the comma-separated list
 }
 
 func newCORS(origins, expose []string) *cors {
@@ -22,7 +22,8 @@ func newCORS(origins, expose []string) *cors {
 	return &cors{slices.Contains(origins, "*"), origins, []string{exposed}}
 }
 
-// Values that are always the same are made once: nobody changes a header's values in place.
+// Header values that are the same for all requests. They are shared, since header
+// values are never changed in place.
 var (
 	anyOriginValue = []string{"*"}
 	trueValue      = []string{"true"}
@@ -30,11 +31,11 @@ var (
 	varyPreflight  = []string{"Origin, Access-Control-Request-Method, Access-Control-Request-Headers"}
 	allowedMethods = []string{"GET, HEAD, POST, PUT, PATCH, DELETE"}
 	allowedHeaders = []string{"Authorization, Content-Type, Last-Event-ID, " + requestIDHeader}
-	maxAge         = []string{"600"} // seconds; more than two hours no browser remembers it
+	maxAge         = []string{"600"} // seconds; browsers cap it at two hours at most
 )
 
-// handlePreflight answers a preflight: what a browser asks before the request that it wants to
-// send. Of any other request it says who may read the answer.
+// handlePreflight answers a preflight request and returns true. For any other request
+// it sets the CORS headers of the response and returns false.
 func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.Method != http.MethodOptions || r.Header["Origin"] == nil || r.Header["Access-Control-Request-Method"] == nil {
@@ -54,8 +55,8 @@ func (c *cors) handlePreflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// setHeaders says who may read an answer. That it depends on who asks is said to everybody:
-// caches keep the answer for others too.
+// setHeaders sets the CORS headers of a response. Vary is set for all origins, since
+// caches serve a response to others, too.
 func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	h["Vary"] = varyOrigin
 	if c.allowOrigin(h, r) {
@@ -63,12 +64,13 @@ func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	}
 }
 
-// allowOrigin lets an origin in if it is one of ours. Where any origin is, no cookie goes
-// along: a page could use those of whoever looks at it.
+// allowOrigin sets the headers that allow the origin of a request, and reports whether
+// it is allowed. If all origins are, credentials are not, so that a page cannot use its
+// visitors' cookies.
 func (c *cors) allowOrigin(h http.Header, r *http.Request) bool {
 	origin := r.Header["Origin"]
 	switch {
-	case c.anyOrigin: // whoever asks, and also who does not say from where
+	case c.anyOrigin: // also without an Origin header
 		h["Access-Control-Allow-Origin"] = anyOriginValue
 		return true
 	case len(origin) != 1:
@@ -81,7 +83,8 @@ func (c *cors) allowOrigin(h http.Header, r *http.Request) bool {
 	return true
 }
 
-// isHeaderList says whether s lists names of headers, and not more of them than a page uses.
+// isHeaderList reports whether s is a comma-separated list of header names of plausible
+// length.
 func isHeaderList(s string) bool {
 	return s != "" && len(s) <= 1024 && strings.IndexFunc(s, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-_, ", c)

@@ -9,19 +9,20 @@ import (
 	"time"
 )
 
-// readyTimeout is how long what has to be there may take to say so.
+// readyTimeout is the time limit of Config.Ready.
 const readyTimeout = 2 * time.Second
 
-// processEndpoint answers what is asked of the process and not of a server in it; nil is what is not.
-func (f *handler) processEndpoint(r *http.Request) func(http.ResponseWriter, *http.Request) {
-	var do func(http.ResponseWriter, *http.Request)
+// processEndpoint returns the handler for an endpoint of the process, or nil for any
+// other request.
+func (f *processHandler) processEndpoint(r *http.Request) func(http.ResponseWriter, *http.Request) {
+	var serve func(http.ResponseWriter, *http.Request)
 	switch r.URL.Path {
 	case "/healthz":
-		do = serveHealth
+		serve = serveHealth
 	case "/readyz":
-		do = f.serveReady
+		serve = f.serveReady
 	case "/metrics":
-		do = f.cfg.Metrics.Handler().ServeHTTP
+		serve = f.cfg.Metrics.Handler().ServeHTTP
 	default:
 		return nil
 	}
@@ -31,7 +32,7 @@ func (f *handler) processEndpoint(r *http.Request) func(http.ResponseWriter, *ht
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return methodNotAllowed
 	}
-	return do
+	return serve
 }
 
 func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
@@ -39,11 +40,11 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	writeText(w, http.StatusMethodNotAllowed, r.Method+" is not allowed here")
 }
 
-// serveHealth says that the process lives: it is answered, so it does.
+// serveHealth reports that the process is alive.
 func serveHealth(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }
 
-// serveReady says whether requests can be served, and if not why.
-func (f *handler) serveReady(w http.ResponseWriter, r *http.Request) {
+// serveReady responds 200 if requests can be served, and else 503 with the reason.
+func (f *processHandler) serveReady(w http.ResponseWriter, r *http.Request) {
 	if f.cfg.Ready != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()
@@ -55,12 +56,12 @@ func (f *handler) serveReady(w http.ResponseWriter, r *http.Request) {
 	writeText(w, http.StatusOK, "ok")
 }
 
-// writeText answers with a line.
+// writeText sends a response with one line of text.
 func writeText(w http.ResponseWriter, status int, line string) {
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")
 	h.Set("Content-Length", strconv.Itoa(len(line)+1))
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, line+"\n") // who left does not want it
+	_, _ = io.WriteString(w, line+"\n") // an error means that the client left
 }

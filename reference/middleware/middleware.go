@@ -1,7 +1,6 @@
-// Package middleware is what stands before all servers of a process: it names requests,
-// writes down that they were answered, says whether the process is well, and lets
-// browsers of other origins in. It knows no dialect and no user, and it looks into no
-// body.
+// Package middleware provides the outermost handler of a server process: it assigns
+// request ids, logs requests, recovers from panics, serves health checks and metrics,
+// and implements CORS. It depends on no dialect and reads no bodies.
 package middleware
 
 import (
@@ -16,29 +15,37 @@ import (
 	"github.com/streamassay/streamassay/reference/metrics"
 )
 
-// A Config is what can be set. The zero value of each field is a sensible default.
+// A Config configures the handler. The zero value of each field is a usable default.
 type Config struct {
-	Ready          func(context.Context) error // why requests cannot be served now; nil is that they always can
-	Metrics        *metrics.Counters           // nil counts nothing, and shows nothing
-	Log            *slog.Logger                // nil is nowhere
-	AllowedOrigins []string                    // whose pages may ask: "https://app.example", or "*" for all; none is nobody's
-	ExposedHeaders []string                    // headers of ours that pages may read, besides the usual
-	PassThrough    func(*http.Request) bool    // what the inside serves although it looks like ours, such as a /healthz; nil is nothing
-	NewID          func() string               // makes ids of requests; nil is random ones
+	// Ready returns why requests cannot be served at present. It is called for /readyz; if
+	// nil, the process is always ready.
+	Ready   func(context.Context) error
+	Metrics *metrics.Counters // shown at /metrics; nil disables them
+	Log     *slog.Logger      // nil discards log records
+	// AllowedOrigins are the origins whose pages may read responses, such as
+	// "https://app.example", or "*" for all. Without any, CORS is disabled.
+	AllowedOrigins []string
+	// ExposedHeaders are the response headers that such pages may read, besides
+	// X-Request-Id, Retry-After and the safelisted ones.
+	ExposedHeaders []string
+	// PassThrough reports whether a request for a path such as /healthz is meant for the
+	// wrapped handler; nil means that none is.
+	PassThrough func(*http.Request) bool
+	NewID       func() string // NewID returns a new request id; nil means 128 random bits
 }
 
-// requestIDHeader is the header in which the id of a request travels, both ways.
+// requestIDHeader is the header with the id of a request, in requests and responses.
 const requestIDHeader = "X-Request-Id"
 
-// A handler stands before a handler.
-type handler struct {
+// A processHandler wraps the handler of all servers of a process.
+type processHandler struct {
 	next http.Handler
 	cfg  Config
 	cors *cors
 }
 
-// New puts a front before a handler. It answers /healthz, /readyz and /metrics itself.
-// The handler finds the id of a request in its header X-Request-Id.
+// New returns a handler that wraps next. It serves /healthz, /readyz and /metrics
+// itself. In all other requests next finds the id in the header X-Request-Id.
 func New(next http.Handler, cfg Config) http.Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -46,10 +53,11 @@ func New(next http.Handler, cfg Config) http.Handler {
 	if cfg.NewID == nil {
 		cfg.NewID = randomID
 	}
-	return &handler{next, cfg, newCORS(cfg.AllowedOrigins, cfg.ExposedHeaders)}
+	return &processHandler{next, cfg, newCORS(cfg.AllowedOrigins, cfg.ExposedHeaders)}
 }
 
-// randomID has 128 random bits. Whoever knows one can do nothing with it.
+// randomID returns 128 random bits in hexadecimal. It is not cryptographically secure,
+// since knowing an id gives no access to anything.
 func randomID() string {
 	const digits = "0123456789abcdef"
 	var id [32]byte
@@ -63,20 +71,20 @@ func randomID() string {
 	return string(id[:])
 }
 
-// ServeHTTP answers one request.
-func (f *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP serves a request.
+func (f *processHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ids := r.Header[requestIDHeader]
 	if len(ids) != 1 || !isSafeID(ids[0]) {
 		ids = []string{f.cfg.NewID()}
-		r.Header[requestIDHeader] = ids // nobody but those behind us sees the request after this
+		r.Header[requestIDHeader] = ids // for the wrapped handler
 	}
 	w.Header()[requestIDHeader] = ids
 	level := slog.LevelInfo
 	endpoint := f.processEndpoint(r)
-	if endpoint != nil { // these are asked every few seconds, and nobody wants to read it
+	if endpoint != nil { // requested every few seconds
 		level = slog.LevelDebug
 	}
-	a := &responseRecorder{ResponseWriter: w}
+	a := &statusRecorder{ResponseWriter: w}
 	if f.cfg.Log.Enabled(r.Context(), level) {
 		begun := time.Now()
 		defer func() { f.logRequest(r, a, level, ids[0], time.Since(begun)) }()
@@ -90,7 +98,7 @@ func (f *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isSafeID says whether an id that somebody gave a request can stand in headers and logs.
+// isSafeID reports whether an id that a client sent may appear in headers and logs.
 func isSafeID(id string) bool {
 	for i := range len(id) {
 		c := id[i]
@@ -105,9 +113,11 @@ func isSafeID(id string) bool {
 	return id != "" && len(id) <= 128
 }
 
-// logRequest writes down that a request was answered: of what was asked for only the path,
-// for there are secrets in queries.
-func (f *handler) logRequest(r *http.Request, a *responseRecorder, level slog.Level, id string, took time.Duration) {
+// logRequest logs a request that was served, without its query, which may contain
+// secrets.
+func (f *processHandler) logRequest(
+	r *http.Request, a *statusRecorder, level slog.Level, id string, took time.Duration,
+) {
 	path := r.URL.Path
 	if len(path) > 512 {
 		path = path[:512] + "…"
@@ -117,12 +127,13 @@ func (f *handler) logRequest(r *http.Request, a *responseRecorder, level slog.Le
 		slog.Duration("took", took), slog.String("id", id), slog.String("remote", r.RemoteAddr))
 }
 
-// recoverPanic keeps a fault of the program to the request in which it came to light: who asked
-// hears of no detail. What was begun is cut off, so that nobody takes it for whole.
-func (f *handler) recoverPanic(r *http.Request, a *responseRecorder, id string) {
+// recoverPanic turns a panic of the wrapped handler into a log record and a response
+// 500 without details. If the response has begun, it aborts the connection, so that
+// clients do not take the response for complete.
+func (f *processHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
 	panicked := recover()
 	if panicked == nil {
-		if a.status == 0 { // as net/http answers if nobody does
+		if a.status == 0 { // net/http sends 200 if a handler sends nothing
 			a.status = http.StatusOK
 		}
 		return

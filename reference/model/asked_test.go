@@ -196,7 +196,7 @@ func TestHistoryFails(t *testing.T) {
 	u := fakeModel(t)
 	ask := user("hello")
 	ask.EarlierMessages = func(context.Context) ([]state.Message, error) { return nil, errors.New("disk on fire") }
-	if got := told(play(t.Context(), u.agent(u.config()), ask)); got != "run.error HISTORY_UNAVAILABLE: what was said before cannot be read\n" {
+	if got := told(play(t.Context(), u.agent(u.config()), ask)); got != "run.error HISTORY_UNAVAILABLE: the earlier messages cannot be read\n" {
 		t.Errorf("told\n%s", got)
 	}
 }
@@ -207,14 +207,14 @@ func TestNew(t *testing.T) {
 		cfg  model.Config
 		want string
 	}{
-		"no address":      {model.Config{Model: "m"}, "address"},
-		"no scheme":       {model.Config{BaseURL: "localhost:8000", Model: "m"}, "address"},
-		"another scheme":  {model.Config{BaseURL: "ftp://user:secret@localhost", Model: "m"}, "address"},
-		"a bad address":   {model.Config{BaseURL: "http://user:secret@local host/%", Model: "m"}, "address"},
+		"no address":      {model.Config{Model: "m"}, "base URL"},
+		"no scheme":       {model.Config{BaseURL: "localhost:8000", Model: "m"}, "base URL"},
+		"another scheme":  {model.Config{BaseURL: "ftp://user:secret@localhost", Model: "m"}, "base URL"},
+		"a bad address":   {model.Config{BaseURL: "http://user:secret@local host/%", Model: "m"}, "base URL"},
 		"no name":         {model.Config{BaseURL: "http://localhost"}, "name"},
 		"a nameless tool": {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{{Run: tool.Run}}}, "tool 1"},
 		"an idle tool":    {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{{Name: "x"}}}, "tool 1"},
-		"a tool twice":    {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{tool, tool}}, "two tools"},
+		"a tool twice":    {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{tool, tool}}, "duplicate tool"},
 		"a bad schema":    {model.Config{BaseURL: "http://localhost", Model: "m", Tools: []model.Tool{{Name: "x", Run: tool.Run, Parameters: []byte("{")}}}, "JSON"},
 	} {
 		_, err := model.New(c.cfg)

@@ -12,41 +12,42 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An completion is what the model says once it is asked, told while it comes. Nothing
-// is said between the start of a call and the end of all calls: what the model says
-// there is told after them.
+// A completion is one response of the model, emitted while it is being received. No
+// event of another kind comes between the start of a tool call and the end of all
+// calls: text that the model sends in between is emitted after them.
 type completion struct {
-	*run
-	subject        string // what is under way: "message", "reasoning" or nothing
-	messageID      string // of the message under way; "" is that nothing is told of it yet
-	heldSpace      string // what it begins with, as long as that is but space
+	*modelRun
+	subject        string // kind of the open message: "message", "reasoning" or ""
+	messageID      string // of the open message; "" until its first event is emitted
+	heldSpace      string // leading white space of the message, not emitted yet
 	text           strings.Builder
 	reasoning      strings.Builder
-	reasoningField string // the member that thoughts come in
-	calls          []*toolCall
-	callsByIndex   map[int64]*toolCall // by the index that the server gives, the latest
-	deferred       []textPiece
-	finishReason   string // why the model stopped
+	reasoningField string // name of the member that contains the reasoning
+	calls          []*streamedCall
+	callsByIndex   map[int64]*streamedCall // latest call by the server's index
+	deferred       []textPiece             // text to be emitted after the calls
+	finishReason   string                  // finish_reason of the response, or ""
 }
 
+// A textPiece is a delta of a message or of reasoning.
 type textPiece struct{ subject, text string }
 
-// A toolCall is one of the model's. It is told from when it has a name.
-type toolCall struct {
+// A streamedCall is a tool call being received. It is emitted once its name is known.
+type streamedCall struct {
 	state.Call
-	serverID  string // the server's id
+	serverID  string // id that the model's server gave it
 	arguments strings.Builder
 }
 
-// requestCompletion asks the model, and tells its answer.
-func (r *run) requestCompletion(messages []chatMessage) (*completion, error) {
+// requestCompletion sends the messages to the model and emits its response.
+func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error) {
 	w := r.openUpstream()
 	defer w.stop()
 	frames, err := w.request(r.completionParams(messages))
 	if err != nil {
 		return nil, err
 	}
-	a := &completion{run: r, callsByIndex: map[int64]*toolCall{}}
+	a := &completion{modelRun: r, callsByIndex: map[int64]*streamedCall{}}
 	for frames.Next() {
 		data := frames.Event().Data
 		if strings.HasPrefix(string(data[:min(len(data), len(doneMarker))]), doneMarker) {
@@ -68,9 +69,10 @@ func (r *run) requestCompletion(messages []chatMessage) (*completion, error) {
 	return a, a.finish()
 }
 
+// doneMarker is the data of the frame that ends the server's stream.
 const doneMarker = "[DONE]"
 
-// addChunk takes a frame.
+// addChunk adds a frame of the stream, or returns the error that it contains.
 func (a *completion) addChunk(data []byte) error {
 	if why, status, isError := parseErrorBody(data); isError {
 		if status >= 400 && status < 600 {
@@ -84,7 +86,7 @@ func (a *completion) addChunk(data []byte) error {
 	}
 	for _, choice := range chunk.Choices {
 		if choice.Index != 0 {
-			continue // it was not asked for
+			continue // only one choice was requested
 		}
 		if err := a.addDelta(choice.Delta); err != nil {
 			return err
@@ -96,8 +98,9 @@ func (a *completion) addChunk(data []byte) error {
 	return nil
 }
 
+// addDelta adds the delta of a frame.
 func (a *completion) addDelta(d openai.ChatCompletionChunkChoiceDelta) error {
-	for _, member := range []string{"reasoning_content", "reasoning"} { // some servers say it twice
+	for _, member := range []string{"reasoning_content", "reasoning"} { // some servers send both, with the same text
 		text := jsonString(json.RawMessage(d.JSON.ExtraFields[member].Raw()))
 		if text != "" {
 			a.reasoningField = member
@@ -118,21 +121,21 @@ func (a *completion) addDelta(d openai.ChatCompletionChunkChoiceDelta) error {
 	return nil
 }
 
-// maxHeldSpace is how much space is kept back at the beginning of a message, in bytes:
-// models say a few before they call a tool, and mean nothing.
+// maxHeldSpace is how much leading white space of a message is held back, in bytes.
+// Models often send a little before a tool call, where it would become a message.
 const maxHeldSpace = 256
 
-// emitText tells a piece of a message.
-func (a *completion) emitText(thing, text string) {
+// emitText emits text of a message or of reasoning, and starts it if necessary.
+func (a *completion) emitText(subject, text string) {
 	switch {
 	case text == "":
 		return
 	case len(a.callsByIndex) > 0:
-		a.deferred = append(a.deferred, textPiece{thing, text})
+		a.deferred = append(a.deferred, textPiece{subject, text})
 		return
-	case a.subject != thing:
+	case a.subject != subject:
 		a.endMessage()
-		a.subject = thing
+		a.subject = subject
 	}
 	if a.messageID == "" {
 		text = a.heldSpace + text
@@ -141,12 +144,12 @@ func (a *completion) emitText(thing, text string) {
 			return
 		}
 		a.messageID = a.newMessageID()
-		a.emit(spec.Event{Kind: spec.Kind(thing + ".start"), Message: a.messageID})
+		a.emit(spec.Event{Kind: spec.Kind(subject + ".start"), Message: a.messageID})
 	}
-	a.emit(spec.Event{Kind: spec.Kind(thing + ".delta"), Message: a.messageID, Text: text})
+	a.emit(spec.Event{Kind: spec.Kind(subject + ".delta"), Message: a.messageID, Text: text})
 }
 
-// endMessage ends the message under way.
+// endMessage ends the open message, if there is one.
 func (a *completion) endMessage() {
 	if a.messageID != "" {
 		a.emit(spec.Event{Kind: spec.Kind(a.subject + ".end"), Message: a.messageID})
@@ -154,15 +157,15 @@ func (a *completion) endMessage() {
 	a.subject, a.messageID, a.heldSpace = "", "", ""
 }
 
-// addCall takes a piece of a call.
+// addCall adds a delta of a tool call.
 func (a *completion) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) error {
 	c := a.callsByIndex[d.Index]
 	if c == nil || c.startsAnother(d) {
 		if len(a.calls) == maxCalls {
-			return &runError{codeTooLong, "the model calls too many tools"}
+			return &runError{codeTooLong, "the response calls too many tools"}
 		}
 		a.endMessage()
-		c = &toolCall{}
+		c = &streamedCall{}
 		a.callsByIndex[d.Index] = c
 		a.calls = append(a.calls, c)
 	}
@@ -175,8 +178,8 @@ func (a *completion) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) er
 		if d.Function.Name == "" {
 			return nil
 		}
-		a.run.callCount++
-		c.Name, c.ID = d.Function.Name, a.turn.Run+"-c"+strconv.Itoa(a.run.callCount)
+		a.modelRun.callCount++
+		c.Name, c.ID = d.Function.Name, a.turn.Run+"-c"+strconv.Itoa(a.modelRun.callCount)
 		a.emit(spec.Event{Kind: spec.ToolStart, Message: a.newMessageID(), Call: c.ID, Name: c.Name})
 		piece = c.arguments.String()
 	}
@@ -186,16 +189,17 @@ func (a *completion) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) er
 	return nil
 }
 
-// startsAnother says that a piece begins another call: some servers give all calls the
-// same index.
-func (c *toolCall) startsAnother(d openai.ChatCompletionChunkChoiceDeltaToolCall) bool {
+// startsAnother reports whether a delta belongs to another call, since some servers
+// give all calls the same index.
+func (c *streamedCall) startsAnother(d openai.ChatCompletionChunkChoiceDeltaToolCall) bool {
 	if d.ID != "" && c.serverID != "" {
 		return d.ID != c.serverID
 	}
 	return c.Name != "" && d.Function.Name != "" && d.Function.Arguments != "" && json.Valid([]byte(c.arguments.String()))
 }
 
-// finish ends what is under way, and says whether the answer is one.
+// finish ends the open message and all calls, and returns an error if the response is
+// not successful or incomplete.
 func (a *completion) finish() error {
 	if slices.Contains([]string{"content_filter", "error", "function_call"}, a.finishReason) {
 		return a.finishError()
@@ -220,8 +224,8 @@ func (a *completion) finish() error {
 	return nil
 }
 
-// finishError is what reasons mean that are no good ends. function_call is how tools
-// were called before there were tools; nobody has asked for it.
+// finishError returns the error for an unsuccessful finish reason. function_call is
+// that of an obsolete kind of tool call, which was not requested.
 func (a *completion) finishError() error {
 	switch a.finishReason {
 	case "content_filter":
@@ -232,7 +236,7 @@ func (a *completion) finishError() error {
 	return errMalformed
 }
 
-// asMessage is the answer as the model is reminded of it.
+// asMessage returns the response as a message of the next request.
 func (a *completion) asMessage() chatMessage {
 	w := chatMessage{role: roleAssistant, text: a.text.String()}
 	if a.reasoningField != "" {

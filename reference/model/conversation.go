@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The roles of what is said.
+// The roles of messages.
 const (
 	roleSystem    = "system"
 	roleUser      = "user"
@@ -17,18 +17,19 @@ const (
 	roleTool      = "tool"
 )
 
-// Words are what somebody says in a conversation.
+// A chatMessage is a message of the conversation for the model.
 type chatMessage struct {
 	role, text                string
-	images                    []string     // a user's, their addresses
-	calls                     []state.Call // an assistant's
-	call                      string       // which one a tool answers
+	images                    []string     // URLs, of a user
+	calls                     []state.Call // of an assistant
+	call                      string       // id of the call that a tool message answers
 	name                      string       // of the tool
-	reasoningField, reasoning string       // an assistant's reasoning, and the member that it came in
+	reasoningField, reasoning string       // an assistant's reasoning, and the member for it
 }
 
-// conversation is what the model is asked to go on with.
-func (r *run) conversation() ([]chatMessage, error) {
+// conversation returns the messages of a turn for the model: system messages, the
+// earlier ones unless the request repeats them, and those of the request.
+func (r *modelRun) conversation() ([]chatMessage, error) {
 	system := []string{r.SystemPrompt}
 	var now []chatMessage
 	users, repeats := 0, false
@@ -64,14 +65,16 @@ func (r *run) conversation() ([]chatMessage, error) {
 		before = nil
 	}
 	messages := normalize(append(before, now...), known)
-	system = slices.DeleteFunc(append(system, r.describeClientTools()), func(s string) bool { return strings.TrimSpace(s) == "" })
+	isEmpty := func(s string) bool { return strings.TrimSpace(s) == "" }
+	system = slices.DeleteFunc(append(system, r.describeClientTools()), isEmpty)
 	if len(system) > 0 {
 		messages = slices.Insert(messages, 0, chatMessage{role: roleSystem, text: strings.Join(system, "\n\n")})
 	}
 	return messages, nil
 }
 
-// imageURLs are those of a user's message that a server can be told of.
+// imageURLs returns the URLs of a user message's images that a server can fetch or
+// decode.
 func imageURLs(user spec.Event) (all []string) {
 	for _, part := range user.Parts {
 		scheme, _, _ := strings.Cut(part.Text, ":")
@@ -82,8 +85,8 @@ func imageURLs(user spec.Event) (all []string) {
 	return all
 }
 
-// earlierMessages is what was said before the request.
-func (r *run) earlierMessages() (messages []chatMessage, err error) {
+// earlierMessages returns the messages of the conversation before the request.
+func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 	if r.turn.EarlierMessages == nil {
 		return nil, nil
 	}
@@ -97,9 +100,9 @@ func (r *run) earlierMessages() (messages []chatMessage, err error) {
 	return messages, nil
 }
 
-func callsByID(said []chatMessage) map[string]state.Call {
+func callsByID(messages []chatMessage) map[string]state.Call {
 	known := map[string]state.Call{}
-	for _, w := range said {
+	for _, w := range messages {
 		for _, c := range w.calls {
 			known[c.ID] = c
 		}
@@ -107,9 +110,9 @@ func callsByID(said []chatMessage) map[string]state.Call {
 	return known
 }
 
-// describeClientTools tells the model of tools that the user has, where nobody could answer a call
-// of one.
-func (r *run) describeClientTools() string {
+// describeClientTools returns a system message about the client's tools, for dialects
+// in which the client cannot return results and the model must not call them.
+func (r *modelRun) describeClientTools() string {
 	if len(r.turn.ClientTools) > 0 {
 		return ""
 	}
@@ -128,21 +131,20 @@ func (r *run) describeClientTools() string {
 	return "The user's application has these tools. They cannot be called here:" + b.String()
 }
 
-// A conversationBuilder is a conversation in the order that models' servers insist on: a call has a
-// result, at once; a result has a call.
+// A conversationBuilder builds a conversation in the order that models' servers
+// require: each call is followed by its result at once, and each result has a call.
 type conversationBuilder struct {
 	messages      []chatMessage
-	knownCalls    map[string]state.Call // that are remembered
-	openCalls     []string              // calls without a result yet, of the last assistant's words
-	lastAssistant int                   // where those words are
+	knownCalls    map[string]state.Call // calls of earlier messages, by id
+	openCalls     []string              // ids of the last assistant message's calls without a result
+	lastAssistant int                   // index of that message, or -1
 }
 
-// normalize brings a conversation into that order. Runs that were stopped, and histories
-// that are not kept for ever or repeated by half, leave it in another. known are
-// calls that are remembered.
-func normalize(said []chatMessage, known map[string]state.Call) []chatMessage {
+// normalize returns messages in that order. Stopped runs and incomplete or partly
+// repeated histories violate it. known are the calls of earlier messages, by id.
+func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &conversationBuilder{knownCalls: known, lastAssistant: -1}
-	for _, w := range said {
+	for _, w := range messages {
 		switch w.role {
 		case roleTool:
 			t.addResult(w)
@@ -157,7 +159,7 @@ func normalize(said []chatMessage, known map[string]state.Call) []chatMessage {
 	return t.messages
 }
 
-// closeCalls answers the calls that nobody else has.
+// closeCalls adds an error as the result of each open call.
 func (t *conversationBuilder) closeCalls() {
 	for _, id := range t.openCalls {
 		t.messages = append(t.messages, chatMessage{role: roleTool, call: id, text: "error: there is no result"})
@@ -165,7 +167,7 @@ func (t *conversationBuilder) closeCalls() {
 	t.openCalls, t.lastAssistant = nil, -1
 }
 
-// addAssistant takes what an assistant said. What it said in one go is one message.
+// addAssistant adds a message of the assistant. Consecutive ones are merged.
 func (t *conversationBuilder) addAssistant(w chatMessage) {
 	t.closeCalls()
 	if w.text == "" && len(w.calls) == 0 {
@@ -173,8 +175,8 @@ func (t *conversationBuilder) addAssistant(w chatMessage) {
 	}
 	w.calls = slices.Clone(w.calls)
 	for i, c := range w.calls {
-		if whole, ok := t.knownCalls[c.ID]; ok {
-			w.calls[i] = whole
+		if known, ok := t.knownCalls[c.ID]; ok { // with name and arguments
+			w.calls[i] = known
 		}
 		t.openCalls = append(t.openCalls, c.ID)
 	}
@@ -188,8 +190,8 @@ func (t *conversationBuilder) addAssistant(w chatMessage) {
 	t.lastAssistant = len(t.messages) - 1
 }
 
-// addResult takes what a tool gave. A call that is only remembered is put before it;
-// without one, the result is told by the user.
+// addResult adds a tool result. If only an earlier message has its call, the call is
+// added before it; without a call, the result becomes a message of the user.
 func (t *conversationBuilder) addResult(w chatMessage) {
 	i := slices.Index(t.openCalls, w.call)
 	c, remembered := t.knownCalls[w.call]
@@ -208,7 +210,7 @@ func (t *conversationBuilder) addResult(w chatMessage) {
 	t.messages = append(t.messages, w)
 }
 
-// hasResult says that a call has a result.
+// hasResult reports whether a call has a result already.
 func (t *conversationBuilder) hasResult(call string) bool {
 	return slices.ContainsFunc(t.messages, func(w chatMessage) bool { return w.role == roleTool && w.call == call })
 }

@@ -291,20 +291,20 @@ func TestDialectsTellOfClientTools(t *testing.T) {
 // A failure of the model's server ends the run with an error of the dialect's.
 func TestDialectsFail(t *testing.T) {
 	failDialects(t, 5*time.Second, map[string]fails{
-		"401":          {"", "UPSTREAM_UNAUTHORIZED", "the model's server does not let this server in (401): Incorrect key: Bearer ***"},
-		"429":          {"", "UPSTREAM_RATE_LIMITED", "the model's server has too much to do (429): slow down"},
+		"401":          {"", "UPSTREAM_UNAUTHORIZED", "the model's server rejected the credentials (401): Incorrect key: Bearer ***"},
+		"429":          {"", "UPSTREAM_RATE_LIMITED", "the model's server is overloaded or limits requests (429): slow down"},
 		"500":          {"", "UPSTREAM_FAILED", "the model's server failed (500)"},
-		"cut":          {"so far", "UPSTREAM_BROKEN", "the model's answer was cut off"},
-		"close":        {"so far", "UPSTREAM_BROKEN", "the model's answer was cut off"},
+		"cut":          {"so far", "UPSTREAM_BROKEN", "the model's response was truncated"},
+		"close":        {"so far", "UPSTREAM_BROKEN", "the model's response was truncated"},
 		"stream-error": {"so far", "UPSTREAM_FAILED", "the model's server failed: out of memory"},
-		"tool-cut":     {"", "UPSTREAM_BROKEN", "the model's answer was cut off"},
+		"tool-cut":     {"", "UPSTREAM_BROKEN", "the model's response was truncated"},
 	})
 }
 
 func TestDialectsTimeOut(t *testing.T) {
 	failDialects(t, short, map[string]fails{
-		"hang":  {"", "UPSTREAM_TIMEOUT", "the model's server is silent"},
-		"stall": {"so far", "UPSTREAM_TIMEOUT", "the model's server is silent"},
+		"hang":  {"", "UPSTREAM_TIMEOUT", "the model's server timed out"},
+		"stall": {"so far", "UPSTREAM_TIMEOUT", "the model's server timed out"},
 	})
 }
 

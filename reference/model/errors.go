@@ -8,50 +8,50 @@ import (
 	"unicode"
 )
 
-// A runError is why a run fails, as its user is told.
+// A runError is the code and the message of a failed run.
 type runError struct{ code, text string }
 
 func (f *runError) Error() string { return f.text }
 
-// The codes of faults. Those of the model's server say so.
+// Codes of failed runs. UPSTREAM is the model's server.
 const (
-	codeTimeout      = "UPSTREAM_TIMEOUT"      // it is silent
-	codeUnavailable  = "UPSTREAM_UNAVAILABLE"  // it is not there, or cannot answer now
-	codeUnauthorized = "UPSTREAM_UNAUTHORIZED" // it does not let us in
+	codeTimeout      = "UPSTREAM_TIMEOUT"      // idle timeout
+	codeUnavailable  = "UPSTREAM_UNAVAILABLE"  // unreachable, or temporarily unable to respond
+	codeUnauthorized = "UPSTREAM_UNAUTHORIZED" // credentials rejected
 	codeRateLimited  = "UPSTREAM_RATE_LIMITED"
-	codeNotFound     = "UPSTREAM_NOT_FOUND" // it does not have the model, or is no such server
-	codeRefused      = "UPSTREAM_REFUSED"   // it does not want the request
-	codeFailed       = "UPSTREAM_FAILED"    // it says that it failed
-	codeBroken       = "UPSTREAM_BROKEN"    // what it says cannot be read, or is not all
-	codeTooLong      = "UPSTREAM_TOO_LONG"  // it does not come to an end
-	codeFiltered     = "UPSTREAM_FILTERED"  // it will not say it
-	codeRounds       = "TOO_MANY_ROUNDS"    // the model does not come to an end
+	codeNotFound     = "UPSTREAM_NOT_FOUND" // no such model, or not a chat completions API
+	codeRefused      = "UPSTREAM_REFUSED"   // request rejected
+	codeFailed       = "UPSTREAM_FAILED"    // internal error of the server
+	codeBroken       = "UPSTREAM_BROKEN"    // malformed or truncated response
+	codeTooLong      = "UPSTREAM_TOO_LONG"  // response exceeds a limit
+	codeFiltered     = "UPSTREAM_FILTERED"  // withheld by a content filter
+	codeRounds       = "TOO_MANY_ROUNDS"    // more than Config.MaxRounds
 	codeHistory      = "HISTORY_UNAVAILABLE"
 )
 
 var (
-	errTimeout       = &runError{codeTimeout, "the model's server is silent"}
-	errUnreachable   = &runError{codeUnavailable, "the model's server cannot be reached"}
-	errTruncated     = &runError{codeBroken, "the model's answer was cut off"}
-	errMalformed     = &runError{codeBroken, "the model's answer cannot be read"}
-	errNotStream     = &runError{codeBroken, "the model's server does not answer with a stream"}
-	errTooLong       = &runError{codeTooLong, "the model's answer is too long"}
-	errFiltered      = &runError{codeFiltered, "the model's answer was held back by a content filter"}
-	errTooManyRounds = &runError{codeRounds, "the model did not come to an end"}
-	errHistory       = &runError{codeHistory, "what was said before cannot be read"}
+	errTimeout       = &runError{codeTimeout, "the model's server timed out"}
+	errUnreachable   = &runError{codeUnavailable, "the model's server is unreachable"}
+	errTruncated     = &runError{codeBroken, "the model's response was truncated"}
+	errMalformed     = &runError{codeBroken, "the model's response is malformed"}
+	errNotStream     = &runError{codeBroken, "the model's server did not respond with an event stream"}
+	errTooLong       = &runError{codeTooLong, "the model's response exceeds the size limit"}
+	errFiltered      = &runError{codeFiltered, "the model's response was withheld by a content filter"}
+	errTooManyRounds = &runError{codeRounds, "the model did not finish within the maximum number of rounds"}
+	errHistory       = &runError{codeHistory, "the earlier messages cannot be read"}
 )
 
-// statusError is what a status other than 200 means. An answer of 408 or 504 says that
-// somebody behind the server is silent.
+// statusError returns the error for a status other than 200. A status of 408 or 504
+// means a timeout behind the model's server.
 func statusError(status int, why string) *runError {
 	f := &runError{codeRefused, "the model's server refused the request"}
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		f = &runError{codeUnauthorized, "the model's server does not let this server in"}
+		f = &runError{codeUnauthorized, "the model's server rejected the credentials"}
 	case status == http.StatusNotFound:
 		f = &runError{codeNotFound, "the model was not found"}
 	case status == http.StatusTooManyRequests:
-		f = &runError{codeRateLimited, "the model's server has too much to do"}
+		f = &runError{codeRateLimited, "the model's server is overloaded or limits requests"}
 	case status == http.StatusRequestTimeout || status == http.StatusGatewayTimeout:
 		f = &runError{codeTimeout, errTimeout.text}
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable:
@@ -65,7 +65,7 @@ func statusError(status int, why string) *runError {
 	return f.withDetail(why)
 }
 
-// withDetail adds what the server says about it.
+// withDetail adds the server's own message.
 func (f *runError) withDetail(why string) *runError {
 	if why == "" {
 		return f
@@ -73,8 +73,8 @@ func (f *runError) withDetail(why string) *runError {
 	return &runError{f.code, f.text + ": " + why}
 }
 
-// A errorBody is what servers say of errors. Most have an object with a message,
-// some a text, some say it outside of it.
+// An errorBody is the error response of a server. Most have an object "error" with a
+// message, some a string, and some have the message outside of it.
 type errorBody struct {
 	Error   json.RawMessage `json:"error"`
 	Message json.RawMessage `json:"message"`
@@ -83,7 +83,8 @@ type errorBody struct {
 	Code    json.RawMessage `json:"code"`
 }
 
-// parseErrorBody reads what data complains of; is says that it is an error for sure.
+// parseErrorBody returns the message and the status of an error response. isError
+// reports whether data is certainly an error.
 func parseErrorBody(data []byte) (why string, status int, isError bool) {
 	var c errorBody
 	if json.Unmarshal(data, &c) != nil {
@@ -96,7 +97,7 @@ func parseErrorBody(data []byte) (why string, status int, isError bool) {
 		isError = true
 		if why = jsonString(c.Error); why == "" {
 			var inner errorBody
-			_ = json.Unmarshal(c.Error, &inner) // what is neither says nothing
+			_ = json.Unmarshal(c.Error, &inner) // a value of another type has no message
 			why, c.Code = jsonString(inner.Message), inner.Code
 		}
 	}
@@ -104,23 +105,23 @@ func parseErrorBody(data []byte) (why string, status int, isError bool) {
 	return why, status, isError
 }
 
-// jsonString is a JSON string, "" if it is none.
+// jsonString returns the value of a JSON string, or "" for any other value.
 func jsonString(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s
 }
 
-// maxDetail is how much of a complaint is told.
+// maxDetail is the most characters of a server's message that are reported.
 const maxDetail = 300
 
-// sanitize is what a server says as one line that is not too long and does not hold the
-// key.
-func (m *chatModel) sanitize(words string) string {
+// sanitize returns a server's message as one line of at most maxDetail characters,
+// without the API key.
+func (m *chatModel) sanitize(message string) string {
 	if m.APIKey != "" {
-		words = strings.ReplaceAll(words, m.APIKey, "***")
+		message = strings.ReplaceAll(message, m.APIKey, "***")
 	}
-	words = strings.ToValidUTF8(words, "?")
-	all := strings.FieldsFunc(words, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
+	message = strings.ToValidUTF8(message, "?")
+	all := strings.FieldsFunc(message, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) })
 	runes := []rune(strings.Join(all, " "))
 	if len(runes) > maxDetail {
 		return string(runes[:maxDetail-1]) + "…"

@@ -22,45 +22,45 @@ const short = 300 * time.Millisecond
 // Every run that fails, as it is told: what is open then stays open.
 func TestFails(t *testing.T) {
 	for script, want := range map[string]fails{
-		"401":           {"", "UPSTREAM_UNAUTHORIZED", "the model's server does not let this server in (401): Incorrect key: Bearer ***"},
-		"403":           {"", "UPSTREAM_UNAUTHORIZED", "the model's server does not let this server in (403)"},
+		"401":           {"", "UPSTREAM_UNAUTHORIZED", "the model's server rejected the credentials (401): Incorrect key: Bearer ***"},
+		"403":           {"", "UPSTREAM_UNAUTHORIZED", "the model's server rejected the credentials (403)"},
 		"404":           {"", "UPSTREAM_NOT_FOUND", "the model was not found (404): model 'm' not found"},
 		"422":           {"", "UPSTREAM_REFUSED", "the model's server refused the request (422)"},
-		"429":           {"", "UPSTREAM_RATE_LIMITED", "the model's server has too much to do (429): slow down"},
-		"429-long":      {"", "UPSTREAM_RATE_LIMITED", "the model's server has too much to do (429): slow down"},
-		"429-always":    {"", "UPSTREAM_RATE_LIMITED", "the model's server has too much to do (429): slow down"},
+		"429":           {"", "UPSTREAM_RATE_LIMITED", "the model's server is overloaded or limits requests (429): slow down"},
+		"429-long":      {"", "UPSTREAM_RATE_LIMITED", "the model's server is overloaded or limits requests (429): slow down"},
+		"429-always":    {"", "UPSTREAM_RATE_LIMITED", "the model's server is overloaded or limits requests (429): slow down"},
 		"500":           {"", "UPSTREAM_FAILED", "the model's server failed (500)"},
 		"503":           {"", "UPSTREAM_UNAVAILABLE", "the model's server is not available (503): loading"},
-		"504":           {"", "UPSTREAM_TIMEOUT", "the model's server is silent (504)"},
-		"204":           {"", "UPSTREAM_BROKEN", "the model's server does not answer with a stream (204)"},
-		"301":           {"", "UPSTREAM_UNAVAILABLE", "the model's server cannot be reached"},
-		"hang-up":       {"", "UPSTREAM_UNAVAILABLE", "the model's server cannot be reached"},
-		"hang":          {"", "UPSTREAM_TIMEOUT", "the model's server is silent"},
+		"504":           {"", "UPSTREAM_TIMEOUT", "the model's server timed out (504)"},
+		"204":           {"", "UPSTREAM_BROKEN", "the model's server did not respond with an event stream (204)"},
+		"301":           {"", "UPSTREAM_UNAVAILABLE", "the model's server is unreachable"},
+		"hang-up":       {"", "UPSTREAM_UNAVAILABLE", "the model's server is unreachable"},
+		"hang":          {"", "UPSTREAM_TIMEOUT", "the model's server timed out"},
 		"hang-refusing": {"", "UPSTREAM_FAILED", "the model's server failed (500)"},
-		"stall":         {soFar, "UPSTREAM_TIMEOUT", "the model's server is silent"},
-		"cut":           {soFar, "UPSTREAM_BROKEN", "the model's answer was cut off"},
-		"close":         {soFar, "UPSTREAM_BROKEN", "the model's answer was cut off"},
-		"nothing":       {"", "UPSTREAM_BROKEN", "the model's answer was cut off"},
-		"half-line":     {"message.start r-m1\nmessage.delta r-m1: so \n", "UPSTREAM_BROKEN", "the model's answer was cut off"},
+		"stall":         {soFar, "UPSTREAM_TIMEOUT", "the model's server timed out"},
+		"cut":           {soFar, "UPSTREAM_BROKEN", "the model's response was truncated"},
+		"close":         {soFar, "UPSTREAM_BROKEN", "the model's response was truncated"},
+		"nothing":       {"", "UPSTREAM_BROKEN", "the model's response was truncated"},
+		"half-line":     {"message.start r-m1\nmessage.delta r-m1: so \n", "UPSTREAM_BROKEN", "the model's response was truncated"},
 		"stream-error":  {soFar, "UPSTREAM_FAILED", "the model's server failed: out of memory"},
 		"stream-text":   {"", "UPSTREAM_FAILED", "the model's server failed: out of memory"},
 		"stream-object": {"", "UPSTREAM_FAILED", "the model's server failed: out of memory"},
-		"stream-429":    {"", "UPSTREAM_RATE_LIMITED", "the model's server has too much to do (429): slow down"},
-		"garbage":       {"message.start r-m1\nmessage.delta r-m1: so \n", "UPSTREAM_BROKEN", "the model's answer cannot be read"},
-		"html":          {"", "UPSTREAM_BROKEN", "the model's server does not answer with a stream"},
-		"json":          {"", "UPSTREAM_BROKEN", "the model's server does not answer with a stream"},
+		"stream-429":    {"", "UPSTREAM_RATE_LIMITED", "the model's server is overloaded or limits requests (429): slow down"},
+		"garbage":       {"message.start r-m1\nmessage.delta r-m1: so \n", "UPSTREAM_BROKEN", "the model's response is malformed"},
+		"html":          {"", "UPSTREAM_BROKEN", "the model's server did not respond with an event stream"},
+		"json":          {"", "UPSTREAM_BROKEN", "the model's server did not respond with an event stream"},
 		"json-error":    {"", "UPSTREAM_FAILED", "the model's server failed: out of memory"},
-		"endless-line":  {"", "UPSTREAM_TOO_LONG", "the model's answer is too long"},
-		"filter":        {"message.start r-m1\nmessage.delta r-m1: how to \n", "UPSTREAM_FILTERED", "the model's answer was held back by a content filter"},
+		"endless-line":  {"", "UPSTREAM_TOO_LONG", "the model's response exceeds the size limit"},
+		"filter":        {"message.start r-m1\nmessage.delta r-m1: how to \n", "UPSTREAM_FILTERED", "the model's response was withheld by a content filter"},
 		"finish-error":  {"message.start r-m1\nmessage.delta r-m1: so \n", "UPSTREAM_FAILED", "the model's server failed"},
-		"function-call": {"", "UPSTREAM_BROKEN", "the model's answer cannot be read"},
-		"no-name":       {"", "UPSTREAM_BROKEN", "the model's answer cannot be read"},
-		"tool-cut":      {"tool.start r-m1 r-c1 lookup\ntool.delta r-c1: {\"wo\n", "UPSTREAM_BROKEN", "the model's answer was cut off"},
+		"function-call": {"", "UPSTREAM_BROKEN", "the model's response is malformed"},
+		"no-name":       {"", "UPSTREAM_BROKEN", "the model's response is malformed"},
+		"tool-cut":      {"tool.start r-m1 r-c1 lookup\ntool.delta r-c1: {\"wo\n", "UPSTREAM_BROKEN", "the model's response was truncated"},
 	} {
 		t.Run(script, func(t *testing.T) {
 			u := fakeModel(t)
 			cfg := u.config()
-			if want.text == "the model's server is silent" || script == "hang-refusing" { // the others are not to be rushed
+			if want.text == "the model's server timed out" || script == "hang-refusing" { // the others are not to be rushed
 				cfg.Timeout = short
 			}
 			u.fails(cfg, script, want)
@@ -84,9 +84,9 @@ func (u upstream) fails(cfg model.Config, script string, want fails) {
 // What does not come to an end is ended: by its bytes, its calls, its rounds.
 func TestEndless(t *testing.T) {
 	for script, want := range map[string]fails{
-		"endless":    {"", "UPSTREAM_TOO_LONG", "the model's answer is too long"},
-		"tool-flood": {"", "UPSTREAM_TOO_LONG", "the model calls too many tools"},
-		"forever":    {"", "TOO_MANY_ROUNDS", "the model did not come to an end"},
+		"endless":    {"", "UPSTREAM_TOO_LONG", "the model's response exceeds the size limit"},
+		"tool-flood": {"", "UPSTREAM_TOO_LONG", "the response calls too many tools"},
+		"forever":    {"", "TOO_MANY_ROUNDS", "the model did not finish within the maximum number of rounds"},
 	} {
 		t.Run(script, func(t *testing.T) {
 			u := fakeModel(t)
@@ -170,7 +170,7 @@ func TestRefusedConnection(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()
 	cfg.BaseURL = "http://" + address + "/v1"
-	u.fails(cfg, "text", fails{"", "UPSTREAM_UNAVAILABLE", "the model's server cannot be reached"})
+	u.fails(cfg, "text", fails{"", "UPSTREAM_UNAVAILABLE", "the model's server is unreachable"})
 }
 
 // A tool that takes too long is told as one that failed.

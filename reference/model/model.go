@@ -1,7 +1,6 @@
-// Package model is an agent behind which a language model stands: any server that
-// speaks the chat completions of OpenAI, with streaming and tool calls. It does not
-// know any dialect, nor what becomes of what it says; and of the model it knows no
-// more than an address and a name.
+// Package model provides an agent that uses a language model, on any server with
+// OpenAI's chat completions API, streaming and tool calls. It emits the neutral events
+// of [reference.Agent] and depends on no dialect.
 package model
 
 import (
@@ -19,39 +18,39 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Config says which model is asked, and how.
+// A Config configures an agent.
 type Config struct {
-	BaseURL      string        // where the server is: "http://127.0.0.1:8000/v1"
-	APIKey       string        // sent as a bearer token, and never told; "" is none
-	Model        string        // its name at the server
-	SystemPrompt string        // what the model is told first, before what requests want it to be told
-	Tools        []Tool        // what it can call that is run here
-	MaxRounds    int           // how often it is asked in one run at most; 0 is 8
-	Timeout      time.Duration // how long the server, or a tool, may be silent; 0 is a minute
-	HTTPClient   *http.Client  // nil is one of its own
+	BaseURL      string        // of the server: "http://127.0.0.1:8000/v1"
+	APIKey       string        // sent as a bearer token, never logged or reported; "" sends none
+	Model        string        // name of the model at the server
+	SystemPrompt string        // comes before the system messages of requests
+	Tools        []Tool        // tools that the server runs
+	MaxRounds    int           // limit of requests to the model per run; 0 means 8
+	Timeout      time.Duration // idle timeout of the server, and time limit of a tool; 0 means a minute
+	HTTPClient   *http.Client  // nil means a new client
 }
 
-// What one run may cost at most, besides rounds.
+// Limits of one run.
 const (
-	maxBytes = 16 << 20 // of answers
-	maxCalls = 128      // of tools, in one answer
+	maxBytes = 16 << 20 // of all responses
+	maxCalls = 128      // tool calls in one response
 )
 
-// A chatModel is one that can be asked.
+// A chatModel is a configured model.
 type chatModel struct {
 	Config
 	completions openai.ChatCompletionService
 }
 
-// New makes the agent. It does not ask whether there is anybody at the address: what
-// is wrong there is told by each run.
+// New returns an agent. It does not connect to the server: each run reports its own
+// errors.
 func New(cfg Config) (reference.Agent, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	switch {
 	case err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https":
-		return nil, errors.New("the model's address is not an http or https URL") // it may hold a password
+		return nil, errors.New("invalid base URL of the model, want http(s)://HOST/PATH") // it may contain a password
 	case cfg.Model == "":
-		return nil, errors.New("the model has no name")
+		return nil, errors.New("missing name of the model")
 	}
 	if err := checkTools(cfg.Tools); err != nil {
 		return nil, err
@@ -74,15 +73,15 @@ func New(cfg Config) (reference.Agent, error) {
 	if cfg.APIKey != "" {
 		options = append(options, option.WithAPIKey(cfg.APIKey))
 	}
-	// Not the whole client: that would take keys and addresses from the environment.
+	// openai.NewClient would read keys and URLs from the environment.
 	m := &chatModel{Config: cfg, completions: openai.NewChatCompletionService(options...)}
 	return m.respond, nil
 }
 
-// respond is the agent.
+// respond is the [reference.Agent].
 func (m *chatModel) respond(ctx context.Context, turn reference.Turn) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
-		r := &run{chatModel: m, ctx: ctx, turn: turn, yield: yield, remainingBytes: maxBytes}
+		r := &modelRun{chatModel: m, ctx: ctx, turn: turn, yield: yield, remainingBytes: maxBytes}
 		r.emit(spec.Event{Kind: spec.RunStart})
 		if err := r.askUntilDone(); err != nil {
 			r.fail(err)

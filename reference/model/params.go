@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// completionParams are a request to the model's server.
-func (r *run) completionParams(messages []chatMessage) openai.ChatCompletionNewParams {
+// completionParams returns a request to the model's server.
+func (r *modelRun) completionParams(messages []chatMessage) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{Model: r.Model, Tools: r.toolParams()}
 	ids := &callIDs{serverIDs: r.serverIDs, assigned: map[string]string{}, taken: map[string]bool{}}
 	for _, w := range messages {
@@ -22,16 +22,17 @@ func (r *run) completionParams(messages []chatMessage) openai.ChatCompletionNewP
 	return p
 }
 
-// A callIDs gives the calls of one request their ids. Those of the server's that are
-// known are its own; others are short: some servers want no more than nine letters
-// and digits, and ours can be long. Two runs may have the same ids.
+// callIDs assigns ids to the tool calls of one request. A call that the server made in
+// this run keeps the server's id. Other calls get short ids, since some servers accept
+// at most nine letters and digits and the ids of the dialect may be longer. The ids of
+// different requests may be the same.
 type callIDs struct {
-	serverIDs map[string]string // the server's, by ours
-	assigned  map[string]string // those that were given last, by ours
+	serverIDs map[string]string // the server's ids, by those of the dialect
+	assigned  map[string]string // latest assigned ids, by those of the dialect
 	taken     map[string]bool
 }
 
-// assign names a call.
+// assign returns a new id for a call.
 func (n *callIDs) assign(call string) string {
 	name := n.serverIDs[call]
 	for i := len(n.taken) + 1; name == "" || n.taken[name]; i++ {
@@ -41,6 +42,7 @@ func (n *callIDs) assign(call string) string {
 	return name
 }
 
+// toParam returns a message as the OpenAI client expects it.
 func (w chatMessage) toParam(calls *callIDs) openai.ChatCompletionMessageParamUnion {
 	switch w.role {
 	case roleSystem:
@@ -70,23 +72,27 @@ func (w chatMessage) toAssistantParam(ids *callIDs) openai.ChatCompletionMessage
 	}
 	for _, c := range w.calls {
 		arguments := c.Arguments
-		if !json.Valid([]byte(arguments)) { // servers take their own words apart, and fail
+		if !json.Valid([]byte(arguments)) { // servers parse them and would fail
 			arguments = "{}"
 		}
 		m.ToolCalls = append(m.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
 			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: ids.assign(c.ID), Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: arguments},
+				ID: ids.assign(c.ID),
+				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
+					Name: c.Name, Arguments: arguments,
+				},
 			},
 		})
 	}
-	if w.reasoning != "" { // servers that reason want to be reminded of it, and no others get here
+	if w.reasoning != "" { // servers that send reasoning expect it back
 		m.SetExtraFields(map[string]any{w.reasoningField: w.reasoning})
 	}
 	return openai.ChatCompletionMessageParamUnion{OfAssistant: &m}
 }
 
-// toolParams are the client's that can be called, and the server's that they do not hide.
-func (r *run) toolParams() (all []openai.ChatCompletionToolUnionParam) {
+// toolParams returns the tools of the client and of the server. A client's tool hides a
+// server's of the same name.
+func (r *modelRun) toolParams() (all []openai.ChatCompletionToolUnionParam) {
 	seen := map[string]bool{}
 	add := func(name, description string, schema []byte) {
 		if seen[name] {
@@ -113,8 +119,8 @@ func (r *run) toolParams() (all []openai.ChatCompletionToolUnionParam) {
 	return all
 }
 
-// objectSchema is a schema of an object; what is none becomes one of any object. Schemas
-// may come as text inside of JSON.
+// objectSchema returns a JSON Schema of an object: the given one, which may also be
+// encoded as a JSON string, or that of any object if it is invalid.
 func objectSchema(schema []byte) shared.FunctionParameters {
 	schema = []byte(cmp.Or(jsonString(schema), string(schema)))
 	var members map[string]json.RawMessage

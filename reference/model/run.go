@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A run is one turn under way. Once nobody listens, or the context is done, it says
-// nothing more.
-type run struct {
+// A modelRun is one turn of the agent. After the consumer stops, or the context is
+// done, it emits nothing more.
+type modelRun struct {
 	*chatModel
 	ctx            context.Context
 	turn           reference.Turn
@@ -22,35 +22,38 @@ type run struct {
 	stopped        bool
 	messageCount   int
 	callCount      int
-	remainingBytes int               // how many bytes answers may have
-	retried        bool              // the server wanted to be asked again, and was
-	serverIDs      map[string]string // what the server calls our calls
+	remainingBytes int               // how many more bytes the server may send
+	retried        bool              // a request was retried already
+	serverIDs      map[string]string // the server's ids of tool calls, by those of the dialect
 }
 
-func (r *run) emit(e spec.Event) {
+func (r *modelRun) emit(e spec.Event) {
 	if r.stopped = r.stopped || r.ctx.Err() != nil; !r.stopped {
 		r.stopped = !r.yield(e)
 	}
 }
 
-// newMessageID is a fresh message id: no other run of the conversation has it.
-func (r *run) newMessageID() string {
+// newMessageID returns a message id that is unique in the conversation.
+func (r *modelRun) newMessageID() string {
 	r.messageCount++
 	return r.turn.Run + "-m" + strconv.Itoa(r.messageCount)
 }
 
-// errClientLeft stops a run that nobody listens to any more.
-var errClientLeft = errors.New("nobody listens")
+// errClientLeft ends a run whose events are no longer consumed. It is not reported.
+var errClientLeft = errors.New("the client left")
 
-func (r *run) fail(err error) {
+// fail emits the end of a failed run, unless err means that its events are not
+// consumed.
+func (r *modelRun) fail(err error) {
 	var f *runError
 	if errors.As(err, &f) {
 		r.emit(spec.Event{Kind: spec.RunError, Text: f.text, Code: f.code})
 	}
 }
 
-// askUntilDone asks the model until it calls no tool any more, or one of the client's.
-func (r *run) askUntilDone() error {
+// askUntilDone sends requests to the model until it calls no tool, or one of the
+// client.
+func (r *modelRun) askUntilDone() error {
 	r.serverIDs = map[string]string{}
 	messages, err := r.conversation()
 	if err != nil {
@@ -76,9 +79,9 @@ func (r *run) askUntilDone() error {
 	return errTooManyRounds
 }
 
-// results runs the tools that are called, all at once, and tells what they gave in
-// order. waits says that the client has to answer some.
-func (r *run) results(calls []*toolCall) (results []chatMessage, waits bool) {
+// results runs the server's tools that are called, concurrently, and emits their
+// results in order. waits reports whether other calls are left to the client.
+func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits bool) {
 	texts := make([]string, len(calls))
 	var all sync.WaitGroup
 	for i, c := range calls {
@@ -98,14 +101,14 @@ func (r *run) results(calls []*toolCall) (results []chatMessage, waits bool) {
 	return results, waits
 }
 
-// isClientCall says that a call is for the client to answer.
-func (r *run) isClientCall(c *toolCall) bool {
+// isClientCall reports whether the client is to run a call.
+func (r *modelRun) isClientCall(c *streamedCall) bool {
 	return r.isClientTool(c.Name) && json.Valid([]byte(c.Arguments))
 }
 
-// runTool runs a tool. What is wrong with the call, or goes wrong in the tool, is told to
-// the model: it may know better then.
-func (r *run) runTool(c state.Call) (result string) {
+// runTool runs a tool and returns its result. Errors, also those of the call, are
+// returned as text for the model, which may correct itself.
+func (r *modelRun) runTool(c state.Call) (result string) {
 	tool, ok := r.findTool(c.Name)
 	switch {
 	case !ok && !r.isClientTool(c.Name):

@@ -17,34 +17,35 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a refusal may say, how long is waited for a server that asks for it, and for
-// what may follow the end of an answer.
+// Limits of a request to the model's server.
 const (
-	maxErrorBody    = 64 << 10
-	maxRetryAfter   = 2 * time.Second
-	trailingTimeout = time.Second
+	maxErrorBody    = 64 << 10        // bytes of an error response
+	maxRetryAfter   = 2 * time.Second // greatest Retry-After that is waited for
+	trailingTimeout = time.Second     // for the rest of the stream after a finish reason
 )
 
-// A upstream is what one answer comes over: it ends when nothing comes for too long, or
-// too much.
+// An upstream is one request to the model's server. It fails if the server sends
+// nothing for idleTimeout, or more than remainingBytes of the run.
 type upstream struct {
-	*run
+	*modelRun
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
 	timer       *time.Timer
 	idleTimeout time.Duration
 	body        io.ReadCloser
-	responseErr error // why the server has no answer, if it said so
+	responseErr error // error that the response reports
 }
 
-// openUpstream opens a wire. Nothing may come for so long until hang up.
-func (r *run) openUpstream() *upstream {
-	w := &upstream{run: r, idleTimeout: r.Timeout}
+// openUpstream returns an upstream whose idle timeout is running. The caller must call
+// stop.
+func (r *modelRun) openUpstream() *upstream {
+	w := &upstream{modelRun: r, idleTimeout: r.Timeout}
 	w.ctx, w.cancel = context.WithCancelCause(r.ctx)
 	w.timer = time.AfterFunc(w.idleTimeout, func() { w.cancel(errTimeout) })
 	return w
 }
 
+// stop ends the request and releases its resources.
 func (w *upstream) stop() {
 	w.timer.Stop()
 	w.cancel(nil)
@@ -53,7 +54,7 @@ func (w *upstream) stop() {
 	}
 }
 
-// request asks for an answer, and returns its frames.
+// request sends a request and returns the frames of its response.
 func (w *upstream) request(params openai.ChatCompletionNewParams) (ssestream.Decoder, error) {
 	var res *http.Response
 	_, err := w.completions.New(w.ctx, params,
@@ -65,19 +66,21 @@ func (w *upstream) request(params openai.ChatCompletionNewParams) (ssestream.Dec
 	return ssestream.NewDecoder(res), nil
 }
 
-// classify is what an error means, which is at least so much.
+// classify returns the error to report for err: the run's own cause if it was stopped,
+// else the runError in err or in the cause of its context, else fallback.
 func (w *upstream) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
-	case w.run.ctx.Err() != nil:
-		return w.run.ctx.Err()
+	case w.modelRun.ctx.Err() != nil:
+		return w.modelRun.ctx.Err()
 	case errors.As(err, &f) || errors.As(cause, &f):
 		return f
 	}
 	return fallback
 }
 
-// roundTrip lets a request pass, and its answer if that is a stream.
+// roundTrip is the middleware of the OpenAI client. It retries a request once if the
+// server asks for it, and returns an error unless the response is an event stream.
 func (w *upstream) roundTrip(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	res, err := next(req)
 	if err != nil {
@@ -107,7 +110,8 @@ func (w *upstream) roundTrip(req *http.Request, next option.MiddlewareNext) (*ht
 	return res, nil
 }
 
-// retryAfter says whether a server wants to be asked again soon.
+// retryAfter returns how long the server asks the client to wait before a retry; ok is
+// false if it does not ask for one, or for more than maxRetryAfter.
 func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return 0, false
@@ -117,7 +121,7 @@ func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	return wait, err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds()
 }
 
-// waitRetry waits, and does not count it as silence.
+// waitRetry waits, with the idle timeout stopped.
 func (w *upstream) waitRetry(d time.Duration) error {
 	w.timer.Stop()
 	defer w.timer.Reset(w.idleTimeout)
@@ -131,7 +135,7 @@ func (w *upstream) waitRetry(d time.Duration) error {
 	}
 }
 
-// responseError is what an answer that is no stream says.
+// responseError returns the error for a response that is not an event stream.
 func (w *upstream) responseError(res *http.Response) error {
 	w.timer.Reset(w.idleTimeout)
 	defer w.timer.Stop()
@@ -149,8 +153,8 @@ func (w *upstream) responseError(res *http.Response) error {
 	return statusError(res.StatusCode, w.sanitize(why))
 }
 
-// Read is the body, as long as it is neither silent nor too long. What nobody reads
-// is not silence.
+// Read reads from the response body within the limits of time and size. The idle
+// timeout runs only during calls of Read.
 func (w *upstream) Read(p []byte) (n int, err error) {
 	if w.remainingBytes <= 0 {
 		return 0, errTooLong
@@ -162,8 +166,8 @@ func (w *upstream) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// Close does nothing: the wire is hung up by whoever has dialed.
+// Close does nothing; stop closes the body.
 func (w *upstream) Close() error { return nil }
 
-// shortenTimeout says that the answer is over but for what may follow.
+// shortenTimeout shortens the idle timeout, as only the end of the stream is expected.
 func (w *upstream) shortenTimeout() { w.idleTimeout = min(w.idleTimeout, trailingTimeout) }
