@@ -8,53 +8,55 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ExchangeStart is how an exchange begins. Op is what the server does for it ("run",
-// "listen"); without it, there was nothing at this address. The body of the request is
-// kept as it is: nobody may change it.
+// An ExchangeStart describes the beginning of an exchange. The journal keeps a reference to
+// the body of the request, so that the caller must not modify it.
 type ExchangeStart struct {
-	Dialect, Op, Test string
-	Request           spec.Request
-	At                time.Time // by the clock of the mock; zero: now
-	Seed              uint64
+	Dialect string
+	Op      string // kind of the operation, such as "run" or "listen"; "": no operation matches the request
+	Test    string // id of the test, or ""
+	Request spec.Request
+	At      time.Time // time by the mock's clock; zero: now
+	Seed    uint64    // base seed of the random choices
 }
 
-// An EndReason is how an exchange ended.
+// An EndReason is the reason why an exchange ended.
 type EndReason string
 
-// The ends. Those of a fault have its words for them.
+// The reasons. Those caused by faults have the values of fault.StreamEnd.
 const (
-	InProgress EndReason = ""         // it goes on
-	Complete   EndReason = "whole"    // everything was sent
-	Clean      EndReason = "clean"    // a fault ended it early, as a whole one ends
-	Abort      EndReason = "abort"    // the connection was closed before the body was whole
+	InProgress EndReason = ""         // the exchange has not ended
+	Complete   EndReason = "whole"    // the complete response was sent
+	Clean      EndReason = "clean"    // a fault ended the body early but terminated it correctly
+	Abort      EndReason = "abort"    // the connection was closed before the body was complete
 	Reset      EndReason = "reset"    // the connection was reset
-	Torn       EndReason = "torn"     // an abort in the middle of a line
-	Stall      EndReason = "stall"    // nothing came any more
-	ClientLeft EndReason = "left"     // the client went away
-	Shutdown   EndReason = "shutdown" // the server was stopped
+	Torn       EndReason = "torn"     // the connection was closed in the middle of a line
+	Stall      EndReason = "stall"    // the server stopped sending without closing the connection
+	ClientLeft EndReason = "left"     // the client closed the connection
+	Shutdown   EndReason = "shutdown" // the server was shut down
 )
 
-// EndReasons are all of them.
+// EndReasons lists all reasons except InProgress.
 var EndReasons = []EndReason{Complete, Clean, Abort, Reset, Torn, Stall, ClientLeft, Shutdown}
 
-// A Miss is why a rule was not taken.
+// A Miss is the reason why a rule did not match a request.
 type Miss struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
 }
 
-// An Entry is one exchange as it goes on. Whatever is said after it was closed, or was
-// forgotten, is not heard. It is safe for concurrent use.
+// An Entry records the progress of one exchange. Its methods have no effect after Close,
+// or once the exchange was dropped from the journal. It is safe for concurrent use.
 type Entry struct {
 	journal *Journal
 	buffer  *entryBuffer
 	id      uint64
 }
 
-// ID is the number of the exchange, from 1.
+// ID returns the id of the exchange. Exchanges are numbered from 1.
 func (e *Entry) ID() uint64 { return e.id }
 
-// lock locks the slot of an exchange that goes on; nil: there is none any more.
+// lock locks and returns the buffer of the exchange, or returns nil if the exchange has
+// ended or was dropped.
 func (e *Entry) lock() *entryBuffer {
 	e.buffer.mu.Lock()
 	if e.buffer.id != e.id || e.buffer.endReason != InProgress {
@@ -64,7 +66,7 @@ func (e *Entry) lock() *entryBuffer {
 	return e.buffer
 }
 
-// SetTest says whose exchange it is, where that is known late.
+// SetTest sets the test of the exchange if it was not known when the exchange was opened.
 func (e *Entry) SetTest(test string) {
 	if s := e.lock(); s != nil {
 		s.test = test
@@ -72,8 +74,8 @@ func (e *Entry) SetTest(test string) {
 	}
 }
 
-// Parsed says what the request means: op is the document's name for what is asked. What
-// in ask is broken becomes findings about the client.
+// Parsed records the parsed request. op is the name of the operation in the dialect's
+// document. Violations in event become findings about the client.
 func (e *Entry) Parsed(op string, event *spec.Event) {
 	s := e.lock()
 	if s == nil {
@@ -84,7 +86,8 @@ func (e *Entry) Parsed(op string, event *spec.Event) {
 	e.journal.waiters.wake()
 }
 
-// Matched says which rule was taken, "" is none, and why those before it were not.
+// Matched records the name of the rule that matched the request, or "", and why the rules
+// before it did not match.
 func (e *Entry) Matched(rule string, misses []Miss) {
 	s := e.lock()
 	if s == nil {
@@ -95,8 +98,7 @@ func (e *Entry) Matched(rule string, misses []Miss) {
 	e.journal.waiters.wake()
 }
 
-// HeadSent says what the reply began with. The times of everything that is sent, and of the
-// end, are told from here.
+// HeadSent records the head of the response. Later times are relative to this call.
 func (e *Entry) HeadSent(status int, header http.Header) {
 	now := e.journal.cfg.Now()
 	s := e.lock()
@@ -110,8 +112,8 @@ func (e *Entry) HeadSent(status int, header http.Header) {
 	e.journal.waiters.wake()
 }
 
-// BytesSent says what went out: a frame, several, or a piece of one; at is the time since the
-// head was sent. The bytes are copied.
+// BytesSent records bytes of the body that were sent in one write, at the given time since
+// the head was sent. It copies data.
 func (e *Entry) BytesSent(at time.Duration, data []byte) {
 	s := e.lock()
 	if s == nil {
@@ -130,38 +132,45 @@ func (e *Entry) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(note)
 }
 
-// FaultApplied says that a fault struck, at this place of what was sent.
+// FaultApplied records that a fault took effect after the bytes recorded so far.
 func (e *Entry) FaultApplied(name string) {
 	s := e.lock()
 	if s == nil {
 		return
 	}
 	if len(s.faults) < maxFaults {
-		s.faults = append(s.faults, faultRecord{s.redact(name), len(s.pieces) + s.droppedPieces, s.sentSize, s.elapsed(e.journal.cfg.Now())})
+		s.faults = append(s.faults, faultRecord{
+			name: s.redact(name), piece: len(s.pieces) + s.droppedPieces,
+			byte: s.sentSize, at: s.elapsed(e.journal.cfg.Now()),
+		})
 	}
 	note := Note{Kind: NoteFault, ID: e.id, Test: s.test, Text: s.redact(name)}
 	e.unlock(s)
 	e.journal.publish(note)
 }
 
-// Close says that the exchange is over, and how it ended.
-func (e *Entry) Close(how EndReason) {
+// Close records the end of the exchange. InProgress counts as Complete.
+func (e *Entry) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
 	s := e.lock()
 	if s == nil {
 		return
 	}
-	if how == InProgress {
-		how = Complete
+	if reason == InProgress {
+		reason = Complete
 	}
-	s.close(how, now)
-	note := Note{Kind: NoteClosed, ID: e.id, Test: s.test, Status: s.status, Text: string(how), At: s.endedAfter, Bytes: int(s.sentSize)}
+	s.close(reason, now)
+	note := Note{
+		Kind: NoteClosed, ID: e.id, Test: s.test, Status: s.status,
+		Text: string(reason), At: s.endedAfter, Bytes: int(s.sentSize),
+	}
 	e.unlock(s)
 	e.journal.publish(note)
 	e.journal.waiters.wake()
 }
 
-// unlock unlocks a slot that may have grown.
+// unlock unlocks the buffer and drops old exchanges if the buffer has grown beyond the
+// limits of the journal.
 func (e *Entry) unlock(s *entryBuffer) {
 	grown := s.memorySize() - s.countedBytes
 	s.countedBytes += grown

@@ -11,22 +11,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Bounds of one exchange, besides those of its bodies.
+// Limits of one exchange, in addition to Config.Body.
 const (
-	maxPieces     = 4096 // what is sent in more is counted, not kept
+	maxPieces     = 4096 // writes that are kept; further ones are only counted
 	maxMisses     = 64
 	maxFaults     = 64
 	maxViolations = spec.MaxFindings
-	maxCalls      = 64
-	maxText       = 1024 // of one message
+	maxCalls      = 64   // tool results and resumed interrupts
+	maxText       = 1024 // bytes of a message or reason
 )
 
-// A entryBuffer is what is kept of one exchange. Its memory is used again for another when it
-// is forgotten; n tells which exchange it is.
+// An entryBuffer holds the data of one exchange. When the exchange is dropped, the buffer
+// is reused for another one with another id.
 type entryBuffer struct {
 	mu           sync.Mutex
-	id           uint64 // 0: nobody's
-	countedBytes int64  // what it was last said to weigh
+	id           uint64 // 0: the buffer is not in use
+	countedBytes int64  // the memorySize that is included in Journal.heldBytes
 
 	dialect, op, test string
 	seed              uint64
@@ -34,56 +34,57 @@ type entryBuffer struct {
 	requestHeader     spec.Header
 	body              []byte
 	bodySize          int
-	mockTime          time.Time // by the clock of the mock
-	startTime         time.Time // by ours
-	secrets           []string  // what may not be read, as long as more may come
-	redactor          *redact.Redactor
+	mockTime          time.Time        // start by the mock's clock
+	startTime         time.Time        // start by Config.Now
+	secrets           []string         // secret values to redact, until the exchange ends
+	redactor          *redact.Redactor // redactor of secrets, or nil
 
 	parsed       bool
 	operation    string
 	thread, run  string
 	cursor       string
 	violations   []spec.Violation
-	resultCalls  []string // calls of tools that it has results of, and no history that they are from
-	interruptIDs []string // interrupts that it answers
+	resultCalls  []string // calls whose results the request contains without the calls themselves
+	interruptIDs []string // interrupts that the request answers
 
 	matched   bool
 	rule      string
 	misses    []Miss
-	missCount int // how many there were
+	missCount int // number of misses, including those that are not kept
 
 	status        int
 	header        spec.Header
 	headTime      time.Time
 	pieces        []piece
-	droppedPieces int    // pieces that were not kept
-	sentBytes     []byte // what was sent, from the beginning
-	sentSize      int64
+	droppedPieces int    // writes that were not kept
+	sentBytes     []byte // the beginning of the response body
+	sentSize      int64  // size of the response body
 	faults        []faultRecord
 
 	endReason  EndReason
 	endedAfter time.Duration
 
-	historyFindings []Finding // what was found by comparing with others
-	historyChecked  bool      // that was done
-	otherBytes      int64     // what the rest weighs, besides buf and pieces
+	historyFindings []Finding // findings from the comparison with earlier exchanges
+	historyChecked  bool      // whether historyFindings is set
+	otherBytes      int64     // memory of everything but sentBytes, pieces and header
 }
 
-// A piece is one write. Its bytes follow those of the piece before.
+// A piece is one write of the response body. Its bytes follow those of the previous piece
+// in sentBytes.
 type piece struct {
 	at   time.Duration
 	size int
 }
 
-// A faultRecord is a fault that did its harm.
+// A faultRecord is a fault that took effect, with its position in the response.
 type faultRecord struct {
 	name  string
-	piece int
-	byte  int64
-	at    time.Duration
+	piece int           // number of preceding writes
+	byte  int64         // number of preceding bytes
+	at    time.Duration // time since the head was sent
 }
 
-// Open begins an exchange.
+// Open adds an exchange to the journal and returns the entry that records its progress.
 func (j *Journal) Open(o ExchangeStart) *Entry {
 	now := j.cfg.Now()
 	if o.At.IsZero() {
@@ -117,7 +118,8 @@ func (j *Journal) Open(o ExchangeStart) *Entry {
 	return e
 }
 
-func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, most int) {
+// begin sets the request, without its secrets and with at most maxBody bytes of its body.
+func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
 	s.redactor = names.redactorFor(s.secrets)
@@ -131,13 +133,13 @@ func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, most int) {
 			s.requestHeader[i].Value = s.redact(f.Value)
 		}
 	}
-	if len(s.body) > most {
-		s.body = bytes.Clone(s.body[:most])
+	if len(s.body) > maxBody {
+		s.body = bytes.Clone(s.body[:maxBody])
 	}
 	s.otherBytes = int64(cap(s.body)+len(s.target)) + headerSize(s.requestHeader)
 }
 
-// reset forgets everything but the memory.
+// reset clears the buffer, retaining at most maxIdleBytes of memory per slice.
 func (s *entryBuffer) reset() {
 	buf, pieces, head, secrets := s.sentBytes[:0], s.pieces[:0], s.header[:0], s.secrets[:0]
 	clear(head[:cap(head)])
@@ -151,22 +153,26 @@ func (s *entryBuffer) reset() {
 	if cap(head) > maxIdleBytes/32 {
 		head = nil
 	}
-	s.id, s.countedBytes, s.seed, s.bodySize, s.missCount, s.status, s.droppedPieces, s.sentSize, s.endedAfter, s.otherBytes = 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-	s.dialect, s.op, s.test, s.method, s.target, s.operation, s.thread, s.run, s.cursor, s.rule = "", "", "", "", "", "", "", "", "", ""
+	s.id, s.countedBytes, s.seed, s.bodySize, s.missCount = 0, 0, 0, 0, 0
+	s.status, s.droppedPieces, s.sentSize, s.endedAfter, s.otherBytes = 0, 0, 0, 0, 0
+	s.dialect, s.op, s.test, s.method, s.target = "", "", "", "", ""
+	s.operation, s.thread, s.run, s.cursor, s.rule = "", "", "", "", ""
 	s.mockTime, s.startTime, s.headTime, s.endReason = time.Time{}, time.Time{}, time.Time{}, InProgress
-	s.requestHeader, s.body, s.violations, s.resultCalls, s.interruptIDs, s.misses, s.faults, s.historyFindings = nil, nil, nil, nil, nil, nil, nil, nil
+	s.requestHeader, s.body, s.violations, s.resultCalls = nil, nil, nil, nil
+	s.interruptIDs, s.misses, s.faults, s.historyFindings = nil, nil, nil, nil
 	s.parsed, s.matched, s.historyChecked, s.redactor = false, false, false, nil
 	s.sentBytes, s.pieces, s.header, s.secrets = buf, pieces, head, secrets
 }
 
-// bufferOverhead is about what a slot itself takes, with its handle.
+// bufferOverhead is the approximate size of an entryBuffer and its Entry in bytes.
 const bufferOverhead = 768
 
-// memorySize is how much memory the slot takes, about.
+// memorySize returns the approximate memory of the buffer in bytes.
 func (s *entryBuffer) memorySize() int64 {
 	return bufferOverhead + int64(cap(s.sentBytes)+cap(s.pieces)*16+cap(s.header)*32) + s.otherBytes
 }
 
+// headerSize returns the approximate memory of a header in bytes.
 func headerSize(h spec.Header) (n int64) {
 	for _, f := range h {
 		n += int64(32 + len(f.Name) + len(f.Value))
@@ -174,8 +180,8 @@ func headerSize(h spec.Header) (n int64) {
 	return n
 }
 
-// setParsed takes what matters out of a request. The request itself is not kept: it may hang
-// on more.
+// setParsed copies the relevant parts of the parsed request. It does not keep event, which
+// may reference much more memory.
 func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 	s.parsed, s.operation = true, op
 	if event == nil {
@@ -192,7 +198,8 @@ func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 		switch {
 		case len(s.resultCalls)+len(s.interruptIDs) >= maxCalls:
 		case p.Kind == spec.InputToolResult && p.Call != "" && bytes.Count(event.Raw, jsonString(p.Call)) < 2:
-			s.resultCalls = append(s.resultCalls, s.redact(p.Call)) // else it is in the history that the client brings
+			// If the request mentions the call twice, it contains the call as well.
+			s.resultCalls = append(s.resultCalls, s.redact(p.Call))
 			s.otherBytes += int64(16 + len(p.Call))
 		case p.Kind == spec.InputResume && p.ID != "":
 			s.interruptIDs = append(s.interruptIDs, s.redact(p.ID))
@@ -201,6 +208,7 @@ func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 	}
 }
 
+// setMatch sets the rule that matched and the reasons why others did not.
 func (s *entryBuffer) setMatch(rule string, misses []Miss) {
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
@@ -210,6 +218,7 @@ func (s *entryBuffer) setMatch(rule string, misses []Miss) {
 	}
 }
 
+// setHead sets the head of the response without its secrets.
 func (s *entryBuffer) setHead(names *secretNames, status int, header http.Header, now time.Time) {
 	s.status, s.headTime = status, now
 	s.header = s.header[:0]
@@ -231,26 +240,29 @@ func (s *entryBuffer) setHead(names *secretNames, status int, header http.Header
 	}
 }
 
-func (s *entryBuffer) addPiece(at time.Duration, data []byte, most int) {
+// addPiece adds one write of the response body, keeping at most maxBody bytes of all.
+func (s *entryBuffer) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {
 		s.droppedPieces++
 		return
 	}
 	s.pieces = append(s.pieces, piece{at, len(data)})
-	if room := most - len(s.sentBytes); room > 0 {
+	if room := maxBody - len(s.sentBytes); room > 0 {
 		s.sentBytes = append(s.sentBytes, data[:min(len(data), room)]...)
 	}
 }
 
-func (s *entryBuffer) close(how EndReason, now time.Time) {
-	s.endReason, s.endedAfter = how, s.elapsed(now)
-	s.redactor.Mask(s.sentBytes) // nothing comes any more that could complete a secret
+// close sets the end of the exchange and redacts the response body.
+func (s *entryBuffer) close(reason EndReason, now time.Time) {
+	s.endReason, s.endedAfter = reason, s.elapsed(now)
+	s.redactor.Mask(s.sentBytes) // only now, because a secret may be spread over several writes
 	clear(s.secrets)
 	s.secrets, s.redactor = s.secrets[:0], nil
 }
 
-// elapsed is the time since the head was sent, or else since the request came.
+// elapsed returns the time since the head was sent or, before that, since the request was
+// received.
 func (s *entryBuffer) elapsed(now time.Time) time.Duration {
 	if !s.headTime.IsZero() {
 		return now.Sub(s.headTime)
@@ -258,9 +270,10 @@ func (s *entryBuffer) elapsed(now time.Time) time.Duration {
 	return now.Sub(s.startTime)
 }
 
-// redact is a text without secrets.
+// redact returns text with secrets replaced.
 func (s *entryBuffer) redact(text string) string { return s.redactor.Shortened(text) }
 
+// truncate returns text, cut to maxText bytes.
 func truncate(text string) string {
 	if len(text) > maxText {
 		return text[:maxText] + "…"

@@ -11,19 +11,19 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Expect is what is wanted of clients, as a file says it (`mock --expect FILE`). The
-// zero value wants only that they do nothing wrong.
+// Expect holds the expectations on clients, as read from a file (`mock --expect FILE`). The
+// zero value expects only that clients violate no requirement.
 type Expect struct {
-	AllowUnmatched bool          `yaml:"allow-unmatched"` // what nothing is there for, or no rule, is no finding
-	Strict         bool          `yaml:"strict"`          // a broken SHOULD fails
-	InOrder        bool          `yaml:"in-order"`        // the calls come first in the order in which they stand
+	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests without an operation or a rule are not findings
+	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails
+	InOrder        bool          `yaml:"in-order"`        // the first exchanges of the calls must occur in the listed order
 	Calls          []Expectation `yaml:"calls"`
 }
 
-// An Expectation is a kind of exchange that is wanted, and how often. Without any count
-// it is wanted at least once.
+// An Expectation describes exchanges and how often they are expected: at least once if no
+// count is set.
 type Expectation struct {
-	Name     string `yaml:"name"` // what failures call it
+	Name     string `yaml:"name"` // name in failures; optional
 	Dialect  string `yaml:"dialect"`
 	Op       string `yaml:"op"`
 	Method   string `yaml:"method"`
@@ -32,24 +32,25 @@ type Expectation struct {
 	Thread   string `yaml:"thread"`
 	Run      string `yaml:"run"`
 	Rule     string `yaml:"rule"`
-	Ended    string `yaml:"ended"` // "whole" without a status is of what was answered with 2xx
+	Ended    string `yaml:"ended"` // an EndReason or "open"; "whole" without a status implies 2XX
 	Contains string `yaml:"contains"`
 	Exactly  *int   `yaml:"exactly"`
 	AtLeast  *int   `yaml:"at-least"`
 	AtMost   *int   `yaml:"at-most"`
 }
 
-// maxExpectBytes is how large what is read may be, in bytes.
+// maxExpectBytes is the maximum size of an expectation file in bytes.
 const maxExpectBytes = 1 << 20
 
-// LoadExpect reads what is wanted, YAML or JSON, strictly; name is what errors call it.
+// LoadExpect reads expectations from YAML or JSON. Errors begin with name and, where known,
+// the line. Unknown fields and invalid values are errors.
 func LoadExpect(name string, r io.Reader) (x Expect, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectBytes+1))
 	if err != nil {
 		return x, fmt.Errorf("%s: %w", name, err)
 	}
 	if len(data) > maxExpectBytes {
-		return x, fmt.Errorf("%s: it has more than %d bytes", name, maxExpectBytes)
+		return x, fmt.Errorf("%s: file is larger than %d bytes", name, maxExpectBytes)
 	}
 	if err := yaml.UnmarshalWithOptions(data, &x, yaml.Strict()); err != nil && !errors.Is(err, io.EOF) {
 		var at yaml.Error
@@ -66,16 +67,17 @@ func LoadExpect(name string, r io.Reader) (x Expect, err error) {
 	return x, nil
 }
 
-// yamlErrorText is what is wrong, and what would be right.
+// yamlErrorText returns the message of e, for an unknown field with the known ones.
 func yamlErrorText(e yaml.Error) string {
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(e, &unknown) {
 		return e.GetMessage()
 	}
-	return e.GetMessage() + "; there are allow-unmatched, strict, in-order and calls, and in a call name, dialect, op, method, path, status, thread, run, rule, ended, contains, exactly, at-least and at-most"
+	return e.GetMessage() + "; want allow-unmatched, strict, in-order or calls, and in a call name, dialect, op, " +
+		"method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
 }
 
-// lineOf is where a call stands.
+// lineOf returns the line of the call with the given index, or 1 if it cannot be found.
 func lineOf(data []byte, call int) int {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -93,21 +95,23 @@ func lineOf(data []byte, call int) int {
 	return line
 }
 
+// check returns an error if a count or a filter value is invalid.
 func (x Expectation) check() error {
 	for _, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
 		if n != nil && *n < 0 {
-			return fmt.Errorf("the count %d: it is not negative", *n)
+			return fmt.Errorf("invalid count %d (want 0 or more)", *n)
 		}
 	}
 	switch {
 	case x.Exactly != nil && (x.AtLeast != nil || x.AtMost != nil):
-		return errors.New("exactly stands alone: a range is at-least and at-most")
+		return errors.New("exactly cannot be combined with at-least or at-most")
 	case x.AtLeast != nil && x.AtMost != nil && *x.AtLeast > *x.AtMost:
-		return fmt.Errorf("at-least %d and at-most %d: nothing is both", *x.AtLeast, *x.AtMost)
+		return fmt.Errorf("at-least %d is greater than at-most %d", *x.AtLeast, *x.AtMost)
 	}
 	return x.filter().Check()
 }
 
+// filter returns the filter that selects the expected exchanges.
 func (x Expectation) filter() Filter {
 	return Filter{
 		Dialect: x.Dialect, Op: x.Op, Method: x.Method, Path: x.Path, Status: x.Status, Thread: x.Thread, Run: x.Run,
@@ -115,7 +119,8 @@ func (x Expectation) filter() Filter {
 	}
 }
 
-// countRange are the fewest and the most that are wanted; most -1 is any number.
+// countRange returns the bounds of the expected number of exchanges. A maximum of -1 means
+// unlimited.
 func (x Expectation) countRange() (minimum, maximum int) {
 	if x.Exactly != nil {
 		return *x.Exactly, *x.Exactly
@@ -130,7 +135,7 @@ func (x Expectation) countRange() (minimum, maximum int) {
 	return minimum, maximum
 }
 
-// countText says how often it is wanted.
+// countText returns the expected number of exchanges as text, such as "at least 1".
 func (x Expectation) countText() string {
 	minimum, maximum := x.countRange()
 	switch {
@@ -144,7 +149,7 @@ func (x Expectation) countText() string {
 	return fmt.Sprintf("%d to %d", minimum, maximum)
 }
 
-// String names what is wanted.
+// String returns the name and the filter values of the expectation.
 func (x Expectation) String() string {
 	var parts []string
 	for _, p := range [][2]string{

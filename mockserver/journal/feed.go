@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// A Note is one thing that happened, as it happens.
+// A Note reports one change of the journal. The fields that are set depend on its kind.
 type Note struct {
 	Kind    NoteKind
-	ID      uint64 // of the exchange
+	ID      uint64 // id of the exchange
 	Test    string
 	Dialect string        // opened
 	Op      string        // opened
-	Text    string        // opened: method and target; fault: its name; closed: how
+	Text    string        // opened: method and target; fault: its name; closed: the EndReason
 	Status  int           // head, closed
-	N       int           // sent: which piece; dropped: how many notes were lost
-	At      time.Duration // sent, closed: since the head was sent
-	Bytes   int           // sent: of the piece; closed: of the body
-	Raw     Raw           // sent: its beginning
+	N       int           // sent: number of the write, from 0; dropped: number of lost notes
+	At      time.Duration // sent, closed: time since the head was sent
+	Bytes   int           // sent: size of the write; closed: size of the body
+	Raw     Raw           // sent: the beginning of the written bytes
 }
 
-// A NoteKind says what a note is about.
+// A NoteKind is the kind of change that a note reports.
 type NoteKind string
 
 // The kinds of notes.
@@ -35,17 +35,17 @@ const (
 	NoteFault   NoteKind = "fault"
 	NoteClosed  NoteKind = "closed"
 	NoteReset   NoteKind = "reset"
-	NoteDropped NoteKind = "dropped" // the reader was too slow for N notes
+	NoteDropped NoteKind = "dropped" // N notes were lost because the subscriber was too slow
 )
 
-// maxNoteBytes is how much of a piece a note shows, and maxQueuedNotes how many notes wait for a
-// slow reader.
+// Limits of notes: the bytes of a write that a note contains, and the number of notes that
+// are queued for a slow subscriber.
 const (
 	maxNoteBytes   = 4096
 	maxQueuedNotes = 256
 )
 
-// MarshalJSON spells a note.
+// MarshalJSON implements json.Marshaler.
 func (n Note) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Kind    NoteKind `json:"note"`
@@ -62,22 +62,25 @@ func (n Note) MarshalJSON() ([]byte, error) {
 	}{n.Kind, n.ID, n.Test, n.Dialect, n.Op, n.Text, n.Status, n.N, milliseconds(n.At), n.Bytes, n.Raw})
 }
 
-// A feed hands notes to those who listen, and never waits for them.
+// A feed delivers notes to subscribers without waiting for them.
 type feed struct {
-	subscriberCount atomic.Int32 // how many listen
+	subscriberCount atomic.Int32 // len(subscribers)
 	mu              sync.Mutex
-	subscribers     []*subscriber
+	subscribers     []*noteSubscriber
 }
 
-type subscriber struct {
+// A noteSubscriber is a channel that receives notes, with the number of notes that were
+// lost since the last one it received.
+type noteSubscriber struct {
 	notes     chan Note
 	lostNotes int
 }
 
-// Subscribe tells what happens from now on, until ctx is done; then the channel is
-// closed. A reader that is too slow loses notes, and is told how many.
+// Subscribe returns a channel that receives a note for each change of the journal until ctx
+// is done, when it is closed. A receiver that is too slow loses notes; the next one that it
+// receives is a NoteDropped with their number.
 func (j *Journal) Subscribe(ctx context.Context) <-chan Note {
-	l := &subscriber{notes: make(chan Note, maxQueuedNotes)}
+	l := &noteSubscriber{notes: make(chan Note, maxQueuedNotes)}
 	j.feed.mu.Lock()
 	j.feed.subscribers = append(j.feed.subscribers, l)
 	j.feed.mu.Unlock()
@@ -86,12 +89,13 @@ func (j *Journal) Subscribe(ctx context.Context) <-chan Note {
 		j.feed.subscriberCount.Add(-1)
 		j.feed.mu.Lock()
 		defer j.feed.mu.Unlock()
-		j.feed.subscribers = slices.DeleteFunc(j.feed.subscribers, func(o *subscriber) bool { return o == l })
+		j.feed.subscribers = slices.DeleteFunc(j.feed.subscribers, func(o *noteSubscriber) bool { return o == l })
 		close(l.notes)
 	})
 	return l.notes
 }
 
+// publish delivers a note to all subscribers.
 func (j *Journal) publish(n Note) {
 	if j.feed.subscriberCount.Load() == 0 {
 		return
@@ -103,7 +107,8 @@ func (j *Journal) publish(n Note) {
 	}
 }
 
-func (l *subscriber) deliver(n Note) {
+// deliver queues a note, or counts it as lost if the queue is full.
+func (l *noteSubscriber) deliver(n Note) {
 	if l.lostNotes > 0 {
 		select {
 		case l.notes <- Note{Kind: NoteDropped, N: l.lostNotes}:
@@ -120,38 +125,41 @@ func (l *subscriber) deliver(n Note) {
 	}
 }
 
-// waiters are woken when anything but the sending of a piece has happened.
+// waiters holds the channels of the goroutines that wait for changes other than sent bytes.
 type waiters struct {
 	count    atomic.Int32
 	mu       sync.Mutex
 	channels []chan struct{}
 }
 
+// add returns a new channel that receives a value after each change.
 func (w *waiters) add() chan struct{} {
-	moved := make(chan struct{}, 1)
+	changed := make(chan struct{}, 1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.channels = append(w.channels, moved)
+	w.channels = append(w.channels, changed)
 	w.count.Add(1)
-	return moved
+	return changed
 }
 
-func (w *waiters) remove(moved chan struct{}) {
+// remove removes a channel that add returned.
+func (w *waiters) remove(changed chan struct{}) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.count.Add(-1)
-	w.channels = slices.DeleteFunc(w.channels, func(o chan struct{}) bool { return o == moved })
+	w.channels = slices.DeleteFunc(w.channels, func(o chan struct{}) bool { return o == changed })
 }
 
+// wake signals a change to all channels.
 func (w *waiters) wake() {
 	if w.count.Load() == 0 {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, moved := range w.channels {
+	for _, changed := range w.channels {
 		select {
-		case moved <- struct{}{}:
+		case changed <- struct{}{}:
 		default:
 		}
 	}

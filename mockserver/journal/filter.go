@@ -12,50 +12,51 @@ import (
 	"time"
 )
 
-// A Filter chooses exchanges. What is empty chooses all; Offset and Limit are of the
-// page, and change nothing about what is counted.
+// A Filter selects exchanges that match all of its non-zero fields. Offset and Limit select
+// a page of these.
 type Filter struct {
-	Dialect  string // also its family alone
-	Op       string // what the server does ("run"), or the document's name ("POST /runs")
+	Dialect  string // name of a dialect or of a family
+	Op       string // kind of the operation ("run") or its name in the document ("POST /runs")
 	Method   string
-	Path     string // without the query; with * and ?, a pattern
-	Status   string // "404", or a class: "4XX"
+	Path     string // path without the query, or a pattern with * and ?
+	Status   string // status code ("404") or class ("4XX")
 	Test     *string
 	Thread   string
 	Run      string
-	Rule     string    // "-": none was taken
-	Ended    string    // an [End]; "open": it goes on
-	Finding  string    // the kind or the requirement of a finding about it; "any": there is one
-	Contains string    // stands in the body of the request, as far as that is kept
-	Since    time.Time // asked at that time or later
-	After    uint64    // has a higher number
+	Rule     string    // name of the matching rule; "-": no rule matched
+	Ended    string    // an [EndReason], or "open" for exchanges in progress
+	Finding  string    // kind or requirement of a finding about the exchange; "any": any finding
+	Contains string    // text in the recorded part of the request body
+	Since    time.Time // received at this time or later, by the mock's clock
+	After    uint64    // id greater than this
 	Offset   int
-	Limit    int // 0: all
+	Limit    int // 0: no limit
 
-	onlySuccess bool // answered with 2xx
+	onlySuccess bool // status 2xx
 }
 
-// Check says what is wrong with the filter, and what would be right.
+// Check returns an error if a field has an invalid value.
 func (f Filter) Check() error {
 	switch {
 	case f.Status != "" && !isValidStatus(f.Status):
-		return fmt.Errorf("status %q: it is a number of three digits, or a class such as 4XX", f.Status)
+		return fmt.Errorf("invalid status %q (want a status code or a class, e.g. 404, 4XX)", f.Status)
 	case f.Ended != "" && f.Ended != "open" && !slices.Contains(EndReasons, EndReason(f.Ended)):
-		return fmt.Errorf("ended %q: there are open, %s", f.Ended, joinStrings(EndReasons))
+		return fmt.Errorf("invalid ended %q (want open, %s)", f.Ended, joinStrings(EndReasons))
 	case f.Op != "" && !slices.Contains(operationKinds, f.Op):
-		return fmt.Errorf("op %q: there are %s", f.Op, strings.Join(operationKinds, ", "))
+		return fmt.Errorf("invalid op %q (want %s)", f.Op, strings.Join(operationKinds, ", "))
 	case f.Offset < 0 || f.Limit < 0:
-		return fmt.Errorf("offset %d, limit %d: they are not negative", f.Offset, f.Limit)
+		return fmt.Errorf("invalid offset %d or limit %d (want 0 or more)", f.Offset, f.Limit)
 	}
 	if _, err := path.Match(f.Path, ""); err != nil {
-		return fmt.Errorf("path %q: it is a path, or a pattern with * and ?", f.Path)
+		return fmt.Errorf("invalid path pattern %q (want a path with the wildcards * and ?)", f.Path)
 	}
 	return nil
 }
 
-// operationKinds are what can be asked for.
+// operationKinds lists the values of Filter.Op: those of reference.OperationKinds.
 var operationKinds = []string{"run", "listen", "cancel", "history", "attach", "sign", "transcribe", "tell"}
 
+// isValidStatus reports whether s is a status code or a class such as "4XX".
 func isValidStatus(s string) bool {
 	if len(s) != 3 || s[0] < '1' || s[0] > '5' {
 		return false
@@ -64,6 +65,7 @@ func isValidStatus(s string) bool {
 	return err == nil || strings.EqualFold(s[1:], "XX")
 }
 
+// joinStrings returns the strings, separated by commas.
 func joinStrings[T ~string](all []T) string {
 	texts := make([]string, len(all))
 	for i, t := range all {
@@ -72,8 +74,8 @@ func joinStrings[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// mismatches are what keeps a slot, which is locked, from being chosen: each says what was
-// seen. Findings are not looked at.
+// mismatches returns a text for each field of the filter, other than Finding, that an
+// exchange does not match. The caller must hold the lock of s.
 func (f Filter) mismatches(s *entryBuffer) (all []string) {
 	miss := func(ok bool, name, seen string) {
 		if !ok {
@@ -91,9 +93,9 @@ func (f Filter) mismatches(s *entryBuffer) (all []string) {
 		miss(strings.EqualFold(f.Method, s.method), "method", s.method)
 	}
 	if f.Path != "" {
-		asked, _, _ := strings.Cut(s.target, "?")
-		ok, _ := path.Match(f.Path, asked)
-		miss(ok || f.Path == asked, "path", asked)
+		seen, _, _ := strings.Cut(s.target, "?")
+		ok, _ := path.Match(f.Path, seen)
+		miss(ok || f.Path == seen, "path", seen)
 	}
 	if f.Status != "" {
 		seen := strconv.Itoa(s.status)
@@ -104,20 +106,21 @@ func (f Filter) mismatches(s *entryBuffer) (all []string) {
 	miss(f.Thread == "" || f.Thread == s.thread, "thread", s.thread)
 	miss(f.Run == "" || f.Run == s.run, "run", s.run)
 	miss(f.Rule == "" || f.Rule == s.rule || f.Rule == "-" && s.rule == "", "rule", s.rule)
-	how := s.endReason
-	if how == InProgress {
-		how = "open"
+	ended := s.endReason
+	if ended == InProgress {
+		ended = "open"
 	}
-	miss(f.Ended == "" || EndReason(f.Ended) == how, "ended", string(how))
+	miss(f.Ended == "" || EndReason(f.Ended) == ended, "ended", string(ended))
 	if f.Contains != "" && !bytes.Contains(s.body, []byte(f.Contains)) {
 		all = append(all, fmt.Sprintf("body does not contain %.80q", f.Contains))
 	}
 	if s.mockTime.Before(f.Since) || s.id <= f.After {
-		all = append(all, "it was earlier")
+		all = append(all, "it was received earlier")
 	}
 	return all
 }
 
+// orNone returns seen, or "none" if it is empty.
 func orNone(seen string) string {
 	if seen == "" {
 		return "none"
@@ -125,7 +128,7 @@ func orNone(seen string) string {
 	return seen
 }
 
-// selectEntries are the exchanges that a filter chooses, by number.
+// selectEntries returns the exchanges that match a filter, sorted by id.
 func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	refs := j.entryRefs()
 	var seen *history
@@ -150,8 +153,8 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	return all
 }
 
-// List is a page of the exchanges that a filter chooses, oldest first, and how many
-// there are.
+// List returns a page of the exchanges that match a filter, oldest first, and the number of
+// all that match.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
 	total = len(all)
@@ -169,6 +172,8 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, total
 }
 
+// record returns the record of an exchange with its findings, or reports false if the
+// exchange was dropped.
 func (j *Journal) record(r entryRef, seen *history) (record Record, ok bool) {
 	if !r.lock() {
 		return record, false
@@ -179,7 +184,8 @@ func (j *Journal) record(r entryRef, seen *history) (record Record, ok bool) {
 	return record, true
 }
 
-// Get is one exchange; ok is false where it is not kept.
+// Get returns the exchange with the given id, or reports false if the journal does not
+// contain it.
 func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	refs := j.entryRefs()
 	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int {
@@ -197,7 +203,8 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	return j.record(refs[i], j.newHistory(refs))
 }
 
-// Export writes the exchanges that a filter chooses, one JSON object a line.
+// Export writes the exchanges that match a filter as JSON Lines. It returns the first
+// error of w.
 func (j *Journal) Export(w io.Writer, f Filter) error {
 	seen := j.newHistory(nil)
 	all := j.selectEntries(f)
@@ -221,19 +228,20 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 	return nil
 }
 
-// Wait waits until there are n exchanges that a filter chooses.
+// Wait blocks until at least n exchanges match a filter. It returns an error if ctx is done
+// before.
 func (j *Journal) Wait(ctx context.Context, f Filter, n int) error {
-	moved := j.waiters.add()
-	defer j.waiters.remove(moved)
+	changed := j.waiters.add()
+	defer j.waiters.remove(changed)
 	for {
 		seen := len(j.selectEntries(f))
 		if seen >= n {
 			return nil
 		}
 		select {
-		case <-moved:
+		case <-changed:
 		case <-ctx.Done():
-			return fmt.Errorf("%d of %d exchanges were seen: %w", seen, n, ctx.Err())
+			return fmt.Errorf("got %d exchanges, want %d: %w", seen, n, ctx.Err())
 		}
 	}
 }

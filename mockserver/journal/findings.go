@@ -11,10 +11,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Finding is what a client did wrong.
+// A Finding is an error of a client.
 type Finding struct {
 	Kind        string     `json:"kind"`
-	Requirement string     `json:"requirement"` // of the dialect's catalogue; "" where no document speaks of it
+	Requirement string     `json:"requirement"` // id in the dialect's catalogue; "": none covers it
 	Level       spec.Level `json:"level"`
 	Where       string     `json:"where"`
 	Message     string     `json:"message"`
@@ -22,34 +22,34 @@ type Finding struct {
 
 // The kinds of findings.
 const (
-	FindingDocument   = "client.document"    // the request breaks the document
-	FindingRoute      = "client.route"       // there is nothing at this address
-	FindingUnmatched  = "client.matched"     // no rule of the script is for it
-	FindingCursor     = "client.cursor"      // a stream was to go on after an event that was never sent
-	FindingToolResult = "client.tool-result" // a result of a call that was never made
-	FindingRefused    = "client.refused"     // it was refused for what stands in no body: credentials, size, media type
-	FindingInterrupt  = "client.resume"      // an answer to an interrupt that never was
+	FindingDocument   = "client.document"    // the request violates the dialect's document
+	FindingRoute      = "client.route"       // no operation has this method and path
+	FindingUnmatched  = "client.matched"     // no rule of the script matches the request
+	FindingCursor     = "client.cursor"      // the cursor is the id of no event that was sent
+	FindingToolResult = "client.tool-result" // the result of a tool call that was never made
+	FindingRefused    = "client.refused"     // refused for other reasons: credentials, size, media type
+	FindingInterrupt  = "client.resume"      // the answer to an interrupt that was never sent
 )
 
-// findingKinds are all of them, with what a client does that has none.
+// findingKinds lists the kinds of findings with the titles of the checks in an [Outcome].
 var findingKinds = []struct{ id, title string }{
-	{FindingDocument, "requests keep to the document"},
-	{FindingRoute, "only what is there is asked for"},
-	{FindingUnmatched, "each run has a rule of the script"},
-	{FindingCursor, "streams are taken up again after an event that was sent"},
-	{FindingToolResult, "results are those of calls that were made"},
+	{FindingDocument, "requests conform to the document"},
+	{FindingRoute, "requests use the methods and paths of operations"},
+	{FindingUnmatched, "each run matches a rule of the script"},
+	{FindingCursor, "streams are resumed from the id of an event that was sent"},
+	{FindingToolResult, "tool results refer to calls that were made"},
 	{FindingRefused, "no request is refused"},
-	{FindingInterrupt, "answers are those to interrupts that were"},
+	{FindingInterrupt, "answers refer to interrupts that were sent"},
 }
 
-// refusalStatuses are the statuses by which a client is told that it did wrong, where no
-// script and no fault says so.
+// refusalStatuses lists the status codes that mean an error of the client, unless a script
+// or a fault caused them.
 var refusalStatuses = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 	http.StatusRequestHeaderFieldsTooLarge,
 }
 
-// LocatedFinding is a finding, and the exchange that it is about.
+// A LocatedFinding is a finding with the exchange that it is about.
 type LocatedFinding struct {
 	ID      uint64 `json:"id"`
 	Dialect string `json:"dialect"`
@@ -58,33 +58,36 @@ type LocatedFinding struct {
 	Finding
 }
 
-// Judge lists what the clients did wrong, by exchange; those are among it that are
-// found in exchanges that are no longer kept.
+// Judge returns the findings about the exchanges that match a filter, in the order of the
+// exchanges. It includes findings about exchanges that were dropped, and ignores Offset and
+// Limit.
 func (j *Journal) Judge(f Filter) []LocatedFinding {
 	f.Offset, f.Limit = 0, 0
 	all := j.keptFindings(f)
 	seen := j.newHistory(nil)
 	for _, r := range j.selectEntries(f) {
-		about, of := seen.findings(r), LocatedFinding{}
-		if len(about) == 0 || !r.lock() {
+		found := seen.findings(r)
+		if len(found) == 0 || !r.lock() {
 			continue
 		}
-		of = r.buffer.findingLocation()
+		located := r.buffer.findingLocation()
 		r.buffer.mu.Unlock()
-		for _, g := range about {
-			of.Finding = g
-			all = append(all, of)
+		for _, g := range found {
+			located.Finding = g
+			all = append(all, located)
 		}
 	}
 	return all
 }
 
-// findingLocation is the exchange of a finding. The slot is locked.
+// findingLocation returns a LocatedFinding for the exchange without the finding itself. The
+// caller must hold the lock of s.
 func (s *entryBuffer) findingLocation() LocatedFinding {
 	return LocatedFinding{ID: s.id, Dialect: s.dialect, Test: s.test, Request: s.method + " " + s.target}
 }
 
-// ownFindings is what can be found in an exchange alone. The slot is locked.
+// ownFindings returns the findings that do not depend on other exchanges. The caller must
+// hold the lock of s.
 func (s *entryBuffer) ownFindings() (all []Finding) {
 	for _, violation := range s.violations {
 		requirement := violation.Requirement
@@ -94,24 +97,36 @@ func (s *entryBuffer) ownFindings() (all []Finding) {
 			}
 		}
 		level := requirementLevel(s.dialect, requirement)
-		if s.status/100 == 4 { // a server may let it pass, and this one did not
+		if s.status/100 == 4 { // the server did not tolerate the violation
 			level = spec.Must
 		}
 		all = append(all, Finding{FindingDocument, requirement, level, violation.Location, violation.Message})
 	}
 	switch {
 	case len(all) == 0 && s.rule == "" && len(s.faults) == 0 && slices.Contains(refusalStatuses, s.status):
-		all = append(all, Finding{FindingRefused, "", spec.Must, s.method + " " + s.target, fmt.Sprintf("it is answered %d %s", s.status, http.StatusText(s.status))})
+		message := fmt.Sprintf("request refused with %d %s", s.status, http.StatusText(s.status))
+		all = append(all, Finding{FindingRefused, "", spec.Must, s.method + " " + s.target, message})
 	case s.op == "" && s.status == http.StatusNotFound:
-		all = append(all, Finding{FindingRoute, "", spec.Must, s.target, "there is nothing here for " + s.method})
+		message := "no operation for " + s.method + " on this path"
+		all = append(all, Finding{FindingRoute, "", spec.Must, s.target, message})
 	case s.op == "" && s.status == http.StatusMethodNotAllowed:
-		all = append(all, Finding{FindingRoute, "", spec.Must, s.target, s.method + " is not allowed here"})
-	case s.matched && s.rule == "" && len(s.violations) == 0 && (s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented):
-		all = append(all, Finding{FindingUnmatched, "", spec.Must, s.operation, fmt.Sprintf("none of %d rules is for it%s", s.missCount, nearestMiss(s.misses))})
+		message := "method " + s.method + " is not allowed on this path"
+		all = append(all, Finding{FindingRoute, "", spec.Must, s.target, message})
+	case s.isUnmatched():
+		message := fmt.Sprintf("no rule matches (%d tried)%s", s.missCount, nearestMiss(s.misses))
+		all = append(all, Finding{FindingUnmatched, "", spec.Must, s.operation, message})
 	}
 	return all
 }
 
+// isUnmatched reports whether the request is valid, but no rule of the script matches it.
+// Requests other than for runs need a rule only if the mock is strict (status 501).
+func (s *entryBuffer) isUnmatched() bool {
+	return s.matched && s.rule == "" && len(s.violations) == 0 &&
+		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
+}
+
+// nearestMiss returns the first miss as the end of a message, or "" if there is none.
 func nearestMiss(misses []Miss) string {
 	if len(misses) == 0 {
 		return ""
@@ -119,8 +134,9 @@ func nearestMiss(misses []Miss) string {
 	return fmt.Sprintf(": %s: %s", misses[0].Rule, misses[0].Why)
 }
 
-// requirementLevel is how much a requirement matters. What breaks a document and is in no
-// catalogue is broken all the same.
+// requirementLevel returns the level of a requirement of the named dialect. It returns MUST
+// if the requirement is "" or not in the catalogue, because the document is violated all
+// the same.
 func requirementLevel(name, requirement string) spec.Level {
 	if requirement == "" {
 		return spec.Must
@@ -137,17 +153,19 @@ func requirementLevel(name, requirement string) spec.Level {
 	return spec.Must
 }
 
-// A history is what was there before an exchange, for findings that take more than it.
+// A history gives access to the exchanges before a given one, for findings that depend on
+// them.
 type history struct {
 	journal *Journal
 	refs    []entryRef
 }
 
-// newHistory is that of these exchanges; nil: all that are kept, once they are needed.
+// newHistory returns a history of the given exchanges or, if refs is nil, of all that are
+// in the journal when they are first needed.
 func (j *Journal) newHistory(refs []entryRef) *history { return &history{j, refs} }
 
-// findings are those about one exchange. What takes others to find is found once, as
-// soon as somebody looks: later they may be forgotten.
+// findings returns the findings about an exchange. Those that depend on earlier exchanges
+// are determined by the first call and stored, because the earlier ones may be dropped.
 func (p *history) findings(r entryRef) []Finding {
 	if !r.lock() {
 		return nil
@@ -158,38 +176,39 @@ func (p *history) findings(r entryRef) []Finding {
 		r.buffer.mu.Unlock()
 		return all
 	}
-	ask := references{id: r.id, dialect: r.buffer.dialect, op: r.buffer.operation, cursor: r.buffer.cursor, calls: slices.Clone(r.buffer.resultCalls), resumes: slices.Clone(r.buffer.interruptIDs)}
-	known, status := len(r.buffer.violations) == 0, r.buffer.status
+	refs := references{
+		id: r.id, dialect: r.buffer.dialect, op: r.buffer.operation, cursor: r.buffer.cursor,
+		calls: slices.Clone(r.buffer.resultCalls), interrupts: slices.Clone(r.buffer.interruptIDs),
+	}
+	valid, status := len(r.buffer.violations) == 0, r.buffer.status
 	r.buffer.mu.Unlock()
-	if !known {
+	if !valid || status == 0 { // status 0: the request may still be refused
 		return all
 	}
-	if status == 0 {
-		return all // whether it is refused is not known yet
-	}
 	if status < 400 {
-		ask.cursor = "" // the server knew it, or takes any
+		refs.cursor = "" // the server accepted it
 	}
-	about := p.findUnsent(ask)
+	found := p.findUnsent(refs)
 	if r.lock() {
-		r.buffer.historyFindings, r.buffer.historyChecked = about, true
+		r.buffer.historyFindings, r.buffer.historyChecked = found, true
 		r.buffer.mu.Unlock()
 	}
-	return append(all, about...)
+	return append(all, found...)
 }
 
-// references is what an exchange takes for granted.
+// references holds the ids in a request that must occur in earlier responses.
 type references struct {
-	id          uint64
+	id          uint64 // id of the exchange
 	dialect, op string
 	cursor      string
-	calls       []string
-	resumes     []string
+	calls       []string // tool calls
+	interrupts  []string
 }
 
-// findUnsent looks in what was sent before for what an exchange takes for granted. Where
-// not all of that is kept, nothing is found.
-func (p *history) findUnsent(ask references) (all []Finding) {
+// findUnsent returns a finding for each reference that does not occur in an earlier response
+// of the same dialect. It returns none if some of these responses are not completely in the
+// journal.
+func (p *history) findUnsent(refs references) (all []Finding) {
 	if p.refs == nil {
 		p.refs = p.journal.entryRefs()
 	}
@@ -197,45 +216,49 @@ func (p *history) findUnsent(ask references) (all []Finding) {
 		return nil
 	}
 	for _, r := range p.refs {
-		if r.id >= ask.id {
+		if r.id >= refs.id {
 			break
 		}
 		if !r.lock() {
 			continue
 		}
 		s := r.buffer
-		if s.dialect == ask.dialect {
+		if s.dialect == refs.dialect {
 			if s.sentSize > int64(len(s.sentBytes)) || spec.Header(s.header).Has("Content-Encoding") {
 				s.mu.Unlock()
 				return nil
 			}
-			if ask.cursor != "" && p.sentCursor(s.sentBytes, ask.cursor) {
-				ask.cursor = ""
+			if refs.cursor != "" && p.sentCursor(s.sentBytes, refs.cursor) {
+				refs.cursor = ""
 			}
 			mentioned := func(id string) bool { return mentions(s.sentBytes, id) }
-			ask.calls = slices.DeleteFunc(ask.calls, mentioned)
-			ask.resumes = slices.DeleteFunc(ask.resumes, mentioned)
+			refs.calls = slices.DeleteFunc(refs.calls, mentioned)
+			refs.interrupts = slices.DeleteFunc(refs.interrupts, mentioned)
 		}
 		s.mu.Unlock()
 	}
-	if ask.cursor != "" {
-		requirement := cursorRequirement(ask)
+	if refs.cursor != "" {
+		requirement := cursorRequirement(refs)
 		level := spec.Should
 		if requirement != "" {
-			level = requirementLevel(ask.dialect, requirement)
+			level = requirementLevel(refs.dialect, requirement)
 		}
-		all = append(all, Finding{FindingCursor, requirement, level, "cursor", fmt.Sprintf("no event with the id %q was ever sent", ask.cursor)})
+		message := fmt.Sprintf("no event with the id %q was sent before", refs.cursor)
+		all = append(all, Finding{FindingCursor, requirement, level, "cursor", message})
 	}
-	for _, call := range ask.calls {
-		all = append(all, Finding{FindingToolResult, "", spec.Should, "tool result", fmt.Sprintf("no call %q was ever made", call)})
+	for _, call := range refs.calls {
+		message := fmt.Sprintf("no call with the id %q was made before", call)
+		all = append(all, Finding{FindingToolResult, "", spec.Should, "tool result", message})
 	}
-	for _, id := range ask.resumes {
-		all = append(all, Finding{FindingInterrupt, "", spec.Should, "resume", fmt.Sprintf("no interrupt %q was ever told", id)})
+	for _, id := range refs.interrupts {
+		message := fmt.Sprintf("no interrupt with the id %q was sent before", id)
+		all = append(all, Finding{FindingInterrupt, "", spec.Should, "resume", message})
 	}
 	return all
 }
 
-// sentCursor says whether a stream has an event with this id, or a body speaks of it.
+// sentCursor reports whether a response body contains an event with this id, or the id as a
+// JSON string.
 func (p *history) sentCursor(buf []byte, cursor string) bool {
 	for line := range bytes.FieldsFuncSeq(buf, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		id, ok := bytes.CutPrefix(line, []byte("id:"))
@@ -253,11 +276,11 @@ func (p *history) sentCursor(buf []byte, cursor string) bool {
 	return bytes.Contains(buf, jsonString(cursor))
 }
 
-// minMentionLength is the length from which on any mention of an id counts.
+// minMentionLength is the length of an id in bytes from which any occurrence counts.
 const minMentionLength = 6
 
-// mentions says whether bytes that were sent speak of an id. One may stand in a string
-// inside of JSON, so that of a long one any mention counts.
+// mentions reports whether a response body contains an id. A short id must occur as a JSON
+// string. A long one may occur anywhere, because it may be part of JSON within a string.
 func mentions(buf []byte, id string) bool {
 	if len(id) < minMentionLength {
 		return bytes.Contains(buf, jsonString(id))
@@ -265,14 +288,15 @@ func mentions(buf []byte, id string) bool {
 	return bytes.Contains(buf, []byte(id))
 }
 
-// cursorRequirement is the requirement that speaks of cursors that nobody handed out.
-func cursorRequirement(ask references) string {
-	d, err := dialect.Open(ask.dialect)
+// cursorRequirement returns the requirement of the dialect's catalogue about unknown
+// cursors, or "".
+func cursorRequirement(refs references) string {
+	d, err := dialect.Open(refs.dialect)
 	if err != nil {
 		return ""
 	}
 	for _, o := range d.Operations() {
-		if o.Name != ask.op {
+		if o.Name != refs.op {
 			continue
 		}
 		for _, demand := range d.UnknownSlotViolation(o, "cursor").Refusals {
@@ -284,36 +308,38 @@ func cursorRequirement(ask references) string {
 	return ""
 }
 
-// maxKeptFindings is how many findings are kept of exchanges that are not.
+// maxKeptFindings is the maximum number of findings about dropped exchanges.
 const maxKeptFindings = 200
 
-// keepFindings keeps the findings of an exchange that is forgotten. Both locks are held.
+// keepFindings stores the findings about an exchange that is being dropped. The caller must
+// hold the locks of the journal and the buffer.
 func (j *Journal) keepFindings(s *entryBuffer) {
 	all := append(s.ownFindings(), s.historyFindings...)
 	if len(all) == 0 {
 		return
 	}
-	of := s.findingLocation()
+	located := s.findingLocation()
 	for _, g := range all {
 		if len(j.oldFindings) < maxKeptFindings {
-			of.Finding = g
-			j.oldFindings = append(j.oldFindings, of)
+			located.Finding = g
+			j.oldFindings = append(j.oldFindings, located)
 		}
 	}
 }
 
-// keptFindings are those that a filter chooses, as far as what it asks for is known.
+// keptFindings returns the findings about dropped exchanges that match a filter. It ignores
+// fields of the filter whose values are unknown for dropped exchanges.
 func (j *Journal) keptFindings(f Filter) (all []LocatedFinding) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	for _, of := range j.oldFindings {
-		family, _, _ := strings.Cut(of.Dialect, "@")
+	for _, old := range j.oldFindings {
+		family, _, _ := strings.Cut(old.Dialect, "@")
 		switch {
-		case f.Dialect != "" && f.Dialect != of.Dialect && f.Dialect != family:
-		case f.Test != nil && *f.Test != of.Test:
-		case f.Finding != "" && f.Finding != "any" && f.Finding != of.Kind && f.Finding != of.Requirement:
-		case of.ID > f.After:
-			all = append(all, of)
+		case f.Dialect != "" && f.Dialect != old.Dialect && f.Dialect != family:
+		case f.Test != nil && *f.Test != old.Test:
+		case f.Finding != "" && f.Finding != "any" && f.Finding != old.Kind && f.Finding != old.Requirement:
+		case old.ID > f.After:
+			all = append(all, old)
 		}
 	}
 	return all

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// heard is what a document says of a request.
-func heard(t *testing.T, name string, r spec.Request) (*dialect.Dialect, *spec.Event) {
+// parseRequest returns the dialect and the request as it parses it.
+func parseRequest(t *testing.T, name string, r spec.Request) (*dialect.Dialect, *spec.Event) {
 	t.Helper()
 	d, err := dialect.Open(name)
 	if err != nil {
@@ -23,17 +23,17 @@ func heard(t *testing.T, name string, r spec.Request) (*dialect.Dialect, *spec.E
 	return d, &e
 }
 
-// resumed is a stream of runs@2026-04 that is taken up again.
-func resumed(cursor string) ExchangeStart {
+// resumeStart returns the start of an exchange that resumes a stream of runs@2026-04.
+func resumeStart(cursor string) ExchangeStart {
 	return ExchangeStart{Dialect: "runs@2026-04", Op: "listen", Request: spec.Request{
 		Method: "GET", Target: "/threads/t1/runs/r1/events", Header: spec.Header{{Name: "Last-Event-ID", Value: cursor}},
 	}}
 }
 
 func TestFindings(t *testing.T) {
-	told := `id: 1-1` + "\ndata: {\"toolCallId\":\"call_1\",\"interruptId\":\"int-1\"}\n\n"
+	sent := `id: 1-1` + "\ndata: {\"toolCallId\":\"call_1\",\"interruptId\":\"int-1\"}\n\n"
 	result := func(call, body string) (ExchangeStart, *spec.Event) {
-		return asked("", body), &spec.Event{Raw: []byte(body), Parts: []spec.Event{{Kind: spec.InputToolResult, Call: call}}}
+		return runStart("", body), &spec.Event{Raw: []byte(body), Parts: []spec.Event{{Kind: spec.InputToolResult, Call: call}}}
 	}
 	for _, c := range []struct {
 		name string
@@ -42,99 +42,99 @@ func TestFindings(t *testing.T) {
 	}{
 		{"nothing", func(*Journal) {}, ""},
 		{"one that breaks the document", func(j *Journal) {
-			ended(j, asked("", ""), &spec.Event{Violations: []spec.Violation{{Location: "body /a", Message: `the request body has no "a"`, Refusals: []spec.RefusalRequirement{{Requirement: "runs.nonesuch"}}}}}, 422)
+			recordExchange(j, runStart("", ""), &spec.Event{Violations: []spec.Violation{{Location: "body /a", Message: `the request body has no "a"`, Refusals: []spec.RefusalRequirement{{Requirement: "runs.nonesuch"}}}}}, 422)
 		}, `client.document MUST runs.nonesuch body /a: the request body has no "a"`},
 		{"no such address", func(j *Journal) {
-			ended(j, ExchangeStart{Dialect: "runs@2026-04", Request: spec.Request{Method: "GET", Target: "/nope"}}, nil, 404)
-		}, "client.route MUST  /nope: there is nothing here for GET"},
+			recordExchange(j, ExchangeStart{Dialect: "runs@2026-04", Request: spec.Request{Method: "GET", Target: "/nope"}}, nil, 404)
+		}, "client.route MUST  /nope: no operation for GET on this path"},
 		{"no such method", func(j *Journal) {
-			ended(j, ExchangeStart{Request: spec.Request{Method: "PUT", Target: "/runs"}}, nil, 405)
-		}, "client.route MUST  /runs: PUT is not allowed here"},
+			recordExchange(j, ExchangeStart{Request: spec.Request{Method: "PUT", Target: "/runs"}}, nil, 405)
+		}, "client.route MUST  /runs: method PUT is not allowed on this path"},
 		{"a run that no rule is for", func(j *Journal) {
-			e := j.Open(asked("", ""))
+			e := j.Open(runStart("", ""))
 			e.Parsed("POST /runs", &spec.Event{})
 			e.Matched("", []Miss{{"greet", "the text is bye"}})
 			e.Close(Complete)
-		}, "client.matched MUST  POST /runs: none of 1 rules is for it: greet: the text is bye"},
+		}, "client.matched MUST  POST /runs: no rule matches (1 tried): greet: the text is bye"},
 		{"another request that no rule is for", func(j *Journal) {
 			e := j.Open(ExchangeStart{Op: "tell"})
 			e.Matched("", []Miss{{"greet", "it is no run"}})
 			e.Close(Complete)
 		}, ""},
 		{"a cursor that was sent", func(j *Journal) {
-			ended(j, asked("", ""), nil, 200, told)
-			ended(j, resumed("1-1"), &spec.Event{Cursor: "1-1"}, 404)
+			recordExchange(j, runStart("", ""), nil, 200, sent)
+			recordExchange(j, resumeStart("1-1"), &spec.Event{Cursor: "1-1"}, 404)
 		}, ""},
 		{"a cursor that was sent later", func(j *Journal) {
-			ended(j, resumed("1-1"), &spec.Event{Cursor: "1-1"}, 404)
-			ended(j, asked("", ""), nil, 200, told)
-		}, `client.cursor SHOULD  cursor: no event with the id "1-1" was ever sent`},
+			recordExchange(j, resumeStart("1-1"), &spec.Event{Cursor: "1-1"}, 404)
+			recordExchange(j, runStart("", ""), nil, 200, sent)
+		}, `client.cursor SHOULD  cursor: no event with the id "1-1" was sent before`},
 		{"a cursor of another dialect", func(j *Journal) {
-			o := asked("", "")
+			o := runStart("", "")
 			o.Dialect = "agkit@0.0.10"
-			ended(j, o, nil, 200, told)
-			ended(j, resumed("1-1"), &spec.Event{Cursor: "1-1"}, 404)
-		}, `client.cursor SHOULD  cursor: no event with the id "1-1" was ever sent`},
+			recordExchange(j, o, nil, 200, sent)
+			recordExchange(j, resumeStart("1-1"), &spec.Event{Cursor: "1-1"}, 404)
+		}, `client.cursor SHOULD  cursor: no event with the id "1-1" was sent before`},
 		{"a cursor that the server takes", func(j *Journal) {
-			ended(j, resumed("0"), &spec.Event{Cursor: "0"}, 200)
+			recordExchange(j, resumeStart("0"), &spec.Event{Cursor: "0"}, 200)
 		}, ""},
 		{"the result of a call", func(j *Journal) {
-			ended(j, asked("", ""), nil, 200, told)
+			recordExchange(j, runStart("", ""), nil, 200, sent)
 			o, ask := result("call_1", `{"id":"call_1"}`)
-			ended(j, o, ask, 200)
+			recordExchange(j, o, ask, 200)
 		}, ""},
 		{"the result of no call", func(j *Journal) {
-			ended(j, asked("", ""), nil, 200, told)
+			recordExchange(j, runStart("", ""), nil, 200, sent)
 			o, ask := result("call_2", `{"id":"call_2"}`)
-			ended(j, o, ask, 200)
-		}, `client.tool-result SHOULD  tool result: no call "call_2" was ever made`},
+			recordExchange(j, o, ask, 200)
+		}, `client.tool-result SHOULD  tool result: no call with the id "call_2" was made before`},
 		{"the result of a call in the history that comes with it", func(j *Journal) {
 			o, ask := result("call_2", `[{"call":"call_2"},{"result":"call_2"}]`)
-			ended(j, o, ask, 200)
+			recordExchange(j, o, ask, 200)
 		}, ""},
 		{"answers to an interrupt, and to none", func(j *Journal) {
-			ended(j, asked("", ""), nil, 200, told)
-			ended(j, asked("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "int-1"}, {Kind: spec.InputResume, ID: "int-2"}}}, 200)
-		}, `client.resume SHOULD  resume: no interrupt "int-2" was ever told`},
+			recordExchange(j, runStart("", ""), nil, 200, sent)
+			recordExchange(j, runStart("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "int-1"}, {Kind: spec.InputResume, ID: "int-2"}}}, 200)
+		}, `client.resume SHOULD  resume: no interrupt with the id "int-2" was sent before`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			j := made(Config{})
 			c.play(j)
-			for range 2 { // what was found stays found
+			for range 2 { // findings are stored
 				var got []string
 				for _, f := range j.Judge(Filter{}) {
 					got = append(got, fmt.Sprintf("%s %s %s %s: %s", f.Kind, f.Level, f.Requirement, f.Where, f.Message))
 				}
 				if strings.Join(got, "\n") != c.want {
-					t.Errorf("found %q, not %q", got, c.want)
+					t.Errorf("got %q, want %q", got, c.want)
 				}
 			}
 		})
 	}
 }
 
-func TestWhatIsNotKeptProvesNothing(t *testing.T) {
+func TestIncompleteHistory(t *testing.T) {
 	for name, cfg := range map[string]Config{"of one reply": {Body: 4}, "of all": {Entries: 1}} {
 		j := made(cfg)
-		ended(j, asked("", ""), nil, 200, "data: 1\n\nid: 7\ndata: 2\n\n")
-		ended(j, resumed("7"), &spec.Event{Cursor: "7"}, 404)
+		recordExchange(j, runStart("", ""), nil, 200, "data: 1\n\nid: 7\ndata: 2\n\n")
+		recordExchange(j, resumeStart("7"), &spec.Event{Cursor: "7"}, 404)
 		if found := j.Judge(Filter{}); len(found) > 0 {
 			t.Errorf("not all %s is kept, and %+v is found", name, found)
 		}
 	}
 }
 
-func TestCursorsMeanWhatTheyAreSaidTo(t *testing.T) {
+func TestCursorDecoder(t *testing.T) {
 	j := made(Config{Cursor: func(c string) string { return strings.TrimPrefix(c, "other-") }})
-	ended(j, asked("", ""), nil, 200, "id:other-7\r\ndata: 1\r\n\r\n")
-	ended(j, resumed("7"), &spec.Event{Cursor: "7"}, 404)
+	recordExchange(j, runStart("", ""), nil, 200, "id:other-7\r\ndata: 1\r\n\r\n")
+	recordExchange(j, resumeStart("7"), &spec.Event{Cursor: "7"}, 404)
 	if found := j.Judge(Filter{}); len(found) > 0 {
 		t.Errorf("%+v is found", found)
 	}
 }
 
-// The requirement is that of the dialect's catalogue, and so is its level where the server
-// lets the request pass; a client that was refused did wrong.
+// TestFindingsNameTheRequirement checks that findings name a requirement of the catalogue
+// with its level, or with MUST if the server refused the request.
 func TestFindingsNameTheRequirement(t *testing.T) {
 	for _, name := range dialect.Names() {
 		d, err := dialect.Open(name)
@@ -147,14 +147,14 @@ func TestFindingsNameTheRequirement(t *testing.T) {
 				continue
 			}
 			request := spec.Request{Method: method, Target: d.Base + path, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(`[]`)}
-			_, ask := heard(t, name, request)
+			_, ask := parseRequest(t, name, request)
 			if ask.Valid() {
 				t.Errorf("%s %s takes a list", name, o.Name)
 				continue
 			}
 			for _, status := range []int{200, 400} {
 				j := made(Config{})
-				ended(j, ExchangeStart{Dialect: name, Op: "run", Request: request}, ask, status)
+				recordExchange(j, ExchangeStart{Dialect: name, Op: "run", Request: request}, ask, status)
 				r, _ := j.Get(1)
 				if len(r.Findings) == 0 {
 					t.Errorf("%s %s: nothing is found", name, o.Name)
@@ -175,7 +175,7 @@ func TestCursorNamesTheRequirement(t *testing.T) {
 	d, _ := dialect.Open("runs@2026-04")
 	named := false
 	for _, o := range d.Operations() {
-		e := j.Open(resumed("9-9"))
+		e := j.Open(resumeStart("9-9"))
 		e.Parsed(o.Name, &spec.Event{Cursor: "9-9"})
 		e.HeadSent(404, nil)
 		e.Close(Complete)
@@ -191,7 +191,7 @@ func TestCursorNamesTheRequirement(t *testing.T) {
 func TestFindingsOutliveTheirExchanges(t *testing.T) {
 	j := made(Config{Entries: 1})
 	for _, test := range []string{"one", "two", "two"} {
-		ended(j, asked(test, ""), &spec.Event{Violations: []spec.Violation{{Location: "body", Message: "is wrong"}}}, 422)
+		recordExchange(j, runStart(test, ""), &spec.Event{Violations: []spec.Violation{{Location: "body", Message: "is wrong"}}}, 422)
 	}
 	one := "one"
 	if n, of := len(j.Judge(Filter{})), len(j.Judge(Filter{Test: &one})); n != 3 || of != 1 {
@@ -208,16 +208,16 @@ func TestLoad(t *testing.T) {
 		{"empty", "", ""},
 		{"yaml", "allow-unmatched: true\nstrict: true\nin-order: true\ncalls:\n  - {name: a, op: run, exactly: 2}\n  - path: /x\n    at-least: 1\n    at-most: 3\n", ""},
 		{"json", `{"calls":[{"op":"run","at-least":0,"status":"2XX"}]}`, ""},
-		{"unknown", "strict: true\nstrikt: true\n", `x:2: unknown field "strikt"; there are allow-unmatched`},
+		{"unknown", "strict: true\nstrikt: true\n", `x:2: unknown field "strikt"; want allow-unmatched`},
 		{"unknown in a call", "calls:\n  - op: run\n  - oper: run\n", `x:3: unknown field "oper"`},
 		{"type", "calls:\n  - op: run\n    exactly: many\n", "x:3: cannot unmarshal"},
 		{"syntax", "calls: [\n", "x:1: "},
-		{"both", "calls:\n  - op: run\n    exactly: 1\n    at-most: 2\n", "x:2: call 1: exactly stands alone"},
-		{"none", "calls:\n  - op: run\n\n  - op: a\n    at-least: 3\n    at-most: 2\n", "x:4: call 2: at-least 3 and at-most 2: nothing is both"},
-		{"negative", "calls: [{exactly: -1}]", "x:1: call 1: the count -1"},
-		{"status", "calls: [{status: teapot}]", `x:1: call 1: status "teapot": it is a number`},
-		{"ended", "calls: [{ended: well}]", `x:1: call 1: ended "well": there are open, whole`},
-		{"large", strings.Repeat("# much\n", maxExpectBytes/7+1), "x: it has more than"},
+		{"both", "calls:\n  - op: run\n    exactly: 1\n    at-most: 2\n", "x:2: call 1: exactly cannot be combined"},
+		{"none", "calls:\n  - op: run\n\n  - op: a\n    at-least: 3\n    at-most: 2\n", "x:4: call 2: at-least 3 is greater than at-most 2"},
+		{"negative", "calls: [{exactly: -1}]", "x:1: call 1: invalid count -1"},
+		{"status", "calls: [{status: teapot}]", `x:1: call 1: invalid status "teapot"`},
+		{"ended", "calls: [{ended: well}]", `x:1: call 1: invalid ended "well" (want open, whole`},
+		{"large", strings.Repeat("# much\n", maxExpectBytes/7+1), "x: file is larger than"},
 	} {
 		_, err := LoadExpect("x", strings.NewReader(c.file))
 		switch {
@@ -240,19 +240,19 @@ func loaded(t *testing.T, file string) Expect {
 
 func TestVerify(t *testing.T) {
 	j := made(Config{})
-	ended(j, asked("", `{"text":"hello"}`), &spec.Event{Thread: "t1"}, 200)
-	ended(j, asked("", `{"text":"bye"}`), &spec.Event{Thread: "t1"}, 429)
-	ended(j, resumed("1"), &spec.Event{}, 200)
+	recordExchange(j, runStart("", `{"text":"hello"}`), &spec.Event{Thread: "t1"}, 200)
+	recordExchange(j, runStart("", `{"text":"bye"}`), &spec.Event{Thread: "t1"}, 429)
+	recordExchange(j, resumeStart("1"), &spec.Event{}, 200)
 	for _, c := range []struct{ name, file, want string }{
 		{"as wanted", "in-order: true\ncalls: [{op: run, exactly: 2}, {op: run, at-least: 1, at-most: 2}, {op: listen}, {op: cancel, at-most: 0}]", ""},
 		{"too few", "calls: [{op: run, status: '200', at-least: 2}]",
-			"op run, status 200: wanted at least 2, seen 1: #1 POST /runs?x=1 → 200, whole; nearest: #2 POST /runs?x=1 → 429, whole, but status was 429; #3 GET /threads/t1/runs/r1/events → 200, whole, but op was listen"},
+			"op run, status 200: got 1, want at least 2: #1 POST /runs?x=1 → 200, whole; nearest: #2 POST /runs?x=1 → 429, whole, but status was 429; #3 GET /threads/t1/runs/r1/events → 200, whole, but op was listen"},
 		{"too many", "calls: [{name: chats, op: run, exactly: 1}]",
-			"chats (op run): wanted exactly 1, seen 2: #1 POST /runs?x=1 → 200, whole; #2 POST /runs?x=1 → 429, whole"},
+			"chats (op run): got 2, want exactly 1: #1 POST /runs?x=1 → 200, whole; #2 POST /runs?x=1 → 429, whole"},
 		{"none", "calls: [{contains: goodbye, thread: t1, op: run}]",
-			`op run, thread t1, contains goodbye: wanted at least 1, seen 0; nearest: #1 POST /runs?x=1 → 200, whole, but body does not contain "goodbye"; #2 POST /runs?x=1 → 429, whole, but body does not contain "goodbye"; #3 GET /threads/t1/runs/r1/events → 200, whole, but op was listen and thread was none and body does not contain "goodbye"`},
+			`op run, thread t1, contains goodbye: got 0, want at least 1; nearest: #1 POST /runs?x=1 → 200, whole, but body does not contain "goodbye"; #2 POST /runs?x=1 → 429, whole, but body does not contain "goodbye"; #3 GET /threads/t1/runs/r1/events → 200, whole, but op was listen and thread was none and body does not contain "goodbye"`},
 		{"out of order", "in-order: true\ncalls: [{op: listen}, {op: run}]",
-			"op run: wanted after op listen, which came first as #3; it came first as #1"},
+			"op run: first received as #1, want it after op listen, which was first received as #3"},
 	} {
 		var got []string
 		for _, f := range j.Verify(Filter{}, loaded(t, c.file)) {
@@ -262,16 +262,16 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s:\n%s\nnot\n%s", c.name, strings.Join(got, "\n"), c.want)
 		}
 	}
-	if f := made(Config{}).Verify(Filter{}, loaded(t, "calls: [{}]")); len(f) != 1 || f[0].Message != "any request: wanted at least 1, seen 0; nothing was asked" {
+	if f := made(Config{}).Verify(Filter{}, loaded(t, "calls: [{}]")); len(f) != 1 || f[0].Message != "any request: got 0, want at least 1; no requests received" {
 		t.Errorf("an empty journal: %+v", f)
 	}
 	if f := j.Verify(Filter{After: 2}, loaded(t, "calls: [{op: run, exactly: 0}]")); len(f) != 0 {
 		t.Errorf("after the runs: %+v", f)
 	}
 	small := made(Config{Entries: 1})
-	ended(small, asked("", ""), nil, 200)
-	ended(small, asked("", ""), nil, 200)
-	if f := small.Verify(Filter{}, loaded(t, "calls: [{op: run, exactly: 1}]")); len(f) != 1 || !strings.Contains(f[0].Message, "too small to tell") {
+	recordExchange(small, runStart("", ""), nil, 200)
+	recordExchange(small, runStart("", ""), nil, 200)
+	if f := small.Verify(Filter{}, loaded(t, "calls: [{op: run, exactly: 1}]")); len(f) != 1 || !strings.Contains(f[0].Message, "too small to decide") {
 		t.Errorf("a journal that forgot: %+v", f)
 	}
 }
@@ -279,13 +279,13 @@ func TestVerify(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	broken := &spec.Event{Violations: []spec.Violation{{Location: "body /a", Message: `the request body has no "a"`}}}
 	unmatched := func(j *Journal) {
-		e := j.Open(asked("", ""))
+		e := j.Open(runStart("", ""))
 		e.Matched("", []Miss{{"a", "no"}})
 		e.HeadSent(200, nil)
 		e.Close(Complete)
 	}
 	resume := func(j *Journal) {
-		ended(j, asked("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "i"}}}, 200)
+		recordExchange(j, runStart("", ""), &spec.Event{Parts: []spec.Event{{Kind: spec.InputResume, ID: "i"}}}, 200)
 	}
 	for _, c := range []struct {
 		name, file string
@@ -294,17 +294,17 @@ func TestOutcome(t *testing.T) {
 		verdict    spec.Verdict
 		text       string
 	}{
-		{"nothing asked", "", func(*Journal) {}, 3, spec.Silent, "nothing was asked\n"},
-		{"nothing asked that was wanted", "calls: [{op: run}]", func(*Journal) {}, 3, spec.Silent, "failed op run: wanted at least 1, seen 0; nothing was asked\nnothing was asked\n"},
-		{"well", "calls: [{op: run, exactly: 1}]", func(j *Journal) { ended(j, asked("", ""), nil, 200) }, 0, spec.Passed, "passed: 1 exchanges\n"},
-		{"broken", "", func(j *Journal) { ended(j, asked("", ""), broken, 422) }, 1, spec.Failed,
+		{"nothing asked", "", func(*Journal) {}, 3, spec.Silent, "no requests received\n"},
+		{"nothing asked that was wanted", "calls: [{op: run}]", func(*Journal) {}, 3, spec.Silent, "failed op run: got 0, want at least 1; no requests received\nno requests received\n"},
+		{"well", "calls: [{op: run, exactly: 1}]", func(j *Journal) { recordExchange(j, runStart("", ""), nil, 200) }, 0, spec.Passed, "passed: 1 exchanges\n"},
+		{"broken", "", func(j *Journal) { recordExchange(j, runStart("", ""), broken, 422) }, 1, spec.Failed,
 			"failed MUST client.document: #1 POST /runs?x=1: body /a: the request body has no \"a\"\nfailed: 1 exchanges\n"},
-		{"not seen", "calls: [{op: listen}]", func(j *Journal) { ended(j, asked("", ""), nil, 200) }, 1, spec.Failed,
-			"failed op listen: wanted at least 1, seen 0; nearest: #1 POST /runs?x=1 → 200, whole, but op was run\nfailed: 1 exchanges\n"},
-		{"unmatched", "", unmatched, 1, spec.Failed, "failed MUST client.matched: #1 POST /runs?x=1: : none of 1 rules is for it: a: no\nfailed: 1 exchanges\n"},
+		{"not seen", "calls: [{op: listen}]", func(j *Journal) { recordExchange(j, runStart("", ""), nil, 200) }, 1, spec.Failed,
+			"failed op listen: got 0, want at least 1; nearest: #1 POST /runs?x=1 → 200, whole, but op was run\nfailed: 1 exchanges\n"},
+		{"unmatched", "", unmatched, 1, spec.Failed, "failed MUST client.matched: #1 POST /runs?x=1: : no rule matches (1 tried): a: no\nfailed: 1 exchanges\n"},
 		{"unmatched is allowed", "allow-unmatched: true", unmatched, 0, spec.Passed, "passed: 1 exchanges\n"},
-		{"a broken SHOULD", "", resume, 0, spec.Warned, "warned SHOULD client.resume: #1 POST /runs?x=1: resume: no interrupt \"i\" was ever told\nwarned: 1 exchanges\n"},
-		{"a broken SHOULD, strict", "strict: true", resume, 1, spec.Warned, "warned SHOULD client.resume: #1 POST /runs?x=1: resume: no interrupt \"i\" was ever told\nwarned: 1 exchanges\n"},
+		{"a broken SHOULD", "", resume, 0, spec.Warned, "warned SHOULD client.resume: #1 POST /runs?x=1: resume: no interrupt with the id \"i\" was sent before\nwarned: 1 exchanges\n"},
+		{"a broken SHOULD, strict", "strict: true", resume, 1, spec.Warned, "warned SHOULD client.resume: #1 POST /runs?x=1: resume: no interrupt with the id \"i\" was sent before\nwarned: 1 exchanges\n"},
 	} {
 		j := made(Config{})
 		c.play(j)
@@ -348,7 +348,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-// Who is refused for what stands in no body did wrong as well, unless a script says so.
+// TestRefusedClients checks that a refusal is a finding, unless a script caused it.
 func TestRefusedClients(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -368,8 +368,8 @@ func TestRefusedClients(t *testing.T) {
 	}
 }
 
-// What is wanted whole is a stream that was served: a refusal that was sent in full is none,
-// unless its status is asked for.
+// TestWholeIsServed checks that "ended: whole" does not match a refusal, unless its status is
+// expected as well.
 func TestWholeIsServed(t *testing.T) {
 	for _, c := range []struct {
 		call  string
@@ -381,7 +381,7 @@ func TestWholeIsServed(t *testing.T) {
 		{"{op: run}", ""},
 	} {
 		j := New(Config{})
-		ended(j, asked("", ""), nil, 404)
+		recordExchange(j, runStart("", ""), nil, 404)
 		x, err := LoadExpect("calls.yaml", strings.NewReader("calls: ["+c.call+"]\n"))
 		if err != nil {
 			t.Fatal(err)
@@ -390,7 +390,7 @@ func TestWholeIsServed(t *testing.T) {
 		if c.fails == "" && len(failures) > 0 || c.fails != "" && (len(failures) != 1 || !strings.Contains(failures[0].Message, c.fails)) {
 			t.Errorf("%s: %+v, want %q", c.call, failures, c.fails)
 		}
-		ended(j, asked("", ""), nil, 200)
+		recordExchange(j, runStart("", ""), nil, 200)
 		if failures := j.Verify(Filter{}, x); len(failures) > 0 {
 			t.Errorf("%s: after a 200: %+v", c.call, failures)
 		}

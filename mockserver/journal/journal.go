@@ -1,7 +1,7 @@
-// Package journal keeps what was asked of a mock server and what it really delivered,
-// bounded by count and by bytes. It judges the client only by what the server heard in
-// its requests, and by what it had sent before. It does not know scripts, how a reply
-// came about, or what the frames of any dialect mean.
+// Package journal records the requests that a mock server receives and the responses that
+// it sends, limited by number and by memory. It judges clients by their requests and by
+// what the server sent to them before. The package is independent of scripts and does not
+// decode the frames of any dialect.
 package journal
 
 import (
@@ -12,14 +12,18 @@ import (
 	"time"
 )
 
-// A Config is how much is kept, and what is not. The zero value has the defaults.
+// A Config sets the limits of a journal. A zero field means its default.
 type Config struct {
-	Entries int      // how many exchanges: 1000
-	Bytes   int64    // how much memory they may take together: 64 MiB
-	Body    int      // how much is kept of the body of one request, and of one reply: 64 KiB
-	Secrets []string // names of more headers and query parameters that nobody may read, besides those that are known as credentials
-	Now     func() time.Time
-	Cursor  func(string) string // what a cursor as it stands on the wire means; nil: itself
+	Entries int   // maximum number of exchanges; 1000
+	Bytes   int64 // maximum memory of all exchanges together; 64 MiB
+	Body    int   // maximum number of bytes kept of each request and response body; 64 KiB
+
+	// Secrets names headers and query parameters whose values are redacted, in addition
+	// to those that usually carry credentials.
+	Secrets []string
+
+	Now    func() time.Time    // current time for durations; time.Now
+	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are
 }
 
 // The defaults.
@@ -29,24 +33,24 @@ const (
 	defaultBody    = 64 << 10
 )
 
-// A Journal is what was asked and what was delivered. It is safe for concurrent use;
-// what is old is forgotten first.
+// A Journal holds the most recent exchanges of a mock server. The oldest are dropped first
+// when a limit is exceeded. It is safe for concurrent use.
 type Journal struct {
 	cfg       Config
 	secrets   secretNames
-	heldBytes atomic.Int64  // bytes of all that is kept
-	forgotten atomic.Uint64 // exchanges that went over the bounds
+	heldBytes atomic.Int64  // memory of all exchanges
+	forgotten atomic.Uint64 // exchanges that were dropped because of a limit
 	feed      feed
 	waiters   waiters
 
-	mu          sync.Mutex // never taken while a slot is locked
+	mu          sync.Mutex // never acquired while an entryBuffer is locked
 	lastID      uint64
-	entries     []*entryBuffer   // by number
-	oldFindings []LocatedFinding // what was found in exchanges that are no longer kept
-	freeBuffers []*entryBuffer   // ended and forgotten: their memory is used again
+	entries     []*entryBuffer   // sorted by id
+	oldFindings []LocatedFinding // findings in dropped exchanges
+	freeBuffers []*entryBuffer   // buffers for reuse
 }
 
-// New makes a journal.
+// New returns an empty journal.
 func New(cfg Config) *Journal {
 	cfg.Entries = cmp.Or(max(cfg.Entries, 0), defaultEntries)
 	cfg.Bytes = cmp.Or(max(cfg.Bytes, 0), defaultBytes)
@@ -57,34 +61,34 @@ func New(cfg Config) *Journal {
 	return &Journal{cfg: cfg, secrets: secretNames{extra: cfg.Secrets}}
 }
 
-// Forgotten is how many exchanges are no longer kept because they were too many, or
-// took too much memory. Those of a Reset are not among them.
+// Forgotten returns the number of exchanges that were dropped because of a limit. It does
+// not count those removed by Reset or Clear.
 func (j *Journal) Forgotten() uint64 { return j.forgotten.Load() }
 
-// Bytes is how much memory the exchanges take, about.
+// Bytes returns the approximate memory used by the exchanges.
 func (j *Journal) Bytes() int64 { return j.heldBytes.Load() }
 
-// Reset forgets the exchanges of one test, and of no other. Those that are still going
-// on are forgotten too.
+// Reset removes the exchanges of one test, including those in progress.
 func (j *Journal) Reset(test string) {
 	j.dropTests(func(in string) bool { return in == test })
 	j.publish(Note{Kind: NoteReset, Test: test})
 }
 
-// Clear forgets everything.
+// Clear removes all exchanges.
 func (j *Journal) Clear() {
 	j.dropTests(func(string) bool { return true })
 	j.publish(Note{Kind: NoteReset})
 }
 
-func (j *Journal) dropTests(gone func(test string) bool) {
+// dropTests removes the exchanges and findings of the tests that match.
+func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.oldFindings = slices.DeleteFunc(j.oldFindings, func(of LocatedFinding) bool { return gone(of.Test) })
+	j.oldFindings = slices.DeleteFunc(j.oldFindings, func(f LocatedFinding) bool { return match(f.Test) })
 	j.entries = slices.DeleteFunc(j.entries, func(s *entryBuffer) bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if !gone(s.test) {
+		if !match(s.test) {
 			return false
 		}
 		j.recycle(s)
@@ -92,8 +96,9 @@ func (j *Journal) dropTests(gone func(test string) bool) {
 	})
 }
 
-// recycle gives a slot's memory back. Both locks are held. Where the exchange goes on,
-// nothing more of it is written: the slot has another number.
+// recycle resets a buffer for reuse. If its exchange is still in progress, the changed id
+// makes later calls of the Entry have no effect. The caller must hold the locks of the
+// journal and the buffer.
 func (j *Journal) recycle(s *entryBuffer) {
 	j.heldBytes.Add(-s.countedBytes)
 	s.reset()
@@ -102,14 +107,15 @@ func (j *Journal) recycle(s *entryBuffer) {
 	}
 }
 
-// maxFreeBuffers is how many slots wait for their next use, and maxIdleBytes how much memory one
-// of them may keep meanwhile.
+// Limits of the buffers kept for reuse: their number and the bytes of memory that each may
+// retain.
 const (
 	maxFreeBuffers = 64
 	maxIdleBytes   = 8 << 10
 )
 
-// enforceLimits forgets what is too much. The lock is held.
+// enforceLimits drops the oldest exchanges that exceed the limits. The caller must hold
+// j.mu.
 func (j *Journal) enforceLimits() {
 	n := 0
 	for n < len(j.entries) && (len(j.entries)-n > j.cfg.Entries || j.heldBytes.Load() > j.cfg.Bytes) {
@@ -126,13 +132,14 @@ func (j *Journal) enforceLimits() {
 	}
 }
 
-// A entryRef is one exchange; the slot may meanwhile be another's.
+// An entryRef refers to an exchange by its id and the buffer that held it when the entryRef
+// was made. The buffer may since have been reused for another exchange.
 type entryRef struct {
 	buffer *entryBuffer
 	id     uint64
 }
 
-// lock locks the slot, if it is still that of the exchange.
+// lock locks the buffer and reports true if it still holds the exchange.
 func (r entryRef) lock() bool {
 	r.buffer.mu.Lock()
 	if r.buffer.id == r.id {
@@ -142,13 +149,13 @@ func (r entryRef) lock() bool {
 	return false
 }
 
-// entryRefs are the exchanges that are kept, by number.
+// entryRefs returns the exchanges in the journal, sorted by id.
 func (j *Journal) entryRefs() []entryRef {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	all := make([]entryRef, len(j.entries))
 	for i, s := range j.entries {
-		all[i] = entryRef{s, s.id} // it changes only under this lock
+		all[i] = entryRef{s, s.id} // s.id changes only while j.mu is held
 	}
 	return all
 }

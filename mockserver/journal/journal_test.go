@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A clock goes on by a millisecond each time somebody looks at it.
+// A clock advances by a millisecond with each call of now.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -35,8 +35,8 @@ func made(cfg Config) *Journal {
 	return New(cfg)
 }
 
-// asked is a run of a test, as it is opened.
-func asked(test, body string) ExchangeStart {
+// runStart returns the start of an exchange that starts a run.
+func runStart(test, body string) ExchangeStart {
 	return ExchangeStart{
 		Dialect: "runs@2026-04", Op: "run", Test: test, Seed: 7,
 		Request: spec.Request{Method: "POST", Target: "/runs?x=1", Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)},
@@ -45,8 +45,8 @@ func asked(test, body string) ExchangeStart {
 
 var streamHead = http.Header{"Content-Type": {"text/event-stream; charset=utf-8"}, "Cache-Control": {"no-cache"}}
 
-// ended is a whole exchange.
-func ended(j *Journal, o ExchangeStart, ask *spec.Event, status int, frames ...string) *Entry {
+// recordExchange records a complete exchange.
+func recordExchange(j *Journal, o ExchangeStart, ask *spec.Event, status int, frames ...string) *Entry {
 	e := j.Open(o)
 	if ask != nil {
 		e.Parsed("POST /runs", ask)
@@ -61,7 +61,7 @@ func ended(j *Journal, o ExchangeStart, ask *spec.Event, status int, frames ...s
 
 func TestRecord(t *testing.T) {
 	j := made(Config{})
-	e := j.Open(asked("one", `{"a":1}`))
+	e := j.Open(runStart("one", `{"a":1}`))
 	e.Parsed("POST /runs", &spec.Event{Thread: "t1", Run: "r1"})
 	e.Matched("greet", []Miss{{"other", "the turn is 1"}})
 	e.HeadSent(200, streamHead)
@@ -69,7 +69,7 @@ func TestRecord(t *testing.T) {
 	e.FaultApplied("cut")
 	e.BytesSent(5*time.Millisecond, []byte("\ndata: \xff"))
 	e.Close(Torn)
-	e.BytesSent(9*time.Millisecond, []byte("late")) // is not heard any more
+	e.BytesSent(9*time.Millisecond, []byte("late")) // has no effect
 	r, ok := j.Get(1)
 	if !ok {
 		t.Fatal("there is no exchange 1")
@@ -87,12 +87,12 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestFramesAreFoundWhateverEndsTheLines(t *testing.T) {
+func TestFrameSplitter(t *testing.T) {
 	for _, eol := range []string{"\n", "\r", "\r\n"} {
 		stream := strings.ReplaceAll("event: a\ndata: 1\n\n: c\n\ndata: 2\n\n", "\n", eol)
 		for size := 1; size <= len(stream); size++ {
 			j := made(Config{})
-			e := j.Open(asked("", ""))
+			e := j.Open(runStart("", ""))
 			e.HeadSent(200, streamHead)
 			for rest := stream; rest != ""; {
 				n := min(size, len(rest))
@@ -117,8 +117,8 @@ func TestFramesAreFoundWhateverEndsTheLines(t *testing.T) {
 func TestFilters(t *testing.T) {
 	j := made(Config{})
 	one, none := "one", ""
-	ended(j, asked("one", `{"say":"hello"}`), &spec.Event{Thread: "t1", Run: "r1"}, 200, "data: 1\n\n")
-	e := j.Open(asked("", `{}`))
+	recordExchange(j, runStart("one", `{"say":"hello"}`), &spec.Event{Thread: "t1", Run: "r1"}, 200, "data: 1\n\n")
+	e := j.Open(runStart("", `{}`))
 	e.Parsed("POST /runs", &spec.Event{Thread: "t2", Violations: []spec.Violation{{Location: "body /x", Message: `the request body has no "x"`}}})
 	e.Matched("hello", nil)
 	e.HeadSent(422, nil)
@@ -175,7 +175,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestFilterThatCannotBe(t *testing.T) {
+func TestFilterCheck(t *testing.T) {
 	for _, f := range []Filter{{Status: "4xy"}, {Status: "20"}, {Ended: "well"}, {Offset: -1}, {Limit: -1}, {Path: "["}} {
 		if f.Check() == nil {
 			t.Errorf("%+v is taken", f)
@@ -186,12 +186,12 @@ func TestFilterThatCannotBe(t *testing.T) {
 func TestResetForgetsOneTest(t *testing.T) {
 	j := made(Config{})
 	for _, test := range []string{"one", "two", "one"} {
-		ended(j, asked(test, ""), nil, 200)
+		recordExchange(j, runStart(test, ""), nil, 200)
 	}
-	going := j.Open(asked("one", ""))
+	going := j.Open(runStart("one", ""))
 	j.Reset("one")
-	going.BytesSent(0, []byte("data: lost\n\n")) // its place may be another's
-	next := j.Open(asked("three", ""))
+	going.BytesSent(0, []byte("data: lost\n\n")) // the buffer may be reused
+	next := j.Open(runStart("three", ""))
 	going.Close(Complete)
 	page, total := j.List(Filter{})
 	if total != 2 || page[0].Test != "two" || page[1].ID != next.ID() || page[1].Ended != nil || page[1].Bytes != 0 {
@@ -210,7 +210,7 @@ func TestBounds(t *testing.T) {
 	j := made(Config{Entries: 100_000, Bytes: 1 << 20, Body: 1000})
 	most := int64(0)
 	for i := range 100_000 {
-		e := j.Open(asked("", `{"n":`+fmt.Sprint(i)+`}`))
+		e := j.Open(runStart("", `{"n":`+fmt.Sprint(i)+`}`))
 		e.Parsed("POST /runs", &spec.Event{Thread: "t"})
 		e.HeadSent(200, streamHead)
 		for range 3 {
@@ -229,7 +229,7 @@ func TestBounds(t *testing.T) {
 	}
 	j = made(Config{Entries: 10})
 	for range 25 {
-		ended(j, asked("", ""), nil, 200)
+		recordExchange(j, runStart("", ""), nil, 200)
 	}
 	if page, total := j.List(Filter{}); total != 10 || page[0].ID != 16 {
 		t.Errorf("%d are kept", total)
@@ -241,7 +241,7 @@ func TestBounds(t *testing.T) {
 
 func TestOneExchangeIsBounded(t *testing.T) {
 	j := made(Config{Body: 100})
-	e := j.Open(asked("", strings.Repeat("a", 1000)))
+	e := j.Open(runStart("", strings.Repeat("a", 1000)))
 	e.HeadSent(200, streamHead)
 	for range maxPieces + 10 {
 		e.BytesSent(0, []byte("data: 1\n\n"))
@@ -263,7 +263,7 @@ func TestManyAtOnce(t *testing.T) {
 	for w := range 8 {
 		writers.Go(func() {
 			for i := range 200 {
-				o := asked(fmt.Sprint(w), `{}`)
+				o := runStart(fmt.Sprint(w), `{}`)
 				o.Request.Header = append(o.Request.Header, spec.Field{Name: "Authorization", Value: "Bearer canary-canary"})
 				e := j.Open(o)
 				e.Parsed("POST /runs", &spec.Event{Thread: "t", Cursor: "9"})
@@ -312,7 +312,7 @@ func TestFeed(t *testing.T) {
 		j := New(Config{})
 		ctx, stop := context.WithCancel(context.Background())
 		notes := j.Subscribe(ctx)
-		e := j.Open(asked("one", ""))
+		e := j.Open(runStart("one", ""))
 		e.HeadSent(200, streamHead)
 		e.BytesSent(time.Millisecond, []byte("data: 1\n\n"))
 		e.FaultApplied("cut")
@@ -336,7 +336,7 @@ func TestFeed(t *testing.T) {
 				t.Errorf("note %d is\n%s\nnot\n%s", i, got[i], want[i])
 			}
 		}
-		// Nobody reads: nobody waits, and what is lost is counted.
+		// Notes beyond the queue are lost and counted.
 		for range maxQueuedNotes + 5 {
 			j.Reset("two")
 		}
@@ -351,14 +351,14 @@ func TestFeed(t *testing.T) {
 			}
 		}
 		if last.Kind != NoteDropped || last.N != 5 {
-			t.Errorf("the slow reader is told %+v", last)
+			t.Errorf("the slow subscriber received %+v", last)
 		}
 		stop()
 		synctest.Wait()
 		for range notes { // it is closed
 		}
 		if j.feed.subscriberCount.Load() != 0 {
-			t.Error("somebody listens still")
+			t.Error("a subscriber is left")
 		}
 	})
 }
@@ -368,8 +368,8 @@ func TestWait(t *testing.T) {
 		j := New(Config{})
 		done := make(chan error, 1)
 		go func() { done <- j.Wait(t.Context(), Filter{Op: "run", Ended: "whole"}, 2) }()
-		ended(j, asked("", ""), nil, 200)
-		e := j.Open(asked("", ""))
+		recordExchange(j, runStart("", ""), nil, 200)
+		e := j.Open(runStart("", ""))
 		synctest.Wait()
 		select {
 		case err := <-done:
@@ -383,11 +383,11 @@ func TestWait(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		err := j.Wait(ctx, Filter{}, 3)
-		if err == nil || !strings.Contains(err.Error(), "2 of 3") {
+		if err == nil || !strings.Contains(err.Error(), "got 2 exchanges, want 3") {
 			t.Errorf("the wait ends with %v", err)
 		}
 		if j.waiters.count.Load() != 0 {
-			t.Error("somebody waits still")
+			t.Error("a waiter is left")
 		}
 	})
 }

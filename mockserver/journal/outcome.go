@@ -9,29 +9,28 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An Outcome is what was concluded about the clients, in the shape of the JSON report
-// of a run as far as that fits: the checks are those of [Finding], and the calls that
-// were wanted.
+// An Outcome is the verdict on the clients. Its JSON form follows the JSON report of a run
+// where possible; the checks are the kinds of findings and the expected calls.
 type Outcome struct {
 	Verdict   spec.Verdict     `json:"verdict"`
 	ExitCode  int              `json:"exit"`
 	Strict    bool             `json:"strict"`
-	Exchanges int              `json:"asked"`     // exchanges that were looked at
-	Forgotten uint64           `json:"forgotten"` // those that were no longer kept
-	Counts    map[string]int   `json:"counts"`    // entries of checks, by verdict
+	Exchanges int              `json:"asked"`     // exchanges that were judged
+	Forgotten uint64           `json:"forgotten"` // exchanges that were dropped from the journal
+	Counts    map[string]int   `json:"counts"`    // number of checks by verdict
 	Dialects  []DialectOutcome `json:"dialects"`
 	Failures  []Failure        `json:"failures"`
 }
 
-// DialectOutcome is what was concluded about one dialect; "" has the calls that were wanted, and
-// what no dialect has.
+// A DialectOutcome is the outcome for one dialect. The one with an empty name holds the
+// expected calls and the requests that belong to no dialect.
 type DialectOutcome struct {
 	Dialect      string                `json:"dialect"`
-	Requirements []ViolatedRequirement `json:"requirements"` // those that were broken
+	Requirements []ViolatedRequirement `json:"requirements"`
 	Checks       []CheckResult         `json:"checks"`
 }
 
-// A ViolatedRequirement is one that a client broke.
+// A ViolatedRequirement is a requirement that a client violated.
 type ViolatedRequirement struct {
 	ID      string       `json:"id"`
 	Level   spec.Level   `json:"level"`
@@ -39,7 +38,8 @@ type ViolatedRequirement struct {
 	Checks  []string     `json:"checks"`
 }
 
-// A CheckResult is one thing that clients are judged by.
+// A CheckResult is the result of one check of clients: a kind of finding or an expected
+// call.
 type CheckResult struct {
 	ID           string       `json:"id"`
 	Title        string       `json:"title"`
@@ -50,43 +50,46 @@ type CheckResult struct {
 	Requirements []string     `json:"requirements"`
 }
 
-// Evidence is a finding in a check.
+// Evidence is a finding in a CheckResult.
 type Evidence struct {
 	Message     string     `json:"message"`
 	Level       spec.Level `json:"level"`
 	Requirement string     `json:"requirement,omitempty"`
-	Exchange    uint64     `json:"exchange"` // the number in the journal; 0: about none
+	Exchange    uint64     `json:"exchange"` // id of the exchange; 0: none
 	Request     string     `json:"request,omitempty"`
 	Location    string     `json:"where"`
 }
 
-// The exit codes of an outcome, which are those of a run.
+// The exit codes of an outcome. They have the same meaning as those of a run.
 const (
 	ExitPassed     = 0
 	ExitFailed     = 1
 	ExitNoRequests = 3
 )
 
-// Conclude judges the exchanges that the filter chooses by what is wanted.
+// Conclude returns the outcome for the exchanges that match the filter: the findings about
+// them, and the expected calls.
 func (x Expect) Conclude(j *Journal, f Filter) Outcome {
 	out := Outcome{Strict: x.Strict, Counts: map[string]int{}, Dialects: []DialectOutcome{}, Forgotten: j.Forgotten()}
-	asked := map[string]int{}
+	exchanges := map[string]int{} // by dialect
 	for _, r := range j.selectEntries(Filter{Dialect: f.Dialect, Test: f.Test, After: f.After, Since: f.Since}) {
 		if r.lock() {
-			asked[r.buffer.dialect]++
+			exchanges[r.buffer.dialect]++
 			out.Exchanges++
 			r.buffer.mu.Unlock()
 		}
 	}
 	found := j.Judge(f)
 	if x.AllowUnmatched {
-		found = slices.DeleteFunc(found, func(g LocatedFinding) bool { return g.Kind == FindingRoute || g.Kind == FindingUnmatched })
+		found = slices.DeleteFunc(found, func(g LocatedFinding) bool {
+			return g.Kind == FindingRoute || g.Kind == FindingUnmatched
+		})
 	}
 	for _, g := range found {
-		asked[g.Dialect] += 0 // it may be no longer kept
+		exchanges[g.Dialect] += 0 // all exchanges of the dialect may have been dropped
 	}
-	for _, name := range sortedKeys(asked) {
-		out.Dialects = append(out.Dialects, dialectOutcome(name, asked[name], found))
+	for _, name := range sortedKeys(exchanges) {
+		out.Dialects = append(out.Dialects, dialectOutcome(name, exchanges[name], found))
 	}
 	out.Failures = j.Verify(f, x)
 	if len(x.Calls) > 0 {
@@ -101,12 +104,15 @@ func (x Expect) Conclude(j *Journal, f Filter) Outcome {
 	return out
 }
 
-// dialectOutcome sorts what was found in one dialect.
-func dialectOutcome(name string, asked int, found []LocatedFinding) DialectOutcome {
+// dialectOutcome returns the outcome for one dialect with the given number of exchanges.
+func dialectOutcome(name string, exchanges int, found []LocatedFinding) DialectOutcome {
 	t := DialectOutcome{Dialect: name, Requirements: []ViolatedRequirement{}, Checks: []CheckResult{}}
 	for _, kind := range findingKinds {
-		c := CheckResult{ID: kind.id, Title: kind.title, Level: spec.Must, Judged: asked, Findings: []Evidence{}, Requirements: []string{}}
-		if asked > 0 {
+		c := CheckResult{
+			ID: kind.id, Title: kind.title, Level: spec.Must, Judged: exchanges,
+			Findings: []Evidence{}, Requirements: []string{},
+		}
+		if exchanges > 0 {
 			c.Verdict = spec.Passed
 		}
 		for _, g := range found {
@@ -120,7 +126,9 @@ func dialectOutcome(name string, asked int, found []LocatedFinding) DialectOutco
 			}
 			if g.Requirement != "" && !slices.Contains(c.Requirements, g.Requirement) {
 				c.Requirements = append(c.Requirements, g.Requirement)
-				t.Requirements = append(t.Requirements, ViolatedRequirement{g.Requirement, g.Level, g.Level.FailureVerdict(), []string{kind.id}})
+				t.Requirements = append(t.Requirements, ViolatedRequirement{
+					g.Requirement, g.Level, g.Level.FailureVerdict(), []string{kind.id},
+				})
 			}
 		}
 		if c.Verdict == spec.Warned {
@@ -131,7 +139,7 @@ func dialectOutcome(name string, asked int, found []LocatedFinding) DialectOutco
 	return t
 }
 
-// callChecks are the calls that were wanted.
+// callChecks returns a check for each expected call.
 func (x Expect) callChecks(failures []Failure) (all []CheckResult) {
 	for i, call := range x.Calls {
 		c := CheckResult{ID: fmt.Sprintf("expect.%d", i+1), Title: call.String() + ": " + call.countText(), Level: spec.Must,
@@ -147,8 +155,8 @@ func (x Expect) callChecks(failures []Failure) (all []CheckResult) {
 	return all
 }
 
-// conclude finds the verdict and the exit code. Where nothing was asked nothing is
-// proven, whatever was wanted.
+// conclude sets the counts, the verdict and the exit code. Without any exchange the verdict
+// is silent, whatever calls were expected.
 func (o *Outcome) conclude(found int) {
 	for _, v := range []spec.Verdict{spec.Passed, spec.Failed, spec.Warned, spec.Silent, spec.Skipped, spec.Error} {
 		o.Counts[v.String()] = 0
@@ -167,7 +175,7 @@ func (o *Outcome) conclude(found int) {
 	}
 }
 
-// WriteJSON writes the outcome as JSON.
+// WriteJSON writes the outcome as one line of JSON. It returns the error of w, if any.
 func (o Outcome) WriteJSON(w io.Writer) error {
 	data, err := encodeJSON(o)
 	if err == nil {
@@ -176,8 +184,8 @@ func (o Outcome) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// Text says the outcome to people: a line for each finding and each failure, and one
-// with the result.
+// Text returns the outcome as text: a line for each finding, and one with the verdict and
+// the number of exchanges.
 func (o Outcome) Text() string {
 	var b strings.Builder
 	for _, d := range o.Dialects {
@@ -191,21 +199,23 @@ func (o Outcome) Text() string {
 				if f.Requirement != "" {
 					rule = f.Requirement
 				}
-				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n", f.Level.FailureVerdict(), f.Level, rule, f.Exchange, f.Request, f.Location, f.Message)
+				fmt.Fprintf(&b, "%s %s %s: #%d %s: %s: %s\n",
+					f.Level.FailureVerdict(), f.Level, rule, f.Exchange, f.Request, f.Location, f.Message)
 			}
 		}
 	}
 	switch {
 	case o.ExitCode == ExitNoRequests:
-		b.WriteString("nothing was asked\n")
+		b.WriteString("no requests received\n")
 	case o.Forgotten > 0:
-		fmt.Fprintf(&b, "%s: %d exchanges, and %d that are no longer kept\n", o.Verdict, o.Exchanges, o.Forgotten)
+		fmt.Fprintf(&b, "%s: %d exchanges, and %d older ones dropped from the journal\n", o.Verdict, o.Exchanges, o.Forgotten)
 	default:
 		fmt.Fprintf(&b, "%s: %d exchanges\n", o.Verdict, o.Exchanges)
 	}
 	return b.String()
 }
 
+// sortedKeys returns the keys of m in ascending order.
 func sortedKeys(m map[string]int) []string {
 	all := make([]string, 0, len(m))
 	for name := range m {

@@ -11,76 +11,76 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Record is one exchange as it was when it was looked at. Times in it are
-// milliseconds; secrets are hidden.
+// A Record is a snapshot of one exchange. Secrets are redacted. Durations are in
+// milliseconds.
 type Record struct {
 	ID        uint64          `json:"id"`
 	Test      string          `json:"test"`
 	Seed      uint64          `json:"seed"`
 	Dialect   string          `json:"dialect"`
-	Op        string          `json:"op"`        // what the server does for it: "run"; "": nothing is there
-	Operation string          `json:"operation"` // the document's name: "POST /runs"
-	Time      time.Time       `json:"time"`      // by the clock of the mock
+	Op        string          `json:"op"`        // kind of the operation, such as "run"; "": no operation
+	Operation string          `json:"operation"` // name in the document, such as "POST /runs"
+	Time      time.Time       `json:"time"`      // start by the mock's clock
 	Request   RecordedRequest `json:"request"`
 	Thread    string          `json:"thread,omitempty"`
 	Run       string          `json:"run,omitempty"`
-	Cursor    string          `json:"cursor,omitempty"` // where a stream was to be taken up again
-	Rule      string          `json:"rule"`             // the rule of the script that was taken; "": none
-	Misses    []Miss          `json:"misses"`           // why those before it were not
-	Missed    int             `json:"missed"`           // how many there were: the list is bounded
-	Status    int             `json:"status"`           // 0: nothing was answered yet
+	Cursor    string          `json:"cursor,omitempty"` // cursor from which the stream was to be resumed
+	Rule      string          `json:"rule"`             // name of the rule that matched; "": none
+	Misses    []Miss          `json:"misses"`           // why other rules did not match; at most 64
+	Missed    int             `json:"missed"`           // number of rules that did not match
+	Status    int             `json:"status"`           // 0: the head was not sent yet
 	Header    []Field         `json:"header"`
-	WaitedMS  float64         `json:"waited_ms"`      // from the request to the head
-	Bytes     int64           `json:"bytes"`          // of the body, as they were sent
-	Events    []SentPiece     `json:"events"`         // what was sent, frame by frame; or the body, piece by piece
-	Dropped   int             `json:"events_dropped"` // pieces that were counted and not kept
+	WaitedMS  float64         `json:"waited_ms"`      // time from the request to the head
+	Bytes     int64           `json:"bytes"`          // size of the body as sent
+	Events    []SentPiece     `json:"events"`         // frames of a stream, or writes of another body
+	Dropped   int             `json:"events_dropped"` // writes that were not kept
 	Faults    []AppliedFault  `json:"faults"`
-	Ended     *EndRecord      `json:"ended"` // null: it goes on
+	Ended     *EndRecord      `json:"ended"` // nil: the exchange is in progress
 	Findings  []Finding       `json:"findings"`
 }
 
-// RecordedRequest is the request of a record.
+// A RecordedRequest is the request of a Record.
 type RecordedRequest struct {
 	Method string  `json:"method"`
 	Target string  `json:"target"`
 	Header []Field `json:"header"`
 	Body   Raw     `json:"body"`
-	Bytes  int     `json:"bytes"` // of the whole body
+	Bytes  int     `json:"bytes"` // size of the complete body, of which Body may be a part
 }
 
-// A Field is a field of a header.
+// A Field is a header field.
 type Field struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// SentPiece is one frame, or the part of it that went out at once.
+// A SentPiece is a frame of a stream, or the part of one that was sent by one write.
 type SentPiece struct {
-	N     int     `json:"n"` // which frame, from 0; -1: a comment
-	AtMS  float64 `json:"at_ms"`
+	N     int     `json:"n"`     // number of the frame, from 0; -1: a comment
+	AtMS  float64 `json:"at_ms"` // time since the head was sent
 	Bytes int     `json:"bytes"`
-	Raw   Raw     `json:"raw"` // null: it is not kept
+	Raw   Raw     `json:"raw"` // nil: the bytes were not kept
 }
 
-// AppliedFault is one fault that did its harm.
+// An AppliedFault is a fault that took effect.
 type AppliedFault struct {
 	Name string  `json:"name"`
-	N    int     `json:"n"`    // how many frames had been sent, or begun
-	Byte int64   `json:"byte"` // likewise, bytes of the body
-	AtMS float64 `json:"at_ms"`
+	N    int     `json:"n"`     // number of frames begun before
+	Byte int64   `json:"byte"`  // number of bytes of the body sent before
+	AtMS float64 `json:"at_ms"` // time since the head was sent
 }
 
-// EndRecord is how an exchange ended.
+// An EndRecord states how and when an exchange ended.
 type EndRecord struct {
 	How  EndReason `json:"how"`
 	AtMS float64   `json:"at_ms"`
 }
 
-// A Raw is bytes: in JSON a string, or, where that cannot show them, an object
+// Raw is a sequence of bytes. In JSON it is a string or, if it is not valid UTF-8, an object
 // {"base64": …}.
 type Raw []byte
 
-// MarshalJSON spells the bytes.
+// MarshalJSON implements json.Marshaler.
 func (r Raw) MarshalJSON() ([]byte, error) {
 	switch {
 	case r == nil:
@@ -91,7 +91,7 @@ func (r Raw) MarshalJSON() ([]byte, error) {
 	return encodeJSON(map[string][]byte{"base64": r})
 }
 
-// encodeJSON is JSON that people can read: <, > and & stand for themselves.
+// encodeJSON returns the JSON encoding of v, in which <, > and & are not escaped.
 func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -100,14 +100,19 @@ func encodeJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
+// milliseconds returns d in milliseconds, with a resolution of a microsecond.
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// toRecord is what is shown of a slot, but for the findings. The slot is locked.
+// toRecord returns a record of the exchange without its findings. The caller must hold the
+// lock of s.
 func (s *entryBuffer) toRecord() Record {
 	r := Record{
 		ID: s.id, Test: s.test, Seed: s.seed, Dialect: s.dialect, Op: s.op, Operation: s.operation, Time: s.mockTime,
-		Request: RecordedRequest{Method: s.method, Target: s.target, Header: toFields(s.requestHeader), Body: append(Raw{}, s.body...), Bytes: s.bodySize},
-		Thread:  s.thread, Run: s.run, Cursor: s.cursor,
+		Request: RecordedRequest{
+			Method: s.method, Target: s.target, Header: toFields(s.requestHeader),
+			Body: append(Raw{}, s.body...), Bytes: s.bodySize,
+		},
+		Thread: s.thread, Run: s.run, Cursor: s.cursor,
 		Rule: s.rule, Misses: append([]Miss{}, s.misses...), Missed: s.missCount,
 		Status: s.status, Header: toFields(s.header), Bytes: s.sentSize, Dropped: s.droppedPieces,
 		Faults: []AppliedFault{}, Findings: []Finding{},
@@ -132,8 +137,8 @@ func (s *entryBuffer) toRecord() Record {
 	return r
 }
 
-// splitEvents cuts what was sent into frames. It returns for each piece how many frames had
-// been begun before it, and one more for the end.
+// splitEvents sets r.Events to the frames of the response body. It returns the number of
+// frames begun before each write, and before the end.
 func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
 	buf := bytes.Clone(s.sentBytes)
 	s.redactor.Mask(buf)
@@ -143,7 +148,7 @@ func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
 	for i, p := range s.pieces {
 		kept := buf[:min(p.size, len(buf))]
 		buf = buf[len(kept):]
-		rest := p.size - len(kept) // is not kept
+		rest := p.size - len(kept) // bytes that were not kept
 		if !stream {
 			begun = append(begun, i)
 			r.Events = append(r.Events, newSentPiece(i, p.at, p.size, kept))
@@ -165,6 +170,7 @@ func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
 	return append(begun, len(s.pieces))
 }
 
+// newSentPiece returns a SentPiece, with a nil Raw if raw is empty.
 func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	e := SentPiece{N: n, AtMS: milliseconds(at), Bytes: size}
 	if len(raw) > 0 {
@@ -173,22 +179,24 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// A frameSplitter finds where the frames of a stream end, whatever ends its lines.
+// A frameSplitter finds the ends of the frames in a stream that is given in pieces. Lines
+// may end with LF, CR or CRLF.
 type frameSplitter struct {
-	frame        int  // the frame that was begun last
-	atStart      bool // a frame, or a comment, begins
-	isComment    bool // what goes on is a comment
-	lineHasBytes bool // the line has something in it
-	lastWasCR    bool // the last byte was CR
+	frame        int  // number of the latest frame
+	atStart      bool // the next byte begins a frame or comment
+	isComment    bool // the current block is a comment
+	lineHasBytes bool // the current line is not empty
+	lastWasCR    bool // the previous byte was CR
 }
 
-// count is how many frames were begun.
+// count returns the number of frames begun so far.
 func (c *frameSplitter) count() int { return c.frame + 1 }
 
-// next is the frame that data goes on with, and how much of data is in it.
+// next returns the number of the frame to which the first bytes of data belong, or -1 for a
+// comment, and the number of these bytes.
 func (c *frameSplitter) next(data []byte) (n, size int) {
 	i := 0
-	if c.atStart && c.lastWasCR && data[0] == '\n' { // of the CRLF that ended the frame before
+	if c.atStart && c.lastWasCR && data[0] == '\n' { // second byte of a CRLF that was split over two pieces
 		c.lastWasCR = false
 		return c.current(), 1
 	}
@@ -201,7 +209,7 @@ func (c *frameSplitter) next(data []byte) (n, size int) {
 	for ; i < len(data); i++ {
 		b := data[i]
 		switch {
-		case b == '\n' && c.lastWasCR: // one end of line of two bytes
+		case b == '\n' && c.lastWasCR: // CRLF is one line end
 			c.lastWasCR = false
 			continue
 		case b != '\n' && b != '\r':
@@ -224,6 +232,7 @@ func (c *frameSplitter) next(data []byte) (n, size int) {
 	return c.current(), i
 }
 
+// current returns the number of the current frame, or -1 for a comment.
 func (c *frameSplitter) current() int {
 	if c.isComment {
 		return -1
@@ -231,6 +240,7 @@ func (c *frameSplitter) current() int {
 	return c.frame
 }
 
+// toFields converts a header to its form in records.
 func toFields(h spec.Header) []Field {
 	all := make([]Field, len(h))
 	for i, f := range h {

@@ -11,9 +11,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// secretNames are those of header fields and query parameters whose values are secrets: those
-// that package redact knows, and more. It remembers the redactors of the secrets that
-// came last: a client sends the same ones with every request.
+// secretNames holds the names of headers and query parameters whose values are redacted, in
+// addition to those that package redact knows. It caches redactors, because clients send
+// the same secrets with every request. It is safe for concurrent use.
 type secretNames struct {
 	extra []string
 
@@ -21,14 +21,16 @@ type secretNames struct {
 	redactors map[string]*redact.Redactor
 }
 
-// maxRedactors bounds how many redactors are remembered.
+// maxRedactors is the number of cached redactors at which the cache is emptied.
 const maxRedactors = 64
 
+// isSecret reports whether the value of the named header or query parameter is a secret.
 func (n *secretNames) isSecret(name string) bool {
-	return redact.IsCredential(name) || slices.ContainsFunc(n.extra, func(s string) bool { return strings.EqualFold(s, name) })
+	isName := func(s string) bool { return strings.EqualFold(s, name) }
+	return redact.IsCredential(name) || slices.ContainsFunc(n.extra, isName)
 }
 
-// appendSecrets appends what a request wants to keep to itself.
+// appendSecrets appends the secrets in the header and query of a request to dst.
 func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
 		if n.isSecret(f.Name) {
@@ -38,6 +40,7 @@ func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	return appendMaskable(dst, redact.SecretParameters(r.Target, n.isSecret))
 }
 
+// appendMaskable appends the values that are long enough to be redacted wherever they occur.
 func appendMaskable(dst, values []string) []string {
 	for _, s := range values {
 		if len(s) >= redact.MinDetectedSecret {
@@ -47,7 +50,7 @@ func appendMaskable(dst, values []string) []string {
 	return dst
 }
 
-// redactorFor returns the redactor of some secrets; nil if there are none.
+// redactorFor returns the redactor of the given secrets, or nil if there are none.
 func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	if len(secrets) == 0 {
 		return nil
@@ -66,7 +69,7 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactHeader is a copy without the values that nobody may read.
+// redactHeader returns a copy of h with secret values and secrets in URLs replaced.
 func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	if len(h) == 0 {
 		return nil
@@ -83,7 +86,7 @@ func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	return out
 }
 
-// redactURL is a URL without the secrets in it.
+// redactURL returns a URL with user information and secret query parameters replaced.
 func (n *secretNames) redactURL(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		u.User = url.User(redact.Placeholder)
@@ -92,7 +95,7 @@ func (n *secretNames) redactURL(text string) string {
 	return redact.RedactTarget(text, n.isSecret)
 }
 
-// jsonString is a string as JSON spells it.
+// jsonString returns the JSON encoding of s.
 func jsonString(s string) []byte {
 	b, _ := json.Marshal(s)
 	return b

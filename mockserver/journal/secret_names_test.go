@@ -25,7 +25,7 @@ func TestNoSecretIsKept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := made(Config{Secrets: []string{"x-ours"}, Body: 4000})
 			notes := j.Subscribe(t.Context())
-			o := asked("", `{"text":`+string(inJSON)+`}`)
+			o := runStart("", `{"text":`+string(inJSON)+`}`)
 			o.Request.Target = "/runs?access_token=canary%2F%22%3C42%3E%26secret&again=canary%2F%22%3C42%3E%26secret"
 			o.Request.Header = append(o.Request.Header, field, spec.Field{Name: "Referer", Value: "http://x/" + canary})
 			e := j.Open(o)

@@ -6,38 +6,42 @@ import (
 	"strings"
 )
 
-// A Failure is what was wanted and not seen, or seen too often.
+// A Failure is an expected call that was not received, or was received too often or in the
+// wrong order.
 type Failure struct {
-	Call    int    `json:"call"` // which of those that were wanted, from 0
+	Call    int    `json:"call"` // index in Expect.Calls
 	Name    string `json:"name"`
 	Wanted  string `json:"wanted"`
 	Seen    int    `json:"seen"`
-	Message string `json:"message"` // with what was seen instead
+	Message string `json:"message"` // what was expected, and the exchanges received instead
 }
 
-// Verify says which of these calls are not what was seen. The filter chooses among which
-// exchanges they are looked for: those of one test, those after one number.
+// Verify returns a failure for each expected call that does not match the exchanges
+// received. Only exchanges that match the filter are considered, for instance those of one
+// test or those after a certain id.
 func (j *Journal) Verify(f Filter, x Expect) (failures []Failure) {
 	failures = []Failure{}
 	f.Offset, f.Limit = 0, 0
-	among := j.selectEntries(f)
-	first, last := uint64(0), "" // where the call before came first
+	entries := j.selectEntries(f)
+	first, last := uint64(0), "" // first exchange of the previous call, and the name of the call
 	for i, c := range x.Calls {
-		seen, near := matchEntries(among, c.filter())
-		fewest, most := c.countRange()
+		seen, near := matchEntries(entries, c.filter())
+		minimum, maximum := c.countRange()
 		fail := func(format string, args ...any) {
-			failures = append(failures, Failure{i, c.String(), c.countText(), len(seen), c.String() + ": " + fmt.Sprintf(format, args...)})
+			message := c.String() + ": " + fmt.Sprintf(format, args...)
+			failures = append(failures, Failure{i, c.String(), c.countText(), len(seen), message})
 		}
 		lost := j.Forgotten()
 		switch {
-		case len(seen) < fewest:
-			fail("wanted %s, seen %d%s", c.countText(), len(seen), describeSeen(seen, near, len(among), lost))
-		case most >= 0 && len(seen) > most:
-			fail("wanted %s, seen %d%s", c.countText(), len(seen), describeSeen(seen, nil, len(among), lost))
-		case most >= 0 && lost > 0:
-			fail("wanted %s, seen %d, but %d older exchanges are no longer kept: the journal is too small to tell", c.countText(), len(seen), lost)
+		case len(seen) < minimum:
+			fail("got %d, want %s%s", len(seen), c.countText(), describeSeen(seen, near, len(entries), lost))
+		case maximum >= 0 && len(seen) > maximum:
+			fail("got %d, want %s%s", len(seen), c.countText(), describeSeen(seen, nil, len(entries), lost))
+		case maximum >= 0 && lost > 0:
+			fail("got %d, want %s, but %d older exchanges were dropped: the journal is too small to decide",
+				len(seen), c.countText(), lost)
 		case x.InOrder && len(seen) > 0 && seen[0].id < first:
-			fail("wanted after %s, which came first as #%d; it came first as #%d", last, first, seen[0].id)
+			fail("first received as #%d, want it after %s, which was first received as #%d", seen[0].id, last, first)
 		}
 		if len(seen) > 0 {
 			first, last = max(first, seen[0].id), c.String()
@@ -46,20 +50,21 @@ func (j *Journal) Verify(f Filter, x Expect) (failures []Failure) {
 	return failures
 }
 
-// A exchangeSummary is an exchange as failures speak of it.
-type exchangeSummary struct {
+// An entrySummary describes an exchange in the message of a failure.
+type entrySummary struct {
 	id         uint64
 	text       string
-	mismatches []string // why it is not what was wanted
+	mismatches []string // why it does not match the expectation
 }
 
-// matchEntries finds those that are wanted, and those that nearly are, the nearest first.
-func matchEntries(among []entryRef, f Filter) (seen, near []exchangeSummary) {
-	for _, r := range among {
+// matchEntries returns the exchanges that match a filter, and the others sorted by their
+// number of mismatches.
+func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
+	for _, r := range entries {
 		if !r.lock() {
 			continue
 		}
-		g := exchangeSummary{id: r.id, mismatches: f.mismatches(r.buffer)}
+		g := entrySummary{id: r.id, mismatches: f.mismatches(r.buffer)}
 		g.text = fmt.Sprintf("#%d %s %s → %s", r.id, r.buffer.method, r.buffer.target, describeResponse(r.buffer))
 		r.buffer.mu.Unlock()
 		if len(g.mismatches) == 0 {
@@ -68,25 +73,28 @@ func matchEntries(among []entryRef, f Filter) (seen, near []exchangeSummary) {
 			near = append(near, g)
 		}
 	}
-	slices.SortStableFunc(near, func(a, b exchangeSummary) int { return len(a.mismatches) - len(b.mismatches) })
+	slices.SortStableFunc(near, func(a, b entrySummary) int { return len(a.mismatches) - len(b.mismatches) })
 	return seen, near
 }
 
+// describeResponse returns the status and the end of a response as text. The caller must
+// hold the lock of s.
 func describeResponse(s *entryBuffer) string {
 	switch {
 	case s.status == 0:
-		return "nothing yet"
+		return "no response yet"
 	case s.endReason == InProgress:
-		return fmt.Sprintf("%d, which goes on", s.status)
+		return fmt.Sprintf("%d, in progress", s.status)
 	}
 	return fmt.Sprintf("%d, %s", s.status, s.endReason)
 }
 
-// maxShown is how many exchanges a failure speaks of.
+// maxShown is the maximum number of exchanges of each kind in the message of a failure.
 const maxShown = 3
 
-// describeSeen says what was seen, right or nearly so.
-func describeSeen(seen, near []exchangeSummary, all int, lost uint64) string {
+// describeSeen returns the end of a failure's message: the exchanges that matched, those
+// that nearly matched, and the number of dropped ones.
+func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder
 	for i, g := range seen {
 		if i == maxShown {
@@ -97,18 +105,19 @@ func describeSeen(seen, near []exchangeSummary, all int, lost uint64) string {
 	}
 	switch {
 	case all == 0:
-		b.WriteString("; nothing was asked")
+		b.WriteString("; no requests received")
 	case len(near) > 0:
 		for i, g := range near[:min(len(near), maxShown)] {
 			fmt.Fprintf(&b, "%s%s, but %s", separator(i, "; nearest: ", "; "), g.text, strings.Join(g.mismatches, " and "))
 		}
 	}
 	if lost > 0 {
-		fmt.Fprintf(&b, "; %d older exchanges are no longer kept", lost)
+		fmt.Fprintf(&b, "; %d older exchanges were dropped", lost)
 	}
 	return b.String()
 }
 
+// separator returns first for the item with index 0, and other for the rest.
 func separator(i int, first, other string) string {
 	if i == 0 {
 		return first
