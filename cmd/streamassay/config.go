@@ -40,7 +40,9 @@ func (s configSource) settingName(key string) string {
 }
 
 // flagNames maps keys of a file to the flags whose names differ from them.
-var flagNames = map[string]string{"dialects": "dialect", "headers": "header", "other-headers": "other-header", "reports": "report"}
+var flagNames = map[string]string{
+	"dialects": "dialect", "headers": "header", "other-headers": "other-header", "reports": "report",
+}
 
 // locate adds the position in the file to a usage error: the line of the field that the
 // message begins with, or else that of the target.
@@ -134,7 +136,8 @@ func configItems(data []byte) ([]configItem, error) {
 		}
 		var ok bool
 		if list, ok = field.Value.([]any); !ok && field.Value != nil {
-			return nil, fmt.Errorf(":%d: targets: must be a list of items with `url:` and `dialects:`", fieldLineNumbers(file, "$")["targets"])
+			return nil, fmt.Errorf(":%d: targets: must be a list of items with `url:` and `dialects:`",
+				fieldLineNumbers(file, "$")["targets"])
 		}
 	}
 	if len(list) == 0 {

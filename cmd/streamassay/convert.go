@@ -44,12 +44,13 @@ Exit codes: 0 everything converted, 1 something could not be converted, 2 usage 
 		},
 	}
 	f := cmd.Flags()
-	f.Var((*nameList)(&c.dialects), "dialect", "`DIALECT` of the recordings, NAME or NAME@VERSION; other requests are left out")
+	f.Var((*nameList)(&c.dialects), "dialect",
+		"`DIALECT` of the recordings, NAME or NAME@VERSION; other requests are left out")
 	f.StringVar(&c.format, "to", "", "output `FORMAT`: transcript or script (default: by the kind of file)")
 	f.StringVar(&c.base, "base", "", "base `PATH` or URL of the recorded server")
 	f.StringVar(&c.dir, "out", ".", "`DIR` to write to, created if missing")
 	f.BoolVar(&c.force, "force", false, "overwrite existing files")
-	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "dialect", dialect.Names())
 	return cmd
 }
 

@@ -41,9 +41,9 @@ embedded reference server; or files or directories of recordings, as written by
 run --transcripts (with run --repeat: several takes of each conversation).
 
 Both servers get the same requests, each twice. What differs between two responses of one
-server (times, random text) is volatile and ignored. Different ids are no difference if they
-map one to one, nor is a text split differently. Whether a response is correct is not judged;
-run does that.
+server (times, random text) is volatile and ignored. Also ignored are ids that differ but map
+one to one, and texts that are split differently. Whether a response is correct is not
+judged; run does that.
 
 Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing could
 be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
@@ -87,8 +87,8 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 	f.StringVar(&d.CA, "ca", "", "`FILE` with PEM certificates to trust")
 	f.BoolVar(&d.Insecure, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(&d.json, "json", false, "print JSON")
-	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("lacks", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "dialect", dialect.Names())
+	completeFlag(cmd, "lacks", suites.Capabilities())
 	return cmd
 }
 

@@ -77,17 +77,20 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 			return h, err
 		}
 		for _, p := range parts {
-			at := j.suiteTargets[slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })].Base
+			i := slices.IndexFunc(j.suiteTargets, func(s suites.Target) bool { return s.Dialect == p.Dialect })
+			base := j.suiteTargets[i].Base
 			if p.Err != nil || p.IncompleteReason != nil || len(p.Trace.Exchanges) == 0 {
 				h.addTake(p.Dialect.Name, p.Scenario.Name, nil)
 				continue
 			}
-			h.addTake(p.Dialect.Name, p.Scenario.Name, relativeEvents(p.Dialect, p.Trace, at.String()))
+			h.addTake(p.Dialect.Name, p.Scenario.Name, relativeEvents(p.Dialect, p.Trace, base.String()))
 		}
 	}
 	if _, interrupted := interruptedBy(ctx); interrupted { // one take does not show what is volatile
 		for name, list := range h.conversations {
-			h.conversations[name] = slices.DeleteFunc(list, func(t diff.Conversation) bool { return len(t.Takes) < takesPerTarget })
+			h.conversations[name] = slices.DeleteFunc(list, func(c diff.Conversation) bool {
+				return len(c.Takes) < takesPerTarget
+			})
 		}
 	}
 	return h, nil
@@ -144,7 +147,8 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 		names = []string{t.Dialect}
 	}
 	if len(names) != 1 {
-		return usageError("%s does not name its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
+		return usageError("%s does not name its dialect: add --dialect, one of %s",
+			t.Name, strings.Join(dialect.Names(), ", "))
 	}
 	of, err := dialect.Open(names[0])
 	if err != nil {

@@ -62,15 +62,16 @@ func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 		return nil, err
 	}
 	return map[string][]byte{
-		"checks.md": checksDocument(dialects), "requirements.md": requirementsDocument(dialects), "faults.md": faultsDocument(dialects),
-		"coverage.md": coverage.Render(clauses, dialects),
+		"checks.md": checksDocument(dialects), "requirements.md": requirementsDocument(dialects),
+		"faults.md": faultsDocument(dialects), "coverage.md": coverage.Render(clauses, dialects),
 	}, nil
 }
 
 // checksDocument returns docs/checks.md.
 func checksDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "# Checks\n\nGenerated from the code by `make docs`. %d checks; each is written once for all dialects.\n", len(rules.All))
+	fmt.Fprintf(&b, "# Checks\n\nGenerated from the code by `make docs`. %d checks; each is written once for all dialects.\n",
+		len(rules.All))
 	area := ""
 	for _, c := range rules.All {
 		if of, _, _ := strings.Cut(c.ID, "."); of != area {
@@ -102,8 +103,9 @@ func requirementsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprint(&b, `# Requirements
 
-Generated from the catalogues by `+"`make docs`"+`. A source names the protocol document and its lines. Text in quotation marks
-is quoted from it, with an English translation if it is in another language; other text is a summary by this project.
+Generated from the catalogues by `+"`make docs`"+`. A source names the protocol document and its lines. Text in
+quotation marks is quoted from it, with an English translation if it is in another language; other text is a summary by
+this project.
 `)
 	for _, d := range dialects {
 		fmt.Fprintf(&b, "\n## %s\n\n%s. %d requirements.\n\n", d.Name, d.Title, len(d.Requirements))
@@ -128,8 +130,9 @@ func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Faults
 
-Generated from the code by `+"`make docs`"+`. %d faults; [mock.md](mock.md) describes how to use them. Tests prove for each fault that
-at least one of the checks that detect it fails in every dialect that requires the check, live and in a recording.
+Generated from the code by `+"`make docs`"+`. %d faults; [mock.md](mock.md) describes how to use them. Tests prove for
+each fault that at least one of the checks that detect it fails in every dialect that requires the check, live and in a
+recording.
 `, len(fault.All))
 	family := fault.Category("")
 	for _, f := range fault.All {
@@ -151,7 +154,8 @@ at least one of the checks that detect it fails in every dialect that requires t
 			fmt.Fprint(&b, "no check")
 		}
 		fmt.Fprintf(&b, "%s.\n", strings.Join(f.Checks, ", "))
-		for _, p := range slices.DeleteFunc(f.AllParams(), func(p fault.Param) bool { return p.Name == "chance" || p.Name == "streams" }) {
+		common := func(p fault.Param) bool { return p.Name == "chance" || p.Name == "streams" }
+		for _, p := range slices.DeleteFunc(f.AllParams(), common) {
 			fmt.Fprintf(&b, "\n* `%s`: %s", p.Name, p.Doc)
 			if p.Default != "" {
 				fmt.Fprintf(&b, " (default %s)", p.Default)
@@ -175,7 +179,9 @@ var familyTitles = map[fault.Category]string{
 // supportingDialects returns the names of the dialects that have all kinds of events that a fault needs.
 func supportingDialects(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
 	for _, d := range dialects {
-		if kinds := d.Kinds(); !slices.ContainsFunc(f.RequiredKinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) }) {
+		kinds := d.Kinds()
+		missing := func(k spec.Kind) bool { return !slices.Contains(kinds, k) }
+		if !slices.ContainsFunc(f.RequiredKinds, missing) {
 			names = append(names, d.Name)
 		}
 	}

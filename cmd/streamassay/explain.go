@@ -68,7 +68,8 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 			found = true
 			fmt.Fprintf(w, "%s (scenario)\n  %s\n  requests: %s\n", s.Name, s.Doc, strings.Join(s.Templates, ", "))
 			if len(s.ExpectedChecks) > 0 {
-				fmt.Fprintf(w, "  checks that must be exercised if the target claims it: %s\n", strings.Join(s.ExpectedChecks, ", "))
+				fmt.Fprintf(w, "  checks that must be exercised if the target claims it: %s\n",
+					strings.Join(s.ExpectedChecks, ", "))
 			}
 		}
 	}
@@ -122,7 +123,8 @@ func requirementText(r spec.Requirement) string {
 
 // explainRequirement prints a requirement with its source and the checks that judge it.
 func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
-	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  %s\n  source: %s\n", r.ID, d.Name, r.Level, requirementText(r), r.Source)
+	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  %s\n  source: %s\n",
+		r.ID, d.Name, r.Level, requirementText(r), r.Source)
 	if r.Excluded != nil {
 		fmt.Fprintf(w, "  not judged by any check: %s (%s)\n\n", r.Excluded.Reason, r.Excluded.Kind)
 		return

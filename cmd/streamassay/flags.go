@@ -16,7 +16,8 @@ import (
 // checkCommand returns an error if the first argument does not name a command. It runs
 // before flags are parsed, because the valid flags depend on the command.
 func checkCommand(root *cobra.Command, args []string) error {
-	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") { // "__complete": cobra's hidden completion commands
+	// Names such as "__complete" are hidden commands of cobra.
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], "__") {
 		return nil
 	}
 	return checkSubcommand(root, args[0])

@@ -29,7 +29,10 @@ func (t targetOptions) applyLimits(s *suites.Target) error {
 	for _, d := range []struct {
 		key, text string
 		to        *time.Duration
-	}{{"timeout", t.Timeout, &s.Timeout}, {"idle-timeout", t.IdleTimeout, &s.Limits.IdleTimeout}, {"max-time", t.MaxTime, &s.Limits.RunTimeout}} {
+	}{
+		{"timeout", t.Timeout, &s.Timeout}, {"idle-timeout", t.IdleTimeout, &s.Limits.IdleTimeout},
+		{"max-time", t.MaxTime, &s.Limits.RunTimeout},
+	} {
 		if d.text == "" && d.key != "timeout" {
 			continue
 		}
@@ -52,7 +55,8 @@ func (t targetOptions) applyLimits(s *suites.Target) error {
 	return nil
 }
 
-// remainingTime returns how much of limit is left for a run that started at began, at least 1 ns; 0 if there is no limit.
+// remainingTime returns how much of limit is left for a run that started at began, at least
+// 1 ns; 0 if there is no limit.
 func remainingTime(limit time.Duration, began time.Time) time.Duration {
 	if limit == 0 {
 		return 0

@@ -63,14 +63,14 @@ Exit codes: 0 no MUST is violated and something was judged, 1 a MUST is violated
 	}
 	f := cmd.Flags()
 	f.StringVar(&l.dialect, "dialect", "", "`DIALECT` of all files, NAME or NAME@VERSION; overrides what a file itself says")
-	f.Var((*nameList)(&l.claims), "claim", "`capability` that the target has; must be scripted: it follows the prompts of docs/prompts.md")
+	f.Var((*nameList)(&l.claims), "claim", "`CAPABILITY` that the target has; must be scripted: it follows docs/prompts.md")
 	f.BoolVar(&l.strict, "strict", false, "fail on a violated SHOULD too")
 	f.StringArrayVar(&l.reports, "report", nil,
 		"report to write, `FORMAT[=PATH]` (repeatable; stdout if PATH is - or missing): "+reportFormatNames())
 	f.BoolVarP(&l.verbose, "verbose", "v", false, "also list what was silent, skipped or excluded")
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var(&l.maxEvent, "max-event", "maximum size of one event")
-	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "dialect", dialect.Names())
 	return cmd
 }
 
@@ -112,7 +112,9 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 			}
 		}
 	}
-	report := &reports.Report{Tool: "streamassay", Version: buildVersion(), Started: started.UTC(), Target: strings.Join(files, " ")}
+	report := &reports.Report{
+		Tool: "streamassay", Version: buildVersion(), Started: started.UTC(), Target: strings.Join(files, " "),
+	}
 	for _, d := range dialects {
 		file := func(p suites.ScenarioResult) string { return p.Scenario.Doc }
 		never := func(suites.ScenarioResult) string { return "" }
@@ -147,7 +149,8 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 			name = l.dialect
 		}
 		if name == "" {
-			return nil, nil, usageError("%s does not name its dialect: add --dialect, one of %s", t.Name, strings.Join(dialect.Names(), ", "))
+			return nil, nil, usageError("%s does not name its dialect: add --dialect, one of %s",
+				t.Name, strings.Join(dialect.Names(), ", "))
 		}
 		d, err := dialect.Open(name)
 		if err != nil {

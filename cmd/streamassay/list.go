@@ -73,10 +73,15 @@ func listCommand(sh stdio) *cobra.Command {
 	return cmd
 }
 
+// completeFlag makes shells complete the value of a flag with values.
+func completeFlag(cmd *cobra.Command, flag string, values []string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
 // addDialectFlag adds --dialect, with completion of its values.
 func addDialectFlag(cmd *cobra.Command, list *[]string) {
 	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT`, NAME or NAME@VERSION (repeatable; default: all)")
-	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "dialect", dialect.Names())
 }
 
 // dialectsNamed opens the dialects of a list, without duplicates; an empty list means all.

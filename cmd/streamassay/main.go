@@ -116,7 +116,8 @@ For developers of clients there are a reference server and a mock server.`,
 	root.SetErr(sh.err)
 	root.SetVersionTemplate("streamassay {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)))
+	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEmptyFlags(cmd) }
 	for _, c := range commandConstructors {
 		root.AddCommand(c(sh))

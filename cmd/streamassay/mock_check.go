@@ -57,7 +57,7 @@ func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exch
 		req.Header.Add(f.Name, f.Value)
 	}
 	req.Header.Set("Authorization", "Bearer streamassay")
-	w := &responseRecorder{header: http.Header{}}
+	w := &memoryResponse{header: http.Header{}}
 	h.ServeHTTP(w, req)
 	x.Response.Status, x.Response.Body = w.status, w.body.Bytes()
 	for name, values := range w.header {
@@ -68,13 +68,13 @@ func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exch
 	return x
 }
 
-// A responseRecorder is an http.ResponseWriter that keeps the response in memory.
-type responseRecorder struct {
+// A memoryResponse is an http.ResponseWriter that keeps the response in memory.
+type memoryResponse struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func (r *responseRecorder) Header() http.Header         { return r.header }
-func (r *responseRecorder) WriteHeader(status int)      { r.status = status }
-func (r *responseRecorder) Write(p []byte) (int, error) { return r.body.Write(p) }
+func (r *memoryResponse) Header() http.Header         { return r.header }
+func (r *memoryResponse) WriteHeader(status int)      { r.status = status }
+func (r *memoryResponse) Write(p []byte) (int, error) { return r.body.Write(p) }

@@ -15,7 +15,9 @@ import (
 )
 
 // waitForEnd runs the command, if there is one, and returns when it ends, a listener fails or ctx is done.
-func (m *mockOptions) waitForEnd(ctx context.Context, sh stdio, where endpoints, failed <-chan error, command []string) error {
+func (m *mockOptions) waitForEnd(
+	ctx context.Context, sh stdio, where endpoints, failed <-chan error, command []string,
+) error {
 	ended := make(chan error, 1)
 	if len(command) > 0 {
 		go func() { ended <- runClient(ctx, sh, where, command) }()

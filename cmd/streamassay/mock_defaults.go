@@ -26,19 +26,22 @@ func newMockDefaultFlags() mockDefaultFlags {
 }
 
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&m.seed, "seed", "", "seed `NUMBER` for ids and random choices; also stops the clock (default: random, with a running clock)")
+	f.StringVar(&m.seed, "seed", "",
+		"seed `NUMBER` for ids and random choices; also stops the clock (default: random, with a running clock)")
 	f.StringVar(&m.clock, "clock", "", "`TIME` (RFC 3339) at which the clock stands still, or now for a running clock")
 	f.StringVar(&m.pace, "pace", "", "`PACE` of deltas, as in scripts: '{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}'")
 	f.StringArrayVar(&m.faults, "fault", nil,
 		"inject `FAULT` into every applicable request, e.g. 'abort; event=3' (repeatable; see streamassay list faults)")
 	f.StringVar(&m.vary, "vary", "", "vary the encoding within the protocol, seeded by `SEED`")
 	f.BoolVar(&m.strict, "strict", false, "refuse runs that no rule matches")
-	f.Var(&m.flush, "flush", "how to flush: coalesce sends events that are due together in one piece, each sends every event by itself")
+	f.Var(&m.flush, "flush",
+		"how to flush: coalesce sends events that are due together in one piece, each sends every event by itself")
 }
 
 // mockConfig parses the flags into the configuration of a mock.
 func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
-	cfg = mockserver.Config{Dialects: dialects, Defaults: mockserver.Defaults{Strict: m.strict, FlushEach: m.flush.value == "each"}}
+	cfg = mockserver.Config{Dialects: dialects}
+	cfg.Defaults.Strict, cfg.Defaults.FlushEach = m.strict, m.flush.value == "each"
 	if cfg.Seed, err = parseSeedFlag("--seed", m.seed); err != nil {
 		return cfg, err
 	}
@@ -101,7 +104,9 @@ func (n *journalFlags) addFlags(f *pflag.FlagSet) {
 }
 
 func (n *journalFlags) newJournal() *journal.Journal {
-	return journal.New(journal.Config{Entries: int(n.entries), Bytes: int64(n.bytes), Body: int(n.body), Cursor: vary.DecodeCursor})
+	return journal.New(journal.Config{
+		Entries: int(n.entries), Bytes: int64(n.bytes), Body: int(n.body), Cursor: vary.DecodeCursor,
+	})
 }
 
 // checkControl validates the address of the control port. It must be a loopback address,

@@ -126,7 +126,8 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.R
 	}
 	scripts, recordings, _ := p.files()
 	if len(p.paths) > 0 && len(scripts)+len(recordings) == 0 {
-		return nil, nil, usageError("no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p.paths, ", "))
+		return nil, nil, usageError("no scripts (.yaml) or recordings (%s) in %s",
+			replay.Extensions, strings.Join(p.paths, ", "))
 	}
 	if len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil {
 		return nil, nil, exitError{exitUsage, "the files have errors (listed above)"}
@@ -149,7 +150,8 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	scripts, recordings, _ := p.files()
 	switch {
 	case len(scripts)+len(recordings) == 0:
-		return usageError("mock --check: no scripts (.yaml) or recordings (%s) in %s", replay.Extensions, strings.Join(p.paths, ", "))
+		return usageError("mock --check: no scripts (.yaml) or recordings (%s) in %s",
+			replay.Extensions, strings.Join(p.paths, ", "))
 	case len(scripts) > 0 && set == nil || len(recordings) > 0 && library == nil:
 		return exitError{exitFailed, ""}
 	}
@@ -163,7 +165,9 @@ const settleDelay = 50 * time.Millisecond
 
 // watch reloads the files when they change. If they have errors, it prints them, and the mock
 // goes on with the files loaded before.
-func (p mockSources) watch(ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) (stop func()) {
+func (p mockSources) watch(
+	ctx context.Context, m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer,
+) (stop func()) {
 	if len(p.paths) == 0 {
 		return func() {}
 	}

@@ -36,7 +36,8 @@ nothing is proven.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			filtered, sampled := plan.NamePattern != "" || len(names) > 0, plan.MaxDialects != 0 || plan.SampleEvery != 0
 			if (to != "" || check != "") && filtered || to != "" && (check != "" || sampled) {
-				return usageError("--write and --check exclude each other, --only and --dialect; --write also excludes --each and --sample")
+				return usageError("--write and --check need all mutants: give one of them, without --only and --dialect, " +
+					"and --write without --each and --sample")
 			}
 			var err error
 			if plan.Dialects, err = dialectsNamed("--dialect", names); err != nil {

@@ -23,7 +23,9 @@ type progressLine struct {
 
 // newProgress returns a progress line for a run of some dialects.
 func newProgress(sh stdio, dialects int) *progressLine {
-	return &progressLine{stdio: sh, shown: isTerminal(sh.err), played: make([]int, dialects), totals: make([]int, dialects)}
+	return &progressLine{
+		stdio: sh, shown: isTerminal(sh.err), played: make([]int, dialects), totals: make([]int, dialects),
+	}
 }
 
 // callback returns the function that counts the scenarios of dialect i that have been run.

@@ -64,7 +64,7 @@ Exit codes: 0 no MUST is violated and something was tested, 1 a MUST is violated
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				if t.URL = args[0]; t.URL == "" {
-					return usageError("TARGET is empty: want a base URL (e.g. http://127.0.0.1:8080), or %q for the embedded reference",
+					return usageError("TARGET is empty: want a base URL (e.g. http://127.0.0.1:8080) or %q, the embedded server",
 						referenceName)
 				}
 			}
@@ -81,7 +81,8 @@ Exit codes: 0 no MUST is violated and something was tested, 1 a MUST is violated
 		},
 	}
 	t.addFlags(cmd)
-	cmd.Flags().Var(&singleValue{value: &config}, "config", "YAML `FILE` with targets and their options, named like the flags (see docs/targets.yaml)")
+	cmd.Flags().Var(&singleValue{value: &config}, "config",
+		"YAML `FILE` with targets and their options, named like the flags (see docs/targets.yaml)")
 	return cmd
 }
 
@@ -399,7 +400,9 @@ func (j *targetRun) addReferenceUsers() (*identity.StaticTokens, error) {
 
 // saveConversations writes the transcripts that --transcripts asks for. It returns a function
 // that returns the path of the transcript of a result, "" without --transcripts.
-func (j targetRun) saveConversations(parts []suites.ScenarioResult) (file func(suites.ScenarioResult) string, err error) {
+func (j targetRun) saveConversations(parts []suites.ScenarioResult) (
+	file func(suites.ScenarioResult) string, err error,
+) {
 	if j.Transcripts == "" {
 		return func(suites.ScenarioResult) string { return "" }, nil
 	}

@@ -77,7 +77,8 @@ server listens on loopback addresses only.`,
 		}},
 		{"Authentication", func(f *pflag.FlagSet) {
 			s.auth.addFlags(f)
-			f.BoolVar(&s.eventSource, "eventsource", false, "support EventSource of browsers: accept the token in the query parameter access_token, and reply 204 when a stream was read to its end")
+			f.BoolVar(&s.eventSource, "eventsource", false,
+				"support EventSource of browsers: accept the token in the query parameter access_token, and reply 204 when a stream was read to its end")
 		}},
 		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); s.retention.addFlags(f) }},
 		{"Log", s.log.addFlags},
@@ -102,13 +103,15 @@ func (s *serveOptions) check() error {
 	}
 	if s.publicURL != "" {
 		u, err := url.Parse(s.publicURL)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.ContainsAny(s.publicURL, "?#") {
-			return usageError("--public-url %s: must be an http or https URL without user and query (e.g. https://agents.example.com)",
-				withoutSecrets(s.publicURL))
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+			u.User != nil || strings.ContainsAny(s.publicURL, "?#") {
+			return usageError("--public-url %s: must be an http or https URL without user and query (e.g. %s)",
+				withoutSecrets(s.publicURL), "https://agents.example.com")
 		}
 		s.publicURL = strings.TrimRight(s.publicURL, "/")
 	}
-	if u, err := url.Parse(s.basePath); s.basePath != "" && (err != nil || u.Path != s.basePath || !strings.HasPrefix(s.basePath, "/")) {
+	u, err := url.Parse(s.basePath)
+	if s.basePath != "" && (err != nil || u.Path != s.basePath || !strings.HasPrefix(s.basePath, "/")) {
 		return usageError("--base %s: must be a path that begins with a slash (e.g. /v1/bots/b1)", s.basePath)
 	}
 	s.basePath = strings.TrimRight(s.basePath, "/")

@@ -55,11 +55,17 @@ func (d *authFlags) check() error {
 		}
 	}
 	for _, o := range d.origins {
-		if u, err := url.Parse(o); o != "*" && (err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o || strings.ToLower(o) != o) {
-			return usageError("--cors %s: must be SCHEME://HOST[:PORT] in lower case, as browsers send it (e.g. https://app.example), or *", o)
+		if o != "*" && !isOrigin(o) {
+			return usageError("--cors %s: must be * or SCHEME://HOST[:PORT] in lower case (e.g. https://app.example)", o)
 		}
 	}
 	return nil
+}
+
+// isOrigin reports whether s is an origin as browsers send it: SCHEME://HOST[:PORT] in lower case.
+func isOrigin(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && u.Scheme != "" && u.Host != "" && u.Scheme+"://"+u.Host == s && strings.ToLower(s) == s
 }
 
 // readUserFile adds the users of a file with one NAME:TOKEN per line.

@@ -25,7 +25,9 @@ type openedBackends struct {
 
 // openBackends opens the backends that the flags select. API keys come from the environment,
 // because all users of the machine can read command lines.
-func (s *serveOptions) openBackends(ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters) (b *openedBackends, err error) {
+func (s *serveOptions) openBackends(
+	ctx context.Context, sh stdio, log *slog.Logger, m *metrics.Counters,
+) (b *openedBackends, err error) {
 	b = &openedBackends{agent: reference.Scripted, cfg: reference.Config{
 		Inline:    s.backends.agent.kind != "openai", // the scripted agent announces when it waits
 		PublicURL: s.publicURL, EventSource: s.eventSource, PollInterval: s.poll.value(), Log: log, Metrics: m,

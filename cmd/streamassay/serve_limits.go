@@ -38,6 +38,8 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 }
 
 func (s *retentionFlags) addFlags(flags *pflag.FlagSet) {
-	flags.Var(&s.runs, "max-runs", "maximum number of finished runs to keep (default: 1000 in memory, 100000 in Redis, 1000000 in SQLite)")
-	flags.Var(&s.bytes, "max-bytes", "maximum size of the events of finished runs to keep (default: 256MiB in memory, no limit elsewhere)")
+	flags.Var(&s.runs, "max-runs",
+		"maximum number of finished runs to keep (default: 1000 in memory, 100000 in Redis, 1000000 in SQLite)")
+	flags.Var(&s.bytes, "max-bytes",
+		"maximum size of the events of finished runs to keep (default: 256MiB in memory, no limit elsewhere)")
 }

@@ -10,8 +10,12 @@ import (
 // A logFlags holds the flags about format and level of the log.
 type logFlags struct{ format, level enumValue }
 
+// newLogFlags returns the flags with their defaults.
 func newLogFlags() logFlags {
-	return logFlags{enumValue{"text", []string{"text", "json", "off"}}, enumValue{"warn", []string{"debug", "info", "warn", "error"}}}
+	return logFlags{
+		format: enumValue{"text", []string{"text", "json", "off"}},
+		level:  enumValue{"warn", []string{"debug", "info", "warn", "error"}},
+	}
 }
 
 func (n *logFlags) addFlags(flags *pflag.FlagSet) {

@@ -88,9 +88,9 @@ func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&t.Reports, "report", nil,
 		"report to write, `FORMAT[=PATH]` (repeatable; stdout if PATH is - or missing): "+reportFormatNames())
 	f.Var(&singleValue{value: &t.Transcripts}, "transcripts", "`DIR` to write the transcript of each conversation to")
-	_ = cmd.RegisterFlagCompletionFunc("dialect", cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("claim", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
-	_ = cmd.RegisterFlagCompletionFunc("lacks", cobra.FixedCompletions(suites.Capabilities(), cobra.ShellCompDirectiveNoFileComp))
+	completeFlag(cmd, "dialect", dialect.Names())
+	completeFlag(cmd, "claim", suites.Capabilities())
+	completeFlag(cmd, "lacks", suites.Capabilities())
 }
 
 // reportFormatNames returns the names of the report formats, for help texts.
@@ -120,7 +120,8 @@ func withoutPath(err error) error {
 func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
 	s := suites.Target{
 		Dialect: d, Base: base, PromptStyle: suites.PromptStyle(t.Prompts), PromptOverrides: t.Prompt,
-		ClaimedCapabilities: t.Claim, LackedCapabilities: t.Lacks, Only: t.Only, Skip: t.Skip, Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure,
+		ClaimedCapabilities: t.Claim, LackedCapabilities: t.Lacks, Only: t.Only, Skip: t.Skip,
+		Parallel: t.Parallel, Seed: t.Seed, Salt: t.Salt, Insecure: t.Insecure,
 		StreamLimit: t.StreamLimit, Sequences: t.Sequences, Confirm: t.Repeat <= 1,
 	}
 	if s.PromptStyle != suites.ConformancePrompts && s.PromptStyle != suites.NaturalPrompts {
@@ -214,7 +215,8 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 				return usageError("%s %q: invalid glob: %v", name, glob, err)
 			}
 			if !slices.ContainsFunc(known, func(id string) bool { ok, _ := path.Match(glob, id); return ok }) {
-				return usageError("%s %q matches no check, requirement or scenario of %s (see streamassay list)", name, glob, dialectNames(dialects))
+				return usageError("%s %q matches no check, requirement or scenario of %s (see streamassay list)",
+					name, glob, dialectNames(dialects))
 			}
 		}
 	}
