@@ -1,18 +1,19 @@
 package diff
 
-// maxCells bounds the table of an alignment: longer lists are aligned place by place.
+// maxCells is the maximum size of the table of an alignment. Longer lists are paired by index.
 const maxCells = 1 << 22
 
-// A indexPair is the places of two things that belong together; -1: nothing does.
+// An indexPair holds the indexes of two elements that match; -1 stands for no match.
 type indexPair struct{ a, b int }
 
-// align finds the pairing of two lists, in the order of both, that has the greatest
-// weight in all. What weighs 0 is never paired. All places are in the result, in order.
+// align returns the order-preserving pairing of two lists of length n and m with the greatest
+// total weight. Elements with weight 0 are never paired. The result covers all elements, in
+// order.
 func align(n, m int, weight func(i, j int) int) []indexPair {
 	if n*m > maxCells {
 		return alignByIndex(n, m, weight)
 	}
-	best := make([]int, (n+1)*(m+1)) // of what follows from i and j on
+	best := make([]int, (n+1)*(m+1)) // greatest weight of the suffixes from i and j on
 	at := func(i, j int) int { return i*(m+1) + j }
 	for i := n - 1; i >= 0; i-- {
 		for j := m - 1; j >= 0; j-- {
@@ -42,7 +43,7 @@ func align(n, m int, weight func(i, j int) int) []indexPair {
 	return appendUnpaired(all, i, n, j, m)
 }
 
-// alignByIndex pairs what stands at the same place.
+// alignByIndex pairs the elements with the same index.
 func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	k := 0
 	for ; k < min(n, m); k++ {
@@ -55,6 +56,7 @@ func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	return appendUnpaired(all, k, n, k, m)
 }
 
+// appendUnpaired appends the remaining elements without a match.
 func appendUnpaired(all []indexPair, i, n, j, m int) []indexPair {
 	for ; i < n; i++ {
 		all = append(all, indexPair{i, -1})

@@ -9,17 +9,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An exchangeEvents is a request and what was told in answer.
+// exchangeEvents holds a request and the events of its response.
 type exchangeEvents struct {
 	request      spec.Event
 	index        int
-	events       []spec.Event
-	startsMidway bool // it was asked for from the middle on
-	clientLeft   bool // the client left before its end
+	events       []spec.Event // of the response
+	startsMidway bool         // the request resumes a stream
+	clientLeft   bool         // the client left before the end
 }
 
-// splitExchanges takes a conversation apart by exchange, and brings each answer to a form that
-// does not depend on how a text was cut into pieces.
+// splitExchanges returns the events of a conversation by exchange, in a form that does not
+// depend on how texts are divided into deltas.
 func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	at := map[int]int{}
 	for _, e := range events {
@@ -44,10 +44,10 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	return all
 }
 
-// appendEvent appends an event, or what it adds to the one before it.
+// appendEvent appends an event, or merges it with the one that it continues or replaces.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
-	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // it comes between the pieces of a text
+	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // may occur between deltas of one text
 		n--
 	}
 	if n > 0 {
@@ -60,14 +60,14 @@ func (x *exchangeEvents) appendEvent(e spec.Event) {
 			last.Flaws = append(slices.Clone(last.Flaws), e.Flaws...)
 			return
 		case same && (e.Kind == spec.ContentPart || e.Kind == spec.ToolCall || e.Kind.Phase() == "progress"):
-			x.events[n-1] = e // it replaces what was there
+			x.events[n-1] = e // a new state of the same
 			return
 		}
 	}
 	x.events = append(x.events, e)
 }
 
-// status is that of the answer, 0 if there is none.
+// status returns the status of the response, or 0.
 func (x exchangeEvents) status() int {
 	if i := slices.IndexFunc(x.events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse }); i >= 0 {
 		return x.events[i].StatusCode
@@ -75,10 +75,12 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey is what is asked, without ids.
+// requestKey returns what two requests must have in common to be the same request. Ids are
+// not part of it.
 func (x exchangeEvents) requestKey() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", x.request.Operation, x.request.Principal, x.request.Name, x.request.PollLimit, x.request.Text, x.startsMidway)
+	r := x.request
+	fmt.Fprintf(&b, "%s|%s|%s|%s|%s|%t", r.Operation, r.Principal, r.Name, r.PollLimit, r.Text, x.startsMidway)
 	for _, p := range x.request.Parts {
 		fmt.Fprintf(&b, "|%s %s", p.Kind, p.Text)
 	}
@@ -91,28 +93,30 @@ func (x exchangeEvents) requestKey() string {
 // A comparer compares two conversations.
 type comparer struct {
 	volatile  volatileFields
-	scope     string                       // whose messages and cursors are spoken of
-	idsAToB   map[string]map[string]string // field → id of A → id of B
-	idsBToA   map[string]map[string]string // and the other way
+	scope     string                       // the run whose messages and cursors are compared
+	idsAToB   map[string]map[string]string // field → id in A → id in B
+	idsBToA   map[string]map[string]string // the inverse
 	exchanges int
 	events    int
 	found     []Difference
 	notes     []string
 }
 
-func newComparer(moving volatileFields) *comparer {
-	return &comparer{volatile: moving, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
+// newComparer returns a comparer that ignores volatile fields.
+func newComparer(volatile volatileFields) *comparer {
+	return &comparer{volatile: volatile, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
 }
 
+// compareConversations pairs the exchanges of two conversations and compares each pair.
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	keysA, keysB := requestKeys(a), requestKeys(b)
 	pairs := align(len(a), len(b), func(i, j int) int {
 		switch {
 		case keysA[i] == keysB[j] && a[i].status() == b[j].status():
-			return 5 // of what was asked at once, either may be answered first
+			return 5 // concurrent requests may be answered in any order
 		case keysA[i] == keysB[j]:
 			return 4
-		case a[i].request.Operation == b[j].request.Operation && a[i].request.Principal == b[j].request.Principal && a[i].startsMidway == b[j].startsMidway:
+		case a[i].sameOperation(b[j]):
 			return 1
 		}
 		return 0
@@ -134,6 +138,13 @@ func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	}
 }
 
+// sameOperation reports whether two requests are for the same operation, though not equal.
+func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
+	return x.request.Operation == y.request.Operation && x.request.Principal == y.request.Principal &&
+		x.startsMidway == y.startsMidway
+}
+
+// requestKeys returns the requestKey of each exchange.
 func requestKeys(list []exchangeEvents) (all []string) {
 	for _, x := range list {
 		all = append(all, x.requestKey())
@@ -141,18 +152,18 @@ func requestKeys(list []exchangeEvents) (all []string) {
 	return all
 }
 
-// addUnmatched tells of an exchange that only one side has. One of a sort that both have is
-// what an earlier answer led to (a run that came in more pieces is taken up again more
-// often): that is noted, and is no difference.
+// addUnmatched records an exchange that only one side has. If both sides have requests for
+// its operation, it follows from an earlier response (a run in more pieces is resumed more
+// often) and is a note, not a difference.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	if matched[x.request.Operation] {
-		m.notes = append(m.notes, fmt.Sprintf("only %s was asked in exchange %d: %s", side, x.index, x.describeRequest()))
+		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
 		return
 	}
 	m.addOneSided(x, x.request, side)
 }
 
-// compareExchange compares two answers to one question.
+// compareExchange compares the responses to one request.
 func (m *comparer) compareExchange(a, b exchangeEvents) {
 	m.exchanges++
 	m.scope = a.request.Run
@@ -170,9 +181,10 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 		case p.a >= 0 && p.b >= 0:
 			m.events++
 			if fields := m.compareEvent(a.events[p.a], b.events[p.b], open); len(fields) > 0 {
-				m.found = append(m.found, Difference{a.describeRequest(), newSide(a, a.events[p.a]), newSide(b, b.events[p.b]), fields})
+				d := Difference{a.describeRequest(), newSide(a, a.events[p.a]), newSide(b, b.events[p.b]), fields}
+				m.found = append(m.found, d)
 			}
-		case open.startsMidway && i < first || open.clientLeft && i > last: // they were not cut at the same place
+		case open.startsMidway && i < first || open.clientLeft && i > last: // the two were not cut at the same point
 		case p.b < 0:
 			m.addOneSided(a, a.events[p.a], "A")
 		default:
@@ -181,7 +193,7 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange is the first and the last pair of frames that belong together.
+// pairedRange returns the indexes of the first and the last pair of matching frames.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
@@ -192,18 +204,19 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	return first, last
 }
 
-// requestIDs are the ids of two requests that belong together: field, of A, of B.
+// requestIDs returns the ids that two requests both have: field, id in A, id in B.
 func requestIDs(a, b spec.Event) (all [][3]string) {
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
-		if i := slices.IndexFunc(fb, func(g fact) bool { return g.name == f.name && f.comparison == compareAsID }); i >= 0 {
+		isSameID := func(g fact) bool { return g.name == f.name && f.comparison == compareAsID }
+		if i := slices.IndexFunc(fb, isSameID); i >= 0 {
 			all = append(all, [3]string{f.name, f.value, fb[i].value})
 		}
 	}
 	return all
 }
 
-// similarity says how well two events go together; 0: not at all.
+// similarity returns how well two events match; 0 means that they do not.
 func (m *comparer) similarity(a, b spec.Event) int {
 	switch {
 	case a.Kind == b.Kind:
@@ -217,15 +230,16 @@ func (m *comparer) similarity(a, b spec.Event) int {
 		return w
 	case a.Kind == spec.HTTPResponse || b.Kind == spec.HTTPResponse || a.Kind == spec.BodyEnd || b.Kind == spec.BodyEnd:
 		return 0
-	case a.Kind.Subject() == b.Kind.Subject() && a.Kind.Phase() != "" && (a.Kind.Phase() == "end" || b.Kind.Phase() == "end"):
-		return 1 // it ended in another way
+	case a.Kind.Subject() == b.Kind.Subject() && a.Kind.Phase() != "" &&
+		(a.Kind.Phase() == "end" || b.Kind.Phase() == "end"):
+		return 1 // different ends of the same thing
 	case a.Frame < 0 && b.Frame < 0:
-		return 1 // the whole body of a reply
+		return 1 // replies with a single body
 	}
 	return 0
 }
 
-// addOneSided tells of an event that only one side has.
+// addOneSided records an event that only the side of has.
 func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, of string) {
 	if m.volatile[string(e.Kind)+" *"] {
 		return
@@ -239,11 +253,12 @@ func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, of string) {
 	m.found = append(m.found, d)
 }
 
+// newSide returns one side of a difference.
 func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
 	return &DifferenceSide{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
-// compareEvent says in what two events differ.
+// compareEvent returns the fields in which two events differ.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
@@ -272,7 +287,7 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	return fields
 }
 
-// factsMatch compares two values of one fact.
+// factsMatch reports whether two values of one fact match.
 func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bool {
 	cut := open.startsMidway || open.clientLeft
 	switch {
@@ -286,10 +301,11 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bo
 	return cut && a.name == "end"
 }
 
-// matchIDs says whether two ids can be the same thing: neither has stood for another one.
+// matchIDs reports whether two ids can be the same, and records them as such: each id of one
+// side corresponds to at most one of the other.
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
-	if field == "message" || field == "cursor" { // a run's own: another run may use them again
+	if field == "message" || field == "cursor" { // unique only within a run
 		field += " " + m.scope
 	}
 	if m.idsAToB[field] == nil {

@@ -1,6 +1,5 @@
-// Package diff says in what two recordings of the same questions differ. It compares
-// neutral events, so it knows no dialect; it does not know where the recordings came from,
-// and it does not judge: which of the two is right, it cannot tell.
+// Package diff compares two conversations with the same requests. It compares decoded events
+// and is thus independent of the dialect. It does not judge which of the two is correct.
 package diff
 
 import (
@@ -10,99 +9,101 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Conversation is one conversation as a target answered it, once or several times: what
-// differs between two answers of the same target is volatile, and never compared.
+// A Conversation is a conversation with one target, recorded once or several times. Whatever
+// differs between recordings of the same target is volatile and not compared.
 type Conversation struct {
 	Name  string
-	Takes [][]spec.Event // each in the order in which it was told
+	Takes [][]spec.Event // the events of each recording, in order
 }
 
-// A ConversationDiff is what comparing two talks came to.
+// A ConversationDiff is the result of comparing two conversations.
 type ConversationDiff struct {
 	Name        string       `json:"name"`
 	Compared    bool         `json:"compared"`
-	Reason      string       `json:"why,omitempty"` // it was not compared
-	Exchanges   int          `json:"exchanges"`     // that were compared
-	Events      int          `json:"events"`        // likewise
+	Reason      string       `json:"why,omitempty"` // why it was not compared
+	Exchanges   int          `json:"exchanges"`     // number of exchanges compared
+	Events      int          `json:"events"`        // number of events compared
 	Differences []Difference `json:"differences"`
-	Dropped     int          `json:"dropped,omitempty"` // differences beyond [MostDifferences]
-	Volatile    []string     `json:"volatile"`          // what was left out: "message.delta text"
+	Dropped     int          `json:"dropped,omitempty"` // number of differences beyond [MaxDifferences]
+	Volatile    []string     `json:"volatile"`          // fields that were ignored: "message.delta text"
 	Notes       []string     `json:"notes,omitempty"`
 }
 
-// A Difference is one place where two answers part. A side that is nil has nothing there.
+// A Difference is one difference between two responses. A nil side has no such event.
 type Difference struct {
-	Request string          `json:"asked"` // what is answered here, in words
+	Request string          `json:"asked"` // description of the request
 	A       *DifferenceSide `json:"a"`
 	B       *DifferenceSide `json:"b"`
-	Fields  []FieldDiff     `json:"fields,omitempty"` // where both have something
+	Fields  []FieldDiff     `json:"fields,omitempty"` // if both sides have the event
 }
 
-// A DifferenceSide is what stands at a place.
+// A DifferenceSide is the event of one side.
 type DifferenceSide struct {
 	Exchange int       `json:"exchange"` // of the conversation, from 0
-	Event    int       `json:"event"`    // of the exchange, from 0; -1: no frame
+	Event    int       `json:"event"`    // of the exchange, from 0; -1 if it is not a frame
 	Kind     spec.Kind `json:"kind"`
 	Facts    string    `json:"facts"`
 }
 
-// A FieldDiff is one thing that is not the same on both sides; "" is absent.
+// A FieldDiff is a field with different values; "" means absent.
 type FieldDiff struct {
 	Name string `json:"name"`
 	A    string `json:"a"`
 	B    string `json:"b"`
 }
 
-// MaxDifferences bounds what is kept of one conversation.
+// MaxDifferences is the maximum number of differences that are kept per conversation.
 const MaxDifferences = 100
 
-// Compare says in what the first takes of two talks differ, apart from what their other
-// takes show to be volatile.
+// Compare compares the first recordings of two conversations, except for what their other
+// recordings show to be volatile.
 func Compare(a, b Conversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {
-		name string
-		talk Conversation
+		name         string
+		conversation Conversation
 	}{{"A", a}, {"B", b}} {
 		switch {
-		case len(side.talk.Takes) == 0:
-			c.Reason = side.name + " was not asked"
-		case !hasResponse(side.talk.Takes[0]):
-			c.Reason = side.name + " never answered"
+		case len(side.conversation.Takes) == 0:
+			c.Reason = side.name + " was sent no requests"
+		case !hasResponse(side.conversation.Takes[0]):
+			c.Reason = side.name + " never responded"
 		default:
 			continue
 		}
 		return c
 	}
-	moving := volatileFields{}
+	volatile := volatileFields{}
 	for _, t := range []Conversation{a, b} {
 		for _, again := range t.Takes[1:] {
-			moving.addDifferences(t.Takes[0], again)
+			volatile.addDifferences(t.Takes[0], again)
 		}
 	}
-	m := newComparer(moving)
+	m := newComparer(volatile)
 	m.compareConversations(splitExchanges(a.Takes[0]), splitExchanges(b.Takes[0]))
 	c.Exchanges, c.Events, c.Notes = m.exchanges, m.events, m.notes
 	c.Compared = m.exchanges > 0
 	if !c.Compared {
-		c.Reason = "they were asked nothing alike"
+		c.Reason = "no common request"
 	}
 	if c.Differences = append(c.Differences, m.found...); len(c.Differences) > MaxDifferences {
 		c.Dropped = len(c.Differences) - MaxDifferences
 		c.Differences = c.Differences[:MaxDifferences]
 	}
-	c.Volatile = append(c.Volatile, moving.sorted()...)
+	c.Volatile = append(c.Volatile, volatile.sorted()...)
 	return c
 }
 
+// hasResponse reports whether any request got a response.
 func hasResponse(events []spec.Event) bool {
 	return slices.ContainsFunc(events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse && e.StatusCode != 0 })
 }
 
-// A volatileFields set names what differs between two answers of one target: "KIND FIELD", or
-// "KIND *" for events that are not always there.
+// volatileFields is a set of what differs between recordings of one target: "KIND FIELD", or
+// "KIND *" for events that are not always present.
 type volatileFields map[string]bool
 
+// addDifferences adds the differences between two recordings.
 func (v volatileFields) addDifferences(a, b []spec.Event) {
 	m := newComparer(volatileFields{})
 	m.compareConversations(splitExchanges(a), splitExchanges(b))
@@ -120,6 +121,7 @@ func (v volatileFields) addDifferences(a, b []spec.Event) {
 	}
 }
 
+// sorted returns the members in order.
 func (v volatileFields) sorted() (all []string) {
 	for name := range v {
 		all = append(all, name)
@@ -128,17 +130,17 @@ func (v volatileFields) sorted() (all []string) {
 	return all
 }
 
-// describeRequest says what an exchange asked for, for people.
+// describeRequest describes the request for people.
 func (x exchangeEvents) describeRequest() string {
 	s := x.request.Operation
 	if s == "" {
-		s = "a request that the document does not know"
+		s = "an undocumented request"
 	}
 	if text, ok := x.request.Prompt(); ok && text != "" {
 		s += fmt.Sprintf(" %.60q", text)
 	}
 	if len(x.request.Violations) > 0 {
-		s += " (" + x.request.Violations[0].Location + " broken)"
+		s += " (" + x.request.Violations[0].Location + " invalid)"
 	}
 	if x.request.Principal != spec.PrimaryUser {
 		s += " as " + string(x.request.Principal)

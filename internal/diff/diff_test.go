@@ -79,7 +79,7 @@ func TestCompare(t *testing.T) {
 		{"an event more", answer(0, start("1"), closes("1")), answer(0, start("1"), closes("1"), start("2"), closes("2")), "only B message.start\nonly B message.end"},
 		{"another order", answer(0, spec.Event{Kind: spec.StepStart}, start("1")), answer(0, start("1"), spec.Event{Kind: spec.StepStart}), "only A step.start\nonly B step.start"},
 		{"another end", answer(0, start("1"), spec.Event{Kind: spec.RunEnd}), answer(0, start("1"), spec.Event{Kind: spec.RunError, Code: "boom"}), "run.end kind: run.end | run.error\nrun.end code:  | boom"},
-		{"cut off", answer(0, start("1")), answer(0, start("1"), spec.Event{Kind: spec.BodyEnd, Err: spec.ErrTruncated}), "http.close end: whole | " + spec.ErrTruncated.Error()},
+		{"cut off", answer(0, start("1")), answer(0, start("1"), spec.Event{Kind: spec.BodyEnd, Err: spec.ErrTruncated}), "http.close end: complete | " + spec.ErrTruncated.Error()},
 		{"JSON in another order", answer(0, spec.Event{Kind: spec.ToolResult, Text: `{"a":1,"b":2}`}), answer(0, spec.Event{Kind: spec.ToolResult, Text: `{"b": 2, "a": 1}`}), ""},
 		{"comments", answer(0, start("1"), spec.Event{Kind: spec.Comment, Text: "ping"}), answer(0, start("1")), ""},
 		{"left at another place of the text", cut(start("1"), delta("1", "he")), cut(start("1"), delta("1", "hell"), closes("1")), ""},

@@ -12,33 +12,36 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A factComparison is how two values of a fact are compared.
+// A factComparison is how the values of a fact are compared.
 type factComparison int
 
+// The ways of comparison.
 const (
-	compareEqual    factComparison = iota // they are the same
-	compareAsID                           // they are ids: each always stands for the same one of the other side
-	comparePresence                       // both are there: numbers and times that nobody can compare
+	compareEqual    factComparison = iota // equal values match
+	compareAsID                           // ids match if they correspond one to one
+	comparePresence                       // any two values match, such as times
 )
 
-// A fact is one thing that an event says.
+// A fact is one property of an event that is compared.
 type fact struct {
 	name, value string
 	comparison  factComparison
 }
 
-// relevantHeaders are the headers of an answer that say something to a client.
+// relevantHeaders are the response header fields that matter to clients.
 var relevantHeaders = []string{
-	"Content-Type", "Content-Encoding", "Cache-Control", "X-Accel-Buffering", "Location", "Retry-After", "WWW-Authenticate", "Allow",
+	"Content-Type", "Content-Encoding", "Cache-Control", "X-Accel-Buffering", "Location", "Retry-After",
+	"WWW-Authenticate", "Allow", "Access-Control-Allow-Origin",
 	"Access-Control-Allow-Origin",
 }
 
-// maxDepth bounds how deep parts are looked into.
+// maxDepth is the maximum depth of parts that are compared.
 const maxDepth = 8
 
-// facts are what an event says, in a fixed order, without what is absent.
+// facts returns the properties of an event in a fixed order, without absent ones.
 func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
 
+// appendFacts appends the properties of an event with a prefix for their names.
 func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	add := func(name, value string, by factComparison) {
 		if value != "" {
@@ -57,12 +60,13 @@ func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	}
 	for _, slot := range []struct{ name, value string }{
 		{"status", e.Status}, {"code", e.Code}, {"name", e.Name}, {"role", e.Role}, {"type", e.Type}, {"index", e.Index},
-		{"text", canonical(e.Text)}, {"more", e.HasMore}, {"about", e.Description}, {"limit", e.PollLimit}, {"end", endText(e)}, {"breaks", violationText(e)},
+		{"text", canonical(e.Text)}, {"more", e.HasMore}, {"about", e.Description}, {"limit", e.PollLimit},
+		{"end", endText(e)}, {"breaks", violationText(e)},
 	} {
 		add(slot.name, slot.value, compareEqual)
 	}
 	place := compareAsID
-	if e.Kind.Phase() == "delta" { // of which piece of the text, is anybody's guess
+	if e.Kind.Phase() == "delta" { // deltas were merged, so their cursors cannot be matched
 		place = comparePresence
 	}
 	add("cursor", e.Cursor, place)
@@ -71,7 +75,9 @@ func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	} {
 		add(id.name, id.value, compareAsID)
 	}
-	for _, some := range []struct{ name, value string }{{"day", e.Day}, {"seq", e.Seq}, {"created", e.Created}, {"completed", e.Completed}} {
+	for _, some := range []struct{ name, value string }{
+		{"day", e.Day}, {"seq", e.Seq}, {"created", e.Created}, {"completed", e.Completed},
+	} {
 		add(some.name, some.value, comparePresence)
 	}
 	if deep < maxDepth && len(e.Parts) > 0 {
@@ -87,7 +93,8 @@ func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	return all
 }
 
-// header is a field's values, each once, without the spaces that mean nothing.
+// header returns the values of a header field, comma-separated, with insignificant space
+// normalized.
 func header(e spec.Event, name string) string {
 	var values []string
 	for _, f := range e.Header {
@@ -101,7 +108,7 @@ func header(e spec.Event, name string) string {
 	return strings.Join(values, ", ")
 }
 
-// canonical is a text as it is, and JSON so that the order of names does not count.
+// canonical returns JSON with members ordered by name, and any other text unchanged.
 func canonical(text string) string {
 	if t := strings.TrimSpace(text); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") {
 		return text
@@ -121,27 +128,29 @@ func canonical(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// endErrors are the ways in which a body ends before it is whole.
-var endErrors = []error{spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP}
+// endErrors are the ways in which a body can end early.
+var endErrors = []error{
+	spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
+}
 
-// endText says how a body ended, or that something cannot be read: in words that do not
-// depend on the machine.
+// endText describes how a body ended, or that an event cannot be decoded, without details
+// that depend on the machine. It returns "" for other events.
 func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:
-		return "cannot be read"
+		return "cannot be decoded"
 	case e.Kind != spec.BodyEnd:
 		return ""
 	case e.Err == nil:
-		return "whole"
+		return "complete"
 	}
 	if i := slices.IndexFunc(endErrors, func(err error) bool { return errors.Is(e.Err, err) }); i >= 0 {
 		return endErrors[i].Error()
 	}
-	return "no answer"
+	return "no response"
 }
 
-// violationText names where an event breaks the document, and what is wrong with its bytes.
+// violationText lists the locations that violate the document and the flaws of the bytes.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {
@@ -154,7 +163,7 @@ func violationText(e spec.Event) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// describeEvent is an event in a line.
+// describeEvent returns an event as one line of text.
 func describeEvent(e spec.Event) string {
 	var all []string
 	for _, f := range facts(e) {
@@ -165,9 +174,10 @@ func describeEvent(e spec.Event) string {
 	return strings.Join(all, ", ")
 }
 
-// maxQuoted bounds a value in a line, in bytes.
+// maxQuoted is the maximum length of a value in a line, in bytes.
 const maxQuoted = 200
 
+// quoteValue returns a value in quotes, shortened to maxQuoted bytes.
 func quoteValue(v string) string {
 	if len(v) > maxQuoted {
 		return fmt.Sprintf("%q… (%d bytes)", v[:maxQuoted], len(v))

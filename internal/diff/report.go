@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Report is what comparing two targets, or two folders of recordings, came to.
+// A Report is the result of comparing two targets or two folders of recordings.
 type Report struct {
 	Tool    string `json:"tool"`
 	Version string `json:"version"`
@@ -19,26 +19,26 @@ type Report struct {
 	Salt    uint64 `json:"salt,omitempty"`
 	Exit    int    `json:"exit"`
 
-	Incomplete string `json:"incomplete,omitempty"` // why it was broken off
+	Incomplete string `json:"incomplete,omitempty"` // why the comparison was interrupted
 
 	Dialects []DialectDiff `json:"dialects"`
-	Only     []string      `json:"only,omitempty"` // conversations that one side alone has
+	Only     []string      `json:"only,omitempty"` // conversations that only one side has
 }
 
-// A DialectDiff is what came of one dialect.
+// A DialectDiff holds the results for one dialect.
 type DialectDiff struct {
 	Dialect       string             `json:"dialect"`
 	Conversations []ConversationDiff `json:"conversations"`
 }
 
-// Exit codes of a report.
+// Exit codes of a comparison.
 const (
 	ExitEqual   = 0
 	ExitDiffers = 1
 	ExitNothing = 3 // nothing was compared
 )
 
-// Conclude finds the exit code.
+// Conclude sets the exit code.
 func (r *Report) Conclude() {
 	r.Exit = ExitNothing
 	for _, d := range r.Dialects {
@@ -54,7 +54,7 @@ func (r *Report) Conclude() {
 	}
 }
 
-// WriteJSON writes the report for programs.
+// WriteJSON writes the report as JSON.
 func (r *Report) WriteJSON(w io.Writer) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
@@ -62,7 +62,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteText writes the report for people, both sides side by side.
+// WriteText writes the report as text, with both sides in columns.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "A  %s\nB  %s\n", printableText(r.A), printableText(r.B))
@@ -99,8 +99,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// fieldsKey is what two differences have in common that people need to be told of once: the
-// same fields with the same values.
+// fieldsKey returns a key that equal differences share, so that each is shown only once.
 func (d Difference) fieldsKey() string {
 	if len(d.Fields) == 0 {
 		return ""
@@ -108,8 +107,8 @@ func (d Difference) fieldsKey() string {
 	return fmt.Sprintf("%s %s %q", d.A.Kind, d.B.Kind, d.Fields)
 }
 
-// write tells of the differences of one conversation, as far as nobody was told of them
-// yet. times is how often each is told of from here on; 0: it was.
+// write writes the differences of one conversation that were not yet shown. times holds how
+// often each difference occurs in the rest of the report; 0 means that it was shown.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	asked, titled := "", false
 	for _, d := range c.Differences {
@@ -136,7 +135,7 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 		case d.A == nil:
 			writeRow(b, ">", "", d.B.text())
 		default:
-			writeRow(b, "~", string(d.A.Kind)+" (event "+eventNumber(d.A.Event)+")", string(d.B.Kind)+" (event "+eventNumber(d.B.Event)+")")
+			writeRow(b, "~", d.A.title(), d.B.title())
 			for _, f := range d.Fields {
 				writeRow(b, " ", f.Name+": "+fieldValue(f.A), f.Name+": "+fieldValue(f.B))
 			}
@@ -153,7 +152,7 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 	}
 }
 
-// writeSummary tells how much was compared, and what was left out.
+// writeSummary writes how much was compared and what was left out.
 func (d DialectDiff) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
 	var out []string
@@ -168,7 +167,8 @@ func (d DialectDiff) writeSummary(b *strings.Builder) {
 			differ, differences = differ+1, differences+n
 		}
 	}
-	fmt.Fprintf(b, "%s: %d conversations, %d events compared; %d differences in %d of them\n", printableText(d.Dialect), compared, events, differences, differ)
+	fmt.Fprintf(b, "%s: %d conversations, %d events compared; %d differences in %d of them\n",
+		printableText(d.Dialect), compared, events, differences, differ)
 	if len(out) > 0 {
 		fmt.Fprintf(b, "  not compared: %s\n", printableText(strings.Join(out, ", ")))
 	}
@@ -182,10 +182,17 @@ func (d DialectDiff) writeSummary(b *strings.Builder) {
 	}
 }
 
-func (s DifferenceSide) text() string {
-	return string(s.Kind) + " (event " + eventNumber(s.Event) + ") " + s.Facts
+// title returns the kind and the position of the event.
+func (s DifferenceSide) title() string {
+	return string(s.Kind) + " (event " + eventNumber(s.Event) + ")"
 }
 
+// text returns the event as one line of text.
+func (s DifferenceSide) text() string {
+	return s.title() + " " + s.Facts
+}
+
+// eventNumber returns the index of a frame, or a dash if the event is not a frame.
 func eventNumber(event int) string {
 	if event < 0 {
 		return "–"
@@ -193,7 +200,7 @@ func eventNumber(event int) string {
 	return strconv.Itoa(event)
 }
 
-// fieldValue is a field of one side, which may not be there.
+// fieldValue returns a value in quotes, or a dash if it is absent.
 func fieldValue(v string) string {
 	if v == "" {
 		return "—"
@@ -201,10 +208,10 @@ func fieldValue(v string) string {
 	return strconv.Quote(v)
 }
 
-// columnWidth is how many characters a side has.
+// columnWidth is the width of a column in characters.
 const columnWidth = 56
 
-// writeRow writes two texts side by side, each in as many lines as it takes.
+// writeRow writes two texts in columns, wrapped.
 func writeRow(b *strings.Builder, mark, left, right string) {
 	l, r := wrapColumn(left), wrapColumn(right)
 	for i := range max(len(l), len(r), 1) {
@@ -215,11 +222,13 @@ func writeRow(b *strings.Builder, mark, left, right string) {
 		if i < len(r) {
 			y = r[i]
 		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("  %s %s%s │ %s", mark, x, strings.Repeat(" ", columnWidth-utf8.RuneCountInString(x)), y), " ") + "\n")
+		padding := strings.Repeat(" ", columnWidth-utf8.RuneCountInString(x))
+		b.WriteString(strings.TrimRight(fmt.Sprintf("  %s %s%s │ %s", mark, x, padding, y), " ") + "\n")
 		mark = " "
 	}
 }
 
+// wrapColumn splits a text into lines of columnWidth characters.
 func wrapColumn(s string) (all []string) {
 	runes := []rune(printableText(s))
 	for len(runes) > columnWidth {
@@ -229,7 +238,7 @@ func wrapColumn(s string) (all []string) {
 	return append(all, string(runes))
 }
 
-// printableText shows a text that a target wrote so that it cannot do anything to the terminal.
+// printableText replaces unprintable characters, which could control the terminal.
 func printableText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {
@@ -239,13 +248,13 @@ func printableText(s string) string {
 	}, s)
 }
 
-// Bounds of what is shown of a value, in bytes.
+// Limits of what is shown of a value, in bytes.
 const (
 	maxShown         = 400
 	maxContextBefore = 40
 )
 
-// differingParts are the parts of two values where they differ.
+// differingParts returns two values from shortly before their first difference.
 func differingParts(a, b string) (string, string) {
 	same := 0
 	for same < len(a) && same < len(b) && a[same] == b[same] {
@@ -258,6 +267,7 @@ func differingParts(a, b string) (string, string) {
 	return excerptFrom(a, from), excerptFrom(b, from)
 }
 
+// excerptFrom returns s from an offset on, shortened to maxShown bytes.
 func excerptFrom(s string, from int) string {
 	if s == "" {
 		return ""

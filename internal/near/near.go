@@ -1,5 +1,4 @@
-// Package near guesses what somebody meant by a word that nobody knows. It does not know
-// what the words are for.
+// Package near suggests known words for an unknown one.
 package near
 
 import (
@@ -8,10 +7,11 @@ import (
 	"strings"
 )
 
-// maxListed is how many words are named where none is near.
+// maxListed is the maximum number of words that are listed if none is similar.
 const maxListed = 20
 
-// Suggest is what somebody may have meant by a word, as the end of a sentence.
+// Suggest returns the end of an error message about an unknown word: the most similar known
+// word ("; did you mean text?"), or a list of the known words if none is similar.
 func Suggest(word string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, least := "", 3
@@ -28,12 +28,13 @@ func Suggest(word string, known []string) string {
 		return "; did you mean " + best + "?"
 	}
 	if more := len(known) - maxListed; more > 0 {
-		return fmt.Sprintf("; there is %s and %d more", strings.Join(known[:maxListed], ", "), more)
+		return fmt.Sprintf("; want one of %s and %d more", strings.Join(known[:maxListed], ", "), more)
 	}
-	return "; there is " + strings.Join(known, ", ")
+	return "; want one of " + strings.Join(known, ", ")
 }
 
-// editDistance is how many letters are to be put in, left out or changed between two words.
+// editDistance returns the Levenshtein distance of two words in bytes, or 64 if either is
+// longer than that.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

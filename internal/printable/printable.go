@@ -1,6 +1,6 @@
-// Package printable spells out what a terminal or a browser might obey instead of
-// showing it: control characters, directions, characters without width, marks that are
-// piled up. Letters of all languages are left alone.
+// Package printable escapes text from untrusted sources for terminals and browsers: control
+// characters, changes of direction, invisible characters and excessive combining marks.
+// Letters of all languages are left alone.
 package printable
 
 import (
@@ -10,18 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxMarks is how many marks may be put on one letter: no language puts more, and a
-// hundred of them cover the lines above.
+// maxMarks is the maximum number of combining marks on one letter. No language needs more,
+// and a hundred of them would cover the lines above.
 const maxMarks = 6
 
-// invisible are characters that count as graphic and show nothing.
+// invisible holds the characters that unicode.IsGraphic accepts although nothing is shown.
 var invisible = &unicode.RangeTable{R16: []unicode.Range16{
-	{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1}, {Lo: 0x2800, Hi: 0x2800, Stride: 1},
+	{Lo: 0x034f, Hi: 0x034f, Stride: 1}, {Lo: 0x115f, Hi: 0x1160, Stride: 1}, {Lo: 0x17b4, Hi: 0x17b5, Stride: 1},
+	{Lo: 0x2800, Hi: 0x2800, Stride: 1},
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Escape returns s with what is not shown as itself spelled as Go does: \n, \x1b, \u202e. Of
-// the control characters those in keep stay.
+// Escape returns s with unprintable characters escaped as in Go: \n, \x1b, \u202e. The
+// control characters in keep are not escaped.
 func Escape(s, keep string) string {
 	if isPlainASCII(s) {
 		return s
@@ -44,7 +45,7 @@ func Escape(s, keep string) string {
 	return b.String()
 }
 
-// isPlainASCII reports whether s is made of printable ASCII alone, as most texts are.
+// isPlainASCII reports whether s consists of printable ASCII only, the most common case.
 func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {
@@ -54,6 +55,7 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
+// writeEscaped writes the Go escape of a character.
 func writeEscaped(b *strings.Builder, r rune) {
 	switch {
 	case r == '\n':

@@ -7,20 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// A secretPattern is one spelling of a secret, as it stands where all escapes are undone.
+// A secretPattern is one spelling of a secret, with all escapes undone.
 type secretPattern struct {
 	text   []byte
-	base64 bool // it is looked for where lines are broken too
-	// lead and trail say that a character before or after is made of bits of the secret
-	// and of others: it is removed as well.
+	base64 bool // also search across line breaks
+	// The character before or after also contains bits of the secret and is removed too.
 	extendBefore, extendAfter bool
 }
 
-// minFoldedHex is the length from which on a secret made of hexadecimal digits is looked
-// for in either case.
+// minFoldedHex is the minimum length of a hexadecimal secret that is searched for in upper
+// and lower case.
 const minFoldedHex = 8
 
-// secretPatterns returns the spellings of a secret.
+// secretPatterns returns the spellings of a secret to search for.
 func secretPatterns(s string) (all []secretPattern) {
 	digits := hex.EncodeToString([]byte(s))
 	texts := []string{s, digits, strings.ToUpper(digits)}
@@ -30,10 +29,12 @@ func secretPatterns(s string) (all []secretPattern) {
 	if !isASCII(s) {
 		texts = append(texts, asLatin1(s))
 	}
-	if valid := strings.ToValidUTF8(s, replacementChar); utf8.RuneCountInString(strings.ReplaceAll(valid, replacementChar, "")) >= MinSecret {
+	valid := strings.ToValidUTF8(s, replacementChar)
+	if utf8.RuneCountInString(strings.ReplaceAll(valid, replacementChar, "")) >= MinSecret {
 		texts = append(texts, valid)
 	}
-	texts = append(texts, strings.ReplaceAll(s, " ", "+"), strings.ReplaceAll(s, "'", "'''")) // in a query; in a shell, '\”
+	// Spaces as in a query, and single quotes as in a shell.
+	texts = append(texts, strings.ReplaceAll(s, " ", "+"), strings.ReplaceAll(s, "'", "'''"))
 	seen := map[string]bool{}
 	for _, text := range texts {
 		if !seen[text] {
@@ -44,10 +45,11 @@ func secretPatterns(s string) (all []secretPattern) {
 	return append(all, base64Patterns(s)...)
 }
 
+// replacementChar stands for an invalid byte in decoded UTF-8.
 const replacementChar = "\ufffd"
 
-// base64Patterns returns what is the same in every Base64 text that holds s, for each of the
-// three places that s can begin at, in both alphabets.
+// base64Patterns returns the characters that every Base64 text containing s has in common,
+// for each of the three positions at which s can begin and for both alphabets.
 func base64Patterns(s string) (all []secretPattern) {
 	seen := map[string]bool{}
 	for shift := range 3 {
@@ -60,21 +62,22 @@ func base64Patterns(s string) (all []secretPattern) {
 				continue
 			}
 			seen[core] = true
-			all = append(all, secretPattern{text: []byte(core), base64: true, extendBefore: shift > 0, extendAfter: bits%6 > 0})
+			p := secretPattern{text: []byte(core), base64: true, extendBefore: shift > 0, extendAfter: bits%6 > 0}
+			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// isHex reports whether s consists of hexadecimal digits, and hyphens as in a
-// UUID.
+// isHex reports whether s consists of hexadecimal digits and hyphens, as in a UUID.
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF-") == "" }
 
+// isASCII reports whether s consists of ASCII characters.
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// asLatin1 returns the text that is read where each byte of s is taken for a character.
+// asLatin1 returns s, read as ISO 8859-1, in UTF-8.
 func asLatin1(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -83,7 +86,7 @@ func asLatin1(s string) string {
 	return b.String()
 }
 
-// widen returns a span with the neighbours that are made of bits of the secret too.
+// widen returns x with the adjacent characters that contain bits of the secret.
 func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {
 		x.from--
@@ -94,6 +97,7 @@ func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	return x
 }
 
+// isBase64Byte reports whether b is a character of a Base64 alphabet.
 func isBase64Byte(b byte) bool {
 	return 'a' <= b|0x20 && b|0x20 <= 'z' || '0' <= b && b <= '9' || strings.IndexByte("+/-_", b) >= 0
 }

@@ -1,10 +1,10 @@
-// Package redact removes secrets from what is written down: reports, transcripts,
-// logs, the journal of the mock server. A secret is found as it is and in the forms
-// that its way through a program gives it: escaped for JSON, a URL, HTML, a shell, Go
-// or several of these, as hexadecimal digits, and inside longer Base64 text.
+// Package redact removes secrets from output: reports, transcripts, logs and the journal of
+// the mock server. It finds a secret verbatim and in the forms that programs give it: escaped
+// for JSON, a URL, HTML, a shell, Go or several of these, as hexadecimal digits, and within
+// Base64 text.
 //
-// Which header fields and query parameters hold secrets is decided here too, by
-// [Credential], once for all packages.
+// It also decides, for all packages, which header fields and query parameters hold secrets:
+// see [IsCredential].
 package redact
 
 import (
@@ -13,37 +13,36 @@ import (
 	"strings"
 )
 
-// Placeholder stands in the place of a secret.
+// Placeholder replaces a secret.
 const Placeholder = "REDACTED"
 
-// MinSecret is the length, in bytes, from which on a value is removed wherever it
-// occurs. Shorter ones occur in every text.
+// MinSecret is the minimum length of a secret that is removed, in bytes. Shorter values occur
+// in every text.
 const MinSecret = 4
 
-// MinDetectedSecret is the same for values that were found in traffic by the names of their fields,
-// and of which nobody said that they are secrets.
+// MinDetectedSecret is the minimum length, in bytes, of values that are removed only because
+// of the names of their fields in recorded traffic.
 const MinDetectedSecret = 6
 
-// minFragment is how many characters of a secret at the edge of a text are taken for a
-// part of it.
+// minFragment is the minimum number of bytes at the edge of a text that are recognised as a
+// part of a secret.
 const minFragment = 4
 
-// jsonLiterals are values that are no secrets although they are long enough: removing them
-// would leave no JSON intact.
+// jsonLiterals are never treated as secrets, since removing them would break all JSON.
 var jsonLiterals = []string{"true", "false", "null", "none"}
 
-// A Redactor removes a set of secrets. It is safe for concurrent use; a nil Redactor
-// removes nothing.
+// A Redactor removes a set of secrets. It is safe for concurrent use. A nil Redactor removes
+// nothing.
 type Redactor struct {
 	placeholder string
-	numberDigit byte // stands for the digits of a JSON number
+	numberDigit byte // replaces the digits of a secret within a JSON number
 	patterns    []secretPattern
-	longest     int // bytes of a pattern
-	shortest    int
+	longest     int // length of the longest pattern in bytes
+	shortest    int // length of the shortest pattern in bytes
 }
 
-// New returns a Redactor of secrets, or nil if none of them can be removed. Secrets
-// shorter than [MinSecret], and the words true, false, null and none, are left out.
+// New returns a Redactor for secrets, or nil if none of them can be removed. Secrets shorter
+// than [MinSecret] and the words true, false, null and none are ignored.
 func New(secrets ...string) *Redactor {
 	r := &Redactor{placeholder: Placeholder, numberDigit: '9'}
 	seen := map[string]bool{}
@@ -71,8 +70,8 @@ func New(secrets ...string) *Redactor {
 	return r
 }
 
-// String returns s with [Mark] in the place of each secret. A JSON number stays a
-// number.
+// String returns s with [Placeholder] in place of each secret. Within a JSON number, only the
+// digits change.
 func (r *Redactor) String(s string) string {
 	if r == nil || s == "" {
 		return s
@@ -80,8 +79,8 @@ func (r *Redactor) String(s string) string {
 	return r.replaceRanges(s, r.secretRanges([]byte(s), false))
 }
 
-// Fragment is like String for a text that was cut out of a longer one: what may be the end
-// of a secret at its beginning, or the beginning of one at its end, is removed too.
+// Fragment is like String for a part of a longer text. It also removes what may be the end of
+// a secret at the beginning of s, or the beginning of one at its end.
 func (r *Redactor) Fragment(s string) string {
 	if r == nil || s == "" {
 		return s
@@ -89,11 +88,11 @@ func (r *Redactor) Fragment(s string) string {
 	return r.replaceRanges(s, r.secretRanges([]byte(s), true))
 }
 
-// Ellipsis stands in a message for what was cut out of a value.
+// Ellipsis marks the place where a message omits part of a value.
 const Ellipsis = "…"
 
-// Shortened is like String for a text in which values were cut short: what is left of a secret
-// before or after an [Ellipsis] is removed too.
+// Shortened is like String for a text with shortened values. It also removes parts of secrets
+// before and after each [Ellipsis].
 func (r *Redactor) Shortened(s string) string {
 	if r == nil {
 		return s
@@ -109,8 +108,8 @@ func (r *Redactor) Shortened(s string) string {
 	return strings.Join(pieces, Ellipsis)
 }
 
-// Bytes returns data with secrets masked byte by byte, so that the offsets and the
-// lines of all else stay. Data without secrets is returned as it is, not as a copy.
+// Bytes returns data with secrets overwritten in place, so that offsets and lines do not
+// change. It returns data itself if there are no secrets, and a copy otherwise.
 func (r *Redactor) Bytes(data []byte) []byte {
 	if r == nil {
 		return data
@@ -124,18 +123,19 @@ func (r *Redactor) Bytes(data []byte) []byte {
 	return data
 }
 
-// Mask masks secrets in data itself, and parts of secrets at its edges.
+// Mask overwrites secrets in data, and parts of secrets at its edges.
 func (r *Redactor) Mask(data []byte) {
 	if r != nil {
 		r.maskRanges(data, r.secretRanges(data, true))
 	}
 }
 
-// Contains reports whether data holds a secret.
+// Contains reports whether data contains a secret.
 func (r *Redactor) Contains(data []byte) bool {
 	return r != nil && len(r.secretRanges(data, false)) > 0
 }
 
+// replaceRanges returns s with the placeholder in place of each range.
 func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	if len(spans) == 0 {
 		return s
@@ -153,7 +153,7 @@ func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	}
 	b.WriteString(s[done:])
 	clean := b.String()
-	if rest := r.secretRanges([]byte(clean), false); len(rest) > 0 { // the mark and its neighbours spell another one
+	if rest := r.secretRanges([]byte(clean), false); len(rest) > 0 { // placeholder and context form another secret
 		masked := []byte(clean)
 		r.maskRanges(masked, rest)
 		return string(masked)
@@ -161,12 +161,14 @@ func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	return clean
 }
 
-// maskRanges overwrites spans with as many bytes that spell neither a secret nor anything
-// that JSON, SSE or HTML gives a meaning. Line ends stay.
+// maskRanges overwrites ranges of data with as many bytes that form neither a secret nor
+// syntax of JSON, SSE or HTML. Line ends are kept.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')
-		if inNumber(string(data[max(0, x.from-1):min(len(data), x.to+1)]), byteRange{min(x.from, 1), min(x.from, 1) + x.to - x.from}) {
+		context := string(data[max(0, x.from-1):min(len(data), x.to+1)])
+		from := min(x.from, 1)
+		if inNumber(context, byteRange{from, from + x.to - x.from}) {
 			fill = r.numberDigit
 		}
 		for i := x.from; i < x.to; i++ {
@@ -180,7 +182,7 @@ func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	}
 }
 
-// inNumber reports whether a span stands where JSON has a number, or a part of one.
+// inNumber reports whether a range of s consists of digits of a JSON number.
 func inNumber(s string, x byteRange) bool {
 	for i := x.from; i < x.to; i++ {
 		if s[i] < '0' || s[i] > '9' {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// A byteRange is a part of a text.
+// A byteRange is the part of a text from one offset up to, but not including, another.
 type byteRange struct{ from, to int }
 
-// includeEscapes returns a span with the backslash that its first byte is escaped by, and the
-// byte that its last backslash escapes: half an escape would break the text.
+// includeEscapes returns x with the backslash before its first byte and the byte after its
+// last backslash, since half an escape would break the text.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--
@@ -21,6 +21,7 @@ func includeEscapes(data []byte, x byteRange) byteRange {
 	return x
 }
 
+// countBackslashes returns the number of consecutive backslashes before end.
 func countBackslashes(data []byte, end int) (n int) {
 	for n < end && data[end-1-n] == '\\' {
 		n++
@@ -28,15 +29,15 @@ func countBackslashes(data []byte, end int) (n int) {
 	return n
 }
 
-// How much of a text is looked at at once, and how many times as long as a secret its
-// spelling may be: a text in a text in a text.
+// Parameters of the search: how many bytes are searched at a time, and how many times longer
+// than a secret its escaped form can be (text within text within text).
 const (
 	minWindow         = 16 << 10
 	maxSpellingFactor = 128
 )
 
-// secretRanges returns the parts of data that give secrets away, in order and apart from each
-// other. With edges, parts of secrets at the edges of data count.
+// secretRanges returns the disjoint ranges of data that contain secrets, in order. With
+// edges, parts of secrets at the edges of data count too.
 func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	if len(data) < r.shortest && !edges {
 		return nil
@@ -60,8 +61,7 @@ func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	}
 }
 
-// splitPoint returns a place before at, if there is one not too far, that is not within an
-// escape.
+// splitPoint returns an offset not far before at that is not within an escape, or else at.
 func splitPoint(data []byte, at int) int {
 	const escape, far = 12, 4096
 	for p := at; p > at-far; p-- {
@@ -72,7 +72,7 @@ func splitPoint(data []byte, at int) int {
 	return at
 }
 
-// mergeRanges returns spans in order, each apart from the others.
+// mergeRanges returns the union of ranges as disjoint ranges, in order. It reuses the slice.
 func mergeRanges(all []byteRange) []byteRange {
 	if len(all) < 2 {
 		return all
@@ -89,22 +89,21 @@ func mergeRanges(all []byteRange) []byteRange {
 	return out
 }
 
-// A searcher looks for secrets in one text.
+// A searcher searches one text for secrets.
 type searcher struct {
 	r              *Redactor
-	atStart, atEnd bool // the view begins, or ends, where the text was cut
-	found, all     []byteRange
+	atStart, atEnd bool        // the view begins, or ends, at an edge of the text
+	found, all     []byteRange // in the current view, and in the whole text
 }
 
-// How many layers of escapes are undone: of one kind at a time, and of all kinds at
-// once.
+// The maximum number of layers of escapes to undo, one kind at a time and all kinds at once.
 const (
 	maxMixed  = 2
 	maxLayers = 4
 )
 
-// searchView finds secrets in a view, and in what its escapes stand for. chain says that all
-// escapes of the layers above were undone.
+// searchView finds secrets in a view and in its unescaped forms. chain is whether all escapes
+// of the layers above were undone.
 func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	s.searchText(v)
 	if layer == maxLayers || !chain && layer == maxMixed {
@@ -127,7 +126,7 @@ func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	}
 }
 
-// searchText finds secrets in a view as it is.
+// searchText finds secrets in the text of a view.
 func (s *searcher) searchText(v *unescapedView) {
 	var lines *unescapedView
 	if v.hasBrokenBase64() {
@@ -151,7 +150,7 @@ func (s *searcher) searchText(v *unescapedView) {
 	}
 }
 
-// hasBrokenBase64 reports whether a line of what may be Base64 goes on in the next one.
+// hasBrokenBase64 reports whether a line that may be Base64 continues in the next one.
 func (v *unescapedView) hasBrokenBase64() bool {
 	for i := lineEnds.nextEscape(v.text, 0); i < len(v.text); i = lineEnds.nextEscape(v.text, i) {
 		before := i
@@ -165,6 +164,7 @@ func (v *unescapedView) hasBrokenBase64() bool {
 	return false
 }
 
+// findOccurrences finds all occurrences of a pattern in a view.
 func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	for from := 0; ; {
 		i := bytes.Index(v.text[from:], p.text)
@@ -177,7 +177,7 @@ func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findSuffix finds the longest end of a secret that the view begins with.
+// findSuffix finds the longest end of a pattern with which the view begins.
 func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	for n := min(len(p.text)-1, len(v.text)); n >= minFragment; n-- {
 		if bytes.HasPrefix(v.text, p.text[len(p.text)-n:]) {
@@ -187,8 +187,8 @@ func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findPrefix finds the longest beginning of a secret that the view ends with. An escape
-// that was cut in two may follow.
+// findPrefix finds the longest beginning of a pattern with which the view ends, perhaps before
+// a truncated escape.
 func (s *searcher) findPrefix(v *unescapedView, p *secretPattern) {
 	const escape = 12
 	text := v.text

@@ -7,32 +7,40 @@ import (
 	"strings"
 )
 
-// identityHeaders are the header fields by which a client says who it is. What else is a
-// credential is in others, and what else looks like one is found by a part of its name.
+// identityHeaders are the header fields with which a client authenticates itself.
 var identityHeaders = []string{
-	"Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Access-Token", "X-Amz-Security-Token", "X-Goog-Api-Key",
+	"Authorization", "Cookie", "X-Api-Key", "Api-Key", "X-Auth-Token", "X-Access-Token",
+	"X-Amz-Security-Token", "X-Goog-Api-Key",
 }
 
-// otherSecretNames are header fields and query parameters that hold secrets without saying who
-// asks, or not to the server.
+// otherSecretNames are header fields and query parameters that hold secrets but do not
+// identify the sender of a request to the server.
 var otherSecretNames = []string{
 	"Proxy-Authorization", "Set-Cookie", "X-Csrf-Token", "X-Xsrf-Token",
-	"access_token", "refresh_token", "id_token", "token", "api_key", "apikey", "client_secret", "password", "secret", "signature", "sig",
+	"access_token", "refresh_token", "id_token", "token", "api_key", "apikey",
+	"client_secret", "password", "secret", "signature", "sig",
 }
 
-// secretNameParts are parts of names by which a secret is known, whoever it belongs to.
-var secretNameParts = []string{"token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential", "session", "authorization"}
+// secretNameParts are substrings of the names of fields with secrets.
+var secretNameParts = []string{
+	"token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential", "session", "authorization",
+}
 
-// harmlessHeaders are fields that hold no secrets, most of them in nearly every exchange. Those
-// that begin with Access-Control- are too.
+// harmlessHeaders are common header fields without secrets, in addition to those that begin
+// with Access-Control-.
 var harmlessHeaders = []string{
-	"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection", "Content-Length", "Content-Type", "Date", "Host",
+	"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Connection", "Content-Length", "Content-Type",
+	"Date", "Host",
 	"Last-Event-Id", "Origin", "Referer", "Transfer-Encoding", "User-Agent", "Vary", "X-Accel-Buffering", "X-Mock-Seed", "X-Request-Id",
 }
 
-var secretsByLength, harmlessByLength = groupByLength(identityHeaders, otherSecretNames), groupByLength(harmlessHeaders)
+// The names by their length, which tells most names apart.
+var (
+	secretsByLength  = groupByLength(identityHeaders, otherSecretNames)
+	harmlessByLength = groupByLength(harmlessHeaders)
+)
 
-// groupByLength sorts names by length: most are told apart by it.
+// groupByLength returns the names of all lists, indexed by length.
 func groupByLength(lists ...[]string) (byLength [][]string) {
 	for _, name := range slices.Concat(lists...) {
 		for len(byLength) <= len(name) {
@@ -43,19 +51,19 @@ func groupByLength(lists ...[]string) (byLength [][]string) {
 	return byLength
 }
 
+// containsName reports whether a list made by groupByLength contains a name, in any case.
 func containsName(byLength [][]string, name string) bool {
 	return len(name) < len(byLength) &&
 		slices.ContainsFunc(byLength[len(name)], func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// IsHarmless reports whether the value of a header field is no secret, whoever sends it.
+// IsHarmless reports whether a header field is known not to hold a secret.
 func IsHarmless(name string) bool {
 	const cors = "Access-Control-"
 	return containsName(harmlessByLength, name) || len(name) > len(cors) && strings.EqualFold(name[:len(cors)], cors)
 }
 
-// IsCredential reports whether the value of a header field or a query parameter is a
-// secret.
+// IsCredential reports whether the value of a header field or query parameter is a secret.
 func IsCredential(name string) bool {
 	if containsName(secretsByLength, name) {
 		return true
@@ -64,16 +72,17 @@ func IsCredential(name string) bool {
 		return false
 	}
 	lower := strings.ToLower(name)
-	return lower == "x-auth" || slices.ContainsFunc(secretNameParts, func(part string) bool { return strings.Contains(lower, part) })
+	return lower == "x-auth" ||
+		slices.ContainsFunc(secretNameParts, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// IdentifiesUser reports whether a header field says who sends a request.
+// IdentifiesUser reports whether a header field identifies the sender of a request.
 func IdentifiesUser(name string) bool {
 	return slices.ContainsFunc(identityHeaders, func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// SecretValues returns the secrets in the value of a header field: the whole, the token after
-// its scheme, the password in Basic credentials, the values of cookies.
+// SecretValues returns the secrets in the value of a header field: the whole value, the token
+// after a scheme, the password of Basic credentials, and the values of cookies.
 func SecretValues(name, value string) []string {
 	value = strings.TrimSpace(value)
 	all := []string{value}
@@ -90,13 +99,13 @@ func SecretValues(name, value string) []string {
 			all = append(all, strings.Trim(strings.TrimSpace(cookie), `"`))
 		}
 		if set {
-			break // what follows are attributes
+			break // the rest are attributes
 		}
 	}
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// basicSecrets are what Basic credentials keep secret: all of them, and the password.
+// basicSecrets returns the decoded Basic credentials and their password.
 func basicSecrets(token string) []string {
 	plain, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
@@ -108,8 +117,8 @@ func basicSecrets(token string) []string {
 	return []string{string(plain)}
 }
 
-// RedactTarget returns the target of a request, or a reference to one, with [Mark] in the place
-// of the values of the query parameters that are secrets by their names.
+// RedactTarget returns the target of a request with [Placeholder] in place of the values of
+// query parameters whose names the function secret accepts.
 func RedactTarget(target string, secret func(name string) bool) string {
 	path, query, ok := strings.Cut(target, "?")
 	if !ok {
@@ -128,8 +137,8 @@ func RedactTarget(target string, secret func(name string) bool) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
-// SecretParameters returns the values of the query parameters of a target that are secrets by
-// their names, as they stand and decoded.
+// SecretParameters returns the values, as written and decoded, of the query parameters of a
+// target whose names the function secret accepts.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
 	_, query, _ := strings.Cut(target, "?")
 	for pair := range strings.SplitSeq(query, "&") {
@@ -141,6 +150,7 @@ func SecretParameters(target string, secret func(name string) bool) (all []strin
 	return all
 }
 
+// unescape returns s decoded as part of a query, or s itself if it is malformed.
 func unescape(s string) string {
 	if plain, err := url.QueryUnescape(s); err == nil {
 		return plain

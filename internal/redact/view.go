@@ -11,14 +11,14 @@ import (
 	"unicode/utf8"
 )
 
-// A unescapedView is a part of a text with some of its escapes undone. Byte i of it is written as
-// the bytes from[i] to to[i] of the text; where both are nil, as byte i.
+// An unescapedView is a part of a text with some of its escapes undone. Byte i of text comes
+// from the bytes from[i] up to to[i] of the original; if both are nil, from byte i.
 type unescapedView struct {
 	text     []byte
 	from, to []int32
 }
 
-// sourceRange returns what is written for a part of the view.
+// sourceRange returns the range of the original for a non-empty range of the view.
 func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	if v.from == nil {
 		return x
@@ -26,7 +26,7 @@ func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	return byteRange{int(v.from[x.from]), int(v.to[x.to-1])}
 }
 
-// appendFrom appends a part of another view as it is.
+// appendFrom appends a range of another view unchanged.
 func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	v.text = append(v.text, other.text[from:to]...)
 	if other.from != nil {
@@ -38,22 +38,25 @@ func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	}
 }
 
-// A escapeKind is a set of ways to escape.
+// An escapeKind is a set of ways to escape text.
 type escapeKind int
 
+// The kinds of escapes.
 const (
 	backslashes escapeKind = 1 << iota // JSON, Go, C, a shell
-	percents                           // URLs, formats
+	percents                           // URLs, format strings
 	entities                           // HTML
-	lineEnds                           // what breaks a long line; not an escape, but undone alike
+	lineEnds                           // line breaks in Base64; not escapes, but undone alike
 	escapes     = backslashes | percents | entities
 )
 
-// escapeStarts are the bytes that an escape of a kind begins with.
-var escapeStarts = map[escapeKind]string{backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n"}
+// escapeStarts holds the bytes with which the escapes of a kind begin.
+var escapeStarts = map[escapeKind]string{
+	backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n",
+}
 
-// nextEscape returns the place from which on an escape of the kind may begin, or the length of
-// the text.
+// nextEscape returns the next position at which an escape of the kind may begin, or the
+// length of the text.
 func (k escapeKind) nextEscape(text []byte, from int) int {
 	i := 0
 	if set := escapeStarts[k]; len(set) == 1 {
@@ -67,9 +70,10 @@ func (k escapeKind) nextEscape(text []byte, from int) int {
 	return from + i
 }
 
-// viewPool are used again: bodies are large, and each has several.
+// viewPool holds unused views, since bodies are large and each needs several.
 var viewPool = sync.Pool{New: func() any { return &unescapedView{} }}
 
+// release returns the view to the pool. It must not be used afterwards.
 func (v *unescapedView) release() {
 	const maxIdle = 4 << 20
 	if cap(v.text) <= maxIdle {
@@ -77,8 +81,8 @@ func (v *unescapedView) release() {
 	}
 }
 
-// unescape returns v without the escapes of a kind, or nil if it has none. The caller frees
-// it.
+// unescape returns v with the escapes of a kind undone, or nil if it has none. The caller
+// must release the result.
 func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	var out *unescapedView
 	var room [utf8.UTFMax]byte
@@ -92,12 +96,14 @@ func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 		if out == nil {
 			out = viewPool.Get().(*unescapedView)
 			size := len(v.text)
-			out.text, out.from, out.to = slices.Grow(out.text[:0], size), slices.Grow(out.from[:0], size), slices.Grow(out.to[:0], size)
+			out.text = slices.Grow(out.text[:0], size)
+			out.from, out.to = slices.Grow(out.from[:0], size), slices.Grow(out.to[:0], size)
 		}
 		out.appendFrom(v, done, i)
 		written := v.sourceRange(byteRange{i, i + n})
 		for _, b := range plain {
-			out.text, out.from, out.to = append(out.text, b), append(out.from, int32(written.from)), append(out.to, int32(written.to))
+			out.text = append(out.text, b)
+			out.from, out.to = append(out.from, int32(written.from)), append(out.to, int32(written.to))
 		}
 		i += n
 		done = i
@@ -108,8 +114,8 @@ func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	return out
 }
 
-// decode returns what the escape at the beginning of s stands for, and its length; n is 0
-// if there is none of the kind.
+// decode appends to dst what the escape at the beginning of s stands for, and returns the
+// length of the escape. n is 0 if s does not begin with an escape of the kind.
 func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	switch s[0] {
 	case '\\':
@@ -135,9 +141,10 @@ func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	return nil, 0
 }
 
-// shortEscapes are the escapes of one letter, each with what it stands for.
+// shortEscapes lists letters that follow a backslash, each before the character it stands for.
 const shortEscapes = "a\ab\bf\fn\nr\rt\tv\v"
 
+// decodeBackslash implements decode for an escape that begins with a backslash.
 func decodeBackslash(dst, s []byte) ([]byte, int) {
 	switch c := s[1]; {
 	case c == 'u':
@@ -158,7 +165,7 @@ func decodeBackslash(dst, s []byte) ([]byte, int) {
 	return nil, 0
 }
 
-// decodeUTF16 decodes \u002d, or two of them that are one character.
+// decodeUTF16 decodes \u002d, or a surrogate pair of two such escapes.
 func decodeUTF16(dst, s []byte) ([]byte, int) {
 	code, n := parseDigits(s, 2, 4, 16)
 	if n == 0 {
@@ -173,6 +180,8 @@ func decodeUTF16(dst, s []byte) ([]byte, int) {
 	return utf8.AppendRune(dst, r), n
 }
 
+// decodeRune decodes an escape with the given number of hexadecimal digits, such as
+// \U0000002d.
 func decodeRune(dst, s []byte, digits int) ([]byte, int) {
 	code, n := parseDigits(s, 2, digits, 16)
 	if n == 0 {
@@ -181,7 +190,8 @@ func decodeRune(dst, s []byte, digits int) ([]byte, int) {
 	return utf8.AppendRune(dst, rune(code)), n
 }
 
-// decodeByte decodes one that is given by its number, after so many bytes.
+// decodeByte decodes an escape for one byte: after a prefix of the given length, a number in
+// the given base.
 func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	code, n := parseDigits(s, after, digits, base)
 	if n == 0 || code > 0xff {
@@ -190,7 +200,8 @@ func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	return append(dst, byte(code)), n
 }
 
-// parseDigits reads digits after so many bytes; n is 0 where there are others.
+// parseDigits parses digits after a prefix of the given length. n is the length of both, or 0
+// if there are other characters.
 func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	if len(s) < after+digits {
 		return 0, 0
@@ -211,17 +222,19 @@ func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	return code, after + digits
 }
 
-// maxEntity is the length of the longest character reference that is decoded.
+// maxEntity is the maximum length of a character reference that is decoded, in bytes.
 const maxEntity = 32
 
+// decodeEntity implements decode for an HTML character reference.
 func decodeEntity(dst, s []byte) ([]byte, int) {
 	n := bytes.IndexByte(s[:min(len(s), maxEntity)], ';') + 1
-	if n < 3 || bytes.ContainsFunc(s[1:n-1], func(r rune) bool { return r != '#' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	isOther := func(r rune) bool { return r != '#' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	if n < 3 || bytes.ContainsFunc(s[1:n-1], isOther) {
 		return nil, 0
 	}
 	reference := string(s[:n])
 	plain := html.UnescapeString(reference)
-	if plain == reference || len(plain) > 1 && plain[len(plain)-1] == ';' { // a part of it was one
+	if plain == reference || len(plain) > 1 && plain[len(plain)-1] == ';' { // only a prefix was a reference
 		return nil, 0
 	}
 	return append(dst, plain...), n

@@ -8,31 +8,31 @@ import (
 	"strings"
 )
 
-// A Frame is one event to write. Its zero value writes nothing.
+// A Frame is one event to encode. The zero value encodes to nothing.
 type Frame struct {
-	Comments []string // comment lines before the fields; one with line ends becomes several
+	Comments []string // comments before the fields; each line of one becomes a comment line
 	ID       string
-	HasID    bool   // write the id field even if ID is empty, which resets the last event ID
-	Event    string // "" writes no event field
-	Retry    string // milliseconds, ASCII digits only; "" writes no retry field
-	Data     []byte // each of its lines becomes a data field; nil: none, and so no event that a client sees
+	HasID    bool   // encode the id field even if ID is empty, which resets the last event ID
+	Event    string // omitted if empty
+	Retry    string // milliseconds as ASCII digits; omitted if empty
+	Data     []byte // one data field per line; if nil there is none, and clients dispatch no event
 }
 
-// ErrFrame says that a frame cannot be written so that it would be read back.
-var ErrFrame = errors.New("the frame cannot be written")
+// ErrFrame means that a frame has a value that the format cannot represent.
+var ErrFrame = errors.New("invalid frame")
 
-// Append writes a frame at the end of dst. The lines of data may end with LF, CR or
-// CR LF; a reader gets them joined by LF, as the format cannot tell which it was.
-// Ids and event names with line ends or NUL, and a retry field that is no number,
-// are refused; dst is then as it was.
+// Append appends the encoding of a frame to dst. Lines of data may end with LF, CR or CR LF;
+// a decoder returns them joined by LF, since the format does not preserve line ends. Append
+// returns [ErrFrame] and dst unchanged if an id or event name contains a line end or NUL, or
+// if Retry is not a number.
 func Append(dst []byte, f Frame) ([]byte, error) {
 	for _, field := range [...]struct{ name, value string }{{"id", f.ID}, {"event", f.Event}} {
 		if strings.ContainsAny(field.value, "\r\n\x00") {
-			return dst, fmt.Errorf("%w: the %s field %.100q holds a line end or NUL; it is one line without either", ErrFrame, field.name, field.value)
+			return dst, fmt.Errorf("%w: the %s field %.100q contains a line end or NUL", ErrFrame, field.name, field.value)
 		}
 	}
 	if f.Retry != "" && !isDigits([]byte(f.Retry)) {
-		return dst, fmt.Errorf("%w: the retry field %.100q is not made of the digits 0 to 9", ErrFrame, f.Retry)
+		return dst, fmt.Errorf("%w: the retry field %.100q is not a number (digits 0 to 9)", ErrFrame, f.Retry)
 	}
 	begin := len(dst)
 	for _, text := range f.Comments {
@@ -56,25 +56,26 @@ func Append(dst []byte, f Frame) ([]byte, error) {
 	return dst, nil
 }
 
-// Write writes a frame with one call of w.
+// Write encodes a frame and writes it with one call of w.Write. It writes nothing if there is
+// an [ErrFrame].
 func Write(w io.Writer, f Frame) error {
 	text, err := Append(nil, f)
 	if err != nil || len(text) == 0 {
 		return err
 	}
 	if _, err := w.Write(text); err != nil {
-		return fmt.Errorf("the frame was not written: %w", err)
+		return fmt.Errorf("writing a frame: %w", err)
 	}
 	return nil
 }
 
-// AppendComment writes a comment, each of its lines as one, and a blank line after
-// it. Inside a block it would end the block: see [Frame] for comments before fields.
+// AppendComment appends a comment to dst, one line per line of text, and a blank line.
+// Within a frame the blank line would end the frame; use [Frame.Comments] there.
 func AppendComment(dst []byte, text string) []byte {
 	return append(appendLines(dst, ":", []byte(text)), '\n')
 }
 
-// appendLines writes each line of text behind the same prefix.
+// appendLines appends each line of text with a prefix.
 func appendLines(dst []byte, prefix string, text []byte) []byte {
 	for more := true; more; {
 		var line []byte
@@ -84,7 +85,7 @@ func appendLines(dst []byte, prefix string, text []byte) []byte {
 	return dst
 }
 
-// cutLine takes the first line off; more says whether another follows.
+// cutLine returns the first line without its line end. more is whether another one follows.
 func cutLine(text []byte) (line, rest []byte, more bool) {
 	i := bytes.IndexAny(text, "\r\n")
 	if i < 0 {

@@ -6,31 +6,30 @@ import (
 	"unicode/utf8"
 )
 
-// A block is the lines with fields since the last blank line. Where its data stands
-// is kept as positions from its first byte, as its bytes may move until it ends.
+// A block collects the field lines since the last blank line. The position of its data is
+// relative to the first byte of the block, since the block may move in memory until it ends.
 type block struct {
 	isOpen bool
-	item   Item // what its fields say so far
+	item   Item // the item so far
 
-	dataFields         int    // how many data fields there are
-	dataStart, dataEnd int    // where the value of the first one stands
-	moreData           []byte // LF and value of each further one; scratch space
+	dataFields         int    // number of data fields
+	dataStart, dataEnd int    // position of the first one's value
+	moreData           []byte // LF and value of each further one
 
-	fieldNames []string // of its fields
+	fieldNames []string // names of all fields
 
-	// What the block before had, to be shared if this one has the same: most
-	// streams repeat one form.
+	// Strings of the previous block, which are shared if they recur, as in most streams.
 	lastFieldNames []string
 	lastEventName  string
 }
 
-// begin begins a block at a line and an offset.
+// begin starts a block at a line and byte offset of the stream.
 func (b *block) begin(line, offset int) {
 	b.isOpen, b.item = true, Item{Line: line, Offset: offset}
 	b.dataFields, b.moreData, b.fieldNames = 0, b.moreData[:0], b.fieldNames[:0]
 }
 
-// addField takes one line, which stands at at in the block.
+// addField adds one line. at is its position in the block.
 func (b *block) addField(line []byte, at int) {
 	if !b.item.InvalidUTF8 && !utf8.Valid(line) {
 		b.item.InvalidUTF8 = true
@@ -43,11 +42,11 @@ func (b *block) addField(line []byte, at int) {
 	if len(value) > 0 && value[0] == ' ' {
 		value = value[1:]
 	}
-	if len(b.fieldNames) == cap(b.fieldNames) { // append alone would grow in smaller steps, and copy more
+	if len(b.fieldNames) == cap(b.fieldNames) { // grow faster than append does
 		b.fieldNames = slices.Grow(b.fieldNames, len(b.fieldNames)+8)
 	}
 	b.fieldNames = append(b.fieldNames, b.internName(name))
-	switch string(name) { // neither this nor the comparisons below copy
+	switch string(name) { // neither this nor the cases below allocate
 	case "data":
 		b.addData(value, at+len(line)-len(value))
 	case "event":
@@ -63,10 +62,10 @@ func (b *block) addField(line []byte, at int) {
 	}
 }
 
-// internName is a field's name, without a copy for those that the standard knows and for
-// those that stood at this place in the block before.
-func (b *block) internName(internName []byte) string {
-	switch string(internName) {
+// internName returns the name of a field. It does not allocate for the standard's names and
+// for the name at the same position of the previous block.
+func (b *block) internName(name []byte) string {
+	switch string(name) {
 	case "data":
 		return "data"
 	case "id":
@@ -76,12 +75,13 @@ func (b *block) internName(internName []byte) string {
 	case "retry":
 		return "retry"
 	}
-	if n := len(b.fieldNames); n < len(b.lastFieldNames) && b.lastFieldNames[n] == string(internName) {
+	if n := len(b.fieldNames); n < len(b.lastFieldNames) && b.lastFieldNames[n] == string(name) {
 		return b.lastFieldNames[n]
 	}
-	return string(internName)
+	return string(name)
 }
 
+// eventName returns value as a string, shared with the previous block if it is the same.
 func (b *block) eventName(value []byte) string {
 	if b.lastEventName != string(value) {
 		b.lastEventName = string(value)
@@ -89,7 +89,7 @@ func (b *block) eventName(value []byte) string {
 	return b.lastEventName
 }
 
-// addData takes a data field's value, which stands at at in the block.
+// addData adds the value of a data field. at is its position in the block.
 func (b *block) addData(value []byte, at int) {
 	if b.dataFields++; b.dataFields == 1 {
 		b.dataStart, b.dataEnd = at, at+len(value)
@@ -98,7 +98,7 @@ func (b *block) addData(value []byte, at int) {
 	b.moreData = append(append(b.moreData, '\n'), value...)
 }
 
-// end ends the block, whose bytes are raw.
+// end ends the block and returns its item. raw holds the bytes of the block.
 func (b *block) end(raw []byte) Item {
 	item := b.item
 	item.Raw = raw
@@ -115,7 +115,7 @@ func (b *block) end(raw []byte) Item {
 	}
 	item.Fields = b.lastFieldNames
 	b.isOpen = false
-	// One unusual event is no reason to hold on to much.
+	// Do not let a single large event pin much memory.
 	if cap(b.moreData) > maxScratch {
 		b.moreData = nil
 	}
@@ -128,10 +128,10 @@ func (b *block) end(raw []byte) Item {
 	return item
 }
 
-// maxScratch is how much memory, in bytes, is kept from one block for the next.
+// maxScratch is the maximum amount of memory that is kept for the next block, in bytes.
 const maxScratch = 64 << 10
 
-// isDigits says whether value is ASCII digits, at least one.
+// isDigits reports whether value consists of ASCII digits and is not empty.
 func isDigits(value []byte) bool {
 	for _, c := range value {
 		if c < '0' || c > '9' {

@@ -9,52 +9,48 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultMaxEvent is the most bytes that one event may have, unless somebody says
-// otherwise.
+// DefaultMaxEvent is the default limit for the size of one event, in bytes.
 const DefaultMaxEvent = 16 << 20
 
-// ErrTooLarge says that an event, or a comment, went over the limit. What came
-// after it was not read.
+// ErrTooLarge means that an event or a comment exceeds the limit. Nothing after it is decoded.
 var ErrTooLarge = errors.New("the event is too large")
 
-// byteOrderMark is the one byte order mark that may precede a stream.
+// byteOrderMark may precede a stream, once.
 const byteOrderMark = "\ufeff"
 
-// minJoinBytes is how much of what is fed is looked at first, in bytes, to end an
-// event that an earlier piece began.
+// minJoinBytes is the minimum number of bytes that are copied to complete an event which an
+// earlier piece began.
 const minJoinBytes = 512
 
-// A Decoder reads one stream. What it holds between two pieces is the event under
-// way, and so a small multiple of the limit: of an event of long lines about two
-// times, of one of very many short lines, each of which has a name in Fields, some
-// twenty times.
+// A Decoder decodes one stream. Between pieces it holds only the current event, and thus a
+// small multiple of the limit: about twice for long lines, about twenty times for many very
+// short lines, whose names are kept in Fields. It must not be used concurrently.
 type Decoder struct {
-	limit int
+	limit int // bytes of one event
 
-	// The window: what is being read, which is the caller's while Feed runs and the
-	// decoder's own in between. The positions below are in it.
+	// The window is the part of the stream being decoded: the caller's memory while Feed
+	// runs, the decoder's own in between. The positions below are relative to it.
 	buf        []byte
-	owned      bool // the window is the decoder's
-	start      int  // where the line under way begins
-	scan       int  // how far that line was searched for its end
-	nextLF     int  // no LF stands from scan to here; the next one is here, or none is in the window
-	blockStart int  // where the block under way begins, if there is one
+	owned      bool // the window is in the decoder's memory
+	start      int  // start of the current line
+	scan       int  // position up to which its end was searched
+	nextLF     int  // position of the first LF from scan on, or the end of the window
+	blockStart int  // start of the current block, if one is open
 
-	offset     int    // the offset of the window in the stream
-	line       int    // how many lines have ended
-	bomChecked bool   // the byte order mark was dealt with
-	skipLF     bool   // the last line ended with a CR: a LF now belongs to it
+	offset     int    // offset of the window in the stream
+	line       int    // number of complete lines
+	bomChecked bool   // a byte order mark was skipped or is absent
+	skipLF     bool   // the last line ended with CR; an LF now belongs to it
 	lastID     string // the last event ID
-	paused     bool   // the caller broke off: the window may hold whole items
+	paused     bool   // the caller stopped iterating: the window may hold complete items
 	closed     bool
 	err        error
 
-	block block // the block under way
+	block block // the current block
 }
 
-// NewDecoder makes a decoder of a stream in which one event, from its first line to
-// its last line's end, may have limit bytes, and likewise one comment; 0 is
-// [DefaultLimit].
+// NewDecoder returns a decoder that allows at most limit bytes for an event (from its first
+// line to the end of its last) and for a comment. 0 means [DefaultMaxEvent].
 func NewDecoder(limit int) *Decoder {
 	if limit <= 0 {
 		limit = DefaultMaxEvent
@@ -62,12 +58,13 @@ func NewDecoder(limit int) *Decoder {
 	return &Decoder{limit: limit}
 }
 
-// Err is ErrTooLarge, with the limit and the lines, once an event went over it.
+// Err returns [ErrTooLarge], with the limit and the lines, after an event exceeded it, and
+// nil otherwise.
 func (d *Decoder) Err() error { return d.err }
 
-// Items reads a whole body: its items, the incomplete rest if there is one, and at
-// last the error if an event went over the limit. It copies nothing but what stands
-// in several lines.
+// Items returns an iterator over the items of a complete body: the complete ones, then the
+// incomplete one if there is one, or the error if an event exceeds the limit. It copies only
+// the data of events with several data lines.
 func Items(body []byte, limit int) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		d := NewDecoder(limit)
@@ -84,14 +81,13 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 	}
 }
 
-// Feed yields the items that p completes, each as soon as it can be known. How a
-// stream is cut into pieces changes nothing about them. An item that lies in p whole
-// aliases p and copies nothing; the others alias memory of the decoder that is not
-// written again. p itself may be used again as soon as no item of it is needed.
+// Feed returns an iterator over the items that p completes, each as soon as it is known to
+// be complete. The items do not depend on how the stream is cut into pieces. An item that
+// lies entirely in p aliases p; others alias memory that the decoder does not write again.
+// p may be reused when its items are no longer needed.
 //
-// The bytes are read when the sequence is ranged over, which may be done once. Who
-// breaks off loses nothing: the next Feed goes on there, also that of nil. After an
-// error and after Close nothing is yielded any more.
+// The bytes are decoded during the iteration, which may be done once. If it is stopped early,
+// the next Feed, also of nil, continues there. After an error or Close there are no items.
 func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		more := d.err == nil && !d.closed
@@ -110,15 +106,15 @@ func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	}
 }
 
-// decodeHeld reads on with so much of p as may end the block under way, and gives back
-// what was not looked at. Only that much is copied: a large body is not, though its
-// first event came in two pieces.
+// decodeHeld continues with as much of p as may end the current block, and returns the rest.
+// Only that much is copied, so that a large body is not copied because its first event was
+// split.
 func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
 	n := min(len(p), max(held, minJoinBytes))
 	d.buf = append(d.buf, p[:n]...)
 	more = d.decodeLines(yield)
-	if begin := d.pendingStart(); more && begin >= held { // what is left lies in p: read on there
+	if begin := d.pendingStart(); more && begin >= held { // the pending part lies in p: continue there
 		d.discard(begin)
 		d.buf, d.owned = p[begin-held:len(p):len(p)], false
 		return nil, d.decodeLines(yield)
@@ -126,7 +122,7 @@ func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more
 	return p[n:], more
 }
 
-// pendingStart is where what is not complete begins in the window.
+// pendingStart returns the position of the first byte of the window that is not complete.
 func (d *Decoder) pendingStart() int {
 	if d.block.isOpen {
 		return d.blockStart
@@ -134,7 +130,7 @@ func (d *Decoder) pendingStart() int {
 	return d.start
 }
 
-// discard forgets the first n bytes of the window, which are complete.
+// discard drops the first n bytes of the window, which are complete.
 func (d *Decoder) discard(n int) {
 	d.buf = d.buf[n:]
 	d.offset, d.start, d.scan = d.offset+n, d.start-n, d.scan-n
@@ -143,8 +139,8 @@ func (d *Decoder) discard(n int) {
 	}
 }
 
-// retain makes what is not complete the decoder's own, as the caller may use its
-// memory again; p is what was not looked at.
+// retain copies the incomplete part of the window and the undecoded p into the decoder's own
+// memory, as the caller may reuse p.
 func (d *Decoder) retain(p []byte) {
 	if d.err != nil || d.closed {
 		d.buf = nil
@@ -162,8 +158,8 @@ func (d *Decoder) retain(p []byte) {
 	d.owned = true
 }
 
-// decodeLines takes the window line by line. It is false if there is an error or if the
-// caller broke off.
+// decodeLines decodes the lines of the window. It returns false on error or if the caller
+// stopped iterating.
 func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	d.nextLF, d.paused = -1, false // the window may have grown
 	if !d.skipByteOrderMark() {
@@ -194,8 +190,8 @@ func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	}
 }
 
-// skipByteOrderMark deals with a byte order mark at the start of the stream; false is that more
-// must come before anybody can tell.
+// skipByteOrderMark skips a byte order mark at the start of the stream. It returns false if
+// it needs more bytes to decide.
 func (d *Decoder) skipByteOrderMark() bool {
 	if d.bomChecked {
 		return true
@@ -210,9 +206,9 @@ func (d *Decoder) skipByteOrderMark() bool {
 	return true
 }
 
-// lineEnd is where the line under way ends, -1 if that has not come. Every byte is
-// looked at once for a LF and once for a CR, also in a stream that has only one of
-// the two.
+// lineEnd returns the position of the current line's end, or -1 if it is not in the window.
+// Each byte is searched only once for LF and once for CR, even if the stream has only one of
+// them.
 func (d *Decoder) lineEnd() int {
 	if d.nextLF < d.scan {
 		if d.nextLF = bytes.IndexByte(d.buf[d.scan:], '\n'); d.nextLF >= 0 {
@@ -231,8 +227,8 @@ func (d *Decoder) lineEnd() int {
 	return -1
 }
 
-// checkLimit holds what is under way, with its line up to end (-1: all that has come of
-// it), against the limit.
+// checkLimit reports whether the current item, with its line up to end (-1: the whole
+// window), is within the limit. If not, it sets the error.
 func (d *Decoder) checkLimit(end int) bool {
 	if end < 0 {
 		end = len(d.buf)
@@ -244,11 +240,12 @@ func (d *Decoder) checkLimit(end int) bool {
 	if d.block.isOpen {
 		began = d.block.item.Line
 	}
-	d.err = fmt.Errorf("%w: with line %d it goes over the limit of %d bytes (it began in line %d)", ErrTooLarge, d.line+1, d.limit, began)
+	d.err = fmt.Errorf("%w: it exceeds %d bytes in line %d (it began in line %d)", ErrTooLarge, d.limit, d.line+1, began)
 	return false
 }
 
-// decodeLine takes the line from at to end. It is false if the caller broke off.
+// decodeLine decodes the line from at to end. It returns false if the caller stopped
+// iterating.
 func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	line := d.buf[at:end:end]
 	switch {
@@ -273,7 +270,7 @@ func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	return true
 }
 
-// endBlock ends the block under way, the last of whose lines ends at end.
+// endBlock ends the current block, whose last line ends at end.
 func (d *Decoder) endBlock(end int) Item {
 	item := d.block.end(d.buf[d.blockStart:end:end])
 	if item.HasID {

@@ -1,22 +1,21 @@
 package sse
 
-// A EventCounter counts the events and comments of a stream, at little cost: blocks of lines up
-// to their blank lines, and comment lines. It does not take them apart. The zero EventCounter is
-// at the start of a stream.
+// An EventCounter counts the events and comments of a stream without decoding them: blocks of
+// lines up to a blank line, and comment lines. The zero value is ready to use.
 type EventCounter struct {
-	N            int  // how many are complete
-	lineHasBytes bool // the line under way has bytes
-	isComment    bool // it is a comment
-	inBlock      bool // a block of lines is under way
+	N            int  // number of complete events and comments
+	lineHasBytes bool // the current line is not empty
+	isComment    bool // the current line is a comment
+	inBlock      bool // a block of lines is open
 	afterCR      bool // the last byte was a CR
 }
 
-// Add counts on in the next piece of the stream, until there are more than limit. It
-// returns how many bytes of the piece it has looked at.
+// Add counts the events in the next piece of the stream, until N exceeds limit. It returns
+// the number of bytes of the piece that it examined.
 func (c *EventCounter) Add(piece []byte, limit int) int {
 	for i, b := range piece {
 		switch {
-		case b == '\n' && c.afterCR: // the second half of a line's end
+		case b == '\n' && c.afterCR: // second byte of CR LF
 		case b == '\n' || b == '\r':
 			if c.endLine(); c.N > limit {
 				return i + 1
@@ -29,6 +28,7 @@ func (c *EventCounter) Add(piece []byte, limit int) int {
 	return len(piece)
 }
 
+// endLine counts the line that ends.
 func (c *EventCounter) endLine() {
 	switch {
 	case c.isComment:

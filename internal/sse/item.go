@@ -1,49 +1,46 @@
-// Package sse turns the bytes of a text/event-stream (WHATWG HTML section 9.2)
-// into what they hold, and back. It is made for a judge: nothing is thrown away,
-// and everything says where it stood. It knows neither HTTP nor what events say,
-// and it does not reconnect.
+// Package sse decodes and encodes event streams (WHATWG HTML section 9.2). The decoder is made
+// for judging servers: it drops nothing and reports positions. The package does not depend
+// on HTTP, does not interpret the data of events and does not reconnect.
 package sse
 
-// An ItemKind says what an item is.
+// An ItemKind is the type of an [Item].
 type ItemKind int
 
-// The kinds of item.
+// The kinds of items.
 const (
-	Event   ItemKind = iota // a block of lines with data: what the standard dispatches
+	Event   ItemKind = iota // a block of lines with data, which clients dispatch
 	Comment                 // one comment line
-	Block                   // a block without data, which the standard does not dispatch
+	Block                   // a block without data, which clients do not dispatch
 )
 
-// An Item is something that stands in a stream: a block of fields up to the blank
-// line that ends it, or a comment line. A comment does not end the block that it
-// stands in, and it is told before that block: items come in the order in which
-// they are complete. Blank lines that end nothing are no items; the offsets show
-// where they were.
+// An Item is one element of a stream: a block of fields up to its blank line, or a comment
+// line. A comment does not end the block that contains it and precedes that block: items are
+// in the order of their completion. Blank lines that end no block are not items.
 //
-// An item is shared with the decoder, and perhaps with what was fed: it is to be
-// read, not to be written.
+// An item is complete as soon as its blank line, or comment line, ends: with LF, or with CR
+// even if an LF follows that belongs to the same line end. Waiting for that LF would delay
+// live events. End is therefore after an LF, but after the CR of CR LF, however the stream
+// was cut into pieces.
+//
+// Items share memory with the decoder and with what was fed; they must not be modified.
 type Item struct {
 	Kind ItemKind
 
-	Event       string   // the event field's value, "" if there is none; the last one counts
-	Data        []byte   // the data fields' values joined by LF; never nil in an Event, nil in the others
-	ID          string   // the id field's value; the last one without NUL counts
-	HasID       bool     // there is such an id field, perhaps an empty one
-	LastEventID string   // the standard's last event ID once this item is complete: what a client would reconnect with
-	Retry       string   // the retry field's value in milliseconds as spelled, if it is one or more ASCII digits; the last one counts
-	Fields      []string // the names of the fields in their order and spelling, unknown ones too
-	Text        string   // of a Comment: all that follows the colon, a space too
+	Event       string   // value of the last event field, or ""
+	Data        []byte   // values of the data fields joined by LF; nil unless Kind is Event
+	ID          string   // value of the last id field without NUL
+	HasID       bool     // there is such an id field, perhaps empty
+	LastEventID string   // last event ID after this item, with which a client would reconnect
+	Retry       string   // value in milliseconds of the last retry field that is a number, as spelled
+	Fields      []string // names of all fields in order, as spelled
+	Text        string   // of a Comment: everything after the colon
 
-	Raw         []byte // the lines as they came, with comments inside; without the blank line, and without a comment's own line end
-	Line        int    // of the first line, from 1
-	Offset      int    // of the first byte, from 0; a byte order mark before it counts
-	End         int    // the offset after the byte that completed the item; see below
-	Incomplete  bool   // the stream ended before the item did
-	InvalidUTF8 bool   // a line of it is not UTF-8 (a comment inside a block says so itself); Data keeps the bytes
+	// Raw holds the lines as received, comments included, without the blank line of a
+	// block and without the line end of a comment.
+	Raw         []byte
+	Line        int  // number of the first line, from 1
+	Offset      int  // offset of the first byte, from 0; a byte order mark counts
+	End         int  // offset after the byte that completed the item
+	Incomplete  bool // the stream ended before the item did
+	InvalidUTF8 bool // a line is not UTF-8 (not counting comments in a block); Data keeps the bytes
 }
-
-// An item is complete as soon as the blank line, or the comment, ends: with a LF,
-// or with a CR even if a LF comes after it that belongs to the same line end. Who
-// waited for that LF would tell a live event late, or not at all. So End is after
-// the LF, but where the line ends with CR LF it is after the CR, however the
-// stream was cut into pieces.
