@@ -248,7 +248,7 @@ var kilobyte = strings.Repeat("x", 1<<10)
 
 var hostileConns = []hostile{
 	{name: "accepts, and says nothing", exit: 1, says: "sent nothing for", conn: saying("")},
-	{name: "a head of three bytes a second", exit: 1, says: "had not sent the whole head after", conn: drip(okHead, "X-Slow: yes\r\n", 3, second)},
+	{name: "a head of three bytes a second", exit: 1, says: "had not sent the complete head after", conn: drip(okHead, "X-Slow: yes\r\n", 3, second)},
 	{name: "a header without end", short: true, exit: 1, says: "sent a head of more than", conn: flood(okHead, "X-More: "+kilobyte+"\r\n")},
 	{name: "a header line without end", exit: 1, conn: flood(okHead+"X-More: ", kilobyte)},
 	{name: "100 Continue, again and again", short: true, exit: 1, says: "sent a head of more than", conn: flood("", "HTTP/1.1 100 Continue\r\n\r\n")},

@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A parsedBody is what a section says after its head.
+// A parsedBody is the result of parsing a section after its head.
 type parsedBody struct {
 	body    []byte
 	reads   []spec.Arrival
@@ -20,34 +20,33 @@ type parsedBody struct {
 	trailer spec.Header
 }
 
-// A bodyParser takes a body and its directions apart. What it collects is appended
-// to one slice that never grows beyond the section, so a body is copied once at
-// most: not at all where no direction interrupts it.
+// A bodyParser separates a body from its directives. The body is collected in one slice of
+// sufficient capacity, and is copied at most once: not at all if there are no directives.
 type bodyParser struct {
 	position
 	stream, crlf, isResponse bool
 
 	parsedBody
-	pieceStart int           // where the piece begins that is being said
-	clock      time.Duration // when that arrived
+	pieceStart int           // offset of the current piece
+	clock      time.Duration // arrival of the current piece, since the request
 	isTimed    bool
 	ended      bool
 	plain      bool // the last line was neither raw nor base64
-	endGiven   bool // a direction said where the body ends
+	endGiven   bool // a directive marks the end of the body
 }
 
-// parse reads all of a section after its head.
+// parse parses the rest of a section.
 func (b *bodyParser) parse(data []byte) error {
 	if !b.crlf && !bytes.HasPrefix(data, []byte(directivePrefix)) && !bytes.Contains(data, []byte("\n"+directivePrefix)) {
 		b.body, b.plain = data[:len(data):len(data)], true
 		b.finish()
 		return nil
 	}
-	room := len(data)
+	capacity := len(data)
 	if b.crlf {
-		room += bytes.Count(data, []byte("\n"))
+		capacity += bytes.Count(data, []byte("\n"))
 	}
-	b.body = make([]byte, 0, room)
+	b.body = make([]byte, 0, capacity)
 	for len(data) > 0 {
 		n := nextDirective(data)
 		if err := b.addLines(data[:n]); err != nil {
@@ -68,7 +67,7 @@ func (b *bodyParser) parse(data []byte) error {
 	return nil
 }
 
-// nextDirective is where the next direction begins, or the end.
+// nextDirective returns the offset of the next directive, or the length of data.
 func nextDirective(data []byte) int {
 	if bytes.HasPrefix(data, []byte(directivePrefix)) {
 		return 0
@@ -79,12 +78,13 @@ func nextDirective(data []byte) int {
 	return len(data)
 }
 
+// addLines adds lines without directives to the body.
 func (b *bodyParser) addLines(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
 	}
 	if b.ended {
-		return b.errorAt("the body has ended above: nothing but :@ trailer can follow")
+		return b.errorAt("the body ended above: only :@ trailer may follow")
 	}
 	b.plain = true
 	if !b.crlf {
@@ -98,17 +98,17 @@ func (b *bodyParser) addLines(lines []byte) error {
 	return nil
 }
 
-// applyDirective follows one direction.
+// applyDirective executes one directive.
 func (b *bodyParser) applyDirective(line []byte) error {
 	if data, ok := bytes.CutPrefix(line, []byte(directivePrefix+" "+base64Directive+" ")); ok && !b.ended {
-		return b.addBase64(data) // there may be a million of these
+		return b.addBase64(data) // fast path: there may be a million of these
 	}
 	word, arg, err := b.parseDirective(string(line))
 	if err != nil {
 		return err
 	}
 	if b.ended && word != "trailer" {
-		return b.errorAt("%s: the body has ended above: nothing but :@ trailer can follow", excerpt(string(line)))
+		return b.errorAt("%s: the body ended above: only :@ trailer may follow", excerpt(string(line)))
 	}
 	switch word {
 	case rawDirective:
@@ -123,7 +123,8 @@ func (b *bodyParser) applyDirective(line []byte) error {
 	return b.addEnd(word, arg)
 }
 
-// parseDirective takes the line of a direction apart, if it has a place in this section.
+// parseDirective splits a directive into its name and argument. It returns an error if the
+// directive is not allowed in this section.
 func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
 	if known := b.allowedDirectives(); !slices.Contains(known, word) {
@@ -131,18 +132,19 @@ func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 		if b.isResponse {
 			where = "a response's body"
 		}
-		return "", "", b.errorAt("%s: no such direction in %s: there are %s (\":@ raw\" spells out a line that only looks like one)",
+		return "", "", b.errorAt("%s: unknown directive in %s: want %s (\":@ raw\" encodes a line that only looks like a directive)",
 			excerpt(line), where, strings.Join(known, ", "))
 	}
 	return word, strings.TrimSpace(arg), nil
 }
 
+// The directives that bodies may contain.
 var (
 	requestDirectives  = []string{rawDirective, base64Directive, "end"}
 	responseDirectives = slices.Concat(requestDirectives, []string{"wait", "trailer"}, endDirectiveNames())
 )
 
-// allowedDirectives are the directions that a body may hold.
+// allowedDirectives returns the directives that the body may contain.
 func (b *bodyParser) allowedDirectives() []string {
 	if b.isResponse {
 		return responseDirectives
@@ -150,28 +152,31 @@ func (b *bodyParser) allowedDirectives() []string {
 	return requestDirectives
 }
 
+// addRaw adds the bytes of a Go string to the body.
 func (b *bodyParser) addRaw(arg string) error {
 	text, err := strconv.Unquote(arg)
 	if err != nil || arg[0] != '"' {
-		return b.errorAt(":@ raw %s: it takes one string in double quotes, with the escapes of Go", excerpt(arg))
+		return b.errorAt(":@ raw %s: want one Go string in double quotes", excerpt(arg))
 	}
 	b.body, b.plain = append(b.body, text...), false
 	return nil
 }
 
+// addBase64 adds decoded Base64 to the body.
 func (b *bodyParser) addBase64(data []byte) (err error) {
 	b.plain = false
 	if b.body, err = base64.StdEncoding.AppendDecode(b.body, bytes.TrimSpace(data)); err != nil {
-		return b.errorAt(":@ base64 %s: it takes standard base64, padded: %w", excerpt(string(data)), err)
+		return b.errorAt(":@ base64 %s: want standard base64 with padding: %w", excerpt(string(data)), err)
 	}
 	return nil
 }
 
+// addWait starts a new piece of the body.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
 	if err != nil || d < 0 {
-		return b.errorAt(":@ wait %s: it takes a duration like 50ms, and perhaps mid-line", excerpt(arg))
+		return b.errorAt(":@ wait %s: want a duration (e.g. 50ms), optionally with mid-line", excerpt(arg))
 	}
 	if err := b.trimBeforeMidLine(midLine); err != nil {
 		return err
@@ -183,13 +188,14 @@ func (b *bodyParser) addWait(arg string) error {
 	return nil
 }
 
-// addEnd follows a direction that ends the body.
+// addEnd executes a directive that ends the body.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
 		inner, closed := strings.CutSuffix(inner, ")")
 		if !ok || !closed || word == "end" {
-			return b.errorAt(":@ %s %s: an end takes nothing but mid-line, and those that are no good a reason in parentheses", word, excerpt(arg))
+			return b.errorAt(":@ %s %s: want nothing but mid-line and, except for end, a reason in parentheses",
+				word, excerpt(arg))
 		}
 		why = inner
 	}
@@ -203,9 +209,10 @@ func (b *bodyParser) addEnd(word, arg string) error {
 	return nil
 }
 
+// addTrailer adds a trailer field.
 func (b *bodyParser) addTrailer(arg string) error {
 	if !b.ended {
-		return b.errorAt(":@ trailer %s: trailers come after the end, so :@ end must precede them", excerpt(arg))
+		return b.errorAt(":@ trailer %s: :@ end must precede trailers", excerpt(arg))
 	}
 	field, err := parseField(arg)
 	if err != nil {
@@ -215,6 +222,7 @@ func (b *bodyParser) addTrailer(arg string) error {
 	return nil
 }
 
+// cutMidLine removes mid-line from an argument. ok is whether it was there.
 func cutMidLine(arg string) (rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(arg, "mid-line"); ok { // ":@ cut mid-line (why)"
 		return strings.TrimSpace(rest), true
@@ -223,19 +231,19 @@ func cutMidLine(arg string) (rest string, ok bool) {
 	return strings.TrimSpace(rest), ok
 }
 
-// trimBeforeMidLine takes back the newline before a direction.
+// trimBeforeMidLine removes the newline before a directive if it has mid-line.
 func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
 	if !wanted {
 		return nil
 	}
 	if len(b.body) == b.pieceStart || !b.plain {
-		return b.errorAt("mid-line: no line of the body stands before the direction")
+		return b.errorAt("mid-line: no line of the body precedes the directive")
 	}
 	b.trimNewline()
 	return nil
 }
 
-// trimNewline takes the last newline off.
+// trimNewline removes the last newline of the body.
 func (b *bodyParser) trimNewline() {
 	if b.crlf {
 		b.body = bytes.TrimSuffix(b.body, []byte("\r\n"))
@@ -244,7 +252,7 @@ func (b *bodyParser) trimNewline() {
 	b.body = bytes.TrimSuffix(b.body, []byte("\n"))
 }
 
-// flushPiece makes a cue of what has been collected since the last one.
+// flushPiece ends the current piece of the body.
 func (b *bodyParser) flushPiece() {
 	end := len(b.body)
 	if end == b.pieceStart {
@@ -255,9 +263,10 @@ func (b *bodyParser) flushPiece() {
 	b.pieceStart = end
 }
 
+// finish ends the body at the end of the section.
 func (b *bodyParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
-		b.trimNewline() // the archive's newline
+		b.trimNewline() // it belongs to the archive
 	}
 	b.flushPiece()
 	if !b.isTimed {

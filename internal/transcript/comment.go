@@ -12,22 +12,22 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A commentSetting is a line of the comment that is not only for the reader.
+// A commentSetting describes one of the settings of a transcript's comment.
 type commentSetting struct {
 	key        string
-	repeatable bool // it may be given more than once
-	expects    string
-	read       func(t *Transcript, value string) bool
+	repeatable bool                                   // it may occur more than once
+	expects    string                                 // the form of the value, for errors
+	read       func(t *Transcript, value string) bool // false if the value is invalid
 	write      func(t *Transcript) []string
 }
 
-// settings are all there are, in the order in which they are written.
+// settings lists all settings in the order in which Format writes them.
 var settings = []commentSetting{
-	textSetting("dialect", "a protocol, like runs@2026-04", func(t *Transcript) *string { return &t.Dialect }),
+	textSetting("dialect", "a dialect (e.g. runs@2026-04)", func(t *Transcript) *string { return &t.Dialect }),
 	textSetting("target", "a base URL", func(t *Transcript) *string { return &t.Target }),
 	textSetting("scenario", "a name", func(t *Transcript) *string { return &t.Scenario }),
 	{
-		key: "recorded", expects: "a time like 2026-01-31T12:00:00Z",
+		key: "recorded", expects: "a time (e.g. 2026-01-31T12:00:00Z)",
 		read: func(t *Transcript, value string) (ok bool) {
 			at, err := time.Parse(time.RFC3339Nano, value)
 			t.Recorded = at
@@ -54,7 +54,7 @@ var settings = []commentSetting{
 		},
 	},
 	{
-		key: "streams", expects: "a number from 1 on",
+		key: "streams", expects: "a number of at least 1",
 		read: func(t *Transcript, value string) bool {
 			n, err := strconv.Atoi(value)
 			t.Trace.StreamLimit = n
@@ -77,10 +77,10 @@ var settings = []commentSetting{
 	},
 }
 
-// textSetting is a setting that is kept as it is.
-func textSetting(key, takes string, field func(*Transcript) *string) commentSetting {
+// textSetting returns a setting whose value is any text.
+func textSetting(key, expects string, field func(*Transcript) *string) commentSetting {
 	return commentSetting{
-		key: key, expects: takes,
+		key: key, expects: expects,
 		read:  func(t *Transcript, value string) bool { *field(t) = value; return value != "" },
 		write: func(t *Transcript) []string { return slices.DeleteFunc([]string{*field(t)}, isEmpty) },
 	}
@@ -88,6 +88,7 @@ func textSetting(key, takes string, field func(*Transcript) *string) commentSett
 
 func isEmpty(s string) bool { return s == "" }
 
+// settingNames lists the names of all settings.
 func settingNames() string {
 	var all []string
 	for _, s := range settings {
@@ -97,13 +98,13 @@ func settingNames() string {
 }
 
 var (
-	// settingPattern is what makes a line of the comment a setting.
+	// settingPattern matches a setting.
 	settingPattern = regexp.MustCompile(`^([a-z][a-z-]*):(?:[ \t]+(.*))?$`)
-	// misspelledSetting is a setting that somebody took for a heading.
+	// misspelledSetting matches a setting that is wrongly capitalized.
 	misspelledSetting = regexp.MustCompile(`^(?i)(dialect|want|scripted): *\S+$`)
 )
 
-// parseComment reads the settings; the rest is prose.
+// parseComment parses the settings. The rest of the comment is prose.
 func (t *Transcript) parseComment(comment string) error {
 	var prose []string
 	seen := map[string]bool{}
@@ -114,7 +115,8 @@ func (t *Transcript) parseComment(comment string) error {
 		m := settingPattern.FindStringSubmatch(line)
 		if m == nil {
 			if almost := misspelledSetting.FindStringSubmatch(line); almost != nil {
-				return at.errorAt("%s: a setting is written in lower case (%s:), and a line of prose that looks like one is indented", almost[1], strings.ToLower(almost[1]))
+				return at.errorAt("%s: settings are in lower case (%s:), and prose that looks like a setting must be indented",
+					almost[1], strings.ToLower(almost[1]))
 			}
 			prose = append(prose, line)
 			continue
@@ -123,11 +125,12 @@ func (t *Transcript) parseComment(comment string) error {
 		i := slices.IndexFunc(settings, func(s commentSetting) bool { return s.key == key })
 		switch {
 		case i < 0:
-			return at.errorAt("%s: there is no such setting: there are %s (a line of prose that begins with a word and a colon is indented)", excerpt(key), settingNames())
+			return at.errorAt("%s: unknown setting: want one of %s (prose that begins with a word and a colon must be indented)",
+				excerpt(key), settingNames())
 		case seen[key] && !settings[i].repeatable:
-			return at.errorAt("%s: it is given twice", key)
+			return at.errorAt("%s: setting occurs twice", key)
 		case !settings[i].read(t, value):
-			return at.errorAt("%s: %q: it takes %s", key, excerpt(value), settings[i].expects)
+			return at.errorAt("%s: invalid value %q: want %s", key, excerpt(value), settings[i].expects)
 		}
 		seen[key] = true
 	}
@@ -154,8 +157,7 @@ func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	}
 }
 
-// proseLine is a line of prose, indented as it was, or so that nothing mistakes it
-// for a setting or a section.
+// proseLine returns a line of prose, indented if it looks like a setting or a section.
 func proseLine(line string) string {
 	text := strings.TrimLeft(line, " ")
 	line = strings.TrimRight(line[:len(line)-len(text)]+oneLine(text), " ")
@@ -166,7 +168,7 @@ func proseLine(line string) string {
 	return line
 }
 
-// withoutUser is a URL without the user and the password in it.
+// withoutUser returns a URL without its user and password.
 func withoutUser(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.User == nil {

@@ -14,10 +14,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlRequestFile is NAME.request.json.
+// A curlRequestFile is the content of NAME.request.json.
 type curlRequestFile struct {
 	Method   *string         `json:"method"`
-	Path     *string         `json:"path"`    // and query
+	Path     *string         `json:"path"`    // with the query
 	Headers  json.RawMessage `json:"headers"` // an object; see parseHeaders
 	Body     json.RawMessage `json:"body"`    // see parseBody
 	BodyRaw  *string         `json:"body_raw"`
@@ -25,16 +25,16 @@ type curlRequestFile struct {
 	Note     string          `json:"note"`
 }
 
-// parseCurlInvocation reads NAME.request.json, the request beside what curl printed:
+// parseCurlInvocation parses NAME.request.json, the request that belongs to curl's output:
 //
 //	{"method": "POST", "path": "/agent?x=1",
 //	 "headers": {"Content-Type": "application/json", "X-Twice": ["a", "b"]},
 //	 "body": "…", "curl_exit": 0, "note": "for the reader"}
 //
-// A body that is a string is sent as it is; {"hex": "…"} are bytes; any other JSON
-// is the body itself. body_raw is a string always. A header of null was not sent.
+// A body that is a string is sent as is; {"hex": "…"} stands for bytes; any other JSON is
+// the body itself. body_raw is always a string. A header of null was not sent.
 //
-// A file that has none of this is the body alone, as it was sent with curl -d @FILE.
+// A file with none of these members is the request body itself, as sent by curl -d @FILE.
 func parseCurlInvocation(name string, data []byte) (run curlInvocation, err error) {
 	if isBodyOnly(data) {
 		run.request.Body = data
@@ -46,11 +46,11 @@ func parseCurlInvocation(name string, data []byte) (run curlInvocation, err erro
 	}
 	switch {
 	case f.Method == nil || !isToken(*f.Method):
-		return run, fmt.Errorf(`%s: method: it is missing or malformed: write "method": "POST" or the like`, name)
+		return run, fmt.Errorf(`%s: method: missing or malformed: want e.g. "method": "POST"`, name)
 	case f.Path == nil:
-		return run, fmt.Errorf(`%s: path: it is missing: write the path and query that were asked for, "path": "/…"`, name)
+		return run, fmt.Errorf(`%s: path: missing: want the path and query of the request, "path": "/…"`, name)
 	case f.Body != nil && f.BodyRaw != nil:
-		return run, fmt.Errorf("%s: body and body_raw: only one of them can be the body", name)
+		return run, fmt.Errorf("%s: body and body_raw: only one of them is allowed", name)
 	}
 	run.request = spec.Request{Method: *f.Method, Target: *f.Path}
 	run.exitCode, run.note = f.CurlExit, f.Note
@@ -64,16 +64,17 @@ func parseCurlInvocation(name string, data []byte) (run curlInvocation, err erro
 		run.request.Body = []byte(*f.BodyRaw)
 	}
 	if run.exitCode != nil && *run.exitCode != 0 && curlExitErrors[*run.exitCode] == nil {
-		return run, fmt.Errorf("%s: curl_exit: %d says nothing about the server's answer: record the exchange again (0 is a whole answer, 18 and 52 a cut one, 56 and 92 a reset, 28 our time limit)", name, *run.exitCode)
+		return run, fmt.Errorf("%s: curl_exit: %d does not tell how the response ended: record the exchange again "+
+			"(0: complete, 18 and 52: truncated, 56 and 92: reset, 28: timeout of the client)", name, *run.exitCode)
 	}
 	return run, nil
 }
 
-// curlRequestMembers are those of a curlFile.
+// curlRequestMembers lists the members of a curlRequestFile.
 var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw", "curl_exit", "note"}
 
-// isBodyOnly reports whether a file is a JSON body rather than the description of a request: it
-// is no object, or one with neither method nor path and with something that no description has.
+// isBodyOnly reports whether data is a JSON body and not a curlRequestFile: it is not an
+// object, or it has an unknown member and neither method nor path.
 func isBodyOnly(data []byte) bool {
 	if !json.Valid(data) {
 		return false
@@ -82,17 +83,17 @@ func isBodyOnly(data []byte) bool {
 	if json.Unmarshal(data, &members) != nil {
 		return true
 	}
-	strange := false
+	hasUnknown := false
 	for name := range members {
 		if name == "method" || name == "path" {
 			return false
 		}
-		strange = strange || !slices.Contains(curlRequestMembers, name)
+		hasUnknown = hasUnknown || !slices.Contains(curlRequestMembers, name)
 	}
-	return strange
+	return hasUnknown
 }
 
-// decodeStrictly reads a JSON document, and nothing but what v has a place for.
+// decodeStrictly decodes a single JSON value into v and rejects unknown members.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -103,16 +104,17 @@ func decodeStrictly(name string, data []byte, v any) error {
 	err := d.Decode(v)
 	if err == nil {
 		if _, more := d.Token(); more != io.EOF {
-			return position{name, lineNumber(data, d.InputOffset())}.errorAt("something follows the JSON object: the file holds just one")
+			return position{name, lineNumber(data, d.InputOffset())}.errorAt("more than one JSON value: want a single object")
 		}
 		return nil
 	}
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("%s: %s: there is no such member: there are %s", name, field, strings.Join(curlRequestMembers, ", "))
+		return fmt.Errorf("%s: %s: unknown member: want one of %s", name, field, strings.Join(curlRequestMembers, ", "))
 	}
 	return jsonError(name, data, err)
 }
 
+// notUTF8 returns an error at the first invalid byte of data.
 func notUTF8(name string, data []byte) error {
 	good := 0
 	for good < len(data) {
@@ -122,33 +124,34 @@ func notUTF8(name string, data []byte) error {
 		}
 		good += size
 	}
-	return position{name, lineNumber(data, int64(good))}.errorAt("it is not UTF-8, as JSON must be: a body that is no text is written in hex (.request.json) or base64 (.har)")
+	return position{name, lineNumber(data, int64(good))}.errorAt(
+		"not UTF-8, which JSON requires: encode binary bodies in hex (.request.json) or base64 (.har)")
 }
 
-// jsonError says where a document is not what it should be.
+// jsonError adds the line to an error of package json.
 func jsonError(name string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return position{name, lineNumber(data, syntax.Offset)}.errorAt("it is not JSON: %w", err)
+		return position{name, lineNumber(data, syntax.Offset)}.errorAt("not JSON: %w", err)
 	}
 	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return position{name, lineNumber(data, kind.Offset)}.errorAt("%s", wrongTypeText(kind))
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return position{name, lineNumber(data, int64(len(data)))}.errorAt("it is not JSON: it ends too early")
+		return position{name, lineNumber(data, int64(len(data)))}.errorAt("not JSON: it ends too early")
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// wrongTypeText says which member is of the wrong kind.
+// wrongTypeText describes which member has which wrong type.
 func wrongTypeText(err *json.UnmarshalTypeError) string {
-	what := fmt.Sprintf("it is a JSON %s, and must be a JSON %s", err.Value, jsonKind(err.Type.Kind().String()))
+	what := fmt.Sprintf("got a JSON %s, want a JSON %s", err.Value, jsonKind(err.Type.Kind().String()))
 	if err.Field == "" {
 		return what
 	}
 	return err.Field + ": " + what
 }
 
-// jsonKind is what JSON calls a kind of Go's.
+// jsonKind returns the JSON type for the name of a Go kind.
 func jsonKind(kind string) string {
 	switch kind {
 	case "struct", "map":
@@ -161,19 +164,20 @@ func jsonKind(kind string) string {
 	return kind
 }
 
+// lineNumber returns the number of the line that contains an offset, from 1.
 func lineNumber(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n"))
 }
 
-// parseHeaders reads an object of names and values, in its order. A value is a
-// string, an array of strings (a repeated field), or null: the field was not sent.
+// parseHeaders parses an object of header fields, in order. A value is a string, an array of
+// strings (a repeated field) or null (the field was not sent).
 func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil
 	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return nil, errors.New(`it is an object, like {"Content-Type": "application/json"}`)
+		return nil, errors.New(`want an object, e.g. {"Content-Type": "application/json"}`)
 	}
 	for d.More() {
 		key, err := d.Token()
@@ -187,7 +191,7 @@ func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 		name, _ := key.(string)
 		values, ok := headerValues(value)
 		if !ok {
-			return nil, fmt.Errorf("%s: it is a string, an array of strings, or null if it was not sent", name)
+			return nil, fmt.Errorf("%s: want a string, an array of strings, or null if it was not sent", name)
 		}
 		for _, v := range values {
 			h = append(h, spec.Field{Name: name, Value: v})
@@ -196,6 +200,7 @@ func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	return h, nil
 }
 
+// headerValues returns the values of a member of the object.
 func headerValues(value any) (values []string, ok bool) {
 	switch value := value.(type) {
 	case nil:
@@ -215,7 +220,7 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody reads a body as parseCurlRun describes it.
+// parseBody parses a body as described at [parseCurlInvocation].
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil
@@ -234,7 +239,8 @@ func parseBody(raw json.RawMessage) ([]byte, error) {
 		if len(members) == 1 && members["hex"] != nil && json.Unmarshal(members["hex"], &digits) == nil {
 			body, err := hex.DecodeString(digits)
 			if err != nil {
-				return nil, fmt.Errorf(`hex: it takes two hexadecimal digits for each byte (a body that is {"hex": …} itself goes into body_raw): %w`, err)
+				return nil, fmt.Errorf("hex: want two hexadecimal digits per byte "+
+					`(a body that is itself {"hex": …} belongs in body_raw): %w`, err)
 			}
 			return body, nil
 		}

@@ -1,20 +1,20 @@
-// Package transcript reads and writes recorded conversations. One text format
-// serves as fixture, recording, bug report and mock script, so any of them can
-// become any other. The package also reads what other tools record: the output of
-// curl (.http), bare streams (.sse) and HTTP archives (.har).
+// Package transcript reads and writes recorded conversations. One text format serves as
+// test fixture, recording, bug report and mock script. The package also reads the recordings
+// of other tools: the output of curl (.http), bare event streams (.sse) and HTTP archives
+// (.har).
 //
-// It does not know what a dialect, a check or a scenario is: it carries their
-// names. It does not judge, and it does not know how a mock plays a script.
+// It carries the names of dialects, checks and scenarios without interpreting them. It does
+// not judge conversations and does not play mock scripts.
 //
 // # The file
 //
-// A transcript is a txtar archive. Its comment says what to make of it, and its
-// sections are the messages in turn, as they went over the wire:
+// A transcript is a txtar archive. Its comment has settings, and its sections are the
+// requests and responses in order, as sent over the wire:
 //
 //	The server breaks off after the first event.
 //
 //	dialect: runs@2026-04
-//	want: http.stream-ends
+//	want: run.ends
 //	-- 1.request --
 //	POST /runs HTTP/1.1
 //	Content-Type: application/json
@@ -30,83 +30,82 @@
 //
 // # The comment
 //
-// A line that begins with a lower-case word and a colon ("dialect: runs") is a
-// setting, wherever in the comment it stands; a word that is none of those below
-// is an error. Every other line is prose for the reader: so is one that begins
-// with a capital, and one that is indented, whatever it says.
+// A line that begins with a lower-case word and a colon ("dialect: runs") is a setting,
+// anywhere in the comment; an unknown word is an error. All other lines are prose for the
+// reader, including those that begin with a capital letter and those that are indented.
 //
-//	dialect: NAME     the protocol, as the command line spells it
+//	dialect: NAME     the dialect, as on the command line
 //	scripted: yes|no  whether the target is known to understand the conformance prompts
-//	streams: N        how many streams at once the target is known to allow one user
-//	want: CHECK-ID    a check that this conversation is known to break; any number of them
+//	streams: N        the number of concurrent streams that the target is known to allow a user
+//	want: CHECK-ID    a check that this conversation is known to fail; may be repeated
 //	target: URL       the server that was recorded
-//	scenario: NAME    what made it talk
-//	recorded: TIME    when, in RFC 3339
+//	scenario: NAME    the scenario that was played
+//	recorded: TIME    the time of the recording, in RFC 3339
 //
-// # Messages
+// # Requests and responses
 //
-// A section is a start line, header fields, an empty line and the body. A section
-// 1.request without a start line: nobody wrote the request down. A section
-// 1.response without one: no answer came, and a direction says why. "?" is an
-// unknown method, "HTTP/?" an unknown protocol. A request's target may be empty:
-// "POST HTTP/1.1".
+// A section has a start line, header fields, an empty line and the body. A section 1.request
+// without a start line is a request that was not recorded. A section 1.response without one
+// means that there was no response; a directive says why. "?" stands for an unknown method,
+// "HTTP/?" for an unknown protocol. A request's target may be empty: "POST HTTP/1.1".
 //
-// The last newline of a section is the body's if the message is an event stream
-// (text/event-stream), and the archive's otherwise; ":@ end" settles it.
+// The last newline of a section belongs to the body if that is an event stream
+// (text/event-stream), and otherwise to the archive. ":@ end" states explicitly where the
+// body ends.
 //
-// # Directions
+// # Directives
 //
-// A line that begins with ":@" is a direction and no part of the message; in an
-// event stream, every other reader takes it for a comment. Before a start line:
+// A line that begins with ":@" is a directive and not part of the message. (To other readers
+// of an event stream it is a comment.) Before a start line:
 //
-//	:@ at 120ms         the request was sent so long after the conversation began
-//	:@ who nobody       the request is not the user's but of somebody else: other (a second
-//	                    user), nobody (without credentials), stranger (with credentials
-//	                    that nobody handed out)
-//	:@ framing close    how the end of the body was marked, where the head does not
-//	                    say it: none, length, chunked, close, h2 or unknown
+//	:@ at 120ms         when the request was sent, since the start of the conversation
+//	:@ who nobody       the request was not sent by the primary user: other (a second user),
+//	                    nobody (no credentials), stranger (credentials that were never issued)
+//	:@ framing close    how the end of the body was marked, if the head does not tell:
+//	                    none, length, chunked, close, h2 or unknown
 //	:@ lines crlf       the lines of the body end with CR LF instead of LF
 //
 // In a response's body:
 //
-//	:@ wait 50ms        what follows arrived so long after what precedes; the first
-//	                    counts from the request. What stands between two of them
-//	                    arrived at once. Without any, nobody timed the body.
+//	:@ wait 50ms        the following part arrived this long after the previous one, or
+//	                    after the request; parts end at the next wait. A body without
+//	                    wait has unknown timing.
 //	:@ cut              the connection ended before the body did
 //	:@ reset            the connection or the HTTP/2 stream was reset
-//	:@ left             the client hung up
-//	:@ idle             nothing came for longer than the client would wait
-//	:@ endless          the body went over the client's limit
-//	:@ not-http         what came cannot be read as HTTP
-//	:@ end              the body ended here, as it would without saying so
-//	:@ trailer A: b     a trailer field; after the end
+//	:@ left             the client closed the connection
+//	:@ idle             the client's idle timeout expired
+//	:@ endless          the body exceeded the client's limit
+//	:@ not-http         the response is not HTTP
+//	:@ end              the body ended here (the default at the end of a section)
+//	:@ trailer A: b     a trailer field; follows the end
 //
-// The ends may give a reason in parentheses: ":@ idle (silent for 30s)". They and
-// wait may add mid-line: then the newline before them is not part of the body, for
-// a stream can pause and end anywhere.
+// All ends but ":@ end" may give a reason in parentheses: ":@ idle (silent for 30s)". Ends
+// and wait may add "mid-line": the newline before the directive is then not part of the
+// body, since a stream can pause and end anywhere.
 //
-// # What text cannot hold
+// # What text cannot represent
 //
-// Lines that a text file would lose or mistake (control characters, invalid UTF-8,
-// a lone CR, a line that begins with ":@" or looks like "-- name --") are spelled
-// out. In a body, these are exactly the bytes they decode to, newline included:
+// Lines that a text file would lose or misrepresent (control characters, invalid UTF-8, a
+// lone CR, a line that begins with ":@" or looks like "-- name --") are encoded. In a body,
+// these directives are exactly the bytes that they decode to, newlines included:
 //
 //	:@ raw "\x00 in a Go string\r\n"
 //	:@ base64 AAECAw==
 //
-// Among start line and fields, raw takes the parts of the line one by one: method
-// and target; protocol, status and reason; name and value.
+// In a head, raw takes the parts of the line separately: method and target; protocol, status
+// and reason; name and value.
 //
 //	:@ raw "X-Name" "caf\xe9"
 //
-// Format writes these only where they are needed, never a CR, and so a file all
-// of whose lines end with CR LF is read as if they ended with LF: an editor did that.
+// Format uses these only where necessary and never writes a CR. A file in which every line
+// ends with CR LF is therefore read as if they ended with LF, since an editor must have
+// converted it.
 //
 // # Secrets
 //
-// [Format] writes REDACTED for the values of fields that carry credentials and of
-// those that [Transcript].Redact names, and wherever one of [Transcript].Secrets
-// occurs, in any of the forms that package redact knows. In a body the secret is
-// replaced byte by byte, with REDACTED and asterisks: its size, and the offsets in it,
-// stay. All other fields are kept: leaving one out could change a verdict.
+// [Format] writes REDACTED for the values of header fields with credentials and of those in
+// [Transcript].RedactHeaders, and wherever one of [Transcript].Secrets occurs, in any of the
+// forms that package redact knows. In a body a secret is overwritten byte by byte, so that
+// sizes and offsets do not change. All other fields are kept, since omitting one could
+// change a verdict.
 package transcript

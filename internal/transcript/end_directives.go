@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// endDirectives are the directions that end a body badly.
+// endDirectives lists the directives for bodies that ended early, with their errors.
 var endDirectives = []struct {
 	word string
 	err  error
@@ -21,6 +21,7 @@ var endDirectives = []struct {
 	{"not-http", spec.ErrNotHTTP},
 }
 
+// endDirectiveNames returns the names of endDirectives.
 func endDirectiveNames() (all []string) {
 	for _, e := range endDirectives {
 		all = append(all, e.word)
@@ -28,8 +29,8 @@ func endDirectiveNames() (all []string) {
 	return all
 }
 
-// endDirective is the direction for how a body ended, and the reason if the error gives
-// more of one than the word does. An error that is none of spec's is a cut.
+// endDirective returns the directive for how a body ended, and the reason if the error adds
+// one. An unknown error is a cut.
 func endDirective(err error) (word, why string) {
 	if err == nil {
 		return "end", ""
@@ -43,8 +44,8 @@ func endDirective(err error) (word, why string) {
 	return "cut", oneLine(err.Error())
 }
 
-// endError is what a direction says about the body's end; ok is whether the word is
-// one for ends at all.
+// endError returns the error for a directive and its reason. ok is whether the directive is
+// for ends at all.
 func endError(word, why string) (err error, ok bool) {
 	for _, e := range endDirectives {
 		switch {
@@ -58,7 +59,7 @@ func endError(word, why string) (err error, ok bool) {
 	return nil, word == "end"
 }
 
-// oneLine is a text in which nothing could be mistaken for the end of a line.
+// oneLine returns s with control characters and line ends replaced by spaces.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !isTextRune(r) {
@@ -68,11 +69,11 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// excerpt is as much of a line as an error should repeat.
+// excerpt returns the beginning of a line for an error message.
 func excerpt(line string) string {
-	const most = 80
+	const maxBytes = 80
 	for i := range line {
-		if i > most {
+		if i > maxBytes {
 			return oneLine(line[:i]) + "…"
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Format writes a conversation down. Parse makes the same Trace of it: bodies and
-// fields byte for byte, times to the [Tick], ends by errors.Is; but for what is
-// kept secret (see the package comment). It takes one copy of the bodies.
+// Format writes a conversation as a transcript. Parse returns the same Trace for it: bodies
+// and fields byte for byte, times to the [TimeResolution], ends as errors.Is compares them;
+// except for secrets (see the package comment). The bodies are copied once.
 func Format(t *Transcript) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
 	hide := newSecretRedactor(t)
@@ -35,7 +35,7 @@ func Format(t *Transcript) []byte {
 	return b.Bytes()
 }
 
-// estimateSize estimates how long a file is going to be.
+// estimateSize returns the approximate size of the file in bytes.
 func estimateSize(t *Transcript) int {
 	n := 512 + len(t.Comment)
 	for _, x := range t.Trace.Exchanges {
@@ -54,6 +54,7 @@ func estimateSize(t *Transcript) int {
 	return n
 }
 
+// writeRequest writes the content of a request section.
 func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
 		return
@@ -82,9 +83,10 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	w.end(bodyEnd{word: "end", lastLine: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
 
-// isCleanTarget says whether a start line can hold a target as it is.
+// isCleanTarget reports whether a start line can contain a target unencoded.
 func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
+// writeResponse writes the content of a response section.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
 	why = hide.text(why)
@@ -115,6 +117,7 @@ type sectionWriter struct {
 	crlf bool
 }
 
+// framing writes the framing, unless it is evident from the head.
 func (w sectionWriter) framing(f, evident spec.Framing) {
 	switch f {
 	case evident:
@@ -129,15 +132,17 @@ func (w sectionWriter) framing(f, evident spec.Framing) {
 	}
 }
 
+// lineEnds writes how the lines of the body end, unless that is the default.
 func (w sectionWriter) lineEnds() {
 	if w.crlf {
 		w.WriteString(directivePrefix + " lines crlf\n")
 	}
 }
 
-// plainProto is a protocol that a start line can hold as it is.
+// plainProto matches a protocol that a start line can contain unencoded.
 var plainProto = regexp.MustCompile(`^HTTP/[0-9]\.[0-9]$`)
 
+// status writes a status line.
 func (w sectionWriter) status(proto string, status int, reason string) {
 	if proto != "" && !plainProto.MatchString(proto) || status < 0 || status > 999 || !isCleanValue(reason) {
 		w.raw(proto, strconv.Itoa(status), reason)
@@ -152,6 +157,7 @@ func (w sectionWriter) status(proto string, status int, reason string) {
 	fmt.Fprintf(w, "%s %d%s\n", proto, status, reason)
 }
 
+// raw writes a directive with encoded strings.
 func (w sectionWriter) raw(parts ...string) {
 	w.WriteString(directivePrefix + " " + rawDirective)
 	for _, p := range parts {
@@ -160,6 +166,7 @@ func (w sectionWriter) raw(parts ...string) {
 	w.WriteByte('\n')
 }
 
+// fields writes header fields.
 func (w sectionWriter) fields(h spec.Header) {
 	for _, f := range h {
 		switch {
@@ -173,7 +180,7 @@ func (w sectionWriter) fields(h spec.Header) {
 	}
 }
 
-// timedBody writes a body, and when each piece of it arrived.
+// timedBody writes a body with the arrival of each piece.
 func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLine) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
@@ -191,16 +198,16 @@ func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLi
 	return last
 }
 
-// An bodyEnd is how a body ends, and what has to be known to say so.
+// A bodyEnd is how a body ends, with what is needed to decide whether to state it.
 type bodyEnd struct {
 	word, why string
 	lastLine
 	stream   bool
-	required bool // a direction is needed even if it says nothing new
+	required bool // write a directive even if it is the default
 	trailer  spec.Header
 }
 
-// end writes the direction that ends a body, if one is needed.
+// end writes the directive that ends a body, if one is needed.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

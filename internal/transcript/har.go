@@ -16,13 +16,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A harEntry is one exchange of an HTTP archive, version 1.2: what is used of it.
+// A harEntry is one exchange of an HTTP archive, version 1.2, as far as it is used.
 type harEntry struct {
 	Started  string       `json:"startedDateTime"`
 	Request  *harRequest  `json:"request"`
 	Response *harResponse `json:"response"`
 }
 
+// A harRequest is the request of an entry.
 type harRequest struct {
 	Method   string     `json:"method"`
 	URL      string     `json:"url"`
@@ -35,6 +36,7 @@ type harRequest struct {
 	} `json:"postData"`
 }
 
+// A harResponse is the response of an entry.
 type harResponse struct {
 	Status  int        `json:"status"`
 	Reason  string     `json:"statusText"`
@@ -49,15 +51,16 @@ type harResponse struct {
 	Error string `json:"_error"` // Chromium's reason for status 0
 }
 
+// A harField is a header field or a form parameter.
 type harField struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// parseHAR reads an HTTP archive as one conversation, in the order in which the
-// requests started. Each Target is a whole path and query; see [Transcript.Strip].
-// Bodies are not timed, for an archive does not say when their parts arrived.
-// Entries that hold no answer are left out, with a note.
+// parseHAR parses an HTTP archive as one conversation, in the order in which the requests
+// started. Targets are complete paths; see [Transcript.StripBasePath]. Bodies have no arrival
+// times, since archives do not contain them. Entries without a response are left out, with a
+// note.
 func parseHAR(name string, data []byte) (*Transcript, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -72,7 +75,7 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 		return nil, jsonError(name, data, err)
 	}
 	if archive.Log == nil || len(archive.Log.Entries) == 0 {
-		return nil, fmt.Errorf("%s: log.entries: there is none: an HTTP archive has its exchanges there", name)
+		return nil, fmt.Errorf("%s: log.entries: missing or empty: want the exchanges of an HTTP archive", name)
 	}
 	t := &Transcript{Name: name}
 	var begun []harExchange
@@ -88,10 +91,10 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 			t.Notes = append(t.Notes, fmt.Sprintf("log.entries[%d]: %s", i, h.note))
 		}
 		begun = append(begun, h)
-		archive.Log.Entries[i] = nil // it may be large
+		archive.Log.Entries[i] = nil // release memory: entries may be large
 	}
 	if len(begun) == 0 {
-		return nil, fmt.Errorf("%s: no entry holds an answer: %s", name, t.Notes[0])
+		return nil, fmt.Errorf("%s: no entry has a response: %s", name, t.Notes[0])
 	}
 	slices.SortStableFunc(begun, func(a, b harExchange) int { return a.started.Compare(b.started) })
 	t.Target, t.Recorded = sameOrigin(begun), begun[0].started
@@ -103,7 +106,7 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 	return t, nil
 }
 
-// A harExchange is an entry that can be judged.
+// A harExchange is an entry as an exchange.
 type harExchange struct {
 	spec.Exchange
 	started time.Time
@@ -111,6 +114,7 @@ type harExchange struct {
 	note    string
 }
 
+// sameOrigin returns the origin that all exchanges share, or "".
 func sameOrigin(all []harExchange) string {
 	for _, h := range all {
 		if h.origin != all[0].origin {
@@ -120,8 +124,8 @@ func sameOrigin(all []harExchange) string {
 	return all[0].origin
 }
 
-// parseEntry reads one entry; why says what is missing from one that is well-formed
-// but cannot be judged. An error begins with the path below the entry.
+// parseEntry parses one entry. why is not empty if the entry is well-formed but cannot be
+// judged. Errors begin with the path below the entry.
 func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	var e harEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -135,10 +139,10 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 		return h, "", fmt.Errorf(": %w", err)
 	}
 	if e.Request == nil || e.Response == nil {
-		return h, "", errors.New(": it needs a request and a response")
+		return h, "", errors.New(": want a request and a response")
 	}
 	if h.started, err = time.Parse(time.RFC3339Nano, e.Started); err != nil {
-		return h, "", fmt.Errorf(".startedDateTime: %q: it is a time like 2026-01-31T12:00:00.000Z", excerpt(e.Started))
+		return h, "", fmt.Errorf(".startedDateTime: invalid time %q (e.g. 2026-01-31T12:00:00.000Z)", excerpt(e.Started))
 	}
 	var target string
 	if h.origin, target, err = splitURL(e.Request.URL); err != nil {
@@ -148,7 +152,7 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 		return h, fmt.Sprintf("%.40s is not HTTP", e.Request.URL), nil
 	}
 	if !isToken(e.Request.Method) {
-		return h, "", fmt.Errorf(".request.method: %q: it is a method like POST", excerpt(e.Request.Method))
+		return h, "", fmt.Errorf(".request.method: invalid method %q (e.g. POST)", excerpt(e.Request.Method))
 	}
 	h.Request = spec.Request{Method: e.Request.Method, Target: target, Header: fieldsOf(e.Request.Headers)}
 	if h.Request.Body, h.note, err = e.Request.body(); err != nil {
@@ -168,12 +172,12 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	return h, "", nil
 }
 
-// splitURL takes a URL apart without respelling it. The origin of what is not HTTP
-// is "".
+// splitURL splits a URL into origin and target without normalizing it. The origin is "" if
+// the URL is not HTTP.
 func splitURL(s string) (origin, target string, err error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {
-		return "", "", fmt.Errorf("%q: it is a URL like https://host/path", excerpt(s))
+		return "", "", fmt.Errorf("invalid URL %q (e.g. https://host/path)", excerpt(s))
 	}
 	scheme = strings.ToLower(scheme)
 	rest, ok = strings.CutPrefix(rest, "//")
@@ -192,7 +196,8 @@ func splitURL(s string) (origin, target string, err error) {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:], target, nil
 }
 
-// fieldsOf leaves out HTTP/2's pseudo-fields, which browsers list among the others.
+// fieldsOf converts header fields. HTTP/2 pseudo-header fields, which browsers include, are
+// left out.
 func fieldsOf(fields []harField) (h spec.Header) {
 	for _, f := range fields {
 		if !strings.HasPrefix(f.Name, ":") {
@@ -202,6 +207,8 @@ func fieldsOf(fields []harField) (h spec.Header) {
 	return h
 }
 
+// body returns the body of a request, with a note if it is not as recorded. Errors begin with
+// the path.
 func (r harRequest) body() (body []byte, note string, err error) {
 	p := r.PostData
 	switch {
@@ -217,12 +224,12 @@ func (r harRequest) body() (body []byte, note string, err error) {
 		for _, f := range p.Params {
 			pairs = append(pairs, url.QueryEscape(f.Name)+"="+url.QueryEscape(f.Value))
 		}
-		return []byte(strings.Join(pairs, "&")), "the request's body is put together from its params", nil
+		return []byte(strings.Join(pairs, "&")), "the request body was reconstructed from its params", nil
 	}
-	return nil, "the request's body is unknown: the archive holds its params, but not its text", nil
+	return nil, "the request body is unknown: the archive has its params, but not its text", nil
 }
 
-// decodeText reads a body as an archive holds it. An error begins with the path.
+// decodeText decodes a body in an archive. Errors begin with the path.
 func decodeText(text, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "":
@@ -230,33 +237,34 @@ func decodeText(text, encoding string) ([]byte, error) {
 	case "base64":
 		body, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil, fmt.Errorf(".text: it is not base64, as its encoding says: %w", err)
+			return nil, fmt.Errorf(".text: not base64: %w", err)
 		}
 		return body, nil
 	}
-	return nil, fmt.Errorf(".encoding: %q: it is base64, or left out", excerpt(encoding))
+	return nil, fmt.Errorf(".encoding: unknown encoding %q: want base64, or none", excerpt(encoding))
 }
 
-// missingReason says why a response is no answer.
+// missingReason returns why a response cannot be judged, or "".
 func (r harResponse) missingReason() string {
 	media, _, _ := strings.Cut(cmp.Or(fieldsOf(r.Headers).Get("Content-Type"), r.Content.MimeType), ";")
 	switch {
 	case r.Status == 0 && r.Error != "":
-		return "no answer: " + oneLine(r.Error)
+		return "no response: " + oneLine(r.Error)
 	case r.Status == 0:
-		return "no answer"
+		return "no response"
 	case r.Content.Text == nil && r.Content.Size > 0:
-		return fmt.Sprintf("the archive does not hold the body of %.0f bytes: save it with content", r.Content.Size)
+		return fmt.Sprintf("the archive lacks the body of %.0f bytes: save it with content", r.Content.Size)
 	case r.Content.Text == nil && strings.EqualFold(strings.TrimSpace(media), eventStream) && r.Status != 204:
-		return "the archive does not hold the event stream: browsers leave out what an EventSource reads"
+		return "the archive lacks the event stream: browsers leave out what an EventSource reads"
 	}
 	return ""
 }
 
-// setResponse fills the response in. An error begins with the path.
+// setResponse sets the response of an exchange and returns a note if it is not as recorded.
+// Errors begin with the path.
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
-		return "", fmt.Errorf(".status: %d: it is a number of three digits, or 0", r.Status)
+		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)
 	}
 	h.Response = spec.Response{Proto: harProto(r.Version), Status: r.Status, Header: fieldsOf(r.Headers)}
 	if strings.HasPrefix(h.Response.Proto, "HTTP/1.") {
@@ -270,13 +278,13 @@ func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	h.Response.Framing = framingOf(h.Request.Method, h.Response)
 	if coding := h.Response.Header.Get("Content-Encoding"); coding != "" && len(h.Response.Body) > 0 {
 		h.Response.Header = h.Response.Header.Without("Content-Encoding")
-		note = fmt.Sprintf("Content-Encoding: %s is left out, for archives hold bodies decoded", coding)
+		note = fmt.Sprintf("Content-Encoding: %s is ignored: archives contain decoded bodies", coding)
 	}
 	return note, nil
 }
 
-// harProto spells a protocol as the rest of the program does; "" if the archive
-// does not know it.
+// harProto returns a protocol as spelled elsewhere in the program ("HTTP/2.0"), or "" if it
+// is unknown.
 func harProto(s string) string {
 	switch s = strings.ToUpper(s); s {
 	case "H2", "H2C":

@@ -13,30 +13,32 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
+// eventStream is the media type of an event stream.
 const eventStream = "text/event-stream"
 
-// isEventStream says whether a message's last newline is its own.
+// isEventStream reports whether a message is an event stream, whose last newline belongs to
+// the body.
 func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
-// A sectionHead is what a section says before its body.
+// A sectionHead is the part of a section before the body.
 type sectionHead struct {
-	at        time.Duration
+	at        time.Duration // when the request was sent
 	principal spec.Principal
-	framing   *spec.Framing // nil: nothing is said about it
-	crlf      bool
+	framing   *spec.Framing // nil if not stated
+	crlf      bool          // lines of the body end with CR LF
 
-	startLine []string // the parts of the start line; nil if there is none
+	startLine []string // parts of the start line; nil if there is none
 	header    spec.Header
 }
 
-// A section is a file of the archive while it is being read.
+// A section is a section of the archive, less what was already parsed.
 type section struct {
 	position
 	name string
 	data []byte
 }
 
-// nextLine takes a line off.
+// nextLine consumes a line.
 func (s *section) nextLine() string {
 	line, rest, _ := bytes.Cut(s.data, []byte("\n"))
 	s.data = rest
@@ -44,10 +46,10 @@ func (s *section) nextLine() string {
 	return string(bytes.TrimSuffix(line, []byte("\r")))
 }
 
-// lastLineAt is the place of the line that was taken off last.
+// lastLineAt returns the position of the last consumed line.
 func (s *section) lastLineAt() position { return position{s.file, s.line - 1} }
 
-// parseHead reads up to the body. split takes a start line apart.
+// parseHead parses everything before the body. split splits a start line into its parts.
 func (s *section) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
@@ -69,24 +71,24 @@ func (s *section) parseHead(split func(string) ([]string, error)) (h sectionHead
 	return h, nil
 }
 
-// parsePreamble reads the directions before a start line. It stops at one that
-// belongs to a body, and says whether there is a start line.
+// parsePreamble parses the directives before a start line, up to one that belongs to a body.
+// started is whether there is a start line.
 func (s *section) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
-		direction, ok := strings.CutPrefix(strings.TrimRight(string(line), " \t\r"), directivePrefix+" ")
+		directive, ok := strings.CutPrefix(strings.TrimRight(string(line), " \t\r"), directivePrefix+" ")
 		if !ok {
 			return true, nil
 		}
-		word, arg, _ := strings.Cut(direction, " ")
+		word, arg, _ := strings.Cut(directive, " ")
 		switch word {
 		case "at":
 			if h.at, err = time.ParseDuration(arg); err != nil || h.at < 0 {
-				return false, s.errorAt(":@ at %s: it takes a duration like 120ms", excerpt(arg))
+				return false, s.errorAt(":@ at %s: want a duration (e.g. 120ms)", excerpt(arg))
 			}
 		case "who":
 			if h.principal = spec.Principal(arg); !slices.Contains(otherPrincipals, h.principal) {
-				return false, s.errorAt(":@ who %s: it takes one of %v", excerpt(arg), otherPrincipals)
+				return false, s.errorAt(":@ who %s: want one of %v", excerpt(arg), otherPrincipals)
 			}
 		case "framing":
 			if h.framing, err = parseFraming(arg); err != nil {
@@ -94,7 +96,7 @@ func (s *section) parsePreamble(h *sectionHead) (started bool, err error) {
 			}
 		case "lines":
 			if arg != "crlf" {
-				return false, s.errorAt(":@ lines %s: it takes crlf and nothing else", excerpt(arg))
+				return false, s.errorAt(":@ lines %s: want crlf", excerpt(arg))
 			}
 			h.crlf = true
 		default:
@@ -105,12 +107,15 @@ func (s *section) parsePreamble(h *sectionHead) (started bool, err error) {
 	return false, nil
 }
 
-// otherPrincipals are those who may ask and are not the user.
+// otherPrincipals are the principals other than the primary user.
 var otherPrincipals = []spec.Principal{spec.OtherUser, spec.Anonymous, spec.UnknownUser}
 
-// framings are the framings by the words of the format.
-var framings = []spec.Framing{spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2}
+// framings are the framings that a directive can state, besides unknown.
+var framings = []spec.Framing{
+	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
+}
 
+// parseFraming returns the framing for its name in a directive.
 func parseFraming(word string) (*spec.Framing, error) {
 	for _, f := range framings {
 		if word == string(f) {
@@ -120,11 +125,11 @@ func parseFraming(word string) (*spec.Framing, error) {
 	if unknown := spec.FramingUnknown; word == "unknown" {
 		return &unknown, nil
 	}
-	return nil, fmt.Errorf("it takes one of none, length, chunked, close, h2, unknown")
+	return nil, fmt.Errorf("want one of none, length, chunked, close, h2, unknown")
 }
 
-// framingOf is what a head says about the framing of the body that follows; for a
-// head that somebody shortened, it may say nothing.
+// framingOf returns the framing that a head implies for its body. It is unknown if the head
+// was abridged.
 func framingOf(method string, r spec.Response) spec.Framing {
 	coding := strings.ToLower(lastHeaderValue(r.Header, "Transfer-Encoding"))
 	switch {
@@ -142,6 +147,7 @@ func framingOf(method string, r spec.Response) spec.Framing {
 	return spec.FramingUnknown
 }
 
+// lastHeaderValue returns the last value of a header field.
 func lastHeaderValue(h spec.Header, name string) (value string) {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {
@@ -151,6 +157,7 @@ func lastHeaderValue(h spec.Header, name string) (value string) {
 	return value
 }
 
+// parseStart splits a start line, encoded or not, into its parts.
 func parseStart(line string, split func(string) ([]string, error)) ([]string, error) {
 	if raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" "); ok {
 		return parseQuotedStrings(raw)
@@ -158,10 +165,10 @@ func parseStart(line string, split func(string) ([]string, error)) ([]string, er
 	return split(line)
 }
 
-// httpVersion is how a start line names the protocol.
+// httpVersion matches the protocol of a start line.
 var httpVersion = regexp.MustCompile(`^HTTP/(\?|[0-9](\.[0-9])?)$`)
 
-// canonicalProto spells a protocol with both numbers; "?" is an unknown one.
+// canonicalProto returns a protocol with both version numbers, and "" for "HTTP/?".
 func canonicalProto(s string) string {
 	switch {
 	case s == "HTTP/?":
@@ -172,6 +179,7 @@ func canonicalProto(s string) string {
 	return s
 }
 
+// splitRequest splits a request line into method and target.
 func splitRequest(line string) ([]string, error) {
 	parts := strings.Fields(line)
 	if n := len(parts); n > 1 && httpVersion.MatchString(parts[n-1]) {
@@ -180,7 +188,8 @@ func splitRequest(line string) ([]string, error) {
 		}
 	}
 	if len(parts) != 2 || parts[0] != "?" && !isToken(parts[0]) {
-		return nil, fmt.Errorf("the start line is %q: it is METHOD TARGET HTTP/1.1, a request that nobody wrote down has none, and a target with spaces is spelled out by :@ raw", excerpt(line))
+		return nil, fmt.Errorf("invalid start line %q: want METHOD TARGET HTTP/1.1 "+
+			"(none if the request was not recorded; encode a target with spaces with :@ raw)", excerpt(line))
 	}
 	if parts[0] == "?" {
 		parts[0] = ""
@@ -188,32 +197,36 @@ func splitRequest(line string) ([]string, error) {
 	return parts, nil
 }
 
+// splitResponse splits a status line into protocol, status and reason.
 func splitResponse(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	if n, err := strconv.Atoi(status); !httpVersion.MatchString(proto) || err != nil || n < 0 || n > 999 {
-		return nil, fmt.Errorf("the start line is %q: it is HTTP/1.1 STATUS REASON, and an answer that never came has none but a direction like :@ cut", excerpt(line))
+		return nil, fmt.Errorf("invalid start line %q: want HTTP/1.1 STATUS REASON "+
+			"(none but a directive like :@ cut if there was no response)", excerpt(line))
 	}
 	return []string{canonicalProto(proto), status, strings.TrimSpace(reason)}, nil
 }
 
+// parseHeadField parses a line of the header, encoded or not.
 func parseHeadField(line string) (spec.Field, error) {
 	raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" ")
 	if ok {
 		return parseField(raw)
 	}
 	if strings.HasPrefix(line, directivePrefix) {
-		return spec.Field{}, fmt.Errorf("%s: among header fields there is no direction but :@ raw \"NAME\" \"VALUE\"; the others stand before the start line or after the empty line", excerpt(line))
+		return spec.Field{}, fmt.Errorf("%s: the only directive among header fields is :@ raw \"NAME\" \"VALUE\"; "+
+			"others go before the start line or after the empty line", excerpt(line))
 	}
 	return parseField(line)
 }
 
-// parseField reads a field, in clear or as two Go strings.
+// parseField parses a header field as NAME: VALUE or as two Go strings.
 func parseField(line string) (spec.Field, error) {
 	if strings.HasPrefix(line, `"`) {
 		parts, err := parseQuotedStrings(line)
 		if err == nil && len(parts) != 2 {
-			err = fmt.Errorf("%s: a field spelled out is its name and its value, as two strings", excerpt(line))
+			err = fmt.Errorf("%s: want the name and the value of a header field as two strings", excerpt(line))
 		}
 		if err != nil {
 			return spec.Field{}, err
@@ -222,17 +235,18 @@ func parseField(line string) (spec.Field, error) {
 	}
 	name, value, ok := strings.Cut(line, ":")
 	if !ok || !isToken(name) {
-		return spec.Field{}, fmt.Errorf("%q is no header field: that is NAME: VALUE, and an empty line ends the head", excerpt(line))
+		return spec.Field{}, fmt.Errorf("invalid header field %q: want NAME: VALUE, or an empty line at the end of the head",
+			excerpt(line))
 	}
 	return spec.Field{Name: name, Value: strings.Trim(value, " \t")}, nil
 }
 
-// parseQuotedStrings reads strings in double quotes, separated by spaces.
+// parseQuotedStrings parses Go strings in double quotes, separated by spaces.
 func parseQuotedStrings(s string) (parts []string, err error) {
 	for rest := strings.TrimSpace(s); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		quoted, err := strconv.QuotedPrefix(rest)
 		if err != nil || quoted[0] != '"' {
-			return nil, fmt.Errorf("%s: it takes strings in double quotes, with the escapes of Go", excerpt(s))
+			return nil, fmt.Errorf("%s: want Go strings in double quotes", excerpt(s))
 		}
 		part, err := strconv.Unquote(quoted)
 		if err != nil {
@@ -242,7 +256,7 @@ func parseQuotedStrings(s string) (parts []string, err error) {
 		rest = rest[len(quoted):]
 	}
 	if parts == nil {
-		return nil, errors.New(":@ raw takes strings in double quotes")
+		return nil, errors.New(":@ raw: want Go strings in double quotes")
 	}
 	return parts, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// parsers are the formats, by the end of a file's name.
+// parsers holds the formats by file name extension.
 var parsers = map[string]func(path string, data []byte) (*Transcript, error){
 	".txtar": Parse,
 	".http":  openCurl,
@@ -24,20 +24,20 @@ var parsers = map[string]func(path string, data []byte) (*Transcript, error){
 	".har":   parseHAR,
 }
 
-// Open reads one conversation. The file's name says how:
+// Open reads one conversation from a file, whose extension determines the format:
 //
 //   - .txtar: a transcript; see the package comment.
-//   - .http: what "curl -sN -i" printed, with the request in NAME.request.json
-//     beside it, or the body of the request alone. Without that file the request
-//     is unknown: its Method is "". With a body alone, that is all that is known.
+//   - .http: the output of "curl -sN -i", with the request (or only its body) in
+//     NAME.request.json beside it. Without that file the request is unknown and its Method
+//     is "".
 //   - .sse: the body of an event stream. The request is unknown.
 //   - .har: an HTTP archive, version 1.2.
 //
-// An error names the file, the line or the JSON path, and what would be right.
+// Errors name the file, the line or JSON path, and what is expected.
 func Open(path string) (*Transcript, error) {
 	read, ok := parsers[strings.ToLower(filepath.Ext(path))]
 	if !ok {
-		return nil, fmt.Errorf("%s: not a known kind of recording: the name ends with .txtar, .http, .sse or .har", path)
+		return nil, fmt.Errorf("%s: unknown kind of recording: want a name that ends with .txtar, .http, .sse or .har", path)
 	}
 	data, err := readFile(path)
 	if err != nil {
@@ -46,10 +46,10 @@ func Open(path string) (*Transcript, error) {
 	return read(path, data)
 }
 
-// Read reads one conversation from a stream, such as standard input; name is what errors call
-// it. What it is shows in how it begins: a status line is what "curl -i" printed, a brace an
-// HTTP archive; what has a section "1.request" is a transcript; anything else is the body of an
-// event stream.
+// Read reads one conversation from r, such as standard input; name is used in errors. The
+// format is recognised by the content: a status line begins the output of "curl -i", a brace
+// an HTTP archive; a section "1.request" makes it a transcript; anything else is the body of
+// an event stream. At most [MaxFileBytes] are read.
 func Read(name string, r io.Reader) (*Transcript, error) {
 	data, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
 	start := bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\ufeff")), " \t\r\n")
@@ -59,7 +59,7 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 	case len(data) > MaxFileBytes:
 		return nil, tooLarge(name)
 	case len(start) == 0:
-		return nil, fmt.Errorf("%s: there is nothing in it", name)
+		return nil, fmt.Errorf("%s: empty input", name)
 	case bytes.HasPrefix(start, []byte("HTTP/")):
 		return parseCurl(name, start, curlInvocation{})
 	case start[0] == '{':
@@ -70,10 +70,9 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 	return openStream(name, data)
 }
 
-// OpenAll reads files, each as a conversation of its own, with one exception: if
-// NAME.1.http, NAME.2.http and so on are among them, without a gap, they are the
-// exchanges of one conversation, called NAME.*.http. Conversations come in the
-// order of their first files.
+// OpenAll reads files, each as a separate conversation, except that NAME.1.http, NAME.2.http
+// and so on, without a gap, are the exchanges of one conversation named NAME.*.http.
+// Conversations are in the order of their first files.
 func OpenAll(paths []string) ([]*Transcript, error) {
 	parts := map[string][]string{} // by conversation, in order
 	for _, path := range paths {
@@ -102,15 +101,15 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 			return nil, err
 		}
 		if _, n := conversationPart(path); n > 0 && !done[whole] && (n > 1 || len(files) > 1) {
-			t.Notes = append(t.Notes, "judged on its own, for other parts of "+filepath.Base(whole)+" are missing")
+			t.Notes = append(t.Notes, "judged on its own: other parts of "+filepath.Base(whole)+" are missing")
 		}
 		all = append(all, t)
 	}
 	return all, nil
 }
 
-// conversationPart is what the parts of a conversation are called together, and which
-// of them a file is; 0 if it is none.
+// conversationPart returns the common name of the parts of a conversation, and the number of
+// the part that a file is, or 0 if it is not a part.
 func conversationPart(path string) (whole string, n int) {
 	rest, ok := strings.CutSuffix(path, ".http")
 	dot := strings.LastIndexByte(rest, '.')
@@ -124,13 +123,14 @@ func conversationPart(path string) (whole string, n int) {
 	return rest[:dot] + ".*.http", n
 }
 
+// byNumber compares two parts of a conversation.
 func byNumber(a, b string) int {
 	_, m := conversationPart(a)
 	_, n := conversationPart(b)
 	return cmp.Compare(m, n)
 }
 
-// hasAllParts says whether files, in order, are several parts and no number is missing.
+// hasAllParts reports whether files, in order, are at least two parts without a gap.
 func hasAllParts(files []string) bool {
 	if len(files) < 2 {
 		return false
@@ -139,6 +139,7 @@ func hasAllParts(files []string) bool {
 	return n == len(files)
 }
 
+// openParts reads files as one conversation.
 func openParts(whole string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: whole, Files: files}
 	for _, path := range files {
@@ -158,7 +159,7 @@ func openParts(whole string, files []string) (*Transcript, error) {
 	return t, nil
 }
 
-// readFile reads a file that is not too large.
+// readFile reads a file of at most MaxFileBytes.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -170,11 +171,11 @@ func readFile(path string) ([]byte, error) {
 	case err != nil:
 		return nil, readError(path, err)
 	case info.IsDir():
-		return nil, fmt.Errorf("%s: it is a folder: name the recordings in it", path)
+		return nil, fmt.Errorf("%s is a folder: name the recordings in it", path)
 	case info.Size() > MaxFileBytes:
 		return nil, tooLarge(path)
 	}
-	data := make([]byte, 0, info.Size()+1) // one more, to see the end without growing
+	data := make([]byte, 0, info.Size()+1) // one more, to reach EOF without growing
 	for {
 		n, err := f.Read(data[len(data):cap(data)])
 		data = data[:len(data)+n]
@@ -185,12 +186,13 @@ func readFile(path string) ([]byte, error) {
 			return nil, readError(path, err)
 		case len(data) > MaxFileBytes:
 			return nil, tooLarge(path)
-		case len(data) == cap(data): // it was no plain file, or it has grown
+		case len(data) == cap(data): // not a regular file, or it has grown
 			data = slices.Grow(data, len(data))
 		}
 	}
 }
 
+// readError returns the error for a file that cannot be read.
 func readError(path string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
@@ -198,17 +200,18 @@ func readError(path string, err error) error {
 	return fmt.Errorf("%s: cannot be read: %w", path, err)
 }
 
+// tooLarge returns the error for a file that exceeds MaxFileBytes.
 func tooLarge(name string) error {
 	return fmt.Errorf("%s: larger than the limit of %d MiB", name, MaxFileBytes>>20)
 }
 
-// openStream takes a whole file for the body of an event stream.
+// openStream reads a file as the body of an event stream.
 func openStream(path string, data []byte) (*Transcript, error) {
 	r := spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: eventStream}}, Body: data}
 	return singleExchange(path, spec.Exchange{Response: r}), nil
 }
 
-// singleExchange is a conversation of one exchange.
+// singleExchange returns a conversation of one exchange.
 func singleExchange(name string, x spec.Exchange) *Transcript {
 	return &Transcript{
 		Name:     name,
@@ -217,7 +220,7 @@ func singleExchange(name string, x spec.Exchange) *Transcript {
 	}
 }
 
-// openCurl reads what curl printed and the request beside it.
+// openCurl reads the output of curl and the request beside it.
 func openCurl(path string, data []byte) (*Transcript, error) {
 	beside := path[:len(path)-len(".http")] + ".request.json"
 	request, err := readFile(beside)

@@ -10,9 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Parse reads a transcript. The name is for errors, which say where in the file
-// something is wrong and what would be right. Bodies and cues may be parts of data,
-// which must not change afterwards.
+// Parse parses a transcript. The name is used in errors, which state the line and what is
+// expected. Bodies and playback steps may alias data, which must not be modified afterwards.
 func Parse(name string, data []byte) (*Transcript, error) {
 	if len(data) > MaxFileBytes {
 		return nil, tooLarge(name)
@@ -24,12 +23,12 @@ func Parse(name string, data []byte) (*Transcript, error) {
 	}
 	line := 1 + bytes.Count(ar.Comment, []byte("\n"))
 	if len(ar.Files) == 0 {
-		return nil, position{name, line}.errorAt("there is no exchange: a transcript has sections that begin with the lines -- 1.request --, -- 1.response -- and so on")
+		return nil, position{name, line}.errorAt("no exchanges: want sections that begin with -- 1.request --, -- 1.response -- and so on")
 	}
 	for i, f := range ar.Files {
 		want := strconv.Itoa(i/2+1) + [...]string{".request", ".response"}[i%2]
 		if f.Name != want {
-			return nil, position{name, line}.errorAt("-- %s -- is out of turn: here comes -- %s --", excerpt(f.Name), want)
+			return nil, position{name, line}.errorAt("unexpected section -- %s --: want -- %s --", excerpt(f.Name), want)
 		}
 		s := &section{position{name, line + 1}, f.Name, f.Data}
 		line += 1 + bytes.Count(f.Data, []byte("\n"))
@@ -44,13 +43,14 @@ func Parse(name string, data []byte) (*Transcript, error) {
 		}
 	}
 	if len(ar.Files)%2 == 1 {
-		return nil, position{name, line}.errorAt("-- %d.response -- is missing: each request has a response, if only with a direction like :@ cut", len(ar.Files)/2+1)
+		return nil, position{name, line}.errorAt("-- %d.response -- is missing: want a response to each request, "+
+			"if only with a directive like :@ cut", len(ar.Files)/2+1)
 	}
 	return t, nil
 }
 
-// normalizeLineEnds is a file without what an editor or a version control system may have
-// done to it: a byte order mark, and a CR at the end of each and every line.
+// normalizeLineEnds undoes what an editor or version control may have done to a file: a byte
+// order mark, and a CR at the end of every line.
 func normalizeLineEnds(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if n := bytes.Count(data, []byte("\r\n")); n > 0 && n == bytes.Count(data, []byte("\n")) {
@@ -59,20 +59,21 @@ func normalizeLineEnds(data []byte) []byte {
 	return data
 }
 
+// parseRequest parses a request section.
 func (t *Transcript) parseRequest(s *section) error {
 	h, err := s.parseHead(splitRequest)
 	if err != nil {
 		return err
 	}
 	if h.framing != nil {
-		return s.lastLineAt().errorAt("%s: :@ framing is for responses", s.name)
+		return s.lastLineAt().errorAt("%s: :@ framing is only for responses", s.name)
 	}
 	x := spec.Exchange{At: h.at, Request: spec.Request{Header: h.header, Principal: h.principal}}
 	switch {
 	case h.startLine == nil && len(bytes.TrimSpace(s.data)) > 0:
-		return s.errorAt("%s: there is no start line: it is METHOD TARGET HTTP/1.1", s.name)
+		return s.errorAt("%s: start line is missing: want METHOD TARGET HTTP/1.1", s.name)
 	case h.startLine != nil && len(h.startLine) != 2:
-		return s.errorAt("%s: a start line spelled out is method and target, as two strings", s.name)
+		return s.errorAt("%s: want method and target of the start line as two strings", s.name)
 	case h.startLine != nil:
 		x.Request.Method, x.Request.Target = h.startLine[0], h.startLine[1]
 	}
@@ -85,6 +86,7 @@ func (t *Transcript) parseRequest(s *section) error {
 	return nil
 }
 
+// parseResponse parses a response section.
 func (t *Transcript) parseResponse(s *section) error {
 	h, err := s.parseHead(splitResponse)
 	if err != nil {
@@ -92,10 +94,10 @@ func (t *Transcript) parseResponse(s *section) error {
 	}
 	x := &t.Trace.Exchanges[len(t.Trace.Exchanges)-1]
 	if h.at != 0 {
-		return s.lastLineAt().errorAt("%s: :@ at is for requests", s.name)
+		return s.lastLineAt().errorAt("%s: :@ at is only for requests", s.name)
 	}
 	if h.principal != "" {
-		return s.lastLineAt().errorAt("%s: :@ who is for requests", s.name)
+		return s.lastLineAt().errorAt("%s: :@ who is only for requests", s.name)
 	}
 	r := spec.Response{Header: h.header}
 	if h.startLine != nil {
@@ -112,7 +114,8 @@ func (t *Transcript) parseResponse(s *section) error {
 		return err
 	}
 	if h.startLine == nil && (len(b.body) > 0 || !b.ended) {
-		return s.errorAt("%s: there is no start line: it is HTTP/1.1 STATUS REASON, or if no answer came, a direction like :@ cut and nothing else", s.name)
+		return s.errorAt("%s: start line is missing: want HTTP/1.1 STATUS REASON, or only a directive like :@ cut if there was no response",
+			s.name)
 	}
 	r.Body, r.Arrivals, r.End, r.Trailer = b.body, b.reads, b.end, b.trailer
 	x.Response = r
@@ -120,13 +123,13 @@ func (t *Transcript) parseResponse(s *section) error {
 	return nil
 }
 
-// statusLine reads the parts of a start line.
+// statusLine returns the parts of a status line.
 func statusLine(parts []string) (proto string, status int, reason string, err error) {
 	if len(parts) != 3 {
-		return "", 0, "", fmt.Errorf("a start line spelled out is protocol, status and reason, as three strings")
+		return "", 0, "", fmt.Errorf("want protocol, status and reason of the start line as three strings")
 	}
 	if status, err = strconv.Atoi(parts[1]); err != nil {
-		return "", 0, "", fmt.Errorf("the status is %q: it is a number", excerpt(parts[1]))
+		return "", 0, "", fmt.Errorf("invalid status %q: want a number", excerpt(parts[1]))
 	}
 	return parts[0], status, parts[2], nil
 }

@@ -55,7 +55,7 @@ func TestRead(t *testing.T) {
 			t.Errorf("%.40q: the body is %q, want %q", text, b, body)
 		}
 	}
-	for text, says := range map[string]string{"": "nothing in it", " \n": "nothing in it", "HTTP/1.1 200": "standard input:2", "{": "standard input:1"} {
+	for text, says := range map[string]string{"": "empty input", " \n": "empty input", "HTTP/1.1 200": "standard input:2", "{": "standard input:1"} {
 		if _, err := Read("standard input", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", text, err, says)
 		}

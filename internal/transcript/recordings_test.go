@@ -243,9 +243,9 @@ func TestHAR(t *testing.T) {
 		t.Error(d)
 	}
 	notes := []string{
-		"log.entries[0]: GET /api/runs/t%201/events?runId=r1: Content-Encoding: gzip is left out, for archives hold bodies decoded",
-		"log.entries[2] is left out: GET /api/runs/r1: no answer: net::ERR_ABORTED",
-		"log.entries[3] is left out: GET /api/stream: the archive does not hold the event stream: browsers leave out what an EventSource reads",
+		"log.entries[0]: GET /api/runs/t%201/events?runId=r1: Content-Encoding: gzip is ignored: archives contain decoded bodies",
+		"log.entries[2] is left out: GET /api/runs/r1: no response: net::ERR_ABORTED",
+		"log.entries[3] is left out: GET /api/stream: the archive lacks the event stream: browsers leave out what an EventSource reads",
 		"log.entries[4] is left out: data:text/plain,x is not HTTP",
 	}
 	if !slices.Equal(tr.Notes, notes) {

@@ -8,23 +8,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A secretRedactor keeps secrets from being written down.
+// A secretRedactor removes secrets from what Format writes.
 type secretRedactor struct {
-	fields  []string // besides those that are always credentials
+	fields  []string // header fields to redact, besides credentials
 	secrets *redact.Redactor
 }
 
+// newSecretRedactor returns the redactor for a transcript.
 func newSecretRedactor(t *Transcript) secretRedactor {
 	return secretRedactor{fields: t.RedactHeaders, secrets: redact.New(t.Secrets...)}
 }
 
+// text returns s without secrets.
 func (r secretRedactor) text(s string) string { return r.secrets.String(s) }
 
+// header returns h without secrets.
 func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {
 		value := r.text(f.Value)
-		if redact.IsCredential(f.Name) || slices.ContainsFunc(r.fields, func(name string) bool { return strings.EqualFold(name, f.Name) }) {
+		isListed := func(name string) bool { return strings.EqualFold(name, f.Name) }
+		if redact.IsCredential(f.Name) || slices.ContainsFunc(r.fields, isListed) {
 			value = redact.Placeholder
 		}
 		out = append(out, spec.Field{Name: r.text(f.Name), Value: value})
@@ -32,6 +36,6 @@ func (r secretRedactor) header(h spec.Header) spec.Header {
 	return out
 }
 
-// body returns a body without secrets, of the same size: what is said of its lines,
-// its offsets and its reads stays true.
+// body returns a body with secrets overwritten, so that lines, offsets and arrivals remain
+// valid.
 func (r secretRedactor) body(body []byte) []byte { return r.secrets.Bytes(body) }

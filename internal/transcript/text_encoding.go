@@ -10,23 +10,23 @@ import (
 )
 
 const (
-	directivePrefix = ":@" // how a direction begins
+	directivePrefix = ":@" // begins a directive
 	markerPrefix    = "-- "
 	markerSuffix    = " --"
 
 	rawDirective, base64Directive = "raw", "base64"
 
-	base64LineBytes = 96 // bytes in a line of base64
+	base64LineBytes = 96 // bytes per line of base64
 )
 
-// isTextRune says whether a character can stand in a text file: editors leave it
-// alone, and it ends no line. Bytes that are no character do not count as one.
+// isTextRune reports whether a text file can contain a character: editors preserve it, and it
+// does not end a line. The replacement character cannot be told from an invalid byte.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
 }
 
-// countUnprintable is how many bytes of a line cannot stand in a text file.
+// countUnprintable returns the number of bytes of a line that a text file cannot contain.
 func countUnprintable(line []byte) (n int) {
 	for i := 0; i < len(line); {
 		if c := line[i]; c >= ' ' && c < 0x7f {
@@ -42,13 +42,12 @@ func countUnprintable(line []byte) (n int) {
 	return n
 }
 
-// isCleanValue says whether a value can stand in a head as it is: it is neither
-// trimmed nor mistaken for something else.
+// isCleanValue reports whether a head can contain a value unencoded.
 func isCleanValue(s string) bool {
 	return countUnprintable([]byte(s)) == 0 && strings.TrimSpace(s) == s
 }
 
-// isToken says whether s is what RFC 9110 section 5.6.2 calls a token.
+// isToken reports whether s is a token (RFC 9110 section 5.6.2).
 func isToken(s string) bool {
 	for _, c := range []byte(s) {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
@@ -59,20 +58,20 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// isPlainLine says whether a line of a body, without its newline, can stand as it is.
+// isPlainLine reports whether a line of a body, without its newline, needs no encoding.
 func isPlainLine(line []byte) bool {
 	return !bytes.HasPrefix(line, []byte(directivePrefix)) &&
 		!(bytes.HasPrefix(line, []byte(markerPrefix)) && bytes.HasSuffix(line, []byte(markerSuffix))) &&
 		countUnprintable(line) == 0
 }
 
-// A lastLine is what a body's last line turned out to be on paper.
+// A lastLine describes how the last line of a body was written.
 type lastLine struct {
-	plain        bool // it stands as it is, neither raw nor in base64
-	newlineAdded bool // and the newline after it is not the body's
+	plain        bool // not encoded
+	newlineAdded bool // the newline after it is not part of the body
 }
 
-// writeLines writes a piece of a body.
+// writeLines writes a part of a body.
 func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 	newline := "\n"
 	if crlf {
@@ -84,7 +83,7 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 			line = piece[:i+1]
 		}
 		piece = piece[len(line):]
-		text, whole := bytes.CutSuffix(line, []byte(newline))
+		text, hasNewline := bytes.CutSuffix(line, []byte(newline))
 		if !isPlainLine(text) {
 			writeEncoded(b, line)
 			last = lastLine{}
@@ -92,13 +91,13 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 		}
 		b.Write(text)
 		b.WriteByte('\n')
-		last = lastLine{plain: true, newlineAdded: !whole}
+		last = lastLine{plain: true, newlineAdded: !hasNewline}
 	}
 	return last
 }
 
-// writeEncoded writes bytes that text cannot hold: as a Go string while that can
-// be read, in base64 else.
+// writeEncoded writes bytes that text cannot represent: as a Go string if that is mostly
+// readable, otherwise in base64.
 func writeEncoded(b *bytes.Buffer, line []byte) {
 	if countUnprintable(line) <= 2+len(line)/8 {
 		b.WriteString(directivePrefix + " " + rawDirective + " ")
@@ -115,8 +114,7 @@ func writeEncoded(b *bytes.Buffer, line []byte) {
 	}
 }
 
-// usesCRLF says whether a body is best written down with its lines ending with
-// CR LF by default.
+// usesCRLF reports whether most lines of a body end with CR LF.
 func usesCRLF(body []byte) bool {
 	n := bytes.Count(body, []byte("\r\n"))
 	return n > 0 && 2*n > bytes.Count(body, []byte("\n"))

@@ -9,58 +9,57 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxFileBytes bounds what is read of one file, in bytes.
+// MaxFileBytes is the maximum size of a file, in bytes.
 const MaxFileBytes = 1 << 30
 
-// TimeResolution is how exactly times are written down. It is cut to, never rounded: so what came
-// before a request comes before it still when times are added up.
+// TimeResolution is the resolution of recorded times. Times are truncated, never rounded, so
+// that their order is preserved when they are added up.
 const TimeResolution = time.Microsecond
 
-// A Transcript is one recorded conversation.
+// A Transcript is one recorded conversation with what is known about it.
 type Transcript struct {
-	Name    string // the file, or whatever the caller calls it
+	Name    string // file name, or any other name, for messages
 	Comment string // prose, without the settings
 
-	Dialect       string    // as the command line spells it; "" if nobody said
-	FailingChecks []string  // IDs of the checks this conversation is known to break
+	Dialect       string    // as on the command line; "" if unknown
+	FailingChecks []string  // IDs of the checks that this conversation is known to fail
 	Target        string    // base URL of the server that was recorded, if known
-	Scenario      string    // what made it talk, if known
-	Recorded      time.Time // when, if known
+	Scenario      string    // name of the scenario, if known
+	Recorded      time.Time // time of the recording, if known
 
 	Trace spec.Trace
 
-	// Cues are, for each exchange of Trace, how its response was said. Parse and
-	// Open fill them in; Format goes by Trace alone.
+	// Playback holds, for each exchange of Trace, the steps to send its response again.
+	// Parse and Open set it; Format ignores it.
 	Playback [][]PlaybackStep
 
-	// Files are, for each exchange, the file it came from, where the conversation
-	// was put together from several.
+	// Files holds, for each exchange, the file it was read from, if the conversation
+	// was combined from several.
 	Files []string
 
-	// Notes say what could not be read as it was meant, one line each: an entry
-	// that was left out, a header that no longer fits the body.
+	// Notes describe what could not be read as intended, one line each: an entry that
+	// was left out, a header that does not match the body.
 	Notes []string
 
-	// Redact and Secrets keep Format from writing down what is nobody's business:
-	// the values of these header fields, and these values wherever they occur.
-	// Nothing reads them from a file.
+	// RedactHeaders names header fields whose values Format omits, in addition to
+	// credentials. Secrets holds values that Format omits wherever they occur. Neither
+	// is read from a file.
 	RedactHeaders, Secrets []string
 }
 
-// A PlaybackStep is bytes to say, or a direction to follow. What is to be said at once is
-// one cue, however many lines it has.
+// A PlaybackStep is either data to send in one piece or a directive to execute.
 type PlaybackStep struct {
 	Data []byte
 
-	// Do is "" or one of wait, cut, reset, left, idle, endless, not-http and end.
-	// Arg is the duration of a wait, as time.ParseDuration reads it, and the reason
-	// for an end, if one is given.
+	// Directive is "" or one of wait, cut, reset, left, idle, endless, not-http and end.
+	// Argument is the duration of a wait, in the format of time.ParseDuration, or the
+	// reason for an end, if there is one.
 	Directive, Argument string
 }
 
-// StripBasePath takes the path of a base URL off each request's target, for a recording
-// knows whole paths and a dialect only what follows the base. The base may be a
-// URL or a path. Targets below another path stay as they are.
+// StripBasePath removes the path of a base URL from the targets of the requests, since a
+// recording has complete paths and a dialect only those below its base. The base may be a
+// URL or a path. Targets with other paths are not changed.
 func (t *Transcript) StripBasePath(base string) {
 	if u, err := url.Parse(base); err == nil {
 		base = u.EscapedPath()
@@ -75,7 +74,7 @@ func (t *Transcript) StripBasePath(base string) {
 	}
 }
 
-// playbackSteps is how a response was said, as far as it was timed.
+// playbackSteps returns the steps to send a response again, with the recorded timing.
 func playbackSteps(r spec.Response) []PlaybackStep {
 	var all []PlaybackStep
 	done, clock := 0, time.Duration(0)
@@ -93,8 +92,8 @@ func playbackSteps(r spec.Response) []PlaybackStep {
 	return all
 }
 
-// recordableArrivals are a response's reads, fit to be written down: times in whole ticks
-// that never go back, and ends that always go forward and reach the body's.
+// recordableArrivals returns the arrivals of a response as Format can represent them: times
+// truncated and never decreasing, ends increasing up to the end of the body.
 func recordableArrivals(r spec.Response) []spec.Arrival {
 	var out []spec.Arrival
 	end, clock := 0, time.Duration(0)
@@ -112,12 +111,13 @@ func recordableArrivals(r spec.Response) []spec.Arrival {
 	return out
 }
 
-// A position is where in a file something is wrong.
+// A position is a line of a file, for errors.
 type position struct {
 	file string
 	line int // from 1
 }
 
+// errorAt returns an error that begins with the position.
 func (p position) errorAt(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", p.file, p.line, fmt.Errorf(format, args...))
 }

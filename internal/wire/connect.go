@@ -14,17 +14,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// errTLSRecord is what a TLS server's alert looks like to a plain client.
-var errTLSRecord = fmt.Errorf("%w: it is a TLS record", spec.ErrNotHTTP)
+// errTLSRecord means that the server sent a TLS record, such as an alert, over plain HTTP.
+var errTLSRecord = fmt.Errorf("%w: got a TLS record", spec.ErrNotHTTP)
 
-// connect opens a connection for one exchange. Every failure is an *Error: the
-// target has not been asked anything yet.
+// connect opens a connection for one exchange. Its errors are of type *Error, since nothing
+// was sent to the target yet.
 func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(parent, c.cfg.IdleTimeout)
 	defer cancel()
 	port := c.cfg.Base.Port()
 	if port == "" {
-		port = c.cfg.Base.Scheme // "http" and "https" are names of ports
+		port = c.cfg.Base.Scheme // "http" and "https" are also service names
 	}
 	raw, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(c.cfg.Base.Hostname(), port))
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	conn := tls.Client(raw, &tls.Config{
 		ServerName:         c.cfg.Base.Hostname(),
 		RootCAs:            c.cfg.CA,
-		InsecureSkipVerify: c.cfg.Insecure, // the user's explicit wish
+		InsecureSkipVerify: c.cfg.Insecure, // requested by the user
 		NextProtos:         []string{"h2", "http/1.1"},
 	})
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -46,20 +46,21 @@ func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
+// isHTTP2 reports whether HTTP/2 was negotiated.
 func isHTTP2(conn net.Conn) bool {
 	secure, ok := conn.(*tls.Conn)
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// connectReason explains in one line why there is no connection.
+// connectReason describes in one line why there is no connection.
 func (c *Client) connectReason(parent context.Context, err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
 	switch {
 	case parent.Err() != nil:
-		return fmt.Sprintf("the exchange was called off: %v", context.Cause(parent))
+		return fmt.Sprintf("the exchange was cancelled: %v", context.Cause(parent))
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return "there is no host of this name"
+		return "unknown host"
 	case isErrno(err, syscall.ECONNREFUSED, wsaConnRefused):
 		return "connection refused: is the server running?"
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
@@ -70,34 +71,37 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 	return fmt.Sprintf("no connection: %v", err)
 }
 
-// tlsReason explains in one line why there is a connection, but not a secure one.
+// tlsReason describes in one line why the TLS handshake failed.
 func (c *Client) tlsReason(parent context.Context, err error) string {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
 	switch {
 	case parent.Err() != nil:
-		return fmt.Sprintf("the exchange was called off: %v", context.Cause(parent))
+		return fmt.Sprintf("the exchange was cancelled: %v", context.Cause(parent))
 	case errors.As(err, &cert):
-		return fmt.Sprintf("the certificate is not trusted (%v): pass the CA's certificate with --ca FILE, or skip verification with --insecure", certReason(cert.Err))
+		return fmt.Sprintf("the certificate is not trusted (%v): pass the CA's certificate with --ca FILE, "+
+			"or skip verification with --insecure", certReason(cert.Err))
 	case errors.As(err, &record):
 		return "the server does not speak TLS on this port: use http://"
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		return fmt.Sprintf("the TLS handshake got no answer within %v: does the server speak TLS on this port?", c.cfg.IdleTimeout)
+		return fmt.Sprintf("no response to the TLS handshake within %v: does the server speak TLS on this port?",
+			c.cfg.IdleTimeout)
 	case errors.Is(err, io.EOF) || isReset(err):
-		return "the server hung up in the TLS handshake: does it speak TLS on this port?"
+		return "the server closed the connection in the TLS handshake: does it speak TLS on this port?"
 	}
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
 }
 
+// certReason describes why a certificate was rejected.
 func certReason(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return "an unknown authority signed it"
+		return "signed by an unknown authority"
 	}
 	return strings.TrimPrefix(err.Error(), "x509: ")
 }
 
-// isPlainHTTPRefusal recognises the answers that TLS servers give to plain requests:
-// those of Go, nginx and Apache.
+// isPlainHTTPRefusal reports whether a response is how a TLS server of Go, nginx or Apache
+// refuses a plain HTTP request.
 func isPlainHTTPRefusal(resp *spec.Response) bool {
 	if resp.Status != 400 || len(resp.Body) > 4<<10 {
 		return false
@@ -108,8 +112,8 @@ func isPlainHTTPRefusal(resp *spec.Response) bool {
 		strings.Contains(body, "speaking plain HTTP to an SSL-enabled server port")
 }
 
-// peerError says which of spec's errors a failed read or write amounts to when the
-// client did not close the connection itself.
+// peerError returns the error of package spec for a failed read or write that the peer
+// caused.
 func peerError(err error) error {
 	switch {
 	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):
@@ -122,13 +126,13 @@ func peerError(err error) error {
 	return fmt.Errorf("%w: %w", spec.ErrTruncated, err)
 }
 
-// Windows has its own numbers for what other systems call ECONNREFUSED and
-// ECONNRESET; no other system uses them.
+// The numbers of ECONNREFUSED and ECONNRESET on Windows. No other system uses them.
 const (
 	wsaConnReset   = syscall.Errno(10054)
 	wsaConnRefused = syscall.Errno(10061)
 )
 
+// isErrno reports whether err is one of the given system errors.
 func isErrno(err error, any ...syscall.Errno) bool {
 	for _, errno := range any {
 		if errors.Is(err, errno) {
@@ -138,10 +142,12 @@ func isErrno(err error, any ...syscall.Errno) bool {
 	return false
 }
 
+// isReset reports whether the peer reset the connection.
 func isReset(err error) bool {
 	return isErrno(err, syscall.ECONNRESET, syscall.EPIPE, wsaConnReset)
 }
 
+// isTimeout reports whether err is a network timeout.
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()

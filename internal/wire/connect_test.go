@@ -79,7 +79,7 @@ func TestWhyNot(t *testing.T) {
 		err  error
 		says string
 	}{
-		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}}, "no host of this name"},
+		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}}, "unknown host"},
 		{&net.OpError{Op: "dial", Err: context.DeadlineExceeded}, "no connection within 1s"},
 		{&net.OpError{Op: "dial", Err: wsaConnRefused}, "connection refused"},
 		{&net.OpError{Op: "dial", Err: errors.New("network is unreachable")}, "no connection: network is unreachable"},
@@ -99,11 +99,11 @@ func TestTLSOnPlainPort(t *testing.T) {
 
 	silent := serve(t, func(conn net.Conn) { <-t.Context().Done() })
 	silent.Scheme = "https"
-	fails(t, Config{Base: silent, IdleTimeout: 100 * time.Millisecond}, "handshake got no answer within 100ms")
+	fails(t, Config{Base: silent, IdleTimeout: 100 * time.Millisecond}, "no response to the TLS handshake within 100ms")
 
 	rude := serve(t, func(conn net.Conn) { conn.Read(make([]byte, 1<<10)) })
 	rude.Scheme = "https"
-	fails(t, Config{Base: rude}, "hung up in the TLS handshake")
+	fails(t, Config{Base: rude}, "closed the connection in the TLS handshake")
 }
 
 func TestPlainOnTLSPort(t *testing.T) {

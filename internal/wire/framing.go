@@ -9,12 +9,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxSizeLine bounds the line before a chunk, with its extensions, in bytes.
+// maxSizeLine is the maximum size of the lines before a chunk, with extensions, in bytes.
 const maxSizeLine = 4 << 10
 
-// bodyReader finds out how the end of an answer's body is marked (RFC 9112 section
-// 6.3), records it, and is a reader of the body alone. Its reads end with io.EOF
-// only where the body does.
+// bodyReader determines how the end of a body is marked (RFC 9112 section 6.3), records it in
+// resp, and returns a reader of the body without its framing. The reader returns io.EOF only
+// at the marked end of the body.
 func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader, error) {
 	if hasNoBody(method, resp.Status) {
 		resp.Framing = spec.FramingNone
@@ -37,13 +37,14 @@ func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader
 	return br, nil
 }
 
-// hasNoBody says that no body may follow such a head. After 101 comes another
+// hasNoBody reports whether a response has no body. After 101 the connection uses another
 // protocol.
 func hasNoBody(method string, status int) bool {
 	return method == "HEAD" || status == 101 || status == 204 || status == 304
 }
 
-// joinedValues is the comma-separated list that a field's lines amount to.
+// joinedValues returns the values of a field as one comma-separated list. ok is false if there
+// is none.
 func joinedValues(h spec.Header, name string) (string, bool) {
 	var values []string
 	for _, f := range h {
@@ -54,11 +55,12 @@ func joinedValues(h spec.Header, name string) (string, bool) {
 	return strings.Join(values, ","), values != nil
 }
 
+// lastElement returns the last element of a comma-separated list.
 func lastElement(list string) string {
 	return strings.Trim(list[strings.LastIndexByte(list, ',')+1:], " \t")
 }
 
-// parseLength reads a Content-Length. Repeated, it must say the same each time.
+// parseLength parses a Content-Length. If it is a list, all elements must be equal.
 func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {
@@ -73,10 +75,10 @@ func parseLength(list string) (int64, error) {
 	return int64(n), nil
 }
 
-// lengthReader reads a body of a known length.
+// A lengthReader reads a body of known length.
 type lengthReader struct {
 	br   *bufio.Reader
-	left int64
+	left int64 // bytes
 }
 
 func (c *lengthReader) Read(p []byte) (int, error) {
@@ -88,12 +90,12 @@ func (c *lengthReader) Read(p []byte) (int, error) {
 	return n, unexpectedEOF(err)
 }
 
-// chunkedReader reads a chunked body (RFC 9112 section 7.1). No read goes beyond the end
-// of a chunk, so that the chunks' boundaries are among the recorded reads.
+// A chunkedReader reads a chunked body (RFC 9112 section 7.1). No Read crosses the end of a
+// chunk, so that chunk boundaries appear among the recorded arrivals.
 type chunkedReader struct {
 	br      *bufio.Reader
-	left    uint64 // of the chunk that is being read
-	inChunk bool   // a chunk's final line break is still to come
+	left    uint64 // bytes of the current chunk
+	inChunk bool   // the line end after the chunk's data is still to be read
 	ended   bool
 	trailer *spec.Header
 }
@@ -112,8 +114,8 @@ func (c *chunkedReader) Read(p []byte) (int, error) {
 	return n, unexpectedEOF(err)
 }
 
-// nextChunk reads up to the beginning of the next chunk's data, or, after the last
-// chunk, to the end of the trailer.
+// nextChunk reads up to the data of the next chunk, or after the last chunk through the end of
+// the trailer.
 func (c *chunkedReader) nextChunk() error {
 	budget := newByteBudget(maxSizeLine, "a line before a chunk")
 	if c.inChunk {
@@ -122,7 +124,7 @@ func (c *chunkedReader) nextChunk() error {
 			return err
 		}
 		if line != "" {
-			return notHTTPError("after a chunk's data comes %s", quoteStart([]byte(line)))
+			return notHTTPError("want a line end after the data of a chunk, got %s", quoteStart([]byte(line)))
 		}
 		c.inChunk = false
 	}
@@ -132,7 +134,7 @@ func (c *chunkedReader) nextChunk() error {
 	}
 	size, _, _ := strings.Cut(line, ";")
 	if c.left, err = strconv.ParseUint(strings.Trim(size, " \t"), 16, 63); err != nil {
-		return notHTTPError("a chunk's size line is %s", quoteStart([]byte(line)))
+		return notHTTPError("invalid chunk size %s", quoteStart([]byte(line)))
 	}
 	if c.inChunk = c.left > 0; !c.inChunk {
 		c.ended = true

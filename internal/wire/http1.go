@@ -14,12 +14,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxHead bounds what may come before a body, interim answers included, and
-// separately what may come after it, in bytes.
+// maxHead is the maximum size of everything before a body, interim responses included, and of
+// the trailer after it, in bytes.
 const maxHead = 256 << 10
 
-// A connReader reads a connection, remembers when its last bytes came, and keeps the
-// watch awake.
+// A connReader reads from a connection, records when its last bytes arrived and notifies the
+// watchdog.
 type connReader struct {
 	conn     net.Conn
 	watchdog *watchdog
@@ -35,9 +35,10 @@ func (t *connReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// lastArrival returns when the last bytes arrived.
 func (t *connReader) lastArrival() time.Time { return t.lastRead }
 
-// A watchedReader reader keeps the watch awake while it is read.
+// A watchedReader notifies the watchdog of each Read.
 type watchedReader struct {
 	io.Reader
 	watchdog *watchdog
@@ -49,14 +50,14 @@ func (s watchedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// exchangeHTTP1 sends a message and records the answer; it returns how the answer
-// ended. The request is written while the answer is read, for a server may refuse
-// a request of which it has not read the end.
+// exchangeHTTP1 sends a request, records the response in h and returns how the response
+// ended. The request is written while the response is read, since a server may refuse a
+// request without reading all of it.
 func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		// If this fails, what the server said before it hung up still counts.
+		// If this fails, a response that the server sent before closing still counts.
 		_, _ = io.Copy(conn, watchedReader{bytes.NewReader(append(m.http1Head(), m.body...)), h.watchdog})
 	}()
 	defer func() {
@@ -75,7 +76,7 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return h.recordBody(body, in.lastArrival)
 }
 
-// recordHead waits for the first byte of an answer, and reads its head.
+// recordHead waits for the first byte of a response and reads its head.
 func (h *recorder) recordHead(br *bufio.Reader) error {
 	if _, err := br.Peek(1); err != nil {
 		return unexpectedEOF(err)
@@ -84,8 +85,8 @@ func (h *recorder) recordHead(br *bufio.Reader) error {
 	return readHead(br, h.resp)
 }
 
-// readHead reads up to the end of the final answer's head. What there is of that
-// head is recorded even if its end never comes.
+// readHead reads through the end of the final response's head. An incomplete head is recorded
+// too.
 func readHead(br *bufio.Reader, resp *spec.Response) error {
 	if err := looksLikeHTTP(br); err != nil {
 		return err
@@ -98,7 +99,7 @@ func readHead(br *bufio.Reader, resp *spec.Response) error {
 		}
 		proto, status, reason, ok := parseStatusLine(line)
 		if !ok {
-			return notHTTPError("the status line is %s", quoteStart([]byte(line)))
+			return notHTTPError("invalid status line %s", quoteStart([]byte(line)))
 		}
 		fields, err := readFields(br, budget)
 		if status < 200 && status != 101 {
@@ -112,8 +113,8 @@ func readHead(br *bufio.Reader, resp *spec.Response) error {
 	}
 }
 
-// looksLikeHTTP tells as soon as the first bytes are there: a server that speaks
-// something else may never send the end of a line.
+// looksLikeHTTP checks the first bytes without waiting for a complete line, which a server of
+// another protocol may never send.
 func looksLikeHTTP(br *bufio.Reader) error {
 	const want = "HTTP/"
 	for n := 1; n <= len(want); n++ {
@@ -133,7 +134,7 @@ func looksLikeHTTP(br *bufio.Reader) error {
 	return nil
 }
 
-// parseStatusLine takes apart a line like "HTTP/1.1 200 OK".
+// parseStatusLine splits a line such as "HTTP/1.1 200 OK". ok is false if it is invalid.
 func parseStatusLine(line string) (proto string, status int, reason string, ok bool) {
 	proto, rest, _ := strings.Cut(line, " ")
 	code, reason, _ := strings.Cut(rest, " ")
@@ -147,8 +148,8 @@ func parseStatusLine(line string) (proto string, status int, reason string, ok b
 	return proto, int(n), reason, true
 }
 
-// readFields reads field lines up to the empty one. With an error come the fields
-// before it.
+// readFields reads header fields through the empty line. On error it also returns the fields
+// before the error.
 func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	var fields spec.Header
 	for {
@@ -158,29 +159,30 @@ func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 		}
 		if line[0] == ' ' || line[0] == '\t' { // an obsolete folded line, RFC 9112 section 5.2
 			if len(fields) == 0 {
-				return fields, notHTTPError("the first header field is %s", quoteStart([]byte(line)))
+				return fields, notHTTPError("invalid header field %s", quoteStart([]byte(line)))
 			}
 			fields[len(fields)-1].Value += " " + strings.Trim(line, " \t")
 			continue
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || name == "" || strings.ContainsAny(name, " \t") {
-			return fields, notHTTPError("a header field is %s", quoteStart([]byte(line)))
+			return fields, notHTTPError("invalid header field %s", quoteStart([]byte(line)))
 		}
 		fields = append(fields, spec.Field{Name: name, Value: strings.Trim(value, " \t")})
 	}
 }
 
-// An byteBudget is how many bytes some part of a message may still take.
+// A byteBudget limits the size of some part of a message.
 type byteBudget struct {
-	left int
-	part string
-	max  int
+	left int    // bytes
+	part string // name of the part, for errors
+	max  int    // bytes
 }
 
-func newByteBudget(most int, part string) *byteBudget { return &byteBudget{most, part, most} }
+// newByteBudget returns a budget of max bytes.
+func newByteBudget(max int, part string) *byteBudget { return &byteBudget{max, part, max} }
 
-// readLine reads a line, without its end, and takes its length off the budget.
+// readLine reads a line, without its end, within the budget.
 func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	var line []byte
 	for {
@@ -199,7 +201,8 @@ func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	}
 }
 
-// unexpectedEOF is the error for a connection that ends inside a message.
+// unexpectedEOF turns io.EOF into io.ErrUnexpectedEOF, for a connection that ends within a
+// message.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -207,10 +210,12 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
+// notHTTPError returns an error that wraps spec.ErrNotHTTP.
 func notHTTPError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrNotHTTP, fmt.Sprintf(format, args...))
 }
 
+// limitError returns an error that wraps spec.ErrLimitExceeded.
 func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrLimitExceeded, fmt.Sprintf(format, args...))
 }

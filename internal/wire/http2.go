@@ -1,6 +1,6 @@
 package wire
 
-//lint:file-ignore SA1019 net/http gives no connection of one's own to speak HTTP/2 on and tap: x/net does
+//lint:file-ignore SA1019 net/http cannot speak HTTP/2 on a given connection, which x/net/http2 can
 
 import (
 	"bytes"
@@ -22,8 +22,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// exchangeHTTP2 sends a message as the only stream of a connection and records the
-// answer; it returns how the answer ended.
+// exchangeHTTP2 sends a request as the only stream of a connection, records the response in h
+// and returns how the response ended.
 func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	in := &headRecorder{Conn: conn}
 	transport := &http2.Transport{DisableCompression: true, MaxHeaderListSize: maxHead}
@@ -34,12 +34,12 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	defer peer.Close()
 	answer, err := peer.RoundTrip(m.httpRequest(h.watchdog))
 	if err != nil {
-		// Of a head that is much too long the library says just that it is wrong;
-		// packed, such a head takes at least half of its length.
+		// The library reports a head that is much too long only as a protocol error. Even
+		// compressed, such a head has at least half of its size.
 		if errors.Is(err, http2.ConnectionError(http2.ErrCodeProtocol)) && in.recordedBytes() > maxHead/2 {
 			err = limitError("sent a head of more than %s", formatBytes(maxHead))
 		}
-		// A connection that broke before it was used is called just that.
+		// Add the error of a connection that broke before the request was sent.
 		if broken := in.connError(); broken != nil {
 			err = fmt.Errorf("%w: %w", err, broken)
 		}
@@ -59,8 +59,8 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return err
 }
 
-// httpRequest is the message as net/http spells it. The path travels as an opaque URL,
-// which is the one form that is not encoded again.
+// httpRequest returns the request for package http2. The path is an opaque URL, the only form
+// that is not encoded again.
 func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
 		Method: m.method,
@@ -71,7 +71,7 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	for _, f := range m.fields {
 		switch strings.ToLower(f.Name) {
 		case "connection", "keep-alive", "proxy-connection", "upgrade":
-			// They are about an HTTP/1 connection, and forbidden here.
+			// Connection-specific fields are not allowed in HTTP/2 (RFC 9113 section 8.2.2).
 		default:
 			r.Header.Add(f.Name, f.Value)
 		}
@@ -83,7 +83,7 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	return r.WithContext(w.ctx)
 }
 
-// A http2Body reads the body of an HTTP/2 answer.
+// An http2Body reads the body of an HTTP/2 response.
 type http2Body struct {
 	body     io.Reader
 	watchdog *watchdog
@@ -100,14 +100,13 @@ func (s *http2Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// http2EndError says which of spec's errors an error of the HTTP/2 library amounts
-// to.
+// http2EndError returns the error of package spec for an error of the HTTP/2 library.
 func http2EndError(w *watchdog, err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
 	}
 	if reset, ok := errors.AsType[http2.StreamError](err); ok {
-		// The library resets streams itself, too, and tells why by texts alone.
+		// The library also resets streams itself, and reports the reason only as text.
 		switch why := fmt.Sprint(reset.Cause); {
 		case why == "received from peer":
 			return fmt.Errorf("%w: RST_STREAM with %v", spec.ErrReset, reset.Code)
@@ -125,8 +124,8 @@ func http2EndError(w *watchdog, err error) error {
 	return peerError(err)
 }
 
-// sortedHeader is a header whose order and spelling the library did not keep: in
-// lower case, as HTTP/2 demands, and in alphabetic order.
+// sortedHeader returns a header whose order and spelling are lost: in lower case, as HTTP/2
+// requires, and sorted by name.
 func sortedHeader(h http.Header) spec.Header {
 	var fields spec.Header
 	for name, values := range h {
@@ -138,13 +137,13 @@ func sortedHeader(h http.Header) spec.Header {
 	return fields
 }
 
-// A headRecorder keeps the first bytes that come over an HTTP/2 connection, for the
-// library does not keep the order of a header.
+// A headRecorder records the first bytes received over an HTTP/2 connection, since the
+// library does not keep the order of header fields.
 type headRecorder struct {
 	net.Conn
 	mu       sync.Mutex
 	recorded []byte
-	err      error // what ended the connection
+	err      error // error that ended the connection
 }
 
 func (t *headRecorder) Read(p []byte) (int, error) {
@@ -160,25 +159,27 @@ func (t *headRecorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// connError returns the error that ended the connection, or nil.
 func (t *headRecorder) connError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.err
 }
 
+// recordedBytes returns the number of recorded bytes.
 func (t *headRecorder) recordedBytes() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.recorded)
 }
 
-// fields is the final answer's header in the order of the wire, nil if it cannot
-// be found.
+// fields returns the header of the final response in the order of the wire, or nil if it
+// cannot be decoded.
 func (t *headRecorder) fields() spec.Header {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	frames := http2.NewFramer(nil, bytes.NewReader(t.recorded))
-	frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil) // the size we let the server use
+	frames.ReadMetaHeaders = hpack.NewDecoder(4096, nil) // the default size of the dynamic table
 	frames.MaxHeaderListSize = maxHead
 	for {
 		frame, err := frames.ReadFrame()

@@ -12,27 +12,29 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// unreservedBytes is how many bytes of bodies a conversation may hold before it needs a place
-// in the room.
+// unreservedBytes is how many bytes of bodies a conversation may hold without a slot of the
+// MemoryLimiter.
 const unreservedBytes = 1 << 20
 
-// errMemoryExceeded ends an exchange of a conversation that holds as much as it may. No single
-// exchange of it was too large: the client has had enough.
-var errMemoryExceeded = fmt.Errorf("%w: the conversation has grown too large", spec.ErrClientLeft)
+// errMemoryExceeded ends an exchange whose conversation has reached its memory limit. It counts
+// as a client that left, since no single response exceeded a limit.
+var errMemoryExceeded = fmt.Errorf("%w: the conversation exceeds its memory limit", spec.ErrClientLeft)
 
-// A MemoryLimiter bounds how many conversations may be large at once, and how large they may
-// grow. The others wait until one is released, and are not read meanwhile.
+// A MemoryLimiter limits how many conversations may be large at the same time, and how large.
+// Other conversations wait for a slot and are not read meanwhile. It is safe for concurrent
+// use.
 type MemoryLimiter struct {
 	slots    chan struct{}
 	maxBytes int
 }
 
-// NewMemoryLimiter makes a room for so many large conversations of so many bytes each.
-func NewMemoryLimiter(places, most int) *MemoryLimiter {
-	return &MemoryLimiter{make(chan struct{}, places), most}
+// NewMemoryLimiter returns a limiter for the given number of large conversations of at most
+// maxBytes each.
+func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
+	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
 
-// reservation is what one conversation has of a room. Several exchanges share it.
+// A reservation is the memory that one conversation holds. Its exchanges share it.
 type reservation struct {
 	limiter *MemoryLimiter
 
@@ -41,8 +43,8 @@ type reservation struct {
 	hasSlot bool
 }
 
-// reserve notes n more bytes, and waits for a place where one is needed. An error is why
-// nothing more may be held.
+// reserve adds n bytes, and waits for a slot if one is needed. It returns an error if the
+// conversation must not hold more, or if the exchange ended while waiting.
 func (h *reservation) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
@@ -62,6 +64,7 @@ func (h *reservation) reserve(w *watchdog, n int) error {
 	return nil
 }
 
+// release returns the slot and all bytes.
 func (h *reservation) release() {
 	if h.limiter == nil {
 		return
@@ -74,7 +77,7 @@ func (h *reservation) release() {
 	h.bytes, h.hasSlot = 0, false
 }
 
-// acquire waits for a place. An error is the context's.
+// acquire waits for a slot. It returns the cause if ctx is done.
 func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	select {
 	case r.slots <- struct{}{}:
@@ -84,17 +87,17 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	}
 }
 
-// use runs do while the conversation has a place: the one that it holds, for it waits
-// nowhere for a second one, or one for as long as it takes.
+// use calls do while the conversation has a slot: its own, or one acquired for the call. A
+// conversation with a slot never waits for a second one. It reports whether it called do.
 func (h *reservation) use(ctx context.Context, do func()) bool {
 	if h.limiter == nil {
 		do()
 		return true
 	}
 	h.mu.Lock()
-	place := h.hasSlot
+	hasSlot := h.hasSlot
 	h.mu.Unlock()
-	if !place {
+	if !hasSlot {
 		if h.limiter.acquire(ctx) != nil {
 			return false
 		}
@@ -104,8 +107,8 @@ func (h *reservation) use(ctx context.Context, do func()) bool {
 	return true
 }
 
-// CountEvents returns how many events a stream without a content coding has, comments
-// included; 0 of what is no stream.
+// CountEvents returns the number of events and comments of an event stream without a content
+// coding, and 0 for any other response.
 func CountEvents(r spec.Response) int {
 	var n sse.EventCounter
 	if r.Header.MediaType() == spec.EventStream {
@@ -114,12 +117,13 @@ func CountEvents(r spec.Response) int {
 	return n.N
 }
 
+// isEncoded reports whether a response has a content coding.
 func isEncoded(h spec.Header) bool {
 	coding := h.Get("Content-Encoding")
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// formatBytes spells a limit in bytes: "64 MiB".
+// formatBytes formats a number of bytes: "64 MiB".
 func formatBytes(n int) string {
 	for _, unit := range []struct {
 		size int
@@ -132,7 +136,7 @@ func formatBytes(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// formatThousands spells a number with its thousands apart: "200,000".
+// formatThousands formats a number with separators: "200,000".
 func formatThousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -141,5 +145,5 @@ func formatThousands(n int) string {
 	return text
 }
 
-// IsMemoryExceeded reports whether an exchange ended because its conversation had grown too large.
+// IsMemoryExceeded reports whether an exchange ended at the memory limit of its conversation.
 func IsMemoryExceeded(err error) bool { return errors.Is(err, errMemoryExceeded) }

@@ -8,27 +8,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxReads bounds what is remembered of when a body arrived. Beyond it, the older
-// arrivals are merged in pairs.
+// maxReads is the maximum number of arrivals kept for a body. Beyond it, earlier ones are
+// merged in pairs.
 const maxReads = 1 << 20
 
-// A recorder is an answer while it is being recorded.
+// A recorder records the response of one exchange.
 type recorder struct {
 	resp         *spec.Response
 	watchdog     *watchdog
 	stopWhen     StopWhen
-	frameCounter *eventCounter // nil: they do not matter
-	maxBody      int
+	frameCounter *eventCounter // nil unless the client leaves after a number of events
+	maxBody      int           // bytes
 
-	isStream   bool // its events are counted
+	isStream   bool // events are counted against maxEvents
 	eventCount sse.EventCounter
 	maxEvents  int
 	memory     *reservation
 }
 
-// recordBody records a body until it ends and returns how: nil is a whole body.
-// arrived tells when the bytes that were read last came; body yields the body
-// without its framing, and io.EOF only where the framing says that it ends.
+// recordBody records a body and returns how it ended; nil means that it is complete. body
+// returns the body without its framing, and io.EOF only at its marked end. arrived returns
+// when the last bytes arrived.
 func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	if err := h.checkStop(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	}
 }
 
-// recordPiece records one piece of the body. An error is why the client stops listening.
+// recordPiece records a piece of the body. An error is the reason why the client leaves.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room
@@ -69,7 +69,7 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 		h.resp.Arrivals = append(mergeArrivals(h.resp.Arrivals, maxReads), spec.Arrival{End: len(h.resp.Body), At: at})
 	}
 	if h.frameCounter != nil {
-		// The decoder may hold on to what it is fed, and piece is used again.
+		// The decoder may keep a reference to its input, and piece is reused.
 		if end, ok := h.frameCounter.feed(h.resp.Body[len(h.resp.Body)-len(piece):]); ok {
 			h.truncateAt(end)
 			return spec.ErrClientLeft
@@ -84,7 +84,7 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	return h.checkStop()
 }
 
-// checkStop gives the caller the chance to leave.
+// checkStop returns spec.ErrClientLeft if the caller's StopWhen.Until wants to stop.
 func (h *recorder) checkStop() error {
 	if h.stopWhen.Until != nil && h.stopWhen.Until(*h.resp) {
 		return spec.ErrClientLeft
@@ -92,11 +92,11 @@ func (h *recorder) checkStop() error {
 	return nil
 }
 
-// truncateAt forgets what came after the end of the frame with which the client left: a
-// client that loses the connection there has not heard it.
+// truncateAt drops everything after the event with which the client leaves, which a client
+// that disconnects there would not have received.
 func (h *recorder) truncateAt(end int) {
-	// The decoder has no need to wait for the second half of a CRLF; if it has
-	// come, it belongs to the blank line.
+	// The decoder does not wait for the LF of a CR LF. If it has arrived, it belongs to
+	// the blank line.
 	if rest := h.resp.Body[end:]; len(rest) > 0 && rest[0] == '\n' && h.resp.Body[end-1] == '\r' {
 		end++
 	}
@@ -110,10 +110,10 @@ func (h *recorder) truncateAt(end int) {
 	}
 }
 
-// mergeArrivals is reads with room for one more below most: if there is none, every
-// second arrival is told of as part of the next, which is true of its bytes too.
-func mergeArrivals(reads []spec.Arrival, most int) []spec.Arrival {
-	if len(reads) < most {
+// mergeArrivals returns reads with room for one more below limit: if there is none, every
+// second arrival is merged into the next.
+func mergeArrivals(reads []spec.Arrival, limit int) []spec.Arrival {
+	if len(reads) < limit {
 		return reads
 	}
 	half := reads[:0]

@@ -89,17 +89,17 @@ func TestMalformedRequests(t *testing.T) {
 		r    spec.Request
 		says string
 	}{
-		{spec.Request{Target: "/"}, `"" is not a method`},
-		{spec.Request{Method: "GE T", Target: "/"}, `"GE T" is not a method`},
-		{spec.Request{Method: "CONNECT", Target: "/"}, `"CONNECT" is not a method`},
-		{spec.Request{Method: "GET", Target: "x"}, `"x" must begin with a slash`},
-		{spec.Request{Method: "GET", Target: "http://other/"}, "must begin with a slash"},
+		{spec.Request{Target: "/"}, `invalid method ""`},
+		{spec.Request{Method: "GE T", Target: "/"}, `invalid method "GE T"`},
+		{spec.Request{Method: "CONNECT", Target: "/"}, `invalid method "CONNECT"`},
+		{spec.Request{Method: "GET", Target: "x"}, `invalid target "x": want a leading slash`},
+		{spec.Request{Method: "GET", Target: "http://other/"}, "want a leading slash"},
 		{spec.Request{Method: "GET", Target: "/a b"}, `' ' must be percent-encoded`},
 		{spec.Request{Method: "GET", Target: "/a\r\nX: y"}, `'\r' must be percent-encoded`},
 		{spec.Request{Method: "GET", Target: "/#a"}, `'#' must be percent-encoded`},
-		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "A b", Value: "c"}}}, `"A b" is not the name`},
-		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "A", Value: "hunter2\r\nB: c"}}}, "header field A has a line break"},
-		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "Host", Value: "a b"}}}, `"a b" cannot be a Host`},
+		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "A b", Value: "c"}}}, `invalid header field name "A b"`},
+		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "A", Value: "hunter2\r\nB: c"}}}, "header field A contains a line break"},
+		{spec.Request{Method: "GET", Target: "/", Header: spec.Header{{Name: "Host", Value: "a b"}}}, `invalid Host "a b"`},
 	} {
 		_, err := c.Do(t.Context(), tc.r, StopWhen{})
 		var own *Error

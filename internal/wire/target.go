@@ -14,22 +14,23 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// userAgent is what the client calls itself unless it is told otherwise.
+// userAgent is the default User-Agent.
 const userAgent = "streamassay"
 
-// A outgoingRequest is a request ready to be sent.
+// An outgoingRequest is a request ready to be sent.
 type outgoingRequest struct {
 	method, scheme, host, path string
 	fields                     spec.Header // without Host and Content-Length
 	body                       []byte
 }
 
-// newMessage makes what is sent of what was asked, and refuses what no HTTP message
-// can carry.
+// newMessage returns a request ready to be sent, or an error if HTTP cannot represent it.
 func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
-	m := &outgoingRequest{method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body}
+	m := &outgoingRequest{
+		method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body,
+	}
 	if !httpguts.ValidHeaderFieldName(r.Method) || r.Method == "CONNECT" {
-		return nil, fmt.Errorf("%q is not a method: want a word like GET", r.Method)
+		return nil, fmt.Errorf("invalid method %q (e.g. GET)", r.Method)
 	}
 	var err error
 	if m.path, err = joinTarget(c.cfg.Base, r.Target); err != nil {
@@ -48,7 +49,7 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 		m.host = host
 	}
 	if !httpguts.ValidHostHeader(m.host) {
-		return nil, fmt.Errorf("%q cannot be a Host", m.host)
+		return nil, fmt.Errorf("invalid Host %q", m.host)
 	}
 	if !all.Has("User-Agent") {
 		all = append(all, spec.Field{Name: "User-Agent", Value: userAgent})
@@ -57,7 +58,7 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	return m, nil
 }
 
-// http1Head is the message's head as HTTP/1.1 writes it.
+// http1Head returns the head of the request for HTTP/1.1.
 func (m *outgoingRequest) http1Head() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, m.path, m.host)
@@ -71,17 +72,17 @@ func (m *outgoingRequest) http1Head() []byte {
 	return []byte(b.String())
 }
 
-// joinTarget appends a target to the base URL's path without touching its spelling. An
-// empty target is the base URL itself; one slash is enough between the two; the
-// base's query, if it has one, comes first.
+// joinTarget appends a target to the path of the base URL without normalizing either. An empty
+// target is the base URL itself; a slash on both sides becomes one; the base's query, if any,
+// precedes the target's.
 func joinTarget(base *url.URL, target string) (string, error) {
 	if c, ok := findUnsendableByte(target); ok {
-		return "", fmt.Errorf("the target %s cannot be sent as it is: %q must be percent-encoded", quoteStart([]byte(target)), c)
+		return "", fmt.Errorf("the target %s cannot be sent: %q must be percent-encoded", quoteStart([]byte(target)), c)
 	}
 	if target != "" && target[0] != '/' && target[0] != '?' {
-		return "", fmt.Errorf("the target %s must begin with a slash", quoteStart([]byte(target)))
+		return "", fmt.Errorf("invalid target %s: want a leading slash", quoteStart([]byte(target)))
 	}
-	path, query, asks := strings.Cut(target, "?")
+	path, query, hasQuery := strings.Cut(target, "?")
 	prefix := base.EscapedPath()
 	if path != "" {
 		prefix = strings.TrimSuffix(prefix, "/")
@@ -94,22 +95,23 @@ func joinTarget(base *url.URL, target string) (string, error) {
 		return path + "?" + base.RawQuery + "&" + query, nil
 	case base.RawQuery != "":
 		return path + "?" + base.RawQuery, nil
-	case asks:
+	case hasQuery:
 		return path + "?" + query, nil
 	}
 	return path, nil
 }
 
+// checkBase returns an error unless base is a valid base URL.
 func checkBase(base *url.URL) error {
 	switch {
 	case base == nil:
-		return errors.New("there is no base URL")
+		return errors.New("missing base URL")
 	case base.Scheme != "http" && base.Scheme != "https":
 		return fmt.Errorf("%s: want a URL that begins with http:// or https://", plainURL(base))
 	case base.Hostname() == "":
-		return fmt.Errorf("%s: the URL names no host", plainURL(base))
+		return fmt.Errorf("%s: the URL has no host", plainURL(base))
 	case base.Fragment != "":
-		return fmt.Errorf("%s: a base URL has no #fragment", plainURL(base))
+		return fmt.Errorf("%s: a base URL must not have a #fragment", plainURL(base))
 	}
 	if c, ok := findUnsendableByte(base.RawQuery); ok {
 		return fmt.Errorf("%s: in the query, %q must be percent-encoded", plainURL(base), c)
@@ -117,8 +119,9 @@ func checkBase(base *url.URL) error {
 	return nil
 }
 
-// findUnsendableByte is the first byte that cannot stand in a request line as it is.
-func findUnsendableByte(target string) (byte, bool) {
+// findUnsendableByte returns the first byte that a request line cannot contain. ok is false if
+// there is none.
+func findUnsendableByte(target string) (b byte, ok bool) {
 	for i := range len(target) {
 		if c := target[i]; c <= ' ' || c >= 0x7f || c == '#' {
 			return c, true
@@ -127,22 +130,22 @@ func findUnsendableByte(target string) (byte, bool) {
 	return 0, false
 }
 
-// checkHeader refuses fields that would break the message. It never repeats a
-// value, which may be a secret.
+// checkHeader returns an error for header fields that would break the request. Errors never
+// contain values, which may be secret.
 func checkHeader(h spec.Header) error {
 	for _, f := range h {
 		if !httpguts.ValidHeaderFieldName(f.Name) {
-			return fmt.Errorf("%s is not the name of a header field", quoteStart([]byte(f.Name)))
+			return fmt.Errorf("invalid header field name %s", quoteStart([]byte(f.Name)))
 		}
 		if !httpguts.ValidHeaderFieldValue(f.Value) {
-			return fmt.Errorf("the value of the header field %s has a line break or another control character", f.Name)
+			return fmt.Errorf("the value of the header field %s contains a line break or another control character", f.Name)
 		}
 	}
 	return nil
 }
 
-// withBasicAuth adds a URL's user and password to a header, unless it already says who
-// is asking.
+// withBasicAuth returns h with the user and password of a URL, unless it has credentials
+// already.
 func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	if user == nil || h.Has("Authorization") {
 		return h
@@ -152,7 +155,7 @@ func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	return append(h, spec.Field{Name: "Authorization", Value: "Basic " + pair})
 }
 
-// plainURL is a URL without what may be secret in it.
+// plainURL returns a URL without parts that may be secret.
 func plainURL(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	if !strings.Contains(u.Opaque, "@") {
@@ -161,11 +164,11 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quoteStart is the beginning of what a server sent, fit for one line.
+// quoteStart returns the beginning of received bytes, quoted on one line.
 func quoteStart(b []byte) string {
-	const most = 64
-	if len(b) > most {
-		return fmt.Sprintf("%q…", b[:most])
+	const maxBytes = 64
+	if len(b) > maxBytes {
+		return fmt.Sprintf("%q…", b[:maxBytes])
 	}
 	return fmt.Sprintf("%q", b)
 }

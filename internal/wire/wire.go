@@ -1,13 +1,12 @@
-// Package wire sends requests and records what comes back, byte for byte.
+// Package wire is an HTTP client that records exchanges byte for byte.
 //
-// It adds nothing of its own to a conversation: no second try, no redirect, no
-// compression, no proxy, no cookie, no connection used twice, no time limit that
-// looks like the server's doing. Each exchange has its own connection; HTTP/1 is
-// read from that connection's raw bytes, HTTP/2 through golang.org/x/net/http2
-// with the head re-read from the raw bytes.
+// It does exactly what it is asked to: there are no retries, redirects, compression, proxies,
+// cookies or reused connections, and when it gives up, the record shows that it was the
+// client. Each exchange has its own connection. HTTP/1 is read from the connection directly,
+// HTTP/2 through golang.org/x/net/http2, with the header decoded again from the recorded
+// bytes.
 //
-// It does not know what a body means: no dialect, no schema, no check, and of
-// server-sent events only where one ends.
+// It does not interpret bodies, except to find where the events of a stream end.
 package wire
 
 import (
@@ -25,7 +24,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a Config holds where it says nothing.
+// Default values of a [Config]. Sizes are in bytes.
 const (
 	DefaultIdleTimeout   = 30 * time.Second
 	DefaultTotalTimeout  = 10 * time.Minute
@@ -34,43 +33,44 @@ const (
 	DefaultMaxEventBytes = sse.DefaultMaxEvent
 )
 
-// A Config says whom to talk to and how much to put up with. Only Base is needed:
-// a zero value elsewhere takes the default.
+// A Config holds the target and the limits of a conversation. Only Base is required; zero
+// values elsewhere stand for the defaults.
 type Config struct {
-	// Base is the prefix of every request's target: http or https, a host, and
-	// perhaps a path and a query. A user and password in it are sent as basic
-	// authorization.
+	// Base is the prefix of every request's target: http or https, a host, and optionally
+	// a path and a query. Its user and password are sent as basic authentication.
 	Base *url.URL
 
-	// Header goes with every request that does not set the same field itself. It
-	// may hold secrets: no Exchange and no error repeats it.
+	// Header is added to every request that does not have the same field itself. It may
+	// contain secrets: neither exchanges nor errors contain it.
 	Header spec.Header
 
-	IdleTimeout   time.Duration // how long nothing may come (ErrIdle), from the connection on; and how long a head may take from its first byte on
-	TotalTimeout  time.Duration // how long one answer may take in all (ErrEndless)
-	MaxBodyBytes  int           // bytes of a body (ErrEndless)
-	MaxEvents     int           // events and comments of a stream (ErrEndless)
-	MaxEventBytes int           // bytes of one server-sent event that is counted
+	// IdleTimeout limits how long nothing may arrive, from the start of the connection on
+	// (spec.ErrIdleTimeout), and how long a head may take after its first byte.
+	IdleTimeout   time.Duration
+	TotalTimeout  time.Duration // for one complete response (spec.ErrLimitExceeded)
+	MaxBodyBytes  int           // bytes of a body (spec.ErrLimitExceeded)
+	MaxEvents     int           // events and comments of a stream (spec.ErrLimitExceeded)
+	MaxEventBytes int           // bytes of one event that StopWhen.Frames counts
 
-	// Room bounds the memory of the bodies of all conversations together; nil: nobody
-	// counts it.
+	// Memory limits the memory for the bodies of several conversations together; nil means
+	// no limit.
 	Memory *MemoryLimiter
 
-	CA       *x509.CertPool // whom to trust; nil: the system's authorities
-	Insecure bool           // trust any certificate
+	CA       *x509.CertPool // trusted authorities; nil means those of the system
+	Insecure bool           // accept any certificate
 }
 
-// A Client records one conversation. Several goroutines may use it at once: one
-// hears a stream while another cancels it.
+// A Client performs and records the exchanges of one conversation. It is safe for concurrent
+// use: one goroutine may read a stream while another cancels its run.
 type Client struct {
 	cfg     Config
-	name    string // the base URL without its secrets, for errors
+	name    string // base URL without secrets, for errors
 	started time.Time
-	memory  *reservation // what the conversation has of the room
+	memory  *reservation // shared by all Clients of the conversation
 }
 
-// NewClient prepares a conversation, which begins now; nothing is sent yet. An error
-// says what is wrong with the Config.
+// NewClient returns a client for a conversation that begins now. It sends nothing yet. It
+// returns an error if the Config is invalid.
 func NewClient(cfg Config) (*Client, error) {
 	if err := checkBase(cfg.Base); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func NewClient(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	if cfg.IdleTimeout < 0 || cfg.TotalTimeout < 0 || cfg.MaxBodyBytes < 0 || cfg.MaxEvents < 0 || cfg.MaxEventBytes < 0 {
-		return nil, errors.New("a limit is negative: leave it at 0 for the default")
+		return nil, errors.New("negative limit: want a positive one, or 0 for the default")
 	}
 	base := *cfg.Base
 	cfg.Base = &base
@@ -92,17 +92,17 @@ func NewClient(cfg Config) (*Client, error) {
 	return &Client{cfg, plainURL(&base), time.Now(), &reservation{limiter: cfg.Memory}}, nil
 }
 
-// ReleaseMemory gives back what the conversation has of its Config's Room. Its bodies must
-// not be held any longer.
+// ReleaseMemory returns the memory that the conversation holds to the Config's MemoryLimiter.
+// The bodies of its exchanges must not be used any longer.
 func (c *Client) ReleaseMemory() { c.memory.release() }
 
-// Use runs do while the conversation has a place in its Config's Room, for work that needs
-// as much memory as a large body. It returns false if the context ended before there was a
-// place.
+// Use calls do while the conversation has a slot of the Config's MemoryLimiter, for work that
+// needs as much memory as a large body. It returns false, without calling do, if ctx was done
+// first.
 func (c *Client) Use(ctx context.Context, do func()) bool { return c.memory.use(ctx, do) }
 
-// WithHeader is the same conversation led by somebody else: with this header in place of the
-// Config's, and without the user and password of its base URL.
+// WithHeader returns a client for the same conversation with other credentials: header
+// replaces the Config's Header, and the user and password of the base URL are not sent.
 func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	if err := checkHeader(header); err != nil {
 		return nil, err
@@ -114,8 +114,8 @@ func (c *Client) WithHeader(header spec.Header) (*Client, error) {
 	return &other, nil
 }
 
-// AtRoot is the same conversation led by nobody in particular, with targets below the
-// root of the host: nothing of the Config's that says who asks goes with them.
+// AtRoot returns a client for the same conversation without any credentials, whose targets are
+// relative to the root of the host.
 func (c *Client) AtRoot() *Client {
 	other := *c
 	other.cfg.Base, other.cfg.Header = &url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host}, nil
@@ -123,6 +123,7 @@ func (c *Client) AtRoot() *Client {
 	return &other
 }
 
+// orDefault returns v, or def if v is 0.
 func orDefault[T int | time.Duration](v, def T) T {
 	if v == 0 {
 		return def
@@ -130,49 +131,47 @@ func orDefault[T int | time.Duration](v, def T) T {
 	return v
 }
 
-// A StopWhen says when the client leaves of its own accord; the exchange's End is
-// then spec.ErrLeft. The zero StopWhen hears every answer out.
+// A StopWhen tells when the client leaves of its own accord. The response's End is then
+// spec.ErrClientLeft. The zero value reads every response to its end.
 type StopWhen struct {
-	// Frames hangs up after so many server-sent events; comments and blocks without
-	// data are none, and after an event beyond Config.MaxEvent none is counted. The
-	// record ends with the last one's blank line: a client that leaves there has
-	// heard no more.
+	// Frames is the number of events after which to leave; comments and blocks without
+	// data do not count, nor do events after one that exceeds Config.MaxEventBytes. The
+	// record ends with the blank line of the last event.
 	Frames int
 
-	// For hangs up so long after the request was sent, wherever the answer is.
+	// Elapsed is the time after sending the request at which to leave.
 	Elapsed time.Duration
 
-	// Until is asked whenever more of the answer has come: once with the head
-	// alone, then with each piece of the body. It hangs up by returning true. It
-	// must not change the Response, and while it works nothing is read: what
-	// takes long belongs in a goroutine of its own.
-	Until func(heard spec.Response) bool
+	// Until is called when more of the response has arrived: once with the head alone,
+	// then after each piece of the body. The client leaves when it returns true. It must
+	// not modify the response. Nothing is read until it returns.
+	Until func(r spec.Response) bool
 }
 
-// An Error is why nothing could be measured: ours or the network's doing, never a
-// finding about the target.
+// An Error is a failure that prevented a measurement, caused by the client or the network. It
+// is never a finding about the target.
 type Error struct {
 	URL    string // the base URL, without user, password and query
 	Reason string // one line
-	Err    error  // what was underneath
+	Err    error  // underlying error
 }
 
+// Error returns the URL and the reason.
 func (e *Error) Error() string { return e.URL + ": " + e.Reason }
 
-// Unwrap is what was underneath.
+// Unwrap returns the underlying error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Do sends one request and records the answer until it ends, or goes over a
-// limit. What the target did is in the Exchange, however bad: also if it hung up,
-// fell silent or answered something that is not HTTP (Status is then 0, and
-// Response.End says why). An error, mostly an *Error, is ours or the network's: a
-// malformed request, no connection, a TLS failure, a cancelled context.
+// Do sends one request and records the response until it ends or exceeds a limit. The Exchange
+// shows what the target did, even if it closed the connection, went silent or did not respond
+// in HTTP (Status is then 0, and Response.End is the reason). An error, mostly of type *Error,
+// is caused by the client or the network: an invalid request, no connection, a TLS failure, a
+// cancelled context.
 //
-// The request is sent as it stands: the target is appended to the base URL's path
-// byte for byte, and header fields go out in their order and spelling (HTTP/2 has
-// neither). The client adds Host, Content-Length, User-Agent unless it is given,
-// and the Config's header; Content-Length and Transfer-Encoding of the request
-// are replaced by its own.
+// The request is sent as it is: the target is appended to the base URL's path byte for byte,
+// and header fields keep their order and spelling (except in HTTP/2). The client adds Host,
+// Content-Length, User-Agent unless given, and the Config's Header. It replaces Content-Length
+// and Transfer-Encoding of the request.
 func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.Exchange, error) {
 	x := spec.Exchange{Request: cloneRequest(r), At: time.Since(c.started)}
 	m, err := c.newMessage(r)
@@ -201,10 +200,10 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError is an error if what ended the answer was not the target's doing after all.
+// localError returns an error if the response ended for a reason that is not the target's.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
-		return c.fail(fmt.Sprintf("the exchange was called off: %v", cause), cause)
+		return c.fail(fmt.Sprintf("the exchange was cancelled: %v", cause), cause)
 	}
 	if c.cfg.Base.Scheme == "http" && (errors.Is(resp.End, errTLSRecord) || isPlainHTTPRefusal(resp)) {
 		return c.fail("the server speaks TLS on this port: use https://", errTLSRecord)
@@ -216,28 +215,31 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	return nil
 }
 
+// fail returns an *Error.
 func (c *Client) fail(why string, err error) error { return &Error{c.name, why, err} }
 
+// cloneRequest returns a copy of r that shares no memory with it.
 func cloneRequest(r spec.Request) spec.Request {
 	r.Header, r.Body = slices.Clone(r.Header), slices.Clone(r.Body)
 	return r
 }
 
-// A watchdog ends an exchange that takes too long, or that the caller calls off, by
-// closing its connection. The context's cause then says why.
+// A watchdog ends an exchange that takes too long or that the caller cancels, by closing its
+// connection. The cause of its context is then the reason.
 type watchdog struct {
 	ctx        context.Context
-	sentAt     time.Time // when the request was sent
-	timeout    time.Duration
+	sentAt     time.Time     // when the request was sent
+	timeout    time.Duration // idle timeout
 	idleTimer  *time.Timer
 	totalTimer *time.Timer
-	deadline   time.Time     // when total strikes
-	paused     time.Duration // how long the client itself has kept the server waiting
-	activity   atomic.Int64  // how often something moved
+	deadline   time.Time     // when totalTimer fires
+	paused     time.Duration // total time for which the client did not read
+	activity   atomic.Int64  // number of reads and writes
 	hangUp     context.CancelCauseFunc
 	stop       func()
 }
 
+// newWatchdog returns a running watchdog for an exchange.
 func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWhen) *watchdog {
 	ctx, hangUp := context.WithCancelCause(parent)
 	after := func(d time.Duration, why error) *time.Timer {
@@ -247,7 +249,8 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 	w := &watchdog{ctx: ctx, sentAt: time.Now(), timeout: c.cfg.IdleTimeout, hangUp: hangUp}
 	w.deadline = w.sentAt.Add(c.cfg.TotalTimeout)
 	w.idleTimer = after(c.cfg.IdleTimeout, fmt.Errorf("%w: sent nothing for %v", spec.ErrIdleTimeout, c.cfg.IdleTimeout))
-	w.totalTimer = after(c.cfg.TotalTimeout, fmt.Errorf("%w: had not ended after %v", spec.ErrLimitExceeded, c.cfg.TotalTimeout))
+	w.totalTimer = after(c.cfg.TotalTimeout,
+		fmt.Errorf("%w: had not ended after %v", spec.ErrLimitExceeded, c.cfg.TotalTimeout))
 	timers := []*time.Timer{w.idleTimer, w.totalTimer}
 	if limit.Elapsed > 0 {
 		timers = append(timers, after(limit.Elapsed, fmt.Errorf("%w: after %v", spec.ErrClientLeft, limit.Elapsed)))
@@ -262,14 +265,14 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 	return w
 }
 
-// touch notes that something moved on the wire.
+// touch records activity on the connection and restarts the idle timeout.
 func (w *watchdog) touch() {
 	w.activity.Add(1)
 	w.idleTimer.Reset(w.timeout)
 }
 
-// runPaused stops the clocks while wait runs: that the client does not read is not the
-// server's doing.
+// runPaused stops the timers while wait runs, since the server is not to blame if the client
+// does not read.
 func (w *watchdog) runPaused(wait func() error) error {
 	w.idleTimer.Stop()
 	w.totalTimer.Stop()
@@ -283,21 +286,21 @@ func (w *watchdog) runPaused(wait func() error) error {
 	return err
 }
 
-// watchHead ends an exchange whose head, once begun, does not come to its end. What it
-// returns calls that off.
-func (w *watchdog) watchHead() (over func()) {
+// watchHead ends the exchange if its head, once begun, is not complete within the idle
+// timeout. The caller calls the returned function when it is.
+func (w *watchdog) watchHead() (stop func()) {
 	began := w.activity.Load()
 	t := time.AfterFunc(w.timeout, func() {
-		if w.activity.Load() == began { // silence, which has its own limit
+		if w.activity.Load() == began { // no activity: the idle timeout applies
 			return
 		}
-		w.hangUp(fmt.Errorf("%w: had not sent the whole head after %v", spec.ErrLimitExceeded, w.timeout))
+		w.hangUp(fmt.Errorf("%w: had not sent the complete head after %v", spec.ErrLimitExceeded, w.timeout))
 	})
 	return func() { t.Stop() }
 }
 
-// endError says which of spec's errors a failed read amounts to: what made the
-// client close the connection itself, if it did, else what the peer did.
+// endError returns the error of package spec for a failed read: the reason why the client
+// closed the connection, if it did, or else what the peer did.
 func (w *watchdog) endError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause

@@ -316,7 +316,7 @@ func TestCancelledContext(t *testing.T) {
 		}
 		return false
 	}})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "called off") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "cancelled: ") {
 		t.Errorf("error = %v", err)
 	}
 	if string(x.Response.Body) != "abc" {
