@@ -64,7 +64,7 @@ func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice st
 		return message, "this is an error of streamassay or of its configuration, not of the server"
 	case !c.Fatal:
 		return message, "the server responded before: did it crash, or was it stopped? Look in its log"
-	case strings.Contains(c.reason, "no host of this name"):
+	case strings.Contains(c.reason, "unknown host"):
 		return message, "check the spelling of the host in the URL"
 	case strings.Contains(c.reason, "connection refused"):
 		return message, "start the server first, and check host and port of the URL"

@@ -100,7 +100,7 @@ func classifyError(err error) (kind, why string) {
 	switch {
 	case !ok:
 		return SymptomNotSent, err.Error()
-	case strings.HasPrefix(w.Reason, "the exchange was called off"):
+	case strings.HasPrefix(w.Reason, "the exchange was cancelled"):
 		return SymptomInterrupted, w.Reason
 	}
 	return SymptomUnreachable, w.Error()
