@@ -17,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A discardResponse takes an answer and forgets it.
+// A discardResponse is a ResponseWriter that discards the response.
 type discardResponse struct {
 	header http.Header
 	status int
@@ -32,7 +32,8 @@ func (w *discardResponse) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// BenchmarkRuns opens runs of 12 events and listens to each to its end, 64 at a time.
+// BenchmarkRuns starts runs of 12 events and reads each stream to its end, 64 at a
+// time.
 func BenchmarkRuns(b *testing.B) {
 	for _, c := range []struct {
 		name string
@@ -95,7 +96,7 @@ func benchRun(b *testing.B, s *Server, n int64) {
 	}
 }
 
-// redisServer starts a server of this test's own.
+// redisServer starts a Redis server for the test and returns its URL.
 func redisServer(b testing.TB) string {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// named opens a dialect.
+// named returns a dialect.
 func named(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
 	d, err := dialect.Open(name)
@@ -37,9 +37,9 @@ func each(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
 	}
 }
 
-// A desk is a server and a client of it that share no network: what happens between
-// them happens in a bubble of [testing/synctest] as well.
-type desk struct {
+// A testClient is a server and a client of it. They communicate without a network, so
+// that the test can run in a bubble of [testing/synctest].
+type testClient struct {
 	*testing.T
 	s      *Server
 	d      *dialect.Dialect
@@ -50,11 +50,11 @@ type desk struct {
 
 const firstThread = "550e8400-e29b-41d4-a716-446655440000"
 
-func newDesk(t *testing.T, d *dialect.Dialect, agent Agent, cfg Config) *desk {
-	return &desk{T: t, s: New(d, agent, cfg), d: d, thread: firstThread, user: "ada"}
+func newTestClient(t *testing.T, d *dialect.Dialect, agent Agent, cfg Config) *testClient {
+	return &testClient{T: t, s: New(d, agent, cfg), d: d, thread: firstThread, user: "ada"}
 }
 
-// A tape is what one request was answered.
+// A tape records the response of one request.
 type tape struct {
 	mu     sync.Mutex
 	status int
@@ -90,8 +90,8 @@ func (p *tape) bytes() []byte {
 	return bytes.Clone(p.body.Bytes())
 }
 
-// start asks, and does not wait for the end of the answer.
-func (k *desk) start(req spec.Request, full chan struct{}) *tape {
+// start sends a request and does not wait for the end of the response.
+func (k *testClient) start(req spec.Request, full chan struct{}) *tape {
 	ctx, leave := context.WithCancel(k.Context())
 	r := httptest.NewRequestWithContext(ctx, req.Method, k.d.Base+req.Target, bytes.NewReader(req.Body))
 	for _, f := range req.Header {
@@ -109,15 +109,15 @@ func (k *desk) start(req spec.Request, full chan struct{}) *tape {
 	return p
 }
 
-// ask asks, and waits for the end of the answer.
-func (k *desk) ask(req spec.Request) *tape {
+// ask sends a request and waits for the end of the response.
+func (k *testClient) ask(req spec.Request) *tape {
 	p := k.start(req, nil)
 	<-p.done
 	return p
 }
 
-// say makes the request that says something in the desk's thread.
-func (k *desk) say(phrase string, e spec.Event) spec.Request {
+// say returns a request that sends a message in the client's thread.
+func (k *testClient) say(phrase string, e spec.Event) spec.Request {
 	k.Helper()
 	if e.Thread == "" {
 		e.Thread = k.thread
@@ -129,9 +129,9 @@ func (k *desk) say(phrase string, e spec.Event) spec.Request {
 	return r
 }
 
-// prompt asks for an answer, under a name of its own, and returns where that is
-// told: the answer itself, or the request that listens to it.
-func (k *desk) prompt(phrase string, e spec.Event) (listen spec.Request) {
+// prompt sends a prompt with an id of its own, and returns the request whose response
+// is the run's stream: the same one, or one that listens to the run.
+func (k *testClient) prompt(phrase string, e spec.Event) (listen spec.Request) {
 	k.Helper()
 	if e.Run == "" {
 		k.ids++
@@ -147,19 +147,21 @@ func (k *desk) prompt(phrase string, e spec.Event) (listen spec.Request) {
 	return k.say("listen", spec.Event{Run: e.Run, Thread: e.Thread})
 }
 
-// hear is the answer to a prompt in the words of the conversation, all of it.
-func (k *desk) hear(phrase string, e spec.Event) []spec.Event {
+// hear sends a prompt and returns all events of its run.
+func (k *testClient) hear(phrase string, e spec.Event) []spec.Event {
 	k.Helper()
 	req := k.prompt(phrase, e)
 	return k.events(req, k.ask(req))
 }
 
-// text hears an answer's text.
-func (k *desk) text(words string) string { return says(k.hear("prompt", spec.Event{Text: words})) }
+// text sends a prompt and returns the text of the assistant's messages.
+func (k *testClient) text(words string) string {
+	return says(k.hear("prompt", spec.Event{Text: words}))
+}
 
-// events are what a tape tells so far; it is an error if any of it breaks the
-// document.
-func (k *desk) events(req spec.Request, p *tape) (events []spec.Event) {
+// events returns the decoded events of a recorded response so far. The test fails if
+// one violates the document.
+func (k *testClient) events(req spec.Request, p *tape) (events []spec.Event) {
 	k.Helper()
 	x := spec.Exchange{Request: req, Response: spec.Response{Status: p.status, Header: headerOf(p.header), Body: p.bytes()}}
 	for e := range k.d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
@@ -182,9 +184,9 @@ func kinds(events []spec.Event) string {
 	return strings.Join(all, " ")
 }
 
-// close shuts the server down: nothing of it is left. In a bubble that is proved: one
-// whose goroutines cannot go on panics.
-func (k *desk) close() {
+// close shuts the server down. In a bubble, a goroutine that it leaves behind makes the
+// test panic.
+func (k *testClient) close() {
 	k.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -193,7 +195,7 @@ func (k *desk) close() {
 	}
 }
 
-// last is the last of some events of a kind.
+// last returns the last event of a kind.
 func last(events []spec.Event, k spec.Kind) spec.Event {
 	for _, e := range slices.Backward(events) {
 		if e.Kind == k {
@@ -203,9 +205,9 @@ func last(events []spec.Event, k spec.Kind) spec.Event {
 	return spec.Event{Err: errors.New("there is none")}
 }
 
-// raw asks for what may be no request at all; nil is that HTTP would not let it
-// through.
-func (k *desk) raw(method, target, media, body string) *tape {
+// raw sends arbitrary bytes as a request. It returns nil if they are not an HTTP
+// request.
+func (k *testClient) raw(method, target, media, body string) *tape {
 	u, err := url.ParseRequestURI(k.d.Base + target)
 	if err != nil || method == "" || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
 		return nil

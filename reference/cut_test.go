@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A hundred readers lose their connections at random places of a long run, while it is
-// told and after, and take it up again: each hears every event once, in order.
+// A hundred clients lose their connections at random positions of a long run, during it
+// and afterwards, and resume: each receives every event once and in order.
 func TestCutsEverywhere(t *testing.T) {
 	const deltas, readers = 10_000, 100
 	good := gleak.Goroutines()
@@ -44,7 +44,7 @@ func TestCutsEverywhere(t *testing.T) {
 	gomega.NewWithT(t).Eventually(gleak.Goroutines, 10*time.Second).ShouldNot(gleak.HaveLeaked(good))
 }
 
-// A reader listens to run-1 of the first thread.
+// A reader reads the stream of run-1 of the first thread.
 type reader struct {
 	t      *testing.T
 	client *http.Client
@@ -76,7 +76,7 @@ func (r *reader) post(text string) {
 	res.Body.Close()
 }
 
-// hear hears the whole run, in pieces that end at random.
+// hear reads the whole run, in pieces that end at random.
 func (r *reader) hear(dice *rand.Rand, deltas int) error {
 	heard, last := 0, ""
 	for cuts := 0; ; cuts++ {
@@ -94,7 +94,7 @@ func (r *reader) hear(dice *rand.Rand, deltas int) error {
 	}
 }
 
-// piece hears some deltas, each the next one, and cuts the connection.
+// piece reads some deltas, checks that each is the next one, and cuts the connection.
 func (r *reader) piece(cursor string, before, most int) (last string, n int, over bool, err error) {
 	ctx, cut := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cut()
@@ -117,14 +117,14 @@ func (r *reader) piece(cursor string, before, most int) (last string, n int, ove
 		switch {
 		case strings.HasPrefix(line, "id: "):
 			id = line[4:]
-		case line == "" && id != "": // the event is whole
+		case line == "" && id != "": // the event is complete
 			last, id = id, ""
 		case strings.Contains(line, `"TEXT_MESSAGE_CONTENT"`):
 			if n++; !strings.Contains(line, fmt.Sprintf(`"delta":"%d "`, before+n)) {
 				return last, n, false, fmt.Errorf("delta %d is %s", before+n, line)
 			}
 			if n == most {
-				last = id // it was heard, whatever comes of the rest
+				last = id // received, whether or not the rest of the piece is
 			}
 		case strings.Contains(line, `"RUN_FINISHED"`):
 			over = true

@@ -37,7 +37,7 @@ func dial(t *testing.T, name string, agent Agent) net.Conn {
 	return conn
 }
 
-// post writes a request as HTTP/1.1 has it.
+// post returns a request as HTTP/1.1 bytes.
 func post(t *testing.T, conn net.Conn, target, text string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"input":[{"role":"user","content":[{"type":"text","text":%q}]}]}`, text)
@@ -69,7 +69,7 @@ func TestStreamOverHTTP(t *testing.T) {
 	}
 }
 
-// Who leaves is noticed while nothing is sent: the agent is stopped.
+// The agent is stopped when the client leaves, even if nothing is being sent.
 func TestLeavingIsNoticed(t *testing.T) {
 	stopped := make(chan struct{})
 	agent := func(ctx context.Context, turn Turn) iter.Seq[spec.Event] {
@@ -92,7 +92,7 @@ func TestLeavingIsNoticed(t *testing.T) {
 	}
 }
 
-// Events go out when they are said, not when there are enough of them.
+// Events are flushed at once rather than when the buffer is full.
 func TestEventsAreFlushed(t *testing.T) {
 	next := make(chan struct{})
 	agent := func(ctx context.Context, turn Turn) iter.Seq[spec.Event] {
@@ -120,7 +120,7 @@ func TestEventsAreFlushed(t *testing.T) {
 	for in.Scan() {
 		if strings.Contains(in.Text(), `"delta":true`) {
 			heard++
-			next <- struct{}{} // it says no more until this one was heard
+			next <- struct{}{} // the next event follows only after this one was received
 		}
 	}
 	if heard != 3 {
@@ -128,9 +128,9 @@ func TestEventsAreFlushed(t *testing.T) {
 	}
 }
 
-// What is due at once goes out in as few writes as there is room for.
+// Events that are emitted at the same time are gathered into few writes.
 func TestWritesAreGathered(t *testing.T) {
-	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
 	defer k.close()
 	listen := k.prompt("prompt", spec.Event{Text: "conformance:many 2000"})
 	k.ask(listen) // now it is over, and all of it is due
@@ -154,7 +154,7 @@ func (c *counter) Write(data []byte) (int, error) {
 	return c.tape.Write(data)
 }
 
-// Every dialect is served below its name.
+// NewMux serves every dialect below its name.
 func TestAll(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {
@@ -192,7 +192,7 @@ func TestAll(t *testing.T) {
 	}
 }
 
-// A base that the document sets is part of the path.
+// A base that is set in the dialect is part of the path.
 func TestBase(t *testing.T) {
 	s := New(named(t, "runs@2026-04"), Scripted, Config{})
 	for target, want := range map[string]int{"/api/v1/agent/runs": 422, "/runs": 404, "/api/v1/agentruns": 404, "/api/v1/agent": 404} {

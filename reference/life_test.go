@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A run outlives its listeners where it can be listened to again, and ends with
-// them where it cannot.
+// A run continues without clients if its stream can be resumed, and is cancelled if
+// not.
 func TestClientLeaves(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		synctest.Test(t, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestClientLeaves(t *testing.T) {
 				context.AfterFunc(ctx, func() { stopped = time.Since(began) })
 				return Scripted(ctx, turn)
 			}
-			k := newDesk(t, d, agent, Config{})
+			k := newTestClient(t, d, agent, Config{})
 			listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 10 100"})
 			p := k.start(listen, nil)
 			wait(250 * time.Millisecond)
@@ -44,11 +44,11 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
-// Streams that are under way are told that their run was canceled.
+// Open streams receive the terminal event of a cancelled run.
 func TestShutdown(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		synctest.Test(t, func(t *testing.T) {
-			k := newDesk(t, d, Scripted, Config{})
+			k := newTestClient(t, d, Scripted, Config{})
 			listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 100 100"})
 			p := k.start(listen, nil)
 			var waiting *tape
@@ -76,11 +76,10 @@ func TestShutdown(t *testing.T) {
 	})
 }
 
-// A client that takes nothing cannot hold a shutdown up for longer than the context
-// lets it.
+// A client that reads nothing delays a shutdown at most until the context is done.
 func TestShutdownGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+		k := newTestClient(t, named(t, "agentscope@1.1"), Scripted, Config{})
 		full := make(chan struct{})
 		p := k.start(k.say("prompt", spec.Event{Text: "hi"}), full)
 		synctest.Wait()
@@ -95,7 +94,7 @@ func TestShutdownGivesUp(t *testing.T) {
 	})
 }
 
-// Whatever an agent does, its run is told as a run.
+// Whatever events an agent emits, the stream is that of a valid run.
 func TestAgents(t *testing.T) {
 	say := func(events ...spec.Event) Agent {
 		return func(context.Context, Turn) iter.Seq[spec.Event] {
@@ -128,7 +127,7 @@ func TestAgents(t *testing.T) {
 		}, "run.start run.progress message.start run.error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := newDesk(t, named(t, "agentscope@1.1"), c.agent, Config{})
+			k := newTestClient(t, named(t, "agentscope@1.1"), c.agent, Config{})
 			defer k.close()
 			events := k.hear("prompt", spec.Event{Text: "hi"})
 			if got := kinds(events); got != c.want {
@@ -145,7 +144,7 @@ func TestAgents(t *testing.T) {
 
 func TestMaxRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RunDuration: time.Minute}})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RunDuration: time.Minute}})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:idle 3600000"})
 		began := time.Now()

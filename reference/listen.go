@@ -25,12 +25,13 @@ const (
 
 // A streamWriter writes the event stream of one response.
 type streamWriter struct {
-	s       *Server
-	w       http.ResponseWriter
-	r       *http.Request
-	op      *dialect.Operation
-	events  eventSource                                  // nil until the run is found
-	findRun func() (eventSource, <-chan struct{}, error) // finds the run, or returns a channel that receives when it may exist
+	s      *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	op     *dialect.Operation
+	events eventSource // nil until the run is found
+	// findRun returns the run, or else a channel that receives when it may exist.
+	findRun func() (eventSource, <-chan struct{}, error)
 
 	position       int64  // position of the last event written
 	threadTag      uint32 // tag of the thread, which is part of cursors

@@ -28,7 +28,7 @@ type logWriter struct {
 	mu           sync.Mutex
 	pending      state.RunUpdate
 	pendingBytes int
-	ready        chan struct{} // capacity 1: there is something to write
+	ready        chan struct{} // capacity 1: receives when there is something to write
 	space        chan struct{} // closed when there is room again; nil if no sender waits
 	done         chan struct{} // closed when writeLoop returns
 }

@@ -9,7 +9,7 @@ import (
 
 func TestMemory(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
-		k := newDesk(t, d, Scripted, Config{})
+		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		if got := k.text("conformance:recall"); got != "nothing" {
 			t.Errorf("before anything was said: %q", got)
@@ -28,22 +28,22 @@ func TestMemory(t *testing.T) {
 	})
 }
 
-// History that the client repeats counts as said.
+// A history that the client repeats counts as the earlier messages.
 func TestRepeatedHistory(t *testing.T) {
-	k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+	k := newTestClient(t, named(t, "agentscope@1.1"), Scripted, Config{})
 	defer k.close()
 	if got := says(k.hear("history", spec.Event{Text: "conformance:recall"})); got != "Is it sunny in Beijing?" {
 		t.Errorf("recalled %q", got)
 	}
 }
 
-// A call is left to the client, which answers it in its next request.
+// A call is left to the client, which returns the result in its next request.
 func TestClientTool(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		if _, ok := d.TemplateOperation("tool-result"); !ok {
 			return
 		}
-		k := newDesk(t, d, Scripted, Config{})
+		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		events := k.hear("tool-offer", spec.Event{Text: `conformance:client-tool {"n":7}`, Name: "paint"})
 		id, args, results := "", "", 0
@@ -70,7 +70,7 @@ func TestClientTool(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
-	k := newDesk(t, named(t, "agkit@0.0.10"), Scripted, Config{})
+	k := newTestClient(t, named(t, "agkit@0.0.10"), Scripted, Config{})
 	defer k.close()
 	asked := last(k.hear("prompt", spec.Event{Text: `conformance:interrupt {"q":"delete?"}`}), spec.Interrupt)
 	if asked.ID == "" || asked.Text != `{"q":"delete?"}` {
@@ -81,9 +81,9 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// The answer to an interrupt is no message of the user.
+// The reply to an interrupt is not a message of the user.
 func TestResumeIsNotSaid(t *testing.T) {
-	k := newDesk(t, named(t, "agkit"), Scripted, Config{})
+	k := newTestClient(t, named(t, "agkit"), Scripted, Config{})
 	defer k.close()
 	const asked = `conformance:interrupt {"question":"Delete?"}`
 	for _, e := range k.hear("prompt", spec.Event{Text: asked}) {

@@ -12,11 +12,11 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Every request that breaks the document in one place is refused as the document
-// says, and its twin is not.
+// Every request that violates the document in one place is refused as documented, and
+// the corresponding valid request is accepted.
 func TestRefusals(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
-		k := newDesk(t, d, Scripted, Config{})
+		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		n := 0
 		for _, o := range d.Operations() {
@@ -46,8 +46,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// upload stores an image of the desk's user.
-func (k *desk) upload() files.File {
+// upload stores an image of the client's user.
+func (k *testClient) upload() files.File {
 	k.Helper()
 	f, err := k.s.cfg.Files.Put(k.Context(), files.Upload{Owner: k.user, Name: "x.png", Type: "image/png", Data: []byte("\x89PNG\r\n\x1a\n")})
 	if err != nil {
@@ -56,8 +56,9 @@ func (k *desk) upload() files.File {
 	return f
 }
 
-// refused asks what is to be refused: as the document wants it for one of its faults.
-func (k *desk) refused(name string, m dialect.InvalidRequest) {
+// refused sends a request and checks that it is refused as documented for one of its
+// violations.
+func (k *testClient) refused(name string, m dialect.InvalidRequest) {
 	k.Helper()
 	p := k.ask(m.Request)
 	var wrong []string
@@ -77,7 +78,7 @@ func (k *desk) refused(name string, m dialect.InvalidRequest) {
 	}
 }
 
-// unlike is where a refusal is not as it is demanded.
+// unlike returns how a response differs from a documented refusal.
 func (p *tape) unlike(demands []spec.RefusalRequirement) (wrong []string) {
 	body := string(p.bytes())
 	for _, demand := range demands {
@@ -97,7 +98,7 @@ func (p *tape) unlike(demands []spec.RefusalRequirement) (wrong []string) {
 	return wrong
 }
 
-// What a refusal looks like.
+// The encoding of refusals.
 func TestProblems(t *testing.T) {
 	ask := func(method, target, body string) spec.Request {
 		return spec.Request{Method: method, Target: target, Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)}
@@ -122,7 +123,7 @@ func TestProblems(t *testing.T) {
 		{"agentscope-java@1.0", ask("DELETE", "/process", ``), 405, "application/json", `"error":"Method Not Allowed"`},
 	} {
 		t.Run(c.dialect+" "+c.req.Method+" "+c.req.Target, func(t *testing.T) {
-			k := newDesk(t, named(t, c.dialect), Scripted, Config{})
+			k := newTestClient(t, named(t, c.dialect), Scripted, Config{})
 			defer k.close()
 			p := k.ask(c.req)
 			if p.status != c.status || p.header.Get("Content-Type") != c.media || !strings.Contains(string(p.bytes()), c.holds) {
@@ -148,7 +149,7 @@ func TestMethods(t *testing.T) {
 		{"runs@2026-04", "BREW", "/runs", 405, "POST"},
 		{"agkit@0.0.10", "PATCH", "/send-message", 405, "POST"},
 	} {
-		k := newDesk(t, named(t, c.dialect), Scripted, Config{})
+		k := newTestClient(t, named(t, c.dialect), Scripted, Config{})
 		p := k.ask(spec.Request{Method: c.method, Target: c.target})
 		if p.status != c.status || p.header.Get("Allow") != c.allow {
 			t.Errorf("%s %s: %d, Allow %q", c.method, c.target, p.status, p.header.Get("Allow"))
@@ -165,7 +166,7 @@ func TestHealth(t *testing.T) {
 		"agentscope-java@0.1": {"/": "AgentScope Runtime", "/health": "AgentScope service is running ✓", "/readiness": "Ready", "/liveness": "Alive"},
 		"agkit@0.0.10":        {"/healthz": `"status":"healthy"`},
 	} {
-		k := newDesk(t, named(t, name), Scripted, Config{})
+		k := newTestClient(t, named(t, name), Scripted, Config{})
 		for target, want := range wants {
 			req := spec.Request{Method: "GET", Target: target}
 			p := k.ask(req)
@@ -177,24 +178,24 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// A body is read as far as it may go, and no further.
+// A body is read at most up to its limit.
 func TestMaxBody(t *testing.T) {
 	for name, want := range map[string]int{"agentscope@1.1": 413, "runs@2026-04": 422} { // the latter has a limit of its own
-		k := newDesk(t, named(t, name), Scripted, Config{})
+		k := newTestClient(t, named(t, name), Scripted, Config{})
 		req := k.say("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2<<20)})
 		if p := k.ask(req); p.status != want {
 			t.Errorf("%s: %d %.200s", name, p.status, p.bytes())
 		}
 		k.close()
 	}
-	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RequestBytes: 1000}})
+	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RequestBytes: 1000}})
 	defer k.close()
 	if p := k.ask(k.say("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2000)})); p.status != 413 {
 		t.Errorf("a limit below the document's: %d", p.status)
 	}
 }
 
-// Nothing that anybody sends makes the server fail.
+// No request makes the server panic or respond with 500.
 func FuzzRequest(f *testing.F) {
 	f.Add("POST", "/process", "application/json", `{"input":[{"role":"user","content":[{"type":"text","text":"conformance:tools"}]}]}`)
 	f.Add("POST", "/runs", "application/json", `{"threadId":"`+firstThread+`","runId":"\u0000\n","messages":[{"id":"","role":"user","content":""}],"forwardedProps":{"runtime_mode":"chat"}}`)
@@ -211,7 +212,7 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, method, target, media, body string) {
 		for _, s := range desks {
-			k := &desk{T: t, s: s, d: s.dialect}
+			k := &testClient{T: t, s: s, d: s.dialect}
 			if p := k.raw(method, target, media, body); p != nil && (p.status < 200 || p.status > 599) {
 				t.Errorf("%s: status %d", s.dialect.Name, p.status)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// resumable are the dialects whose streams can be taken up again.
+// resumable are the dialects whose streams can be resumed.
 var resumable = []string{"runs@2026-03", "runs@2026-04"}
 
 func eachResumable(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
@@ -26,10 +26,10 @@ func eachResumable(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
 	}
 }
 
-// A stream taken up after any event is the rest of the whole one, byte for byte.
+// A stream that is resumed after any event is identical to the rest of the original.
 func TestResume(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
-		k := newDesk(t, d, Scripted, Config{})
+		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Text: `conformance:tool {"a":1}`, Run: "run-1"})
 		whole := k.ask(listen).bytes()
@@ -53,7 +53,7 @@ func TestResume(t *testing.T) {
 
 func TestCursors(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
-		k := newDesk(t, d, Scripted, Config{})
+		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		first := k.hear("prompt", spec.Event{Text: "conformance:text one", Run: "run-1"})
 		at, tag, _ := strings.Cut(first[0].Cursor, "-")
@@ -67,7 +67,7 @@ func TestCursors(t *testing.T) {
 		if again.status != 200 || !bytes.Equal(again.bytes(), whole.bytes()) {
 			t.Errorf("with the last cursor of run 1, run 2 is %d %s", again.status, again.bytes())
 		}
-		// A cursor of another thread, or of nobody, is refused.
+		// A cursor of another thread, or an unknown one, is refused.
 		there := "550e8400-e29b-41d4-a716-446655440001"
 		third := k.hear("prompt", spec.Event{Text: "conformance:text three", Run: "run-3", Thread: there})
 		_, own, _ := strings.Cut(third[0].Cursor, "-")
@@ -86,11 +86,11 @@ func TestCursors(t *testing.T) {
 	})
 }
 
-// Readers at all times, fast and slow, hear the same; one that takes nothing holds
-// nobody up.
+// Clients that connect at any time, fast or slow, receive the same events. One that
+// reads nothing delays no other.
 func TestParallelReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
 		full := make(chan struct{})
@@ -136,7 +136,7 @@ func TestAcceptedAgain(t *testing.T) {
 				return Scripted(ctx, turn)
 			}
 			now := func() time.Time { return time.UnixMilli(1795227957_500) }
-			k := newDesk(t, named(t, name), agent, Config{Now: now})
+			k := newTestClient(t, named(t, name), agent, Config{Now: now})
 			defer k.close()
 			req := k.say("prompt", spec.Event{Text: "hi", Run: "run-1"})
 			first, again := k.ask(req), k.ask(req)
@@ -166,7 +166,7 @@ func TestAcceptedAgain(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
 		canceled := k.prompt("prompt", spec.Event{Text: "conformance:slow 100 100", Run: "run-1"})
 		other := k.prompt("prompt", spec.Event{Text: "conformance:slow 5 100", Run: "run-2"})
@@ -205,10 +205,10 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// A dialect that names no run in a cancel stops what the conversation is at.
+// A cancel that names no run stops all runs of the conversation.
 func TestCancelConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+		k := newTestClient(t, named(t, "agentscope@1.1"), Scripted, Config{})
 		defer k.close()
 		req := k.say("prompt", spec.Event{Text: "conformance:slow 100 100"})
 		p := k.start(req, nil)
@@ -229,7 +229,7 @@ func TestCancelConversation(t *testing.T) {
 func TestIdle(t *testing.T) {
 	const alive = ": keep-alive\n\n"
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
 		k.prompt("prompt", spec.Event{Text: "conformance:idle 3500", Run: "run-1"})
 		k.prompt("prompt", spec.Event{Text: "conformance:text x", Run: "run-0"})
@@ -258,10 +258,10 @@ func TestIdle(t *testing.T) {
 	})
 }
 
-// Silent polls are counted from the last event on, not all in all.
+// Idle polls are counted from the last event on.
 func TestSilenceIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
 		k.prompt("prompt", spec.Event{Text: "conformance:slow 4 1500", Run: "run-1"})
 		req := k.say("listen", spec.Event{Run: "run-1", PollLimit: "2"})
@@ -272,10 +272,10 @@ func TestSilenceIsBroken(t *testing.T) {
 	})
 }
 
-// Who listens before the run is asked for hears it when it comes.
+// A client that connects before the run is started receives it.
 func TestListenBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
 		if p := k.ask(k.say("listen", spec.Event{Run: "run-2"})); p.status != 404 {
 			t.Errorf("in a thread that nobody opened: %d %s", p.status, p.bytes())
@@ -292,10 +292,9 @@ func TestListenBefore(t *testing.T) {
 	})
 }
 
-// What is kept is bounded: the oldest runs are forgotten, and conversations with
-// their last run.
+// The oldest runs are dropped, and conversations with their last run.
 func TestRetain(t *testing.T) {
-	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 3}})
+	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 3}})
 	defer k.close()
 	thread := func(i int) string { return fmt.Sprintf("550e8400-e29b-41d4-a716-%012d", i) }
 	for i := range 10 {
@@ -312,10 +311,10 @@ func TestRetain(t *testing.T) {
 	}
 }
 
-// A run that is forgotten while somebody listens is told to its end all the same.
+// A run that is dropped while a client reads it is sent completely.
 func TestForgottenWhileHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 1}})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 1}})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
 		full := make(chan struct{})
@@ -332,10 +331,10 @@ func TestForgottenWhileHeard(t *testing.T) {
 	})
 }
 
-// Where the answer is the stream, the same name twice is two runs.
+// If the response is the stream, the same run id twice means two runs.
 func TestSameNameTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "agentscope@1.1"), Scripted, Config{})
+		k := newTestClient(t, named(t, "agentscope@1.1"), Scripted, Config{})
 		defer k.close()
 		first := k.say("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
 		p := k.start(first, nil)

@@ -12,12 +12,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// user is a turn of one user message in run r.
+// user returns a turn with one user message in run r.
 func user(text string) Turn {
 	return Turn{Event: spec.Event{Run: "r", Parts: []spec.Event{{Kind: spec.InputUser, Text: text}}}}
 }
 
-// lines writes events down one to a line: kind, then the slots that are not empty.
+// lines returns events one per line: the kind, and the slots that are not empty.
 func lines(events []spec.Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -82,7 +82,7 @@ func TestScripted(t *testing.T) {
 	}
 }
 
-// says is what the messages of some events say, joined.
+// says returns the joined text of the messages of some events.
 func says(events []spec.Event) (text string) {
 	for _, e := range events {
 		if e.Kind == spec.MessageDelta {
@@ -123,7 +123,7 @@ func TestScriptedSays(t *testing.T) {
 	}
 }
 
-// Both calls are open at once, each has its own arguments and result.
+// Both calls are open at once, and each has its own arguments and result.
 func TestScriptedTools(t *testing.T) {
 	open, most := 0, 0
 	args, results := map[string]string{}, map[string]bool{}
@@ -156,7 +156,7 @@ func TestScriptedFails(t *testing.T) {
 	}
 }
 
-// Deltas keep to an absolute schedule, however long each of them takes to be sent.
+// Deltas follow an absolute schedule, however long it takes to send each.
 func TestScriptedSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -164,7 +164,7 @@ func TestScriptedSchedule(t *testing.T) {
 		for e := range Scripted(t.Context(), user("conformance:slow 4 100")) {
 			if e.Kind == spec.MessageDelta {
 				at = append(at, time.Since(began))
-				wait(30 * time.Millisecond) // somebody is slow
+				wait(30 * time.Millisecond) // the consumer is slow
 			}
 		}
 		for i, d := range at {
@@ -182,7 +182,7 @@ func TestScriptedSchedule(t *testing.T) {
 	})
 }
 
-// wait lets the clock of a bubble go on.
+// wait advances the clock of a bubble.
 func wait(d time.Duration) { <-time.After(d) }
 
 func TestScriptedStops(t *testing.T) {

@@ -63,7 +63,7 @@ func testSlowClients(t *testing.T, store state.Store, live bool) {
 			}
 		}
 	}
-	k := newDesk(t, named(t, "runs@2026-04"), agent, Config{Store: store})
+	k := newTestClient(t, named(t, "runs@2026-04"), agent, Config{Store: store})
 	srv := httptest.NewServer(k.s)
 	listen := k.prompt("prompt", spec.Event{Run: fmt.Sprint("run-", live), Text: fmt.Sprint("conformance:large ", eventSize)})
 	readEvent(t, srv, listen, live)
@@ -129,7 +129,7 @@ func readEvent(t *testing.T, srv *httptest.Server, r spec.Request, live bool) {
 
 // waitSettled waits until all streams are open and the server allocates nothing any more.
 // It returns the bytes of the heap in use then, and the most at any time before.
-func waitSettled(t *testing.T, k *desk) (after, peak int64) {
+func waitSettled(t *testing.T, k *testClient) (after, peak int64) {
 	t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -19,12 +19,12 @@ import (
 
 var errGone = errors.New("the medium is gone")
 
-// A shaky store fails as it is told to.
+// A shaky store fails as configured.
 type shaky struct {
 	state.Store
 	mu     sync.Mutex
 	gone   bool           // nothing can be done
-	lost   int            // so many times Tell does what it is asked for, and says that it failed
+	lost   int            // number of calls of Append that succeed and return an error
 	orphan []state.RunRef // what Orphans lists, once
 }
 
@@ -78,11 +78,11 @@ func (s *shaky) ClaimOrphans(context.Context) (refs []state.RunRef, err error) {
 	return refs, nil
 }
 
-func onShaky(t *testing.T, name string, f func(k *desk, s *shaky)) {
+func onShaky(t *testing.T, name string, f func(k *testClient, s *shaky)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := &shaky{Store: state.NewMemory(state.Config{})}
-		k := newDesk(t, named(t, name), Scripted, Config{Store: s})
+		k := newTestClient(t, named(t, name), Scripted, Config{Store: s})
 		f(k, s)
 		k.close()
 		if err := s.Close(); err != nil {
@@ -91,10 +91,9 @@ func onShaky(t *testing.T, name string, f func(k *desk, s *shaky)) {
 	})
 }
 
-// A store that is gone for a while delays a run; nothing is lost, and nothing told
-// twice.
+// A store that is unavailable for a while delays a run; no event is lost or sent twice.
 func TestStoreComesBack(t *testing.T) {
-	onShaky(t, "runs@2026-04", func(k *desk, s *shaky) {
+	onShaky(t, "runs@2026-04", func(k *testClient, s *shaky) {
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
 		p := k.start(listen, nil)
 		wait(550 * time.Millisecond)
@@ -129,13 +128,13 @@ func TestStoreComesBack(t *testing.T) {
 	})
 }
 
-// A run that waits for its store says so in the log: which one, how long, how many
-// others, and when that is over; not at every attempt, nor for every run.
+// A run that waits for its store is logged: its id, the time, how many others wait, and
+// when the store is available again; but not at every attempt, nor for every run.
 func TestWaitingIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shaky{Store: state.NewMemory(state.Config{})}
 		var log bytes.Buffer
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Store: s, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Store: s, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		var tapes []*tape
 		for i := range 20 {
 			tapes = append(tapes, k.start(k.prompt("prompt", spec.Event{Run: fmt.Sprint("waiting-", i), Text: "conformance:slow 20 100"}), nil))
@@ -171,9 +170,9 @@ func TestWaitingIsLogged(t *testing.T) {
 	})
 }
 
-// A store that did what it was asked for and could not say so is not asked again.
+// Data that was stored although Append failed is not stored again.
 func TestLostAnswers(t *testing.T) {
-	onShaky(t, "runs@2026-04", func(k *desk, s *shaky) {
+	onShaky(t, "runs@2026-04", func(k *testClient, s *shaky) {
 		for lost := 1; lost <= 3; lost++ {
 			s.set(func() { s.lost = lost })
 			events := k.hear("prompt", spec.Event{Text: "conformance:slow 3 300"})
@@ -190,11 +189,11 @@ func TestLostAnswers(t *testing.T) {
 	})
 }
 
-// An answer that cannot be remembered does not end well: the client would count on
-// being remembered.
+// A run whose messages cannot be stored does not end successfully, since clients rely
+// on the history.
 func TestNotRemembered(t *testing.T) {
 	for _, name := range []string{"agentscope@1.1", "agkit@0.0.10"} {
-		onShaky(t, name, func(k *desk, s *shaky) {
+		onShaky(t, name, func(k *testClient, s *shaky) {
 			req := k.say("prompt", spec.Event{Run: "run-1", Text: "conformance:slow 3 100"})
 			p := k.start(req, nil)
 			wait(150 * time.Millisecond)
@@ -208,10 +207,10 @@ func TestNotRemembered(t *testing.T) {
 	}
 }
 
-// Runs that nobody plays any more are ended, and whoever listens is told.
+// Orphans are ended, and their streams receive the terminal event.
 func TestOrphans(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
-		onShaky(t, d.Name, func(k *desk, s *shaky) {
+		onShaky(t, d.Name, func(k *testClient, s *shaky) {
 			ref := k.s.runRef(k.thread, "run-7")
 			if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: ref, Owner: k.user, StartedAt: time.Now(), KeepEvents: true}); err != nil {
 				t.Fatal(err)
@@ -223,7 +222,7 @@ func TestOrphans(t *testing.T) {
 			listen := k.say("listen", spec.Event{Run: "run-7"})
 			p := k.start(listen, nil)
 			wait(10 * time.Millisecond)
-			synctest.Wait() // it has told what there is, and waits for more
+			synctest.Wait() // it has sent all events, and waits for more
 			if got := kinds(k.events(listen, p)); got != "run.start" {
 				t.Errorf("before: %s", got)
 			}

@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// What each dialect tells for a prompt, by the sheets of the protocols. "." stands
-// for a message.delta.
+// told lists the kinds of events of each dialect for each prompt, as the protocols
+// define them. "." stands for a message.delta.
 var told = map[string]map[string]string{
 	"agentscope@1.1": {
 		"conformance:text ok":        "run.start run.progress message.start . . content.end message.end run.end",
@@ -64,7 +64,8 @@ var told = map[string]map[string]string{
 	},
 }
 
-// Versions that tell a prompt by the same kinds as others do.
+// alike lists versions whose events for a prompt have the same kinds as those of
+// another one.
 var alike = map[string]string{"agentscope@0.1": "agentscope@1.1", "runs@2026-03": "runs@2026-04"}
 
 func TestStreams(t *testing.T) {
@@ -73,13 +74,13 @@ func TestStreams(t *testing.T) {
 		if like := alike[d.Name]; like != "" {
 			want = maps.Clone(told[like])
 			for _, prompt := range []string{"conformance:reasoning ok", `conformance:tool {"a":1}`, "conformance:tools"} {
-				delete(want, prompt) // which only one of them has words for, or tells while it grows
+				delete(want, prompt) // which only one of them has events for, or streams
 			}
 		}
 		if len(want) == 0 {
 			t.Fatal("nobody has written down what it tells")
 		}
-		k := newDesk(t, d, Scripted, Config{})
+		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		for prompt, want := range want {
 			events := k.hear("prompt", spec.Event{Text: prompt})
@@ -96,7 +97,7 @@ func TestStreams(t *testing.T) {
 	})
 }
 
-// What the end of a run, and of its messages, repeats.
+// The messages that the end of a run, and of each message, repeats.
 func TestOutput(t *testing.T) {
 	for name, want := range map[string]string{
 		"agentscope@1.1": `message plugin_call assistant [tool.call lookup {"a":1}]` + "\n" + `message plugin_call_output tool [tool.result lookup {"found":true}]` + "\n" + `message message assistant [content.end  I have looked it up.]`,
@@ -106,7 +107,7 @@ func TestOutput(t *testing.T) {
 		"agentscope-java@1.0": `message mcp_call assistant [tool.call lookup {"a":1}]` + "\n" + `message mcp_approval_response tool [tool.result lookup {"found":true}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := newDesk(t, named(t, name), Scripted, Config{})
+			k := newTestClient(t, named(t, name), Scripted, Config{})
 			defer k.close()
 			events := k.hear("prompt", spec.Event{Text: `conformance:tool {"a":1}`})
 			var ended, listed []string
@@ -133,10 +134,10 @@ func describe(e spec.Event) string {
 	return strings.Join([]string{e.Kind.Subject(), e.Type, e.Role, "[" + strings.Join(parts, ", ") + "]"}, " ")
 }
 
-// An image is a content of its own, in the slot after the text.
+// An image is a content part of its own, after the text.
 func TestImage(t *testing.T) {
 	for name, want := range map[string]string{"agentscope@1.1": "1", "agentscope-java@0.1": "1", "agentscope-java@1.0": "0"} {
-		k := newDesk(t, named(t, name), Scripted, Config{})
+		k := newTestClient(t, named(t, name), Scripted, Config{})
 		defer k.close()
 		found := false
 		for _, e := range k.hear("prompt", spec.Event{Text: "conformance:contents"}) {
@@ -150,16 +151,16 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// Numbers, ids and times of a stream.
+// Sequence numbers, ids and times of a stream.
 func TestBookkeeping(t *testing.T) {
 	for name, want := range map[string]struct{ numbers, time string }{
 		"agentscope@1.1":      {"0 1 2 3 4 5 6 7", "1795226757"},
 		"agentscope-java@0.1": {"0 1 2 3 4 5 6 7", "1795226757500"},
-		"agentscope-java@1.0": {"0 0 1 2 3", "1795226757"}, // the start is said twice
+		"agentscope-java@1.0": {"0 0 1 2 3", "1795226757"}, // the start is sent twice
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := func() time.Time { return time.UnixMilli(1795226757_500) }
-			k := newDesk(t, named(t, name), Scripted, Config{Now: now})
+			k := newTestClient(t, named(t, name), Scripted, Config{Now: now})
 			defer k.close()
 			var numbers []string
 			for i, e := range k.hear("prompt", spec.Event{Text: "conformance:text ok"}) {
@@ -178,10 +179,10 @@ func TestBookkeeping(t *testing.T) {
 	}
 }
 
-// Where a request names no thread or run, the server makes the names.
+// The server generates the ids of thread and run that a request lacks.
 func TestMadeNames(t *testing.T) {
 	d := named(t, "agentscope@1.1")
-	k := newDesk(t, d, Scripted, Config{})
+	k := newTestClient(t, d, Scripted, Config{})
 	defer k.close()
 	body := `{"input":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`
 	req := spec.Request{Method: "POST", Target: "/process", Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)}

@@ -13,23 +13,23 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// as asks as somebody else; "" sends no credentials.
-func (k *desk) as(user string, req spec.Request) *tape {
+// as sends a request with another user's token; "" sends no credentials.
+func (k *testClient) as(user string, req spec.Request) *tape {
 	before := k.user
 	defer func() { k.user = before }()
 	k.user = user
 	return k.ask(req)
 }
 
-// A book knows bob and no other.
+// A book authenticates bob only.
 type book struct{}
 
 func (book) Authenticate(_ context.Context, token string) (string, bool) {
 	return "bob", token == "bobs-token"
 }
 
-// Whoever has no credentials is asked for them where the document wants any, and
-// everywhere if there are users to tell apart; health is for all.
+// Credentials are required where the document requires them, and for all operations
+// except health if there is an authenticator.
 func TestCredentials(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		asking, _ := d.TemplateOperation("prompt")
@@ -41,7 +41,7 @@ func TestCredentials(t *testing.T) {
 			{Config{}, "", 401}, {Config{}, "anyone", 0},
 			{Config{Authenticator: book{}}, "", 401}, {Config{Authenticator: book{}}, "anyone", 401}, {Config{Authenticator: book{}}, "bobs-token", 0},
 		} {
-			k := newDesk(t, d, Scripted, c.cfg)
+			k := newTestClient(t, d, Scripted, c.cfg)
 			p := k.as(c.token, k.say("prompt", spec.Event{Run: "run-1", Text: "hi"}))
 			wanted := c.want == 401 && (asking.RequiresCredentials || c.cfg.Authenticator != nil)
 			if wanted != (p.status == 401) || wanted != (p.header.Get("WWW-Authenticate") == "Bearer") || !wanted && p.status/100 != 2 {
@@ -57,10 +57,10 @@ func TestCredentials(t *testing.T) {
 	})
 }
 
-// Another user's conversation is told to nobody else, and cannot be touched.
+// A conversation is not accessible to other users.
 func TestOwner(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
-		k := newDesk(t, d, Scripted, Config{})
+		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Run: "run-1", Text: "conformance:text secret words"})
 		heard := k.events(listen, k.ask(listen))
@@ -84,10 +84,10 @@ func TestOwner(t *testing.T) {
 	})
 }
 
-// A user has so many streams at once; others have theirs, and one that ends makes room.
+// The number of open streams is limited per user, and a stream that ends makes room.
 func TestStreamLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{StreamsPerUser: 2}})
+		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{StreamsPerUser: 2}})
 		defer k.close()
 		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
 		first, second := k.start(listen, nil), k.start(listen, nil)
@@ -110,11 +110,11 @@ func TestStreamLimit(t *testing.T) {
 	})
 }
 
-// What was said is told by day, newest day first.
+// The history returns messages by day, the latest first.
 func TestHistory(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		today := time.Date(2026, 3, 14, 23, 0, 0, 0, time.UTC)
-		k := newDesk(t, d, Scripted, Config{Now: func() time.Time { return today }})
+		k := newTestClient(t, d, Scripted, Config{Now: func() time.Time { return today }})
 		defer k.close()
 		for i := range 3 {
 			k.hear("prompt", spec.Event{Run: fmt.Sprint("run-", i), Text: fmt.Sprint("conformance:text answer ", i)})
@@ -141,9 +141,9 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// A tool's result is a message of the history; a call by itself is none.
+// A tool result is a message of the history; a call by itself is not.
 func TestHistoryOfTools(t *testing.T) {
-	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{})
+	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
 	defer k.close()
 	k.hear("prompt", spec.Event{Text: `conformance:tool {"a":1}`})
 	req := k.say("history", spec.Event{})
@@ -157,9 +157,9 @@ func TestHistoryOfTools(t *testing.T) {
 	}
 }
 
-// EventSource sends no header, and is told by a status that there is no more.
+// EventSource sends no header, and a status tells it that no events follow.
 func TestEventSource(t *testing.T) {
-	k := newDesk(t, named(t, "runs@2026-04"), Scripted, Config{EventSource: true})
+	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{EventSource: true})
 	defer k.close()
 	listen := k.prompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
 	heard := k.events(listen, k.ask(listen))

@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// png is the beginning of one: nothing here reads further.
+// png is the beginning of a PNG file, which is all that the package looks at.
 var png = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR")
 
 var start = time.Date(2026, 4, 1, 12, 0, 0, 0, time.UTC)
 
-// A clock is set by hand.
+// A clock is set by the test.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -37,8 +37,7 @@ func (c *clock) add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// each runs a test on each kind of shelf that needs no server, and on one that has a
-// server of the test.
+// each runs a test with every kind of store that needs no external server.
 func each(t *testing.T, cfg Config, test func(t *testing.T, s *Store, c *clock)) {
 	t.Helper()
 	for name, place := range map[string]func(t *testing.T) string{
@@ -54,7 +53,7 @@ func each(t *testing.T, cfg Config, test func(t *testing.T, s *Store, c *clock))
 	}
 }
 
-// open makes a shelf, or the test ends.
+// open opens a store, or ends the test.
 func open(t *testing.T, place string, cfg Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), place, cfg)
@@ -65,7 +64,7 @@ func open(t *testing.T, place string, cfg Config) *Store {
 	return s
 }
 
-// put keeps a file, or the test ends.
+// put stores a file, or ends the test.
 func put(t *testing.T, s *Store, up Upload) File {
 	t.Helper()
 	f, err := s.Put(t.Context(), up)
@@ -118,7 +117,7 @@ func TestFindUnknown(t *testing.T) {
 	})
 }
 
-// What lies in a directory without having been put there is not found.
+// A file in the directory that Put did not store is not found.
 func TestForeignFile(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, "dir:"+dir, Config{})
@@ -285,7 +284,7 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
-// Memory holds so much; then the oldest go.
+// A store in memory drops its oldest files at the limit.
 func TestMemoryEnds(t *testing.T) {
 	s := NewMemory(Config{})
 	t.Cleanup(func() { _ = s.Close() })

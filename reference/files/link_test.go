@@ -78,7 +78,7 @@ func TestRange(t *testing.T) {
 	})
 }
 
-// No byte of a link can be another one: every bit of each is flipped.
+// A link with any bit flipped is invalid.
 func TestTampered(t *testing.T) {
 	s := open(t, "", Config{})
 	f := put(t, s, a("cat.png"))
@@ -110,7 +110,7 @@ func TestTampered(t *testing.T) {
 	}
 }
 
-// refused wants a link to be nobody's.
+// refused checks that a link is invalid.
 func refused(t *testing.T, s *Store, link string) {
 	t.Helper()
 	if f, ok := s.ParseLink(link); ok {
@@ -184,7 +184,7 @@ func TestServeRefuses(t *testing.T) {
 	})
 }
 
-// What could carry scripts is to be saved, and so is what is not known.
+// Files that may contain scripts, or whose type is unknown, are downloads.
 func TestShown(t *testing.T) {
 	s := open(t, "", Config{})
 	for kind, want := range map[string]string{"image/png": "", "image/webp": "", "image/svg+xml": "attachment", "image/x-own": "attachment", "image/jxl": "attachment"} {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Limits of the media type of an upload, and of the part of its name that is kept, in
-// bytes.
+// Limits, in bytes, of the media type of an upload and of the part of its name that is
+// kept.
 const (
 	maxTypeLength = 127
 	maxNameLength = 40

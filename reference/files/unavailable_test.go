@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// A store is as much of an object store as a shelf asks for.
+// A store implements as much of the S3 API as the package uses.
 type store struct {
 	mu      sync.Mutex
 	objects map[string]object
@@ -30,7 +30,7 @@ type object struct {
 	data []byte
 }
 
-// newStore starts one, and says where it is.
+// newStore starts a store and returns its location.
 func newStore(t *testing.T) string {
 	credentials(t)
 	s := httptest.NewServer(&store{objects: map[string]object{}})
@@ -81,7 +81,7 @@ func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// body is what is uploaded, without the chunks that it may come in.
+// body returns the body of an upload, decoded if it has aws-chunked encoding.
 func body(r *http.Request) ([]byte, error) {
 	if !strings.Contains(r.Header.Get("Content-Encoding"), "aws-chunked") {
 		return io.ReadAll(r.Body)
@@ -106,8 +106,8 @@ func body(r *http.Request) ([]byte, error) {
 	}
 }
 
-// allDown wants everything to say that the storage is down, and soon: the driver of
-// object stores asks thrice.
+// allDown checks that all methods return ErrUnavailable soon; the S3 driver retries
+// twice.
 func allDown(t *testing.T, s *Store, f File) {
 	t.Helper()
 	began := time.Now()
@@ -161,7 +161,7 @@ func TestDirectoryGone(t *testing.T) {
 	put(t, s, a("x"))
 }
 
-// What is known of a file cannot be read any more.
+// The metadata of a file is unreadable.
 func TestDirectoryBroken(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, "dir:"+dir, Config{})
@@ -203,7 +203,7 @@ func TestStoreGone(t *testing.T) {
 	allDown(t, s, File{Bucket: Bucket, Path: newPath("x", "image/png")})
 }
 
-// A store that refuses is down, not empty.
+// A store that refuses requests is unavailable, not empty.
 func TestStoreRefuses(t *testing.T) {
 	credentials(t)
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
@@ -247,7 +247,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// A storage that lists what it has, and takes nothing, cannot be used.
+// A store that lists files but accepts none is not usable.
 func TestNothingCanBeKept(t *testing.T) {
 	credentials(t)
 	inner := &store{objects: map[string]object{}}
@@ -285,7 +285,7 @@ func TestNothingCanBeKept(t *testing.T) {
 	}
 }
 
-// What looks whether files can be kept leaves none behind.
+// Ping leaves no files behind.
 func TestPingLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), "dir:"+dir, Config{})

@@ -49,7 +49,7 @@ func TestAnyone(t *testing.T) {
 	}
 }
 
-// What is wrong with a user is said without its token.
+// Errors of Add do not contain the token.
 func TestBadUsers(t *testing.T) {
 	const secret = "s3cr3t-canary"
 	for _, c := range []struct{ pair, says string }{
@@ -114,8 +114,7 @@ func TestBadFiles(t *testing.T) {
 	}
 }
 
-// A token is not kept, only its sum: what the comparison takes depends on neither the
-// token that is right nor how near a guess is.
+// Only hashes of tokens are kept, so that the duration of a comparison reveals nothing.
 func TestTokensAreKeptAsSums(t *testing.T) {
 	var tokens StaticTokens
 	if err := tokens.Add("ann:first-token"); err != nil {

@@ -28,7 +28,7 @@ import (
 
 var noon = time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 
-// The keys of all tests: making them takes a while.
+// Keys for all tests, as generating them takes a while.
 var (
 	ecKey      = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	otherKey   = must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
@@ -51,7 +51,7 @@ func public(key crypto.PublicKey, id string) jose.JSONWebKey {
 	return jose.JSONWebKey{Key: key, KeyID: id, Use: "sig"}
 }
 
-// signed is a token.
+// signed returns a signed token.
 func signed(t testing.TB, key any, alg jose.SignatureAlgorithm, id string, claims map[string]any) string {
 	t.Helper()
 	opts := (&jose.SignerOptions{}).WithType("JWT")
@@ -69,7 +69,7 @@ func signed(t testing.TB, key any, alg jose.SignatureAlgorithm, id string, claim
 	return must(sig.CompactSerialize())
 }
 
-// claims of ann that are good at noon, but for what is said.
+// claims returns claims for ann that are valid at noon, with the given changes.
 func claims(but map[string]any) map[string]any {
 	all := map[string]any{"sub": "ann", "exp": noon.Add(time.Hour).Unix(), "iss": "https://id.example", "aud": []string{"agents"}}
 	for k, v := range but {
@@ -80,7 +80,7 @@ func claims(but map[string]any) map[string]any {
 	return all
 }
 
-// inFile is a set of keys in a file.
+// inFile writes a set of keys to a file and returns its path.
 func inFile(t testing.TB, set any) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.json")
@@ -170,7 +170,7 @@ func TestSignedTokens(t *testing.T) {
 	}
 }
 
-// bringing is a token that says itself which key is right.
+// bringing returns a token that names its own key in its header.
 func bringing(t *testing.T, key *ecdsa.PrivateKey) string {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, &jose.SignerOptions{EmbedJWK: true})
 	if err != nil {
@@ -215,7 +215,7 @@ func TestBadSets(t *testing.T) {
 	}
 }
 
-// What is beside the keys that are understood does not spoil them.
+// Unknown and unsuitable members of a set are ignored.
 func TestMixedSet(t *testing.T) {
 	path := inFile(t, map[string]any{"keys": []any{map[string]any{"kty": "new"}, 7, public(&ecKey.PublicKey, "ec")}})
 	if _, ok := opened(t, path, JWTConfig{}).Authenticate(t.Context(), signed(t, ecKey, jose.ES256, "ec", claims(nil))); !ok {
@@ -223,7 +223,7 @@ func TestMixedSet(t *testing.T) {
 	}
 }
 
-// A publisher publishes what it is told to, and counts how often it is asked.
+// A publisher serves a set of keys and counts requests.
 type publisher struct {
 	*httptest.Server
 	asked  atomic.Int32
@@ -244,13 +244,13 @@ func publish(t *testing.T, keys ...jose.JSONWebKey) *publisher {
 	return p
 }
 
-// A clock that is set by hand.
+// A clock is set by the test.
 type clock struct{ atomic.Int64 }
 
 func (c *clock) now() time.Time { return noon.Add(time.Duration(c.Load())) }
 
-// A key that is new is found; one that is not there is looked for now and then only;
-// and who publishes may be away.
+// New keys are found, unknown keys cause a limited number of requests, and the
+// publisher may be unavailable.
 func TestKeysAreRenewed(t *testing.T) {
 	p := publish(t, public(&ecKey.PublicKey, "ec"))
 	var c clock
@@ -285,7 +285,7 @@ func TestKeysAreRenewed(t *testing.T) {
 	}
 }
 
-// lines is what was logged.
+// lines collects log records.
 type lines struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -297,7 +297,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return l.Buffer.Write(p)
 }
 
-// Keys that are old are looked up while they are used, by one of those who ask.
+// Old keys are refreshed by one request while they stay in use.
 func TestOldKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := inFile(t, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{public(&ecKey.PublicKey, "ec")}})
@@ -321,7 +321,8 @@ func TestOldKeys(t *testing.T) {
 	})
 }
 
-// Who publishes is slow: nobody looks twice, and who leaves does not break it off.
+// With a slow publisher only one request is sent, and a client that leaves does not
+// cancel it.
 func TestOneLooksForAll(t *testing.T) {
 	p := publish(t, public(&ecKey.PublicKey, "ec"))
 	var c clock
@@ -349,7 +350,7 @@ func TestOneLooksForAll(t *testing.T) {
 	}
 }
 
-// One that never answers, or with too much, is given up.
+// A publisher that does not respond, or sends too much, is given up.
 func TestKeysAreBounded(t *testing.T) {
 	release := make(chan struct{})
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -383,7 +384,7 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 }
 
-// A token that was good before is not good for ever: time goes on, and keys go.
+// A cached token becomes invalid when it expires or its key is removed.
 func TestSeenTokens(t *testing.T) {
 	var c clock
 	path := inFile(t, publicKeys)

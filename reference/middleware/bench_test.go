@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/reference/metrics"
 )
 
-// nowhere is a ResponseWriter that costs nothing.
+// A nowhere is a ResponseWriter that discards everything.
 type nowhere struct{ header http.Header }
 
 func (n *nowhere) Header() http.Header         { return n.header }
@@ -18,7 +18,7 @@ func (n *nowhere) WriteHeader(int)             {}
 func (n *nowhere) Write(p []byte) (int, error) { return len(p), nil }
 func (n *nowhere) FlushError() error           { return nil }
 
-// What a front costs for a request that is answered with twelve events.
+// BenchmarkFront measures the overhead for a response of twelve events.
 func BenchmarkFront(b *testing.B) {
 	event := []byte("data: {}\n\n")
 	inside := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -31,7 +31,7 @@ type Config struct {
 	// PassThrough reports whether a request for a path such as /healthz is meant for the
 	// wrapped handler; nil means that none is.
 	PassThrough func(*http.Request) bool
-	NewID       func() string // NewID returns a new request id; nil means 128 random bits
+	NewID       func() string // returns a new request id; nil means 128 random bits
 }
 
 // requestIDHeader is the header with the id of a request, in requests and responses.

@@ -18,7 +18,7 @@ import (
 	"github.com/streamassay/streamassay/reference/metrics"
 )
 
-// A book holds what was logged, a line each.
+// A book collects log records, one per line.
 type book struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -55,7 +55,7 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-// asked is an answer of a front, without a network.
+// asked sends a request to a handler without a network and returns the response.
 func asked(h http.Handler, method, target string, header ...string) *http.Response {
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(header); i += 2 {
@@ -142,7 +142,7 @@ func TestAccessLog(t *testing.T) {
 	}
 }
 
-// A fault of the program is an answer without details, and a line with all of them.
+// A panic becomes a response without details and a log record with all of them.
 func TestPanics(t *testing.T) {
 	var log book
 	m := metrics.New("")
@@ -166,7 +166,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// What was begun is cut off, not ended as if it were whole; and who wants to be cut off is.
+// A panic in a response that has begun aborts the connection, and so does
+// ErrAbortHandler.
 func TestPanicsInStreams(t *testing.T) {
 	for name, fault := range map[string]any{"a fault": "fault", "meant": http.ErrAbortHandler} {
 		var log book
@@ -224,8 +225,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// What is behind a front can do what it can do without: flush, set deadlines, read and
-// write at once, take the connection; and HTTP/2.
+// The wrapped handler can flush, set deadlines, use full duplex and hijack the
+// connection, as without the middleware; and HTTP/2 works.
 func TestControl(t *testing.T) {
 	for _, http2 := range []bool{false, true} {
 		faults := make(chan error, 8)
@@ -289,7 +290,7 @@ func TestHijack(t *testing.T) {
 	res.Body.Close()
 }
 
-// What only announces an answer is not taken for it.
+// An informational response (1xx) is not recorded as the response.
 func TestInformational(t *testing.T) {
 	var log book
 	srv := httptest.NewUnstartedServer(New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

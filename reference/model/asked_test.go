@@ -22,7 +22,7 @@ func gave(call, text string) spec.Event {
 	return spec.Event{Kind: spec.InputToolResult, Call: call, Text: text}
 }
 
-// earlier is a conversation of two runs: the second left a call to the client.
+// earlier is a conversation of two runs. The second left a call to the client.
 var earlier = []state.Message{
 	{Role: "user", Text: "hi"},
 	{Role: "assistant", Text: "Let me see."},
@@ -37,7 +37,7 @@ var earlier = []state.Message{
 const earlierAsked = "user: hi\nassistant: Let me see. [call00001 lookup {\"word\":\"x\"}] [call00002 lookup {}]\n" +
 	"tool(call00001): found\ntool(call00002): error\nassistant: I have it.\nuser: paint it\nassistant:  [call00003 paint {\"color\":\"blue\"}]\n"
 
-// What the model is asked, by what the request says and what was said before.
+// The messages that the model receives, given a request and the earlier messages.
 func TestAsks(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -84,7 +84,7 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// In one run the server is reminded of its own words, by its own names.
+// Within a run the server receives its own reasoning and call ids again.
 func TestAsksOn(t *testing.T) {
 	for script, want := range map[string]string{
 		"tool":           `assistant:  [theirs-1 lookup {"word":"äb"}]` + "\n" + `tool(theirs-1): {"word":"äb","characters":2}` + "\n",
@@ -108,7 +108,7 @@ func TestAsksOn(t *testing.T) {
 	}
 }
 
-// How the request looks that the server gets, around its messages.
+// The members of a request other than its messages.
 func TestRequest(t *testing.T) {
 	u := fakeModel(t)
 	ask := offer(user("hello"), "paint", "Paints.", `"{\"type\":\"object\",\"properties\":{\"color\":{\"type\":\"string\",\"maxLength\":12345678901234567890}}}"`)
@@ -143,7 +143,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// A key in the environment is not for whatever server is asked.
+// An API key in the environment is not sent.
 func TestEnvironmentIsNotRead(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-another")
 	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1")
@@ -155,7 +155,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	}
 }
 
-// Where the client cannot answer, its tools are only told of.
+// If the client cannot return results, its tools are only described.
 func TestToolsThatCannotBeCalled(t *testing.T) {
 	u := fakeModel(t)
 	ask := offer(offer(user("client-tool"), "paint", "Paints.", "{}"), "draw", "", "")

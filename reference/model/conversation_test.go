@@ -10,9 +10,8 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// Whatever a conversation looks like, after it was settled each call has one result,
-// behind it and before anybody else speaks; each result has a call; and nothing that
-// was said is missing.
+// After normalize, whatever the conversation, each call is followed by one result
+// before any other message, each result has a call, and no message is missing.
 func TestSettle(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.SampledFrom([]string{"a", "b", "c", "d"})
@@ -53,7 +52,7 @@ func TestSettle(t *testing.T) {
 	})
 }
 
-// unsettled says what a server would have against a conversation.
+// unsettled returns what a server would reject in a conversation.
 func unsettled(said []chatMessage) string {
 	open := map[string]bool{}
 	for i, w := range said {

@@ -18,8 +18,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A desk is a client of the reference in one dialect, behind which a model stands.
-type desk struct {
+// A testClient is a client of the reference in one dialect, whose agent is a fake
+// model.
+type testClient struct {
 	upstream
 	d      *dialect.Dialect
 	server *httptest.Server
@@ -29,7 +30,7 @@ type desk struct {
 const thread = "550e8400-e29b-41d4-a716-446655440000"
 
 // eachDialect runs a test for every dialect, with a server and a model of its own.
-func eachDialect(t *testing.T, timeout time.Duration, f func(k *desk)) {
+func eachDialect(t *testing.T, timeout time.Duration, f func(k *testClient)) {
 	t.Helper()
 	all, err := dialect.All()
 	if err != nil || len(all) < 7 {
@@ -40,7 +41,7 @@ func eachDialect(t *testing.T, timeout time.Duration, f func(k *desk)) {
 			u := fakeModel(t)
 			agent := u.agent(model.Config{BaseURL: u.root + "/v1", APIKey: key, Model: "m", Tools: model.BuiltinTools(), Timeout: timeout, HTTPClient: u.client})
 			s := reference.New(d, agent, reference.Config{})
-			k := &desk{upstream: u, d: d, server: httptest.NewServer(s)}
+			k := &testClient{upstream: u, d: d, server: httptest.NewServer(s)}
 			defer func() {
 				ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 				defer cancel()
@@ -54,8 +55,8 @@ func eachDialect(t *testing.T, timeout time.Duration, f func(k *desk)) {
 	}
 }
 
-// say makes the request that says something in the desk's thread.
-func (k *desk) say(phrase string, e spec.Event) spec.Request {
+// say returns a request that sends a message in the client's thread.
+func (k *testClient) say(phrase string, e spec.Event) spec.Request {
 	k.Helper()
 	e.Thread = thread
 	req, err := k.d.BuildRequest(phrase, e)
@@ -65,8 +66,8 @@ func (k *desk) say(phrase string, e spec.Event) spec.Request {
 	return req
 }
 
-// send asks, and returns the answer as soon as it begins.
-func (k *desk) send(req spec.Request) *http.Response {
+// send sends a request and returns the response as soon as it begins.
+func (k *testClient) send(req spec.Request) *http.Response {
 	k.Helper()
 	r, err := http.NewRequestWithContext(k.Context(), req.Method, k.server.URL+k.d.Base+req.Target, bytes.NewReader(req.Body))
 	if err != nil {
@@ -84,8 +85,8 @@ func (k *desk) send(req spec.Request) *http.Response {
 	return res
 }
 
-// prompt asks for an answer and returns the request that its stream answers.
-func (k *desk) prompt(phrase string, e spec.Event) spec.Request {
+// prompt sends a prompt and returns the request whose response is the run's stream.
+func (k *testClient) prompt(phrase string, e spec.Event) spec.Request {
 	k.Helper()
 	k.ids++
 	e.Run = fmt.Sprint("run-", k.ids)
@@ -100,9 +101,8 @@ func (k *desk) prompt(phrase string, e spec.Event) spec.Request {
 	return k.say("listen", spec.Event{Run: e.Run})
 }
 
-// hear is the whole answer, in the words of no dialect. It is an error if any of it
-// breaks the document.
-func (k *desk) hear(phrase string, e spec.Event) (events []spec.Event) {
+// hear returns all events of a response. The test fails if one violates the document.
+func (k *testClient) hear(phrase string, e spec.Event) (events []spec.Event) {
 	k.Helper()
 	req := k.prompt(phrase, e)
 	res := k.send(req)
@@ -128,7 +128,7 @@ func (k *desk) hear(phrase string, e spec.Event) (events []spec.Event) {
 	return events
 }
 
-// An outcome is what was told in an answer.
+// An outcome is what the events of a response amount to.
 type outcome struct {
 	text            string // of all messages, joined
 	call            string // the last one's id
@@ -150,7 +150,7 @@ func outcomeOf(events []spec.Event) (o outcome) {
 		case spec.ToolResult:
 			o.result = e.Text
 		case spec.MessageEnd:
-			if o.tool == "" || o.result == "" { // where nothing else tells of them
+			if o.tool == "" || o.result == "" { // if the dialect has no other event for them
 				in := outcomeOf(e.Parts)
 				o.call, o.tool, o.arguments = cmp.Or(o.call, in.call), cmp.Or(o.tool, in.tool), cmp.Or(o.arguments, in.arguments)
 				o.result = cmp.Or(o.result, in.result)
@@ -165,9 +165,9 @@ func ended(events []spec.Event) bool {
 	return last == spec.RunEnd || last == spec.Done
 }
 
-// The model's words are streamed, and those of before are remembered.
+// The model's text is streamed, and earlier messages reach the model.
 func TestDialectsTell(t *testing.T) {
-	eachDialect(t, 5*time.Second, func(k *desk) {
+	eachDialect(t, 5*time.Second, func(k *testClient) {
 		for _, said := range []string{"text", "hello"} {
 			events := k.hear("prompt", spec.Event{Text: said})
 			want := greeting
@@ -184,9 +184,9 @@ func TestDialectsTell(t *testing.T) {
 	})
 }
 
-// What the model has said is told before it says more.
+// Text is sent before the model continues.
 func TestDialectsStream(t *testing.T) {
-	eachDialect(t, time.Minute, func(k *desk) {
+	eachDialect(t, time.Minute, func(k *testClient) {
 		res := k.send(k.prompt("prompt", spec.Event{Text: "stall"}))
 		read, buf := "", make([]byte, 4096)
 		for !strings.Contains(read, `"far"`) {
@@ -198,10 +198,10 @@ func TestDialectsStream(t *testing.T) {
 	})
 }
 
-// Thoughts are told apart from answers, where there are words for them.
+// Reasoning is distinguished from messages in dialects that have it.
 func TestDialectsThink(t *testing.T) {
 	apart := 0
-	eachDialect(t, 5*time.Second, func(k *desk) {
+	eachDialect(t, 5*time.Second, func(k *testClient) {
 		thoughts := ""
 		events := k.hear("prompt", spec.Event{Text: "reasoning"})
 		for _, e := range events {
@@ -223,7 +223,7 @@ func TestDialectsThink(t *testing.T) {
 }
 
 func TestDialectsCallServerTools(t *testing.T) {
-	eachDialect(t, 5*time.Second, func(k *desk) {
+	eachDialect(t, 5*time.Second, func(k *testClient) {
 		events := k.hear("prompt", spec.Event{Text: "tool"})
 		const found = `{"word":"äb","characters":2}`
 		got := outcomeOf(events)
@@ -240,7 +240,7 @@ tool(call00001): `+found+"\nassistant: gave: "+found+"\nuser: hello\n") {
 
 func TestDialectsCallClientTools(t *testing.T) {
 	answered := 0
-	eachDialect(t, 5*time.Second, func(k *desk) {
+	eachDialect(t, 5*time.Second, func(k *testClient) {
 		if _, ok := k.d.TemplateOperation("tool-result"); !ok {
 			return // the client cannot answer a call
 		}
@@ -267,10 +267,10 @@ tool(call00001): painted
 	}
 }
 
-// Where the client cannot answer, its tools are told of, and not called.
+// If the client cannot return results, its tools are described but not called.
 func TestDialectsTellOfClientTools(t *testing.T) {
 	shown := 0
-	eachDialect(t, 5*time.Second, func(k *desk) {
+	eachDialect(t, 5*time.Second, func(k *testClient) {
 		if _, ok := k.d.TemplateOperation("tools"); !ok {
 			return
 		}
@@ -288,7 +288,7 @@ func TestDialectsTellOfClientTools(t *testing.T) {
 	}
 }
 
-// A failure of the model's server ends the run with an error of the dialect's.
+// A failure of the model's server ends the run with an error of the dialect.
 func TestDialectsFail(t *testing.T) {
 	failDialects(t, 5*time.Second, map[string]fails{
 		"401":          {"", "UPSTREAM_UNAUTHORIZED", "the model's server rejected the credentials (401): Incorrect key: Bearer ***"},
@@ -310,7 +310,7 @@ func TestDialectsTimeOut(t *testing.T) {
 
 func failDialects(t *testing.T, timeout time.Duration, scripts map[string]fails) {
 	t.Helper()
-	eachDialect(t, timeout, func(k *desk) {
+	eachDialect(t, timeout, func(k *testClient) {
 		for script, want := range scripts {
 			events := k.hear("prompt", spec.Event{Text: script})
 			last := events[len(events)-1]

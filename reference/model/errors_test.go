@@ -11,15 +11,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// fails is a run that fails: what is told before, and why it ends.
+// A fails value describes a failed run: its events and its error.
 type fails struct{ before, code, text string }
 
 const soFar = "message.start r-m1\nmessage.delta r-m1: so far\n"
 
-// short is a silence that tests can wait for.
+// short is an idle timeout that tests can wait for.
 const short = 300 * time.Millisecond
 
-// Every run that fails, as it is told: what is open then stays open.
+// The events of every failed run: open messages stay open.
 func TestFails(t *testing.T) {
 	for script, want := range map[string]fails{
 		"401":           {"", "UPSTREAM_UNAUTHORIZED", "the model's server rejected the credentials (401): Incorrect key: Bearer ***"},
@@ -68,7 +68,7 @@ func TestFails(t *testing.T) {
 	}
 }
 
-// fails plays a run that fails.
+// fails checks a run that is to fail.
 func (u upstream) fails(cfg model.Config, script string, want fails) {
 	u.Helper()
 	events := play(u.Context(), u.agent(cfg), user(script))
@@ -81,7 +81,7 @@ func (u upstream) fails(cfg model.Config, script string, want fails) {
 	}
 }
 
-// What does not come to an end is ended: by its bytes, its calls, its rounds.
+// Responses without an end are limited in bytes, calls and rounds.
 func TestEndless(t *testing.T) {
 	for script, want := range map[string]fails{
 		"endless":    {"", "UPSTREAM_TOO_LONG", "the model's response exceeds the size limit"},
@@ -110,7 +110,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// What the server complains of is told in one line, which is not too long.
+// The server's error message is reported as one line of limited length.
 func TestComplaintIsShort(t *testing.T) {
 	u := fakeModel(t)
 	events := play(t.Context(), u.agent(u.config()), user("400"))
@@ -133,7 +133,7 @@ func TestRetriesOnce(t *testing.T) {
 	}
 }
 
-// Who says that it is over is not waited for, even if it goes on listening.
+// After the end of a response the connection is not waited for.
 func TestEndIsEnd(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()
@@ -145,7 +145,7 @@ func TestEndIsEnd(t *testing.T) {
 	}
 }
 
-// Only silence counts: an answer may take longer than that.
+// The timeout applies to silence, not to the duration of a response.
 func TestSlowIsNotSilent(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()
@@ -159,7 +159,7 @@ func TestSlowIsNotSilent(t *testing.T) {
 	}
 }
 
-// Nobody is at the address.
+// The server is not running.
 func TestRefusedConnection(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -173,7 +173,7 @@ func TestRefusedConnection(t *testing.T) {
 	u.fails(cfg, "text", fails{"", "UPSTREAM_UNAVAILABLE", "the model's server is unreachable"})
 }
 
-// A tool that takes too long is told as one that failed.
+// A tool that takes too long returns an error.
 func TestHangingTool(t *testing.T) {
 	u := fakeModel(t)
 	cfg := u.config()
@@ -185,7 +185,7 @@ func TestHangingTool(t *testing.T) {
 	}
 }
 
-// A run that is stopped just stops: the server says why.
+// A stopped run emits nothing more: the server emits the reason.
 func TestStops(t *testing.T) {
 	for _, script := range []string{"hang", "stall", "hanging-tool", "no-end", "slow"} {
 		t.Run(script, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestStops(t *testing.T) {
 	}
 }
 
-// A run that nobody listens to any more says nothing, and leaves nothing behind.
+// A run whose events are no longer consumed emits nothing and leaves no goroutines.
 func TestLeft(t *testing.T) {
 	for _, script := range []string{"endless", "tool", "text", "forever"} {
 		for most := 1; most < 6; most++ {

@@ -19,9 +19,9 @@ import (
 	"github.com/onsi/gomega/gleak"
 )
 
-// The fake is a server of a model's, as a process of its own: this binary, started
-// with this variable set. It answers as the first word of the last user message says
-// (scripts_test.go), and remembers what it was asked.
+// The fake is a model's server in a process of its own: this test binary, started with
+// this variable set. It responds according to the first word of the last user message,
+// see scripts_test.go, and records the requests.
 const fakeEnv = "STREAMASSAY_FAKE_MODEL"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	if f := flag.Lookup("rapid.seed"); f.Value.String() == "0" { // a red build is red for everybody
+	if f := flag.Lookup("rapid.seed"); f.Value.String() == "0" { // failures are reproducible
 		if err := f.Value.Set("20261121"); err != nil {
 			panic(err)
 		}
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// serveFake serves until nobody holds its standard input any more.
+// serveFake serves until its standard input is closed.
 func serveFake(in io.Reader, out io.Writer) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -56,7 +56,7 @@ func serveFake(in io.Reader, out io.Writer) {
 	io.Copy(io.Discard, in)
 }
 
-// fake is the process that is running, if any.
+// fake is the running process, if any.
 var fake struct {
 	sync.Mutex
 	cmd     *exec.Cmd
@@ -64,7 +64,7 @@ var fake struct {
 	address string
 }
 
-// stopFake ends it, if there is one.
+// stopFake ends the process, if there is one.
 func stopFake() {
 	if fake.cmd != nil {
 		fake.in.Close()
@@ -72,15 +72,15 @@ func stopFake() {
 	}
 }
 
-// A upstream is the fake as one test uses it.
+// An upstream is the fake as one test uses it.
 type upstream struct {
 	*testing.T
 	root   string
 	client *http.Client
 }
 
-// fakeModel is the fake, with a memory for this test alone. What the test leaves
-// behind is an error: goroutines, that is, for connections belong to its client.
+// fakeModel returns the fake, with records of this test alone. The test fails if it
+// leaves goroutines behind, other than those of its client's connections.
 func fakeModel(t *testing.T) upstream {
 	t.Helper()
 	fake.Lock()
@@ -125,13 +125,13 @@ func startFake(t *testing.T) {
 	fake.cmd, fake.in, fake.address = cmd, in, strings.TrimSpace(line)
 }
 
-// asked is one request that the fake got.
+// An asked is a request that the fake received.
 type asked struct {
 	Auth, Accept string
 	Body         request
 }
 
-// request is what the fake reads of one.
+// A request is the part of a request that the fake reads.
 type request struct {
 	Model    string
 	Stream   bool
@@ -156,7 +156,7 @@ type message struct {
 	} `json:"tool_calls"`
 }
 
-// text is what a message says: its content, or the first text of it.
+// text returns the content of a message, or its first text part.
 func (m message) text() (s string) {
 	if json.Unmarshal(m.Content, &s) == nil {
 		return s
@@ -168,7 +168,7 @@ func (m message) text() (s string) {
 	return ""
 }
 
-// String is a message as tests write it.
+// String returns a message in the notation of the tests.
 func (m message) String() string {
 	s := m.Role
 	if m.ToolCallID != "" {
@@ -181,7 +181,7 @@ func (m message) String() string {
 	return s
 }
 
-// asked are the requests of this test so far.
+// asked returns the requests of this test so far.
 func (u upstream) asked() (all []asked) {
 	u.Helper()
 	res, err := u.client.Get(u.root + "/asked")
@@ -195,7 +195,7 @@ func (u upstream) asked() (all []asked) {
 	return all
 }
 
-// said are the messages of the request that came last, one to a line.
+// said returns the messages of the latest request, one per line.
 func (u upstream) said() string {
 	u.Helper()
 	all := u.asked()

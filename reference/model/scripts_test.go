@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A reply is one answer of the fake.
+// A reply is one response of the fake.
 type reply struct {
 	http.ResponseWriter
 	r    *http.Request
@@ -18,8 +18,8 @@ type reply struct {
 	nth  int // which request of the test, from 1
 }
 
-// say answers as the script says. Results of tools are repeated, unless the script
-// goes on with calls.
+// say responds according to the script. Tool results are repeated as text, unless the
+// script makes further calls.
 func say(a *reply) {
 	script := a.word(0)
 	last := a.ask.Messages[len(a.ask.Messages)-1]
@@ -41,7 +41,7 @@ func say(a *reply) {
 	}
 }
 
-// word is one of the last user message.
+// word returns a word of the last user message.
 func (a *reply) word(n int) (word string) {
 	for _, m := range a.ask.Messages {
 		if m.Role == "user" {
@@ -51,7 +51,7 @@ func (a *reply) word(n int) (word string) {
 	return word
 }
 
-// raw sends bytes of a stream.
+// raw sends bytes of the stream.
 func (a *reply) raw(data string) {
 	if a.Header().Get("Content-Type") == "" {
 		a.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -60,7 +60,7 @@ func (a *reply) raw(data string) {
 	http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// frame is a chunk with a delta.
+// frame returns a chunk with a delta.
 func frame(delta, finish string) string {
 	reason := "null"
 	if finish != "" {
@@ -83,7 +83,7 @@ func (a *reply) text(pieces ...string) {
 	}
 }
 
-// call is a piece of a call; what is "" is left out.
+// call sends a delta of a call; empty members are omitted.
 func (a *reply) call(index int, id, name, arguments string) {
 	c := map[string]any{"index": index}
 	f := map[string]any{}
@@ -106,7 +106,7 @@ func (a *reply) finish(reason string) {
 	a.raw(`data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}` + "\n\ndata: [DONE]\n\n")
 }
 
-// called is a call of lookup, and the end.
+// called sends a call of lookup and the end of the response.
 func (a *reply) called(name, arguments string) {
 	a.call(0, "theirs-1", name, arguments)
 	a.finish("tool_calls")
@@ -118,10 +118,10 @@ func (a *reply) refuse(status int, media, body string) {
 	a.Write([]byte(body))
 }
 
-// stay is silent until the client leaves.
+// stay sends nothing until the client leaves.
 func (a *reply) stay() { <-a.r.Context().Done() }
 
-// cut ends the connection in the middle, with a reset.
+// cut resets the connection.
 func (a *reply) cut() {
 	conn, _, err := http.NewResponseController(a.ResponseWriter).Hijack()
 	if err != nil {
@@ -133,7 +133,7 @@ func (a *reply) cut() {
 
 const greeting = "Grüß dich, 世界! 👩‍👩‍👧"
 
-// scripts are what the fake can be told to do.
+// scripts are the behaviours of the fake.
 var scripts = map[string]func(*reply){
 	"text": func(a *reply) {
 		a.raw(": a comment\n\n")
@@ -181,7 +181,7 @@ var scripts = map[string]func(*reply){
 		a.text("done")
 		a.raw(frame("{}", "stop"))
 	},
-	"no-end": func(a *reply) { // it says that it is over, and leaves the connection open
+	"no-end": func(a *reply) { // sends the end marker and keeps the connection open
 		a.text("done")
 		a.raw(frame("{}", "stop"))
 		a.stay()
@@ -341,7 +341,7 @@ var scripts = map[string]func(*reply){
 	"function-call": func(a *reply) { a.delta(`{"function_call":{"name":"x"}}`); a.finish("function_call") },
 }
 
-// busy wants to be asked again soon.
+// busy asks the client to retry soon.
 func (a *reply) busy(status int) {
 	a.Header().Set("Retry-After", "0.01")
 	a.refuse(status, "application/json", `{"error":{"message":"slow down"}}`)
@@ -354,7 +354,7 @@ func (a *reply) reason(name string) {
 	a.finish("stop")
 }
 
-// flood says something until the client has enough.
+// flood sends data until the client leaves.
 func (a *reply) flood(f func(i int)) {
 	for i := 0; a.r.Context().Err() == nil; i++ {
 		f(i)

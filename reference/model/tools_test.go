@@ -55,7 +55,7 @@ func TestToolsAreWhole(t *testing.T) {
 	}
 }
 
-// What a server says is told as one line, cut after the key was taken out of it.
+// A server's message is reported as one line, truncated after the key was removed.
 func TestLine(t *testing.T) {
 	m := &chatModel{Config: Config{APIKey: "secret"}}
 	for words, want := range map[string]string{

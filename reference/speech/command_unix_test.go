@@ -15,8 +15,8 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// Whoever a command has started goes with it, and a caller that leaves is not
-// waited for.
+// Child processes of a command are killed with it, and a caller that gives up does not
+// wait for the command.
 func TestExecKillsAll(t *testing.T) {
 	needs(t, "sh", "sleep")
 	g := gomega.NewWithT(t)
@@ -41,8 +41,8 @@ func TestExecKillsAll(t *testing.T) {
 	g.Eventually(func() bool { return gone(pid) }, "20s", "10ms").Should(gomega.BeTrue())
 }
 
-// gone says whether a process runs no more. One that nobody waits for stays as a
-// zombie where there is no init.
+// gone reports whether a process has exited. Without an init process, one whose parent
+// does not wait for it stays as a zombie.
 func gone(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return true

@@ -16,7 +16,7 @@ import (
 
 const key = "sk-secret"
 
-// fake is an OpenAI-compatible server; answers counts the requests.
+// A fake is a server with OpenAI's transcription API; answers counts the requests.
 func fake(t *testing.T, answer http.HandlerFunc) (base string, asked *atomic.Int32) {
 	asked = new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func TestService(t *testing.T) {
 	}
 }
 
-// Without a key none is sent, not even one that lies around.
+// Without a configured key none is sent, not even one in the environment.
 func TestServiceWithoutKey(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", key)
 	base, _ := fake(t, func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +139,7 @@ func TestServiceFails(t *testing.T) {
 	}
 }
 
-// A server that failed once is asked once more, with the whole recording.
+// A failed request is retried once, with the complete recording.
 func TestServiceOnceMore(t *testing.T) {
 	var first atomic.Bool
 	base, asked := fake(t, func(w http.ResponseWriter, r *http.Request) {

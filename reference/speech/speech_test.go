@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// open makes an ear, or the test ends.
+// open opens a transcriber, or ends the test.
 func open(t *testing.T, spec string, cfg Config) Transcriber {
 	t.Helper()
 	hear, err := Open(spec, cfg)
@@ -35,7 +35,7 @@ func TestScripted(t *testing.T) {
 	}
 }
 
-// No ear hears what is no WAV, and none is always down.
+// No transcriber receives anything but WAV files, and "none" is always unavailable.
 func TestCheckedFirst(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	for _, spec := range []string{"scripted", "none", "exec:touch " + mark, "openai:http://127.0.0.1:1/v1"} {
@@ -91,7 +91,7 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// needs skips a test whose program is not there.
+// needs skips a test if a program is not installed.
 func needs(t *testing.T, programs ...string) {
 	t.Helper()
 	for _, p := range programs {
@@ -168,11 +168,11 @@ func TestExecFails(t *testing.T) {
 	}
 }
 
-// sphinx is the recipe of the README.
+// sphinx is the command that the documentation recommends.
 const sphinx = "exec:pocketsphinx_continuous -infile {} -samprate {rate} -nfft 2048 -logfn /dev/null"
 
-// What a synthesiser says is understood by a recogniser. Both are real. The voice is
-// one that is understood at any speed; with the default one "hello" is "well".
+// A real recognizer understands a real synthesizer. The voice is intelligible at any
+// speed; with the default one, "hello" is recognized as "well".
 func TestReal(t *testing.T) {
 	needs(t, "espeak-ng", "pocketsphinx_continuous")
 	path := filepath.Join(t.TempDir(), "hello.wav")

@@ -11,7 +11,7 @@ import (
 func u16(n int) string { return string(binary.LittleEndian.AppendUint16(nil, uint16(n))) }
 func u32(n int) string { return string(binary.LittleEndian.AppendUint32(nil, uint32(n))) }
 
-// chunk makes a chunk with a right size and padding.
+// chunk returns a chunk with a correct size and padding.
 func chunk(id, body string) string {
 	pad := ""
 	if len(body)%2 == 1 {
@@ -20,13 +20,13 @@ func chunk(id, body string) string {
 	return id + u32(len(body)) + body + pad
 }
 
-// riff makes a file of chunks.
+// riff returns a file of chunks.
 func riff(parts ...string) []byte {
 	body := "WAVE" + strings.Join(parts, "")
 	return []byte("RIFF" + u32(len(body)) + body)
 }
 
-// header makes a fmt chunk.
+// header returns a fmt chunk.
 func header(code, channels, rate, bits int) string {
 	return chunk("fmt ", form(code, channels, rate, bits))
 }
@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// resized is a second whose header says other sizes.
+// resized returns a file of one second whose header has other sizes.
 func resized(file, data int) []byte {
 	b := riff(mono, second)
 	copy(b[4:], u32(file))
@@ -149,7 +149,7 @@ func TestCommentIsBounded(t *testing.T) {
 	}
 }
 
-// What the header claims is never allocated.
+// ParseWAV does not allocate the sizes that a header claims.
 func TestCheckAllocatesNothing(t *testing.T) {
 	data := resized(0xffffffff, 0xfffffff0)
 	if n := testing.AllocsPerRun(10, func() { _, _ = ParseWAV(data) }); n > 0 {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// A run is begun, told in twelve events of 150 bytes, and ended; 64 at a time.
+// benchmark measures a run that is started, appended to with twelve events of 150 bytes
+// each, and ended; 64 at a time.
 func benchmark(b *testing.B, s Store) {
 	data := make([][]byte, 12)
 	for i := range data {
@@ -29,7 +30,7 @@ func benchmark(b *testing.B, s Store) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "runs/s")
 }
 
-// each calls 64 at a time.
+// each makes 64 calls at a time.
 func each(b *testing.B, do func(i int64) error) {
 	b.ReportAllocs()
 	var next atomic.Int64
@@ -47,7 +48,7 @@ func each(b *testing.B, do func(i int64) error) {
 	all.Wait()
 }
 
-// benchmarkTell is the telling alone, of 64 long runs.
+// benchmarkTell measures Append alone, for 64 long runs.
 func benchmarkTell(b *testing.B, s Store, data ...string) {
 	var told RunUpdate
 	for _, d := range data {

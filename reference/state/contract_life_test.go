@@ -50,14 +50,14 @@ func contractWatch(p *probe) {
 	soon(p, late)
 }
 
-// canceled is what Tell says of it.
+// canceled returns what Append reports of a run.
 func (p *probe) canceled(run RunRef) bool {
 	p.Helper()
 	_, canceled := p.told(run, RunUpdate{Events: [][]byte{[]byte("x")}})
 	return canceled
 }
 
-// stopped collects what Canceled gives, until it has given what is wanted.
+// stopped receives from Canceled until the wanted runs have been received.
 func (p *probe) stopped(want ...RunRef) {
 	p.Helper()
 	for len(want) > 0 {
@@ -87,7 +87,7 @@ func contractCancel(p *probe) {
 		p.cancel(run)
 	}
 	p.cancel(a)
-	p.stopped(a) // and of the others nothing is heard
+	p.stopped(a) // and no others are received
 	for range 2 {
 		if !p.canceled(a) || p.canceled(b) {
 			p.Error("only the one is to be stopped, and it is from then on")
@@ -115,7 +115,7 @@ func contractCancelAll(p *probe) {
 	p.stopped(later)
 }
 
-// Three are kept (Config.Runs).
+// Three runs are kept (Config.MaxRuns).
 func contractRuns(p *probe) {
 	live, other := p.run("t", "live"), p.run("u", "1")
 	p.tell(live, "1")
@@ -167,7 +167,7 @@ func contractRuns(p *probe) {
 	}
 }
 
-// A hundred are kept (Config.Bytes).
+// A hundred bytes are kept (Config.MaxBytes).
 func contractBytes(p *probe) {
 	live := p.run("t", "live")
 	p.tell(live, strings.Repeat("x", 500)) // it does not count before it is over
@@ -223,7 +223,7 @@ func contractOrphans(p *probe) {
 	}
 }
 
-// A call whose context is over does nothing, and says so.
+// A call whose context is done changes nothing and returns an error.
 func contractGivenUp(p *probe) {
 	run := p.run("t", "r")
 	ctx, cancel := context.WithCancel(p.Context())
@@ -253,7 +253,8 @@ func contractGivenUp(p *probe) {
 	}
 }
 
-// Many tell of many runs of one thread, and every place is given once.
+// Many goroutines append to many runs of one thread, and every position is assigned
+// once.
 func contractMany(p *probe) {
 	const runs, tellers, times = 8, 4, 20
 	var all sync.WaitGroup
@@ -289,13 +290,14 @@ func contractMany(p *probe) {
 			next[who], last, places[e.Position] = i+1, e.Position, true
 		}
 	}
-	const want = runs * tellers * (times + times/2) // every other Tell has two
+	const want = runs * tellers * (times + times/2) // every other Append has two
 	if th := p.thread("t"); len(places) != want || th.LastPosition != want {
 		p.Errorf("%d places, the last %d, not %d", len(places), th.LastPosition, want)
 	}
 }
 
-// many tells one or two events at a time; each says which it is of its teller's.
+// many appends one or two events at a time, each with the number that it has among
+// those of its goroutine.
 func (p *probe) many(run RunRef, who string, times int) {
 	n := 0
 	for i := range times {
@@ -321,7 +323,7 @@ func (p *probe) many(run RunRef, who string, times int) {
 	}
 }
 
-// Somebody listens while it is told, and hears everything once, up to the end.
+// A reader receives every event once, up to the end, while the run is appended to.
 func contractReader(p *probe) {
 	run := p.run("t", "r")
 	const events = 300

@@ -27,7 +27,7 @@ func contractAfter(p *probe) {
 		{a, 0, 3, "1:1 2:2 4:4"}, // one more will come
 		{a, 1, 1, "2:2"},
 		{a, 1, 2, "2:2 4:4"},
-		{a, 3, 1, "4:4"}, // another run's place
+		{a, 3, 1, "4:4"}, // position of another run
 		{a, 4, 1, "5:5 over"},
 		{a, 5, 1, "over"},
 		{a, 999, 1, "over"},
@@ -263,8 +263,8 @@ func contractSecret(p *probe) {
 	}
 }
 
-// A conversation that never ends does not fill the store: its first messages are
-// forgotten, and their days with them.
+// A conversation without an end does not fill the store: its oldest messages are
+// dropped, and their days with them.
 func contractManyMessages(p *probe) {
 	run := p.run("t", "r")
 	const all = maxMessages + 3*trimStep

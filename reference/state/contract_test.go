@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// contract is what every store keeps, sentence by sentence of its interface. open
-// gives a store in which there is nothing yet, and closes it when the test is over.
+// contract tests every sentence of the interface Store. open returns an empty store,
+// and closes it when the test ends.
 func contract(t *testing.T, open func(t *testing.T, cfg Config) Store) {
 	for _, c := range []struct {
 		name string
@@ -53,13 +53,14 @@ func contract(t *testing.T, open func(t *testing.T, cfg Config) Store) {
 	}
 }
 
-// A probe is a test and its store. What it does has to go well.
+// A probe is a test and its store. Its methods fail the test if the store returns an
+// error.
 type probe struct {
 	*testing.T
 	s Store
 }
 
-// day is when messages are said in these tests.
+// day is the day of messages in these tests.
 func day(n int) time.Time { return time.Date(2024, 2, 27+n, 10, 20, 30, 123456789, time.UTC) }
 
 func (p *probe) begin(b RunRequest) RunInfo {
@@ -72,7 +73,7 @@ func (p *probe) begin(b RunRequest) RunInfo {
 	return g
 }
 
-// run begins one of which nothing else matters.
+// run starts a run whose other fields do not matter.
 func (p *probe) run(thread, name string) RunRef {
 	p.Helper()
 	run := RunRef{Thread: thread, Run: name}
@@ -108,7 +109,7 @@ func (p *probe) end(runs ...RunRef) {
 	}
 }
 
-// heard is what After says of a run, in one line.
+// heard returns the result of EventsAfter as one line.
 func (p *probe) heard(run RunRef, at int64, most int) string {
 	p.Helper()
 	entries, over, err := p.s.EventsAfter(p.Context(), run, at, most)
@@ -135,7 +136,7 @@ func (p *probe) hears(run RunRef, want string) {
 	}
 }
 
-// thread is Thread, or nothing at all if there is none.
+// thread returns the result of Thread, or the zero value if it does not exist.
 func (p *probe) thread(name string) Thread {
 	p.Helper()
 	th, err := p.s.Thread(p.Context(), name)
@@ -145,7 +146,7 @@ func (p *probe) thread(name string) Thread {
 	return th
 }
 
-// said checks Messages.
+// said checks the result of Messages.
 func (p *probe) said(thread string, before int64, most int, want ...Message) {
 	p.Helper()
 	got, err := p.s.Messages(p.Context(), thread, before, most)
@@ -233,7 +234,7 @@ func contractPlaces(p *probe) {
 			p.Errorf("%d: the first place was %d, not %d", i, got, x.want)
 		}
 	}
-	p.told(a, RunUpdate{Messages: []Message{{ID: "m"}}}) // no events, so no places
+	p.told(a, RunUpdate{Messages: []Message{{ID: "m"}}}) // no events, so no positions
 	if got, _ := p.told(b, RunUpdate{Events: [][]byte{[]byte("8"), []byte("9")}, End: true}); got != 8 {
 		p.Errorf("the last ones have place %d", got)
 	}

@@ -12,7 +12,8 @@ func TestMemory(t *testing.T) {
 	contract(t, func(t *testing.T, cfg Config) Store { return NewMemory(cfg) })
 }
 
-// It starts nothing of its own, so time stands still while who uses it waits.
+// A store in memory starts no goroutines, so that time stands still in a bubble whose
+// goroutines wait.
 func TestMemoryInBubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &probe{T: t, s: NewMemory(Config{})}
@@ -41,7 +42,7 @@ func TestMemoryInBubble(t *testing.T) {
 	})
 }
 
-// What is forgotten is gone: the last of many runs take no more than the first.
+// Dropped runs use no memory: the last of many takes no more than the first.
 func TestMemoryIsFlat(t *testing.T) {
 	runs := 300_000
 	if testing.Short() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A run is begun, told of in 12 events, and ended, by 64 at a time.
+// BenchmarkRedisRuns starts runs, appends 12 events and ends them, 64 at a time.
 func BenchmarkRedisRuns(b *testing.B) {
 	for _, durable := range []string{"no", "yes"} {
 		b.Run("appendonly="+durable, func(b *testing.B) {

@@ -77,7 +77,7 @@ func TestRedisRestart(t *testing.T) {
 	end(t, s, run)
 }
 
-// Without memory nothing is done, and nothing by halves.
+// Without memory, nothing is done partly.
 func TestRedisNoMemory(t *testing.T) {
 	r := startRedis(t, "--maxmemory-policy", "noeviction")
 	s := r.open(t, Config{MaxRuns: 10})
@@ -118,7 +118,7 @@ func TestRedisNoMemory(t *testing.T) {
 	}
 }
 
-// Whoever watches misses nothing when the connection that listens is lost.
+// Watchers miss no change when the connection of the subscription is lost.
 func TestRedisDeaf(t *testing.T) {
 	r := startRedis(t)
 	s, other := r.open(t, Config{}), r.open(t, Config{})
@@ -155,8 +155,8 @@ func TestRedisDeaf(t *testing.T) {
 	}
 }
 
-// A server that is there but silent is given up in time, and what was asked of it is
-// not done twice when it wakes. A replica that was silent only because of it is alive.
+// Calls to a server that does not respond fail in time, and are not executed twice when
+// it does again. A replica whose heartbeats failed only because of that is alive.
 func TestRedisSilent(t *testing.T) {
 	r := startRedis(t)
 	s := r.open(t, Config{DeadAfter: time.Second})
@@ -216,7 +216,7 @@ func TestRedisSilent(t *testing.T) {
 	}
 }
 
-// Nothing goes on when a store is closed, whether or not its server is there.
+// Close ends all goroutines, whether or not the server is running.
 func TestRedisClose(t *testing.T) {
 	r := startRedis(t)
 	before := runtime.NumGoroutine()
@@ -253,7 +253,7 @@ func TestRedisClose(t *testing.T) {
 	})
 }
 
-// Where the server was away, nobody could say that he is alive: all get some time to.
+// After the server was unavailable, all replicas get time for a heartbeat.
 func TestRedisAway(t *testing.T) {
 	const dead = 500 * time.Millisecond
 	r := startRedis(t, "--appendfsync", "always")
@@ -271,7 +271,7 @@ func TestRedisAway(t *testing.T) {
 	r.kill()
 	receive(t, time.After(2*dead))
 	r.start()
-	eventually(t, func() error { // what was asked before, and is heard only now
+	eventually(t, func() error { // requested before, and received only now
 		taken, err := two.runScript(t.Context(), takeoverScript, "", "", two.replica, "old", 9, since, known, dead.Milliseconds())
 		if len(taken) > 0 {
 			t.Errorf("%v were taken by what was known long ago", taken)
@@ -295,14 +295,15 @@ func TestRedisAway(t *testing.T) {
 	}
 }
 
-// steady is whether a store would take over another's runs.
+// steady reports whether a store would claim another replica's runs.
 func steady(s *redisStore) bool {
 	since, known := s.heartbeat.steadiness()
 	now, dead := time.Now().UnixMilli(), s.cfg.DeadAfter.Milliseconds() // the server is on this machine
 	return now-since >= dead && now-known <= dead/2
 }
 
-// Whatever was told is there once, in order, when the server is killed now and then.
+// Acknowledged events are stored once and in order when the server is killed
+// repeatedly.
 func TestRedisKilledServer(t *testing.T) {
 	const runs, events, kills = 8, 300, 3
 	r := startRedis(t, "--appendfsync", "always")

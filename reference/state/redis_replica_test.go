@@ -23,7 +23,7 @@ func TestRedisTwo(t *testing.T) {
 	stop()
 	stop()
 	places := follow(t, two, run)
-	for i := range 100 { // what one tells, the other hears of, each time
+	for i := range 100 { // one appends, and the other is notified each time
 		at := tell(t, one, run, fmt.Sprint(i))
 		if got := receive(t, places); got != at {
 			t.Errorf("heard of %d, not of %d", got, at)
@@ -63,7 +63,7 @@ func TestRedisTwo(t *testing.T) {
 	}
 }
 
-// Subscriptions come and go with those who watch.
+// Subscriptions are added and removed with watchers.
 func TestRedisRooms(t *testing.T) {
 	r := startRedis(t)
 	s := r.open(t, Config{})
@@ -154,7 +154,7 @@ func TestRedisTakeOver(t *testing.T) {
 	}
 }
 
-// All but one of those who ask get nothing.
+// Of several replicas that claim a run, one receives it.
 func TestRedisTakeOverOnce(t *testing.T) {
 	r := startRedis(t)
 	gone := r.open(t, Config{})

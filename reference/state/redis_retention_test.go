@@ -114,7 +114,7 @@ func TestRefID(t *testing.T) {
 	}
 }
 
-// What is forgotten leaves nothing behind.
+// Dropped threads leave no keys behind.
 func TestRedisForgets(t *testing.T) {
 	r := startRedis(t)
 	s := r.open(t, Config{MaxRuns: 1})
@@ -173,7 +173,7 @@ func TestRedisForgetsBytes(t *testing.T) {
 	}
 }
 
-// A thread that is deep in a long list is found, by its prefix.
+// A thread at the end of a long list is found by its prefix.
 func TestRedisLatest(t *testing.T) {
 	s := startRedis(t).open(t, Config{})
 	for i := range 2*maxThreadPage + 5 {

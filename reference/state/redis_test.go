@@ -19,7 +19,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// A redisServer is one that a test started. It can be killed and started again.
+// A redisServer is a server that a test started. It can be killed and started again.
 type redisServer struct {
 	t       testing.TB
 	program string
@@ -49,12 +49,12 @@ func startRedis(t testing.TB, options ...string) *redisServer {
 
 func (r *redisServer) addr() string { return "127.0.0.1:" + strconv.Itoa(r.port) }
 
-// url has a prefix of the test's own.
+// url returns a URL with a prefix of the test's own.
 func (r *redisServer) url() string {
 	return "redis://" + r.addr() + "/0?prefix=" + strings.ReplaceAll(r.t.Name(), "/", "_")
 }
 
-// start returns when the server answers.
+// start starts the server and returns when it responds.
 func (r *redisServer) start() {
 	r.t.Helper()
 	log, err := os.OpenFile(filepath.Join(r.dir, "log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -106,7 +106,7 @@ func openRedis(t testing.TB, url string, cfg Config) *redisStore {
 	return s.(*redisStore)
 }
 
-// eventually polls for what takes time.
+// eventually calls a function until it succeeds.
 func eventually(t testing.TB, try func() error) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -165,7 +165,7 @@ func blobs(data ...string) (all [][]byte) {
 	return all
 }
 
-// heard is what After says, as text.
+// heard returns the result of EventsAfter as text.
 func heard(t testing.TB, s Store, run RunRef, at int64) string {
 	t.Helper()
 	entries, over, err := s.EventsAfter(context.Background(), run, at, 1<<20)
@@ -182,8 +182,8 @@ func heard(t testing.TB, s Store, run RunRef, at int64) string {
 	return strings.TrimSpace(b.String())
 }
 
-// follow hears a run to its end: it looks only when it is woken. What it gets are the
-// places.
+// follow reads a run to its end, looking only when it is woken, and returns the
+// positions.
 func follow(t testing.TB, s Store, run RunRef) <-chan int64 {
 	t.Helper()
 	places := make(chan int64, 1)
@@ -276,7 +276,7 @@ func TestRedisRuns(t *testing.T) {
 	}
 }
 
-// Long runs take several round trips, large events smaller ones.
+// Long runs take several round trips, and large events smaller batches.
 func TestRedisLongRun(t *testing.T) {
 	s := startRedis(t).open(t, Config{})
 	run := RunRef{"t", "r"}

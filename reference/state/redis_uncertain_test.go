@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A cutter stands before a server. A connection that carries a certain request is
-// cut when the answer has come: the request was heard, the answer is lost.
+// A cutter is a proxy that cuts a connection with a certain request when the response
+// has arrived: the request was executed and its response is lost.
 type cutter struct {
 	net.Listener
 	server string
@@ -56,7 +56,7 @@ func (c *cutter) cuts(request []byte) bool {
 	return true
 }
 
-// relay carries one connection. A request is small enough to be read in one piece.
+// relay relays one connection. A request is small enough to be read at once.
 func (c *cutter) relay(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", c.server)
@@ -116,7 +116,7 @@ func TestRedisLostAnswers(t *testing.T) {
 			s := openRedis(t, url, Config{})
 			run := RunRef{"t", fmt.Sprint("r", times)}
 
-			c.cut("task-"+run.Run, min(times, 2)) // who cannot try again cannot know
+			c.cut("task-"+run.Run, min(times, 2)) // without a retry the result stays unknown
 			if g := begin(t, s, run, "u", Message{ID: "m"}); g.Existed || g.ThreadCreated != (times == 1) {
 				t.Errorf("it began as %+v", g)
 			}
@@ -154,7 +154,8 @@ func TestRedisLostAnswers(t *testing.T) {
 	}
 }
 
-// A taker that does not hear what it has taken asks again, and is given the same.
+// A replica that does not receive the runs that it has claimed receives them at its
+// next call.
 func TestRedisLostOrphans(t *testing.T) {
 	r := startRedis(t)
 	c := newCutter(t, r.addr())
@@ -188,7 +189,7 @@ func TestRedisLostOrphans(t *testing.T) {
 	})
 }
 
-// Whoever began a run without hearing of it does not play it.
+// A run whose StartRun failed, although it was executed, becomes an orphan.
 func TestRedisLostBegin(t *testing.T) {
 	r := startRedis(t)
 	c := newCutter(t, r.addr())
@@ -219,7 +220,7 @@ func TestRedisLostBegin(t *testing.T) {
 	}
 }
 
-// A Tell that was given up, and comes after all, comes too late.
+// An Append that was given up and arrives later changes nothing.
 func TestRedisLate(t *testing.T) {
 	s := startRedis(t).open(t, Config{})
 	run := RunRef{"t", "r"}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// room lets the file grow by so many pages, and no more.
+// room lets the file grow by the given number of pages only.
 func (s *sqliteStore) room(t *testing.T, pages int) {
 	t.Helper()
 	err := s.submit(t.Context(), 0, func(d *writer) error {
@@ -26,8 +26,8 @@ func (s *sqliteStore) room(t *testing.T, pages int) {
 	}
 }
 
-// On a full disk nothing is done by halves, what there is can be read, and it goes on
-// when there is room again.
+// On a full disk nothing is done partly, existing data can be read, and writing works
+// again when there is space.
 func TestSQLiteFull(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
 	p := &probe{T: t, s: s}
@@ -101,7 +101,7 @@ func TestSQLiteFull(t *testing.T) {
 	p.hears(small, "1:1 over")
 }
 
-// One that fails does not spoil the others that are written with it.
+// A failing job does not affect others in its batch.
 func TestSQLiteSpoiled(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
 	p := &probe{T: t, s: s}

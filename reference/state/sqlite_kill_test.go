@@ -13,10 +13,11 @@ import (
 	"testing"
 )
 
-// What the child process is told: which file, and that it is the child.
+// The environment variables with which the child process is started: the file, and the
+// role.
 const childEnv = "STATE_TEST_FILE"
 
-// child starts this test once more, as a process of its own.
+// child starts this test binary again as a process of its own.
 func child(t *testing.T, path string) (lines *bufio.Scanner, cmd *exec.Cmd) {
 	t.Helper()
 	cmd = exec.Command(os.Args[0], "-test.run=^TestSQLiteChild$", "-test.timeout=1m")
@@ -36,8 +37,8 @@ func child(t *testing.T, path string) (lines *bufio.Scanner, cmd *exec.Cmd) {
 	return bufio.NewScanner(out), cmd
 }
 
-// TestSQLiteChild is the process that is killed. It says in a line what the store has
-// acknowledged.
+// TestSQLiteChild is the process that is killed. It prints a line for everything that
+// the store has acknowledged.
 func TestSQLiteChild(t *testing.T) {
 	path := os.Getenv(childEnv)
 	if path == "" {
@@ -60,7 +61,7 @@ func TestSQLiteChild(t *testing.T) {
 	all.Wait()
 }
 
-// play12 is a run in some pieces; every third is left as it is.
+// play12 appends a run in several parts; every third run is not ended.
 func play12(t *testing.T, s Store, run RunRef) {
 	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: run, KeepEvents: true, Messages: []Message{{ID: run.Run}}}); err != nil {
 		t.Error(err)
@@ -89,7 +90,7 @@ func play12(t *testing.T, s Store, run RunRef) {
 	}
 }
 
-// heardOf is what was acknowledged of a run.
+// A heardOf is what was acknowledged of a run.
 type heardOf struct {
 	places []int64
 	over   bool
@@ -104,7 +105,7 @@ func TestSQLiteKill(t *testing.T) {
 		for lines.Scan() {
 			learn(t, acked, lines.Text())
 			if left--; left == 0 {
-				_ = cmd.Process.Kill() // what it said before can still be read
+				_ = cmd.Process.Kill() // earlier output can still be read
 			}
 		}
 		_ = cmd.Wait() // it was killed
@@ -137,8 +138,7 @@ func learn(t *testing.T, acked map[RunRef]*heardOf, text string) {
 	}
 }
 
-// verify looks whether all that was acknowledged is there, and ends some of what
-// nobody plays any more.
+// verify checks that all acknowledged data is stored, and ends some of the orphans.
 func verify(p *probe, acked map[RunRef]*heardOf) {
 	p.Helper()
 	orphans, err := p.s.ClaimOrphans(p.Context())
@@ -182,7 +182,7 @@ func verify(p *probe, acked map[RunRef]*heardOf) {
 	}
 }
 
-// Another process is told that the file is in use, and nothing happens to it.
+// A second process cannot open the file, which remains unchanged.
 func TestSQLiteTwice(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	s := openFile(t, path, Config{})

@@ -32,7 +32,7 @@ func openFile(t testing.TB, path string, cfg Config) *sqliteStore {
 	return s.(*sqliteStore)
 }
 
-// What is kept is there when the file is opened again, and so is who is nobody's.
+// Data is still there when the file is opened again, and unfinished runs are orphans.
 func TestSQLiteReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	p := &probe{T: t, s: openFile(t, path, Config{})}
@@ -87,7 +87,7 @@ func TestSQLiteReopen(t *testing.T) {
 	}
 }
 
-// Of what was kept before the limits apply as well, a little at a time.
+// Lowered limits apply to data of earlier processes, a little at a time.
 func TestSQLiteLowered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
 	p := &probe{T: t, s: openFile(t, path, Config{})}
@@ -216,7 +216,7 @@ func TestSQLiteClosed(t *testing.T) {
 	}
 }
 
-// A file that was removed keeps nothing any more.
+// A removed file is not a usable store.
 func TestSQLiteRemoved(t *testing.T) {
 	s := openFile(t, filepath.Join(t.TempDir(), "s.db"), Config{})
 	if err := os.Remove(s.path); err != nil {
