@@ -12,14 +12,13 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ConformanceCheck says what is wrong with what a rule says, spelled in a dialect: the findings, in
-// the words of the rules that make them. agent is what [reference.Config] takes.
+// A ConformanceCheck plays an agent to the checks of a dialect and returns the messages of their
+// findings. The agent is used as in [reference.Config].
 type ConformanceCheck func(d *dialect.Dialect, agent reference.Agent) []string
 
-// CheckReplies has the replies of a set judged in every dialect that they are for, as a client
-// would hear them. Replies that have no raw frame are made by this package, and are only
-// judged as examples of the words that they use: once for each. What a rule breaks that
-// does not say so is an error: such a set is not to be played.
+// CheckReplies returns an error for each rule whose reply violates a dialect that it is for, unless
+// the rule is marked with violates. Replies without raw frames are encoded by the server, so only
+// one reply of each sequence of step kinds is checked per dialect.
 func (s *RuleSet) CheckReplies(check ConformanceCheck) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
@@ -35,7 +34,7 @@ func (s *RuleSet) CheckReplies(check ConformanceCheck) []Problem {
 			checked[shape] = true
 			if p, ok := r.checkReply(d, check); !ok {
 				problems = append(problems, p)
-				break // the other dialects say the same
+				break // one problem per rule is enough
 			}
 		}
 	}
@@ -43,7 +42,7 @@ func (s *RuleSet) CheckReplies(check ConformanceCheck) []Problem {
 	return problems
 }
 
-// stepSignature is the words of a reply.
+// stepSignature returns the kinds of the steps of a reply as one string.
 func stepSignature(steps []step) (text string) {
 	for _, s := range steps {
 		text += s.name + "(" + stepSignature(s.children) + ")"
@@ -51,10 +50,10 @@ func stepSignature(steps []step) (text string) {
 	return text
 }
 
-// checkReply plays a rule for a judge.
+// checkReply checks the reply of a rule in one dialect. ok is false if p is a problem.
 func (r *Rule) checkReply(d *dialect.Dialect, check ConformanceCheck) (p Problem, ok bool) {
 	reply, err := r.exampleReply(d)
-	if err != nil { // what only works with a request of its own cannot be tried
+	if err != nil { // its templates need a real request
 		return p, true
 	}
 	violations := check(d, replyAgent(reply.Play))
@@ -68,23 +67,27 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ConformanceCheck) (p Problem
 			break
 		}
 	}
-	text := "in " + d.Name + " this breaks the protocol: " + violations[0]
+	text := "the reply violates " + d.Name + ": " + violations[0]
 	if r.action.hasRawFrames() {
-		text += "; write violates: true if it is meant to"
+		text += "; set violates: true if that is intended"
 	}
 	return Problem{r.File, at.line, at.column, Error, text}, false
 }
 
-// exampleReply is a rule's reply to a request that says as little as possible.
+// exampleReply returns the rule's reply to a minimal request. It fails if a template depends on
+// something that such a request lacks.
 func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	match := map[string]string{}
 	for group := range r.conditions.captureGroups() {
 		match[group] = "1"
 	}
 	p := &matchContext{
-		request: &RequestContext{Dialect: d, Operation: runOperation, Parsed: &spec.Event{Thread: "thread", Run: "run"}, Now: time.Unix(0, 0), analyzed: true, turn: 1, lastInput: lastUser},
-		state:   NewState(),
-		groups:  match,
+		request: &RequestContext{
+			Dialect: d, Operation: runOperation, Parsed: &spec.Event{Thread: "thread", Run: "run"},
+			Now: time.Unix(0, 0), analyzed: true, turn: 1, lastInput: lastUser,
+		},
+		state:  NewState(),
+		groups: match,
 	}
 	if _, at, err := renderSteps(r.action.steps, newTemplateData(p)); err != nil {
 		return Reply{}, at.node.errorf("%s: %v", at.name, err)
@@ -92,12 +95,12 @@ func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	return r.renderReply(p), nil
 }
 
-// replyAgent is an agent that says what a rule says, without waiting.
+// replyAgent returns an agent that emits the events of a reply without delays.
 func replyAgent(play func(context.Context, reference.Turn) iter.Seq[TimedEvent]) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
-			for beat := range play(ctx, t) {
-				if beat.Event.Kind != "" && !yield(beat.Event) {
+			for timed := range play(ctx, t) {
+				if timed.Event.Kind != "" && !yield(timed.Event) {
 					return
 				}
 			}

@@ -8,12 +8,12 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// maxMismatches is how many rules are told of that did not match.
+// maxMismatches is the maximum number of mismatches in a [Decision].
 const maxMismatches = 20
 
-// Decide finds the rule for a request: the first that matches. It takes what the rule
-// counts and sets. It is safe for concurrent use; what requests are about the same
-// conversation are taken in the order in which they come.
+// Decide returns the reply of the first rule that matches, and updates the counters, quota and
+// scenarios of that rule in st. If no rule matches, the decision lists the mismatches. It is safe
+// for concurrent use; concurrent requests on one thread are counted in the order of their calls.
 func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	if s == nil || len(s.rules) == 0 {
 		return Decision{}
@@ -31,12 +31,14 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 		decision := Decision{Rule: r}
 		if retryAfter > 0 {
 			decision.Reply.Refusal = &fault.Refusal{
-				Status: http.StatusTooManyRequests, Message: "the quota of " + r.displayName() + " is used up", RetryAfter: retryAfter,
+				Status:     http.StatusTooManyRequests,
+				Message:    "the quota of " + r.displayName() + " is exhausted",
+				RetryAfter: retryAfter,
 			}
 		} else {
 			decision.Reply = r.renderReply(&p)
 		}
-		if decision.Reply.Refusal != nil && f.undoTurn != nil { // what was refused was no turn
+		if decision.Reply.Refusal != nil && f.undoTurn != nil { // a refused request does not count as a turn
 			f.undoTurn()
 		}
 		return decision
@@ -44,14 +46,14 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// mismatches say why each rule did not match: the nearest first.
+// mismatches returns why each rule did not match, beginning with the rule that met most conditions.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
-	type near struct {
-		rule *Rule
-		why  mismatchReason
-		held int
+	type candidate struct {
+		rule          *Rule
+		why           mismatchReason
+		conditionsMet int
 	}
-	all := make([]near, 0, len(s.rules))
+	all := make([]candidate, 0, len(s.rules))
 	for _, r := range s.rules {
 		p := matchContext{request: f, state: st}
 		why := r.match(&p)
@@ -59,12 +61,12 @@ func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 			p.conditionsMet++
 			why = func() string { return st.blockedReason(r) }
 		}
-		all = append(all, near{r, why, p.conditionsMet})
+		all = append(all, candidate{r, why, p.conditionsMet})
 	}
-	slices.SortStableFunc(all, func(a, b near) int { return cmp.Compare(b.held, a.held) })
+	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.conditionsMet, a.conditionsMet) })
 	var out []Mismatch
 	for _, n := range all[:min(len(all), maxMismatches)] {
-		out = append(out, Mismatch{n.rule.Name, cmp.Or(n.why(), "it matches by now")})
+		out = append(out, Mismatch{n.rule.Name, cmp.Or(n.why(), "it would match now")})
 	}
 	return out
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// examples are the scripts that are loaded without a problem.
+// examples returns the example scripts, which load without a problem.
 func examples(t testing.TB) (all []Source) {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/examples/*.yaml")
@@ -65,7 +65,7 @@ func TestExamplesAreLoaded(t *testing.T) {
 	}
 }
 
-// userRequest is a request in which the user speaks.
+// userRequest returns a request with one message of the user.
 func userRequest(text string, more ...spec.Event) *RequestContext {
 	parts := append([]spec.Event{}, more...)
 	if text != "" {
@@ -82,7 +82,7 @@ var agkit = sync.OnceValue(func() *dialect.Dialect {
 	return d
 })
 
-// newRequest is a request with these parts.
+// newRequest returns a request with the given parts.
 func newRequest(parts ...spec.Event) *RequestContext {
 	return &RequestContext{
 		Dialect: agkit(), Operation: "run", Parsed: &spec.Event{Thread: "t", Parts: parts},
@@ -90,7 +90,7 @@ func newRequest(parts ...spec.Event) *RequestContext {
 	}
 }
 
-// describeEvents is what a decision says, an event a line.
+// describeEvents returns the events of a decision as text, one per line.
 func describeEvents(d Decision) string {
 	if no := d.Reply.Refusal; no != nil {
 		return fmt.Sprintf("%d %s %q %v", no.Status, no.Code, no.Message, no.RetryAfter)
@@ -113,7 +113,7 @@ func describeEvents(d Decision) string {
 	return strings.Join(all, "\n")
 }
 
-// replyText is the text of a reply alone.
+// replyText returns only the text of a reply.
 func replyText(d Decision) (text string) {
 	if d.Reply.Play == nil {
 		return describeEvents(d)
@@ -232,7 +232,7 @@ func TestStateGoesOn(t *testing.T) {
 	}
 	expect(free(0), "request 1")
 	expect(free(time.Second), "request 2")
-	expect(free(21*time.Second), `429  "the quota of rule free plan is used up" 39s`)
+	expect(free(21*time.Second), `429  "the quota of rule free plan is exhausted" 39s`)
 	expect(free(time.Minute), "request 3")
 	st.Reset()
 	expect(userRequest("count"), busy)
@@ -284,7 +284,7 @@ func TestARefusedOrRepeatedRequestIsNoTurn(t *testing.T) {
 	if got := strings.Join(shown, ", "); got != `503  "" 0s, turn 1, turn 1, turn 2` {
 		t.Error(got)
 	}
-	f := userRequest("x") // one request, shown to two sets, is one turn
+	f := userRequest("x") // one request that is passed to two rule sets counts as one turn
 	loaded(t, "rules:\n- {when: {text: y}, reply: hi}\n").Decide(f, st)
 	if got := replyText(set.Decide(f, st)); got != "turn 3" {
 		t.Error(got)

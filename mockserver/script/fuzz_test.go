@@ -7,7 +7,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Whatever stands in a file: it is refused with a place, or can be decided by and played.
+// Every file either is rejected with a position, or yields rules whose replies can be played.
 func FuzzLoad(f *testing.F) {
 	for _, source := range examples(f) {
 		f.Add(source.Data)

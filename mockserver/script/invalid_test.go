@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// testDialects are the dialects of a test.
+// testDialects opens dialects by name; without names, all of them.
 func testDialects(t testing.TB, names ...string) (all []*dialect.Dialect) {
 	t.Helper()
 	if len(names) == 0 {
@@ -29,7 +29,7 @@ func testDialects(t testing.TB, names ...string) (all []*dialect.Dialect) {
 	return all
 }
 
-// problemTexts is what is said about one file.
+// problemTexts returns problems as text.
 func problemTexts(problems []Problem) (all []string) {
 	for _, p := range problems {
 		all = append(all, p.String())
@@ -37,7 +37,7 @@ func problemTexts(problems []Problem) (all []string) {
 	return all
 }
 
-// invalidScripts are scripts that are refused. All that is said about them is in testdata/bad.golden.
+// invalidScripts are scripts that Load rejects. The expected problems are in testdata/bad.golden.
 var invalidScripts = []struct{ name, script string }{
 	{"empty", "# nothing\n"},
 	{"list", "- reply: hi\n"},
@@ -80,9 +80,9 @@ var invalidScripts = []struct{ name, script string }{
 	{"raw", "rules:\n- reply:\n  - raw: 'data: {'\n- reply:\n  - raw: {type: text-delta}\n"},
 }
 
-var update = flag.Bool("update", false, "write the golden files again")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden compares with a file, or writes it.
+// golden compares got with a golden file, or rewrites the file with -update.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	if *update {
@@ -101,15 +101,15 @@ func golden(t *testing.T, path, got string) {
 
 func TestBadScriptsAreRefused(t *testing.T) {
 	agkit := testDialects(t, "agkit")
-	var said strings.Builder
+	var messages strings.Builder
 	for _, tt := range invalidScripts {
 		set, problems := Load([]Source{{"s.yaml", []byte(tt.script)}}, agkit)
 		if set != nil || !hasErrors(problems) {
 			t.Errorf("%s: it was loaded", tt.name)
 		}
-		fmt.Fprintf(&said, "# %s\n%s\n", tt.name, strings.Join(problemTexts(problems), "\n"))
+		fmt.Fprintf(&messages, "# %s\n%s\n", tt.name, strings.Join(problemTexts(problems), "\n"))
 	}
-	golden(t, "testdata/bad.golden", said.String())
+	golden(t, "testdata/bad.golden", messages.String())
 }
 
 func TestTooMuchIsRefused(t *testing.T) {
@@ -121,17 +121,17 @@ func TestTooMuchIsRefused(t *testing.T) {
 	long := "rules:\n- reply:\n  - interrupt:\n      a: &a " + strings.Repeat("x", 500_000) + "\n      b: [" + strings.Repeat("*a, ", 1000) + "*a]\n"
 	rule := "- {reply: hi}\n"
 	for _, tt := range []struct{ name, script, want string }{
-		{"bytes", strings.Repeat("#\n", maxFileSize), "s.yaml: it has 2097152 bytes, and a script has 1048576 at most"},
-		{"rules", "rules:\n" + strings.Repeat(rule, maxRules+1), "s.yaml:2:1: there are 10001 rules: a script has 10000 at most"},
-		{"aliases", bomb, "a script is this large at most: 300000 values, what aliases repeat included"},
-		{"long aliases", long, "a script is this large at most: 300000 values, what aliases repeat included"},
-		{"depth in brackets", "rules: " + strings.Repeat("[", 100_000), "s.yaml:1:40: this is nested deeper than 32"},
-		{"depth in dashes", "rules:\n" + strings.Repeat("- ", 100_000), "this is nested deeper than 32"},
-		{"depth in lines", deep(400), "this is nested deeper than 32"},
-		{"lines of dashes", strings.Repeat("-\n", maxFileSize/4), "more than 1000 entries of lists have no value"},
-		{"lines of members", "rules:\n- set:\n    " + strings.ReplaceAll(many(maxFileSize/16), ", ", "\n    "), "an object has 1000 members at most"},
-		{"actions", "rules:\n- reply: '" + strings.Repeat("{{if 1}}", 1001) + "'\n", "it has 1001 actions, and a text has 1000 at most"},
-		{"members", "rules:\n- set: {" + many(1001) + "}\n", "an object has 1000 members at most"},
+		{"bytes", strings.Repeat("#\n", maxFileSize), "s.yaml: the file is too large: 2097152 bytes, at most 1048576 are allowed"},
+		{"rules", "rules:\n" + strings.Repeat(rule, maxRules+1), "s.yaml:2:1: too many rules: 10001, at most 10000 are allowed"},
+		{"aliases", bomb, "the script is too large: at most 300000 values are allowed"},
+		{"long aliases", long, "the script is too large: at most 300000 values are allowed"},
+		{"depth in brackets", "rules: " + strings.Repeat("[", 100_000), "s.yaml:1:40: nested deeper than 32 levels"},
+		{"depth in dashes", "rules:\n" + strings.Repeat("- ", 100_000), "nested deeper than 32 levels"},
+		{"depth in lines", deep(400), "nested deeper than 32 levels"},
+		{"lines of dashes", strings.Repeat("-\n", maxFileSize/4), "more than 1000 list entries have no value"},
+		{"lines of members", "rules:\n- set:\n    " + strings.ReplaceAll(many(maxFileSize/16), ", ", "\n    "), "an object has at most 1000 members"},
+		{"actions", "rules:\n- reply: '" + strings.Repeat("{{if 1}}", 1001) + "'\n", "too many actions: 1001, at most 1000 are allowed"},
+		{"members", "rules:\n- set: {" + many(1001) + "}\n", "an object has at most 1000 members"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			began := time.Now()
@@ -146,6 +146,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 	}
 }
 
+// deep returns n nested objects in block style.
 func deep(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -154,6 +155,7 @@ func deep(n int) string {
 	return b.String()
 }
 
+// many returns n members of an object in flow style.
 func many(n int) string {
 	var b strings.Builder
 	for i := range n {

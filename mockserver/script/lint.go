@@ -14,13 +14,13 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lintRule looks at a rule that was read: what it says that can never be, in the dialects that
-// are served.
+// lintRule checks the templates of a parsed rule, and reports whatever can have no effect in the
+// dialects that are served.
 func (r *scriptParser) lintRule(rule *Rule, n *yamlNode) {
 	groups := rule.conditions.captureGroups()
 	for _, w := range rule.action.templates() {
 		if err := w.checkNames(groups); err != nil {
-			r.errorf(w.node, "the template cannot work: %v", err)
+			r.errorf(w.node, "invalid template: %v", err)
 		}
 	}
 	served := rule.applicableDialects(r.dialects)
@@ -37,14 +37,14 @@ func (r *scriptParser) lintRule(rule *Rule, n *yamlNode) {
 		}
 	}
 	if rule.conditions.toolResult != nil && !supportsAny(served, spec.InputToolResult) {
-		r.warnf(n.get("when"), "tool-result: no client of %s brings one", dialectNames(served))
+		r.warnf(n.get("when"), "tool-result never matches: clients of %s send no tool results", dialectNames(served))
 	}
 	if rule.conditions.resume != nil && !supportsAny(served, spec.InputResume) {
-		r.warnf(n.get("when"), "resume: no client of %s brings one", dialectNames(served))
+		r.warnf(n.get("when"), "resume never matches: clients of %s send no answers to interrupts", dialectNames(served))
 	}
 }
 
-// supportsAny says whether one of the dialects has one of the kinds.
+// supportsAny reports whether at least one of the dialects has at least one of the kinds.
 func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	return slices.ContainsFunc(dialects, func(d *dialect.Dialect) bool {
 		has := d.Kinds()
@@ -52,6 +52,7 @@ func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	})
 }
 
+// dialectNames returns the names of dialects for a message.
 func dialectNames(dialects []*dialect.Dialect) string {
 	var all []string
 	for _, d := range dialects {
@@ -60,7 +61,7 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults says which faults can never happen: in none of the dialects, or in one that the
+// lintFaults warns about faults that have no effect in any of the dialects, or in one that the
 // script names.
 func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yamlNode) {
 	for i, use := range rule.action.faults {
@@ -75,12 +76,13 @@ func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yam
 			}
 		}
 		if i < len(at.items) && len(lacks) > 0 && (len(lacks) == len(served) || len(rule.dialects) > 0) {
-			r.warnf(at.items[i], "fault %s does nothing in %s: there is no %s", use.Fault.Name, dialectNames(lacks), need)
+			r.warnf(at.items[i], "fault %s has no effect in %s, which lacks the event %s",
+				use.Fault.Name, dialectNames(lacks), need)
 		}
 	}
 }
 
-// lintStep says which steps no dialect has words for.
+// lintStep warns about a step that none of the dialects can express.
 func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		r.lintStep(&s.children[i], served)
@@ -88,12 +90,12 @@ func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
 	switch s.name {
 	case "reasoning":
 		if !supportsAny(served, spec.ReasoningStart, spec.ReasoningDelta) {
-			r.warnf(s.node, "reasoning: %s has no word for it, and tells it as a message", dialectNames(served))
+			r.warnf(s.node, "reasoning is not part of %s and is sent as a message", dialectNames(served))
 		}
 		return
 	case "client-tool":
 		if !supportsAny(served, spec.InputToolResult) {
-			r.errorf(s.node, "client-tool: no client of %s can bring the result: write tool, with a result", dialectNames(served))
+			r.errorf(s.node, "client-tool: clients of %s cannot send the result: use tool with a result", dialectNames(served))
 			return
 		}
 	}
@@ -106,18 +108,19 @@ func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
 	case spec.ContentEnd:
 		kinds = append(kinds, spec.ContentPart)
 	}
-	if instead := "leaves it out"; !supportsAny(served, kinds...) {
+	if instead := "is left out"; !supportsAny(served, kinds...) {
 		switch s.kind {
 		case spec.ContentEnd:
-			instead = "tells its address as text"
+			instead = "its URL is sent as text"
 		case spec.Interrupt:
-			instead = "tells its payload as a message"
+			instead = "its payload is sent as a message"
 		}
-		r.warnf(s.node, "%s: %s has no word for it, and %s", s.name, dialectNames(served), instead)
+		r.warnf(s.node, "%s is not part of %s and %s", s.name, dialectNames(served), instead)
 	}
 }
 
-// lintRawFrame checks a raw frame by the documents. What a template makes is not known yet.
+// lintRawFrame checks a raw frame against the documents of the dialects. Frames with templates are
+// skipped, since their text depends on the request.
 func (r *scriptParser) lintRawFrame(s *step, served []*dialect.Dialect) {
 	if s.name != "raw" || s.hasTemplates() {
 		return
@@ -128,24 +131,26 @@ func (r *scriptParser) lintRawFrame(s *step, served []*dialect.Dialect) {
 	}
 	for _, d := range served {
 		if why := frameViolation(d, []byte(b.text)); why != "" {
-			instead := "write violates: true if it is meant to"
+			instead := "set violates: true if that is intended"
 			if len(served) > 1 {
-				instead = "name the dialects that it is for, or " + instead
+				instead = "list the dialects that it is for in dialects, or " + instead
 			}
-			r.errorf(s.node, "raw: this breaks %s: %s; %s", d.Name, why, instead)
+			r.errorf(s.node, "raw: the frame violates %s: %s; %s", d.Name, why, instead)
 			return
 		}
 	}
 }
 
-// frameViolation says where a frame breaks the document of a dialect, "" if it does not.
+// frameViolation describes how a frame violates the document of a dialect. It returns "" if it does
+// not.
 func frameViolation(d *dialect.Dialect, frame []byte) string {
-	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: frame}}
+	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
+	x := spec.Exchange{Response: spec.Response{Status: 200, Header: header, Body: frame}}
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		switch {
 		case !e.IsFrame() || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse || e.Kind == spec.BodyEnd:
 		case e.Kind == spec.Undecodable:
-			return fmt.Sprintf("it cannot be read: %v", e.Err)
+			return fmt.Sprintf("it cannot be decoded: %v", e.Err)
 		case len(e.Violations) > 0:
 			return e.Violations[0].String()
 		case len(e.Flaws) > 0:
@@ -155,7 +160,7 @@ func frameViolation(d *dialect.Dialect, frame []byte) string {
 	return ""
 }
 
-// captureGroups are what the regular expressions of a rule can find.
+// captureGroups returns the names and numbers of all groups in the regular expressions of a rule.
 func (c *conditions) captureGroups() map[string]bool {
 	all := map[string]bool{}
 	from := []*textMatcher{c.text, c.resume, c.thread, c.run}
@@ -181,7 +186,7 @@ func (c *conditions) captureGroups() map[string]bool {
 	return all
 }
 
-// templates are all templates of an action.
+// templates returns all templates of an action.
 func (a *action) templates() (all []textTemplate) {
 	add := func(w textTemplate) {
 		if w.tmpl != nil {
@@ -219,7 +224,7 @@ func (a *action) templates() (all []textTemplate) {
 	return all
 }
 
-// templateFields are what templates may name.
+// templateFields returns the fields that templates may use, each with its leading dot.
 func templateFields() (all []string) {
 	for field := range reflect.TypeFor[templateData]().Fields() {
 		if field.IsExported() {
@@ -229,8 +234,8 @@ func templateFields() (all []string) {
 	return all
 }
 
-// checkNames checks what a template names. Inside with, where the dot is something else, it
-// cannot be known.
+// checkNames checks the fields, groups and JSON pointers that a template uses. Templates that
+// contain "with" are skipped, because it changes the meaning of the dot.
 func (w textTemplate) checkNames(groups map[string]bool) error {
 	if w.tmpl == nil || w.tmpl.Tree == nil || strings.Contains(w.text, "with") {
 		return nil
@@ -242,29 +247,30 @@ func (w textTemplate) checkNames(groups map[string]bool) error {
 		case !ok:
 			return checkPointer(n)
 		case !slices.Contains(known, "."+field.Ident[0]):
-			return fmt.Errorf("there is no .%s%s", field.Ident[0], near.Suggest("."+field.Ident[0], known))
+			return fmt.Errorf("unknown field .%s%s", field.Ident[0], near.Suggest("."+field.Ident[0], known))
 		case field.Ident[0] == "Match" && len(field.Ident) > 1 && !groups[field.Ident[1]]:
 			if len(groups) == 0 {
-				return fmt.Errorf("there is no .Match.%s: no condition of the rule has matches", field.Ident[1])
+				return fmt.Errorf("unknown group .Match.%s: no condition of the rule uses matches", field.Ident[1])
 			}
-			return fmt.Errorf("there is no .Match.%s: no regular expression of the rule has such a group", field.Ident[1])
+			return fmt.Errorf("unknown group .Match.%s: no regular expression of the rule has a group of that name",
+				field.Ident[1])
 		case field.Ident[0] != "Match" && len(field.Ident) > 1:
-			return fmt.Errorf(".%s has no %s", field.Ident[0], field.Ident[1])
+			return fmt.Errorf(".%s has no field %s", field.Ident[0], field.Ident[1])
 		}
 		return nil
 	})
 }
 
-// checkPointer checks a JSON pointer that a template spells out.
+// checkPointer checks the argument of body if it is a literal.
 func checkPointer(n parse.Node) error {
 	command, ok := n.(*parse.CommandNode)
 	if !ok || len(command.Args) != 2 {
 		return nil
 	}
-	name, calls := command.Args[0].(*parse.IdentifierNode)
-	text, spells := command.Args[1].(*parse.StringNode)
-	if calls && spells && name.Ident == "body" && !isJSONPointer(text.Text) {
-		return errors.New(quoteTruncated(text.Text) + " is no JSON pointer: it begins with /")
+	name, isCall := command.Args[0].(*parse.IdentifierNode)
+	text, isLiteral := command.Args[1].(*parse.StringNode)
+	if isCall && isLiteral && name.Ident == "body" && !isJSONPointer(text.Text) {
+		return errors.New(quoteTruncated(text.Text) + " is not a JSON pointer (e.g. /messages/0/role)")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 func TestWarnings(t *testing.T) {
 	for _, tt := range []struct{ name, dialects, script, want string }{
 		{"the same conditions", "agkit", "rules:\n- {when: {text: hi}, reply: a}\n- {when: {text: hi, turn: 1}, reply: b}\n",
-			"s.yaml:3:3: warning: rule 2 never matches: rule 1 (line 2) takes all that it would; make one of them narrower, or give this one a higher priority"},
+			"s.yaml:3:3: warning: rule 2 never matches: rule 1 (line 2) matches all of its requests first; narrow that rule, or give this one a higher priority"},
 		{"a wider text", "agkit", "rules:\n- {name: a, when: {text: {contains: h}}, reply: a}\n- {name: b, when: {text: oh}, reply: b}\n",
 			"rule b never matches: rule a (line 2)"},
 		{"a priority", "agkit", "rules:\n- {name: a, when: {text: oh}, reply: b}\n- {name: b, priority: 2, reply: a}\n",
@@ -25,10 +25,10 @@ func TestWarnings(t *testing.T) {
 		{"other offers", "agkit", "rules:\n- {when: {offers: [a, b]}, reply: a}\n- {when: {offers: a}, reply: b}\n", ""},
 		{"a dialect that is not served", "agkit", "dialects: [runs, agentscope@0.1]\nrules:\n- reply: [{reasoning: hm}]\n", ""},
 		{"no word", "agkit", "rules:\n- reply:\n  - reasoning: hm\n  - image: https://example.com/a.png\n",
-			"s.yaml:3:5: warning: reasoning: agkit@0.0.10 has no word for it, and tells it as a message\ns.yaml:4:5: warning: image: agkit@0.0.10 has no word for it, and tells its address as text"},
+			"s.yaml:3:5: warning: reasoning is not part of agkit@0.0.10 and is sent as a message\ns.yaml:4:5: warning: image is not part of agkit@0.0.10 and its URL is sent as text"},
 		{"a word in one of them", "agkit,runs,agentscope", "rules:\n- reply:\n  - interrupt: {}\n", ""},
-		{"a resume of nothing", "runs", "rules:\n- {when: {resume: {exists: true}}, reply: a}\n", "warning: resume: no client of runs@2026-04 brings one"},
-		{"violates nothing", "agkit", "rules:\n- {violates: true, reply: a}\n", "s.yaml:2:14: warning: violates is for raw frames, and this rule has none: leave it out"},
+		{"a resume of nothing", "runs", "rules:\n- {when: {resume: {exists: true}}, reply: a}\n", "warning: resume never matches: clients of runs@2026-04 send no answers to interrupts"},
+		{"violates nothing", "agkit", "rules:\n- {violates: true, reply: a}\n", "s.yaml:2:14: warning: violates has no effect in a rule without raw frames: remove it"},
 		{"a frame of one dialect", "agkit", "dialects: [agkit]\nrules:\n- reply:\n  - raw: {type: whatever}\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestWarnings(t *testing.T) {
 
 func TestAFrameOfNoDialectIsRefused(t *testing.T) {
 	_, problems := Load([]Source{{"s.yaml", []byte("rules:\n- reply:\n  - raw: {type: whatever}\n")}}, testDialects(t, "agkit", "agentscope"))
-	want := "s.yaml:3:5: raw: this breaks agentscope@1.1: the event has no \"object\"; name the dialects that it is for, or write violates: true if it is meant to"
+	want := "s.yaml:3:5: raw: the frame violates agentscope@1.1: the event has no \"object\"; list the dialects that it is for in dialects, or set violates: true if that is intended"
 	if all := strings.Join(problemTexts(problems), "\n"); all != want {
 		t.Error(all)
 	}
@@ -75,7 +75,7 @@ rules:
 		asked = append(asked, fmt.Sprint(d.Family, " ", n))
 		return wrong
 	})
-	want := `s.yaml:10:5: in agkit@0.0.10 this breaks the protocol: it says data: {"1": 1}; write violates: true if it is meant to`
+	want := `s.yaml:10:5: the reply violates agkit@0.0.10: it says data: {"1": 1}; set violates: true if that is intended`
 	if all := strings.Join(problemTexts(problems), "\n"); all != want {
 		t.Error(all)
 	}

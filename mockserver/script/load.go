@@ -9,29 +9,31 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxSources is how many files a set is read from at most.
+// maxSources is the maximum number of files in a rule set.
 const maxSources = 1000
 
-// Load reads scripts strictly, for the dialects that are served; without any, what depends
-// on the dialect is not looked at. Problems are all that is wrong, in the order in which it
-// stands in the files; with an error among them there is no set.
+// Load parses scripts strictly, for the dialects that are served. Without dialects, checks that
+// depend on one are omitted. It returns the problems of all files in order of position. If one of
+// them is an error, the rule set is nil.
 func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	s := &RuleSet{dialects: dialects}
 	var problems []Problem
 	if len(sources) > maxSources {
-		return nil, []Problem{{File: sources[0].Name, Message: fmt.Sprintf("there are %d files: at most %d are read", len(sources), maxSources)}}
+		message := fmt.Sprintf("too many files: %d, at most %d are allowed", len(sources), maxSources)
+		return nil, []Problem{{File: sources[0].Name, Message: message}}
 	}
 	seen := map[string]bool{}
 	for _, source := range sources {
 		if seen[source.Name] {
-			problems = append(problems, Problem{File: source.Name, Message: "this file is named twice: name it once"})
+			problems = append(problems, Problem{File: source.Name, Message: "this file is given twice: give it once"})
 			continue
 		}
 		seen[source.Name] = true
 		r := &scriptParser{file: source.Name, dialects: dialects}
 		rules := r.parseFile(source.Data)
 		if len(s.rules)+len(rules) > maxRules {
-			return nil, append(problems, Problem{File: source.Name, Message: fmt.Sprintf("with this file there are more than %d rules", maxRules)})
+			message := fmt.Sprintf("too many rules: with this file there are more than %d", maxRules)
+			return nil, append(problems, Problem{File: source.Name, Message: message})
 		}
 		s.rules = append(s.rules, rules...)
 		slices.SortStableFunc(r.problems, Problem.compare)
@@ -44,7 +46,7 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	return s, append(problems, s.shadowedRules()...)
 }
 
-// parseFile reads one file.
+// parseFile parses one file and records its problems.
 func (r *scriptParser) parseFile(data []byte) (rules []*Rule) {
 	root, err := parseYAML(data)
 	var f *positionError
@@ -54,14 +56,14 @@ func (r *scriptParser) parseFile(data []byte) (rules []*Rule) {
 	case err != nil:
 		r.errorf(&yamlNode{}, "%v", err)
 	case root == nil:
-		r.errorf(&yamlNode{}, "it is empty: a script has rules, a list, each with when and reply")
+		r.errorf(&yamlNode{}, "the file is empty: a script needs a list of rules, each with when and reply")
 	default:
 		rules = r.parseRules(root)
 	}
 	return rules
 }
 
-// hasErrors says whether there is an error among problems.
+// hasErrors reports whether problems contain an error.
 func hasErrors(all []Problem) bool {
 	return slices.ContainsFunc(all, func(p Problem) bool { return p.Severity == Error })
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// LoadChecked is [Load] and [Set.Check]: a set that breaks the protocol, and does not say
-// that it does, is not to be played either. Without a judge nothing is judged.
+// LoadChecked combines [Load] and [RuleSet.CheckReplies]: a rule set with a reply that violates the
+// protocol, without being marked as such, is not returned either. If check is nil, replies are not
+// checked.
 func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ConformanceCheck) (*RuleSet, []Problem) {
 	set, problems := Load(sources, dialects)
 	if set == nil || check == nil {

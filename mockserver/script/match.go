@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Conditions are what must hold of a request. What is not set holds always.
+// A conditions holds the conditions of a rule, which must all hold. Unset ones always do.
 type conditions struct {
 	operations    []string // any of these
-	lastInput     string   // what is to be answered
+	lastInput     string   // the kind of input that the reply is for
 	turn          *intRange
 	text          *textMatcher
 	resume        *textMatcher
@@ -25,61 +25,64 @@ type conditions struct {
 	run           *textMatcher
 	headers       []headerMatcher
 	body          []bodyMatcher
-	scenarioSteps []scenarioStep // judged with what is counted
-	hasLast       bool           // a script said last itself
+	scenarioSteps []scenarioStep // checked together with the counters
+	hasLast       bool           // the script sets last explicitly
 }
 
-// A intRange is a range of numbers; no high is no bound.
+// An intRange is a range of integers, both ends included. If high is 0, the range has no upper end.
 type intRange struct{ low, high int }
 
-// Texts are what a text must be: all that is set.
+// A textMatcher is a condition on text. All fields that are set must hold.
 type textMatcher struct {
 	equals, contains *string
 	matches          *regexp.Regexp
-	exists           *bool // nil: it has to exist where anything else is set
+	exists           *bool // nil: the text must exist if another field is set
 }
 
-// A toolResultMatcher is what the result of a client's tool must be.
+// A toolResultMatcher is a condition on the result of a client's tool.
 type toolResultMatcher struct{ name, call, text *textMatcher }
 
+// A headerMatcher is a condition on the value of a header field.
 type headerMatcher struct {
 	name    string
 	matcher *textMatcher
 }
 
-// A bodyMatcher is a place of the body, and what must stand there.
+// A bodyMatcher is a condition on the value at one place of the JSON body.
 type bodyMatcher struct {
 	pointer string
-	value   *any // the JSON value that it equals
+	value   *any // the JSON value that is required
 	matcher *textMatcher
 }
 
-// A matchContext is what was found while a rule was tried.
+// A matchContext holds the state of trying one rule on a request.
 type matchContext struct {
 	request       *RequestContext
 	state         *State
-	groups        map[string]string // groups of what matched
-	toolResult    *spec.Event       // the result that fits
-	conditionsMet int               // how many conditions held
+	groups        map[string]string // the groups of the regular expressions
+	toolResult    *spec.Event       // the tool result that matched
+	conditionsMet int               // the number of conditions that held
 }
 
-// A mismatchReason is why a condition does not hold; nil is that it does. It is only put into
-// words where somebody wants to know.
+// A mismatchReason describes the condition that failed; nil means that all held. It is a function
+// because most reasons are never read.
 type mismatchReason func() string
 
-// match is nil where all conditions hold.
+// match tries the rule's conditions on p.request. It returns nil if all hold.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {
-		return func() string { return "dialects: " + f.Dialect.Name + " is none of them" }
+		return func() string { return "dialects: got " + f.Dialect.Name + ", want " + joinNames(r.dialects) }
 	}
 	if !slices.Contains(c.operations, f.Operation) {
 		return func() string {
-			return "operation: is " + quoteTruncated(f.Operation) + ", not " + strings.Join(c.operations, " or ")
+			return "operation: got " + quoteTruncated(f.Operation) + ", want " + strings.Join(c.operations, " or ")
 		}
 	}
-	for _, one := range []func(*matchContext) mismatchReason{c.matchLast, c.matchTurn, c.matchText, c.matchToolResult, c.matchOffers, c.matchIDs, c.matchHeaders, c.matchBody} {
-		if no := one(p); no != nil {
+	for _, matches := range []func(*matchContext) mismatchReason{
+		c.matchLast, c.matchTurn, c.matchText, c.matchToolResult, c.matchOffers, c.matchIDs, c.matchHeaders, c.matchBody,
+	} {
+		if no := matches(p); no != nil {
 			return no
 		}
 		p.conditionsMet++
@@ -93,9 +96,9 @@ func (c *conditions) matchLast(p *matchContext) mismatchReason {
 	}
 	return func() string {
 		if p.request.lastInput == "" {
-			return "last: nothing is to be answered, where " + quoteTruncated(c.lastInput) + " is wanted"
+			return "last: the request has no input, want " + quoteTruncated(c.lastInput)
 		}
-		return "last: is " + quoteTruncated(p.request.lastInput) + ", not " + quoteTruncated(c.lastInput)
+		return "last: got " + quoteTruncated(p.request.lastInput) + ", want " + quoteTruncated(c.lastInput)
 	}
 }
 
@@ -103,7 +106,7 @@ func (c *conditions) matchTurn(p *matchContext) mismatchReason {
 	if c.turn == nil || p.request.turn >= c.turn.low && (c.turn.high == 0 || p.request.turn <= c.turn.high) {
 		return nil
 	}
-	return func() string { return "turn: is " + strconv.Itoa(p.request.turn) + ", not " + c.turn.String() }
+	return func() string { return "turn: got " + strconv.Itoa(p.request.turn) + ", want " + c.turn.String() }
 }
 
 func (s intRange) String() string {
@@ -141,7 +144,7 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 	return c.run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
 
-// matchToolResult looks for a result that fits, among those that came after the user spoke.
+// matchToolResult looks for a matching tool result among those after the last message of the user.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -150,7 +153,7 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	if c.toolResult == nil {
 		return nil
 	}
-	no = func() string { return "tool-result: there is none" }
+	no = func() string { return "tool-result: missing" }
 	for i := range results {
 		if no = c.toolResult.match(p, &results[i]); no == nil {
 			p.toolResult = &results[i]
@@ -160,6 +163,7 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	return no
 }
 
+// match returns nil if a tool result meets the condition.
 func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReason {
 	if r.name != nil {
 		tool := p.toolName(part)
@@ -178,7 +182,8 @@ func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchRea
 	return r.text.match(p, "tool-result: text", part.Text, true)
 }
 
-// toolName is the name of the tool that a result is of: clients need not repeat it.
+// toolName returns the name of the tool that produced a result. If the client did not repeat the
+// name, it is looked up by the call.
 func (p *matchContext) toolName(part *spec.Event) string {
 	if part.Name != "" {
 		return part.Name
@@ -192,7 +197,7 @@ func (c *conditions) matchOffers(p *matchContext) mismatchReason {
 			return part.Kind == spec.InputTool && part.Name == want
 		})
 		if !offered {
-			return func() string { return "offers: the request offers no tool " + quoteTruncated(want) }
+			return func() string { return "offers: the request does not offer tool " + quoteTruncated(want) }
 		}
 	}
 	return nil
@@ -200,7 +205,8 @@ func (c *conditions) matchOffers(p *matchContext) mismatchReason {
 
 func (c *conditions) matchHeaders(p *matchContext) mismatchReason {
 	for _, h := range c.headers {
-		if no := h.matcher.match(p, "header "+h.name, p.request.Request.Header.Get(h.name), p.request.Request.Header.Has(h.name)); no != nil {
+		header := p.request.Request.Header
+		if no := h.matcher.match(p, "header "+h.name, header.Get(h.name), header.Has(h.name)); no != nil {
 			return no
 		}
 	}
@@ -218,37 +224,39 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 		if want.value != nil && !(ok && reflect.DeepEqual(v, *want.value)) {
 			return func() string {
 				if !ok {
-					return "body " + want.pointer + ": is not there"
+					return "body " + want.pointer + ": missing"
 				}
-				return "body " + want.pointer + ": is " + truncate(jsonToText(v), 60) + ", not " + truncate(jsonToText(*want.value), 60)
+				got, wanted := truncate(jsonToText(v), 60), truncate(jsonToText(*want.value), 60)
+				return "body " + want.pointer + ": got " + got + ", want " + wanted
 			}
 		}
 	}
 	return nil
 }
 
-// match is nil where a text is what it must be. What a regular expression finds is kept.
+// match returns nil if the text meets the condition, and stores the groups of a matching regular
+// expression in p. In the reason the text is called what; there is false if the request lacks it.
 func (t *textMatcher) match(p *matchContext, what, text string, there bool) mismatchReason {
 	if t.exists != nil && *t.exists != there {
 		return func() string {
 			if there {
-				return what + ": is there, and must not be"
+				return what + ": present, want absent"
 			}
-			return what + ": is not there"
+			return what + ": missing"
 		}
 	}
 	if t.equals == nil && t.contains == nil && t.matches == nil {
 		return nil
 	}
 	if !there {
-		return func() string { return what + ": is not there" }
+		return func() string { return what + ": missing" }
 	}
 	if t.equals != nil && text != *t.equals {
-		return func() string { return what + ": is " + quoteTruncated(text) + ", not " + quoteTruncated(*t.equals) }
+		return func() string { return what + ": got " + quoteTruncated(text) + ", want " + quoteTruncated(*t.equals) }
 	}
 	if t.contains != nil && !strings.Contains(text, *t.contains) {
 		return func() string {
-			return what + ": is " + quoteTruncated(text) + ", which does not contain " + quoteTruncated(*t.contains)
+			return what + ": got " + quoteTruncated(text) + ", which does not contain " + quoteTruncated(*t.contains)
 		}
 	}
 	if t.matches == nil {
@@ -257,7 +265,7 @@ func (t *textMatcher) match(p *matchContext, what, text string, there bool) mism
 	found := t.matches.FindStringSubmatch(text)
 	if found == nil {
 		return func() string {
-			return what + ": is " + quoteTruncated(text) + ", which does not match " + truncate(t.matches.String(), 100)
+			return what + ": got " + quoteTruncated(text) + ", which does not match " + truncate(t.matches.String(), 100)
 		}
 	}
 	if p.groups == nil {
@@ -271,7 +279,7 @@ func (t *textMatcher) match(p *matchContext, what, text string, there bool) mism
 	return nil
 }
 
-// jsonToText is a JSON value as a text: texts as they are.
+// jsonToText returns strings unchanged and other JSON values encoded.
 func jsonToText(v any) string {
 	if text, ok := v.(string); ok {
 		return text

@@ -12,44 +12,48 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxProblems is how many problems of one file are told.
+// maxProblems is the maximum number of problems reported for one file.
 const maxProblems = 100
 
-// A scriptParser reads one file, and gathers what is wrong with it.
+// A scriptParser parses one file and collects its problems.
 type scriptParser struct {
 	file     string
 	dialects []*dialect.Dialect
 	problems []Problem
 }
 
+// errorf records an error at the position of n.
 func (r *scriptParser) errorf(n *yamlNode, format string, args ...any) {
 	r.addProblem(n, Error, fmt.Sprintf(format, args...))
 }
 
+// warnf records a warning at the position of n.
 func (r *scriptParser) warnf(n *yamlNode, format string, args ...any) {
 	r.addProblem(n, Warning, fmt.Sprintf(format, args...))
 }
 
+// addProblem records a problem, unless the file already has maxProblems.
 func (r *scriptParser) addProblem(n *yamlNode, level Severity, text string) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, Problem{r.file, n.line, n.column, level, text})
 	}
 }
 
-// memberParsers say how the members of an object are read.
+// memberParsers maps each key that an object may have to the function that parses its value.
 type memberParsers map[string]func(n *yamlNode)
 
-// parseObject reads an object strictly, in the order in which it is written.
+// parseObject parses an object, member by member in source order. Unknown keys are errors. It
+// reports whether n is an object; what names the object in messages.
 func (r *scriptParser) parseObject(n *yamlNode, what string, known memberParsers) bool {
 	names := slices.Sorted(maps.Keys(known))
 	if n.kind != objectNode {
-		r.errorf(n, "%s is an object of %s; this is %s", what, joinNames(names), n.describe())
+		r.errorf(n, "%s must be an object (keys: %s), got %s", what, joinNames(names), n.describe())
 		return false
 	}
 	for _, m := range n.members {
 		read := known[m.key]
 		if read == nil {
-			r.errorf(m.keyNode, "%s has no %s%s", what, quoteTruncated(m.key), near.Suggest(m.key, names))
+			r.errorf(m.keyNode, "unknown key %[2]s in %[1]s%[3]s", what, quoteTruncated(m.key), near.Suggest(m.key, names))
 			continue
 		}
 		read(m.value)
@@ -57,10 +61,10 @@ func (r *scriptParser) parseObject(n *yamlNode, what string, known memberParsers
 	return true
 }
 
-// parseList reads a list.
+// parseList calls read for each item of a list.
 func (r *scriptParser) parseList(n *yamlNode, what string, read func(i int, n *yamlNode)) {
 	if n.kind != listNode {
-		r.errorf(n, "%s is a list; this is %s", what, n.describe())
+		r.errorf(n, "%s must be a list, got %s", what, n.describe())
 		return
 	}
 	for i, item := range n.items {
@@ -68,26 +72,25 @@ func (r *scriptParser) parseList(n *yamlNode, what string, read func(i int, n *y
 	}
 }
 
-// parseText reads a text, which numbers and truth values are as well: written without quotes they
-// are what was meant.
+// parseText parses text. Unquoted numbers and booleans are accepted as written.
 func (r *scriptParser) parseText(n *yamlNode, what string) (string, bool) {
 	if n.kind != scalarNode || n.value == nil {
-		r.errorf(n, "%s is a text; this is %s", what, n.describe())
+		r.errorf(n, "%s must be text, got %s", what, n.describe())
 		return "", false
 	}
 	return n.text, true
 }
 
-// parseName reads a text that is not empty.
+// parseName parses non-empty text.
 func (r *scriptParser) parseName(n *yamlNode, what string) string {
 	text, ok := r.parseText(n, what)
 	if ok && text == "" {
-		r.errorf(n, "%s is empty: a name is wanted", what)
+		r.errorf(n, "%s must not be empty", what)
 	}
 	return text
 }
 
-// parseNames reads one name, or a list of them.
+// parseNames parses a single name or a non-empty list of names.
 func (r *scriptParser) parseNames(n *yamlNode, what string) (all []string) {
 	if n.kind != listNode {
 		return []string{r.parseName(n, what)}
@@ -96,49 +99,52 @@ func (r *scriptParser) parseNames(n *yamlNode, what string) (all []string) {
 		all = append(all, r.parseName(item, what))
 	}
 	if len(all) == 0 {
-		r.errorf(n, "%s is an empty list: leave it out, or name one", what)
+		r.errorf(n, "%s must not be an empty list: leave it out or add a name", what)
 	}
 	return all
 }
 
-// parseEnum reads one of some words.
+// parseEnum parses text that must be one of the given values.
 func (r *scriptParser) parseEnum(n *yamlNode, what string, of []string) string {
 	text, ok := r.parseText(n, what)
 	if ok && !slices.Contains(of, text) {
-		r.errorf(n, "%s has no %s%s", what, quoteTruncated(text), near.Suggest(text, of))
+		r.errorf(n, "%s: unknown value %s%s", what, quoteTruncated(text), near.Suggest(text, of))
 	}
 	return text
 }
 
+// parseInt parses an integer from low to high, both included. It returns low on an error.
 func (r *scriptParser) parseInt(n *yamlNode, what string, low, high int) int {
 	v, ok := n.value.(int64)
 	if n.kind != scalarNode || !ok || v < int64(low) || v > int64(high) {
-		r.errorf(n, "%s is a whole number from %d to %d; this is %s", what, low, high, n.describe())
+		r.errorf(n, "%s must be an integer from %d to %d, got %s", what, low, high, n.describe())
 		return low
 	}
 	return int(v)
 }
 
+// parseBool parses true or false.
 func (r *scriptParser) parseBool(n *yamlNode, what string) bool {
 	v, ok := n.value.(bool)
 	if n.kind != scalarNode || !ok {
-		r.errorf(n, "%s is true or false; this is %s", what, n.describe())
+		r.errorf(n, "%s must be true or false, got %s", what, n.describe())
 	}
 	return v
 }
 
-// parseTrue reads what can only be true.
+// parseTrue parses a member whose only legal value is true.
 func (r *scriptParser) parseTrue(n *yamlNode, what string) bool {
 	v, ok := n.value.(bool)
 	if n.kind != scalarNode || !ok || !v {
-		r.errorf(n, "%s is true, or left out; this is %s", what, n.describe())
+		r.errorf(n, "%s must be true or left out, got %s", what, n.describe())
 	}
 	return v
 }
 
-// maxDuration is how long anything in a script takes at most.
+// maxDuration is the maximum of any duration in a script.
 const maxDuration = 24 * time.Hour
 
+// parseDuration parses a duration in Go's notation, or the number 0.
 func (r *scriptParser) parseDuration(n *yamlNode, what string) time.Duration {
 	if n.kind == scalarNode && (n.value == int64(0) || n.text == "0") {
 		return 0
@@ -146,12 +152,13 @@ func (r *scriptParser) parseDuration(n *yamlNode, what string) time.Duration {
 	text, _ := n.value.(string)
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 || d > maxDuration {
-		r.errorf(n, "%s is a duration up to %v, such as 300ms, 1.5s or 2m; this is %s", what, maxDuration, n.describe())
+		r.errorf(n, "%s must be a duration up to %v (e.g. 300ms, 1.5s, 2m), got %s", what, maxDuration, n.describe())
 		return 0
 	}
 	return d
 }
 
+// parseTemplate parses text and compiles it if it contains a template.
 func (r *scriptParser) parseTemplate(n *yamlNode, what string) textTemplate {
 	text, ok := r.parseText(n, what)
 	if !ok {
@@ -159,16 +166,17 @@ func (r *scriptParser) parseTemplate(n *yamlNode, what string) textTemplate {
 	}
 	w, err := compileTemplate(text)
 	if err != nil {
-		r.errorf(n, "%s: the template cannot be read: %v", what, err)
+		r.errorf(n, "%s: invalid template: %v", what, err)
 	}
 	w.node = n
 	return w
 }
 
-// textMatcherKeys are what says what a text must be.
+// textMatcherKeys are the keys of an object that describes a condition on text.
 var textMatcherKeys = []string{"contains", "equals", "exists", "matches"}
 
-// parseTextMatcher reads what a text must be: a text, or an object of what must hold of it.
+// parseTextMatcher parses a condition on text: the expected text, or an object whose members must
+// all hold.
 func (r *scriptParser) parseTextMatcher(n *yamlNode, what string) *textMatcher {
 	t := &textMatcher{}
 	if n.kind != objectNode {
@@ -194,12 +202,12 @@ func (r *scriptParser) parseTextMatcher(n *yamlNode, what string) *textMatcher {
 		},
 	})
 	if len(n.members) == 0 {
-		r.errorf(n, "%s says nothing: one of %s is wanted", what, joinNames(textMatcherKeys))
+		r.errorf(n, "%s is an empty object: give at least one of %s", what, joinNames(textMatcherKeys))
 	}
 	return t
 }
 
-// parseRegexp reads a regular expression.
+// parseRegexp parses a regular expression in RE2 syntax. It returns nil on an error.
 func (r *scriptParser) parseRegexp(n *yamlNode, what string) *regexp.Regexp {
 	text, ok := r.parseText(n, what)
 	if !ok {
@@ -207,29 +215,30 @@ func (r *scriptParser) parseRegexp(n *yamlNode, what string) *regexp.Regexp {
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		r.errorf(n, "%s is no regular expression: %v", what, err)
+		r.errorf(n, "%s is not a valid regular expression: %v", what, err)
 	}
 	return re
 }
 
-// parseRange reads a number, or a range of numbers.
+// parseRange parses a positive number, or an object with min and max.
 func (r *scriptParser) parseRange(n *yamlNode, what string) *intRange {
-	const most = math.MaxInt32
+	const maxInt = math.MaxInt32
 	if n.kind != objectNode {
-		v := r.parseInt(n, what, 1, most)
+		v := r.parseInt(n, what, 1, maxInt)
 		return &intRange{v, v}
 	}
 	s := &intRange{low: 1}
 	r.parseObject(n, what, memberParsers{
-		"min": func(n *yamlNode) { s.low = r.parseInt(n, what+": min", 1, most) },
-		"max": func(n *yamlNode) { s.high = r.parseInt(n, what+": max", 1, most) },
+		"min": func(n *yamlNode) { s.low = r.parseInt(n, what+": min", 1, maxInt) },
+		"max": func(n *yamlNode) { s.high = r.parseInt(n, what+": max", 1, maxInt) },
 	})
 	if s.high > 0 && s.high < s.low {
-		r.errorf(n, "%s: from %d to %d is nothing", what, s.low, s.high)
+		r.errorf(n, "%s: min %d is greater than max %d", what, s.low, s.high)
 	}
 	return s
 }
 
+// joinNames joins names with commas and a final "and".
 func joinNames(names []string) string {
 	switch n := len(names); n {
 	case 0:

@@ -4,10 +4,10 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// runOperation is the operation that is meant where none is named.
+// runOperation is the operation of rules that name none.
 const runOperation = "run"
 
-// parseConditions read the when of a rule.
+// parseConditions parses the member "when" of a rule.
 func (r *scriptParser) parseConditions(n *yamlNode) conditions {
 	var c conditions
 	r.parseObject(n, "when", memberParsers{
@@ -31,12 +31,12 @@ func (r *scriptParser) parseConditions(n *yamlNode) conditions {
 	return c
 }
 
-// inferLast fills in what a rule means that does not say what is to be answered: who names the
-// text of the user means a request in which the user has spoken, and not the one that
-// brings a tool's result afterwards.
+// inferLast sets the condition "last" of a rule that leaves it out. A condition on the user's text
+// or turn implies that the user spoke last; otherwise the rule would also match the request that
+// brings a tool result afterwards.
 func (r *scriptParser) inferLast(n *yamlNode, c *conditions) {
 	if c.toolResult != nil && c.resume != nil {
-		r.errorf(n, "tool-result and resume cannot both be answered: leave one out")
+		r.errorf(n, "tool-result and resume exclude each other: remove one")
 	}
 	need := ""
 	switch {
@@ -46,7 +46,7 @@ func (r *scriptParser) inferLast(n *yamlNode, c *conditions) {
 		need = lastResume
 	}
 	if need != "" && c.hasLast && c.lastInput != need {
-		r.errorf(n.get("last"), "last is %s, where the rule asks for what is only there if it is %s", c.lastInput, need)
+		r.errorf(n.get("last"), "last is %s, but the other conditions of the rule need %s", c.lastInput, need)
 	}
 	switch {
 	case c.hasLast:
@@ -57,13 +57,13 @@ func (r *scriptParser) inferLast(n *yamlNode, c *conditions) {
 	}
 }
 
-// parseOperations read what a request asks for.
+// parseOperations parses the name of one operation or a non-empty list of them.
 func (r *scriptParser) parseOperations(n *yamlNode) (all []string) {
 	if n.kind != listNode {
 		return []string{r.parseEnum(n, "operation", operationNames())}
 	}
 	if len(n.items) == 0 {
-		r.errorf(n, "operation is an empty list: leave it out, or name one")
+		r.errorf(n, "operation must not be an empty list: leave it out or add an operation")
 	}
 	for _, item := range n.items {
 		all = append(all, r.parseEnum(item, "operation", operationNames()))
@@ -71,7 +71,7 @@ func (r *scriptParser) parseOperations(n *yamlNode) (all []string) {
 	return all
 }
 
-// operationNames are the operations that a rule can be for.
+// operationNames returns the names of the operations that a rule can be for.
 func operationNames() (all []string) {
 	for _, operation := range reference.OperationKinds {
 		if operation != "" {
@@ -81,6 +81,7 @@ func operationNames() (all []string) {
 	return all
 }
 
+// parseToolResult parses the condition on the result of a client's tool.
 func (r *scriptParser) parseToolResult(n *yamlNode) *toolResultMatcher {
 	var t toolResultMatcher
 	r.parseObject(n, "tool-result", memberParsers{
@@ -91,9 +92,10 @@ func (r *scriptParser) parseToolResult(n *yamlNode) *toolResultMatcher {
 	return &t
 }
 
+// parseHeaders parses the conditions on header fields.
 func (r *scriptParser) parseHeaders(n *yamlNode) (all []headerMatcher) {
 	if n.kind != objectNode {
-		r.errorf(n, "header is an object of names and what they must be; this is %s", n.describe())
+		r.errorf(n, "header must be an object of header names and conditions, got %s", n.describe())
 		return nil
 	}
 	for _, m := range n.members {
@@ -102,17 +104,17 @@ func (r *scriptParser) parseHeaders(n *yamlNode) (all []headerMatcher) {
 	return all
 }
 
-// parseBody reads what must stand at places of the body: an object that has only the words of a
-// matcher is one, anything else is the value itself.
+// parseBody parses the conditions on values in the JSON body, keyed by JSON pointer. An object is
+// parsed as a matcher; any other value must be equal to the one in the body.
 func (r *scriptParser) parseBody(n *yamlNode) (all []bodyMatcher) {
 	if n.kind != objectNode {
-		r.errorf(n, "body is an object of JSON pointers and what must stand there; this is %s", n.describe())
+		r.errorf(n, "body must be an object of JSON pointers and expected values, got %s", n.describe())
 		return nil
 	}
 	for _, m := range n.members {
 		what := "body " + truncate(m.key, 60)
 		if !isJSONPointer(m.key) {
-			r.errorf(m.keyNode, "%s is no JSON pointer, such as /messages/0/role", quoteTruncated(m.key))
+			r.errorf(m.keyNode, "%s is not a JSON pointer (e.g. /messages/0/role)", quoteTruncated(m.key))
 			continue
 		}
 		want := bodyMatcher{pointer: m.key}
@@ -126,7 +128,7 @@ func (r *scriptParser) parseBody(n *yamlNode) (all []bodyMatcher) {
 	return all
 }
 
-// parseJSONMatcher reads a matcher of a JSON value; its equals may be any value.
+// parseJSONMatcher parses a matcher of a JSON value into want. Its equals may be any value.
 func (r *scriptParser) parseJSONMatcher(n *yamlNode, what string, want *bodyMatcher) {
 	rest := *n
 	rest.members = nil
@@ -142,21 +144,21 @@ func (r *scriptParser) parseJSONMatcher(n *yamlNode, what string, want *bodyMatc
 	}
 }
 
-// parseJSON is a node as it would stand in a body.
+// parseJSON returns a node as a decoded JSON value, or nil if JSON cannot represent it.
 func (r *scriptParser) parseJSON(n *yamlNode) *any {
 	text, err := encodeJSON(n.decode())
 	if err != nil {
-		r.errorf(n, "this is no JSON: %v", err)
+		r.errorf(n, "invalid value: %v", err)
 		return nil
 	}
 	v := decodeJSON([]byte(text))
 	return &v
 }
 
-// parseScenarioSteps read steps of scenarios.
+// parseScenarioSteps parses an object that maps scenarios to steps.
 func (r *scriptParser) parseScenarioSteps(n *yamlNode, what string) (all []scenarioStep) {
 	if n.kind != objectNode {
-		r.errorf(n, "%s is an object of scenarios and their steps; this is %s", what, n.describe())
+		r.errorf(n, "%s must be an object of scenarios and their steps, got %s", what, n.describe())
 		return nil
 	}
 	for _, m := range n.members {

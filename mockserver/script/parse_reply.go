@@ -9,40 +9,40 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a reply may have at most.
+// The maximum size of a reply: steps, and tool calls in one step.
 const (
 	maxSteps     = 10_000
 	maxToolCalls = 100
 )
 
-// A step is one thing that a reply does.
+// A step is one element of a scripted reply.
 type step struct {
 	node     *yamlNode
-	name     string        // what the script calls it
-	kind     spec.Kind     // what a dialect must have a word for to say it; "" is none
-	text     textTemplate  // what is said; of an image, its address
-	code     textTemplate  // of an error
-	calls    []call        // all open at once
-	data     valueTemplate // of an interrupt
-	children []step        // of a message
+	name     string        // the kind of step, as the script names it
+	kind     spec.Kind     // the kind of event that a dialect must support; "" if none
+	text     textTemplate  // the text; for an image, its URL
+	code     textTemplate  // the code of an error
+	calls    []call        // tool calls, all open at once
+	data     valueTemplate // the payload of an interrupt
+	children []step        // the parts of a message
 	wait     time.Duration
 }
 
-// A call is one of a tool. A call without a result is left to the client.
+// A call is a tool call in a reply. If result is nil, the client runs the tool.
 type call struct {
 	name      textTemplate
 	arguments valueTemplate
 	result    *valueTemplate
 }
 
-// parseSteps are the words of a reply.
+// parseSteps parses the steps of a reply, which may also be a single text.
 func (r *scriptParser) parseSteps(n *yamlNode) (all []step) {
-	if n.kind == scalarNode && n.value != nil { // one text is the commonest reply
+	if n.kind == scalarNode && n.value != nil {
 		return []step{{node: n, name: "text", kind: spec.MessageDelta, text: r.parseTemplate(n, "reply")}}
 	}
 	r.parseList(n, "reply", func(i int, n *yamlNode) {
 		if i == maxSteps {
-			r.errorf(n, "a reply has %d steps at most", maxSteps)
+			r.errorf(n, "a reply has at most %d steps", maxSteps)
 		}
 		if i >= maxSteps {
 			return
@@ -55,10 +55,10 @@ func (r *scriptParser) parseSteps(n *yamlNode) (all []step) {
 	return all
 }
 
-// A stepDecoder reads what a step does.
+// A stepDecoder parses the value of one kind of step into s.
 type stepDecoder func(n *yamlNode, s *step)
 
-// stepDecoders are the words of replies.
+// stepDecoders returns the decoder of each kind of step, by name.
 func (r *scriptParser) stepDecoders() map[string]stepDecoder {
 	return map[string]stepDecoder{
 		"text":      func(n *yamlNode, s *step) { s.kind, s.text = spec.MessageDelta, r.parseTemplate(n, "text") },
@@ -79,17 +79,17 @@ func (r *scriptParser) stepDecoders() map[string]stepDecoder {
 	}
 }
 
-// parseStep reads one step: an object of one word.
+// parseStep parses a step: an object whose only key names the kind of step.
 func (r *scriptParser) parseStep(n *yamlNode, known map[string]stepDecoder) (s step, ok bool) {
 	names := slices.Sorted(maps.Keys(known))
 	if n.kind != objectNode || len(n.members) != 1 {
-		r.errorf(n, "a step is an object of one of %s; this is %s", joinNames(names), n.describeMembers())
+		r.errorf(n, "a step must be an object with exactly one of %s, got %s", joinNames(names), n.describeMembers())
 		return s, false
 	}
 	m := n.members[0]
 	do := known[m.key]
 	if do == nil {
-		r.errorf(m.keyNode, "there is no step %s%s", quoteTruncated(m.key), near.Suggest(m.key, names))
+		r.errorf(m.keyNode, "unknown step %s%s", quoteTruncated(m.key), near.Suggest(m.key, names))
 		return s, false
 	}
 	s = step{node: m.keyNode, name: m.key}
@@ -97,7 +97,7 @@ func (r *scriptParser) parseStep(n *yamlNode, known map[string]stepDecoder) (s s
 	return s, true
 }
 
-// describeMembers says what a node is; of an object, what it has.
+// describeMembers describes a node for a message; an object by its keys.
 func (n *yamlNode) describeMembers() string {
 	if n.kind != objectNode || len(n.members) == 0 {
 		return n.describe()
@@ -106,10 +106,10 @@ func (n *yamlNode) describeMembers() string {
 	for _, m := range n.members[:min(len(n.members), 5)] {
 		names = append(names, truncate(m.key, 20))
 	}
-	return "an object of " + joinNames(names)
+	return "an object with " + joinNames(names)
 }
 
-// parseRaw reads a frame that is spelled already: its lines, or an object that is its data.
+// parseRaw parses a frame that is sent as written: its lines, or an object that becomes its data.
 func (r *scriptParser) parseRaw(n *yamlNode, s *step) {
 	s.kind = spec.Undecodable
 	if n.kind == scalarNode {
@@ -119,6 +119,7 @@ func (r *scriptParser) parseRaw(n *yamlNode, s *step) {
 	s.data = r.parseValue(n)
 }
 
+// parseError parses a step that fails the run.
 func (r *scriptParser) parseError(n *yamlNode, s *step) {
 	s.kind = spec.RunError
 	if n.kind != objectNode {
@@ -131,52 +132,58 @@ func (r *scriptParser) parseError(n *yamlNode, s *step) {
 	})
 }
 
-// parseMessage reads what stands together in one message. An error in it leaves it open.
+// parseMessage parses the parts of one message. An error among them ends the run with the message
+// still open.
 func (r *scriptParser) parseMessage(n *yamlNode, s *step) {
 	s.kind = spec.MessageDelta
 	all := r.stepDecoders()
-	within := map[string]stepDecoder{"text": all["text"], "image": all["image"], "wait": all["wait"], "error": all["error"]}
+	within := map[string]stepDecoder{
+		"text": all["text"], "image": all["image"], "wait": all["wait"], "error": all["error"],
+	}
 	r.parseList(n, "message", func(i int, n *yamlNode) {
 		if inner, ok := r.parseStep(n, within); ok && i < maxSteps {
 			s.children = append(s.children, inner)
 		}
 	})
 	if n.kind == listNode && len(n.items) == 0 {
-		r.errorf(n, "message is empty: name what it says")
+		r.errorf(n, "message must not be empty: add text or image")
 	}
 	r.checkStepOrder(s.children)
 }
 
-// Whether a call has a result.
+// A resultMode is the rule for the result of a tool call: required or forbidden.
 type resultMode int
 
 const (
 	resultRequired  resultMode = iota // the server runs the tool
-	resultForbidden                   // the client does
+	resultForbidden                   // the client runs the tool
 )
 
+// parseTools parses a step with several tool calls.
 func (r *scriptParser) parseTools(n *yamlNode, s *step) {
 	s.kind = spec.ToolStart
 	r.parseList(n, "tools", func(i int, n *yamlNode) {
 		if i == maxToolCalls {
-			r.errorf(n, "a step has %d calls at most", maxToolCalls)
+			r.errorf(n, "tools has at most %d calls", maxToolCalls)
 		}
 		if i < maxToolCalls {
 			s.calls = append(s.calls, r.parseCall(n, "tools", resultRequired))
 		}
 	})
 	if n.kind == listNode && len(n.items) == 0 {
-		r.errorf(n, "tools is empty: name the calls")
+		r.errorf(n, "tools must not be empty: add a call")
 	}
 }
 
+// parseCall parses a tool call; what names the step in messages.
 func (r *scriptParser) parseCall(n *yamlNode, what string, rule resultMode) (c call) {
 	r.parseObject(n, what, memberParsers{
 		"name":      func(n *yamlNode) { c.name = r.parseTemplate(n, what+": name") },
 		"arguments": func(n *yamlNode) { c.arguments = r.parseValue(n) },
 		"result": func(n *yamlNode) {
 			if rule == resultForbidden {
-				r.errorf(n, "client-tool has no result: its client brings it in the next request; write a rule with tool-result for that, or tool for a tool of the server")
+				r.errorf(n, "client-tool takes no result, because the client sends it in its next request: "+
+					"match that with tool-result in another rule, or write tool for a tool of the server")
 			}
 			v := r.parseValue(n)
 			c.result = &v
@@ -185,12 +192,13 @@ func (r *scriptParser) parseCall(n *yamlNode, what string, rule resultMode) (c c
 	switch {
 	case n.kind != objectNode:
 	case n.get("name") == nil:
-		r.errorf(n, "%s has no name", what)
+		r.errorf(n, "%s needs a name", what)
 	case c.name.text == "":
-		r.errorf(n.get("name"), "%s: name is empty", what)
+		r.errorf(n.get("name"), "%s: name must not be empty", what)
 	}
 	if rule == resultRequired && n.kind == objectNode && n.get("result") == nil {
-		r.errorf(n, "%s %s has no result: say what it gives, or write client-tool for a tool of the client", what, quoteTruncated(c.name.text))
+		r.errorf(n, "%s %s needs a result; for a tool that the client runs, write client-tool",
+			what, quoteTruncated(c.name.text))
 	}
 	if c.arguments.node == nil {
 		c.arguments = valueTemplate{node: n, empty: true}
@@ -198,19 +206,21 @@ func (r *scriptParser) parseCall(n *yamlNode, what string, rule resultMode) (c c
 	return c
 }
 
-// checkStepOrder says which orders of steps are impossible.
+// checkStepOrder reports the first step that cannot follow the ones before it.
 func (r *scriptParser) checkStepOrder(all []step) {
 	after := ""
 	for _, s := range all {
 		switch {
 		case after == "error":
-			r.errorf(s.node, "%s comes after error, which ends the run: put it before, or leave it out", s.name)
+			r.errorf(s.node, "%s cannot follow error, which ends the run: move it before the error or remove it", s.name)
 			return
 		case after == "interrupt" && s.name != "raw" && s.name != "wait":
-			r.errorf(s.node, "%s comes after interrupt, which hands over to the client: answer its resume with a rule of its own", s.name)
+			r.errorf(s.node, "%s cannot follow interrupt, which ends the run until the client resumes it: "+
+				"reply to that in another rule with resume", s.name)
 			return
 		case after == "client-tool" && s.name != "raw" && s.name != "wait" && s.name != "client-tool":
-			r.errorf(s.node, "%s comes after client-tool, whose result the server does not have yet: answer it with a rule that has tool-result", s.name)
+			r.errorf(s.node, "%s cannot follow client-tool, which ends the run until the client sends the result: "+
+				"reply to that in another rule with tool-result", s.name)
 			return
 		}
 		if n := len(s.children); n > 0 && s.children[n-1].name == "error" {

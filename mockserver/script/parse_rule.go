@@ -12,35 +12,35 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRules is how many rules a set has at most.
+// maxRules is the maximum number of rules in a set.
 const maxRules = 10_000
 
-// ruleDefaults are what rules of a file have that say nothing else.
+// A ruleDefaults holds the settings of a file for rules that have none of their own.
 type ruleDefaults struct {
 	dialects []string
 	pace     pace.Pace
 	faults   []fault.Spec
 }
 
-// An action is what a rule does.
+// An action is the effect of a rule on the response.
 type action struct {
 	steps        []step
-	rendered     []renderedStep // the steps as they are played, where they say the same to everybody
-	hasReply     bool           // the steps are the reply; without, the server's own agent answers
+	rendered     []renderedStep // the rendered steps, if they have no templates
+	hasReply     bool           // the steps are the reply; otherwise the server's own agent replies
 	status       *statusReply
 	pace         pace.Pace
 	faults       []fault.Spec
-	violatesNode *yamlNode // where it says that it violates
+	violatesNode *yamlNode // the value of violates
 }
 
-// A statusReply is a reply that is no stream.
+// A statusReply is a response with an error status instead of an event stream.
 type statusReply struct {
 	code          int
 	text, problem textTemplate
 	retryAfter    time.Duration
 }
 
-// parseRules read a whole file.
+// parseRules parses the root object of a file.
 func (r *scriptParser) parseRules(root *yamlNode) (all []*Rule) {
 	var d ruleDefaults
 	var list *yamlNode
@@ -55,20 +55,21 @@ func (r *scriptParser) parseRules(root *yamlNode) (all []*Rule) {
 		"rules": func(n *yamlNode) { list = n },
 	})
 	if ok && list == nil {
-		r.errorf(root, "a script has rules: a list, each with when and reply")
+		r.errorf(root, "missing rules: a script needs a list of rules, each with when and reply")
 	}
 	if list == nil {
 		return nil
 	}
 	if len(list.items) > maxRules {
-		r.errorf(list, "there are %d rules: a script has %d at most", len(list.items), maxRules)
+		r.errorf(list, "too many rules: %d, at most %d are allowed", len(list.items), maxRules)
 		return nil
 	}
 	names := map[string]int{}
 	r.parseList(list, "rules", func(i int, n *yamlNode) {
 		rule := r.parseRule(n, i, d)
 		if first := names[rule.Name]; first > 0 {
-			r.errorf(n.get("name"), "there is a rule %s already, in line %d: journals and counters know rules by their names", quoteTruncated(rule.Name), first)
+			r.errorf(n.get("name"), "duplicate rule name %s, first used in line %d: names must be unique in a file",
+				quoteTruncated(rule.Name), first)
 		}
 		names[rule.Name] = n.line
 		all = append(all, rule)
@@ -76,8 +77,8 @@ func (r *scriptParser) parseRules(root *yamlNode) (all []*Rule) {
 	return all
 }
 
-// checkDialectNames checks the names of dialects. Those that are not served are no problem: a script
-// can be for more than one mock.
+// checkDialectNames reports unknown dialects. Known dialects that are not served are accepted: a
+// script may be shared by several mocks.
 func (r *scriptParser) checkDialectNames(n *yamlNode) {
 	var names []string
 	for _, name := range dialect.Names() {
@@ -90,19 +91,22 @@ func (r *scriptParser) checkDialectNames(n *yamlNode) {
 	}
 	for _, item := range items {
 		if item.kind == scalarNode && item.text != "" && !slices.Contains(names, item.text) {
-			r.errorf(item, "there is no dialect %s%s", quoteTruncated(item.text), near.Suggest(item.text, slices.Compact(slices.Sorted(slices.Values(names)))))
+			suggestion := near.Suggest(item.text, slices.Compact(slices.Sorted(slices.Values(names))))
+			r.errorf(item, "unknown dialect %s%s", quoteTruncated(item.text), suggestion)
 		}
 	}
 }
 
-// parseRule reads one rule.
+// parseRule parses rule i of the file.
 func (r *scriptParser) parseRule(n *yamlNode, i int, d ruleDefaults) *Rule {
 	rule := &Rule{
-		Name: "rule " + strconv.Itoa(i+1), File: r.file, Line: n.line, column: n.column, dialects: d.dialects,
-		action: action{pace: d.pace, faults: d.faults}, conditions: conditions{operations: []string{runOperation}},
+		Name: "rule " + strconv.Itoa(i+1), File: r.file, Line: n.line, column: n.column,
+		dialects:   d.dialects,
+		action:     action{pace: d.pace, faults: d.faults},
+		conditions: conditions{operations: []string{runOperation}},
 	}
 	var outcomes []string
-	doing := func(name string, read func(n *yamlNode)) func(*yamlNode) {
+	outcome := func(name string, read func(n *yamlNode)) func(*yamlNode) {
 		return func(n *yamlNode) { outcomes = append(outcomes, name); read(n) }
 	}
 	r.parseObject(n, "a rule", memberParsers{
@@ -113,9 +117,11 @@ func (r *scriptParser) parseRule(n *yamlNode, i int, d ruleDefaults) *Rule {
 				rule.conditions.operations = []string{runOperation}
 			}
 		},
-		"reply":    doing("reply", func(n *yamlNode) { rule.action.hasReply, rule.action.steps = true, r.parseSteps(n) }),
-		"status":   doing("status", func(n *yamlNode) { rule.action.status = r.parseStatus(n) }),
-		"default":  doing("default", func(n *yamlNode) { r.parseTrue(n, "default") }),
+		"reply": outcome("reply", func(n *yamlNode) {
+			rule.action.hasReply, rule.action.steps = true, r.parseSteps(n)
+		}),
+		"status":   outcome("status", func(n *yamlNode) { rule.action.status = r.parseStatus(n) }),
+		"default":  outcome("default", func(n *yamlNode) { r.parseTrue(n, "default") }),
 		"pace":     func(n *yamlNode) { rule.action.pace = d.pace.Merge(r.parsePace(n)) },
 		"faults":   func(n *yamlNode) { rule.action.faults = r.parseFaults(n) },
 		"set":      func(n *yamlNode) { rule.transitions = r.parseScenarioSteps(n, "set") },
@@ -132,30 +138,35 @@ func (r *scriptParser) parseRule(n *yamlNode, i int, d ruleDefaults) *Rule {
 	return rule
 }
 
-// checkRule says what is missing in a rule, or too much.
+// checkRule reports missing and contradictory members of a rule; outcomes are those of reply,
+// status and default that it has.
 func (r *scriptParser) checkRule(n *yamlNode, rule *Rule, outcomes []string) {
 	if n.kind != objectNode {
 		return
 	}
 	switch {
 	case len(outcomes) > 1:
-		r.errorf(n.get(outcomes[1]), "a rule has one of reply, status and default; this has %s", joinNames(outcomes))
-	case len(outcomes) == 0 && n.get("faults") == nil && n.get("pace") == nil && n.get("quota") == nil && n.get("set") == nil:
-		r.errorf(n, "%s says nothing: a rule has reply, status or default, or at least pace, faults, quota or set", rule.Name)
+		r.errorf(n.get(outcomes[1]), "a rule has at most one of reply, status and default, got %s", joinNames(outcomes))
+	case len(outcomes) == 0 && n.get("faults") == nil && n.get("pace") == nil && n.get("quota") == nil &&
+		n.get("set") == nil:
+		r.errorf(n, "%s has no effect: add reply, status or default, or at least pace, faults, quota or set",
+			rule.displayName())
 	}
 	if reply := n.get("reply"); reply != nil && !slices.Equal(rule.conditions.operations, []string{runOperation}) {
-		r.errorf(reply, "only runs are replied to; this rule is for %s: give it a status, faults or a pace", joinNames(rule.conditions.operations))
+		r.errorf(reply, "reply is for operation run only, and this rule is for %s: use status, faults or pace",
+			joinNames(rule.conditions.operations))
 	}
 	if rule.Violates && !rule.action.hasRawFrames() {
-		r.warnf(rule.action.violatesNode, "violates is for raw frames, and this rule has none: leave it out")
+		r.warnf(rule.action.violatesNode, "violates has no effect in a rule without raw frames: remove it")
 	}
 }
 
-// hasRawFrames says whether a reply has frames that are spelled already.
+// hasRawFrames reports whether a reply has raw frames.
 func (a *action) hasRawFrames() bool {
 	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
 }
 
+// parseStatus parses a status code, or an object with the code and the rest of the response.
 func (r *scriptParser) parseStatus(n *yamlNode) *statusReply {
 	s := &statusReply{}
 	code := func(n *yamlNode) { s.code = r.parseInt(n, "status", 400, 599) }
@@ -170,27 +181,29 @@ func (r *scriptParser) parseStatus(n *yamlNode) *statusReply {
 		"retry-after": func(n *yamlNode) { s.retryAfter = r.parseDuration(n, "status: retry-after") },
 	})
 	if n.get("code") == nil {
-		r.errorf(n, "status has no code, such as 503")
+		r.errorf(n, "status needs a code (e.g. 503)")
 	}
 	return s
 }
 
+// parseQuota parses a quota, of which both members are required.
 func (r *scriptParser) parseQuota(n *yamlNode) (q quota) {
 	r.parseObject(n, "quota", memberParsers{
 		"requests": func(n *yamlNode) { q.requests = r.parseInt(n, "quota: requests", 1, 1_000_000_000) },
 		"per": func(n *yamlNode) {
 			before := len(r.problems)
 			if q.per = r.parseDuration(n, "quota: per"); q.per == 0 && len(r.problems) == before {
-				r.errorf(n, "quota: per is longer than nothing, such as 1m")
+				r.errorf(n, "quota: per must be greater than 0 (e.g. 1m)")
 			}
 		},
 	})
 	if n.kind == objectNode && (n.get("requests") == nil || n.get("per") == nil) {
-		r.errorf(n, "quota has requests and per, such as {requests: 5, per: 1m}")
+		r.errorf(n, "quota needs requests and per (e.g. {requests: 5, per: 1m})")
 	}
 	return q
 }
 
+// parsePace parses a pace.
 func (r *scriptParser) parsePace(n *yamlNode) pace.Pace {
 	p, err := pace.Parse(n.decode())
 	if err != nil {
@@ -199,7 +212,7 @@ func (r *scriptParser) parsePace(n *yamlNode) pace.Pace {
 	return p
 }
 
-// parseFaults reads a list of faults: a name, or a name with what is set.
+// parseFaults parses a list of faults: names, or objects that map a name to its parameters.
 func (r *scriptParser) parseFaults(n *yamlNode) (all []fault.Spec) {
 	const maxFaults = 32
 	r.parseList(n, "faults", func(i int, n *yamlNode) {
@@ -212,17 +225,18 @@ func (r *scriptParser) parseFaults(n *yamlNode) (all []fault.Spec) {
 				settings = v
 			case nil:
 			default:
-				r.errorf(m.value, "fault %s: what is set is an object, such as {event: 3}; this is %s", truncate(name, 40), m.value.describe())
+				r.errorf(m.value, "fault %s: parameters must be an object (e.g. {event: 3}), got %s",
+					truncate(name, 40), m.value.describe())
 				return
 			}
 		} else if text, ok := n.value.(string); !ok || text == "" {
-			r.errorf(n, "a fault is a name, or an object of a name and what is set; this is %s", n.describeMembers())
+			r.errorf(n, "a fault must be a name, or an object of a name and its parameters, got %s", n.describeMembers())
 			return
 		}
 		use, err := fault.FromYAML(name, settings)
 		switch {
 		case i >= maxFaults:
-			r.errorf(n, "a rule has %d faults at most", maxFaults)
+			r.errorf(n, "a rule has at most %d faults", maxFaults)
 		case err != nil:
 			r.errorf(at, "%v", err)
 		default:
@@ -232,12 +246,12 @@ func (r *scriptParser) parseFaults(n *yamlNode) (all []fault.Spec) {
 	return all
 }
 
-// appliesTo says whether a rule is for a dialect: by its name, or by that of its family.
+// appliesTo reports whether a rule is for a dialect, named in full or by its family.
 func (r *Rule) appliesTo(d *dialect.Dialect) bool {
 	return len(r.dialects) == 0 || slices.Contains(r.dialects, d.Name) || slices.Contains(r.dialects, d.Family)
 }
 
-// applicableDialects are those of the dialects that a rule is for.
+// applicableDialects returns those of dialects that the rule is for.
 func (r *Rule) applicableDialects(dialects []*dialect.Dialect) (all []*dialect.Dialect) {
 	for _, d := range dialects {
 		if r.appliesTo(d) {

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A renderedStep is a step as it is played: with its templates filled in.
+// A renderedStep is a step with its templates executed.
 type renderedStep struct {
 	name       string
 	text, code string
@@ -25,13 +25,14 @@ type renderedStep struct {
 	wait       time.Duration
 }
 
-// renderedCall is a call as it is played.
+// A renderedCall is a tool call with its templates executed.
 type renderedCall struct {
 	name, arguments, result string
 	hasResult               bool
 }
 
-// renderStatic are the steps as they are played; ok is false where that depends on the request.
+// renderStatic renders the steps of a reply once for all requests. ok is false if they contain
+// templates.
 func (a *action) renderStatic() (all []renderedStep, ok bool) {
 	for _, s := range a.steps {
 		if s.hasTemplates() {
@@ -43,6 +44,7 @@ func (a *action) renderStatic() (all []renderedStep, ok bool) {
 	return all, err == nil
 }
 
+// hasTemplates reports whether the step or one of its parts has a template.
 func (s *step) hasTemplates() bool {
 	if s.text.tmpl != nil || s.code.tmpl != nil || s.data.hasTemplates() {
 		return true
@@ -62,7 +64,7 @@ func (s *step) hasTemplates() bool {
 
 func (v *valueTemplate) hasTemplates() bool { return v.templates != nil || v.text.tmpl != nil }
 
-// renderSteps fill in steps for a request. At an error, at is the step that has it.
+// renderSteps executes the templates of steps. On an error, at is the step that failed.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
 	for i := range steps {
 		b, err := steps[i].render(v)
@@ -74,6 +76,7 @@ func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, e
 	return all, nil, nil
 }
 
+// render executes the templates of the step.
 func (s *step) render(v *templateData) (b renderedStep, err error) {
 	b.name, b.wait = s.name, s.wait
 	if b.text, err = s.text.render(v); err != nil {
@@ -104,6 +107,7 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 	return b, err
 }
 
+// render executes the templates of the call.
 func (c *call) render(v *templateData) (m renderedCall, err error) {
 	if m.name, err = c.name.render(v); err != nil {
 		return m, err
@@ -116,7 +120,7 @@ func (c *call) render(v *templateData) (m renderedCall, err error) {
 	return m, err
 }
 
-// renderReply is what a rule answers with, for a request that it matched.
+// renderReply returns the reply of the rule to a request that it matched.
 func (r *Rule) renderReply(p *matchContext) Reply {
 	a := &r.action
 	reply := Reply{Pace: a.pace, Faults: a.faults}
@@ -146,7 +150,8 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 	return reply
 }
 
-// renderFailure refuses a request whose reply cannot be made: whoever wrote the script has to see it.
+// renderFailure returns a response with status 500 whose message names the place in the script that
+// could not be rendered.
 func renderFailure(r *Rule, at *yamlNode, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,
@@ -154,6 +159,7 @@ func renderFailure(r *Rule, at *yamlNode, what string, err error) *fault.Refusal
 	}
 }
 
+// renderRefusal executes the templates of a response with an error status.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	v := newTemplateData(p)
 	text, err := s.text.render(v)
@@ -166,8 +172,7 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	return renderFailure(r, &yamlNode{line: r.Line}, "status", err)
 }
 
-// A player plays one run. Once nobody listens, or the context is done, it says nothing
-// more.
+// A player emits the events of one reply. It stops once the consumer stops or the context is done.
 type player struct {
 	ctx   context.Context
 	run   string
@@ -180,6 +185,7 @@ type player struct {
 	messages, calls, interrupts int
 }
 
+// emit passes on an event with the delay that has accumulated.
 func (p *player) emit(e spec.Event) {
 	if p.done = p.done || p.ctx.Err() != nil; p.done {
 		return
@@ -188,12 +194,13 @@ func (p *player) emit(e spec.Event) {
 	p.wait = 0
 }
 
-// newID names a thing of this run as no other run of the conversation does.
+// newID returns an identifier that is unique across the runs of a thread.
 func (p *player) newID(thing string, n *int) string {
 	*n++
 	return p.run + "-" + thing + strconv.Itoa(*n)
 }
 
+// playSteps emits the events of a complete run.
 func playSteps(steps []renderedStep, p *player) {
 	p.emit(spec.Event{Kind: spec.RunStart})
 	for i := range steps {
@@ -223,19 +230,20 @@ func (p *player) playStep(b *renderedStep) {
 	case "tool", "tools", "client-tool":
 		p.playToolCalls(b.calls)
 	case "interrupt":
-		p.emit(spec.Event{Kind: spec.Interrupt, ID: p.newID("i", &p.interrupts), Text: compactJSON(b.text)})
+		id := p.newID("i", &p.interrupts)
+		p.emit(spec.Event{Kind: spec.Interrupt, ID: id, Text: compactJSON(b.text)})
 	case "raw":
 		p.emit(spec.Event{Kind: spec.Undecodable, Raw: []byte(b.text)})
 	}
 }
 
-// emitError is the last that is said.
+// emitError fails the run. No event follows.
 func (p *player) emitError(b *renderedStep) {
 	p.emit(spec.Event{Kind: spec.RunError, Text: b.text, Code: b.code})
 	p.done = true
 }
 
-// compactJSON is JSON without the spaces of a person.
+// compactJSON removes insignificant white space from JSON. It returns other text unchanged.
 func compactJSON(text string) string {
 	var v json.RawMessage
 	if json.Unmarshal([]byte(text), &v) != nil {
@@ -266,6 +274,7 @@ func (p *player) playMessage(inner []renderedStep) {
 	p.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 }
 
+// emitDeltas emits a text in chunks.
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
 		if p.done {
@@ -275,7 +284,8 @@ func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	}
 }
 
-// playToolCalls makes calls, all open at once, and tells what they gave.
+// playToolCalls opens all calls, then sends their arguments and closes them, then sends the results
+// of those that the server runs.
 func (p *player) playToolCalls(calls []renderedCall) {
 	ids := make([]string, len(calls))
 	for i, c := range calls {
@@ -293,7 +303,8 @@ func (p *player) playToolCalls(calls []renderedCall) {
 	}
 	for i, c := range calls {
 		if c.hasResult {
-			p.emit(spec.Event{Kind: spec.ToolResult, Message: p.newID("m", &p.messages), Call: ids[i], Name: c.name, Text: c.result})
+			id := p.newID("m", &p.messages)
+			p.emit(spec.Event{Kind: spec.ToolResult, Message: id, Call: ids[i], Name: c.name, Text: c.result})
 		}
 	}
 }

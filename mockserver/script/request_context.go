@@ -11,14 +11,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What is to be answered: the values of last.
+// The values of the condition last: the kind of input that the request ends with.
 const (
 	lastUser   = "user"
 	lastTool   = "tool"
 	lastResume = "resume"
 )
 
-// analyze finds out what rules ask for, once for a request.
+// analyze fills in the derived fields, and counts the turn in st. Further calls do nothing.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -27,16 +27,16 @@ func (f *RequestContext) analyze(st *State) {
 	if f.Parsed == nil {
 		f.Parsed = &spec.Event{}
 	}
-	var asks turnInfo
+	var info turnInfo
 	answered := false
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {
 		case spec.InputUser:
-			asks.hasHistory = asks.hasHistory || answered
-			asks.userMessages++
+			info.hasHistory = info.hasHistory || answered
+			info.userMessages++
 			f.lastInput, f.userText = lastUser, part.Text
 		case spec.InputAssistant:
-			answered = asks.userMessages > 0
+			answered = info.userMessages > 0
 		case spec.InputToolResult:
 			f.lastInput = lastTool
 		case spec.InputResume:
@@ -46,15 +46,15 @@ func (f *RequestContext) analyze(st *State) {
 	if f.Operation != "run" {
 		return
 	}
-	asks.endsWithUser = f.lastInput == lastUser
+	info.endsWithUser = f.lastInput == lastUser
 	thread := f.Parsed.Thread
 	if thread != "" && f.Dialect != nil {
 		thread = f.Dialect.Name + "/" + thread
 	}
-	f.turn, f.undoTurn = st.recordTurn(thread, f.Parsed.Run, asks)
+	f.turn, f.undoTurn = st.recordTurn(thread, f.Parsed.Run, info)
 }
 
-// toolResults are what the client's tools gave since the user spoke.
+// toolResults returns the results of client tools since the last message of the user.
 func (f *RequestContext) toolResults() (all []spec.Event) {
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {
@@ -67,7 +67,7 @@ func (f *RequestContext) toolResults() (all []spec.Event) {
 	return all
 }
 
-// bodyJSON is the body; nil where it is none.
+// bodyJSON returns the decoded body, or nil if it is not valid JSON.
 func (f *RequestContext) bodyJSON() any {
 	if !f.bodyParsed {
 		f.bodyParsed = true
@@ -76,7 +76,8 @@ func (f *RequestContext) bodyJSON() any {
 	return f.parsedBody
 }
 
-// decodeJSON is JSON with its numbers as they are written; nil is what is no JSON.
+// decodeJSON returns a JSON value with its numbers in canonical form, or nil if data is not valid
+// JSON.
 func decodeJSON(data []byte) (v any) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -89,12 +90,13 @@ func decodeJSON(data []byte) (v any) {
 	return canonicalNumbers(v)
 }
 
-// canonicalNumbers has numbers as the shortest text that says them: 1, 1.0 and 1e0 are one number.
+// canonicalNumbers rewrites fractional and exponential numbers in v in their shortest form, so that
+// 1, 1.0 and 1e0 are equal. Integers are kept with all digits.
 func canonicalNumbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		n, err := v.Float64()
-		if whole := !strings.ContainsAny(v.String(), ".eE"); whole || err != nil {
+		if isInteger := !strings.ContainsAny(v.String(), ".eE"); isInteger || err != nil {
 			return v
 		}
 		if math.Abs(n) < 1e15 {
@@ -113,7 +115,7 @@ func canonicalNumbers(v any) any {
 	return v
 }
 
-// lookupPointer is what stands at a JSON pointer (RFC 6901).
+// lookupPointer returns the value at a JSON pointer (RFC 6901), and whether there is one.
 func lookupPointer(v any, pointer string) (any, bool) {
 	if pointer == "" {
 		return v, v != nil
@@ -140,7 +142,7 @@ func lookupPointer(v any, pointer string) (any, bool) {
 	return v, true
 }
 
-// isJSONPointer says whether a text is a JSON pointer.
+// isJSONPointer reports whether text is a JSON pointer (RFC 6901, section 3).
 func isJSONPointer(text string) bool {
 	if text != "" && text[0] != '/' {
 		return false

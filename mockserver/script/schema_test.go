@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// compiled is the schema, and what judges by it.
+// compiled returns the compiled schema.
 func compiled(t testing.TB) *jsonschema.Schema {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
@@ -27,7 +27,8 @@ func compiled(t testing.TB) *jsonschema.Schema {
 	return s
 }
 
-// instance is a script as the schema sees it; ok is false for what is no YAML.
+// instance returns a script as the value that the schema validates. ok is false if the script
+// is not valid YAML.
 func instance(t testing.TB, script string) (v any, ok bool) {
 	t.Helper()
 	root, err := parseYAML([]byte(script))
@@ -56,7 +57,7 @@ func TestExamplesFitTheSchema(t *testing.T) {
 	}
 }
 
-// beyond are bad scripts whose shape is right: what is wrong is what they say.
+// beyond lists the invalid scripts that the schema accepts: their shape is right.
 var beyond = map[string]bool{
 	"expression": true, "after the error": true, "after the client's call": true, "after the interrupt": true,
 	"template": true, "template names": true, "raw": true, "dialect": true,

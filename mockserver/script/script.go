@@ -1,8 +1,8 @@
-// Package script reads scripts: rules in YAML that say which requests are answered how,
-// in words that every dialect can play. [Load] reads them strictly, [Set.Decide] finds the
-// rule for a request, and [Check] asks whoever judges streams what it thinks of the
-// replies. The package does not serve anything and waits for nothing. It does not know
-// HTTP handlers, how faults work, or how a dialect spells an event.
+// Package script implements scripts: rules in YAML that map requests to replies, independent
+// of the dialect. [Load] parses scripts strictly, [RuleSet.Decide] finds the rule for a
+// request, and [RuleSet.CheckReplies] checks that the replies conform to their dialects. The
+// package neither serves requests nor sleeps, and it does not depend on HTTP handlers, the
+// effect of faults or the encoding of events.
 package script
 
 import (
@@ -20,21 +20,22 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Source is a file of rules.
+// A Source is one script file.
 type Source struct {
-	Name string // as problems name it
+	Name string // the file name in problems
 	Data []byte
 }
 
-// A Severity says how bad a problem is.
+// A Severity is the severity of a problem: error or warning.
 type Severity int
 
-// The levels. With an error nothing is loaded.
+// The severities. A script with an error is not loaded.
 const (
 	Error Severity = iota
 	Warning
 )
 
+// String returns "error" or "warning".
 func (l Severity) String() string {
 	if l == Warning {
 		return "warning"
@@ -42,14 +43,15 @@ func (l Severity) String() string {
 	return "error"
 }
 
-// A Problem is something that is wrong with a script, and what would be right.
+// A Problem is a defect of a script, with its position and how to correct it.
 type Problem struct {
 	File         string
-	Line, Column int // from 1; 0 is the file as a whole
+	Line, Column int // from 1; 0 if the problem concerns the whole file
 	Severity     Severity
 	Message      string
 }
 
+// String returns the problem as FILE:LINE:COLUMN: MESSAGE.
 func (p Problem) String() string {
 	text := p.Message
 	if p.Severity == Warning {
@@ -61,19 +63,19 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, text)
 }
 
-// compare orders problems as they stand in the files.
+// compare orders problems by their position in the file, errors before warnings.
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity))
 }
 
-// A RuleSet is all rules that were loaded, in the order in which they are asked. It does not
-// change; what rules remember is in a [State].
+// A RuleSet holds all rules that were loaded, in the order in which they are tried. It is immutable
+// and safe for concurrent use; counters and scenario steps are kept in a [State].
 type RuleSet struct {
 	rules    []*Rule
-	dialects []*dialect.Dialect // for which it was loaded
+	dialects []*dialect.Dialect // the dialects that are served
 }
 
-// Rules are the rules, in the order in which they are asked.
+// Rules returns the rules in the order in which they are tried. A nil set has none.
 func (s *RuleSet) Rules() []*Rule {
 	if s == nil {
 		return nil
@@ -81,70 +83,70 @@ func (s *RuleSet) Rules() []*Rule {
 	return append([]*Rule(nil), s.rules...)
 }
 
-// A Rule says which requests are answered how.
+// A Rule maps requests that meet its conditions to a reply.
 type Rule struct {
-	Name     string // of its own, or "rule 3"
+	Name     string // from the script, or "rule 3"
 	File     string
 	Line     int
-	Priority int  // the higher ones are asked first
-	Violates bool // it says that it breaks the protocol
+	Priority int  // rules of higher priority are tried first
+	Violates bool // its raw frames violate the protocol on purpose
 
-	counterKey  string   // under which its counters are kept: the same after the file was read again
-	column      int      // where it stands
-	dialects    []string // names; none: all
+	counterKey  string   // key of its counters, which outlive a reload of the file
+	column      int      // position in the file
+	dialects    []string // names; empty for all
 	conditions  conditions
 	action      action
-	maxMatches  int // how often it matches at most; 0: always
+	maxMatches  int // 0 if unlimited
 	quota       quota
 	transitions []scenarioStep
 }
 
-// A quota is how many requests in how long are served.
+// A quota allows a number of requests per time window.
 type quota struct {
 	requests int
 	per      time.Duration
 }
 
-// A scenarioStep is a step that a scenario goes to.
+// A scenarioStep names a scenario and one of its steps.
 type scenarioStep struct{ scenario, step string }
 
-// RequestContext are what a script can ask about one request. They are made for one request, may be
-// shown to several sets, and not be used by two goroutines at once.
+// A RequestContext holds the facts about one request that rules and templates refer to. It may be
+// passed to several rule sets in turn, but not used concurrently.
 type RequestContext struct {
 	Dialect   *dialect.Dialect
-	Operation string       // what is asked for, as [reference.Deeds] calls it
-	Request   spec.Request // as it came
-	Parsed    *spec.Event  // as it was heard
-	Rand      *rand.Rand   // all chance comes from here; nil is none
+	Operation string       // one of [reference.OperationKinds]
+	Request   spec.Request // as received
+	Parsed    *spec.Event  // the decoded request
+	Rand      *rand.Rand   // source of randomness in templates; nil for a fixed seed
 	Now       time.Time
 
-	analyzed   bool // the rest is there
+	analyzed   bool // the fields below are set
 	turn       int
-	lastInput  string // user, tool, resume, or "" where nothing is to be answered
-	userText   string // what the user said last
-	parsedBody any    // as JSON
+	lastInput  string // user, tool or resume; "" if the request needs no reply
+	userText   string // text of the last message of the user
+	parsedBody any    // the body as a JSON value
 	bodyParsed bool
-	undoTurn   func() // forgets that the user spoke
+	undoTurn   func() // takes back that the turn was counted
 }
 
-// A Decision is what the rules say about a request.
+// A Decision is the outcome of trying the rules on a request.
 type Decision struct {
-	Rule       *Rule // nil: none matched, and Misses say why
+	Rule       *Rule // nil if no rule matched; Mismatches give the reasons
 	Mismatches []Mismatch
 	Reply      Reply
 }
 
-// A Mismatch is why a rule did not match.
+// A Mismatch names a rule that did not match, and the first condition that failed.
 type Mismatch struct {
 	Rule, Reason string
 }
 
-// A Reply is what a request is answered with. The zero value is what the server says by
-// itself.
+// A Reply describes the response to a request. The zero value leaves the response to the server's
+// own agent.
 type Reply struct {
-	Refusal *fault.Refusal // a status instead of a stream
-	// Play is what is said, and it may be asked several times; nil: the server's own agent
-	// answers.
+	Refusal *fault.Refusal // an error response instead of a stream
+	// Play returns the events of the run, and may be called repeatedly. If it is nil, the
+	// server's own agent replies.
 	Play   func(ctx context.Context, t reference.Turn) iter.Seq[TimedEvent]
 	Pace   pace.Pace
 	Faults []fault.Spec
@@ -152,7 +154,8 @@ type Reply struct {
 	newPlay func(pace.Chunk) func(context.Context, reference.Turn) iter.Seq[TimedEvent]
 }
 
-// WithPace is the reply at a pace: its texts are cut into the chunks of that.
+// WithPace returns a copy of the reply that is sent at pace p, with its texts split into p's
+// chunks.
 func (r Reply) WithPace(p pace.Pace) Reply {
 	r.Pace = p
 	if r.newPlay != nil {
@@ -161,8 +164,8 @@ func (r Reply) WithPace(p pace.Pace) Reply {
 	return r
 }
 
-// A TimedEvent is an event and how much later it is due than the pace says. Events are as
-// [reference.Agent] documents.
+// A TimedEvent is an event and a delay that is added to what the pace prescribes. Its events follow
+// the protocol of [reference.Agent].
 type TimedEvent struct {
 	Event spec.Event
 	Delay time.Duration

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// maxRulePairs is how many pairs of rules are compared: a script has few, and who has
-// thousands can live without.
+// maxRulePairs is the maximum number of pairs of rules that are compared. It bounds the time for
+// very large scripts, at the price of missing warnings.
 const maxRulePairs = 5_000_000
 
-// shadowedRules tells of rules that can never match, because one that is asked before takes
-// everything that they would.
+// shadowedRules warns about rules that never match because an earlier rule matches all of their
+// requests.
 func (s *RuleSet) shadowedRules() (all []Problem) {
 	var shadowing []*Rule
 	pairs := 0
@@ -23,7 +23,8 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 			}
 			if before.shadows(r) {
 				all = append(all, Problem{r.File, r.Line, r.column, Warning, fmt.Sprintf(
-					"%s never matches: %s takes all that it would; make one of them narrower, or give this one a higher priority", r.displayName(), before.describe(r))})
+					"%s never matches: %s matches all of its requests first; narrow that rule, or give this one a higher priority",
+					r.displayName(), before.describe(r))})
 				break
 			}
 		}
@@ -34,7 +35,8 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 	return all
 }
 
-// displayName is a rule in a sentence: those without a name are called "rule 3" already.
+// displayName returns the rule's name for a message. Rules without a name are already called "rule
+// 3".
 func (r *Rule) displayName() string {
 	if strings.HasPrefix(r.Name, "rule ") {
 		return r.Name
@@ -42,7 +44,7 @@ func (r *Rule) displayName() string {
 	return "rule " + r.Name
 }
 
-// describe is a rule as the reader of another one finds it.
+// describe returns the rule's name and position for a message about another rule.
 func (r *Rule) describe(from *Rule) string {
 	where := fmt.Sprintf("line %d", r.Line)
 	if r.File != from.File {
@@ -54,7 +56,7 @@ func (r *Rule) describe(from *Rule) string {
 	return fmt.Sprintf("%s (%s)", r.displayName(), where)
 }
 
-// shadows says whether r surely matches wherever other does.
+// shadows reports whether r certainly matches whenever other does.
 func (r *Rule) shadows(other *Rule) bool {
 	a, b := &r.conditions, &other.conditions
 	switch {
@@ -78,13 +80,16 @@ func (c *conditions) coversRest(other *conditions) bool {
 		return false
 	}
 	for _, h := range c.headers {
-		if !slices.ContainsFunc(other.headers, func(o headerMatcher) bool { return strings.EqualFold(h.name, o.name) && h.matcher.covers(o.matcher) }) {
+		if !slices.ContainsFunc(other.headers, func(o headerMatcher) bool {
+			return strings.EqualFold(h.name, o.name) && h.matcher.covers(o.matcher)
+		}) {
 			return false
 		}
 	}
 	for _, at := range c.body {
 		if !slices.ContainsFunc(other.body, func(o bodyMatcher) bool {
-			return at.pointer == o.pointer && at.matcher.covers(o.matcher) && (at.value == nil || o.value != nil && reflect.DeepEqual(*at.value, *o.value))
+			return at.pointer == o.pointer && at.matcher.covers(o.matcher) &&
+				(at.value == nil || o.value != nil && reflect.DeepEqual(*at.value, *o.value))
 		}) {
 			return false
 		}
@@ -92,7 +97,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset says whether all of these are among those; no those are all there are.
+// isSubset reports whether all of these are among those, where an empty list stands for every
+// value.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true
@@ -103,15 +109,18 @@ func isSubset(these, those []string) bool {
 	return !slices.ContainsFunc(these, func(one string) bool { return !slices.Contains(those, one) })
 }
 
+// covers reports whether s includes all of other.
 func (s *intRange) covers(other intRange) bool {
 	return s.low <= other.low && (s.high == 0 || other.high != 0 && other.high <= s.high)
 }
 
+// covers reports whether r certainly matches every result that other matches.
 func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 	return r.name.covers(other.name) && r.call.covers(other.call) && r.text.covers(other.text)
 }
 
-// covers says whether a text that is what other says surely is what t says.
+// covers reports whether t certainly matches every text that other matches. A nil matcher matches
+// everything.
 func (t *textMatcher) covers(other *textMatcher) bool {
 	if t == nil {
 		return true
@@ -119,7 +128,8 @@ func (t *textMatcher) covers(other *textMatcher) bool {
 	if other == nil {
 		return false
 	}
-	if t.exists != nil && (other.exists == nil && *t.exists && other.hasNoTextCondition() || other.exists != nil && *other.exists != *t.exists || other.exists == nil && !*t.exists) {
+	if t.exists != nil && (other.exists == nil && *t.exists && other.hasNoTextCondition() ||
+		other.exists != nil && *other.exists != *t.exists || other.exists == nil && !*t.exists) {
 		return false
 	}
 	if other.equals != nil {
@@ -134,7 +144,7 @@ func (t *textMatcher) covers(other *textMatcher) bool {
 	return t.matches == nil || other.matches != nil && t.matches.String() == other.matches.String()
 }
 
-// hasNoTextCondition says that nothing is asked of the text itself.
+// hasNoTextCondition reports whether the matcher leaves the content of the text open.
 func (t *textMatcher) hasNoTextCondition() bool {
 	return t.equals == nil && t.contains == nil && t.matches == nil
 }

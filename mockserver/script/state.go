@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// What a State remembers at most of each sort. What was not asked for longest is forgotten
-// first; at least half of it is always there.
+// The maximum numbers of entries in a State. Beyond them the entries not used for longest are
+// dropped; the most recent half of the maximum is always kept.
 const (
 	maxThreads   = 20_000
 	maxCalls     = 20_000
@@ -16,40 +16,40 @@ const (
 	maxScenarios = 2_000
 )
 
-// InitialStep is the step at which a scenario is that nobody has set.
+// InitialStep is the step of a scenario for which none has been set.
 const InitialStep = "started"
 
-// A State is what is remembered for one test: steps of scenarios, how often rules matched,
-// quotas, and the turns of conversations. It is safe for concurrent use.
+// A State holds what rules remember between the requests of one test: scenario steps, match counts,
+// quotas and the turns of threads. It is safe for concurrent use.
 type State struct {
 	mu           sync.Mutex
 	scenarios    boundedMap[string]
 	counters     boundedMap[int]
 	quotaWindows boundedMap[quotaWindow]
 	threads      boundedMap[threadState]
-	clientCalls  boundedMap[string] // the tools of calls that were left to the client
+	clientCalls  boundedMap[string] // by call, the tool that the client runs
 }
 
-// A quotaWindow is one stretch of a quota.
+// A quotaWindow is one period of a quota and the requests that it served.
 type quotaWindow struct {
 	start time.Time
 	used  int
 }
 
-// A threadState is how far a conversation is.
+// A threadState is the progress of one thread.
 type threadState struct {
 	turns int
-	run   string // the run of the last turn
+	run   string // the run of the latest turn
 }
 
-// NewState is a state that remembers nothing.
+// NewState returns an empty state.
 func NewState() *State {
 	s := &State{}
 	s.Reset()
 	return s
 }
 
-// Reset forgets everything.
+// Reset empties the state.
 func (s *State) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *State) Reset() {
 	s.clientCalls = boundedMap[string]{max: maxCalls}
 }
 
-// ScenarioSteps are the steps of the scenarios that were set.
+// ScenarioSteps returns the current steps of the scenarios that have been set.
 func (s *State) ScenarioSteps() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,14 +72,14 @@ func (s *State) ScenarioSteps() map[string]string {
 	return all
 }
 
-// SetStep takes a scenario to a step.
+// SetStep sets the step of a scenario.
 func (s *State) SetStep(scenario, step string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scenarios.put(scenario, step)
 }
 
-// currentStep is where a scenario is; the state is locked.
+// currentStep returns the step of a scenario. The caller holds s.mu.
 func (s *State) currentStep(scenario string) string {
 	if step, ok := s.scenarios.get(scenario); ok {
 		return step
@@ -87,11 +87,12 @@ func (s *State) currentStep(scenario string) string {
 	return InitialStep
 }
 
-// claim says why a rule does not match now, by what is remembered, or takes it: then what
-// it counts and sets is done at once, so that two requests cannot take the same turn.
-// after is how long the client is to wait where the quota is used up.
+// claim updates the counters, quota and scenarios of a rule whose conditions hold, unless the state
+// blocks the rule; then why is the reason. Both happen under one lock, so two requests cannot claim
+// the same match. If the quota is exhausted, after is the time until it is renewed.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
-	if r.maxMatches == 0 && r.quota.requests == 0 && len(r.transitions) == 0 && len(r.conditions.scenarioSteps) == 0 {
+	if r.maxMatches == 0 && r.quota.requests == 0 &&
+		len(r.transitions) == 0 && len(r.conditions.scenarioSteps) == 0 {
 		return "", 0
 	}
 	s.mu.Lock()
@@ -112,14 +113,14 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 	return "", 0
 }
 
-// spendQuota takes one request of a rule's quota, or says how long there is none.
+// spendQuota takes one request from a rule's quota, or returns the time until the quota is renewed.
 func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	if r.quota.requests == 0 {
 		return 0
 	}
 	w, _ := s.quotaWindows.get(r.counterKey)
 	end := w.start.Add(r.quota.per)
-	if w.used == 0 || !now.Before(end) || now.Before(w.start) { // a clock may be set back
+	if w.used == 0 || !now.Before(end) || now.Before(w.start) { // the clock may have been set back
 		w, end = quotaWindow{start: now}, now.Add(r.quota.per)
 	}
 	if w.used >= r.quota.requests {
@@ -130,7 +131,7 @@ func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	return 0
 }
 
-// nextCount is the next number of a counter, from 1.
+// nextCount increments a counter and returns it; the first value is 1.
 func (s *State) nextCount(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,21 +140,21 @@ func (s *State) nextCount(name string) int {
 	return n + 1
 }
 
-// recordTurn is which turn of a conversation a request is, and remembers it. users is how many
-// messages of the user the request carries, and repeats says that it repeats what was
-// said before: then the client is believed, who may go back. undo forgets it again.
-func (s *State) recordTurn(thread, run string, asks turnInfo) (n int, undo func()) {
+// recordTurn returns the number of the turn that a request belongs to, and stores it. A request
+// that repeats the history determines the number by itself, so a client may go back to an earlier
+// turn. undo restores the previous state.
+func (s *State) recordTurn(thread, run string, info turnInfo) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.threads.get(thread)
 	n = before.turns
 	switch {
-	case known && run != "" && run == before.run: // the same run, asked for again
-	case asks.endsWithUser:
+	case known && run != "" && run == before.run: // the request was repeated
+	case info.endsWithUser:
 		n++
 	}
-	if n = max(n, asks.userMessages); asks.hasHistory {
-		n = asks.userMessages
+	if n = max(n, info.userMessages); info.hasHistory {
+		n = info.userMessages
 	}
 	if thread == "" {
 		return n, func() {}
@@ -169,21 +170,21 @@ func (s *State) recordTurn(thread, run string, asks turnInfo) (n int, undo func(
 	}
 }
 
-// An turnInfo is what a request says about the turns of its conversation.
+// A turnInfo describes the user messages of a request.
 type turnInfo struct {
-	userMessages int  // messages of the user
-	hasHistory   bool // some of them are history
-	endsWithUser bool // the last is to be answered
+	userMessages int  // the number of user messages
+	hasHistory   bool // an assistant message stands between them
+	endsWithUser bool // the last input is a user message
 }
 
-// recordCall remembers which tool a call is for, which the client is to answer.
+// recordCall stores the tool of a call whose result the client will send.
 func (s *State) recordCall(call, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clientCalls.put(call, tool)
 }
 
-// toolName is the tool of a call, "" if nobody knows.
+// toolName returns the tool of a call, or "" if the call is unknown.
 func (s *State) toolName(call string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,8 +192,9 @@ func (s *State) toolName(call string) string {
 	return tool
 }
 
-// A boundedMap holds so many things at most, and forgets those that nobody asked for in a long
-// time: when it is half full, what is old is dropped, and what is new is old.
+// A boundedMap holds at most max entries and drops those not used for longest. It keeps two
+// generations: when the recent one is half of max, it replaces the old one, whose entries are
+// dropped.
 type boundedMap[T any] struct {
 	max         int
 	recent, old map[string]T
@@ -217,25 +219,25 @@ func (m *boundedMap[T]) put(key string, v T) {
 	m.recent[key] = v
 }
 
-// maxKeyLength is how long a name is that is remembered.
+// maxKeyLength is the number of bytes of a key that are compared and stored.
 const maxKeyLength = 1024
 
-// blockedReason is why a rule does not match now whose other conditions hold.
+// blockedReason returns why the state blocks a rule, or "" if it does not.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.blockedReasonLocked(r)
 }
 
-// blockedReasonLocked is likewise; the state is locked.
+// blockedReasonLocked is like blockedReason. The caller holds s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
 	for _, want := range r.conditions.scenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {
-			return "state: " + want.scenario + " is at " + quoteTruncated(at) + ", not at " + quoteTruncated(want.step)
+			return "state: " + want.scenario + " is at " + quoteTruncated(at) + ", want " + quoteTruncated(want.step)
 		}
 	}
 	if matched, _ := s.counters.get(r.counterKey); r.maxMatches > 0 && matched >= r.maxMatches {
-		return "times: it has matched " + strconv.Itoa(matched) + " times, and matches no more often"
+		return "times: already matched " + strconv.Itoa(matched) + " times, the maximum"
 	}
 	return ""
 }

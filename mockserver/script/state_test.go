@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Whoever asks at the same time gets what is left, and nobody gets more.
+// Concurrent requests never exceed a limit.
 func TestStateIsSharedRightly(t *testing.T) {
 	set := loaded(t, `
 rules:

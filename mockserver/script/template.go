@@ -18,41 +18,44 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// What one rendered text, and all texts of one reply, may have at most.
+// The maximum sizes of templates and their results.
 const (
-	maxTextSize  = 1 << 20
-	maxReplySize = 8 << 20
+	maxTextSize  = 1 << 20 // bytes in one rendered text
+	maxReplySize = 8 << 20 // bytes in all rendered texts of one reply
 
-	maxTemplateActions = 1000 // of one text
+	maxTemplateActions = 1000 // actions in one text
 )
 
-// Words are a text of a script, which may be a template.
+// A textTemplate is a text of a script, which may contain a template.
 type textTemplate struct {
 	node *yamlNode
 	text string
-	tmpl *template.Template // nil: the text is what it is
+	tmpl *template.Template // nil if the text has no template
 }
 
-// A View is what templates see of a request. Its fields are what they may name.
+// A templateData is the data of templates for one request. Its exported fields are available in
+// templates.
 type templateData struct {
-	Text   string            // what the user said last
-	Turn   int               // which message of the user that is, from 1
-	Match  map[string]string // what the regular expressions of the rule found
+	Text   string            // text of the last message of the user
+	Turn   int               // number of that message, from 1
+	Match  map[string]string // groups of the rule's regular expressions, by name and number
 	Thread string
 	Run    string
-	Tool   string // the name of the client's tool whose result came
-	Call   string // its call
-	Result string // what it gave
-	Resume string // the answer to an interrupt
+	Tool   string // name of the client's tool whose result the request brings
+	Call   string // id of the call of that tool
+	Result string // result of that call
+	Resume string // answer to an interrupt
 
 	request   *RequestContext
 	state     *State
-	remaining int // bytes that may still be made
+	remaining int // bytes that the texts of the reply may still have
 }
 
+// newTemplateData returns the data for the request that p matched.
 func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
-		Text: p.request.userText, Turn: p.request.turn, Match: p.groups, Thread: p.request.Parsed.Thread, Run: p.request.Parsed.Run,
+		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
+		Thread: p.request.Parsed.Thread, Run: p.request.Parsed.Run,
 		request: p.request, state: p.state, remaining: maxReplySize,
 	}
 	if v.Match == nil {
@@ -69,7 +72,7 @@ func newTemplateData(p *matchContext) *templateData {
 	return v
 }
 
-// funcs are what templates may call, besides comparisons. Each is bound to a view.
+// funcs returns the functions that templates may call, bound to v.
 func (v *templateData) funcs() template.FuncMap {
 	return template.FuncMap{
 		"header":  func(name string) string { return v.request.Request.Header.Get(name) },
@@ -90,13 +93,15 @@ func (v *templateData) funcs() template.FuncMap {
 	}
 }
 
-// builtinFuncs are the functions of the language that templates may call as well. Those that
-// print can make any amount of text of little, and are left out.
+// builtinFuncs are the predefined functions of text/template that scripts may call. Those that
+// print are left out: they can produce large texts from small input.
 var builtinFuncs = []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"}
 
+// bodyValue returns the value at a JSON pointer in the request body as text, or "" if there is
+// none.
 func (v *templateData) bodyValue(pointer string) (string, error) {
 	if !isJSONPointer(pointer) {
-		return "", fmt.Errorf("%s is no JSON pointer: it begins with /", quoteTruncated(pointer))
+		return "", fmt.Errorf("%s is not a JSON pointer (e.g. /messages/0/role)", quoteTruncated(pointer))
 	}
 	found, ok := lookupPointer(v.request.bodyJSON(), pointer)
 	if !ok || found == nil {
@@ -105,6 +110,7 @@ func (v *templateData) bodyValue(pointer string) (string, error) {
 	return jsonToText(found), nil
 }
 
+// rng returns the source of randomness, with a fixed seed if the request has none.
 func (v *templateData) rng() *rand.Rand {
 	if v.request.Rand == nil {
 		v.request.Rand = rand.New(rand.NewPCG(1, 1))
@@ -112,7 +118,7 @@ func (v *templateData) rng() *rand.Rand {
 	return v.request.Rand
 }
 
-// uuid is one of version 4 (RFC 9562).
+// uuid returns a UUID of version 4 (RFC 9562).
 func (v *templateData) uuid() string {
 	var b [16]byte
 	r := v.rng()
@@ -121,10 +127,10 @@ func (v *templateData) uuid() string {
 	return reference.UUIDv4(b)
 }
 
-// seq counts from 1, each name by itself.
+// seq returns the next number of the named counter, from 1.
 func (v *templateData) seq(name ...string) int { return v.state.nextCount(strings.Join(name, " ")) }
 
-// now is the time, as RFC 3339 or a layout of Go has it.
+// now returns the time of the request in UTC, in a layout of package time or as RFC 3339.
 func (v *templateData) now(layout ...string) string {
 	if len(layout) == 0 {
 		return v.request.Now.UTC().Format(time.RFC3339)
@@ -132,28 +138,31 @@ func (v *templateData) now(layout ...string) string {
 	return v.request.Now.UTC().Format(strings.Join(layout, " "))
 }
 
+// random returns an integer from low to high, both included.
 func (v *templateData) random(low, high int) (int, error) {
 	if high < low || high-low >= 1<<31 {
-		return 0, fmt.Errorf("random %d %d: the second number is to be the larger one", low, high)
+		return 0, fmt.Errorf("random %d %d: the second number must be the larger one, by less than 2147483648", low, high)
 	}
 	return low + v.rng().IntN(high-low+1), nil
 }
 
+// pick returns one of its arguments at random.
 func (v *templateData) pick(all ...string) (string, error) {
 	if len(all) == 0 {
-		return "", errors.New("pick: there is nothing to pick from")
+		return "", errors.New("pick needs at least one argument")
 	}
 	return all[v.rng().IntN(len(all))], nil
 }
 
-// fillerWords is what long texts are made of.
-var fillerWords = strings.Fields("a the one this every river stone light garden winter answer question letter table window morning " +
-	"quiet small large early late green open slow and or but under over between after before says takes gives keeps finds holds turns")
+// fillerWords are the words that random text is made of.
+var fillerWords = strings.Fields("a the one this every river stone light garden winter answer question " +
+	"letter table window morning quiet small large early late green open slow and or but " +
+	"under over between after before says takes gives keeps finds holds turns")
 
-// randomWords are so many words of no meaning.
+// randomWords returns n random words.
 func (v *templateData) randomWords(n int) (string, error) {
 	if n < 0 || n > maxTextSize/10 {
-		return "", fmt.Errorf("words %d: at most %d can be had", n, maxTextSize/10)
+		return "", fmt.Errorf("words %d: the number must be from 0 to %d", n, maxTextSize/10)
 	}
 	if v.remaining -= 6 * n; v.remaining < 0 {
 		return "", errTooLong
@@ -168,17 +177,18 @@ func (v *templateData) randomWords(n int) (string, error) {
 	return b.String(), nil
 }
 
+// repeat returns n copies of a text.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
-		return "", fmt.Errorf("repeat %d: at most %d bytes can be made", n, maxTextSize)
+		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)
 	}
-	if v.remaining -= n * len(text); v.remaining < 0 { // it costs, whether it is said or not
+	if v.remaining -= n * len(text); v.remaining < 0 { // counts even if the result is discarded
 		return "", errTooLong
 	}
 	return strings.Repeat(text, n), nil
 }
 
-// defaultText is the text, or what stands in for one that is empty.
+// defaultText returns the text, or instead if the text is empty.
 func defaultText(instead, text string) string {
 	if text == "" {
 		return instead
@@ -186,13 +196,13 @@ func defaultText(instead, text string) string {
 	return text
 }
 
-// compileTemplate reads a text as a template if it is one.
+// compileTemplate compiles a text, as a template if it contains an action.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
 		return textTemplate{text: text}, nil
 	}
 	if n := strings.Count(text, "{{"); n > maxTemplateActions {
-		return textTemplate{}, fmt.Errorf("it has %d actions, and a text has %d at most", n, maxTemplateActions)
+		return textTemplate{}, fmt.Errorf("too many actions: %d, at most %d are allowed", n, maxTemplateActions)
 	}
 	functions := (&templateData{}).funcs()
 	t, err := template.New("").Option("missingkey=error").Funcs(functions).Parse(text)
@@ -201,7 +211,7 @@ func compileTemplate(text string) (textTemplate, error) {
 	}
 	for _, one := range t.Templates() {
 		if one != t {
-			return textTemplate{}, errors.New("define and block are not for scripts")
+			return textTemplate{}, errors.New("define and block are not allowed in scripts")
 		}
 	}
 	known := map[string]bool{}
@@ -219,42 +229,44 @@ func compileTemplate(text string) (textTemplate, error) {
 	return textTemplate{text: text, tmpl: t}, nil
 }
 
-// simplifyTemplateError is what the template's reader says, without the name that it gives it.
+// simplifyTemplateError removes from an error of text/template the parts that name the template,
+// and suggests one of known for a function that does not exist.
 func simplifyTemplateError(err error, known []string) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")
 	if _, name, ok := strings.Cut(text, "function \""); ok && strings.HasSuffix(name, "\" not defined") {
 		name = strings.TrimSuffix(name, "\" not defined")
-		return fmt.Errorf("there is no function %s%s", quoteTruncated(name), near.Suggest(name, known))
+		return fmt.Errorf("unknown function %s%s", quoteTruncated(name), near.Suggest(name, known))
 	}
 	if _, at, ok := strings.Cut(text, "executing \"\" at "); ok {
 		text = at
 	}
 	line, rest, ok := strings.Cut(text, ": ")
-	if _, no := strconv.Atoi(line); ok && no == nil {
+	if _, err := strconv.Atoi(line); ok && err == nil {
 		text = rest
 	}
 	return errors.New(text)
 }
 
-// checkNodes refuses what could run for ever, or make much of little.
+// checkNodes rejects templates that could run for an unbounded time or produce unbounded output.
 func checkNodes(n parse.Node, known map[string]bool) error {
 	return walkNodes(reflect.ValueOf(n), func(n parse.Node) error {
 		switch n := n.(type) {
 		case *parse.RangeNode:
-			return errors.New("range is not for scripts: write what is to be said")
+			return errors.New("range is not allowed in scripts: write the text out")
 		case *parse.TemplateNode:
-			return errors.New("template is not for scripts")
+			return errors.New("template is not allowed in scripts")
 		case *parse.IdentifierNode:
 			if !known[n.Ident] {
-				return fmt.Errorf("the function %s is not for scripts%s", n.Ident, near.Suggest(n.Ident, slices.Collect(maps.Keys(known))))
+				suggestion := near.Suggest(n.Ident, slices.Collect(maps.Keys(known)))
+				return fmt.Errorf("function %s is not allowed in scripts%s", n.Ident, suggestion)
 			}
 		}
 		return nil
 	})
 }
 
-// walkNodes calls f for all nodes of a template.
+// walkNodes calls f for each node of a template until f returns an error.
 func walkNodes(v reflect.Value, f func(parse.Node) error) error {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -282,7 +294,7 @@ func walkNodes(v reflect.Value, f func(parse.Node) error) error {
 					return err
 				}
 			}
-		case reflect.Struct: // the branch that if and with have in common
+		case reflect.Struct: // the BranchNode embedded in IfNode and WithNode
 			if in.CanAddr() && in.Addr().CanInterface() {
 				if err := walkNodes(in.Addr(), f); err != nil {
 					return err
@@ -297,10 +309,11 @@ func walkNodes(v reflect.Value, f func(parse.Node) error) error {
 	return nil
 }
 
-// errTooLong says that a reply is larger than one can be.
-var errTooLong = fmt.Errorf("it makes more than %d bytes of text, or a reply of more than %d", maxTextSize, maxReplySize)
+// errTooLong is the error of a text or a reply that exceeds its maximum size.
+var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
+	maxTextSize, maxReplySize)
 
-// limitedBuilder holds what a template makes.
+// A limitedBuilder is a string builder that accepts a limited number of bytes.
 type limitedBuilder struct {
 	strings.Builder
 	remaining int
@@ -313,7 +326,7 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 	return b.Builder.Write(data)
 }
 
-// render is the text for a request.
+// render returns the text for a request.
 func (w textTemplate) render(v *templateData) (string, error) {
 	if w.tmpl == nil {
 		return w.text, nil

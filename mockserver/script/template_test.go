@@ -81,7 +81,7 @@ func TestTemplatesAreBounded(t *testing.T) {
 	}
 }
 
-// What cannot be said is shown to whoever wrote it.
+// A reply that cannot be rendered names the place in the script.
 func TestAReplyThatCannotBeMade(t *testing.T) {
 	set := loaded(t, "rules:\n- name: a\n  reply:\n  - text: hi\n  - text: '{{slice .Text 5}}'\n")
 	d := set.Decide(userRequest("abc"), NewState())

@@ -6,17 +6,17 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A tokenLimits looks at the tokens of a file before they are parsed: the parser takes time that
-// grows with the square of how deep values nest, and of how many stand in one.
+// A tokenLimits bounds the nesting and the number of members in a file by its tokens, before it is
+// parsed: the parser needs quadratic time in both.
 type tokenLimits struct {
-	line, lineOpeners int   // so many marks that open something are in the line
-	flowMembers       []int // members of the objects in braces that are open; -1: it is a list
-	blockMembers      map[int]int
-	maxColumn         int // the largest column in blocks
-	emptyEntries      int // entries of lists without a value
+	line, lineOpeners int         // the current line, and the tokens in it that open a level
+	flowMembers       []int       // members of each open object in braces; -1 for a list
+	blockMembers      map[int]int // members of each open block object, by its column
+	maxColumn         int         // the largest key of blockMembers
+	emptyEntries      int         // list entries without a value
 }
 
-// checkTokens refuses what would take for ever to parse.
+// checkTokens returns a positionError for the first token that exceeds a limit.
 func checkTokens(tokens token.Tokens) error {
 	s := tokenLimits{blockMembers: map[int]int{}}
 	for i, tk := range tokens {
@@ -34,6 +34,7 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
+// check counts one token. It returns a message if a limit is exceeded, else "".
 func (s *tokenLimits) check(tk, before *token.Token) string {
 	members := 0
 	switch tk.Type {
@@ -45,7 +46,8 @@ func (s *tokenLimits) check(tk, before *token.Token) string {
 		s.flowMembers = s.flowMembers[:max(len(s.flowMembers)-1, 0)]
 	case token.SequenceEntryType:
 		s.closeBlocks(tk.Position.Column)
-		if s.lineOpeners++; before != nil && before.Type == token.SequenceEntryType && before.Position.Line != tk.Position.Line {
+		s.lineOpeners++
+		if before != nil && before.Type == token.SequenceEntryType && before.Position.Line != tk.Position.Line {
 			s.emptyEntries++
 		}
 	case token.AnchorType, token.TagType, token.MappingKeyType:
@@ -54,17 +56,19 @@ func (s *tokenLimits) check(tk, before *token.Token) string {
 		members = s.countMember(tk, before)
 	}
 	switch {
-	case len(s.flowMembers) > maxDepth, len(s.flowMembers) == 0 && s.lineOpeners > maxDepth, tk.Position.IndentLevel > 2*maxDepth:
-		return fmt.Sprintf("this is nested deeper than %d", maxDepth)
+	case len(s.flowMembers) > maxDepth, len(s.flowMembers) == 0 && s.lineOpeners > maxDepth,
+		tk.Position.IndentLevel > 2*maxDepth:
+		return fmt.Sprintf("nested deeper than %d levels", maxDepth)
 	case members > maxMembers:
-		return fmt.Sprintf("an object has %d members at most", maxMembers)
+		return fmt.Sprintf("an object has at most %d members", maxMembers)
 	case s.emptyEntries > maxMembers:
-		return fmt.Sprintf("more than %d entries of lists have no value", maxMembers)
+		return fmt.Sprintf("more than %d list entries have no value", maxMembers)
 	}
 	return ""
 }
 
-// countMember counts the members of the object that a colon belongs to.
+// countMember counts a member of the object that the colon tk belongs to, and returns the number of
+// members so far.
 func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {
@@ -82,7 +86,7 @@ func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	return s.blockMembers[column]
 }
 
-// closeBlocks forgets the objects further to the right: they are closed.
+// closeBlocks drops the counters of block objects to the right of column, which are complete.
 func (s *tokenLimits) closeBlocks(column int) {
 	if s.maxColumn <= column {
 		return

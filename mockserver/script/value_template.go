@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// A valueTemplate is JSON that a script spells in YAML, with templates in its texts. A text by
-// itself is taken as it is: results are often plain, and arguments JSON already.
+// A valueTemplate is a value of a script that is sent as JSON and may contain templates. A string
+// is sent without quotes: results are often plain text, and arguments may already be encoded.
 type valueTemplate struct {
 	node      *yamlNode
-	text      textTemplate               // of a text by itself
-	templates map[*yamlNode]textTemplate // the templates in it
-	static    string                     // of what has none
-	empty     bool                       // nothing was said
+	text      textTemplate               // the text, if the value is a string
+	templates map[*yamlNode]textTemplate // the templates of an object or a list
+	static    string                     // the JSON of a value without templates
+	empty     bool                       // the script has no value
 }
 
-// parseValue reads one, and compiles its templates.
+// parseValue parses a value and compiles its templates.
 func (r *scriptParser) parseValue(n *yamlNode) valueTemplate {
 	v := valueTemplate{node: n}
 	if _, ok := n.value.(string); ok && n.kind == scalarNode {
-		v.text = r.parseTemplate(n, "this text")
+		v.text = r.parseTemplate(n, "text")
 		return v
 	}
 	r.compileTexts(n, &v)
@@ -30,13 +30,13 @@ func (r *scriptParser) parseValue(n *yamlNode) valueTemplate {
 	}
 	var b bytes.Buffer
 	if err := v.writeJSON(&b, n, nil); err != nil {
-		r.errorf(n, "this cannot be said in JSON: %v", err)
+		r.errorf(n, "invalid value: %v", err)
 	}
 	v.static = b.String()
 	return v
 }
 
-// compileTexts compiles the texts of a value.
+// compileTexts compiles the templates in a node and below it.
 func (r *scriptParser) compileTexts(n *yamlNode, v *valueTemplate) {
 	for _, item := range n.items {
 		r.compileTexts(item, v)
@@ -48,11 +48,11 @@ func (r *scriptParser) compileTexts(n *yamlNode, v *valueTemplate) {
 		if v.templates == nil {
 			v.templates = map[*yamlNode]textTemplate{}
 		}
-		v.templates[n] = r.parseTemplate(n, "this text")
+		v.templates[n] = r.parseTemplate(n, "text")
 	}
 }
 
-// render is the value for a request: a text as it is, anything else as compact JSON.
+// render returns the value for a request: a string unchanged, anything else as compact JSON.
 func (v *valueTemplate) render(to *templateData) (string, error) {
 	switch {
 	case v.empty:
@@ -72,7 +72,7 @@ func (v *valueTemplate) render(to *templateData) (string, error) {
 	return b.String(), nil
 }
 
-// renderJSON is the value as JSON, whatever it is.
+// renderJSON is like render, but encodes a string that is not valid JSON.
 func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	text, err := v.render(to)
 	if err != nil || v.node.kind != scalarNode || v.static != "" || json.Valid([]byte(text)) {
@@ -81,7 +81,8 @@ func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	return encodeJSON(text)
 }
 
-// writeJSON writes a node as compact JSON, its members in the order of the script.
+// writeJSON writes a node as compact JSON, with members in source order. If to is nil, templates
+// are written as they are.
 func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData) error {
 	switch n.kind {
 	case listNode:
@@ -102,7 +103,7 @@ func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			name, _ := encodeJSON(m.key) // a string is always encoded
+			name, _ := encodeJSON(m.key) // encoding a string cannot fail
 			b.WriteString(name + ":")
 			if err := v.writeJSON(b, m.value, to); err != nil {
 				return err
@@ -124,13 +125,13 @@ func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData
 	return err
 }
 
-// encodeJSON is a value as compact JSON.
+// encodeJSON returns a value as compact JSON.
 func encodeJSON(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return "", fmt.Errorf("no JSON: %w", err)
+		return "", fmt.Errorf("cannot be encoded as JSON: %w", err)
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil
 }

@@ -14,42 +14,43 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// What a file may have at most.
+// The maximum sizes of a file.
 const (
-	maxFileSize = 1 << 20
-	maxDepth    = 32
-	maxMembers  = 1000
-	maxNodes    = 300_000 // with everything that an alias repeats
+	maxFileSize = 1 << 20 // bytes
+	maxDepth    = 32      // levels of nesting
+	maxMembers  = 1000    // members of one object
+	maxNodes    = 300_000 // values, counting each expansion of an alias
 )
 
-// A yamlNode is a value of a script, and where it stands.
+// A yamlNode is a value of a script with its position.
 type yamlNode struct {
 	line, column int
 	kind         nodeKind
-	text         string // of a scalar, as it was written
-	value        any    // of a scalar: nil, bool, int64, float64 or string
+	text         string // a scalar as written
+	value        any    // a scalar's value: nil, bool, int64, float64 or string
 	items        []*yamlNode
 	members      []yamlMember
-	size         int // values in all, long texts for several
+	size         int // number of values it contains; long texts count more than once
 }
 
-// A yamlMember is one of an object.
+// A yamlMember is a member of an object.
 type yamlMember struct {
 	key     string
-	keyNode *yamlNode // the key itself
+	keyNode *yamlNode // the key with its position
 	value   *yamlNode
 }
 
-// A nodeKind is what a node is.
+// A nodeKind is the form of a node.
 type nodeKind int
 
-// The forms.
+// The forms of a node.
 const (
 	scalarNode nodeKind = iota
 	listNode
 	objectNode
 )
 
+// get returns the member with the given key, or nil.
 func (n *yamlNode) get(key string) *yamlNode {
 	for _, m := range n.members {
 		if m.key == key {
@@ -59,7 +60,7 @@ func (n *yamlNode) get(key string) *yamlNode {
 	return nil
 }
 
-// decode is a node as decoders give it.
+// decode returns the node as maps, slices and scalars, like a decoder of JSON.
 func (n *yamlNode) decode() any {
 	switch n.kind {
 	case listNode:
@@ -78,7 +79,7 @@ func (n *yamlNode) decode() any {
 	return n.value
 }
 
-// describe says what a node is, for the reader of a problem.
+// describe describes a node for a message.
 func (n *yamlNode) describe() string {
 	switch {
 	case n.kind == listNode:
@@ -86,34 +87,37 @@ func (n *yamlNode) describe() string {
 	case n.kind == objectNode:
 		return "an object"
 	case n.value == nil:
-		return "nothing"
+		return "null"
 	}
 	if text, ok := n.value.(string); ok {
-		return "the text " + quoteTruncated(text)
+		return quoteTruncated(text)
 	}
 	return truncate(n.text, 40)
 }
 
-// A positionError is what is wrong at a place of a file.
+// A positionError is an error at a position of a file.
 type positionError struct {
 	line, column int
 	text         string
 }
 
+// Error returns the message without the position.
 func (f *positionError) Error() string { return f.text }
 
-// parseYAML reads a file into nodes. nil is a file that says nothing.
+// parseYAML parses a file. The root is nil if the file has no content. Errors are of type
+// *positionError.
 func parseYAML(data []byte) (root *yamlNode, err error) {
 	if len(data) > maxFileSize {
-		return nil, &positionError{text: fmt.Sprintf("it has %d bytes, and a script has %d at most", len(data), maxFileSize)}
+		message := fmt.Sprintf("the file is too large: %d bytes, at most %d are allowed", len(data), maxFileSize)
+		return nil, &positionError{text: message}
 	}
 	if !utf8.Valid(data) {
 		line, column := invalidUTF8Position(data)
-		return nil, &positionError{line, column, "this is not UTF-8"}
+		return nil, &positionError{line, column, "invalid UTF-8"}
 	}
-	defer func() { // what the reader of YAML cannot stand is no script
+	defer func() { // the YAML parser panics on some invalid files
 		if r := recover(); r != nil {
-			root, err = nil, &positionError{text: "this cannot be read as YAML"}
+			root, err = nil, &positionError{text: "invalid YAML"}
 		}
 	}()
 	tokens := lexer.Tokenize(string(data))
@@ -130,7 +134,8 @@ func parseYAML(data []byte) (root *yamlNode, err error) {
 		case doc.Body == nil:
 		case body != nil:
 			at := newYAMLNode(doc.Body)
-			return nil, &positionError{at.line, at.column, "a file holds one document: put the rules into one list, or into files of their own"}
+			return nil, &positionError{at.line, at.column,
+				"more than one YAML document: put the rules into one list, or into separate files"}
 		default:
 			body = doc.Body
 		}
@@ -142,6 +147,7 @@ func parseYAML(data []byte) (root *yamlNode, err error) {
 	return t.convert(body, 0)
 }
 
+// invalidUTF8Position returns the position of the first invalid byte.
 func invalidUTF8Position(data []byte) (line, column int) {
 	line, column = 1, 1
 	for len(data) > 0 {
@@ -158,21 +164,21 @@ func invalidUTF8Position(data []byte) (line, column int) {
 	return line, column
 }
 
-// yamlError is what the reader of YAML says.
+// yamlError converts an error of the YAML parser.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
-		f := &positionError{text: "this is no YAML: " + truncate(where.GetMessage(), 200)}
+		f := &positionError{text: "invalid YAML: " + truncate(where.GetMessage(), 200)}
 		if tk := where.GetToken(); tk != nil && tk.Position != nil {
 			f.line, f.column = tk.Position.Line, tk.Position.Column
 		}
 		return f
 	}
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	return &positionError{text: "this is no YAML: " + truncate(first, 200)}
+	return &positionError{text: "invalid YAML: " + truncate(first, 200)}
 }
 
-// newYAMLNode is where a node of the reader stands.
+// newYAMLNode returns a node with the position of n and no value.
 func newYAMLNode(n ast.Node) *yamlNode {
 	for range maxDepth {
 		m, ok := n.(*ast.MappingNode)
@@ -191,23 +197,25 @@ func newYAMLNode(n ast.Node) *yamlNode {
 	return at
 }
 
-// A yamlConverter turns what the reader gives into nodes.
+// A yamlConverter converts the syntax tree of the YAML parser to nodes.
 type yamlConverter struct {
 	anchors    map[string]*yamlNode
-	inProgress map[string]bool // anchors that are being read
+	inProgress map[string]bool // anchors whose value is being converted
 }
 
+// errorf returns an error at the position of the node.
 func (n *yamlNode) errorf(format string, args ...any) error {
 	return &positionError{n.line, n.column, fmt.Sprintf(format, args...)}
 }
 
+// convert converts a syntax node that is depth levels below the root.
 func (t *yamlConverter) convert(from ast.Node, depth int) (n *yamlNode, err error) {
 	if from == nil {
 		return &yamlNode{size: 1, text: "null"}, nil
 	}
 	n = newYAMLNode(from)
 	if depth > maxDepth {
-		return nil, n.errorf("this is nested deeper than %d", maxDepth)
+		return nil, n.errorf("nested deeper than %d levels", maxDepth)
 	}
 	switch from := from.(type) {
 	case *ast.MappingNode:
@@ -240,32 +248,33 @@ func (t *yamlConverter) convert(from ast.Node, depth int) (n *yamlNode, err erro
 	case *ast.AliasNode:
 		return t.resolveAlias(n, from)
 	case *ast.TagNode:
-		return nil, n.errorf("a script has no tags: leave out %s", from.GetToken().Value)
+		return nil, n.errorf("tags are not supported: remove %s", from.GetToken().Value)
 	default:
 		err = n.readScalar(from)
 	}
 	if err == nil && n.size > maxNodes {
-		err = n.errorf("a script is this large at most: %d values, what aliases repeat included", maxNodes)
+		err = n.errorf("the script is too large: at most %d values are allowed, counting each use of an alias", maxNodes)
 	}
 	return n, err
 }
 
-// resolveAlias is what an anchor stands for, at the place of the alias.
+// resolveAlias returns a copy of the anchored value with the position of the alias.
 func (t *yamlConverter) resolveAlias(n *yamlNode, from *ast.AliasNode) (*yamlNode, error) {
 	name := from.Value.GetToken().Value
 	known := t.anchors[name]
 	if known == nil || t.inProgress[name] {
-		return nil, n.errorf("there is no anchor &%s before this", truncate(name, 40))
+		return nil, n.errorf("alias without a preceding anchor &%s", truncate(name, 40))
 	}
 	again := *known
 	again.line, again.column = n.line, n.column
 	return &again, nil
 }
 
+// addMember converts a member of an object and adds it to n.
 func (t *yamlConverter) addMember(n *yamlNode, v *ast.MappingValueNode, depth int) error {
 	key := newYAMLNode(v.Key)
 	if _, merges := v.Key.(*ast.MergeKeyNode); merges {
-		return key.errorf("<< is not read here: say the members again")
+		return key.errorf("merge keys (<<) are not supported: repeat the members")
 	}
 	if err := key.readScalar(v.Key); err != nil {
 		return err
@@ -275,10 +284,10 @@ func (t *yamlConverter) addMember(n *yamlNode, v *ast.MappingValueNode, depth in
 		name = text
 	}
 	if len(n.members) == maxMembers {
-		return key.errorf("an object has %d members at most", maxMembers)
+		return key.errorf("an object has at most %d members", maxMembers)
 	}
 	if n.get(name) != nil {
-		return key.errorf("%s is there twice", name)
+		return key.errorf("duplicate key %s", name)
 	}
 	value, err := t.convert(v.Value, depth+1)
 	if err != nil {
@@ -292,7 +301,7 @@ func (t *yamlConverter) addMember(n *yamlNode, v *ast.MappingValueNode, depth in
 	return nil
 }
 
-// readScalar reads what is neither a list nor an object.
+// readScalar sets the value of n to a scalar.
 func (n *yamlNode) readScalar(from ast.Node) error {
 	n.text = from.GetToken().Value
 	defer func() { n.size += len(n.text) / 32 }()
@@ -312,26 +321,26 @@ func (n *yamlNode) readScalar(from ast.Node) error {
 			n.value = v
 		case uint64:
 			if v > math.MaxInt64 {
-				return n.errorf("%s is too large a number: put it into quotes", n.text)
+				return n.errorf("number %s is too large: put it in quotes", n.text)
 			}
 			n.value = int64(v)
 		}
 	default:
-		return n.errorf("%s is not read here", truncate(strconv.Quote(n.text), 40))
+		return n.errorf("unsupported value %s", truncate(strconv.Quote(n.text), 40))
 	}
 	return nil
 }
 
-// quoteTruncated shows a text; of much, the beginning.
+// quoteTruncated quotes a text of which it shows at most 60 bytes.
 func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60)) }
 
-// truncate is the beginning of a text.
-func truncate(text string, most int) string {
-	if len(text) <= most {
+// truncate shortens a text to at most maxLen bytes and appends an ellipsis if it was longer.
+func truncate(text string, maxLen int) string {
+	if len(text) <= maxLen {
 		return text
 	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
+	for maxLen > 0 && !utf8.RuneStart(text[maxLen]) {
+		maxLen--
 	}
-	return text[:most] + "…"
+	return text[:maxLen] + "…"
 }
