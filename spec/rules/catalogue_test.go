@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// Every obligation is judged or says why it is not; every check that it names
-// exists and can be broken in its dialect; every constraint of the document with a
-// requirement of its own stands in the catalogue.
+// TestCatalogues checks that every requirement has checks or the reason why it has none, that
+// its checks exist and apply to its dialect, and that every requirement that a document names
+// is in the catalogue.
 func TestCatalogues(t *testing.T) {
 	byDocument := []string{"wire.matches-schema", "refuse.as-documented", "accept.as-documented", "reply.as-promised", "wire.opens-stream", "auth.needs-credentials", "auth.owner-only", "limit.refuses-streams"}
 	all, err := dialect.All()
@@ -24,13 +24,13 @@ func TestCatalogues(t *testing.T) {
 		for _, r := range d.Requirements {
 			complain := func(what string) { t.Errorf("%s: %s %s", d.Name, r.ID, what) }
 			if known[r.ID].ID != "" {
-				complain("stands there twice")
+				complain("is listed twice")
 			}
 			if r.Quote == "" || r.Source == "" || !slices.Contains([]spec.Level{spec.Must, spec.Should, spec.May}, r.Level) {
 				complain("has no quote, source or level")
 			}
 			if (len(r.Checks) == 0) == (r.Excluded == nil) {
-				complain("is neither judged nor excluded, or both")
+				complain("has both or neither of checks and a reason for their absence")
 			}
 			if r.Excluded != nil && (r.Excluded.Reason == "" || !slices.Contains([]string{"capability", "unobservable", "contradiction", "client"}, r.Excluded.Kind)) {
 				complain("is excluded without a kind and a reason")
@@ -44,7 +44,7 @@ func TestCatalogues(t *testing.T) {
 				}
 				for _, k := range c.Needs {
 					if !slices.Contains(d.Kinds(), k) {
-						complain("names " + id + ", but the dialect has no word for " + string(k))
+						complain("names " + id + ", but the dialect cannot express " + string(k))
 					}
 				}
 			}
@@ -52,13 +52,13 @@ func TestCatalogues(t *testing.T) {
 		refused, shaped := d.RequirementIDs()
 		for _, id := range slices.Concat(refused, shaped) {
 			if !slices.ContainsFunc(known[id].Checks, func(c string) bool { return slices.Contains(byDocument, c) }) {
-				t.Errorf("%s: the document names the requirement %q, the catalogue does not, or has no check judge it by the document", d.Name, id)
+				t.Errorf("%s: the document names the requirement %q; expected it in the catalogue with a check that reads the document", d.Name, id)
 			}
 		}
 	}
 }
 
-// Every check is well described, has an id of its own, and some dialect needs it.
+// TestChecks checks that every check has a unique id, a title and a requirement.
 func TestChecks(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {
@@ -68,7 +68,7 @@ func TestChecks(t *testing.T) {
 	grammar := regexp.MustCompile(`^[a-z]+(\.[a-z0-9]+(-[a-z0-9]+)*)$`)
 	for _, c := range rules.All {
 		if seen[c.ID] || !grammar.MatchString(c.ID) || c.Title() == "" || c.Watch == nil {
-			t.Errorf("%s is there twice, is no area.kebab-slug, or says nothing", c.ID)
+			t.Errorf("%s: expected a unique id of the form area.kebab-slug, a title and a Watch function", c.ID)
 		}
 		seen[c.ID] = true
 		named := false
@@ -78,7 +78,7 @@ func TestChecks(t *testing.T) {
 			}
 		}
 		if !named {
-			t.Errorf("no catalogue names %s", c.ID)
+			t.Errorf("%s: expected a requirement with this check", c.ID)
 		}
 	}
 }

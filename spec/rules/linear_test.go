@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// How long a stream takes to be judged grows with its length, and not with the square of
-// it, however many messages or calls are open.
+// TestJudgingIsLinear checks that the time to judge a stream is linear in its length, however
+// many messages or calls are open.
 func TestJudgingIsLinear(t *testing.T) {
 	const short, long = 1000, 8000
 	for _, s := range []struct{ dialect, target, ask, start, open, piece, stray, closed, end string }{
@@ -71,7 +71,7 @@ func TestJudgingIsLinear(t *testing.T) {
 				}
 				a, b := judging(short), judging(long)
 				if growth := float64(b) / float64(a); growth > 3*long/short {
-					t.Errorf("%d times the events take %.0f times the time: %v and %v", long/short, growth, a, b)
+					t.Errorf("%d times the events take %.0f times the time (%v and %v); expected linear growth", long/short, growth, a, b)
 				}
 			})
 		}

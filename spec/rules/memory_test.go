@@ -11,12 +11,12 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// What the rules remember of a call or message that is open is little, however many of
-// them have to come back to it.
-func TestOpenThingsTakeLittleMemory(t *testing.T) {
+// TestOpenStateTakesLittleMemory checks that the checks together retain little for each open
+// call or message.
+func TestOpenStateTakesLittleMemory(t *testing.T) {
 	const (
 		things  = 20_000
-		maxEach = 2560 // bytes, those of the stream not counted
+		maxEach = 2560 // bytes, without those of the stream
 	)
 	for _, s := range []struct{ dialect, target, ask, start, open, end string }{
 		{
@@ -61,7 +61,7 @@ func TestOpenThingsTakeLittleMemory(t *testing.T) {
 						}
 					}
 					if e.Kind == spec.HTTPRequest && len(e.Violations) > 0 {
-						t.Errorf("the request is wrong: %v", e.Violations)
+						t.Errorf("the request is invalid: %v", e.Violations)
 					}
 					if !yield(e) {
 						return
@@ -69,15 +69,15 @@ func TestOpenThingsTakeLittleMemory(t *testing.T) {
 				}
 			}, nil)
 			if each := (int64(peak) - int64(before)) / things; peak == 0 || each > maxEach {
-				t.Errorf("%d frames: %d bytes are held of each open thing; want at most %d", frames, each, maxEach)
+				t.Errorf("%d frames: %d bytes retained for each open call or message, want at most %d", frames, each, maxEach)
 			} else {
-				t.Logf("%d bytes of each", each)
+				t.Logf("%d bytes for each", each)
 			}
 		})
 	}
 }
 
-// live is how many bytes of the heap are in use.
+// live returns the number of bytes in use on the heap.
 func live() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

@@ -17,34 +17,33 @@ import (
 )
 
 const (
-	minQuote = 12 // characters of a quote that carries its demand
+	minQuote = 12 // characters, below which a quote cannot express a requirement
 
-	// How many characters a rendering has for each of its quote, where a Chinese
-	// character counts as wideRune: outside of these bounds something was left out
-	// or added.
+	// The length of a rendering relative to that of its quote, where a Chinese character
+	// counts as wideRune. Outside of these bounds something was left out or added.
 	wideRune           = 3.0
 	minRatio, maxRatio = 0.5, 2.0
 
-	// elision stands in a quote for what is left out.
+	// elision marks an omission in a quote.
 	elision = " … "
 
 	maxShared = 2 // requirements of one dialect that may have the same quote
 )
 
-// sharedQuotes are the quotes that more than maxShared requirements have, and why
-// none of them can have another.
+// sharedQuotes are the quotes of more than maxShared requirements, each with the reason why no
+// other quote fits.
 var sharedQuotes = map[string]string{}
 
-// Quotes are verbatim: each part of a quote stands in the lines that its source
-// names, in their order. The documents are not part of the project: the test runs
-// where they are at hand.
+// TestQuotes checks that quotes are verbatim: the parts of a quote are in the lines that its
+// source names, in their order. The documents are not part of the project, so the test is
+// skipped where they are missing.
 func TestQuotes(t *testing.T) {
 	dir := os.Getenv("SEEDS")
 	if dir == "" {
 		dir = filepath.Join("..", "..", "..", "shared", "seeds")
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("DID NOT RUN: the protocol documents are not at hand; name their folder in $SEEDS")
+		t.Skip("DID NOT RUN: the protocol documents are missing; set $SEEDS to their folder")
 	}
 	n := 0
 	for d, r := range requirements(t) {
@@ -61,16 +60,16 @@ func TestQuotes(t *testing.T) {
 			cited += text + gap
 		}
 		if part, ok := findQuote(r.Quote, cited); !ok {
-			t.Errorf("%s: %s quotes %q, which does not stand in %s", d.Name, r.ID, part, r.Source)
+			t.Errorf("%s: %s quotes %q, which is not in %s", d.Name, r.ID, part, r.Source)
 		}
 	}
 	if n < 600 {
-		t.Errorf("only %d quotes were looked up", n)
+		t.Errorf("only %d quotes were checked", n)
 	}
 }
 
-// Quotes are long enough to carry their demand, what is not English has a rendering,
-// and what is not quoted is a sentence.
+// TestQuotesAreReadable checks that quotes are long enough, that quotes in another language
+// have an English rendering, and that requirements without a quote are sentences.
 func TestQuotesAreReadable(t *testing.T) {
 	n, renderings := 0, map[string]string{} // quote → English
 	for d, r := range requirements(t) {
@@ -88,8 +87,8 @@ func TestQuotesAreReadable(t *testing.T) {
 	}
 }
 
-// A quote stands for one or two requirements of a dialect: where it stands for more
-// it does not say which of them is broken.
+// TestQuotesAreSpecific checks that a quote belongs to at most maxShared requirements of a
+// dialect: otherwise it does not show which of them is violated.
 func TestQuotesAreSpecific(t *testing.T) {
 	shared := map[string][]string{} // dialect and quote → ids
 	for d, r := range requirements(t) {
@@ -111,7 +110,7 @@ func TestQuotesAreSpecific(t *testing.T) {
 	}
 	for quote := range sharedQuotes {
 		if !excused[quote] {
-			t.Errorf("%q is excused, and is not shared by more than %d requirements", quote, maxShared)
+			t.Errorf("%q is in sharedQuotes, but not shared by more than %d requirements", quote, maxShared)
 		}
 	}
 }
@@ -134,24 +133,24 @@ func requirements(t *testing.T) func(yield func(*dialect.Dialect, spec.Requireme
 	}
 }
 
-// flaws returns what is wrong with the words of a requirement.
+// flaws returns the problems of the texts of a requirement.
 func flaws(r spec.Requirement) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if utf8.RuneCountInString(r.Quote) < minQuote {
-		say("has the quote %q, which is too short to carry a demand", r.Quote)
+		say("has the quote %q, which is too short", r.Quote)
 	}
 	if r.Quote != strings.TrimSpace(r.Quote) || r.English != strings.TrimSpace(r.English) {
 		say("begins or ends with a space: %q, %q", r.Quote, r.English)
 	}
 	if !r.Quoted() {
 		if foreign(r.Quote) || r.English != "" {
-			say("is not quoted, and therefore has an English sentence and no rendering: %q, %q", r.Quote, r.English)
+			say("is not quoted; expected an English sentence and no rendering, got %q, %q", r.Quote, r.English)
 		}
 		if !sentence.MatchString(r.Quote) {
-			say("is not quoted, and %q is no sentence", r.Quote)
+			say("is not quoted, and %q is not a sentence", r.Quote)
 		}
 		if r.Convention() && !strings.Contains(r.Quote, strings.Replace(r.Source, "docs/prompts.md: ", "`conformance:", 1)) {
-			say("does not say to which prompt it is the answer, as %q would", "Asked `conformance:text WORDS`, the server answers …")
+			say("does not name its prompt; expected a sentence such as %q", "Asked `conformance:text WORDS`, the server answers …")
 		}
 		return all
 	}
@@ -179,21 +178,21 @@ func flaws(r spec.Requirement) (all []string) {
 }
 
 var (
-	// sentence is what the project says in its own words.
+	// sentence matches a requirement in our own words.
 	sentence = regexp.MustCompile("^[A-Z`].{20,}[.]$")
 
-	// names are what a rendering does not translate: code, numbers, names in capitals.
+	// names matches what a rendering does not translate: code, numbers, names in capitals.
 	names = regexp.MustCompile("`[^`]+`|[0-9][0-9,.]*[0-9]|[0-9]|[A-Z][A-Z_-]+")
 )
 
-// foreign reports whether a text has characters that English is not written in.
+// foreign reports whether a text has Chinese characters or punctuation.
 func foreign(s string) bool { return strings.ContainsFunc(s, cjk) }
 
 func cjk(r rune) bool {
 	return unicode.Is(unicode.Han, r) || r >= 0x3000 && r <= 0x303f || r >= 0xff00 && r <= 0xffef
 }
 
-// width is the length of a text in characters, where Chinese ones count as several.
+// width returns the length of a text in characters, where Chinese ones count as wideRune.
 func width(s string) float64 {
 	w := 0.0
 	for _, r := range s {
@@ -206,8 +205,8 @@ func width(s string) float64 {
 	return w
 }
 
-// findQuote reports whether the parts of a quote stand in a text, one after the other,
-// and returns the part that does not.
+// findQuote reports whether the parts of a quote are in a text, one after the other, and
+// returns the first part that is not.
 func findQuote(quote, text string) (part string, ok bool) {
 	text = plain(text)
 	for part := range strings.SplitSeq(quote, elision) {
@@ -220,15 +219,15 @@ func findQuote(quote, text string) (part string, ok bool) {
 	return "", true
 }
 
-// plain lets a quote run over line ends.
+// plain returns s with each run of white space replaced by one space.
 func plain(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 var citation = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
 
-// gap stands between lines where others are left out.
+// gap separates cited lines that are not adjacent.
 const gap = " \x00 "
 
-// linesOf returns the lines that a source names, if it names lines of a document.
+// linesOf returns the lines that a source cites, "" if it cites none.
 func linesOf(dir, source string) (string, error) {
 	m := citation.FindStringSubmatch(source)
 	if m == nil {
@@ -241,8 +240,8 @@ func linesOf(dir, source string) (string, error) {
 	return cut(strings.Split(string(data), "\n"), m[2])
 }
 
-// cut returns the lines of a list such as 3,5-7, which counts from 1. Lines in which
-// nothing stands, or only the frame that a page draws, count for nothing.
+// cut returns the lines of a list such as 3,5-7, which counts from 1. It skips lines that are
+// empty or have only the borders of a table.
 func cut(lines []string, list string) (string, error) {
 	text, last := "", 0
 	for part := range strings.SplitSeq(list, ",") {
@@ -253,7 +252,7 @@ func cut(lines []string, list string) (string, error) {
 		a, err := strconv.Atoi(from)
 		b, bad := strconv.Atoi(to)
 		if err != nil || bad != nil || a <= last || b < a || b > len(lines) {
-			return "", fmt.Errorf("%q are no lines of a document of %d, one after the other", list, len(lines))
+			return "", fmt.Errorf("%q is not an ascending list of lines of a document with %d", list, len(lines))
 		}
 		if last > 0 && slices.ContainsFunc(lines[last:a-1], written) {
 			text += gap
@@ -266,10 +265,10 @@ func cut(lines []string, list string) (string, error) {
 	return text, nil
 }
 
-// written reports whether something stands in a line.
+// written reports whether a line has text.
 func written(line string) bool { return strings.Trim(line, "| \t\r") != "" }
 
-// The tests above find what they are for.
+// TestQuoteFlaws tests the functions that the tests above use.
 func TestQuoteFlaws(t *testing.T) {
 	const file = "002_a.txt:1"
 	for _, c := range []struct{ quote, english, source, want string }{
@@ -289,9 +288,9 @@ func TestQuoteFlaws(t *testing.T) {
 		{"the server accepts", "the server accepts", file, "a rendering of it"},
 		{" the server accepts", "", file, "a space"},
 		{"服务端不会返回其他事件的内容", "The server returns no others.", "derived: it must", "no rendering"},
-		{"a fragment that demands nothing", "", "derived: it must", "no sentence"},
+		{"a fragment that demands nothing", "", "derived: it must", "not a sentence"},
 		{"Asked `conformance:many N`, the server answers.", "", "docs/prompts.md: many", ""},
-		{"The server answers with N deltas.", "", "docs/prompts.md: many", "to which prompt"},
+		{"The server answers with N deltas.", "", "docs/prompts.md: many", "name its prompt"},
 	} {
 		got := strings.Join(flaws(spec.Requirement{Quote: c.quote, English: c.english, Source: c.source}), "; ")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
@@ -316,12 +315,12 @@ func TestQuoteFlaws(t *testing.T) {
 	} {
 		text, err := cut(page, c.lines)
 		if _, ok := findQuote(c.quote, text); ok != c.ok || err != nil {
-			t.Errorf("%q stands in lines %s: %v, %v", c.quote, c.lines, ok, err)
+			t.Errorf("%q in lines %s: got %v, %v", c.quote, c.lines, ok, err)
 		}
 	}
 	for _, list := range []string{"", "0", "8", "3-2", "4,1", "1-2,2", "x", "1-x"} {
 		if _, err := cut(page, list); err == nil {
-			t.Errorf("%q are lines", list)
+			t.Errorf("%q is accepted as a list of lines", list)
 		}
 	}
 }

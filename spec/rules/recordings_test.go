@@ -16,10 +16,10 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-var update = flag.Bool("update", false, "write the expected files anew")
+var update = flag.Bool("update", false, "rewrite the expected files")
 
-// servers are the recorded servers, and what they are judged as. What they say is not
-// judged: the agents behind them did not follow the prompts to the letter.
+// servers maps the recorded servers to their dialects. The content of their answers is not
+// judged, as the agents behind them did not follow the prompts exactly.
 var servers = map[string]string{
 	"agentscope/1.1.5":                                           "agentscope@1.1",
 	"agentscope/1.1.5-text":                                      "agentscope@1.1",
@@ -31,8 +31,9 @@ var servers = map[string]string{
 	"agkit/cloudbase-agent-server-0.1.1+langgraph-adapter-0.1.1": "agkit@0.0.10",
 }
 
-// What is found in the recordings of released servers is what testdata/recordings.tsv
-// says, and for each of it somebody has decided who is wrong: testdata/decisions.tsv.
+// TestRecordings compares the findings in recordings of released servers with
+// testdata/recordings.tsv. For each of them testdata/decisions.tsv has the decision whether
+// the server or the recording is wrong.
 func TestRecordings(t *testing.T) {
 	var rows []string
 	for _, folder := range slices.Sorted(func(yield func(string) bool) {
@@ -56,12 +57,12 @@ func TestRecordings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(want) != got {
-		t.Errorf("what is found is not what %s says (go test ./spec/rules -run Recordings -update, and decide):\n%s", table, difference(string(want), got))
+		t.Errorf("findings differ from %s (go test ./spec/rules -run Recordings -update, and decide):\n%s", table, difference(string(want), got))
 	}
 	decided(t, rows)
 }
 
-// recorded lints every recording of one server.
+// recorded returns the findings in all recordings of one server, a row for each check.
 func recorded(t *testing.T, folder string) (rows []string) {
 	d, err := dialect.Open(servers[folder])
 	if err != nil {
@@ -77,7 +78,7 @@ func recorded(t *testing.T, folder string) (rows []string) {
 	}
 	for _, tr := range list {
 		h := spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
-		type key struct{ law, check string }
+		type key struct{ requirement, check string }
 		count, first := map[key]int{}, map[key]string{}
 		for _, r := range h.Results {
 			for _, f := range r.Findings {
@@ -91,26 +92,25 @@ func recorded(t *testing.T, folder string) (rows []string) {
 		for k, n := range count {
 			level := spec.Level("")
 			for _, r := range d.Requirements {
-				if r.ID == k.law {
+				if r.ID == k.requirement {
 					level = r.Level
 				}
 			}
-			if level == spec.May { // nothing that is only permitted is broken
+			if level == spec.May { // a permission cannot be violated
 				continue
 			}
 			message := strings.Join(strings.Fields(first[k]), " ")
 			if len(message) > 160 {
 				message = strings.ToValidUTF8(message[:160], "") + "…"
 			}
-			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%d\t%s", folder, name, k.law, level, k.check, n, message))
+			rows = append(rows, fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%d\t%s", folder, name, k.requirement, level, k.check, n, message))
 		}
 	}
 	sort.Strings(rows)
 	return rows
 }
 
-// decided holds every finding against the decisions, and the decisions against the
-// findings.
+// decided checks that every finding has a decision, and every decision a finding.
 func decided(t *testing.T, rows []string) {
 	data, err := os.ReadFile("testdata/decisions.tsv")
 	if err != nil {
@@ -122,7 +122,7 @@ func decided(t *testing.T, rows []string) {
 		f := strings.Split(strings.TrimRight(line, "\n"), "\t")
 		if len(f) == 4 && f[0] != "server" {
 			if f[2] != "server" && f[2] != "recording" || f[3] == "" {
-				t.Errorf("decisions.tsv: %q: who is wrong is `server`, or the `recording` (a wrong document or check is mended, not listed), with a reason", line)
+				t.Errorf("decisions.tsv: %q: expected `server` or `recording` with a reason (a wrong document or check is corrected, not listed)", line)
 			}
 			decisions[f[0]+"\t"+f[1]] = f[3]
 		}
@@ -131,18 +131,18 @@ func decided(t *testing.T, rows []string) {
 		f := strings.Split(row, "\t")
 		key := f[0] + "\t" + f[2]
 		if decisions[key] == "" {
-			t.Errorf("%s: nobody has decided who is wrong: %s", key, row)
+			t.Errorf("%s: no decision whether the server is wrong: %s", key, row)
 		}
 		used[key] = true
 	}
 	for key := range decisions {
 		if !used[key] {
-			t.Errorf("decisions.tsv: %s: nothing of the kind is found any more", key)
+			t.Errorf("decisions.tsv: %s: no such finding any more", key)
 		}
 	}
 }
 
-// difference is the lines that only one of two texts has.
+// difference returns the lines that only one of two texts has.
 func difference(want, got string) string {
 	var b strings.Builder
 	for _, side := range []struct{ sign, of, not string }{{"-", want, got}, {"+", got, want}} {

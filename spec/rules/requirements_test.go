@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// verdictsByRequirement are the verdicts on the requirements of a dialect, by a conversation.
+// verdictsByRequirement returns the verdicts on the requirements of a dialect for a transcript.
 func verdictsByRequirement(t *testing.T, text string) map[string]spec.Verdict {
 	t.Helper()
 	tr, err := transcript.Parse("test.txtar", []byte(text))
@@ -25,8 +25,8 @@ func verdictsByRequirement(t *testing.T, text string) map[string]spec.Verdict {
 	verdicts := map[string]spec.Verdict{}
 	h := spec.Run(d.Plan(rules.All), d.Events(tr.Trace), nil)
 	for _, r := range spec.RequireCompleteExchange([]spec.Evaluation{h})[0].Results {
-		for _, law := range r.Obligation.Requirements {
-			verdicts[law.ID] = max(verdicts[law.ID], r.VerdictOn(law))
+		for _, requirement := range r.Obligation.Requirements {
+			verdicts[requirement.ID] = max(verdicts[requirement.ID], r.VerdictOn(requirement))
 		}
 	}
 	return verdicts
@@ -42,7 +42,7 @@ const (
 	runsAsk       = "GET /runs/3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59/events?runId=r HTTP/1.1\nAccept: text/event-stream\n\n"
 )
 
-// What a server of agentscope-java@1.0 says.
+// A request to a server of agentscope-java@1.0 and parts of its response.
 var (
 	javaAsk   = strings.Replace(processAsk, "STREAM", "", 1)
 	javaBegin = "HTTP/1.1 200 OK\nContent-Type: text/event-stream\n\n" + javaRun("in_progress", "null") + javaRun("in_progress", "null")
@@ -59,11 +59,12 @@ func javaRun(status, completed string) string {
 		completed + `,"output":null,"usage":null,"session_id":"s"}` + "\n\n"
 }
 
-// A requirementTest is a conversation, and the requirements that it breaks, keeps, and says nothing of.
-type requirementTest struct{ text, failed, passed, not string }
+// A requirementTest is a transcript and the requirements that it violates, satisfies and does
+// not exercise.
+type requirementTest struct{ text, failed, passed, silent string }
 
-// Evidence counts for the requirement that it is about, and for no other.
-func TestLaws(t *testing.T) {
+// TestRequirementVerdicts checks that evidence counts only for the requirement that it is about.
+func TestRequirementVerdicts(t *testing.T) {
 	agkit := func(answers ...string) string {
 		text := "x\n\ndialect: agkit@0.0.10\n"
 		for i, a := range answers {
@@ -110,41 +111,41 @@ func TestLaws(t *testing.T) {
 					t.Errorf("%s is %v, want passed", id, got[id])
 				}
 			}
-			for _, id := range strings.Fields(test.not) {
+			for _, id := range strings.Fields(test.silent) {
 				if got[id] != spec.Silent {
 					t.Errorf("%s is %v, want silent", id, got[id])
 				}
 			}
 			for id, v := range got {
-				other := strings.HasPrefix(id, "agentscope.") || strings.HasPrefix(id, "agentscope-java.") // whose stream is no whole one here
+				other := strings.HasPrefix(id, "agentscope.") || strings.HasPrefix(id, "agentscope-java.") // their streams are incomplete here
 				if v == spec.Failed && id != test.failed && !other {
-					t.Errorf("%s is failed, too", id)
+					t.Errorf("%s is failed, want passed or silent", id)
 				}
 			}
 		})
 	}
 }
 
-// naming are the checks that name the requirement of each judgement themselves.
+// naming are the checks that set the requirement of each judgement themselves.
 var naming = []*spec.Check{
 	rules.OpensStream, rules.MatchesSchema, rules.ReplyAsPromised, rules.RefusesAsDocumented, rules.AcceptsAsDocumented,
 	rules.NeedsCredentials, rules.OwnerOnly, rules.RefusesExcessStreams,
 }
 
-// checkedTogether are the checks whose judgements are about several requirements at once, by family
-// of dialects, and why.
+// checkedTogether are the checks whose judgements are about several requirements at once, by
+// family and id, each with the reason.
 var checkedTogether = map[string]string{
-	"agkit script.recall":             "the history is recalled in the words of the prompts: the protocol and the convention demand the same answer",
-	"agkit script.resume":             "what a resume brings is said in the words of the prompts: likewise",
-	"agkit script.client-tool-result": "what the client's tool brought is said in the words of the prompts: likewise",
+	"agkit script.recall":             "the prompts make the history visible: the protocol and the convention require the same answer",
+	"agkit script.resume":             "the prompts make the payload of a resume visible: likewise",
+	"agkit script.client-tool-result": "the prompts make the result of a client tool visible: likewise",
 	"agentscope script.recall":        "likewise",
 	"agentscope-java script.recall":   "likewise",
-	"runs run.keeps-to-itself":        "that a stream tells one run is said three times: of the stream, of its runId, and of resuming",
-	"runs resume.loses-nothing":       "that nothing is lost is said of one interruption and of two",
+	"runs run.keeps-to-itself":        "the document requires it three times: for the stream, for its runId and for resuming",
+	"runs resume.loses-nothing":       "the same is required after one interruption and after two",
 }
 
-// Where several requirements of a dialect name one check, each judgement is about one of
-// them, or it is written down here why it is about all.
+// TestJudgementsNameTheirRequirement checks that a judgement of a check that serves several
+// requirements is about one of them, or that checkedTogether has the reason why not.
 func TestJudgementsNameTheirRequirement(t *testing.T) {
 	all, err := dialect.All()
 	if err != nil {
@@ -152,20 +153,20 @@ func TestJudgementsNameTheirRequirement(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, d := range all {
-		for _, duty := range d.Plan(rules.All).Obligations {
-			open := slices.DeleteFunc(slices.Clone(duty.Requirements), func(r spec.Requirement) bool { return len(r.About) > 0 })
-			if len(open) < 2 || slices.Contains(naming, duty.Check) {
+		for _, obligation := range d.Plan(rules.All).Obligations {
+			open := slices.DeleteFunc(slices.Clone(obligation.Requirements), func(r spec.Requirement) bool { return len(r.About) > 0 })
+			if len(open) < 2 || slices.Contains(naming, obligation.Check) {
 				continue
 			}
-			pair := d.Family + " " + duty.Check.ID
+			pair := d.Family + " " + obligation.Check.ID
 			if seen[pair] = true; checkedTogether[pair] == "" {
-				t.Errorf("%s: a judgement of %s is about each of %d requirements: name one, or say why", d.Name, duty.Check.ID, len(open))
+				t.Errorf("%s: judgements of %s are about %d requirements; expected one, or a reason in checkedTogether", d.Name, obligation.Check.ID, len(open))
 			}
 		}
 	}
 	for pair := range checkedTogether {
 		if !seen[pair] {
-			t.Errorf("%s serves one requirement, or names it", pair)
+			t.Errorf("%s is in checkedTogether, but serves one requirement or names it", pair)
 		}
 	}
 }

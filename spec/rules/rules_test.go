@@ -17,11 +17,11 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// Every transcript breaks exactly the checks that it says it breaks; every check is
-// seen to pass; every complaint that a check can make is heard once. A complaint
-// that nobody can provoke is dead code.
+// TestTranscripts checks that every transcript fails exactly the checks that it lists, that
+// every check passes in some transcript, and that every message of a check is provoked by one:
+// a message that nothing provokes is dead code.
 func TestTranscripts(t *testing.T) {
-	said := map[string][]string{} // check → messages
+	messages := map[string][]string{} // by check
 	passed := map[string]bool{}
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -36,7 +36,7 @@ func TestTranscripts(t *testing.T) {
 				passed[id] = passed[id] || r.Verdict == spec.Passed
 				for _, f := range r.Findings {
 					broken[id] = true
-					said[id] = append(said[id], f.Message)
+					messages[id] = append(messages[id], f.Message)
 					if !slices.Contains(want, id) {
 						t.Errorf("%s finds (exchange %d, line %d): %s", id, f.Event.Exchange, f.Event.Line, f.Message)
 					}
@@ -44,26 +44,26 @@ func TestTranscripts(t *testing.T) {
 			}
 			for _, id := range want {
 				if !broken[id] {
-					t.Errorf("%s has nothing to complain about", id)
+					t.Errorf("%s has no finding, want one", id)
 				}
 			}
 		})
 	}
 	for _, c := range rules.All {
 		if !passed[c.ID] {
-			t.Errorf("%s: no transcript passes it", c.ID)
+			t.Errorf("%s passes in no transcript", c.ID)
 		}
 	}
 	all := judgeMessages(t)
 	for _, c := range all {
-		if !provoked(c.format, said) {
+		if !provoked(c.format, messages) {
 			t.Errorf("%s: no transcript provokes %q", c.position, c.format)
 		}
 	}
-	t.Logf("%d complaints in %d checks, %d transcripts", len(all), len(rules.All), len(files))
+	t.Logf("%d messages in %d checks, %d transcripts", len(all), len(rules.All), len(files))
 }
 
-// evaluateFile judges one transcript as lint does.
+// evaluateFile evaluates one transcript as lint does and returns the checks that it lists.
 func evaluateFile(t *testing.T, file string) (spec.Evaluation, []string) {
 	tr, err := transcript.Open(file)
 	if err != nil {
@@ -79,22 +79,22 @@ func evaluateFile(t *testing.T, file string) (spec.Evaluation, []string) {
 
 var verb = regexp.MustCompile(`%[a-z]`)
 
-// provoked says whether any message was made from a format.
-func provoked(format string, said map[string][]string) bool {
+// provoked reports whether any message has the given format.
+func provoked(format string, messages map[string][]string) bool {
 	pattern := verb.ReplaceAllString(regexp.QuoteMeta(format), "(?s:.*)")
 	re := regexp.MustCompile("^" + pattern + "$")
-	for _, messages := range said {
-		if slices.ContainsFunc(messages, re.MatchString) {
+	for _, list := range messages {
+		if slices.ContainsFunc(list, re.MatchString) {
 			return true
 		}
 	}
 	return false
 }
 
-// A judgeMessage is one call of Judge that can complain.
+// A judgeMessage is the format of one call of Judge that can make a finding.
 type judgeMessage struct{ position, format string }
 
-// judgeMessages finds them in this package's source.
+// judgeMessages returns the formats in the source of this package.
 func judgeMessages(t *testing.T) (all []judgeMessage) {
 	set := token.NewFileSet()
 	files, _ := filepath.Glob("*.go")
@@ -117,19 +117,19 @@ func judgeMessages(t *testing.T) (all []judgeMessage) {
 			}
 			literal, ok := call.Args[2].(*ast.BasicLit)
 			if !ok {
-				t.Errorf("%s: the message is no literal: nobody can count it", set.Position(call.Pos()))
+				t.Errorf("%s: the message is not a string literal", set.Position(call.Pos()))
 				return true
 			}
 			format, _ := strconv.Unquote(literal.Value)
 			if holds, ok := call.Args[1].(*ast.Ident); ok && holds.Name == "true" {
-				return true // it cannot complain
+				return true // it cannot make a finding
 			}
 			all = append(all, judgeMessage{set.Position(call.Pos()).String(), format})
 			return true
 		})
 	}
 	if len(all) < 60 {
-		t.Errorf("only %d complaints were found", len(all))
+		t.Errorf("only %d messages were found", len(all))
 	}
 	return all
 }
