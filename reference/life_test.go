@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A run continues without clients if its stream can be resumed, and is cancelled if
+// A run continues without clients if its stream can be resumed, and is canceled if
 // not.
 func TestClientLeaves(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
@@ -44,7 +44,7 @@ func TestClientLeaves(t *testing.T) {
 	})
 }
 
-// Open streams receive the terminal event of a cancelled run.
+// Open streams receive the terminal event of a canceled run.
 func TestShutdown(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		synctest.Test(t, func(t *testing.T) {

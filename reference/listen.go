@@ -157,8 +157,8 @@ func (l *streamWriter) isComplete() bool {
 	if l.events, _, err = l.findRun(); l.events == nil || err != nil {
 		return false
 	}
-	rest, over, _, err := l.events.eventsAfter(l.position)
-	return err == nil && over && len(rest) == 0
+	rest, ended, _, err := l.events.eventsAfter(l.position)
+	return err == nil && ended && len(rest) == 0
 }
 
 // formatCursor returns the cursor for a position in the thread with the given tag. The

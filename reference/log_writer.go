@@ -49,10 +49,10 @@ func (w *logWriter) writeFrame(data []byte) {
 		if w.space == nil {
 			w.space = make(chan struct{})
 		}
-		room := w.space
+		space := w.space
 		w.mu.Unlock()
 		select {
-		case <-room:
+		case <-space:
 		case <-w.run.ctx.Done():
 		}
 		w.mu.Lock()
@@ -106,6 +106,8 @@ func (w *logWriter) takePending() state.RunUpdate {
 	return update
 }
 
+// writeLoop stores and publishes what is queued, until the end of the run is stored or
+// the store gives the run up.
 func (w *logWriter) writeLoop() {
 	defer close(w.done)
 	last := int64(0) // position of the last stored event
@@ -174,12 +176,12 @@ const maxStoreOutage = 10 * time.Minute
 func (w *logWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()
-	entries, over, err := w.store.EventsAfter(ctx, w.run.ref, last, 1)
+	entries, ended, err := w.store.EventsAfter(ctx, w.run.ref, last, 1)
 	switch {
 	case err != nil:
 		return 0, false
 	case len(update.Events) == 0:
-		return 0, update.End && over
+		return 0, update.End && ended
 	case len(entries) == 0 || !bytes.Equal(entries[0].Data, update.Events[0]): // written by another server
 		return 0, false
 	}

@@ -104,6 +104,7 @@ func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	})
 }
 
+// addResult adds a tool result, which is a complete message.
 func (r *messageRecorder) addResult(e *spec.Event) {
 	r.completed = append(r.completed, state.Message{
 		ID: e.Message, Run: r.run, Role: roleTool, Text: e.Text, Name: e.Name, Call: e.Call, At: r.now(),

@@ -177,6 +177,8 @@ func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	return s
 }
 
+// newServer returns a server that uses registry, and adds it there. cfg has its
+// defaults.
 func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistry) *Server {
 	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]operationKind{}}
 	for template, kind := range kindsByTemplate {

@@ -38,6 +38,8 @@ type openMessage struct {
 	hasText bool            // there is such a part
 }
 
+// newEncoder returns an encoder of one run. add receives each event in the dialect's
+// form and must not retain it.
 func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
 		capabilities: v, thread: thread, run: run, now: now, emit: add,
@@ -48,7 +50,7 @@ func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add 
 // encode adds an event of the agent. Events after the run's end are ignored.
 func (t *runEncoder) encode(e spec.Event) { t.encodeInPlace(&e) }
 
-// encodeInPlace is encode without a copy; it may change e.
+// encodeInPlace does what encode does, without copying e, which it may change.
 func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	if t.ended {
 		return
@@ -56,7 +58,7 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	if !t.started {
 		t.start()
 	}
-	if thing := e.Kind.Subject(); thing == "reasoning" && !t.reasoning {
+	if e.Kind.Subject() == "reasoning" && !t.reasoning {
 		e.Kind = spec.Kind("message." + e.Kind.Phase())
 	}
 	switch e.Kind {
@@ -140,6 +142,7 @@ func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 
 func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
 
+// addText adds a delta to a message or to reasoning.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true

@@ -57,7 +57,7 @@ const promptPrefix = "conformance:"
 
 // promptHandlers maps the name of a prompt to the method that answers it with the
 // prompt's arguments. The method returns false if the arguments are invalid.
-var promptHandlers = map[string]func(a *promptPlayer, words string) bool{
+var promptHandlers = map[string]func(a *promptPlayer, arguments string) bool{
 	"text":        (*promptPlayer).sendText,
 	"empty":       func(*promptPlayer, string) bool { return true },
 	"messages":    func(a *promptPlayer, _ string) bool { return a.sendText("one") && a.sendText("two") },
@@ -83,15 +83,15 @@ func (a *promptPlayer) play() {
 	if !hasPrompt && a.continueTurn() {
 		return
 	}
-	name, words, _ := strings.Cut(prompt, " ")
+	name, arguments, _ := strings.Cut(prompt, " ")
 	name, isConformance := strings.CutPrefix(name, promptPrefix)
-	if script := promptHandlers[name]; !isConformance || script == nil || !script(a, words) {
+	if script := promptHandlers[name]; !isConformance || script == nil || !script(a, arguments) {
 		a.sendText("Hello, world.")
 	}
 }
 
 //go:noinline
-func (a *promptPlayer) prompt() (text string, asked bool) { return a.turn.Prompt() }
+func (a *promptPlayer) prompt() (text string, ok bool) { return a.turn.Prompt() }
 
 // continueTurn answers tool results of the client or its reply to an interrupt. It
 // returns false if the request has neither.
@@ -138,29 +138,29 @@ func (a *promptPlayer) newMessageID() string {
 
 // sendText emits a message with the given text. It returns true, as handlers of prompts
 // do.
-func (a *promptPlayer) sendText(words string) bool {
+func (a *promptPlayer) sendText(text string) bool {
 	id := a.newMessageID()
 	a.emit(spec.Event{Kind: spec.MessageStart, Message: id})
-	a.sendDeltas(spec.MessageDelta, id, words)
+	a.sendDeltas(spec.MessageDelta, id, text)
 	a.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 	return true
 }
 
-func (a *promptPlayer) sendDeltas(k spec.Kind, id, words string) {
-	for _, piece := range splitText(words) {
+func (a *promptPlayer) sendDeltas(k spec.Kind, id, text string) {
+	for _, piece := range splitText(text) {
 		a.emit(spec.Event{Kind: k, Message: id, Text: piece})
 	}
 }
 
 // splitText cuts a text into at most three pieces of similar length, between
 // characters.
-func splitText(words string) (all []string) {
-	runes := []rune(words)
+func splitText(text string) (pieces []string) {
+	runes := []rune(text)
 	n := min(3, len(runes))
 	for i := range n {
-		all = append(all, string(runes[len(runes)*i/n:len(runes)*(i+1)/n]))
+		pieces = append(pieces, string(runes[len(runes)*i/n:len(runes)*(i+1)/n]))
 	}
-	return all
+	return pieces
 }
 
 func (a *promptPlayer) sendContents(string) bool {
@@ -172,40 +172,40 @@ func (a *promptPlayer) sendContents(string) bool {
 	return true
 }
 
-func (a *promptPlayer) sendReasoning(words string) bool {
+func (a *promptPlayer) sendReasoning(text string) bool {
 	id := a.newMessageID()
 	a.emit(spec.Event{Kind: spec.ReasoningStart, Message: id})
 	a.sendDeltas(spec.ReasoningDelta, id, "thinking")
 	a.emit(spec.Event{Kind: spec.ReasoningEnd, Message: id})
-	return a.sendText(words)
+	return a.sendText(text)
 }
 
 func (a *promptPlayer) sendPreviousText(string) bool {
-	before, asked, err := a.turn.previousUserText(a.ctx)
+	text, found, err := a.turn.previousUserText(a.ctx)
 	switch {
 	case err != nil:
 		return a.fail("the earlier messages cannot be read")
-	case !asked:
+	case !found:
 		return a.sendText("nothing")
 	}
-	return a.sendText(before)
+	return a.sendText(text)
 }
 
-func (a *promptPlayer) fail(words string) bool {
+func (a *promptPlayer) fail(message string) bool {
 	a.failed = true
-	if words == "" {
-		words = "the run failed"
+	if message == "" {
+		message = "the run failed"
 	}
-	a.emit(spec.Event{Kind: spec.RunError, Text: words})
+	a.emit(spec.Event{Kind: spec.RunError, Text: message})
 	return true
 }
 
-func (a *promptPlayer) failMidway(words string) bool {
+func (a *promptPlayer) failMidway(message string) bool {
 	id := a.newMessageID()
 	a.emit(spec.Event{Kind: spec.MessageStart, Message: id})
 	a.emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "This is "})
 	a.emit(spec.Event{Kind: spec.MessageDelta, Message: id, Text: "as far as "})
-	return a.fail(words)
+	return a.fail(message)
 }
 
 // The server's own tool: its name and its result.
@@ -282,39 +282,39 @@ func (a *promptPlayer) interrupt(payload string) bool {
 
 // parseNumbers returns the numbers of a prompt. ok is false unless there are as many as
 // limits and none is negative or exceeds its limit.
-func parseNumbers(words string, limits ...int) (all []int, ok bool) {
-	fields := strings.Fields(words)
+func parseNumbers(text string, limits ...int) (numbers []int, ok bool) {
+	fields := strings.Fields(text)
 	for i, field := range fields {
 		n, err := strconv.Atoi(field)
 		if err != nil || n < 0 || i >= len(limits) || n > limits[i] {
 			return nil, false
 		}
-		all = append(all, n)
+		numbers = append(numbers, n)
 	}
-	return all, len(all) == len(limits)
+	return numbers, len(numbers) == len(limits)
 }
 
 const maxPauseMillis = int(maxPause / time.Millisecond)
 
-func (a *promptPlayer) sendSlow(words string) bool {
-	n, ok := parseNumbers(words, maxDeltas, maxPauseMillis)
+func (a *promptPlayer) sendSlow(arguments string) bool {
+	n, ok := parseNumbers(arguments, maxDeltas, maxPauseMillis)
 	return ok && a.sendNumbers(n[0], time.Duration(n[1])*time.Millisecond)
 }
 
-func (a *promptPlayer) sendMany(words string) bool {
-	n, ok := parseNumbers(words, maxDeltas)
+func (a *promptPlayer) sendMany(arguments string) bool {
+	n, ok := parseNumbers(arguments, maxDeltas)
 	return ok && a.sendNumbers(n[0], 0)
 }
 
 // sendNumbers emits a message of n deltas. Each delta has a fixed time after the first
 // one, so delays do not accumulate.
-func (a *promptPlayer) sendNumbers(n int, apart time.Duration) bool {
+func (a *promptPlayer) sendNumbers(n int, interval time.Duration) bool {
 	id := a.newMessageID()
 	a.emitPart(spec.MessageStart, id, "")
-	began := time.Now()
+	start := time.Now()
 	for i := range n {
-		if apart > 0 {
-			a.wait(time.Until(began.Add(time.Duration(i) * apart)))
+		if interval > 0 {
+			a.wait(time.Until(start.Add(time.Duration(i) * interval)))
 		}
 		if a.stopped {
 			return true
@@ -349,8 +349,8 @@ func (a *promptPlayer) wait(d time.Duration) {
 	}
 }
 
-func (a *promptPlayer) sendLarge(words string) bool {
-	n, ok := parseNumbers(words, maxTextBytes)
+func (a *promptPlayer) sendLarge(arguments string) bool {
+	n, ok := parseNumbers(arguments, maxTextBytes)
 	if !ok {
 		return false
 	}
@@ -362,8 +362,8 @@ func (a *promptPlayer) sendLarge(words string) bool {
 	return true
 }
 
-func (a *promptPlayer) waitIdle(words string) bool {
-	n, ok := parseNumbers(words, maxPauseMillis)
+func (a *promptPlayer) waitIdle(arguments string) bool {
+	n, ok := parseNumbers(arguments, maxPauseMillis)
 	if ok {
 		a.wait(time.Duration(n[0]) * time.Millisecond)
 		a.sendText("done")

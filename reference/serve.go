@@ -28,8 +28,8 @@ type requestContext struct {
 	override Override
 }
 
-// ServeHTTP decodes a request and serves the operation that it matches. Every error
-// response has the dialect's encoding of errors.
+// ServeHTTP decodes a request and serves the operation that it matches. Error responses
+// have the form that the dialect defines.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := &requestContext{w: w, r: r, op: s.defaultOperation, unrouted: true}
 	if !s.beginWork() {
@@ -214,6 +214,7 @@ func (s *Server) refuseTooManyStreams(c *requestContext) {
 // respond sends a successful response as the document describes it.
 func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
+// writeResponse sends a complete response and counts it.
 func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	name := c.op.Name
 	if c.unrouted {

@@ -28,12 +28,12 @@ func (s *Server) serveRun(c *requestContext) {
 		return
 	}
 	if !c.op.IsStream {
-		r, begun, ok := s.startRun(c, idGenerated)
+		r, info, ok := s.startRun(c, idGenerated)
 		if r != nil {
 			go s.executeRun(c, r)
 		}
 		if ok {
-			s.respondAccepted(c, begun)
+			s.respondAccepted(c, info)
 		}
 		return
 	}
@@ -64,10 +64,10 @@ const maxIDAttempts = 10
 // returns what the store knows of it. ok is false if the request was refused.
 // idGenerated means that the run's id is not the client's. The caller must execute the
 // run unless it is nil.
-func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, begun state.RunInfo, ok bool) {
+func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info state.RunInfo, ok bool) {
 	if !s.beginWork() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
-		return nil, begun, false
+		return nil, info, false
 	}
 	now := s.cfg.Now()
 	r = &run{ref: s.runRef(c.event.Thread, c.event.Run), id: c.event.Run}
@@ -78,8 +78,8 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, begun st
 		r.ref.Run = s.newID(c)
 	}
 	b.RunRef, b.Messages = r.ref, s.requestMessages(c)
-	begun, err := s.registry.store.StartRun(c.r.Context(), b)
-	for n := 0; err == nil && begun.Existed && c.op.IsStream; n++ { // ref.Run is generated: try another
+	info, err := s.registry.store.StartRun(c.r.Context(), b)
+	for n := 0; err == nil && info.Existed && c.op.IsStream; n++ { // ref.Run is generated: try another
 		if n == maxIDAttempts {
 			err = errors.New("cannot generate an unused run id")
 			break
@@ -88,17 +88,17 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, begun st
 		if b.RunRef = r.ref; idGenerated {
 			r.id, c.event.Run = r.ref.Run, r.ref.Run
 		}
-		begun, err = s.registry.store.StartRun(c.r.Context(), b)
+		info, err = s.registry.store.StartRun(c.r.Context(), b)
 	}
-	if err != nil || begun.Existed {
+	if err != nil || info.Existed {
 		s.active.Done()
 	}
 	if err != nil {
 		s.refuseStoreError(c, err)
-		return nil, begun, false
+		return nil, info, false
 	}
-	if begun.Existed {
-		return nil, begun, true
+	if info.Existed {
+		return nil, info, true
 	}
 	parent := s.ctx
 	if c.op.IsStream && s.playsInline() {
@@ -110,8 +110,8 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, begun st
 	if s.ctx.Err() != nil {
 		r.cancel(errShutdown)
 	}
-	r.turn = s.newTurn(c.event, r.ref.Thread, begun.FirstMessage)
-	return r, begun, true
+	r.turn = s.newTurn(c.event, r.ref.Thread, info.FirstMessage)
+	return r, info, true
 }
 
 // executeRun executes a run until its end. Thousands of runs may execute at a time, so
@@ -136,11 +136,11 @@ func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Contex
 
 // respondAccepted replies that a run was started and is streamed by another operation.
 // A repeated request receives the same reply.
-func (s *Server) respondAccepted(c *requestContext, begun state.RunInfo) {
-	threadCreated := begun.ThreadCreated || begun.Existed && begun.FirstMessage == 1
+func (s *Server) respondAccepted(c *requestContext, info state.RunInfo) {
+	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{
-		Kind: spec.RunAccepted, Thread: c.event.Thread, Run: c.event.Run, ID: begun.TaskID,
-		Created: cmp.Or(c.op.FormatTime(spec.RunAccepted, "created", begun.StartedAt), strconv.FormatBool(threadCreated)),
+		Kind: spec.RunAccepted, Thread: c.event.Thread, Run: c.event.Run, ID: info.TaskID,
+		Created: cmp.Or(c.op.FormatTime(spec.RunAccepted, "created", info.StartedAt), strconv.FormatBool(threadCreated)),
 	})
 }
 
@@ -289,11 +289,11 @@ func (t *runEncoder) setEnd() { t.last = spec.Event{Kind: spec.RunEnd} }
 // stopEvent returns the terminal event of a run that the server ends. A cause other
 // than a stopReason means that the client left.
 func stopEvent(cause error) spec.Event {
-	var why *stopReason
-	if !errors.As(cause, &why) {
-		why = errClientLeft // a request's context has no further cause
+	var reason *stopReason
+	if !errors.As(cause, &reason) {
+		reason = errClientLeft // a request's context has no further cause
 	}
-	return spec.Event{Kind: spec.RunError, Text: why.text, Code: why.code, Status: why.status}
+	return spec.Event{Kind: spec.RunError, Text: reason.text, Code: reason.code, Status: reason.status}
 }
 
 // newFrameBuffer returns an empty buffer for a frame that is retained.

@@ -19,7 +19,7 @@ const storeWaitLogInterval = 10 * time.Second
 
 // noteWaiting records that the store failed to take events of a run, and may log a
 // warning.
-func (l *storeWaitLog) noteWaiting(s *Server, r *run, why error) {
+func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
@@ -34,7 +34,7 @@ func (l *storeWaitLog) noteWaiting(s *Server, r *run, why error) {
 	}
 	l.nextWarning, l.warned = now.Add(storeWaitLogInterval), true
 	s.cfg.Log.Warn("a run waits for its store", "dialect", s.dialect.Name, "run", r.id,
-		"waited", now.Sub(l.waiting[r]).Round(time.Millisecond), "waiting", len(l.waiting), "err", why)
+		"waited", now.Sub(l.waiting[r]).Round(time.Millisecond), "waiting", len(l.waiting), "err", reason)
 }
 
 // noteDone records that a run no longer waits: its events were stored or, if kept is

@@ -64,6 +64,7 @@ func (s *Store) sign(path, until string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
+// cutLast is strings.Cut at the last separator.
 func cutLast(text, sep string) (before, after string, ok bool) {
 	if i := strings.LastIndex(text, sep); i >= 0 {
 		return text[:i], text[i+len(sep):], true

@@ -75,6 +75,7 @@ func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	return jwt.Claims{}, false
 }
 
+// remember caches the claims of a verified token, unless the token is too large.
 func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	if len(token) > maxCachedToken {
 		return
@@ -185,6 +186,7 @@ func (s keySource) String() string {
 	return s.url.Scheme + "://" + s.url.Host + s.url.Path
 }
 
+// read reads and parses the set of keys.
 func (s keySource) read(ctx context.Context) (*keySet, error) {
 	text, err := s.readBytes(ctx)
 	if err == nil && len(text) > maxKeySetBytes {
@@ -220,6 +222,7 @@ func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxKeySetBytes+1))
 }
 
+// fetch returns the body of a response 200, up to one byte more than maxKeySetBytes.
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,

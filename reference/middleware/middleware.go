@@ -86,8 +86,8 @@ func (f *processHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a := &statusRecorder{ResponseWriter: w}
 	if f.cfg.Log.Enabled(r.Context(), level) {
-		begun := time.Now()
-		defer func() { f.logRequest(r, a, level, ids[0], time.Since(begun)) }()
+		start := time.Now()
+		defer func() { f.logRequest(r, a, level, ids[0], time.Since(start)) }()
 	}
 	defer f.recoverPanic(r, a, ids[0])
 	switch {

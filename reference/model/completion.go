@@ -74,11 +74,11 @@ const doneMarker = "[DONE]"
 
 // addChunk adds a frame of the stream, or returns the error that it contains.
 func (a *completion) addChunk(data []byte) error {
-	if why, status, isError := parseErrorBody(data); isError {
+	if detail, status, isError := parseErrorBody(data); isError {
 		if status >= 400 && status < 600 {
-			return statusError(status, a.sanitize(why))
+			return statusError(status, a.sanitize(detail))
 		}
-		return (&runError{codeFailed, "the model's server failed"}).withDetail(a.sanitize(why))
+		return (&runError{codeFailed, "the model's server failed"}).withDetail(a.sanitize(detail))
 	}
 	var chunk openai.ChatCompletionChunk
 	if json.Unmarshal(data, &chunk) != nil {

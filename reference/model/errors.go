@@ -43,7 +43,7 @@ var (
 
 // statusError returns the error for a status other than 200. A status of 408 or 504
 // means a timeout behind the model's server.
-func statusError(status int, why string) *runError {
+func statusError(status int, detail string) *runError {
 	f := &runError{codeRefused, "the model's server refused the request"}
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
@@ -62,15 +62,15 @@ func statusError(status int, why string) *runError {
 		f = &runError{codeBroken, errNotStream.text}
 	}
 	f.text += " (" + strconv.Itoa(status) + ")"
-	return f.withDetail(why)
+	return f.withDetail(detail)
 }
 
 // withDetail adds the server's own message.
-func (f *runError) withDetail(why string) *runError {
-	if why == "" {
+func (f *runError) withDetail(detail string) *runError {
+	if detail == "" {
 		return f
 	}
-	return &runError{f.code, f.text + ": " + why}
+	return &runError{f.code, f.text + ": " + detail}
 }
 
 // An errorBody is the error response of a server. Most have an object "error" with a
@@ -85,24 +85,24 @@ type errorBody struct {
 
 // parseErrorBody returns the message and the status of an error response. isError
 // reports whether data is certainly an error.
-func parseErrorBody(data []byte) (why string, status int, isError bool) {
+func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody
 	if json.Unmarshal(data, &c) != nil {
 		return "", 0, false
 	}
 	if len(c.Error) == 0 || string(c.Error) == "null" {
-		why = jsonString(c.Message) + jsonString(c.Detail)
+		detail = jsonString(c.Message) + jsonString(c.Detail)
 		isError = jsonString(c.Object) == "error"
 	} else {
 		isError = true
-		if why = jsonString(c.Error); why == "" {
+		if detail = jsonString(c.Error); detail == "" {
 			var inner errorBody
 			_ = json.Unmarshal(c.Error, &inner) // a value of another type has no message
-			why, c.Code = jsonString(inner.Message), inner.Code
+			detail, c.Code = jsonString(inner.Message), inner.Code
 		}
 	}
 	status, _ = strconv.Atoi(strings.Trim(string(c.Code), `"`))
-	return why, status, isError
+	return detail, status, isError
 }
 
 // jsonString returns the value of a JSON string, or "" for any other value.

@@ -78,7 +78,7 @@ func New(cfg Config) (reference.Agent, error) {
 	return m.respond, nil
 }
 
-// respond is the [reference.Agent].
+// respond runs one turn. It is the agent that New returns.
 func (m *chatModel) respond(ctx context.Context, turn reference.Turn) iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		r := &modelRun{chatModel: m, ctx: ctx, turn: turn, yield: yield, remainingBytes: maxBytes}

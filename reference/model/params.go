@@ -65,6 +65,7 @@ func (w chatMessage) toParam(calls *callIDs) openai.ChatCompletionMessageParamUn
 	return openai.UserMessage(parts)
 }
 
+// toAssistantParam returns a message of the assistant, with new ids for its calls.
 func (w chatMessage) toAssistantParam(ids *callIDs) openai.ChatCompletionMessageParamUnion {
 	var m openai.ChatCompletionAssistantMessageParam
 	if w.text != "" || len(w.calls) == 0 {

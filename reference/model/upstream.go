@@ -139,18 +139,18 @@ func (w *upstream) waitRetry(d time.Duration) error {
 func (w *upstream) responseError(res *http.Response) error {
 	w.timer.Reset(w.idleTimeout)
 	defer w.timer.Stop()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
-	if err != nil && len(text) == 0 && context.Cause(w.ctx) != nil {
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	if err != nil && len(body) == 0 && context.Cause(w.ctx) != nil {
 		return err
 	}
-	why, _, is := parseErrorBody(text)
+	detail, _, isError := parseErrorBody(body)
 	if res.StatusCode == http.StatusOK {
-		if !is {
+		if !isError {
 			return errNotStream
 		}
-		return (&runError{codeFailed, "the model's server failed"}).withDetail(w.sanitize(why))
+		return (&runError{codeFailed, "the model's server failed"}).withDetail(w.sanitize(detail))
 	}
-	return statusError(res.StatusCode, w.sanitize(why))
+	return statusError(res.StatusCode, w.sanitize(detail))
 }
 
 // Read reads from the response body within the limits of time and size. The idle

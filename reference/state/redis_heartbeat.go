@@ -23,6 +23,7 @@ type heartbeat struct {
 	lastBeat, steadySince int64 // last beat, and first one since a gap: server time in ms
 }
 
+// newHeartbeat returns a heartbeat that uses a client of its own, which leave closes.
 func newHeartbeat(s *redisStore, db *redis.Client) *heartbeat {
 	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }

@@ -80,6 +80,7 @@ func (l *runLock) setUncertain(token string, update RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
 
+// updateHash returns a hash that identifies an update.
 func updateHash(update RunUpdate) (s [sha256.Size]byte) {
 	h := sha256.New()
 	var size [8]byte

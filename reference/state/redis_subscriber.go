@@ -202,6 +202,7 @@ func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.Pub
 	}
 }
 
+// takeChanges returns and clears the channels to subscribe to and to unsubscribe from.
 func (h *redisSubscriber) takeChanges() (on, off []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -226,7 +227,7 @@ func (h *redisSubscriber) handleMessage(m *redis.Message) {
 	}
 }
 
-// loadPendingCancels queues the cancelled runs that were published while there was no
+// loadPendingCancels queues the canceled runs that were published while there was no
 // connection.
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
@@ -250,6 +251,7 @@ func (h *redisSubscriber) queueCancel(run RunRef) {
 	signal(h.cancelSignal)
 }
 
+// deliverCancels sends the queued runs to Canceled, until ctx is done.
 func (h *redisSubscriber) deliverCancels(ctx context.Context) {
 	for {
 		select {

@@ -150,6 +150,7 @@ type messageRow struct {
 	data []byte
 }
 
+// encodeMessages returns the rows of messages, and their total size in bytes.
 func encodeMessages(messages []Message) (lines []messageRow, size int, err error) {
 	for _, m := range messages {
 		data, err := json.Marshal(m)
@@ -173,6 +174,7 @@ type chunk struct {
 	sizes, data []byte
 }
 
+// encodeChunks splits events into chunks.
 func encodeChunks(data [][]byte) (chunks []chunk) {
 	for len(data) > 0 {
 		n, size := 0, 0

@@ -48,6 +48,7 @@ type writerThread struct {
 	dirty                     bool // it is in writer.dirty
 }
 
+// A writerRun is a run that has not ended, as cached by a writer.
 type writerRun struct {
 	id                 int64
 	thread             *writerThread
@@ -59,6 +60,7 @@ type writerRun struct {
 // writeContext is the context of all changes: a transaction is completed once begun.
 var writeContext = context.Background()
 
+// newWriter returns a writer on a connection, with the counters of the file.
 func newWriter(conn *sql.Conn, cfg Config, b *notifier, open *closers) (*writer, error) {
 	d := &writer{
 		conn: conn, notifier: b, baseTag: randomTag(),
@@ -104,6 +106,8 @@ func (d *writer) writeBatch(batch []*writeJob) {
 	}
 }
 
+// transact executes jobs in one transaction. It returns an error if that must be rolled
+// back; ErrNotOwner and ErrNotFound only concern their job.
 func (d *writer) transact(batch []*writeJob) error {
 	clear(d.dirty)
 	clear(d.changedThreads)
@@ -137,6 +141,7 @@ func (d *writer) markChanged(t *writerThread) {
 	}
 }
 
+// flushThreads writes the changed threads.
 func (d *writer) flushThreads() error {
 	for _, t := range d.dirty {
 		var err error
@@ -173,6 +178,7 @@ func (d *writer) findThread(name string) (*writerThread, error) {
 	return t, err
 }
 
+// startRun implements [Store.StartRun] within a transaction.
 func (d *writer) startRun(b RunRequest, messages []messageRow) (g RunInfo, err error) {
 	t, err := d.findThread(b.Thread)
 	switch {
@@ -269,6 +275,7 @@ func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
 	return r, err
 }
 
+// appendEvents implements [Store.Append] within a transaction.
 func (d *writer) appendEvents(run RunRef, chunks []chunk, messages []messageRow, end bool) (
 	first int64, canceled bool, err error,
 ) {
@@ -310,6 +317,7 @@ func (d *writer) endRun(run RunRef, r *writerRun) error {
 	return err
 }
 
+// cancelRuns implements [Store.Cancel] within a transaction.
 func (d *writer) cancelRuns(run RunRef) error {
 	names := []string{run.Run}
 	if run.Run == "" {
