@@ -76,7 +76,8 @@ func (h *storedRun) eventsAfter(position int64) (
 	return events, ended, changed, err
 }
 
-// release gives up the events returned last; the caller has sent them.
+// release gives up the events that eventsAfter returned last. It is called when they
+// have been sent.
 func (h *storedRun) release() {
 	h.registry.reads.release(h.current)
 	h.current = nil

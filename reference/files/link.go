@@ -55,8 +55,8 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	return File{Bucket: Bucket, Path: path, Type: typeOfPath(path)}, time.Unix(seconds, 0), err == nil
 }
 
-// sign returns the signature of a link: of the permission to read a file until a time
-// in Unix seconds. The signed fields are separated by line feeds, which none of them
+// sign returns the signature of a link, which permits reading a file until a time in
+// Unix seconds. The signed fields are separated by line feeds, which none of them
 // contains.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)

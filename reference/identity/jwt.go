@@ -108,8 +108,9 @@ func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 }
 
 // refresh reads the keys again, unless that was tried within MinRefreshInterval. It
-// waits for the result at most until ctx is done; the read itself continues, since
-// otherwise clients that disconnect at once could prevent it for all.
+// waits for a read in progress at most until ctx is done. A read that it has begun is
+// not canceled with ctx, since otherwise clients that disconnect at once could prevent
+// it for all.
 func (k *JWTAuthenticator) refresh(ctx context.Context) {
 	if k.age() < k.cfg.MinRefreshInterval {
 		return

@@ -11,9 +11,9 @@ import (
 // maxTakeover is how many orphans one round trip claims at most.
 const maxTakeover = 100
 
-// A heartbeat periodically records that this replica is alive, as a time in a hash.
-// Keys that expire would not do: a server that is short of memory may evict those
-// first, and the hash also lists the replicas that may have runs.
+// A heartbeat periodically records that this replica is alive, as a time in a hash. A
+// key with an expiry would not be reliable: a server that is short of memory may evict
+// it first. The hash is also the list of the replicas that may have runs.
 type heartbeat struct {
 	store  *redisStore
 	client *redis.Client // of its own, so that it neither waits for other calls nor backs off

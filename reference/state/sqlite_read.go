@@ -97,7 +97,7 @@ func scanMessages(rows *sql.Rows, err error) (messages []Message, _ error) {
 	return messages, rows.Err()
 }
 
-// scanTexts returns the only column of all rows and closes rows.
+// scanTexts returns the values of a single column and closes rows.
 func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
 	if err != nil {
 		return nil, err

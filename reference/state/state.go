@@ -185,8 +185,8 @@ type Config struct {
 	// that the oldest are dropped, and a thread is dropped with its messages when none of
 	// its runs is left. 0 means 1000 in memory, 100,000 in Redis and a million in SQLite.
 	MaxRuns int
-	// MaxBytes bounds the size of the stored events of ended runs in the same way. 0 means
-	// 256 MiB in memory, and no bound elsewhere.
+	// MaxBytes bounds the stored events of ended runs, in bytes; beyond it the oldest runs
+	// are dropped as well. 0 means 256 MiB in memory, and no bound elsewhere.
 	MaxBytes int64
 	// DeadAfter is how long a process that shares a store may send no heartbeat before its
 	// runs count as orphans. 0 means 3 s.
