@@ -19,7 +19,7 @@ const hello = "conformance:text hello to all of you"
 
 func seeded(n uint64) mockserver.Config { return mockserver.Config{Seed: &n} }
 
-// How things stand, and what time it is.
+// TestStatusAndClock checks the status, and that the clock can be set.
 func TestStatusAndClock(t *testing.T) {
 	k := rigged(t, seeded(7))
 	now := k.want(200, "GET", "/v1/status", "")
@@ -46,7 +46,7 @@ func TestStatusAndClock(t *testing.T) {
 	}
 }
 
-// What was asked can be found, counted, verified, exported and forgotten.
+// TestJournal lists, counts, verifies, exports and removes exchanges.
 func TestJournal(t *testing.T) {
 	k := rigged(t, seeded(7))
 	for _, test := range []string{"a", "a", "b"} {
@@ -89,7 +89,7 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// Who waits is answered when there is what was waited for, and not before.
+// TestWait checks that a wait ends with its condition or with its timeout.
 func TestWait(t *testing.T) {
 	k := rigged(t, seeded(7))
 	if got := k.want(200, "POST", "/v1/wait", `{"filter": {"status": 200}, "n": 2, "timeout": "10ms"}`); got.at("ok") != false || got.at("seen") != 0.0 || got.at("wanted") != 2.0 {
@@ -107,7 +107,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// A stream is held, stepped, added to and let go.
+// TestStep holds a stream, steps it, injects frames and releases it.
 func TestStep(t *testing.T) {
 	k := rigged(t, seeded(7))
 	c := k.ask(hello, "X-Test-Id", "s", "X-Mock-Hold", "1")
@@ -151,7 +151,7 @@ func TestStep(t *testing.T) {
 	}
 }
 
-// A stream ends as it is told to, at once or when it comes to an event.
+// TestEnd ends streams in each way, at once or at an event.
 func TestEnd(t *testing.T) {
 	k := rigged(t, seeded(7))
 	for i, c := range []struct {
@@ -165,7 +165,7 @@ func TestEnd(t *testing.T) {
 		{`{"how": "abort", "event": 1}`, "", io.ErrUnexpectedEOF},
 	} {
 		t.Run(c.body, func(t *testing.T) {
-			test := fmt.Sprint("end-", i) // the stream of the case before may still be there
+			test := fmt.Sprint("end-", i) // the stream of the previous case may still be open
 			reader := k.ask(hello, "X-Test-Id", test, "X-Mock-Hold", "1")
 			reader.frame()
 			id := k.want(200, "GET", "/v1/streams?test="+test, "").at("streams.0.id")
@@ -179,7 +179,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// What is set is set for one test, and for nobody else.
+// TestSettings checks that settings apply to one test only.
 func TestSettings(t *testing.T) {
 	k := rigged(t, seeded(7))
 	put := k.want(200, "PUT", "/v1/settings?test=s", `{"seed": 3, "hold": 1, "vary": null, "pace": {"first": "1ms", "rate": 0, "jitter": {"uniform": 0.5}}}`)
@@ -210,7 +210,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// The feed tells what happens, of the test that is asked for.
+// TestFeed checks the notes of the feed for one test.
 func TestFeed(t *testing.T) {
 	k := rigged(t, seeded(7))
 	ctx, stop := context.WithCancel(t.Context())

@@ -8,8 +8,8 @@ import (
 //go:embed page.js page.css page.html exchange.html parts.html
 var assets embed.FS
 
-// serveAsset is a file of the page.
-func serveAsset(name, media string) handler {
+// serveAsset returns a handler that serves an embedded file of the HTML pages.
+func serveAsset(name, media string) apiHandler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if _, err := parseQuery(r); err != nil {
 			return err

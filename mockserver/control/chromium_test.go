@@ -15,8 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// A tab is one of a headless Chromium. Whatever the browser complains about fails the
-// test.
+// A tab is a tab of a headless Chromium. Errors that the browser logs fail the test.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -47,7 +46,7 @@ func browser(t *testing.T) *tab {
 	return b
 }
 
-// do does something in the tab, in a while.
+// do performs actions in the tab.
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	if err := chromedp.Do(b.ctx, steps...); err != nil {
@@ -60,8 +59,8 @@ func (b *tab) click(selector string) {
 	b.do(chromedp.Click(chromedp.CSS(selector)))
 }
 
-// shows waits until the page is as a JavaScript expression says. The page may not make
-// functions of texts, so it is asked again and again from outside.
+// shows waits until a JavaScript expression is true. It polls from outside, because the
+// Content-Security-Policy forbids the page to evaluate strings.
 func (b *tab) shows(expression string) {
 	b.t.Helper()
 	late := time.After(15 * time.Second)
@@ -71,12 +70,12 @@ func (b *tab) shows(expression string) {
 		select {
 		case <-again.C:
 		case <-late:
-			b.t.Fatalf("the page never was as %s says:\n%s", expression, value[string](b, "document.body.innerText"))
+			b.t.Fatalf("%s did not become true:\n%s", expression, value[string](b, "document.body.innerText"))
 		}
 	}
 }
 
-// value is what a JavaScript expression is.
+// value returns the value of a JavaScript expression.
 func value[T any](b *tab, expression string) T {
 	b.t.Helper()
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
@@ -92,8 +91,8 @@ func (b *tab) live(url string) {
 	b.shows(`document.getElementById("feed").textContent === "live"`)
 }
 
-// A stream that is held appears while the page is open; it is stepped, added to and let
-// go by its buttons, and what it does shows.
+// TestPageInBrowser checks that an open page shows a held stream, and that its buttons step
+// the stream, inject a frame and release it.
 func TestPageInBrowser(t *testing.T) {
 	k := rigged(t, seeded(7))
 	b := browser(t)
@@ -129,7 +128,8 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
-// Of an exchange its page tells, as it goes on; what the buttons of the page end is ended.
+// TestExchangeInBrowser checks that the page of an exchange is updated, and that buttons end
+// a stream and hold new ones.
 func TestExchangeInBrowser(t *testing.T) {
 	k := rigged(t, seeded(7))
 	b := browser(t)
@@ -154,11 +154,11 @@ func TestExchangeInBrowser(t *testing.T) {
 	k.ask(hello).frame()
 	b.shows(`document.getElementById("stream-3")?.textContent.includes("Held before event 1.")`)
 	b.click(`button[data-all=""]`)
-	b.shows(`document.querySelector('[data-live="hold"]').textContent.includes("do not wait")`)
+	b.shows(`document.querySelector('[data-live="hold"]').textContent.includes("not held")`)
 }
 
-// Nothing sticks out on a small screen, in the light or in the dark; everything that
-// takes input has a name, and every text can be told from what is behind it.
+// TestPageOnSmallScreens checks that the pages fit a small screen, that inputs have labels
+// and that all texts have sufficient contrast, in light and dark mode.
 func TestPageOnSmallScreens(t *testing.T) {
 	k := rigged(t, seeded(7))
 	k.ask("conformance:text "+strings.Repeat("verylong", 100), "X-Mock-Hold", "8", "X-Test-Id", strings.Repeat("t", 200)).frame()
@@ -186,11 +186,10 @@ func TestPageOnSmallScreens(t *testing.T) {
 	}
 }
 
-// nameless are the elements that take input and have no name.
+// nameless lists the inputs and buttons without a label.
 const nameless = `Array.from(document.querySelectorAll("input, select, textarea, button")).filter((e) => !(e.labels?.length && e.labels[0].textContent.trim()) && !e.textContent.trim()).map((e) => e.outerHTML)`
 
-// leastContrast is the least contrast of the texts of a page with what is behind them, as
-// WCAG 2 reckons it.
+// leastContrast is the lowest contrast ratio of the texts of a page by WCAG 2.
 const leastContrast = `(() => {
   const light = (c) => c.map((v) => v / 255).map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4).reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
   const parse = (s) => s.match(/[\d.]+/g).map(Number);

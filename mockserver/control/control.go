@@ -1,8 +1,7 @@
-// Package control is the hand on a mock while it serves: an HTTP API and a page, on a
-// port of their own, so that they never pollute the protocol. It shows what the journal
-// keeps, and holds, steps and changes what is told. It does not know what the frames of
-// any dialect mean, does not judge, and remembers nothing that matters but what the
-// mock does.
+// Package control provides the HTTP API and the HTML pages by which a running mock server
+// is inspected and controlled: its journal, open streams, scripts, settings and clock. They
+// are served on a port of their own, separate from the protocol. The package is independent
+// of dialects and does not judge clients.
 package control
 
 import (
@@ -15,54 +14,58 @@ import (
 	"github.com/streamassay/streamassay/mockserver/script"
 )
 
-// A Config is what the control port is told. The zero value is right for a port of the
-// loopback.
+// A Config configures the control port. The zero value is suitable for a port on the
+// loopback interface.
 type Config struct {
-	AllowedHosts []string                // names by which it may be asked, besides those of the loopback
-	Done         <-chan struct{}         // closed when the port is shut: whoever listens or waits is let go
-	Judge        script.ConformanceCheck // of scripts that are loaded; nil: they are not judged
+	AllowedHosts []string                // host names allowed in the Host header, in addition to the loopback names
+	Done         <-chan struct{}         // closed on shutdown to end long requests; may be nil
+	Judge        script.ConformanceCheck // checks the replies of loaded scripts; nil: not checked
 }
 
-// A server answers what is asked of the control port.
+// A server holds the state of the control port.
 type server struct {
 	mock         *mockserver.Server
 	cfg          Config
-	longRequests semaphore // of requests that stay
+	longRequests semaphore // limits requests that wait or listen
 
-	mu            sync.Mutex              // of what is set: it is read, changed and set again
-	scriptSources map[string]scriptSource // by test: the scripts that were put here
+	mu            sync.Mutex              // serializes changes of scripts, settings and state
+	scriptSources map[string]scriptSource // by test: scripts that were set by the API
 }
 
-// A scriptSource is the text of scripts, and what they became.
+// A scriptSource is the text of a script with the rules parsed from it.
 type scriptSource struct {
 	set  *script.RuleSet
 	text []byte
 }
 
-// Bounds.
+// Limits and defaults. Sizes are in bytes.
 const (
-	maxBody         = 1 << 20 // of a request, in bytes
-	maxScript       = 4 << 20 // of a script, likewise
-	maxLongRequests = 256     // requests that wait or listen at the same time
-	maxPageSize     = 1000    // exchanges in one answer
+	maxBody         = 1 << 20 // body of a request
+	maxScript       = 4 << 20 // body of a request with a script
+	maxLongRequests = 256     // concurrent requests that wait or listen
+	maxPageSize     = 1000    // exchanges in one response
 	defaultPageSize = 100
 	maxWait         = 60 * time.Second
 	defaultWait     = 10 * time.Second
-	writeTimeout    = 30 * time.Second // for one piece of an answer
+	writeTimeout    = 30 * time.Second // for one write of a response
 )
 
-// New makes the handler of the control port of a mock.
+// New returns the handler of the control port of a mock server.
 func New(m *mockserver.Server, cfg Config) http.Handler {
-	s := &server{mock: m, cfg: cfg, longRequests: make(semaphore, maxLongRequests), scriptSources: map[string]scriptSource{}}
+	s := &server{
+		mock: m, cfg: cfg,
+		longRequests: make(semaphore, maxLongRequests), scriptSources: map[string]scriptSource{},
+	}
 	return s.guard(s.newMux())
 }
 
+// journal returns the journal of the mock.
 func (s *server) journal() *journal.Journal { return s.mock.Journal() }
 
-// semaphore are for requests that stay long.
+// A semaphore limits the number of concurrent holders to the capacity of the channel.
 type semaphore chan struct{}
 
-// tryAcquire is false where none is left.
+// tryAcquire reports whether it acquired the semaphore. It does not block.
 func (s semaphore) tryAcquire() bool {
 	select {
 	case s <- struct{}{}:
@@ -72,4 +75,5 @@ func (s semaphore) tryAcquire() bool {
 	}
 }
 
+// release releases the semaphore.
 func (s semaphore) release() { <-s }

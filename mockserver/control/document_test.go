@@ -9,7 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// documented is our document, which is valid.
+// documented returns the validated document of the API.
 func documented(t testing.TB) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(openAPI)
@@ -22,7 +22,7 @@ func documented(t testing.TB) *openapi3.T {
 	return doc
 }
 
-// What is served is documented, and what is documented is served.
+// TestDocumentAndRoutes checks that the documented and the served operations are the same.
 func TestDocumentAndRoutes(t *testing.T) {
 	doc := documented(t)
 	if !strings.HasPrefix(doc.OpenAPI, "3.1") {
@@ -49,11 +49,11 @@ func TestDocumentAndRoutes(t *testing.T) {
 	}
 }
 
-// Every schema is used: what is not is nobody's.
+// TestDocumentSchemas checks that every schema of the document is used.
 func TestDocumentSchemas(t *testing.T) {
 	text := string(openAPI)
 	for name := range documented(t).Components.Schemas {
-		if name == "Note" { // of the feed, whose events no schema of the document reaches
+		if name == "Note" { // the data of the feed's events, to which OpenAPI 3.1 cannot refer
 			continue
 		}
 		if !strings.Contains(text, `"#/components/schemas/`+name+`"`) {

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// securityHeaders are the headers of every answer: nothing is shown inside other pages, kept
-// by caches, loaded by other sites or taken for what it is not.
+// securityHeaders lists the headers of every response. They forbid framing, caching, loading
+// by other sites and content type detection.
 var securityHeaders = map[string]string{
-	"Cache-Control":                "no-store",
-	"Content-Security-Policy":      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+	"Cache-Control": "no-store",
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
+		"img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
 	"Cross-Origin-Opener-Policy":   "same-origin",
 	"Cross-Origin-Resource-Policy": "same-origin",
 	"Referrer-Policy":              "no-referrer",
@@ -19,28 +20,31 @@ var securityHeaders = map[string]string{
 	"X-Frame-Options":              "DENY",
 }
 
-// guard turns down what comes from where it should not. A page of another site can make
-// its own name mean our address (DNS rebinding): the name it asks for is then its own. It
-// can also send us forms: then its browser says that another site did.
+// guard returns a handler that refuses requests made by pages of other sites. Such a page
+// can make its own host name resolve to this address (DNS rebinding), which the Host header
+// reveals. It can also submit forms, which the Origin and Sec-Fetch-Site headers reveal.
 func (s *server) guard(inner http.Handler) http.Handler {
-	ours := http.NewCrossOriginProtection()
+	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for name, value := range securityHeaders {
 			w.Header().Set(name, value)
 		}
 		if !s.isAllowedHost(r.Host) {
-			writeProblemf(w, http.StatusMisdirectedRequest, "the header Host is %.100q: this port is asked as 127.0.0.1, [::1] or localhost", r.Host)
+			writeProblemf(w, http.StatusMisdirectedRequest,
+				"host %.100q is not allowed (want 127.0.0.1, [::1] or localhost)", r.Host)
 			return
 		}
-		if err := ours.Check(r); err != nil || !isSameOrigin(r) && isUnsafeMethod(r.Method) {
-			writeProblemf(w, http.StatusForbidden, "a page of another origin (%.100q) may not change anything here: ask from the page of this port, or without a browser", r.Header.Get("Origin"))
+		if err := protection.Check(r); err != nil || !isSameOrigin(r) && isUnsafeMethod(r.Method) {
+			writeProblemf(w, http.StatusForbidden,
+				"changes requested by pages of another origin (%.100q) are not allowed", r.Header.Get("Origin"))
 			return
 		}
 		inner.ServeHTTP(w, r)
 	})
 }
 
-// isAllowedHost says whether a Host names us.
+// isAllowedHost reports whether a Host header names a loopback address, localhost or an
+// allowed host.
 func (s *server) isAllowedHost(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -50,10 +54,12 @@ func (s *server) isAllowedHost(hostport string) bool {
 	if ip := net.ParseIP(host); ip != nil && ip.IsLoopback() {
 		return true
 	}
-	return strings.EqualFold(host, "localhost") || host != "" && slices.ContainsFunc(s.cfg.AllowedHosts, func(own string) bool { return strings.EqualFold(own, host) })
+	isHost := func(allowed string) bool { return strings.EqualFold(allowed, host) }
+	return isHost("localhost") || host != "" && slices.ContainsFunc(s.cfg.AllowedHosts, isHost)
 }
 
-// isSameOrigin says that a request has no origin, or that of our own page.
+// isSameOrigin reports whether a request has no Origin header or that of this port's own
+// pages.
 func isSameOrigin(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -69,6 +75,7 @@ func isSameOrigin(r *http.Request) bool {
 	return strings.EqualFold(origins[0], scheme+r.Host)
 }
 
+// isUnsafeMethod reports whether a method may change state.
 func isUnsafeMethod(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }

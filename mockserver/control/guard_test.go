@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver"
 )
 
-// Who asks under a name that is not ours is turned down, and so is a page of another
-// origin that changes something.
+// TestGuard checks that requests with a foreign Host header, and changes requested by pages
+// of another origin, are refused.
 func TestGuard(t *testing.T) {
 	k := rigged(t, mockserver.Config{})
 	own, err := url.Parse(k.control)
@@ -47,7 +47,7 @@ func TestGuard(t *testing.T) {
 			}
 			got := k.do(c.method, "/v1/clock", body, c.header...)
 			if got.status != c.want {
-				t.Errorf("%d %s", got.status, got.text)
+				t.Errorf("got %d %s, want %d", got.status, got.text, c.want)
 			}
 			for name := range got.header {
 				if strings.HasPrefix(name, "Access-Control-") {
@@ -66,7 +66,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// What is wrong is refused, with one text that names it and what would be right.
+// TestRefused checks that errors say what is wrong and what would be right.
 func TestRefused(t *testing.T) {
 	k := rigged(t, mockserver.Config{})
 	c := k.ask(hello, "X-Mock-Hold", "1")
@@ -80,7 +80,7 @@ func TestRefused(t *testing.T) {
 		{"GET", "/v1/nothing", "", 404, "/openapi.yaml"},
 		{"PATCH", "/v1/journal", "{}", 405, "DELETE, GET"},
 		{"GET", "/v1/journal?tset=x", "", 400, "contains, since, after"},
-		{"GET", "/v1/journal?test=x&test=y", "", 400, "once is right"},
+		{"GET", "/v1/journal?test=x&test=y", "", 400, "occurs 2 times, want 1"},
 		{"GET", "/v1/journal?limit=0", "", 400, "from 1 to 1000"},
 		{"GET", "/v1/journal?limit=many", "", 400, "from 0 to 1000"},
 		{"GET", "/v1/journal?status=abc", "", 400, "4XX"},
@@ -90,27 +90,27 @@ func TestRefused(t *testing.T) {
 		{"POST", "/v1/wait", `{"filter": {"oop": "run"}}`, 400, `unknown field \"oop\"`},
 		{"POST", "/v1/wait", `{"n": 0}`, 400, "from 1 to 1000"},
 		{"POST", "/v1/wait", `{"timeout": "1h"}`, 400, "1m0s"},
-		{"POST", "/v1/wait", `{} {}`, 400, "something follows"},
-		{"POST", "/v1/wait", `{"n": "one"}`, 400, "n: a string"},
-		{"POST", "/v1/wait", ``, 400, "a body is missing"},
+		{"POST", "/v1/wait", `{} {}`, 400, "data after the JSON value"},
+		{"POST", "/v1/wait", `{"n": "one"}`, 400, "n: unexpected JSON type string"},
+		{"POST", "/v1/wait", ``, 400, "missing body"},
 		{"POST", "/v1/verify", `{"calls": []}`, 400, "no calls"},
 		{"POST", "/v1/verify", `{"calls": [{"operation": "run"}]}`, 400, "operation"},
-		{"POST", "/v1/streams/99/next", "", 404, "/v1/streams lists"},
+		{"POST", "/v1/streams/99/next", "", 404, "see /v1/streams"},
 		{"POST", at + "/next", `{"events": 0}`, 400, "from 1"},
 		{"POST", at + "/hold", `{"event": -1}`, 400, "from 0"},
-		{"POST", at + "/inject", `{}`, 400, "one of frame and event"},
-		{"POST", at + "/inject", `{"frame": "x", "event": 1}`, 400, "one of frame and event"},
+		{"POST", at + "/inject", `{}`, 400, "either frame or event"},
+		{"POST", at + "/inject", `{"frame": "x", "event": 1}`, 400, "either frame or event"},
 		{"POST", at + "/end", `{"how": "politely"}`, 400, "abort, reset, torn, stall, clean"},
 		{"PUT", "/v1/clock", `{}`, 400, "advance"},
 		{"PUT", "/v1/clock", `{"time": "noon"}`, 400, "2026-01-01T00:00:00Z"},
 		{"PUT", "/v1/clock", `{"advance": "soon"}`, 400, "90s"},
-		{"PUT", "/v1/settings", `{"sede": 7}`, 400, "seed, vary, pace, faults and hold"},
+		{"PUT", "/v1/settings", `{"sede": 7}`, 400, "seed, vary, pace, faults or hold"},
 		{"PUT", "/v1/settings", `{"seed": -1}`, 400, "from 0 to 9007199254740991"},
-		{"PUT", "/v1/settings", `{"hold": 1.5}`, 400, "from 0"},
+		{"PUT", "/v1/settings", `{"hold": 1.5}`, 400, "want an integer"},
 		{"PUT", "/v1/settings", `{"pace": {"rate": "fast"}}`, 400, "not a number"},
 		{"PUT", "/v1/settings", `{"faults": ["no-such-fault"]}`, 400, "unknown fault"},
-		{"PUT", "/v1/settings", `{"faults": [{"a": {}, "b": {}}]}`, 400, "names one fault"},
-		{"PUT", "/v1/settings", `[]`, 400, "no JSON object"},
+		{"PUT", "/v1/settings", `{"faults": [{"a": {}, "b": {}}]}`, 400, "one fault and its parameters"},
+		{"PUT", "/v1/settings", `[]`, 400, "not a JSON object"},
 		{"PUT", "/v1/state", `{"state": {}}`, 400, "checkout"},
 		{"PUT", "/v1/scripts", ``, 400, "DELETE"},
 	} {
@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 	if got := k.want(200, "GET", "/v1/settings", "").at("seed"); got != nil {
 		t.Errorf("something was set: %v", got)
 	}
-	if got := k.do("POST", "/v1/wait", "{}", "Content-Type", "application/x-www-form-urlencoded"); got.status != 415 || !strings.Contains(got.text, "application/json is right") {
+	if got := k.do("POST", "/v1/wait", "{}", "Content-Type", "application/x-www-form-urlencoded"); got.status != 415 || !strings.Contains(got.text, "want application/json") {
 		t.Error(got.text)
 	}
 	if got := k.do("POST", "/v1/wait", `{"filter": {"rule": "`+strings.Repeat("x", maxBody)+`"}}`); got.status != 413 {
@@ -132,7 +132,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A HEAD is a GET without its body.
+// TestHead checks that HEAD is handled like GET.
 func TestHead(t *testing.T) {
 	k := rigged(t, mockserver.Config{})
 	res, err := http.Head(k.control + "/v1/status")

@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// evil is what a client of the mock could send wherever it has a say.
+// evil returns hostile texts that a client of the mock could send.
 func evil(canary string) map[string]string {
 	return map[string]string{
 		"script":    `</pre></code></td></textarea></script><script>window.pwned=1</script>`,
@@ -34,8 +34,8 @@ func evil(canary string) map[string]string {
 	}
 }
 
-// In a browser the page shows what clients sent, and does nothing of it, however small it
-// is: in bodies, ids, names of files, fields of headers, targets, and in its own query.
+// TestHostileTextsInBrowser checks that the pages show hostile texts without executing them,
+// wherever they occur in requests and in the query of the page.
 func TestHostileTextsInBrowser(t *testing.T) {
 	var mu sync.Mutex
 	var fetched []string
@@ -47,7 +47,7 @@ func TestHostileTextsInBrowser(t *testing.T) {
 	defer canary.Close()
 	b := browser(t)
 	for name, text := range evil(canary.URL) {
-		asked := url.QueryEscape(string([]rune(text)[:min(80, len([]rune(text)))])) // a longer query is refused
+		asked := url.QueryEscape(string([]rune(text)[:min(80, len([]rune(text)))])) // longer queries are refused
 		t.Run(name, func(t *testing.T) {
 			k := rigged(t, seeded(7))
 			sendEvil(k, text)
@@ -60,7 +60,7 @@ func TestHostileTextsInBrowser(t *testing.T) {
 					harmless(b, name+" "+path[:min(len(path), 20)], width)
 				}
 			}
-			b.do(chromedp.Navigate("about:blank")) // before the mock is gone
+			b.do(chromedp.Navigate("about:blank")) // before the mock shuts down
 		})
 	}
 	mu.Lock()
@@ -70,7 +70,7 @@ func TestHostileTextsInBrowser(t *testing.T) {
 	}
 }
 
-// sendEvil sends a text as everything that a request can hold.
+// sendEvil sends requests that contain a text in every possible place.
 func sendEvil(k *rig, text string) {
 	k.t.Helper()
 	content := []any{
@@ -104,7 +104,7 @@ func sendEvil(k *rig, text string) {
 	}
 }
 
-// harmless holds a page to being only what the mock made of it.
+// harmless checks that a page contains no active or misleading content of clients.
 func harmless(b *tab, what string, width int64) {
 	b.t.Helper()
 	for _, c := range []struct{ what, expression, want string }{
@@ -124,7 +124,7 @@ func harmless(b *tab, what string, width int64) {
 	}
 }
 
-// sticksOut names the elements that are wider than the page, or is empty.
+// sticksOut lists elements that are wider than the page; it is empty if there are none.
 const sticksOut = `(() => {
   for (const d of document.querySelectorAll("details")) d.open = true;
   const wide = document.documentElement.clientWidth;
@@ -132,7 +132,7 @@ const sticksOut = `(() => {
   return document.documentElement.scrollWidth + " of " + wide + ": " + Array.from(document.querySelectorAll("body *")).filter((e) => e.getBoundingClientRect().right > wide + 1).slice(0, 5).map((e) => e.outerHTML.slice(0, 80)).join(" | ");
 })()`
 
-// The policy of each page lets nothing run or be fetched that is not the mock's.
+// TestPolicy checks the Content-Security-Policy of the pages.
 func TestPolicy(t *testing.T) {
 	k := rigged(t, seeded(7))
 	k.ask(hello).frame()

@@ -13,9 +13,11 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
+// ndjson is the media type of newline-delimited JSON.
 const ndjson = "application/x-ndjson"
 
-// listExchanges answers with the exchanges that are wanted: a page of them, or all as NDJSON.
+// listExchanges handles GET /v1/journal: it returns a page of the exchanges that match the
+// query, or all of them as NDJSON.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, append(filterParams[:len(filterParams):len(filterParams)], "limit", "offset")...)
 	if err != nil {
@@ -34,14 +36,14 @@ func (s *server) listExchanges(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		w.Header().Set("Content-Type", ndjson)
-		_ = s.journal().Export(deadlineWriter{w}, f) // who left does not want it
+		_ = s.journal().Export(deadlineWriter{w}, f) // fails only if the client left
 		return nil
 	}
 	if f.Limit, err = intParam(q, "limit", defaultPageSize, maxPageSize); err != nil {
 		return err
 	}
 	if q.Has("limit") && f.Limit == 0 {
-		return badRequest("limit is 0: a page has from 1 to %d exchanges", maxPageSize)
+		return badRequest("invalid limit 0 (want an integer from 1 to %d)", maxPageSize)
 	}
 	page, total := s.journal().List(f)
 	w.Header().Set("X-Total-Count", strconv.Itoa(total))
@@ -49,37 +51,39 @@ func (s *server) listExchanges(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// accepts says whether a client names a media type.
-func accepts(r *http.Request, kind string) bool {
+// accepts reports whether the Accept header of a request lists a media type.
+func accepts(r *http.Request, mediaType string) bool {
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
-		if named, _, err := mime.ParseMediaType(part); err == nil && named == kind {
+		if accepted, _, err := mime.ParseMediaType(part); err == nil && accepted == mediaType {
 			return true
 		}
 	}
 	return false
 }
 
-// deadlineWriter is a response that may take its time, as long as it goes on.
+// A deadlineWriter is a response with a write deadline for each write instead of the whole.
 type deadlineWriter struct{ http.ResponseWriter }
 
+// Write sets the deadline and writes p.
 func (w deadlineWriter) Write(p []byte) (int, error) {
 	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
 	return w.ResponseWriter.Write(p)
 }
 
-// findExchange is the exchange that a path names.
+// findExchange returns the exchange with the id in the path.
 func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	if err != nil {
-		return journal.Record{}, notFound("%.40q is no number of an exchange, from 1", r.PathValue("id"))
+		return journal.Record{}, notFound("invalid exchange id %.40q (want an integer, 1 or more)", r.PathValue("id"))
 	}
 	record, ok := s.journal().Get(id)
 	if !ok {
-		return record, notFound("there is no exchange %d, or it is no longer kept", id)
+		return record, notFound("exchange %d does not exist or is no longer in the journal", id)
 	}
 	return record, nil
 }
 
+// getExchange handles GET /v1/journal/{id}.
 func (s *server) getExchange(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -92,7 +96,7 @@ func (s *server) getExchange(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// clearJournal empties the journal, of one test or of all.
+// clearJournal handles DELETE /v1/journal: it removes the exchanges of one test, or all.
 func (s *server) clearJournal(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "test")
 	if err != nil {
@@ -107,11 +111,16 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// acquireLong takes a seat for a request that stays, and says when it has to go.
+// acquireLong admits a request that waits or listens. It returns a context that is done when
+// the client leaves or the port shuts down, and a function that the caller must call at the
+// end. It returns an error if there are maxLongRequests such requests already.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	if !s.longRequests.tryAcquire() {
 		w.Header().Set("Retry-After", "1")
-		return nil, nil, &apiError{status: http.StatusServiceUnavailable, text: fmt.Sprintf("%d requests wait or listen already, which is the most", maxLongRequests)}
+		return nil, nil, &apiError{
+			status: http.StatusServiceUnavailable,
+			text:   fmt.Sprintf("%d requests are waiting or listening already, the maximum", maxLongRequests),
+		}
 	}
 	ctx, stop := context.WithCancel(r.Context())
 	if s.cfg.Done != nil {
@@ -126,10 +135,11 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 	return ctx, func() { stop(); s.longRequests.release() }, nil
 }
 
-// keepAliveInterval is how long a feed says nothing at most.
+// keepAliveInterval is the interval of comments in the feed.
 const keepAliveInterval = 15 * time.Second
 
-// streamNotes tells what happens, as it happens.
+// streamNotes handles GET /v1/journal/feed: it sends the notes of the journal as an event
+// stream until the client leaves or the port shuts down.
 func (s *server) streamNotes(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "test")
 	if err != nil {
@@ -162,7 +172,7 @@ func (s *server) streamNotes(w http.ResponseWriter, r *http.Request) error {
 			if q.Has("test") && note.Test != q.Get("test") && note.Kind != journal.NoteDropped {
 				continue
 			}
-			data, _ := json.Marshal(note) // a note can always be spelled
+			data, _ := json.Marshal(note) // never fails
 			ok = write("data: " + string(data) + "\n\n")
 		case <-quiet.C:
 			ok = write(": listening\n\n")

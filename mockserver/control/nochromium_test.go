@@ -4,7 +4,7 @@ package control
 
 import "testing"
 
-// The page is looked at in a browser where there is one.
+// TestPageInBrowser is a placeholder for the test with the build tag chromium.
 func TestPageInBrowser(t *testing.T) {
-	t.Skip("NOT TESTED: the page in a browser; go test -tags chromium does it, with a chromium in the PATH")
+	t.Skip("NOT TESTED: the page in a browser (needs go test -tags chromium and chromium in the PATH)")
 }

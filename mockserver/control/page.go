@@ -17,16 +17,15 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// maxRows is how many exchanges the page lists, maxShownEvents how many events it shows of a
-// stream, and maxShownBytes how much of one frame, in bytes.
+// Limits of the pages.
 const (
-	maxRows        = 50
-	maxShownEvents = 30
-	maxShownBytes  = 16 << 10
+	maxRows        = 50       // exchanges in the list
+	maxShownEvents = 30       // events of a stream
+	maxShownBytes  = 16 << 10 // bytes of a frame or body
 )
 
-// templates are those of the page. They are made when it is first asked for: a mock that
-// nobody looks at starts without them.
+// templates returns the templates of the pages. They are parsed on first use, which keeps
+// the start of the mock fast.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"raw":   displayText,
@@ -35,7 +34,8 @@ var templates = sync.OnceValue(func() *template.Template {
 	}).ParseFS(assets, "*.html"))
 })
 
-// displayText is a text that shows bytes.
+// displayText returns raw as text, in base64 if it is not valid UTF-8, with at most
+// maxShownBytes of it.
 func displayText(raw journal.Raw) string {
 	rest := ""
 	if len(raw) > maxShownBytes {
@@ -51,30 +51,31 @@ func displayText(raw journal.Raw) string {
 	return string(raw) + rest
 }
 
-// streamView is a stream as the page shows it.
+// A streamView is the data of a stream in the template.
 type streamView struct {
 	mockserver.StreamStatus
-	Sent    []journal.SentPiece // the last of what was sent
-	From    int                 // which the first of them is, from 1
-	Endings []string
+	Sent    []journal.SentPiece // the latest events
+	From    int                 // number of the first of them, counted from 1
+	Endings []string            // the ways to end the stream
 }
 
+// newStreamView returns the view of a stream.
 func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
-	one := streamView{StreamStatus: status, From: 1, Endings: endReasons}
+	view := streamView{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {
 		from := max(0, len(record.Events)-maxShownEvents)
-		one.Sent, one.From = record.Events[from:], from+1
+		view.Sent, view.From = record.Events[from:], from+1
 	}
-	return one
+	return view
 }
 
-// filterField is one that filters.
+// A filterField is an input of the filter form.
 type filterField struct{ Name, Value string }
 
-// pageFilters are the parameters that the page asks for.
+// pageFilters lists the query parameters of the filter form.
 var pageFilters = []string{"test", "dialect", "op", "status", "rule", "ended", "finding", "contains"}
 
-// servePage shows how everything stands.
+// servePage handles GET /: it shows the status, the open streams and the journal.
 func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, pageFilters...)
 	if err != nil {
@@ -91,12 +92,12 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
 	}{Now: s.currentStatus(), Hold: s.mock.Settings("").Hold}
 	for _, name := range pageFilters {
 		view.Filters = append(view.Filters, filterField{name, q.Get(name)})
-		if q.Get(name) == "" { // an empty field of the form
+		if q.Get(name) == "" { // the form sends empty inputs
 			q.Del(name)
 		}
 	}
-	for _, sight := range s.streamStatuses(q.Get("test")) {
-		view.Streams = append(view.Streams, s.newStreamView(sight))
+	for _, status := range s.streamStatuses(q.Get("test")) {
+		view.Streams = append(view.Streams, s.newStreamView(status))
 	}
 	f, err := parseFilter(q)
 	if err != nil {
@@ -107,7 +108,8 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
 	return renderPage(w, "page.html", view)
 }
 
-// newestExchanges are the last exchanges that a filter chooses, the newest first.
+// newestExchanges returns up to maxRows of the latest exchanges that match a filter, the
+// newest first, and the number of all that match.
 func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	f.Limit = 1
 	_, total := s.journal().List(f)
@@ -117,7 +119,7 @@ func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	return all, total
 }
 
-// serveExchangePage shows one exchange.
+// serveExchangePage handles GET /exchanges/{id}.
 func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -130,23 +132,23 @@ func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error
 		Record journal.Record
 		Stream *streamView
 	}{Record: record}
-	for _, sight := range s.streamStatuses("") {
-		if sight.Entry == record.ID {
-			one := s.newStreamView(sight)
-			view.Stream = &one
+	for _, status := range s.streamStatuses("") {
+		if status.Entry == record.ID {
+			stream := s.newStreamView(status)
+			view.Stream = &stream
 		}
 	}
 	return renderPage(w, "exchange.html", view)
 }
 
-// renderPage answers with a page, whole or not at all.
+// renderPage writes a page. On an error of the template it writes nothing.
 func renderPage(w http.ResponseWriter, name string, view any) error {
 	var b bytes.Buffer
 	if err := templates().ExecuteTemplate(&b, name, view); err != nil {
 		return fmt.Errorf("page %s: %w", name, err)
 	}
-	// What clients and servers sent stands in the whole of it; the page itself has nothing
-	// but printable characters.
+	// Escape the complete page, because data of clients may occur anywhere in it. The
+	// templates themselves contain only printable characters.
 	writeBody(w, http.StatusOK, "text/html; charset=utf-8", []byte(printable.Escape(b.String(), "\n\t")))
 	return nil
 }

@@ -1,6 +1,6 @@
-// The page is made by the server. What is here fetches it again when something happened,
-// puts what is new in its place, and sends what the buttons say. Inputs, and what has the
-// focus, stay as they are: only what is marked data-live is replaced.
+// The page is rendered by the server. This script fetches it again after each change,
+// replaces the elements with a data-live attribute and sends the requests of the buttons.
+// Inputs and the focused element are kept.
 "use strict";
 
 const said = document.getElementById("said");
@@ -11,7 +11,7 @@ function say(text, bad) {
   said.className = bad ? "bad" : "";
 }
 
-// sync makes a list have the children that it has now: they are told apart by their ids.
+// sync removes and inserts children of a list so that it has the same ids as the fresh one.
 function sync(list, fresh) {
   const wanted = new Set(Array.from(fresh.children, (child) => child.id));
   for (const child of Array.from(list.children)) {
@@ -37,7 +37,7 @@ function update(fresh) {
   for (const part of fresh.querySelectorAll("[data-live]")) {
     const ours = parts.get(part.dataset.live);
     if (!ours || ours.innerHTML === part.innerHTML) continue;
-    ours.innerHTML = part.innerHTML; // escaped by the server, from which this page came
+    ours.innerHTML = part.innerHTML; // escaped by the server
     if (ours.tagName === "OL") {
       ours.start = part.start;
       ours.scrollTop = ours.scrollHeight;
@@ -48,7 +48,7 @@ function update(fresh) {
 let busy = false;
 let again = false;
 
-// refresh fetches the page, once at a time, and once more if asked meanwhile.
+// refresh fetches the page; a call during a fetch causes another one after it.
 async function refresh() {
   if (busy) {
     again = true;
@@ -58,9 +58,9 @@ async function refresh() {
   try {
     const response = await fetch(location.href, { cache: "no-store" });
     if (response.ok) update(new DOMParser().parseFromString(await response.text(), "text/html"));
-    else if (response.status === 404) say("It is no longer kept.", true);
+    else if (response.status === 404) say("This exchange is no longer in the journal.", true);
   } catch {
-    feedState.textContent = "not live: the mock does not answer";
+    feedState.textContent = "not live: the mock is not reachable";
   } finally {
     busy = false;
     if (again) {
@@ -86,7 +86,7 @@ async function send(method, path, body) {
     if (response.ok) say("Done.", false);
     else say((await response.json()).detail ?? response.statusText, true);
   } catch {
-    say("The mock does not answer.", true);
+    say("The mock is not reachable.", true);
   }
   refresh();
 }
@@ -105,7 +105,7 @@ document.addEventListener("submit", (event) => {
   const fields = new FormData(form);
   const body = {};
   for (const [name, value] of fields) {
-    // A form has CRLF where the text has a line feed.
+    // Forms submit line feeds as CRLF.
     if (value !== "") body[name] = name === "event" ? Number(value) : value.replaceAll("\r\n", "\n");
   }
   send("POST", `/v1/streams/${form.dataset.stream}/${form.dataset.do}`, body);
@@ -118,7 +118,7 @@ feed.onmessage = soon;
 addEventListener("pagehide", () => feed.close());
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
-// What waits makes no note: who looks at open streams looks again.
+// A held event causes no note, so pages with open streams are refreshed periodically.
 setInterval(() => {
   if (!document.hidden && document.querySelector("article")) soon();
 }, 2000);

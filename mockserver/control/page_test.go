@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// Whatever stands in a request is shown as it is, and is no part of the page.
+// TestPageEscapes checks that the pages escape data of clients.
 func TestPageEscapes(t *testing.T) {
 	k := rigged(t, seeded(7))
 	const evil = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
@@ -29,7 +29,7 @@ func TestPageEscapes(t *testing.T) {
 	}
 }
 
-// The page shows what is there: streams, exchanges, and of one exchange everything.
+// TestPage checks that the pages show the open streams and the exchanges.
 func TestPage(t *testing.T) {
 	k := rigged(t, seeded(7))
 	k.want(200, "PUT", "/v1/scripts", weather, "Content-Type", "application/yaml")
@@ -44,7 +44,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	one := k.want(200, "GET", "/exchanges/1", "").text
-	for _, want := range []string{"No rule was taken", "<dt>weather</dt>", "event 1,", "hello to all of you", ">Release<"} {
+	for _, want := range []string{"No rule matched", "<dt>weather</dt>", "event 1,", "hello to all of you", ">Release<"} {
 		if !strings.Contains(one, want) {
 			t.Errorf("the exchange lacks %q:\n%s", want, one)
 		}
@@ -58,7 +58,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// What is long is cut, never within a character; what is no text is shown as base64.
+// TestReadable checks that long texts are cut between characters, and that bytes that are
+// not UTF-8 are shown in base64.
 func TestReadable(t *testing.T) {
 	long := strings.Repeat("a", maxShownBytes-1) + "ä and more"
 	for _, c := range []struct{ in, want string }{

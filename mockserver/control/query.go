@@ -11,38 +11,42 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// parseQuery reads the query of a request strictly: what is not known, or there twice, is
-// refused.
+// parseQuery returns the query of a request. It returns an error if a parameter is unknown,
+// repeated or longer than 1024 bytes.
 func parseQuery(r *http.Request, known ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, badRequest("the query cannot be read: %v", err)
+		return nil, badRequest("invalid query: %v", err)
 	}
 	for name, values := range q {
 		switch {
 		case !slices.Contains(known, name) && len(known) == 0:
-			return nil, badRequest("nothing is called %.40q: no query is wanted here", name)
+			return nil, badRequest("unknown query parameter %.40q (this request has no query)", name)
 		case !slices.Contains(known, name):
-			return nil, badRequest("nothing is called %.40q: the query has %s", name, strings.Join(known, ", "))
+			return nil, badRequest("unknown query parameter %.40q (want %s)", name, strings.Join(known, ", "))
 		case len(values) > 1:
-			return nil, badRequest("%s is there %d times: once is right", name, len(values))
+			return nil, badRequest("query parameter %s occurs %d times, want 1", name, len(values))
 		case len(values[0]) > 1024:
-			return nil, badRequest("%s has %d bytes: at most 1024 are taken", name, len(values[0]))
+			return nil, badRequest("query parameter %s has %d bytes, want at most 1024", name, len(values[0]))
 		}
 	}
 	return q, nil
 }
 
-// testParam is the test that a request is about; "" is all.
+// testParam returns the query parameter test, "" if it is absent. Other parameters are
+// errors.
 func testParam(r *http.Request) (string, error) {
 	q, err := parseQuery(r, "test")
 	return q.Get("test"), err
 }
 
-// filterParams are the parameters that choose exchanges.
-var filterParams = []string{"dialect", "op", "method", "path", "status", "test", "thread", "run", "rule", "ended", "finding", "contains", "since", "after"}
+// filterParams lists the query parameters that select exchanges.
+var filterParams = []string{
+	"dialect", "op", "method", "path", "status", "test", "thread", "run", "rule", "ended", "finding", "contains",
+	"since", "after",
+}
 
-// parseFilter reads which exchanges are wanted.
+// parseFilter returns the filter given by query parameters, or an error if one is invalid.
 func parseFilter(q url.Values) (f journal.Filter, err error) {
 	f = journal.Filter{
 		Dialect: q.Get("dialect"), Op: q.Get("op"), Method: q.Get("method"), Path: q.Get("path"), Status: q.Get("status"),
@@ -55,17 +59,18 @@ func parseFilter(q url.Values) (f journal.Filter, err error) {
 	}
 	if since := q.Get("since"); since != "" {
 		if f.Since, err = time.Parse(time.RFC3339, since); err != nil {
-			return f, badRequest("since is %.40q: a time is such as 2026-01-01T00:00:00Z", since)
+			return f, badRequest("invalid since %.40q (e.g. 2026-01-01T00:00:00Z)", since)
 		}
 	}
 	if after := q.Get("after"); after != "" {
 		if f.After, err = strconv.ParseUint(after, 10, 64); err != nil {
-			return f, badRequest("after is %.40q: it is the number of an exchange", after)
+			return f, badRequest("invalid after %.40q (want the id of an exchange)", after)
 		}
 	}
 	return f, checkFilter(f)
 }
 
+// checkFilter returns a badRequest error if a filter is invalid.
 func checkFilter(f journal.Filter) error {
 	if err := f.Check(); err != nil {
 		return badRequest("%v", err)
@@ -73,7 +78,7 @@ func checkFilter(f journal.Filter) error {
 	return nil
 }
 
-// intParam reads a whole number of the query.
+// intParam returns an integer query parameter from 0 to limit, or fallback if it is absent.
 func intParam(q url.Values, name string, fallback, limit int) (int, error) {
 	text := q.Get(name)
 	if text == "" {
@@ -81,7 +86,7 @@ func intParam(q url.Values, name string, fallback, limit int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > limit {
-		return 0, badRequest("%s is %.40q: it is a whole number from 0 to %d", name, text, limit)
+		return 0, badRequest("invalid %s %.40q (want an integer from 0 to %d)", name, text, limit)
 	}
 	return n, nil
 }

@@ -31,6 +31,7 @@ type rig struct {
 	router       routers.Router
 }
 
+// rigged returns a rig for a mock of agentscope@1.1.
 func rigged(t testing.TB, cfg mockserver.Config) *rig {
 	t.Helper()
 	d, err := dialect.Open("agentscope@1.1")
@@ -60,7 +61,7 @@ func rigged(t testing.TB, cfg mockserver.Config) *rig {
 	return k
 }
 
-// A reply is what the control port answered.
+// A reply is a response of the control port.
 type reply struct {
 	status int
 	header http.Header
@@ -68,7 +69,7 @@ type reply struct {
 	json   any
 }
 
-// do asks the control port, and holds its answer to the document.
+// do sends a request to the control port and validates the response against openapi.yaml.
 func (k *rig) do(method, target, body string, header ...string) reply {
 	k.t.Helper()
 	r, err := http.NewRequestWithContext(k.t.Context(), method, k.control+target, strings.NewReader(body))
@@ -103,7 +104,7 @@ func (k *rig) do(method, target, body string, header ...string) reply {
 	return got
 }
 
-// hold holds an answer to the document, where it tells of the request.
+// hold validates a response against openapi.yaml, if it documents the request.
 func (k *rig) hold(r *http.Request, got reply) {
 	k.t.Helper()
 	asked := r.Clone(r.Context())
@@ -141,7 +142,7 @@ func (k *rig) fits(schema *openapi3.Schema, v any, text string) {
 	}
 }
 
-// want is do, with what is to be answered.
+// want is like do, but fails the test if the response has another status.
 func (k *rig) want(status int, method, target, body string, header ...string) reply {
 	k.t.Helper()
 	got := k.do(method, target, body, header...)
@@ -151,7 +152,7 @@ func (k *rig) want(status int, method, target, body string, header ...string) re
 	return got
 }
 
-// at finds a value in an answer: "streams.0.id".
+// at returns the value at a path of a JSON response, such as "streams.0.id", or nil.
 func (r reply) at(path string) any {
 	v := r.json
 	for part := range strings.SplitSeq(path, ".") {
@@ -171,7 +172,7 @@ func (r reply) at(path string) any {
 	return v
 }
 
-// patient is a client that does not wait for ever.
+// patient is an HTTP client with a timeout.
 var patient = &http.Client{Timeout: 10 * time.Second}
 
 // A client reads a stream of the mock.
@@ -182,7 +183,7 @@ type client struct {
 	stop context.CancelFunc
 }
 
-// ask begins a run of the mock, which says a text.
+// ask starts a run of the mock with the given prompt.
 func (k *rig) ask(text string, header ...string) *client {
 	k.t.Helper()
 	body, _ := json.Marshal(map[string]any{"input": []any{map[string]any{"role": "user", "content": []any{map[string]any{"type": "text", "text": text}}}}})
@@ -225,7 +226,7 @@ func (c *client) frame() string {
 	}
 }
 
-// rest reads to the end.
+// rest returns the rest of the stream.
 func (c *client) rest() (string, error) {
 	data, err := io.ReadAll(c.in)
 	return string(data), err

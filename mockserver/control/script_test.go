@@ -13,7 +13,8 @@ const weather = `rules:
     set: {talk: done}
 `
 
-// Scripts are replaced as a whole, for one test, or refused as a whole.
+// TestScripts checks that scripts are replaced for one test, and kept if the new ones have
+// errors.
 func TestScripts(t *testing.T) {
 	k := rigged(t, seeded(7))
 	yaml := []string{"Content-Type", "application/yaml"}
@@ -33,7 +34,7 @@ func TestScripts(t *testing.T) {
 	}
 	const broken = "rules:\n  - name: x\n    wehn: {}\n    reply: 7\n"
 	got := k.want(422, "PUT", "/v1/scripts?test=s", broken, yaml...)
-	if got.at("problems.0.line") == 0.0 || got.at("problems.0.level") != "error" || !strings.Contains(got.text, "what was there stays") {
+	if got.at("problems.0.line") == 0.0 || got.at("problems.0.level") != "error" || !strings.Contains(got.text, "was not set") {
 		t.Error(got.text)
 	}
 	says("s", "rains")
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// Steps of scenarios are set as a whole.
+// TestState checks that PUT /v1/state resets scenarios that it does not name.
 func TestState(t *testing.T) {
 	k := rigged(t, seeded(7))
 	k.want(200, "PUT", "/v1/state?test=s", `{"steps": {"a": "one", "b": "two"}}`)
@@ -74,7 +75,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// Faults that are set are suffered, however they are said.
+// TestFaults checks each JSON form of faults in the settings.
 func TestFaults(t *testing.T) {
 	k := rigged(t, seeded(7))
 	list := k.want(200, "GET", "/v1/faults", "")

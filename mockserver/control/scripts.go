@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/script"
 )
 
-// A scriptProblem is what is wrong with a script, and where.
+// A scriptProblem is an error or a warning about a script, with its position.
 type scriptProblem struct {
 	Line   int    `json:"line"`
 	Column int    `json:"column"`
@@ -16,20 +16,25 @@ type scriptProblem struct {
 	Text   string `json:"text"`
 }
 
-// maxProblems is how many are told.
+// maxProblems is the maximum number of problems in a response.
 const maxProblems = 100
 
-// loadScripts reads scripts from a body. Remarks are all that is wrong; with errors among
-// them there is no set.
-func (s *server) loadScripts(w http.ResponseWriter, r *http.Request) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
-	if _, err = requestMediaType(r, "application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"); err != nil {
+// scriptMediaTypes lists the media types of scripts.
+var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
+
+// loadScripts loads the script in the body of a request. If the script has errors, the
+// returned set is nil and the errors are among the problems found.
+func (s *server) loadScripts(
+	w http.ResponseWriter, r *http.Request,
+) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
+	if _, err = requestMediaType(r, scriptMediaTypes...); err != nil {
 		return nil, nil, nil, err
 	}
 	if text, err = readBody(w, r, maxScript); err != nil {
 		return nil, nil, nil, err
 	}
 	if len(text) == 0 {
-		return nil, nil, nil, badRequest("there is no script: the body is one, as YAML; DELETE takes those away that are there")
+		return nil, nil, nil, badRequest("missing body (want a script as YAML; use DELETE to remove scripts)")
 	}
 	set, problems := script.LoadChecked([]script.Source{{Name: "body", Data: text}}, s.mock.Dialects(), s.cfg.Judge)
 	found = []scriptProblem{}
@@ -39,32 +44,35 @@ func (s *server) loadScripts(w http.ResponseWriter, r *http.Request) (text []byt
 	return text, set, found, nil
 }
 
+// checkScripts handles POST /v1/scripts/check: it returns the problems of a script without
+// setting it.
 func (s *server) checkScripts(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
 	}
-	_, set, remarks, err := s.loadScripts(w, r)
+	_, set, problems, err := s.loadScripts(w, r)
 	if err != nil {
 		return err
 	}
-	writeJSON(w, map[string]any{"ok": set != nil, "problems": remarks})
+	writeJSON(w, map[string]any{"ok": set != nil, "problems": problems})
 	return nil
 }
 
-// putScripts replaces the scripts of a test, or of all, or leaves them as they are.
+// putScripts handles PUT /v1/scripts: it replaces the scripts of a test or the shared ones,
+// unless the new ones have errors.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
 		return err
 	}
-	text, set, remarks, err := s.loadScripts(w, r)
+	text, set, problems, err := s.loadScripts(w, r)
 	if err != nil {
 		return err
 	}
 	if set == nil {
 		return &apiError{
-			status: http.StatusUnprocessableEntity, members: map[string]any{"problems": remarks},
-			text: fmt.Sprintf("the script is refused, and what was there stays: %d problems", len(remarks)),
+			status: http.StatusUnprocessableEntity, members: map[string]any{"problems": problems},
+			text: fmt.Sprintf("the script has %d problems and was not set", len(problems)),
 		}
 	}
 	s.mu.Lock()
@@ -72,11 +80,12 @@ func (s *server) putScripts(w http.ResponseWriter, r *http.Request) error {
 	s.dropForgottenTests()
 	s.mock.UpdateSettings(test, func(now *mockserver.Settings) { now.Scripts = set })
 	s.scriptSources[test] = scriptSource{set, text}
-	writeJSON(w, map[string]any{"ok": true, "problems": remarks})
+	writeJSON(w, map[string]any{"ok": true, "problems": problems})
 	return nil
 }
 
-// dropForgottenTests drops the texts of tests that the mock has forgotten.
+// dropForgottenTests removes the script texts of tests whose settings the mock has dropped.
+// The caller must hold s.mu.
 func (s *server) dropForgottenTests() {
 	known := map[string]bool{"": true}
 	for _, test := range s.mock.Tests() {
@@ -89,7 +98,7 @@ func (s *server) dropForgottenTests() {
 	}
 }
 
-// A ruleInfo is a rule, and where it stands.
+// A ruleInfo describes a rule and its position in a script.
 type ruleInfo struct {
 	Name     string `json:"name"`
 	File     string `json:"file"`
@@ -98,10 +107,11 @@ type ruleInfo struct {
 	Violates bool   `json:"violates"`
 }
 
+// yamlMediaType is the media type of scripts in responses.
 const yamlMediaType = "application/yaml"
 
-// getScripts answers with the rules of a test, or of all: which there are, or their text as
-// it was put here.
+// getScripts handles GET /v1/scripts: it returns the rules of a test or the shared ones, or,
+// as YAML, the script that was set by putScripts.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -113,24 +123,25 @@ func (s *server) getScripts(w http.ResponseWriter, r *http.Request) error {
 	if s.isKnownTest(test) {
 		now = s.mock.Settings(test).Scripts
 	}
-	was := s.scriptSources[test]
-	put := now != nil && was.set == now
+	source := s.scriptSources[test]
+	hasSource := now != nil && source.set == now
 	w.Header().Set("Vary", "Accept")
 	if accepts(r, yamlMediaType) {
-		if !put {
-			return notFound("no script was put here: rules that came from files have their text there")
+		if !hasSource {
+			return notFound("no script was set by PUT (the text of scripts loaded from files is not available)")
 		}
-		writeBody(w, http.StatusOK, yamlMediaType, was.text)
+		writeBody(w, http.StatusOK, yamlMediaType, source.text)
 		return nil
 	}
-	reply := map[string]any{"rules": ruleInfos(now)}
-	if put {
-		reply["source"] = string(was.text)
+	response := map[string]any{"rules": ruleInfos(now)}
+	if hasSource {
+		response["source"] = string(source.text)
 	}
-	writeJSON(w, reply)
+	writeJSON(w, response)
 	return nil
 }
 
+// ruleInfos returns the descriptions of the rules of a set, which may be nil.
 func ruleInfos(set *script.RuleSet) []ruleInfo {
 	all := []ruleInfo{}
 	for _, r := range set.Rules() {
@@ -139,7 +150,8 @@ func ruleInfos(set *script.RuleSet) []ruleInfo {
 	return all
 }
 
-// isKnownTest says whether a test is known: to ask for what is set must not make it so.
+// isKnownTest reports whether the mock has settings of a test. Requests that only read must
+// check it, because reading the settings of an unknown test would create them.
 func (s *server) isKnownTest(test string) bool {
 	if test == "" {
 		return true
@@ -152,6 +164,7 @@ func (s *server) isKnownTest(test string) bool {
 	return false
 }
 
+// deleteScripts handles DELETE /v1/scripts.
 func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -167,6 +180,7 @@ func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// getScriptSchema handles GET /v1/scripts/schema.
 func (s *server) getScriptSchema(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err

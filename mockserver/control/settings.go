@@ -14,7 +14,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/script"
 )
 
-// settingsJSON is what is set for a test, or for all, as JSON has it.
+// settingsJSON is the JSON form of mockserver.Settings, without scripts and recordings.
 type settingsJSON struct {
 	Seed   *uint64   `json:"seed,omitempty"`
 	Vary   *uint64   `json:"vary,omitempty"`
@@ -23,13 +23,16 @@ type settingsJSON struct {
 	Hold   *int      `json:"hold,omitempty"`
 }
 
-const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, "vary": 1, "hold": 0}`
+// exampleSettings is the valid body that errors quote.
+const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, ` +
+	`"vary": 1, "hold": 0}`
 
+// toSettingsJSON returns the JSON form of settings.
 func toSettingsJSON(now mockserver.Settings) settingsJSON {
 	to := settingsJSON{Seed: now.Seed, Vary: now.Vary, Hold: now.Hold}
 	if now.Pace != nil {
-		if told := toPaceJSON(*now.Pace); len(told) > 0 {
-			to.Pace = &told
+		if p := toPaceJSON(*now.Pace); len(p) > 0 {
+			to.Pace = &p
 		}
 	}
 	if now.Faults != nil {
@@ -42,6 +45,7 @@ func toSettingsJSON(now mockserver.Settings) settingsJSON {
 	return to
 }
 
+// getSettings handles GET /v1/settings.
 func (s *server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -55,19 +59,24 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putSettings sets what is said, and nothing else.
+// putSettings handles PUT /v1/settings: it replaces all settings.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings {
 		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
 	})
 }
 
-// patchSettings sets what is said; what is null is set no more (RFC 7396).
+// patchSettings handles PATCH /v1/settings: it changes the settings in the body and removes
+// those that are null, as in a JSON merge patch (RFC 7396).
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings { return now })
 }
 
-func (s *server) changeSettings(w http.ResponseWriter, r *http.Request, from func(mockserver.Settings) mockserver.Settings) error {
+// changeSettings applies the settings in the body of a request to those that base returns
+// for the current ones. It changes nothing if any of them is invalid.
+func (s *server) changeSettings(
+	w http.ResponseWriter, r *http.Request, base func(mockserver.Settings) mockserver.Settings,
+) error {
 	test, err := testParam(r)
 	if err != nil {
 		return err
@@ -81,30 +90,31 @@ func (s *server) changeSettings(w http.ResponseWriter, r *http.Request, from fun
 	}
 	var values map[string]json.RawMessage
 	if err := decodeStrict(data, &values); err != nil || values == nil {
-		return badRequest("the body is no JSON object: right is such as %s", exampleSettings)
+		return badRequest("the body is not a JSON object (e.g. %s)", exampleSettings)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var scratch mockserver.Settings
 	for name, text := range values {
-		put, known := settingReaders[name]
+		read, known := settingReaders[name]
 		if !known {
-			return badRequest("nothing is called %.40q: seed, vary, pace, faults and hold can be set", name)
+			return badRequest("unknown setting %.40q (want seed, vary, pace, faults or hold)", name)
 		}
-		if err := put(&scratch, text); err != nil {
+		if err := read(&scratch, text); err != nil {
 			return badRequest("%s: %v", name, err)
 		}
 	}
 	s.mock.UpdateSettings(test, func(now *mockserver.Settings) {
-		*now = from(*now)
+		*now = base(*now)
 		for name, text := range values {
-			_ = settingReaders[name](now, text) // it was tried above
+			_ = settingReaders[name](now, text) // was validated above
 		}
 	})
 	writeJSON(w, toSettingsJSON(s.mock.Settings(test)))
 	return nil
 }
 
+// deleteSettings handles DELETE /v1/settings.
 func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -121,14 +131,15 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// settingReaders are what can be set, with how it is read. null is nothing.
+// settingReaders maps the name of each setting to a function that parses its JSON value. A
+// null value removes the setting.
 var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error{
 	"seed": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Seed, text) },
 	"vary": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Vary, text) },
 	"hold": func(to *mockserver.Settings, text []byte) error {
 		to.Hold = nil
 		if err := json.Unmarshal(text, &to.Hold); err != nil || to.Hold != nil && (*to.Hold < 0 || *to.Hold > maxEvent) {
-			return fmt.Errorf("%.40s is no number of an event, from 0", text)
+			return fmt.Errorf("invalid event number %.40s (want an integer, 0 or more)", text)
 		}
 		return nil
 	},
@@ -137,11 +148,11 @@ var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error
 		if isNull(text) {
 			return nil
 		}
-		var said any
-		if err := json.Unmarshal(text, &said); err != nil {
+		var value any
+		if err := json.Unmarshal(text, &value); err != nil {
 			return err
 		}
-		read, err := pace.Parse(said)
+		read, err := pace.Parse(value)
 		to.Pace = &read
 		return err
 	},
@@ -150,14 +161,16 @@ var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error
 		if isNull(text) {
 			return nil
 		}
-		uses, err := parseFaults(text)
-		to.Faults = &uses
+		specs, err := parseFaults(text)
+		to.Faults = &specs
 		return err
 	},
 }
 
+// isNull reports whether text is the JSON value null.
 func isNull(text []byte) bool { return string(text) == "null" }
 
+// readSeed parses a seed or null.
 func readSeed(to **uint64, text []byte) error {
 	*to = nil
 	if isNull(text) {
@@ -168,33 +181,35 @@ func readSeed(to **uint64, text []byte) error {
 	return err
 }
 
-// maxFaults are set at once.
+// maxFaults is the maximum number of faults in the settings.
 const maxFaults = 32
 
-// parseFaults reads faults: as a header names them, or a list of such, and of objects as in
-// scripts.
-func parseFaults(text []byte) (uses []fault.Spec, err error) {
+// parseFaults parses the JSON form of faults: a string in the syntax of [fault.Parse], or a
+// list of such strings and of objects as in scripts.
+func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
 		return fault.Parse(header)
 	}
 	var items []json.RawMessage
 	if json.Unmarshal(text, &items) != nil {
-		return nil, fmt.Errorf(`it is a text such as "abort; event=3", or a list of such and of objects such as {"abort": {"event": 3}}`)
+		return nil, fmt.Errorf(`want a string (e.g. "abort; event=3"), or a list of strings and objects ` +
+			`(e.g. {"abort": {"event": 3}})`)
 	}
-	uses = []fault.Spec{}
+	specs = []fault.Spec{}
 	for i, item := range items {
 		more, err := parseFault(item)
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", i+1, err)
 		}
-		if uses = append(uses, more...); len(uses) > maxFaults {
-			return nil, fmt.Errorf("more than %d faults at once", maxFaults)
+		if specs = append(specs, more...); len(specs) > maxFaults {
+			return nil, fmt.Errorf("more than %d faults", maxFaults)
 		}
 	}
-	return uses, nil
+	return specs, nil
 }
 
+// parseFault parses an item of a list of faults: a string or an object.
 func parseFault(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {
@@ -204,7 +219,7 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 	d := json.NewDecoder(bytes.NewReader(item))
 	d.UseNumber()
 	if d.Decode(&object) != nil || len(object) != 1 {
-		return nil, fmt.Errorf(`an object names one fault, and what it is told: {"abort": {"event": 3}}`)
+		return nil, fmt.Errorf(`want an object with one fault and its parameters (e.g. {"abort": {"event": 3}})`)
 	}
 	for name, args := range object {
 		for key, v := range args {
@@ -212,19 +227,20 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 				args[key] = n.String()
 			}
 		}
-		use, err := fault.FromYAML(name, args)
-		return []fault.Spec{use}, err
+		parsed, err := fault.FromYAML(name, args)
+		return []fault.Spec{parsed}, err
 	}
 	return nil, nil
 }
 
-// A paceJSON is a pace as scripts have it.
+// A paceJSON is the JSON form of a pace, the same as in scripts.
 type paceJSON map[string]any
 
+// toPaceJSON returns the JSON form of a pace with the fields that the pace sets.
 func toPaceJSON(p pace.Pace) paceJSON {
 	t := paceJSON{}
 	unset := pace.Pace{First: -1, Rate: -1, Burst: -1, Chunk: -9, Speed: -1, Jitter: pace.Jitter{Fixed: -1}}
-	merged := unset.Merge(p) // what p does not say stays odd
+	merged := unset.Merge(p) // fields that p does not set keep the impossible values
 	if merged.First != unset.First {
 		t["first"] = merged.First.String()
 	}
@@ -248,6 +264,7 @@ func toPaceJSON(p pace.Pace) paceJSON {
 	return t
 }
 
+// toJitterJSON returns the JSON form of a jitter.
 func toJitterJSON(j pace.Jitter) map[string]any {
 	m := map[string]any{}
 	if j.Fixed != 0 {
@@ -262,17 +279,18 @@ func toJitterJSON(j pace.Jitter) map[string]any {
 	return m
 }
 
-// stepsJSON are those of scenarios, by their names.
+// stepsJSON is the JSON form of the state of scripts: the step of each scenario.
 type stepsJSON struct {
 	Steps map[string]string `json:"steps"`
 }
 
-// maxSteps are set at once, and maxNameLength is how long each may be, in bytes.
+// Limits of the state of scripts.
 const (
-	maxSteps      = 1000
-	maxNameLength = 200
+	maxSteps      = 1000 // scenarios
+	maxNameLength = 200  // bytes of the name of a scenario or step
 )
 
+// getState handles GET /v1/state.
 func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -289,7 +307,8 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putState sets the steps of scenarios; those that are not said begin again.
+// putState handles PUT /v1/state: it sets the steps of scenarios and resets those of
+// scenarios that the body does not name.
 func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -301,11 +320,12 @@ func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if to.Steps == nil || len(to.Steps) > maxSteps {
-		return badRequest("steps is an object of at most %d scenarios: %s", maxSteps, example)
+		return badRequest("invalid steps (want an object with at most %d scenarios, e.g. %s)", maxSteps, example)
 	}
 	for scenario, step := range to.Steps {
 		if scenario == "" || len(scenario) > maxNameLength || len(step) > maxNameLength || strings.ContainsRune(scenario, 0) {
-			return badRequest("%.40q: %.40q: a scenario and its step are names of at most %d bytes", scenario, step, maxNameLength)
+			return badRequest("invalid scenario %.40q or step %.40q (want names of at most %d bytes)",
+				scenario, step, maxNameLength)
 		}
 	}
 	s.mu.Lock()

@@ -9,33 +9,35 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// statusJSON is how the mock stands.
+// statusJSON is the status of the mock.
 type statusJSON struct {
 	Seed     uint64        `json:"seed"`
 	Clock    time.Time     `json:"clock"`
 	Dialects []dialectJSON `json:"dialects"`
 	Tests    []string      `json:"tests"`
-	Streams  int           `json:"streams"` // that are open
+	Streams  int           `json:"streams"` // number of open streams
 	Journal  journalJSON   `json:"journal"`
 }
 
-// dialectJSON is a dialect, and the path of its base URL on the port of the mock.
+// dialectJSON is a dialect with the path of its base URL on the port of the mock.
 type dialectJSON struct {
 	Name string `json:"name"`
 	Base string `json:"base"`
 }
 
+// journalJSON is the size of the journal.
 type journalJSON struct {
 	Exchanges int    `json:"exchanges"`
 	Bytes     int64  `json:"bytes"`
 	Forgotten uint64 `json:"forgotten"`
 }
 
+// currentStatus returns the status of the mock.
 func (s *server) currentStatus() statusJSON {
-	_, asked := s.journal().List(journal.Filter{Limit: 1})
+	_, exchanges := s.journal().List(journal.Filter{Limit: 1})
 	now := statusJSON{
 		Seed: s.mock.Seed(), Clock: s.mock.Clock().Now(), Dialects: []dialectJSON{}, Tests: s.mock.Tests(), Streams: len(s.mock.Streams("")),
-		Journal: journalJSON{asked, s.journal().Bytes(), s.journal().Forgotten()},
+		Journal: journalJSON{exchanges, s.journal().Bytes(), s.journal().Forgotten()},
 	}
 	if now.Tests == nil {
 		now.Tests = []string{}
@@ -46,6 +48,7 @@ func (s *server) currentStatus() statusJSON {
 	return now
 }
 
+// getStatus handles GET /v1/status.
 func (s *server) getStatus(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -54,13 +57,14 @@ func (s *server) getStatus(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// A clockJSON is a time as clients say it.
+// A clockJSON is the body of a request that sets the clock. Exactly one field must be set.
 type clockJSON struct {
 	Time    *time.Time `json:"time"`
 	Run     bool       `json:"run"`
 	Advance *string    `json:"advance"`
 }
 
+// getClock handles GET /v1/clock.
 func (s *server) getClock(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -69,7 +73,7 @@ func (s *server) getClock(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putClock makes the clock stand at a time, or go on.
+// putClock handles PUT /v1/clock: it freezes, advances or resumes the clock.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -88,17 +92,18 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
 	case to.Time == nil && !to.Run && to.Advance != nil:
 		d, err := time.ParseDuration(*to.Advance)
 		if err != nil {
-			return badRequest("advance is %.40q: a span of time is such as 90s or 5m", *to.Advance)
+			return badRequest("invalid advance %.40q (e.g. 90s, 5m)", *to.Advance)
 		}
 		clock.FreezeAt(clock.Now().Add(d))
 	default:
-		return badRequest("one of time, advance and run is wanted: %s", example)
+		return badRequest("want exactly one of time, advance and run (e.g. %s)", example)
 	}
 	writeJSON(w, map[string]time.Time{"time": clock.Now()})
 	return nil
 }
 
-// resetMock forgets what a test has set and what was asked in it; of all without a test.
+// resetMock handles POST /v1/reset: it discards the settings, state and exchanges of a test,
+// or of all.
 func (s *server) resetMock(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -115,7 +120,7 @@ func (s *server) resetMock(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// faultJSON is a fault of the catalogue.
+// faultJSON is the JSON form of a fault.Fault.
 type faultJSON struct {
 	Name   string      `json:"name"`
 	Doc    string      `json:"doc"`
@@ -126,7 +131,7 @@ type faultJSON struct {
 	Params []paramJSON `json:"params"`
 }
 
-// paramJSON is a parameter of a fault.
+// paramJSON is the JSON form of a fault.Param.
 type paramJSON struct {
 	Name    string   `json:"name"`
 	Doc     string   `json:"doc"`
@@ -137,10 +142,14 @@ type paramJSON struct {
 	One     []string `json:"one,omitempty"`
 }
 
+// allFaults returns the JSON form of all faults.
 func allFaults() []faultJSON {
 	all := []faultJSON{}
 	for _, f := range fault.All {
-		one := faultJSON{f.Name, f.Doc, string(f.Category), []string{}, append([]string{}, f.Checks...), append([]string{}, f.Triggers...), []paramJSON{}}
+		one := faultJSON{
+			Name: f.Name, Doc: f.Doc, Family: string(f.Category), Needs: []string{}, Params: []paramJSON{},
+			Checks: append([]string{}, f.Checks...), Places: append([]string{}, f.Triggers...),
+		}
 		for _, kind := range f.RequiredKinds {
 			one.Needs = append(one.Needs, string(kind))
 		}
@@ -152,6 +161,7 @@ func allFaults() []faultJSON {
 	return all
 }
 
+// listFaults handles GET /v1/faults.
 func (s *server) listFaults(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err

@@ -12,13 +12,13 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// maxFrame is how large what is sent in between may be, in bytes, and maxEvent the
-// highest number of an event.
+// Limits of requests about streams.
 const (
-	maxFrame = maxBody
-	maxEvent = 1 << 30
+	maxFrame = maxBody // bytes of an injected frame
+	maxEvent = 1 << 30 // number of an event
 )
 
+// listStreams handles GET /v1/streams.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -28,6 +28,7 @@ func (s *server) listStreams(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// streamStatuses returns the open streams of a test, or of all tests for "".
 func (s *server) streamStatuses(test string) []mockserver.StreamStatus {
 	all := []mockserver.StreamStatus{}
 	for _, one := range s.mock.Streams(test) {
@@ -36,18 +37,19 @@ func (s *server) streamStatuses(test string) []mockserver.StreamStatus {
 	return all
 }
 
-// findStream is the stream that a path names.
+// findStream returns the open stream with the id in the path.
 func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 	if _, err := parseQuery(r); err != nil {
 		return nil, err
 	}
 	one := s.mock.Stream(r.PathValue("id"))
 	if one == nil {
-		return nil, notFound("no stream %.40q is open: /v1/streams lists those that are", r.PathValue("id"))
+		return nil, notFound("stream %.40q is not open (see /v1/streams)", r.PathValue("id"))
 	}
 	return one, nil
 }
 
+// getStream handles GET /v1/streams/{id}.
 func (s *server) getStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -57,7 +59,7 @@ func (s *server) getStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readOptionalJSON reads the body of a request that may have none.
+// readOptionalJSON is like readJSON, but does nothing if the request has no body.
 func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -65,7 +67,8 @@ func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example 
 	return readJSON(w, r, into, example)
 }
 
-// holdStream makes a stream wait before an event; without one, before the next.
+// holdStream handles POST /v1/streams/{id}/hold: it holds a stream before an event, or
+// before the next one.
 func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -84,14 +87,15 @@ func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	if *to.Event < 0 || *to.Event > maxEvent {
-		return badRequest("event is %d: it is the number of an event, from 0", *to.Event)
+		return badRequest("invalid event %d (want a number from 0 to %d)", *to.Event, maxEvent)
 	}
 	one.Hold(*to.Event)
 	writeJSON(w, one.Status())
 	return nil
 }
 
-// stepStream lets events go that are held.
+// stepStream handles POST /v1/streams/{id}/next: it releases the next events of a held
+// stream.
 func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -105,15 +109,16 @@ func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if to.Events == nil || *to.Events < 1 || *to.Events > maxEvent {
-		return badRequest("events is how many are let go, from 1")
+		return badRequest("invalid events (want a number from 1 to %d)", maxEvent)
 	}
 	if err := one.Next(*to.Events); err != nil {
-		return conflict("%v: hold it first", err)
+		return conflict("%v; hold it first", err)
 	}
 	writeJSON(w, one.Status())
 	return nil
 }
 
+// releaseStream handles POST /v1/streams/{id}/release.
 func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -124,7 +129,8 @@ func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// injectFrame sends a frame in between.
+// injectFrame handles POST /v1/streams/{id}/inject: it sends a frame between those of the
+// run.
 func (s *server) injectFrame(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -135,23 +141,24 @@ func (s *server) injectFrame(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := one.Inject(frame); err != nil {
-		return conflict("the stream took nothing more: %v", err)
+		return conflict("cannot write to the stream: %v", err)
 	}
 	writeJSON(w, one.Status())
 	return nil
 }
 
-// readFrame reads what is to be sent: bytes as they are, or an event.
+// readFrame returns the frame in the body of a request: raw bytes, or a JSON object with
+// either the frame or the data of an event.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	kind, err := requestMediaType(r, "application/json", "text/plain", "text/event-stream", "application/octet-stream")
+	mediaType, err := requestMediaType(r, "application/json", "text/plain", "text/event-stream", "application/octet-stream")
 	if err != nil {
 		return nil, err
 	}
-	const example = `{"frame": "data: {}\n\n"}, {"event": {"type": "X"}}, or text/plain with the bytes as they are`
-	if kind != "application/json" {
+	const example = `{"frame": "data: {}\n\n"}, {"event": {"type": "X"}}, or the raw frame as text/plain`
+	if mediaType != "application/json" {
 		frame, err := readBody(w, r, maxFrame)
 		if err == nil && len(frame) == 0 {
-			err = badRequest("there is nothing to be sent: %s", example)
+			err = badRequest("missing body (e.g. %s)", example)
 		}
 		return frame, err
 	}
@@ -167,16 +174,18 @@ func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		return []byte(*to.Frame), nil
 	case to.Frame == nil && to.Event != nil:
 		line := bytes.NewBufferString("data: ")
-		_ = json.Compact(line, to.Event) // it was read as JSON before
+		_ = json.Compact(line, to.Event) // never fails for valid JSON
 		return append(line.Bytes(), "\n\n"...), nil
 	}
-	return nil, badRequest("one of frame and event is wanted: %s", example)
+	return nil, badRequest("want either frame or event (e.g. %s)", example)
 }
 
-// endReasons are the ways to end a stream.
-var endReasons = []string{string(fault.Abort), string(fault.Reset), string(fault.Torn), string(fault.Stall), string(fault.Clean)}
+// endReasons lists the ways to end a stream.
+var endReasons = []string{
+	string(fault.Abort), string(fault.Reset), string(fault.Torn), string(fault.Stall), string(fault.Clean),
+}
 
-// endStream ends a stream: now, or when it comes to an event.
+// endStream handles POST /v1/streams/{id}/end: it ends a stream at once or before an event.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -190,7 +199,7 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if !slices.Contains(endReasons, to.How) {
-		return badRequest("how is %.40q: a stream ends by %s", to.How, strings.Join(endReasons, ", "))
+		return badRequest("invalid how %.40q (want one of %s)", to.How, strings.Join(endReasons, ", "))
 	}
 	if to.Event == nil {
 		endNow(one, fault.StreamEnd(to.How))
@@ -198,13 +207,13 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
 		return nil
 	}
 	if *to.Event < 0 || *to.Event > maxEvent {
-		return badRequest("event is %d: it is the number of an event, from 0", *to.Event)
+		return badRequest("invalid event %d (want a number from 0 to %d)", *to.Event, maxEvent)
 	}
-	if came := one.Status().Events; came > *to.Event && one.Status().Held == nil {
-		return conflict("event %d went already: %d came so far", *to.Event, came)
+	if sent := one.Status().Events; sent > *to.Event && one.Status().Held == nil {
+		return conflict("event %d has been sent already (%d events so far)", *to.Event, sent)
 	}
 	if !s.longRequests.tryAcquire() {
-		return &apiError{status: http.StatusServiceUnavailable, text: "too many requests wait already"}
+		return &apiError{status: http.StatusServiceUnavailable, text: "too many requests are waiting already"}
 	}
 	one.Hold(*to.Event)
 	go func() {
@@ -215,10 +224,11 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// pollInterval is how often a stream is looked at that is to be ended at an event.
+// pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt ends a stream when it comes to an event, before which it waits.
+// endAt waits until a stream reaches the given event, before which it is held, and ends it.
+// It returns early if the stream ends otherwise or the port shuts down.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -235,10 +245,10 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends a stream. A torn one needs a line that is not whole.
+// endNow ends a stream. For a torn end it sends the beginning of a line first.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
-		_ = one.Inject([]byte("data: ")) // one that is over is not torn
+		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended
 	}
 	one.End(how)
 }

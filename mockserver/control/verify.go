@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// verifyCalls says whether what was expected was seen.
+// verifyCalls handles POST /v1/verify: it compares the journal with expected calls.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "test", "after")
 	if err != nil {
@@ -32,7 +32,7 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("%v", err)
 	}
 	if len(expected.Calls) == 0 {
-		return badRequest(`no calls are expected: {"calls": [{"op": "run", "exactly": 1}]} is right`)
+		return badRequest(`no calls to verify (e.g. {"calls": [{"op": "run", "exactly": 1}]})`)
 	}
 	failures := s.journal().Verify(f, expected)
 	if len(failures) == 0 {
@@ -43,14 +43,14 @@ func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// waitRequest is what a client waits for.
+// A waitRequest is the body of POST /v1/wait.
 type waitRequest struct {
 	Filter  *filterJSON `json:"filter"`
 	N       *int        `json:"n"`
 	Timeout *string     `json:"timeout"`
 }
 
-// A filterJSON is [journal.Filter] as JSON has it.
+// A filterJSON is the JSON form of [journal.Filter].
 type filterJSON struct {
 	Dialect  string        `json:"dialect"`
 	Op       string        `json:"op"`
@@ -68,9 +68,10 @@ type filterJSON struct {
 	After    uint64        `json:"after"`
 }
 
-// A statusPattern is a status: a number, or a text such as "4XX".
+// A statusPattern is a status code or class: in JSON a number, or a string such as "4XX".
 type statusPattern string
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (s *statusPattern) UnmarshalJSON(data []byte) error {
 	if len(data) > 0 && data[0] != '"' {
 		*s = statusPattern(data)
@@ -79,6 +80,7 @@ func (s *statusPattern) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
+// toFilter returns the filter; a nil f selects all exchanges.
 func (f *filterJSON) toFilter() journal.Filter {
 	if f == nil {
 		return journal.Filter{}
@@ -89,7 +91,8 @@ func (f *filterJSON) toFilter() journal.Filter {
 	}
 }
 
-// waitForExchanges answers when there are so many exchanges of a kind, or when it took too long.
+// waitForExchanges handles POST /v1/wait: it responds when n exchanges match the filter, or
+// after the timeout.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -98,16 +101,16 @@ func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request) error 
 	if err := readJSON(w, r, &to, `{"filter": {"op": "run", "ended": "whole"}, "n": 1, "timeout": "5s"}`); err != nil {
 		return err
 	}
-	n, span := 1, defaultWait
+	n, timeout := 1, defaultWait
 	if to.N != nil {
 		if n = *to.N; n < 1 || n > maxPageSize {
-			return badRequest("n is %d: it is a number from 1 to %d", n, maxPageSize)
+			return badRequest("invalid n %d (want a number from 1 to %d)", n, maxPageSize)
 		}
 	}
 	if to.Timeout != nil {
 		var err error
-		if span, err = time.ParseDuration(*to.Timeout); err != nil || span < 0 || span > maxWait {
-			return badRequest("timeout is %.40q: it is a span of time up to %v, such as 5s", *to.Timeout, maxWait)
+		if timeout, err = time.ParseDuration(*to.Timeout); err != nil || timeout < 0 || timeout > maxWait {
+			return badRequest("invalid timeout %.40q (want at most %v, e.g. 5s)", *to.Timeout, maxWait)
 		}
 	}
 	f := to.Filter.toFilter()
@@ -119,14 +122,14 @@ func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	defer leave()
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(span + writeTimeout)) // not everything has deadlines
-	late, stop := context.WithTimeout(ctx, span)
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(timeout + writeTimeout))
+	limited, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
-	err = s.journal().Wait(late, f, n)
+	err = s.journal().Wait(limited, f, n)
 	f.Limit = 1
 	_, seen := s.journal().List(f)
 	if err != nil && ctx.Err() != nil {
-		return &apiError{status: http.StatusServiceUnavailable, text: "the mock is being shut"}
+		return &apiError{status: http.StatusServiceUnavailable, text: "the mock is shutting down"}
 	}
 	writeJSON(w, map[string]any{"ok": err == nil, "seen": seen, "wanted": n})
 	return nil
