@@ -107,7 +107,7 @@ func TestRefused(t *testing.T) {
 		{"PUT", "/v1/settings", `{"sede": 7}`, 400, "seed, vary, pace, faults or hold"},
 		{"PUT", "/v1/settings", `{"seed": -1}`, 400, "from 0 to 9007199254740991"},
 		{"PUT", "/v1/settings", `{"hold": 1.5}`, 400, "want an integer"},
-		{"PUT", "/v1/settings", `{"pace": {"rate": "fast"}}`, 400, "not a number"},
+		{"PUT", "/v1/settings", `{"pace": {"rate": "fast"}}`, 400, "want a number"},
 		{"PUT", "/v1/settings", `{"faults": ["no-such-fault"]}`, 400, "unknown fault"},
 		{"PUT", "/v1/settings", `{"faults": [{"a": {}, "b": {}}]}`, 400, "one fault and its parameters"},
 		{"PUT", "/v1/settings", `[]`, 400, "not a JSON object"},

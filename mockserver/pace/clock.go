@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// A Clock tells when the pieces of one stream are due, as offsets from the
-// beginning of the stream. What it tells never goes back. It is not safe for
-// concurrent use.
+// A Clock computes the times at which the events of one stream are due, as offsets from the
+// beginning of the stream. The times never decrease. A Clock is not safe for concurrent
+// use.
 type Clock struct {
 	pace   Pace
-	gap    float64 // between two tokens, in nanoseconds
+	gap    float64 // time between two tokens in nanoseconds
 	rand   *rand.Rand
-	tokens int64         // how many were told
-	delay  time.Duration // by how much the schedule was moved, in all
-	last   time.Duration // what was told last
+	tokens int64         // number of tokens so far
+	delay  time.Duration // sum of the arguments of Delay
+	last   time.Duration // latest time returned
 
-	recorded []time.Duration // if not nil, all that is told
-	next     int
-	speed    float64
+	recorded []time.Duration // offsets of a recorded stream; nil: computed from pace
+	next     int             // index of the next offset in recorded
+	speed    float64         // factor for recorded
 }
 
-// NewClock starts a clock at the beginning of a stream. All chance comes from r, which
-// may be nil if there is no jitter.
+// NewClock returns a clock for a stream with this pace. The jitter is drawn from r, which
+// may be nil if the pace has no random jitter.
 func (p Pace) NewClock(r *rand.Rand) *Clock {
 	c := &Clock{pace: p, rand: r}
 	if p.Rate > 0 {
@@ -32,9 +32,9 @@ func (p Pace) NewClock(r *rand.Rand) *Clock {
 	return c
 }
 
-// NewRecordedClock is a clock that tells the offsets again at which events were recorded,
-// tokens and others alike; after the last one everything is due at once. A speed of 2
-// is twice as fast; 0 is as recorded.
+// NewRecordedClock returns a clock for a recorded stream, of which offsets has the time of
+// each event, tokens or not. Further events are due immediately. A speed of 2 is twice as
+// fast as recorded; 0 means 1.
 func NewRecordedClock(offsets []time.Duration, speed float64) *Clock {
 	if !(speed > 0) {
 		speed = 1
@@ -45,7 +45,7 @@ func NewRecordedClock(offsets []time.Duration, speed float64) *Clock {
 	return &Clock{recorded: offsets, speed: speed}
 }
 
-// NextToken is when the next token, a delta, is due.
+// NextToken returns the time at which the next token (delta) is due.
 func (c *Clock) NextToken() time.Duration {
 	if c.recorded != nil {
 		return c.replay()
@@ -54,14 +54,15 @@ func (c *Clock) NextToken() time.Duration {
 	c.tokens++
 	if b := int64(c.pace.Burst); b > 1 {
 		if n%b != 0 {
-			return c.last // together with the one before
+			return c.last // same burst as the previous token
 		}
 	}
 	slot := float64(c.pace.First) + float64(n)*c.gap + c.jitter(n)
 	return c.advance(addCapped(toDuration(slot), c.delay))
 }
 
-// NextEvent is when the next event that is no token is due: with what was before it.
+// NextEvent returns the time at which the next event other than a token is due: that of the
+// preceding event, unless the clock is recorded.
 func (c *Clock) NextEvent() time.Duration {
 	if c.recorded != nil {
 		return c.replay()
@@ -69,7 +70,7 @@ func (c *Clock) NextEvent() time.Duration {
 	return c.last
 }
 
-// Delay makes everything that comes later by d, on top of what the pace says.
+// Delay delays all further events by d.
 func (c *Clock) Delay(d time.Duration) {
 	if d > 0 {
 		c.delay = addCapped(c.delay, d)
@@ -77,6 +78,7 @@ func (c *Clock) Delay(d time.Duration) {
 	}
 }
 
+// replay returns the time of the next recorded event.
 func (c *Clock) replay() time.Duration {
 	if c.next == len(c.recorded) {
 		return c.last
@@ -86,13 +88,14 @@ func (c *Clock) replay() time.Duration {
 	return c.advance(addCapped(at, c.delay))
 }
 
+// advance sets the latest time to at, unless that is earlier, and returns it.
 func (c *Clock) advance(at time.Duration) time.Duration {
 	c.last = max(c.last, at)
 	return c.last
 }
 
-// jitter is by how much the token of this number misses its time. Its mean is that of
-// the kind of jitter whatever came before, so it does not add up.
+// jitter returns the deviation of the nth token from its scheduled time in nanoseconds. It
+// is independent of earlier deviations, so that these do not accumulate.
 func (c *Clock) jitter(n int64) float64 {
 	j := c.pace.Jitter
 	switch {
@@ -109,7 +112,7 @@ func (c *Clock) jitter(n int64) float64 {
 	return 0
 }
 
-// toDuration is what a number of nanoseconds comes to; a few centuries are the most.
+// toDuration converts nanoseconds to a Duration from 0 to the maximum.
 func toDuration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
@@ -117,7 +120,7 @@ func toDuration(ns float64) time.Duration {
 	return time.Duration(max(ns, 0))
 }
 
-// addCapped is the sum of what is not negative, or the most there is.
+// addCapped returns a+b, or the maximum Duration on overflow. a and b must not be negative.
 func addCapped(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

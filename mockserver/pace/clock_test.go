@@ -13,7 +13,7 @@ import (
 
 func chance() *rand.Rand { return rand.New(rand.NewPCG(7, 11)) }
 
-// due is when the first n tokens are.
+// due returns the times of the first n tokens.
 func due(p pace.Pace, n int) (all []time.Duration) {
 	c := p.NewClock(chance())
 	for range n {
@@ -42,7 +42,8 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// What is no token comes with what was before it, and takes no token's time.
+// TestEvents checks that events other than tokens are due with the preceding event and do
+// not shift the tokens.
 func TestEvents(t *testing.T) {
 	c := pace.Pace{First: 300 * ms, Rate: 10}.NewClock(nil)
 	got := []time.Duration{c.NextEvent(), c.NextEvent(), c.NextToken(), c.NextToken(), c.NextEvent(), c.NextEvent(), c.NextToken()}
@@ -51,8 +52,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A wait moves all that comes after it.
-func TestWait(t *testing.T) {
+// TestDelay checks that a delay shifts all later events.
+func TestDelay(t *testing.T) {
 	c := pace.Pace{Rate: 10}.NewClock(nil)
 	got := []time.Duration{c.NextToken(), c.NextToken()}
 	c.Delay(500 * ms)
@@ -81,21 +82,21 @@ func TestRecorded(t *testing.T) {
 	}
 	c := pace.NewRecordedClock(nil, 1)
 	if c.Delay(ms); c.NextToken() != ms || c.NextEvent() != ms {
-		t.Error("nothing was recorded, and a wait is still one")
+		t.Error("a delay has no effect on a clock without recorded events")
 	}
 }
 
-// The same seed gives the same schedule; jitter scatters as it was told to, and
-// never adds up.
+// TestJitter checks that equal seeds give equal schedules, and that jitter has the expected
+// distribution and does not accumulate.
 func TestJitter(t *testing.T) {
 	const n, gap = 100_000, 10 * time.Millisecond
 	for _, tt := range []struct {
 		name      string
 		jitter    pace.Jitter
-		mean      time.Duration // of how late tokens are, at most, either way
-		most      time.Duration // how early and late one is at most; 0: no bound
-		from, to  time.Duration // the spread of the times between two tokens, from p5 to p95
-		lateShare float64       // of tokens that are late, at most
+		mean      time.Duration // maximum of the mean deviation
+		limit     time.Duration // maximum deviation of a token; 0: unlimited
+		from, to  time.Duration // expected range of the spread (p5 to p95) of the times between two tokens
+		lateShare float64       // maximum fraction of late tokens
 	}{
 		{"uniform", pace.Jitter{Uniform: 0.5}, gap / 100, gap / 2, gap * 12 / 10, gap * 14 / 10, 0.51},
 		{"uniform, all of it", pace.Jitter{Uniform: 1}, gap / 4, gap, gap * 17 / 10, gap * 25 / 10, 0.65},
@@ -104,7 +105,7 @@ func TestJitter(t *testing.T) {
 		p := pace.Pace{First: time.Second, Rate: 100, Jitter: tt.jitter}
 		all := due(p, n)
 		if !slices.Equal(all, due(p, n)) {
-			t.Errorf("%s: the same seed gave another schedule", tt.name)
+			t.Errorf("%s: schedules with the same seed differ", tt.name)
 		}
 		var sum, worst time.Duration
 		late := 0
@@ -123,10 +124,10 @@ func TestJitter(t *testing.T) {
 		slices.Sort(gaps)
 		mean, spread := sum/n, gaps[n*95/100]-gaps[n*5/100]
 		if max(mean, -mean) > tt.mean {
-			t.Errorf("%s: tokens are late by %v in the mean", tt.name, mean)
+			t.Errorf("%s: mean deviation %v, want at most %v", tt.name, mean, tt.mean)
 		}
-		if tt.most > 0 && worst > tt.most {
-			t.Errorf("%s: a token misses its time by %v", tt.name, worst)
+		if tt.limit > 0 && worst > tt.limit {
+			t.Errorf("%s: a token deviates by %v, want at most %v", tt.name, worst, tt.limit)
 		}
 		if spread < tt.from || spread > tt.to {
 			t.Errorf("%s: the times between tokens spread over %v, want %v to %v", tt.name, spread, tt.from, tt.to)
@@ -140,7 +141,7 @@ func TestJitter(t *testing.T) {
 	}
 }
 
-// Whatever the pace, times never go back and no token comes before the schedule allows.
+// TestMonotone checks that times never decrease, whatever the pace.
 func TestMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := pace.Pace{
@@ -177,11 +178,11 @@ func TestMonotone(t *testing.T) {
 	})
 }
 
-// A zero pace costs nothing, and any other no memory.
+// TestAllocations checks that a clock does not allocate memory.
 func TestAllocations(t *testing.T) {
 	c := pace.Pace{First: ms, Rate: 40, Jitter: pace.Jitter{Lognormal: 0.3}}.NewClock(chance())
 	if n := testing.AllocsPerRun(1000, func() { c.NextToken(); c.NextEvent() }); n != 0 {
-		t.Errorf("%v allocations for each token", n)
+		t.Errorf("got %v allocations per token, want 0", n)
 	}
 }
 

@@ -1,8 +1,7 @@
-// Package pace says when the pieces of a reply are due: the first token after some
-// time, the others at a rate, with jitter and in bursts, or as they were recorded.
-// It reckons on an absolute schedule and never looks at a clock: what is late does
-// not make the rest late. The package does not wait, does not send, and does not know
-// what the pieces say.
+// Package pace computes the timing of streamed replies: the delay of the first token, the
+// rate of the others, jitter, bursts and recorded timing. Times are offsets in an absolute
+// schedule, so that a late event does not delay the following ones. The package itself
+// neither waits nor reads the clock.
 package pace
 
 import (
@@ -11,38 +10,40 @@ import (
 	"time"
 )
 
-// A Pace is how fast a reply comes. The zero value is at once. A field that is zero
-// says nothing, unless it was read from a script in which it stands as zero; see
-// [Pace.Merge].
+// A Pace describes the timing of a streamed reply. With the zero value all events are due
+// at once. A zero field is unset, unless the Pace was parsed from a value that contains the
+// field; see [Pace.Merge].
 type Pace struct {
-	First  time.Duration // how long after the beginning the first token is due
-	Rate   float64       // tokens in a second; 0: all at once
+	First  time.Duration // time from the beginning to the first token
+	Rate   float64       // tokens per second; 0: all at once
 	Jitter Jitter
-	Burst  int     // so many tokens come together; 0 and 1: each alone
-	Chunk  Chunk   // what a token is
-	Speed  float64 // of recorded timing: 2 is twice as fast; 0: as recorded
+	Burst  int     // number of tokens sent together; 0 means 1
+	Chunk  Chunk   // how texts are split into tokens
+	Speed  float64 // factor for recorded timing: 2 is twice as fast; 0 means 1
 
 	set fieldSet
 }
 
-// A Jitter is by how much tokens miss the times that the rate gives them. It never
-// adds up: the rate stays what it is. At most one field is set.
+// A Jitter describes the deviation of tokens from the times given by the rate. Deviations
+// do not accumulate, so that the average rate stays the same. At most one field is set.
 type Jitter struct {
-	Fixed     time.Duration // every other token is late by this, without chance
-	Uniform   float64       // early or late by up to this part of the time between two tokens
-	Lognormal float64       // the times between tokens scatter with this sigma: mostly a little early, sometimes very late
+	Fixed     time.Duration // delay of every other token
+	Uniform   float64       // maximum deviation in either direction, as a fraction of the time between tokens
+	Lognormal float64       // sigma of a lognormal distribution of the times between tokens
 }
 
-// A Chunk is what a text is cut into: so many characters, or one of the constants.
+// A Chunk is the unit into which a text is split: a number of characters, or one of the
+// constants. The zero value is equivalent to Words.
 type Chunk int
 
-// The chunks that are not numbers. The zero value is as Words.
+// Special values of Chunk.
 const (
-	Words      Chunk = -1 // a word with the spaces before it
-	WholeText  Chunk = -2 // all of it
-	Characters Chunk = 1
+	Words      Chunk = -1 // a word with the preceding spaces
+	WholeText  Chunk = -2 // the complete text
+	Characters Chunk = 1  // a single character
 )
 
+// String returns the chunk as written in scripts.
 func (c Chunk) String() string {
 	switch c {
 	case 0, Words:
@@ -55,7 +56,7 @@ func (c Chunk) String() string {
 	return fmt.Sprint(int(c))
 }
 
-// What is possible at most. What is beyond is refused.
+// Limits of the fields of a Pace.
 const (
 	maxDuration = 24 * time.Hour // First, Jitter.Fixed
 	minRate     = 0.001
@@ -66,13 +67,13 @@ const (
 	maxSpeed    = 1_000_000
 )
 
-// Check says what is wrong with a pace, and what would be right.
+// Check returns an error if a field is out of range.
 func (p Pace) Check() error {
 	switch {
 	case p.First < 0 || p.First > maxDuration:
 		return rangeError("first", p.First, time.Duration(0), maxDuration)
 	case p.Rate != 0 && !inRange(p.Rate, minRate, maxRate):
-		return fmt.Errorf("rate: %v is not possible: 0 (all at once), or from %v to %d tokens a second", p.Rate, minRate, maxRate)
+		return fmt.Errorf("rate: %v is out of range (want 0 or %v to %d tokens per second)", p.Rate, minRate, maxRate)
 	case p.Burst < 0 || p.Burst > maxBurst:
 		return rangeError("burst", p.Burst, 0, maxBurst)
 	case p.Chunk < WholeText || p.Chunk > maxChunk:
@@ -83,6 +84,7 @@ func (p Pace) Check() error {
 	return p.Jitter.check()
 }
 
+// check returns an error if more than one kind of jitter is set or one is out of range.
 func (j Jitter) check() error {
 	kinds := 0
 	for _, set := range []bool{j.Fixed != 0, j.Uniform != 0, j.Lognormal != 0} {
@@ -92,7 +94,7 @@ func (j Jitter) check() error {
 	}
 	switch {
 	case kinds > 1:
-		return fmt.Errorf("jitter: there are %d kinds of it, and one is possible: fixed, uniform or lognormal", kinds)
+		return fmt.Errorf("jitter: got %d kinds, want one of fixed, uniform and lognormal", kinds)
 	case j.Fixed < 0 || j.Fixed > maxDuration:
 		return rangeError("jitter.fixed", j.Fixed, time.Duration(0), maxDuration)
 	case !inRange(j.Uniform, 0, 1):
@@ -103,14 +105,15 @@ func (j Jitter) check() error {
 	return nil
 }
 
-// inRange is false for what is no number at all.
+// inRange reports whether v is in [from, to]. It reports false for NaN.
 func inRange(v, from, to float64) bool { return !math.IsNaN(v) && v >= from && v <= to }
 
+// rangeError returns an error for a value that is not in [from, to].
 func rangeError[T any](name string, got, from, to T) error {
-	return fmt.Errorf("%s: %v is not possible: from %v to %v", name, got, from, to)
+	return fmt.Errorf("%s: %v is out of range (want %v to %v)", name, got, from, to)
 }
 
-// Merge is p where over says nothing, and over where it does: p are the defaults.
+// Merge returns p with the fields that over sets replaced.
 func (p Pace) Merge(over Pace) Pace {
 	if over.First != 0 || over.set&setFirst != 0 {
 		p.First = over.First
@@ -134,7 +137,7 @@ func (p Pace) Merge(over Pace) Pace {
 	return p
 }
 
-// fieldSet are those that stood in a script, be it as zero.
+// A fieldSet is the set of fields that a parsed value contains, even if as zero.
 type fieldSet uint8
 
 const (
@@ -146,5 +149,5 @@ const (
 	setSpeed
 )
 
-// IsInstant says that everything is due at once.
+// IsInstant reports whether all events are due at once.
 func (p Pace) IsInstant() bool { return p.First == 0 && p.Rate == 0 && p.Jitter.Fixed == 0 }

@@ -28,7 +28,7 @@ func TestUnmarshal(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(text), &got); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		// What was said as zero is not compared, only what it comes to.
+		// Merge, because the unexported set of fields differs.
 		if merged := (pace.Pace{}).Merge(want); got.First != merged.First || got.Rate != merged.Rate || got.Jitter != merged.Jitter ||
 			got.Burst != merged.Burst || got.Chunk != merged.Chunk || got.Speed != merged.Speed {
 			t.Errorf("%s: got %+v, want %+v", text, got, want)
@@ -38,36 +38,36 @@ func TestUnmarshal(t *testing.T) {
 
 func TestUnmarshalRefuses(t *testing.T) {
 	for text, part := range map[string]string{
-		"{frist: 1s}":              "frist is not part of a pace: known are burst, chunk, first,",
-		"{first: 300}":             "first: 300 is not a duration: 300ms",
-		"{first: -1s}":             "first: -1s is not possible: from 0s to 24h0m0s",
-		"{first: 25h}":             "from 0s to 24h0m0s",
-		"{rate: -1}":               "rate: -1 is not possible: 0 (all at once), or from 0.001 to 1000000",
+		"{frist: 1s}":              "unknown field frist of a pace (want burst, chunk, first,",
+		"{first: 300}":             "first: got 300, want a duration (e.g. 300ms",
+		"{first: -1s}":             "first: -1s is out of range (want 0s to 24h0m0s)",
+		"{first: 25h}":             "want 0s to 24h0m0s",
+		"{rate: -1}":               "rate: -1 is out of range (want 0 or 0.001 to 1000000",
 		"{rate: 10000000}":         "rate: 1e+07",
-		"{rate: .nan}":             "rate: NaN is not a number",
-		"{rate: fast}":             `rate: "fast" is not a number`,
-		"{jitter: 0.3}":            "jitter: it is an object of one of fixed, lognormal, uniform; this is 0.3",
-		"{jitter: {normal: 1}}":    "jitter: normal is not known",
-		"{jitter: {uniform: 1.5}}": "jitter.uniform: 1.5 is not possible",
-		"{jitter: {uniform: 0.5, lognormal: 0.5}}": "jitter: there are 2 kinds",
-		"{jitter: {lognormal: 4}}":                 "jitter.lognormal: 4 is not possible: from 0 to 3",
+		"{rate: .nan}":             "rate: got NaN, want a number",
+		"{rate: fast}":             `rate: got "fast", want a number`,
+		"{jitter: 0.3}":            "jitter: got 0.3, want an object with one of fixed, lognormal, uniform",
+		"{jitter: {normal: 1}}":    "jitter: unknown field normal",
+		"{jitter: {uniform: 1.5}}": "jitter.uniform: 1.5 is out of range",
+		"{jitter: {uniform: 0.5, lognormal: 0.5}}": "jitter: got 2 kinds",
+		"{jitter: {lognormal: 4}}":                 "jitter.lognormal: 4 is out of range (want 0 to 3)",
 		"{jitter: {fixed: 30h}}":                   "jitter.fixed",
-		"{burst: 1.5}":                             "burst: 1.5 is not a whole number",
-		"{burst: -1}":                              "burst: -1 is not possible",
-		"{chunk: lines}":                           `chunk: "lines" is not possible: words, characters, whole`,
-		"{chunk: 0}":                               "chunk: 0 is not possible",
-		"{chunk: -1}":                              "chunk: -1 is not possible",
-		"{speed: 0}":                               "speed: 0 is not possible: 1 is as recorded",
-		"{speed: -2}":                              "speed: -2 is not possible",
-		"[]":                                       "a pace is an object of burst, chunk",
-		"fast":                                     `this is "fast"`,
+		"{burst: 1.5}":                             "burst: got 1.5, want an integer",
+		"{burst: -1}":                              "burst: -1 is out of range",
+		"{chunk: lines}":                           `chunk: got "lines", want words, characters, whole`,
+		"{chunk: 0}":                               "chunk: got 0, want words",
+		"{chunk: -1}":                              "chunk: got -1, want words",
+		"{speed: 0}":                               "speed: invalid speed 0 (1: as recorded",
+		"{speed: -2}":                              "speed: -2 is out of range",
+		"[]":                                       "invalid pace: got a list, want an object with burst, chunk",
+		"fast":                                     `invalid pace: got "fast"`,
 	} {
 		p := pace.Pace{Burst: 77}
 		if err := yaml.Unmarshal([]byte(text), &p); err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: got %v, want %q in it", text, err, part)
 		}
 		if p != (pace.Pace{Burst: 77}) {
-			t.Errorf("%s: was refused, and yet read: %+v", text, p)
+			t.Errorf("%s: was refused, but p is %+v", text, p)
 		}
 	}
 }
@@ -85,10 +85,10 @@ func TestMerge(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := defaults.Merge(pace.Pace{Rate: 1}); got.First != 300*ms || got.Rate != 1 {
-		t.Errorf("got %+v: zero fields of a pace written in Go say nothing", got)
+		t.Errorf("got %+v, but zero fields of a literal are unset", got)
 	}
 	if got := (pace.Pace{First: 1}).Merge(pace.Pace{}.Merge(read("{first: 0}"))); got.First != 0 {
-		t.Errorf("what was said as zero was forgotten: %+v", got)
+		t.Errorf("a field set to zero was ignored: %+v", got)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestCut(t *testing.T) {
 		for i, piece := range pieces {
 			switch n := utf8.RuneCountInString(piece); {
 			case piece == "" || !utf8.ValidString(piece):
-				t.Fatalf("%q is no piece", piece)
+				t.Fatalf("%q is empty or invalid UTF-8", piece)
 			case chunk > 0 && (n > int(chunk) || n < int(chunk) && i < len(pieces)-1):
 				t.Fatalf("%q has %d characters", piece, n)
 			case chunk == pace.WholeText && len(pieces) != 1:
@@ -143,7 +143,7 @@ func FuzzRead(f *testing.F) {
 		var p pace.Pace
 		if yaml.Unmarshal([]byte(text), &p) == nil {
 			if err := p.Check(); err != nil {
-				t.Fatalf("what was read is not possible: %v", err)
+				t.Fatalf("a parsed pace is invalid: %v", err)
 			}
 			c := p.NewClock(rand.New(rand.NewPCG(1, 1)))
 			for last, i := time.Duration(0), 0; i < 10; i++ {

@@ -4,9 +4,9 @@ import (
 	"unicode"
 )
 
-// Split cuts a text into chunks, which are text again when put together. It never
-// cuts inside a character (a code point). A word keeps the spaces before it; where
-// a script writes no spaces, each of its letters is a word.
+// Split splits a text into chunks whose concatenation is the text. It never splits a code
+// point. A word includes the preceding spaces; in writing systems without spaces, each
+// letter counts as a word.
 func Split(text string, chunk Chunk) []string {
 	switch {
 	case text == "":
@@ -19,6 +19,7 @@ func Split(text string, chunk Chunk) []string {
 	return splitByWord(text)
 }
 
+// splitByCount splits a text into chunks of n characters.
 func splitByCount(text string, n int) []string {
 	pieces := make([]string, 0, len(text)/n+1)
 	from, count := 0, 0
@@ -32,14 +33,19 @@ func splitByCount(text string, n int) []string {
 	return append(pieces, text[from:])
 }
 
-// splitByWord begins a piece where spaces begin after a word, and before and after each
-// letter that stands for itself. Spaces at the end belong to the last word.
+// spacelessScripts are the writing systems that do not separate words by spaces.
+var spacelessScripts = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
+}
+
+// splitByWord splits a text into words. Spaces at the end belong to the last word, and
+// combining marks to the letter before them.
 func splitByWord(text string) []string {
 	var pieces []string
-	from, word, alone := 0, false, false // whether the piece has a word; whether that is a letter alone
+	from, word, alone := 0, false, false // word: the piece contains a word; alone: that is a single letter
 	for at, r := range text {
-		space, lone := unicode.IsSpace(r), unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer) && !unicode.Is(unicode.M, r)
 		mark := unicode.Is(unicode.M, r)
+		space, lone := unicode.IsSpace(r), unicode.In(r, spacelessScripts...) && !mark
 		if word && !mark && (space || lone || alone) {
 			pieces = append(pieces, text[from:at])
 			from, word, alone = at, false, false

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// UnmarshalYAML reads a pace strictly: what is not known, of another type or out of
-// bounds is refused, never bent.
+// UnmarshalYAML implements the unmarshaler interface of goccy/go-yaml by [Parse].
 func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	var v any
 	if err := unmarshal(&v); err != nil {
@@ -25,18 +24,19 @@ func (p *Pace) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// Parse reads a pace from what a script holds: {first: 300ms, rate: 40, jitter:
-// {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}.
+// Parse returns the pace given by a decoded YAML or JSON value such as {first: 300ms, rate:
+// 40, jitter: {lognormal: 0.3}, burst: 5, chunk: words, speed: 2}. It returns an error for
+// unknown fields, wrong types and values out of range.
 func Parse(v any) (Pace, error) {
 	var p Pace
 	m, ok := v.(map[string]any)
 	if !ok {
-		return p, fmt.Errorf("a pace is an object of %s; this is %s", sortedNames(paceReaders), describe(v))
+		return p, fmt.Errorf("invalid pace: got %s, want an object with %s", describe(v), sortedNames(paceReaders))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		read, known := paceReaders[name]
 		if !known {
-			return p, fmt.Errorf("%s is not part of a pace: known are %s", name, sortedNames(paceReaders))
+			return p, fmt.Errorf("unknown field %s of a pace (want %s)", name, sortedNames(paceReaders))
 		}
 		if err := read(&p, m[name]); err != nil {
 			return p, fmt.Errorf("%s: %w", name, err)
@@ -45,7 +45,7 @@ func Parse(v any) (Pace, error) {
 	return p, p.Check()
 }
 
-// paceReaders are what a pace has in a script.
+// paceReaders maps the fields of a pace to their parsers.
 var paceReaders = map[string]func(p *Pace, v any) error{
 	"first":  func(p *Pace, v any) error { p.set |= setFirst; return readDuration(&p.First, v) },
 	"rate":   func(p *Pace, v any) error { p.set |= setRate; return readNumber(&p.Rate, v) },
@@ -57,25 +57,27 @@ var paceReaders = map[string]func(p *Pace, v any) error{
 		if err := readNumber(&p.Speed, v); err != nil || p.Speed != 0 {
 			return err
 		}
-		return fmt.Errorf("0 is not possible: 1 is as recorded, 2 twice as fast")
+		return fmt.Errorf("invalid speed 0 (1: as recorded, 2: twice as fast)")
 	},
 }
 
+// jitterReaders maps the fields of a jitter to their parsers.
 var jitterReaders = map[string]func(j *Jitter, v any) error{
 	"fixed":     func(j *Jitter, v any) error { return readDuration(&j.Fixed, v) },
 	"uniform":   func(j *Jitter, v any) error { return readNumber(&j.Uniform, v) },
 	"lognormal": func(j *Jitter, v any) error { return readNumber(&j.Lognormal, v) },
 }
 
+// read sets j to the decoded value v.
 func (j *Jitter) read(v any) error {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return fmt.Errorf("it is an object of one of %s; this is %s", sortedNames(jitterReaders), describe(v))
+		return fmt.Errorf("got %s, want an object with one of %s", describe(v), sortedNames(jitterReaders))
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
 		read, known := jitterReaders[name]
 		if !known {
-			return fmt.Errorf("%s is not known: known are %s", name, sortedNames(jitterReaders))
+			return fmt.Errorf("unknown field %s (want %s)", name, sortedNames(jitterReaders))
 		}
 		if err := read(j, m[name]); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -84,6 +86,7 @@ func (j *Jitter) read(v any) error {
 	return nil
 }
 
+// read sets c to the decoded value v.
 func (c *Chunk) read(v any) error {
 	switch v {
 	case "words":
@@ -95,14 +98,15 @@ func (c *Chunk) read(v any) error {
 	default:
 		var n int
 		if err := readInt(&n, v); err != nil || n < 1 {
-			return fmt.Errorf("%s is not possible: words, characters, whole, or a number of characters from 1", describe(v))
+			return fmt.Errorf("got %s, want words, characters, whole or a number of characters", describe(v))
 		}
 		*c = Chunk(n)
 	}
 	return nil
 }
 
-// readDuration reads a duration as Go spells it; 0 needs no unit.
+// readDuration sets *to to a duration in the syntax of time.ParseDuration. The number 0 is
+// also accepted.
 func readDuration(to *time.Duration, v any) error {
 	if n, ok := toFloat(v); ok && n == 0 {
 		*to = 0
@@ -111,31 +115,33 @@ func readDuration(to *time.Duration, v any) error {
 	text, ok := v.(string)
 	d, err := time.ParseDuration(text)
 	if !ok || err != nil {
-		return fmt.Errorf("%s is not a duration: 300ms, 1.5s or 2m is", describe(v))
+		return fmt.Errorf("got %s, want a duration (e.g. 300ms, 1.5s, 2m)", describe(v))
 	}
 	*to = d
 	return nil
 }
 
+// readNumber sets *to to a finite number.
 func readNumber(to *float64, v any) error {
 	n, ok := toFloat(v)
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-		return fmt.Errorf("%s is not a number", describe(v))
+		return fmt.Errorf("got %s, want a number", describe(v))
 	}
 	*to = n
 	return nil
 }
 
+// readInt sets *to to an integer.
 func readInt(to *int, v any) error {
 	n, ok := toFloat(v)
 	if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
-		return fmt.Errorf("%s is not a whole number", describe(v))
+		return fmt.Errorf("got %s, want an integer", describe(v))
 	}
 	*to = int(n)
 	return nil
 }
 
-// toFloat is a number as readers of YAML and JSON give it.
+// toFloat returns a number of any type that YAML and JSON decoders return, or reports false.
 func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -153,7 +159,7 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// describe shows what stood there; of much, the beginning.
+// describe returns a short description of a decoded value for error messages.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -169,6 +175,7 @@ func describe(v any) string {
 	return text[:min(len(text), 60)]
 }
 
+// sortedNames returns the sorted keys of m, separated by commas.
 func sortedNames[T any](m map[string]T) string {
 	return strings.Join(slices.Sorted(maps.Keys(m)), ", ")
 }
