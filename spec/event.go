@@ -86,7 +86,7 @@ const (
 	InputResume     Kind = "ask.resume"    // the reply to an interrupt: ID, Text
 	InputTool       Kind = "ask.tool-spec" // a client tool: Name, Description, and in Text the schema of its arguments
 	InputImage      Kind = "ask.image"     // an image within an InputUser: Type is its media type, Text its URL
-	InputFile       Kind = "ask.file"      // an uploaded file: Name as the client calls it, Type its media type, Text its bytes
+	InputFile       Kind = "ask.file"      // an uploaded file: Name, Type its media type, Text its bytes
 
 	// Not events, but features of the events and requests of a dialect.
 	SlotSeq     Kind = "slot.seq"     // events carry sequence numbers

@@ -99,6 +99,7 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 // names, or else the strictest of the obligation.
 func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
+// requirementByID returns the requirement with an id, or the strictest if there is none.
 func (d Obligation) requirementByID(id string) Requirement {
 	strictest := d.Requirements[0]
 	for _, r := range d.Requirements {
@@ -180,6 +181,7 @@ type Result struct {
 	overruled   bool            // the verdict applies to every requirement
 }
 
+// newResult returns the result of a finished pass.
 func newResult(d Obligation, p Pass) Result {
 	r := Result{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {

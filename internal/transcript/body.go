@@ -132,7 +132,8 @@ func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 		if b.isResponse {
 			where = "a response's body"
 		}
-		return "", "", b.errorAt("%s: unknown directive in %s: want %s (\":@ raw\" encodes a line that only looks like a directive)",
+		return "", "", b.errorAt("%s: unknown directive in %s: want %s "+
+			"(\":@ raw\" encodes a line that only looks like a directive)",
 			excerpt(line), where, strings.Join(known, ", "))
 	}
 	return word, strings.TrimSpace(arg), nil

@@ -23,7 +23,8 @@ func Parse(name string, data []byte) (*Transcript, error) {
 	}
 	line := 1 + bytes.Count(ar.Comment, []byte("\n"))
 	if len(ar.Files) == 0 {
-		return nil, position{name, line}.errorAt("no exchanges: want sections that begin with -- 1.request --, -- 1.response -- and so on")
+		return nil, position{name, line}.errorAt(
+			"no exchanges: want sections that begin with -- 1.request --, -- 1.response -- and so on")
 	}
 	for i, f := range ar.Files {
 		want := strconv.Itoa(i/2+1) + [...]string{".request", ".response"}[i%2]
@@ -114,7 +115,8 @@ func (t *Transcript) parseResponse(s *section) error {
 		return err
 	}
 	if h.startLine == nil && (len(b.body) > 0 || !b.ended) {
-		return s.errorAt("%s: start line is missing: want HTTP/1.1 STATUS REASON, or only a directive like :@ cut if there was no response",
+		return s.errorAt("%s: start line is missing: want HTTP/1.1 STATUS REASON, "+
+			"or only a directive like :@ cut if there was no response",
 			s.name)
 	}
 	r.Body, r.Arrivals, r.End, r.Trailer = b.body, b.reads, b.end, b.trailer

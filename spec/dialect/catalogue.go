@@ -18,6 +18,7 @@ type catalogueExtension struct {
 	Requirements []spec.Requirement `yaml:"requirements"`
 }
 
+// readCatalogue reads FAMILY/VERSION.requirements.yaml, complete with what it extends.
 func readCatalogue(files fs.FS, family, version string) ([]spec.Requirement, error) {
 	name := family + "/" + version + ".requirements.yaml"
 	data, err := fs.ReadFile(files, name)

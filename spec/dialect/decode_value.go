@@ -140,6 +140,7 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
+// isExercised reports whether the value v of the variant exercises the requirement.
 func (l requirementLocation) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })

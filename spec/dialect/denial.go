@@ -19,6 +19,7 @@ type denialRule struct {
 	refusal      spec.RefusalRequirement
 }
 
+// addDenials reads the x-denied of an operation.
 func (o *Operation) addDenials(n node) error {
 	names, lists := n.members()
 	for i, name := range names {

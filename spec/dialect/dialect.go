@@ -46,6 +46,7 @@ type registry struct {
 // embeddedRegistry returns the registry of the embedded documents.
 var embeddedRegistry = sync.OnceValue(func() *registry { return newRegistry(spec.Documents) })
 
+// newRegistry returns a registry of the documents in files.
 func newRegistry(files fs.FS) *registry {
 	s := &registry{files: files, opened: map[string]*Dialect{}}
 	found, _ := fs.Glob(files, "*/*.yaml")
@@ -102,6 +103,7 @@ func All() ([]*Dialect, error) {
 	return all, cmp.Or(errs...)
 }
 
+// open implements [Open].
 func (s *registry) open(name string) (*Dialect, error) {
 	family, version, versioned := strings.Cut(name, "@")
 	if !versioned {
@@ -129,6 +131,7 @@ func (s *registry) open(name string) (*Dialect, error) {
 	return s.opened[full], nil
 }
 
+// load reads the document and the catalogue of one dialect.
 func load(files fs.FS, family, version string) (*Dialect, error) {
 	d := &Dialect{Name: family + "@" + version, Family: family, Version: version, files: files}
 	var err error

@@ -50,6 +50,8 @@ func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present
 	return append(dst, m.encodedDefault...), m.required, false
 }
 
+// appendParts appends the parts that the member can encode to dst: all of them as a list, or
+// the first one as a single value.
 func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, present, hasContent bool) {
 	begin := len(dst)
 	for i := range parts {

@@ -90,8 +90,10 @@ type invalidRequestBuilder struct {
 	itemKind string        // suffix of names for an added list item
 	only     string        // name of the only request to make; "" for all
 	requests []InvalidRequest
-	edits    []requestEdit                                                    // the edits of requests that may be combined in pairs
-	onTry    func(name string, bad spec.Request, violations []spec.Violation) // if not nil, called for each candidate
+	edits    []requestEdit // the edits of requests that may be combined in pairs
+
+	// onTry, unless nil, is called with each candidate and its violations.
+	onTry func(name string, bad spec.Request, violations []spec.Violation)
 }
 
 // build adds all requests that violate one constraint.

@@ -250,7 +250,8 @@ func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []st
 	for _, name := range slices.Sorted(maps.Keys(b.files)) {
 		if f, ok := fields[name].(formFile); ok {
 			media, _, _ := mime.ParseMediaType(f.media)
-			parts = append(parts, spec.Event{Kind: b.files[name].kind, Frame: -1, Name: f.name, Type: media, Text: string(f.data)})
+			part := spec.Event{Kind: b.files[name].kind, Frame: -1, Name: f.name, Type: media, Text: string(f.data)}
+			parts = append(parts, part)
 			if id, ok := b.files[name].requirements[media].(string); ok {
 				exercised = append(exercised, id)
 			}
