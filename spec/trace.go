@@ -98,9 +98,9 @@ var (
 	ErrReset = errors.New("the connection was reset")
 	// ErrIdleTimeout is the end of a body that sent nothing for longer than the idle timeout.
 	ErrIdleTimeout = errors.New("the idle timeout expired")
-	// ErrLimitExceeded is the end of a body that exceeded a limit of the client, in bytes,
+	// ErrLimitExceeded is the end of a response that exceeded a limit of the client, in bytes,
 	// events or time.
-	ErrLimitExceeded = errors.New("the body exceeded the limit")
+	ErrLimitExceeded = errors.New("the response exceeded a limit")
 	// ErrNotHTTP means that the bytes of the response are not HTTP.
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )

@@ -65,12 +65,12 @@ func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {
 		if strings.Trim(value, " \t") != want {
-			return 0, notHTTPError("Content-Length is both %s and %s", quoteStart([]byte(value)), quoteStart([]byte(want)))
+			return 0, notHTTPError("conflicting values of Content-Length: %s and %s", quoteStart([]byte(value)), quoteStart([]byte(want)))
 		}
 	}
 	n, err := strconv.ParseUint(want, 10, 63)
 	if err != nil {
-		return 0, notHTTPError("Content-Length is %s", quoteStart([]byte(want)))
+		return 0, notHTTPError("invalid Content-Length %s", quoteStart([]byte(want)))
 	}
 	return int64(n), nil
 }
