@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// heard is what a check that judges evidence, each for a requirement and whether it holds,
-// concludes of one conversation.
+// heard returns the result of a check that makes the given judgements, each for a
+// requirement, on one conversation.
 func heard(laws []spec.Requirement, evidence ...judgement) spec.Result {
 	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
 		return func(e spec.Event) {
@@ -30,8 +30,8 @@ type judgement struct {
 	holds bool
 }
 
-// A requirement's verdict is what the evidence about it says; a MAY is never broken, and
-// that a permission was not used does not make it hold.
+// A requirement's verdict depends on the evidence for it only. A MAY is never violated, and
+// an unused permission does not count as a pass.
 func TestOn(t *testing.T) {
 	must, should, may := spec.Requirement{ID: "must", Level: spec.Must}, spec.Requirement{ID: "should", Level: spec.Should}, spec.Requirement{ID: "may", Level: spec.May}
 	all := []spec.Requirement{must, should, may}
@@ -65,8 +65,8 @@ func TestOn(t *testing.T) {
 	}
 }
 
-// Evidence that names no requirement is about the one that is about such events, and else
-// about the one that is about none in particular.
+// Evidence without a requirement is for the one that is about its kind of event, or else for
+// the one that is not about any kind.
 func TestAbout(t *testing.T) {
 	end, failure := spec.Requirement{ID: "end", Level: spec.Must}, spec.Requirement{ID: "failure", Level: spec.Must, About: []spec.Kind{spec.RunError}}
 	check := &spec.Check{ID: "a.check", Watch: func(p *spec.Pass) func(spec.Event) {
@@ -93,7 +93,7 @@ func TestAbout(t *testing.T) {
 	}
 }
 
-// A promise that was not kept breaks what was demanded, and not what is permitted.
+// A broken promise violates requirements that demand something, but no permissions.
 func TestBreakPromise(t *testing.T) {
 	must, may := spec.Requirement{ID: "must", Level: spec.Must}, spec.Requirement{ID: "may", Level: spec.May}
 	r := heard([]spec.Requirement{must, may})
@@ -106,8 +106,8 @@ func TestBreakPromise(t *testing.T) {
 	}
 }
 
-// What no request of the dialect asked for, and no frame of it is in, is not held to it; nor
-// is what is not HTTP.
+// A conversation without a request or frame of the dialect is not judged, nor is one that is
+// not HTTP.
 func TestUnmeasured(t *testing.T) {
 	whole, asked, frame := spec.Evaluation{Complete: true, RequestRecorded: true, HTTP: true, Recognized: true}, spec.Evaluation{RequestRecorded: true, HTTP: true}, spec.Evaluation{Recognized: true, HTTP: true}
 	foreign, garbage := spec.Evaluation{HTTP: true}, spec.Evaluation{RequestRecorded: true, NotHTTP: true}

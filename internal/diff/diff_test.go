@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// answer is an exchange of one run, told by the events given.
+// answer returns an exchange with the given events.
 func answer(nth int, events ...spec.Event) []spec.Event {
 	run := fmt.Sprintf("run-%d", nth)
 	all := []spec.Event{{Kind: spec.HTTPRequest, Frame: -1, Operation: "POST /runs", Run: run, Thread: "t", Parts: []spec.Event{{Kind: spec.InputUser, Text: "hello"}}}}
@@ -37,7 +37,7 @@ func delta(id, text string) spec.Event {
 
 func closes(id string) spec.Event { return spec.Event{Kind: spec.MessageEnd, Message: id} }
 
-// said is a plain answer.
+// said returns the events of a run with one message.
 func said(id, text string) []spec.Event {
 	return []spec.Event{{Kind: spec.RunStart, Run: "r" + id, Created: "2026-01-0" + id}, start(id), delta(id, text), closes(id), {Kind: spec.RunEnd, Run: "r" + id}}
 }
@@ -98,7 +98,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Status and headers count, as far as they say something to a client.
+// Status and relevant headers are compared.
 func TestHeads(t *testing.T) {
 	a, b := answer(0), answer(0)
 	b[1].StatusCode, b[1].MediaType = 404, "text/html"
@@ -110,8 +110,7 @@ func TestHeads(t *testing.T) {
 	}
 }
 
-// What one target answers differently when it is asked again is no difference between
-// two.
+// Differences between two recordings of the same target are not differences between targets.
 func TestVolatile(t *testing.T) {
 	a := Conversation{"", [][]spec.Event{answer(0, said("1", "it is 10:01")...), answer(0, said("2", "it is 10:02")...)}}
 	b := Conversation{"", [][]spec.Event{answer(0, said("1", "it is 10:03")...), answer(0, said("2", "it is 10:04")...)}}
@@ -119,13 +118,13 @@ func TestVolatile(t *testing.T) {
 	if seen(got) != "" || !slices.Equal(got.Volatile, []string{"message.delta text"}) {
 		t.Errorf("%s, volatile %q", seen(got), got.Volatile)
 	}
-	b.Takes[0] = b.Takes[0][:len(b.Takes[0])-2] // it does not end
+	b.Takes[0] = b.Takes[0][:len(b.Takes[0])-2] // without an end
 	if got := seen(Compare(a, Conversation{"", b.Takes[:1]})); !strings.Contains(got, "only A run.end") {
 		t.Errorf("what is not volatile was left out, too: %q", got)
 	}
 }
 
-// Nothing can be said of a target that does not answer.
+// A target that does not respond is not compared.
 func TestNothing(t *testing.T) {
 	mute := answer(0)
 	mute[1] = spec.Event{Kind: spec.HTTPResponse, Frame: -1, Err: spec.ErrReset}
@@ -138,8 +137,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// Exchanges that an earlier answer led to are noted; a question that only one was asked
-// is a difference.
+// An additional exchange that follows from an earlier response is a note; a request that only
+// one side has is a difference.
 func TestExchanges(t *testing.T) {
 	one := answer(0, said("1", "x")...)
 	more := slices.Concat(one, answer(1, said("1", "x")...))
@@ -194,7 +193,7 @@ func TestAlign(t *testing.T) {
 	}
 }
 
-// Side by side, with nothing in it that could do something to a terminal.
+// The text report has columns and no control characters.
 func TestText(t *testing.T) {
 	c := Compare(Conversation{"text", [][]spec.Event{answer(0, said("1", "hello \x1b[2J"+strings.Repeat("x", 2000))...)}}, Conversation{"text", [][]spec.Event{answer(0, said("1", "hello you")[:4]...)}})
 	r := Report{A: "one", B: "two\x1b", Dialects: []DialectDiff{{Dialect: "talk@2", Conversations: []ConversationDiff{c}}}}

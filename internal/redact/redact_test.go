@@ -17,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A form is a way to write a text down, and to read it back.
+// A form is a way to encode a text, and to decode it.
 type form struct {
 	name string
 	to   func(string) string
@@ -67,7 +67,7 @@ func unescape(s string) (string, error) { return html.UnescapeString(s), nil }
 
 func inQuotes(s string) string { s = strconv.Quote(s); return s[1 : len(s)-1] }
 
-// decoded reads Base64 of any alphabet, broken into lines or not.
+// decoded decodes Base64 of any alphabet, with or without line breaks.
 func decoded(s string) (string, error) {
 	s = strings.NewReplacer("\n", "", "\r", "", "-", "+", "_", "/", "=", "", "*", "A").Replace(s)
 	b, err := base64.RawStdEncoding.DecodeString(s)
@@ -147,7 +147,7 @@ func fromHex(s string) (string, error) {
 	return string(b), err
 }
 
-// alphabets are what secrets are made of.
+// alphabets are the characters that secrets consist of.
 var alphabets = []string{
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_",
 	"0123456789abcdef",
@@ -165,8 +165,8 @@ func randomOf(rnd *rand.Rand, alphabet string, n int) string {
 	return b.String()
 }
 
-// A secret is removed from every text that holds it, whatever form the text is in, and
-// whatever stands before and after; what stands around it is left.
+// A secret is removed from every text that contains it, in any form and any context, and the
+// rest of the text is kept.
 func TestForms(t *testing.T) {
 	rounds := 60
 	if testing.Short() {
@@ -205,7 +205,7 @@ func checkForm(t *testing.T, f form, secret, before, after string) {
 	}
 	back, err := f.from(string(masked))
 	if err != nil {
-		return // what cannot be read gives nothing away: the pieces are looked for below
+		return // not decodable; parts are searched below
 	}
 	for i := 0; i+6 <= len(secret); i++ {
 		if piece := secret[i : i+6]; strings.Contains(back, piece) && !strings.Contains(before+after, piece) {
@@ -217,14 +217,14 @@ func checkForm(t *testing.T, f form, secret, before, after string) {
 	}
 }
 
-// Two forms, one in the other.
+// Two forms, one within the other.
 func TestFormsInForms(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(2, 2))
 	for _, outer := range forms {
 		for _, inner := range forms {
 			coded := strings.Contains(inner.name, "base64") || strings.Contains(inner.name, "hexadecimal")
 			if strings.Contains(outer.name, "base64") || strings.Contains(outer.name, "hexadecimal") || strings.Contains(outer.name, "twice") && strings.Contains(inner.name, "twice") {
-				continue // codes of escaped texts are not looked for, nor more than three layers
+				continue // numeric codes of escaped texts and more than three layers are not supported
 			}
 			for range 5 {
 				secret := randomOf(rnd, alphabets[0], 12+rnd.IntN(30))
@@ -237,7 +237,7 @@ func TestFormsInForms(t *testing.T) {
 	}
 }
 
-// A text without the secret is left alone.
+// A text without the secret does not change.
 func TestFalseAlarms(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 3))
 	for round := range 15 {
@@ -265,7 +265,7 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// JSON stays JSON, of the same size, wherever the secret stands in it.
+// Redacted JSON stays valid and keeps its size, wherever the secret is.
 func TestJSONStaysJSON(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	for round := range 500 {
@@ -292,7 +292,7 @@ func TestJSONStaysJSON(t *testing.T) {
 	}
 }
 
-// A secret of which only the beginning is shown is not shown in part, and all else stays.
+// A secret of which only the beginning is shown is removed, and the rest is kept.
 func TestCut(t *testing.T) {
 	secret := strings.Repeat("s3cr3t/", 20)
 	r := redact.New(secret)
@@ -313,7 +313,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A secret that was cut in two is not shown in part.
+// Parts of a secret that was cut in two are removed.
 func TestPart(t *testing.T) {
 	const secret = "s3cr3t/of-ours+1"
 	r := redact.New(secret)
@@ -357,7 +357,7 @@ func contains(all []string, s string) bool {
 	return false
 }
 
-// A secret that looks like the mark is removed as well, and not by itself.
+// A secret that resembles the placeholder is replaced by another one.
 func TestMark(t *testing.T) {
 	for _, secret := range []string{"REDACTED", "REDA", "ACTED", "xREDAC", "99999999"} {
 		for _, text := range []string{secret, "a " + secret + " b", "x" + "99999999" + secret} {
@@ -368,7 +368,7 @@ func TestMark(t *testing.T) {
 	}
 }
 
-// What takes no time for a text without escapes takes not much for the worst one.
+// The worst text does not take much longer than one without escapes.
 func TestHostileTexts(t *testing.T) {
 	r := redact.New(strings.Repeat(`\`, 200), strings.Repeat("%", 100), strings.Repeat("&", 100), "aaaaaaaaaaaaaaaaaaaaaaaa")
 	for _, s := range []string{strings.Repeat(`\`, 1<<15), strings.Repeat("%25", 1<<14), strings.Repeat("&amp;", 1<<13), strings.Repeat("a", 1<<16)} {

@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// clone is a copy that shares no memory.
+// clone returns a copy that shares no memory.
 func clone(item sse.Item) sse.Item {
 	item.Raw, item.Data, item.Fields = bytes.Clone(item.Raw), bytes.Clone(item.Data), slices.Clone(item.Fields)
 	item.Event, item.ID, item.LastEventID = strings.Clone(item.Event), strings.Clone(item.ID), strings.Clone(item.LastEventID)
@@ -18,7 +18,7 @@ func clone(item sse.Item) sse.Item {
 	return item
 }
 
-// everything is the whole corpus as one body, with what stands in it in one piece.
+// everything is the whole corpus as one body, with its items.
 func everything() []byte {
 	var body []byte
 	for _, s := range corpus() {
@@ -29,8 +29,8 @@ func everything() []byte {
 	return body
 }
 
-// TestItemsStay sees that items which were told do not change when more is fed, and
-// that pieces, once fed, are never written.
+// TestItemsStay checks that items do not change when more is fed, and that the decoder never
+// writes to its input.
 func TestItemsStay(t *testing.T) {
 	body := everything()
 	untouched := bytes.Clone(body)
@@ -61,8 +61,7 @@ func TestItemsStay(t *testing.T) {
 	}
 }
 
-// TestInputIsReused reads through one buffer, as who reads a connection does: an
-// event that began in what was there before is not spoilt by what comes after.
+// TestInputIsReused decodes through one reused buffer, as a reader of a connection does.
 func TestInputIsReused(t *testing.T) {
 	body := everything()
 	whole, _ := decode(0, body)
@@ -72,7 +71,7 @@ func TestInputIsReused(t *testing.T) {
 		for piece := range slices.Chunk(body, size) {
 			n := copy(buf, piece)
 			for item := range d.Feed(buf[:n]) {
-				items = append(items, clone(item)) // may alias buf, which is written next
+				items = append(items, clone(item)) // may alias buf, which is overwritten next
 			}
 			for i := range buf {
 				buf[i] = 0xee
@@ -87,8 +86,7 @@ func TestInputIsReused(t *testing.T) {
 	}
 }
 
-// TestRoomIsNotShared: who appends to an item's bytes writes to nobody else's, not
-// to the input and not to what comes after.
+// TestRoomIsNotShared checks that appending to the bytes of an item overwrites nothing else.
 func TestRoomIsNotShared(t *testing.T) {
 	body := everything()
 	untouched := bytes.Clone(body)
@@ -111,7 +109,7 @@ func TestRoomIsNotShared(t *testing.T) {
 	}
 }
 
-// TestBreakingOff: who stops in the middle of a Feed finds the rest in the next one.
+// TestBreakingOff checks that the next Feed continues after an iteration that was stopped.
 func TestBreakingOff(t *testing.T) {
 	body := everything()
 	whole, _ := decode(0, body)
@@ -139,7 +137,7 @@ func TestBreakingOff(t *testing.T) {
 	}
 }
 
-// TestAfterClose: what is closed tells nothing any more.
+// TestAfterClose checks that a closed decoder has no more items.
 func TestAfterClose(t *testing.T) {
 	d := sse.NewDecoder(0)
 	if rest, ok := d.Close(); ok {
@@ -153,8 +151,8 @@ func TestAfterClose(t *testing.T) {
 	}
 }
 
-// TestCloseAfterBreakingOff: items that were not taken are dropped, but not what
-// stood after them, nor the error.
+// TestCloseAfterBreakingOff checks that Close drops items that were not consumed, but neither
+// the incomplete item after them nor the error.
 func TestCloseAfterBreakingOff(t *testing.T) {
 	for _, tt := range []struct {
 		body, rest string

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// TestAppend writes frames; what must stand there was written by hand.
+// TestAppend compares encoded frames with text that was written by hand.
 func TestAppend(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -47,8 +47,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestRefused sees what cannot be written so that it would be read back, and that
-// the error says which field it is.
+// TestRefused checks that frames which cannot be represented are rejected, with the name of the
+// field.
 func TestRefused(t *testing.T) {
 	for _, c := range []string{"\n", "\r", "\r\n", "\x00"} {
 		for field, frame := range map[string]sse.Frame{
@@ -73,7 +73,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWriteFails: the error is that of the writer.
+// TestWriteFails checks that the writer's error is returned.
 func TestWriteFails(t *testing.T) {
 	broken := errors.New("broken")
 	if err := sse.Write(&writer{err: broken}, sse.Frame{Data: []byte("a")}); !errors.Is(err, broken) {
@@ -81,7 +81,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// A writer counts how often it is called.
+// A writer counts its calls.
 type writer struct {
 	bytes.Buffer
 	calls int

@@ -9,10 +9,10 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// delta is the event that agents send most.
+// delta is the most frequent event of agents.
 const delta = `data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_0123456789","delta":" word"}` + "\n\n"
 
-// shapes are streams of about 1 MiB, by what is special about them.
+// shapes are streams of about 1 MiB with different properties.
 var shapes = []struct{ name, event string }{
 	{"one data line", delta},
 	{"id event data", "id: 17\nevent: message\n" + delta},
@@ -23,7 +23,7 @@ var shapes = []struct{ name, event string }{
 	{"64 KiB in one line", "data: " + strings.Repeat("x", 64<<10) + "\n\n"},
 }
 
-// BenchmarkDecoder reads 1 MiB, whole and in pieces as a connection gives them.
+// BenchmarkDecoder decodes 1 MiB, at once and in pieces of the size that a connection returns.
 func BenchmarkDecoder(b *testing.B) {
 	for _, shape := range shapes {
 		n := max(1, 1<<20/len(shape.event))
@@ -52,7 +52,7 @@ func BenchmarkDecoder(b *testing.B) {
 	}
 }
 
-// BenchmarkAppend writes the event that agents send most.
+// BenchmarkAppend encodes the most frequent event of agents.
 func BenchmarkAppend(b *testing.B) {
 	frame := sse.Frame{Data: bytes.TrimSpace([]byte(strings.TrimPrefix(delta, "data: ")))}
 	b.SetBytes(int64(len(delta)))
@@ -66,8 +66,8 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// TestAllocations holds the common case to what it costs now: an event of one data
-// line costs nothing when it lies in a piece whole, and a copy when it does not.
+// TestAllocations limits the allocations of the common case: an event with one data line costs
+// nothing if it lies in one piece, and a copy if it does not.
 func TestAllocations(t *testing.T) {
 	const events = 1000
 	body := []byte(strings.Repeat(delta, events))

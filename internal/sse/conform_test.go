@@ -10,12 +10,11 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// Two cuts in all places are tried in streams up to so many bytes.
+// Streams of up to this many bytes are cut in two places, in all ways.
 const shortStream = 40
 
-// TestStandard reads every stream of the corpus with every line end, with and
-// without a byte order mark, cut in every place: always the items that were written
-// down by hand, and always the same.
+// TestStandard decodes every stream of the corpus with every line end, with and without a byte
+// order mark, cut in every place. The items are always those of the corpus.
 func TestStandard(t *testing.T) {
 	if n := len(corpus()); n < 40 {
 		t.Fatalf("the corpus has only %d streams", n)
@@ -40,7 +39,7 @@ func TestStandard(t *testing.T) {
 	}
 }
 
-// check reads one stream in all its cuts, and counts them.
+// check decodes one stream with all cuts, and counts them.
 func (r rendering) check(t testing.TB) (cases int) {
 	before := bytes.Clone(r.body)
 	try := func(pieces ...[]byte) bool {
@@ -65,7 +64,7 @@ func (r rendering) check(t testing.TB) (cases int) {
 	return cases
 }
 
-// show is items as text that a person can read, however long they are.
+// show returns items as readable text.
 func show(items []sse.Item) string {
 	var b strings.Builder
 	for _, item := range items {
@@ -74,8 +73,8 @@ func show(items []sse.Item) string {
 	return b.String()
 }
 
-// TestPromptness sees that an item is told with the very byte that completes it: a
-// judge that times events must not be told them a piece later.
+// TestPromptness checks that an item is yielded with the byte that completes it, so that events
+// can be timed.
 func TestPromptness(t *testing.T) {
 	for _, s := range corpus() {
 		for _, r := range s.renderings() {

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// TestNothingIsCopied sees that a large piece is not duplicated: what lies in it
-// whole aliases it, also when the event before it began in an earlier piece.
+// TestNothingIsCopied checks that a large piece is not copied: items within it alias it, even if
+// the event before them began in an earlier piece.
 func TestNothingIsCopied(t *testing.T) {
 	body := []byte(strings.Repeat("data: one\n\n:two\n\nid: 3\ndata: three\n\n", 1000))
 	for _, first := range []int{0, 1, 5, 11, 14, 40, 500} {
@@ -17,11 +17,11 @@ func TestNothingIsCopied(t *testing.T) {
 		for range d.Feed(body[:first]) {
 		}
 		for item := range d.Feed(body[first:]) {
-			if item.Offset < first { // it began before
+			if item.Offset < first { // began in the first piece
 				copied++
 				continue
 			}
-			// All before the first small look at the second piece may be a copy.
+			// Only the beginning of the second piece may be copied.
 			switch in := &item.Raw[0] == &body[item.Offset]; {
 			case in && (item.Kind != sse.Event || &item.Data[0] == &body[item.Offset+bytes.LastIndex(item.Raw, item.Data)]):
 				aliased++

@@ -7,7 +7,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// The count is that of the events and comments of a stream, however it comes in pieces.
+// The counter counts the events and comments of a stream in any pieces.
 func TestCount(t *testing.T) {
 	for text, want := range map[string]int{
 		"":                                       0,
@@ -32,7 +32,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// It stops right after the first that is too many.
+// The counter stops right after the first event that exceeds the limit.
 func TestCountStops(t *testing.T) {
 	text := []byte("data: 1\n\ndata: 2\n\ndata: 3\n\n")
 	var c sse.EventCounter

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzDecoder reads any bytes, cut in two places and bytewise, with a limit and
-// without: no panic, the same items, nothing lost, and what the standard says.
+// FuzzDecoder decodes any bytes, with and without cuts and a limit: it does not panic, yields the
+// same items, loses nothing and agrees with the standard.
 func FuzzDecoder(f *testing.F) {
 	for _, s := range corpus() {
 		for i, r := range s.renderings() {

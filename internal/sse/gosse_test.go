@@ -14,15 +14,15 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// A departure is a stream of the corpus in which go-sse 0.11.0 does not tell what
-// the standard dispatches.
+// A departure is a stream of the corpus for which go-sse 0.11.0 does not dispatch what the
+// standard requires.
 type departure struct {
-	told  []string // what it tells instead: event, data and last event ID, or an error
+	told  []string // what it dispatches: event, data and last event ID, or an error
 	bom   marking  // in which forms
 	cause string
 }
 
-// The reasons why go-sse departs.
+// The reasons for departures.
 const (
 	withoutData = "the standard drops a block whose data buffer is empty; go-sse tells any block with an event or id field"
 	atTheEnd    = "the standard drops an event that no blank line ends; go-sse tells it if its last line has an end"
@@ -30,7 +30,7 @@ const (
 	lateMark    = "the standard takes a byte order mark off only at the very start; go-sse skips blank lines before it looks for one"
 )
 
-// departures is the exact list: what is not in it agrees with the standard.
+// departures is the complete list: go-sse agrees with the standard on all other streams.
 var departures = map[string]departure{
 	"an event name without data goes with its block": {
 		told: []string{`"a" "" ""`, `"" "y" ""`}, cause: withoutData},
@@ -79,8 +79,8 @@ var departures = map[string]departure{
 
 const unexpected = "go-sse: unexpected end of input"
 
-// TestAgainstGoSSE reads the corpus with another reader as well. It checks the
-// corpus, as two authors read the standard, and says where the two differ and why.
+// TestAgainstGoSSE decodes the corpus with an independent decoder, to validate the corpus, and
+// checks where the two differ and why.
 func TestAgainstGoSSE(t *testing.T) {
 	forms, different, met := 0, 0, map[string]bool{}
 	for _, s := range corpus() {
@@ -113,8 +113,8 @@ func TestAgainstGoSSE(t *testing.T) {
 	t.Logf("%d streams read %d times, %d of %d streams depart (in %d forms)", len(corpus()), forms, len(departures), len(corpus()), different)
 }
 
-// TestGoSSELimit: the standard knows no limit; go-sse has one of 64 KiB, which is
-// too little for an event with a file in it.
+// TestGoSSELimit shows that go-sse limits events to 64 KiB, which the standard does not and which
+// is too small for an event with a file.
 func TestGoSSELimit(t *testing.T) {
 	body := "data: " + strings.Repeat("x", 64<<10) + "\n\n"
 	told := readGoSSE(strings.NewReader(body))
@@ -127,7 +127,7 @@ func TestGoSSELimit(t *testing.T) {
 	}
 }
 
-// dispatched is what a client sees of items: events that are complete.
+// dispatched returns the items that a client would see: complete events.
 func dispatched(items []sse.Item) []string {
 	var told []string
 	for _, item := range items {

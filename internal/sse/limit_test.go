@@ -12,15 +12,15 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// TestLimit holds events and comments against a limit of 10 bytes. An event counts
-// from its first byte to the end of its last line, comments and line ends inside it
-// too; how the stream is cut changes neither what is told before nor the error.
+// TestLimit decodes events and comments with a limit of 10 bytes. An event counts from its first
+// byte to the end of its last line, including comments and line ends. Cuts change neither the
+// items before the error nor the error.
 func TestLimit(t *testing.T) {
 	const limit = 10
 	tests := []struct {
 		name  string
 		body  string
-		items int    // how many are told
+		items int    // number of items before the error
 		lines string // of the error, "" if there is none
 	}{
 		{"an event below", "data: a\n\n", 1, ""},
@@ -65,7 +65,7 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestNothingAfterTheLimit: an error is for good.
+// TestNothingAfterTheLimit checks that nothing is yielded after an error.
 func TestNothingAfterTheLimit(t *testing.T) {
 	d := sse.NewDecoder(4)
 	for range 2 {
@@ -79,7 +79,7 @@ func TestNothingAfterTheLimit(t *testing.T) {
 	}
 }
 
-// TestDefaultLimit: 0 and less are the default, which an event may have in full.
+// TestDefaultLimit checks that 0 and less mean the default, which an event may reach.
 func TestDefaultLimit(t *testing.T) {
 	for _, limit := range []int{0, -1} {
 		body := append(bytes.Repeat([]byte("x"), sse.DefaultMaxEvent), '\n', '\n')
@@ -93,9 +93,9 @@ func TestDefaultLimit(t *testing.T) {
 	}
 }
 
-// TestEndlessLine feeds events of 1 GB in pieces of 64 KiB: what is allocated, all
-// that was let go again included, is a small multiple of the limit of 1 MiB. An
-// event of many short lines needs more than a long line does, as each has a name.
+// TestEndlessLine feeds events of 1 GB in pieces of 64 KiB: all memory allocated is a small
+// multiple of the limit of 1 MiB. Many short lines need more than a long one, since their names
+// are kept.
 func TestEndlessLine(t *testing.T) {
 	const limit, piece, total = 1 << 20, 64 << 10, 1 << 30
 	tests := []struct {
@@ -135,12 +135,12 @@ func TestEndlessLine(t *testing.T) {
 	}
 }
 
-// TestEndlessStream reads 64 MiB of small events: what is done with is let go.
+// TestEndlessStream decodes 64 MiB of small events in constant memory.
 func TestEndlessStream(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 64 MiB")
 	}
-	const piece, total = 64<<10 - 7, 64 << 20 // events are cut in all places
+	const piece, total = 64<<10 - 7, 64 << 20 // so that events are cut everywhere
 	chunk := []byte(strings.Repeat("data: some text\n\n", piece)[:piece])
 	d, events := sse.NewDecoder(1<<10), 0
 	for range total / piece {

@@ -9,23 +9,22 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// A model is WHATWG HTML 9.2.6 as it is written, step by step and slowly, for
-// streams that nobody wrote an expectation for. It shares no code with the decoder
-// and knows only what a client sees.
+// A model implements WHATWG HTML 9.2.6 literally and slowly, for streams without a written
+// expectation. It shares no code with the decoder and yields only what a client sees.
 type model struct {
 	data, event, idBuffer, lastID string
 	seen                          []seen
 	comments                      []string
 }
 
-// seen is an event as a client gets it.
+// seen is an event as a client sees it.
 type seen struct{ event, data, lastID string }
 
-// interpret reads a whole stream.
+// interpret interprets a complete stream.
 func interpret(body []byte) *model {
 	m := &model{}
 	text := strings.TrimPrefix(string(body), "\ufeff")
-	// All three line ends become LF; what follows the last one is no line.
+	// All three line ends become LF; text after the last one is not a line.
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	lines := strings.Split(text, "\n")
 	for _, line := range lines[:len(lines)-1] {
@@ -66,14 +65,13 @@ func (m *model) dispatch() {
 	m.data, m.event = "", ""
 }
 
-// A failer is a test, of the standard library or of rapid.
+// A failer is a test of package testing or of rapid.
 type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// agree compares what was decoded with the model, and holds it against what is true
-// of every stream: items lie in it where they say, and in order; what lies in none
-// is line ends.
+// agree compares decoded items with the model and checks invariants: items lie where they claim,
+// in order, and there are only line ends between them.
 func agree(t failer, body []byte, items []sse.Item) {
 	m := interpret(body)
 	var events []seen
@@ -84,7 +82,7 @@ func agree(t failer, body []byte, items []sse.Item) {
 			!bytes.Equal(item.Raw, body[item.Offset:item.Offset+len(item.Raw)]) {
 			t.Fatalf("%q: %+v does not lie where it says", body, item)
 		}
-		// Only what the end of the stream cuts off may end with the comment inside it.
+		// Only an incomplete item may end with a comment inside it.
 		if (item.End < end || item.End == end && !item.Incomplete) || item.Line != lineAt(body, item.Offset) {
 			t.Fatalf("%q: %+v comes after one that ends at %d, and is in line %d", body, item, end, lineAt(body, item.Offset))
 		}
@@ -118,13 +116,13 @@ func agree(t failer, body []byte, items []sse.Item) {
 	}
 }
 
-// lineAt is the number of the line in which an offset lies.
+// lineAt returns the number of the line that contains an offset.
 func lineAt(body []byte, offset int) int {
 	before := bytes.ReplaceAll(body[:offset], []byte("\r\n"), []byte("\n"))
 	return 1 + bytes.Count(before, []byte("\n")) + bytes.Count(before, []byte("\r"))
 }
 
-// TestModel holds the model itself against the corpus, as it has no other test.
+// TestModel validates the model against the corpus.
 func TestModel(t *testing.T) {
 	for _, s := range corpus() {
 		for _, r := range s.renderings() {

@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// aStream draws a stream of what matters to the format, in any order.
+// aStream draws a stream of syntactically relevant elements in any order.
 func aStream() *rapid.Generator[[]byte] {
 	token := rapid.SampledFrom([]string{
 		"\n", "\n", "\r", "\r", "\r\n", "\r\n", "\n\n", "data", "data:", "data: ", "data: a", "event: e", "event", "id: 1",
@@ -24,7 +24,7 @@ func aStream() *rapid.Generator[[]byte] {
 	})
 }
 
-// cut draws a way to cut body into pieces, some of them empty.
+// cut draws a way to cut body into pieces, some of which may be empty.
 func cut(t *rapid.T, body []byte) [][]byte {
 	at := rapid.SliceOfN(rapid.IntRange(0, len(body)), 0, 12).Draw(t, "cuts")
 	slices.Sort(at)
@@ -37,8 +37,8 @@ func cut(t *rapid.T, body []byte) [][]byte {
 	return pieces
 }
 
-// check tries a property on rather more examples than rapid does by default, as
-// each takes only microseconds.
+// check tests a property with more examples than rapid does by default, as each takes only
+// microseconds.
 func check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	for range 30 {
@@ -48,8 +48,8 @@ func check(t *testing.T, property func(*rapid.T)) {
 	}
 }
 
-// TestCutsChangeNothing: a stream means the same in any pieces, what it means is
-// what the standard says, and a limit is noticed in the same place.
+// TestCutsChangeNothing checks that cuts change neither the items nor the error, and that the
+// items agree with the standard.
 func TestCutsChangeNothing(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		body := aStream().Draw(t, "body")
@@ -71,7 +71,7 @@ func TestCutsChangeNothing(t *testing.T) {
 	})
 }
 
-// text draws text with what could break a format.
+// text draws text with characters that matter to the format.
 func text(with ...string) *rapid.Generator[string] {
 	parts := append([]string{"a", "", " ", ":", "data: ", "é", "{}", mark, "\xff", "\t", "\u2028", "0"}, with...)
 	return rapid.Custom(func(t *rapid.T) string {
@@ -79,12 +79,12 @@ func text(with ...string) *rapid.Generator[string] {
 	})
 }
 
-// oneLF is text as a reader of data lines gets it.
+// oneLF returns text with the line ends that a decoder returns.
 func oneLF(text []byte) string {
 	return strings.ReplaceAll(strings.ReplaceAll(string(text), "\r\n", "\n"), "\r", "\n")
 }
 
-// TestWhatIsWrittenIsRead writes frames and comments, and reads the same back.
+// TestWhatIsWrittenIsRead encodes frames and comments and decodes the same.
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		var body []byte
@@ -136,7 +136,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	})
 }
 
-// TestAppendRefuses: what would not be read back is refused, and nothing written.
+// TestAppendRefuses checks that frames which would not be decoded alike are rejected.
 func TestAppendRefuses(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		bad := text().Draw(t, "before") + rapid.SampledFrom([]string{"\n", "\r", "\x00", "\r\n"}).Draw(t, "bad") + text().Draw(t, "after")

@@ -22,8 +22,8 @@ func seed(f *testing.F, pattern string) {
 	}
 }
 
-// fuzzed holds what was read to what Format promises, and errors to being of one
-// line that begins with the file's name.
+// fuzzed checks that Format preserves what was parsed, and that errors have one line that begins
+// with the file's name.
 func fuzzed(t *testing.T, tr *Transcript, err error) {
 	t.Helper()
 	if err != nil {
@@ -40,7 +40,7 @@ func fuzzed(t *testing.T, tr *Transcript, err error) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, file)
 	}
-	// Written and read once, secrets are gone and times are round.
+	// After one round trip, secrets are gone and times are truncated.
 	if second := Format(again); string(second) != string(file) {
 		t.Errorf("written a second time, it is another file:\n%q\n%q", file, second)
 	}

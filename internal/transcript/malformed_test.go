@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// ok is an exchange to which a malformed one can be added.
+// ok is a valid exchange that may precede a malformed one.
 const ok = "-- 1.request --\nGET / HTTP/1.1\n-- 1.response --\nHTTP/1.1 200 OK\n"
 
 const answer = "-- 1.request --\nGET / HTTP/1.1\n-- 1.response --\n"
 
-// Each error names the file, the line, what is there and what would be right.
+// Each error names the file and line, what was found and what is expected.
 func TestMalformedTranscripts(t *testing.T) {
 	for name, c := range map[string]struct {
 		in, line, says string
@@ -85,7 +85,7 @@ func TestMalformedTranscripts(t *testing.T) {
 	}
 }
 
-// openFiles writes files to a folder and opens the one called name.
+// openFiles writes files to a folder and opens one of them.
 func openFiles(t *testing.T, name string, files map[string]string) (*Transcript, error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -172,7 +172,7 @@ func TestUnreadableFiles(t *testing.T) {
 	if err := os.WriteFile(large, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(large, MaxFileBytes+1); err != nil { // it takes no room on the disk
+	if err := os.Truncate(large, MaxFileBytes+1); err != nil { // a sparse file
 		t.Skip("the file system has no holes:", err)
 	}
 	for path, want := range map[string]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// allocated is how many bytes f asks for in all.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -19,7 +19,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// A large body is not copied more often than it must be.
+// A large body is not copied more often than necessary.
 func TestLargeBodies(t *testing.T) {
 	const size = 2 << 20
 	event := []byte("data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"delta\":\"some words\"}\n\n")
@@ -34,7 +34,7 @@ func TestLargeBodies(t *testing.T) {
 	reads = append(reads, spec.Arrival{End: len(text), At: time.Hour})
 	for name, c := range map[string]struct {
 		r             spec.Response
-		format, parse float64 // at most so many times the body
+		format, parse float64 // limits, as multiples of the body
 	}{
 		"untimed":       {spec.Response{Body: text}, 1.1, 0.1},
 		"timed":         {spec.Response{Body: text, Arrivals: reads}, 1.3, 1.3},

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// awkward are the parts of which bodies are made that a careless format would lose.
+// awkward are parts of bodies that a careless format would not preserve.
 var awkward = []string{
 	"data: {\"a\":1}\n\n", "id: 1\n", "x", " ", "\t", "\n", "\r\n", "\r", ":\n", ":@", ":@ cut\n", ":@ raw \"x\"\n",
 	"\n:@ wait 5ms mid-line\n", "-- 1.response --\n", "-- 2.request --", "\n-- x --\r\n", "-- ", " --", "--\n",
@@ -115,7 +115,7 @@ func transcripts(t *rapid.T) *Transcript {
 	return tr
 }
 
-// differ says in which respect two conversations differ, if they do.
+// differ describes the first difference between two conversations, or returns "".
 func differ(a, b spec.Trace) string {
 	if a.Scripted != b.Scripted || a.StreamLimit != b.StreamLimit || len(a.Exchanges) != len(b.Exchanges) {
 		return "scripted, streams, or the number of exchanges"
@@ -146,7 +146,7 @@ func differ(a, b spec.Trace) string {
 	return ""
 }
 
-// show is an exchange in few words.
+// show returns a summary of an exchange.
 func show(x spec.Exchange) string {
 	q, r := x.Request, x.Response
 	return fmt.Sprintf("at %v %q %q %q %.500q: %q %d %q %q %s %.500q %v %v %q",
@@ -194,7 +194,7 @@ func TestFormatIsLossless(t *testing.T) {
 	})
 }
 
-// A file that is checked out with CR LF is the same transcript.
+// A file that was converted to CR LF is the same transcript.
 func TestLineEndsOfTheFile(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		want := transcripts(rt)
@@ -249,8 +249,8 @@ func TestSecretsAreNotWritten(t *testing.T) {
 	})
 }
 
-// unlike says how a body without a secret differs from the body besides: the size, and
-// all bytes that are not the secret's, stay.
+// unlike describes how a redacted body differs from the original apart from the secret: size and
+// all other bytes must stay.
 func unlike(body, clean []byte, secret string) string {
 	if len(body) != len(clean) {
 		return fmt.Sprintf("%d bytes, not %d", len(clean), len(body))
@@ -266,7 +266,7 @@ func unlike(body, clean []byte, secret string) string {
 		if bytes.HasSuffix(body[:from], []byte("tok-")) {
 			start -= len("tok-")
 		}
-		if start > 0 && body[start-1] == '\\' { // or half an escape is left
+		if start > 0 && body[start-1] == '\\' { // half an escape would remain
 			start--
 		}
 		for k := start; k < from+len(secret); k++ {

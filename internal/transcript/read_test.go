@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The file beside what curl printed is the description of a request, or its JSON body alone.
+// NAME.request.json is the description of a request or only its JSON body.
 func TestBareBody(t *testing.T) {
 	for body, bare := range map[string]bool{
 		`{"conversationId":"c1","messages":[]}`: true, `{"input":[],"body":1}`: true, `[1,2]`: true, `"text"`: true,
@@ -33,7 +33,7 @@ func TestBareBody(t *testing.T) {
 	}
 }
 
-// What is read from a stream shows in how it begins.
+// Read recognises the format by the content.
 func TestRead(t *testing.T) {
 	const stream = "data: {\"a\":1}\n\n"
 	for text, body := range map[string]string{

@@ -165,7 +165,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// roundTrip writes a conversation down and reads it again.
+// roundTrip formats a conversation and parses it again.
 func roundTrip(t *testing.T, tr *Transcript) {
 	t.Helper()
 	again, err := Parse(tr.Name, Format(tr))
@@ -327,7 +327,7 @@ func TestOpenAll(t *testing.T) {
 	}
 }
 
-// With a gap among them, parts are no conversation; that is worth a note.
+// If a part is missing, the others are separate conversations with a note.
 func TestMissingParts(t *testing.T) {
 	dir := t.TempDir()
 	var paths []string
@@ -348,7 +348,7 @@ func TestMissingParts(t *testing.T) {
 	}
 }
 
-// STREAMASSAY_RECORDINGS names a folder with more recordings than are kept here.
+// STREAMASSAY_RECORDINGS names a folder with more recordings.
 func TestAllRecordings(t *testing.T) {
 	dir := os.Getenv("STREAMASSAY_RECORDINGS")
 	if dir == "" {

@@ -11,8 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A body without its secrets has the size it had: what a report says of offsets and
-// lines is true of the transcript, and so is Content-Length.
+// A redacted body keeps its size, so that offsets, lines and Content-Length stay valid.
 func TestRedactedBodyKeepsItsOffsets(t *testing.T) {
 	hide := newSecretRedactor(&Transcript{Secrets: []string{"abcd", "cdef0123"}})
 	if body := string(hide.body([]byte("--abcd\n-_abcdef0123--"))); body != "--****\n-_REDACTED**--" {
@@ -24,7 +23,7 @@ func TestRedactedBodyKeepsItsOffsets(t *testing.T) {
 	}
 }
 
-// A server repeats what it was sent in the spelling of its own language.
+// A secret is recognised if a server repeats it in the notation of its programming language.
 func TestSecretsInOtherSpellings(t *testing.T) {
 	const secret = "s3cr3t-of/ours+1"
 	body := `data: {"json":"s3cr3t\u002Dof\/ours\u002b1","url":"q=s3cr3t-of%2fours%2B1","basic":"` +
@@ -53,7 +52,7 @@ func TestSecretsInOtherSpellings(t *testing.T) {
 	}
 }
 
-// What the reader concludes from a head is concluded from the head as written.
+// Framing is derived from the redacted head.
 func TestRedactedFraming(t *testing.T) {
 	tr := &Transcript{RedactHeaders: []string{"Transfer-Encoding"}}
 	tr.Trace.Exchanges = []spec.Exchange{{Response: spec.Response{
@@ -65,7 +64,7 @@ func TestRedactedFraming(t *testing.T) {
 	}
 }
 
-// A head says how its body is framed (RFC 9112 section 6.3), so far as it is whole.
+// The framing follows from the head (RFC 9112 section 6.3), as far as that is complete.
 func TestEvidentFraming(t *testing.T) {
 	for head, want := range map[string]spec.Framing{
 		"HTTP/1.1 200 OK\n":                                                spec.FramingUnknown,
@@ -90,7 +89,7 @@ func TestEvidentFraming(t *testing.T) {
 	}
 }
 
-// An error repeats no more of a file than a reader can take in.
+// Errors repeat only a short excerpt of the file.
 func TestErrorsAreShort(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for _, in := range []string{

@@ -20,7 +20,7 @@ func open(t *testing.T, path string) *Transcript {
 	return tr
 }
 
-// The file says all that a transcript can say; what it means is spelled out here.
+// The file uses every feature of the format; the expected result is written out here.
 func TestEveryDirection(t *testing.T) {
 	path := filepath.Join("testdata", "every-direction.txtar")
 	got := open(t, path)
@@ -86,7 +86,7 @@ func TestEveryDirection(t *testing.T) {
 	}
 }
 
-// A file in the form that Format writes comes back as it was.
+// Formatting a file that Format wrote returns it unchanged.
 func TestFormatGivesTheFileBack(t *testing.T) {
 	path := filepath.Join("testdata", "every-direction.txtar")
 	want, err := os.ReadFile(path)
@@ -117,7 +117,7 @@ func TestCues(t *testing.T) {
 	}
 }
 
-// Reads that no recorder should have made are written as what they must have been.
+// Arrivals that are inconsistent are corrected.
 func TestOddReads(t *testing.T) {
 	r := spec.Response{Body: []byte("abcdef"), Arrivals: []spec.Arrival{
 		{End: 0, At: 1}, {End: 2, At: 5 * time.Millisecond}, {End: 2, At: 6 * time.Millisecond}, {End: 4, At: 3 * time.Millisecond}, {End: 5, At: time.Second},
@@ -128,7 +128,7 @@ func TestOddReads(t *testing.T) {
 	}
 }
 
-// Whose the last newline is depends on the media type, unless the file says it.
+// Whether the last newline belongs to the body depends on the media type, unless stated.
 func TestLastNewline(t *testing.T) {
 	const json, stream = "Content-Type: application/json\n\n", "Content-Type: text/event-stream; charset=utf-8\n\n"
 	for in, want := range map[string]string{

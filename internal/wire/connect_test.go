@@ -18,7 +18,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// secure runs a TLS server; it speaks HTTP/2 or not.
+// secure runs a TLS server, with or without HTTP/2.
 func secure(t *testing.T, protocols string, handle http.HandlerFunc) (*httptest.Server, Config) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(handle)
@@ -33,7 +33,7 @@ func secure(t *testing.T, protocols string, handle http.HandlerFunc) (*httptest.
 	return s, Config{Base: base, CA: s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
 }
 
-// closedPort is an address at which nobody listens any more.
+// closedPort returns an address on which nothing listens.
 func closedPort(t *testing.T) string {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -43,7 +43,7 @@ func closedPort(t *testing.T) string {
 	return ln.Addr().String()
 }
 
-// fails asks once and wants an *Error that names the URL and says something.
+// fails sends a request and expects an *Error with the URL and the given text.
 func fails(t *testing.T, cfg Config, says ...string) error {
 	t.Helper()
 	c := dial(t, cfg)
@@ -139,8 +139,8 @@ func TestCertificates(t *testing.T) {
 	fails(t, Config{Base: &other, CA: cfg.CA}, "not trusted", "localhost", "--insecure")
 }
 
-// TestClientCertificateWanted: in TLS 1.3 the refusal comes when the client's side
-// of the handshake is long done.
+// TestClientCertificateWanted checks the refusal of a client certificate, which in TLS 1.3 arrives
+// after the client's handshake is complete.
 func TestClientCertificateWanted(t *testing.T) {
 	lender, _ := secure(t, "http/1.1", http.NotFound)
 	certificates := lender.TLS.Certificates
@@ -155,8 +155,8 @@ func TestClientCertificateWanted(t *testing.T) {
 	}
 }
 
-// TestCloseOverTLS: a body that ends with the connection ends with it over TLS
-// too, with or without TLS's goodbye, which many servers leave out.
+// TestCloseOverTLS checks that a body can end with the connection over TLS too, with or without
+// close_notify, which many servers leave out.
 func TestCloseOverTLS(t *testing.T) {
 	for _, bye := range []string{"with", "without"} {
 		_, cfg := secure(t, "http/1.1", func(w http.ResponseWriter, r *http.Request) {

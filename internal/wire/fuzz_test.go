@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Whatever a server sends, the head is bounded, what is wrong has one of the four names
-// that it can have, and no more of a body is read than was sent.
+// For any bytes from a server, the head is bounded, errors are one of the four documented ones,
+// and no more of a body is recorded than was sent.
 func FuzzAnswer(f *testing.F) {
 	for _, answer := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\nX-Trailer: 1\r\n\r\n",

@@ -123,11 +123,11 @@ func TestHTTP2Abort(t *testing.T) {
 	}
 }
 
-// rawHTTP2 is a server that, once it has read a request, does with the connection
-// as it likes. head makes a header block.
+// rawHTTP2 runs a server that reads a request and then hands the connection to a function. head
+// encodes a header block.
 func rawHTTP2(t *testing.T, handle func(conn net.Conn, frames *http2.Framer, head func(...string) []byte)) Config {
 	t.Helper()
-	s, _ := secure(t, "http/1.1", http.NotFound) // lends its certificate
+	s, _ := secure(t, "http/1.1", http.NotFound) // for its certificate
 	certificates := s.TLS.Certificates
 	base := serve(t, func(raw net.Conn) {
 		conn := tls.Server(raw, &tls.Config{Certificates: certificates, NextProtos: []string{"h2"}})

@@ -15,7 +15,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// drip is a server that sends raw and then one byte of filler each 5 ms for ever.
+// drip runs a server that sends raw and then one byte of filler every 5 ms forever.
 func drip(t *testing.T, raw string) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -27,7 +27,7 @@ func drip(t *testing.T, raw string) *url.URL {
 	})
 }
 
-// flood is a server that sends raw and then filler as fast as it is taken.
+// flood runs a server that sends raw and then filler as fast as possible.
 func flood(t *testing.T, raw, filler string) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -42,7 +42,7 @@ func TestLimits(t *testing.T) {
 	for name, tc := range map[string]struct {
 		base *url.URL
 		cfg  Config
-		body int // its length; -1: whatever
+		body int // its length; -1: any
 		says string
 	}{
 		"infinite body":        {flood(t, ok+"\r\n", kilobyte), Config{MaxBodyBytes: 1000}, 1000, "1000 bytes"},
@@ -77,7 +77,7 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// TestDripsAreNotIdle: as long as something comes, the idle limit does not strike.
+// TestDripsAreNotIdle checks that the idle timeout does not expire while bytes arrive.
 func TestDripsAreNotIdle(t *testing.T) {
 	got := do(t, Config{Base: drip(t, "HTTP/1.1 200 OK\r\n\r\n"), IdleTimeout: 100 * time.Millisecond, MaxBodyBytes: 30}, get, StopWhen{}).Response
 	if !errors.Is(got.End, spec.ErrLimitExceeded) || len(got.Body) != 30 {
@@ -85,7 +85,7 @@ func TestDripsAreNotIdle(t *testing.T) {
 	}
 }
 
-// TestRequestNeverRead: a server that does not even read is idle, not a hang.
+// TestRequestNeverRead checks the idle timeout for a server that does not read the request.
 func TestRequestNeverRead(t *testing.T) {
 	base := serve(t, func(conn net.Conn) { <-t.Context().Done() })
 	upload := spec.Request{Method: "POST", Target: "/", Body: make([]byte, 16<<20)}
@@ -95,8 +95,7 @@ func TestRequestNeverRead(t *testing.T) {
 	}
 }
 
-// TestUploadNeverRead is the same over TLS and HTTP/2, where the connection is
-// harder to get rid of.
+// TestUploadNeverRead is the same over TLS and HTTP/2, where the connection is harder to close.
 func TestUploadNeverRead(t *testing.T) {
 	for _, protocol := range []string{"http/1.1", "h2"} {
 		_, cfg := secure(t, protocol, func(w http.ResponseWriter, r *http.Request) { <-t.Context().Done() })
@@ -109,7 +108,7 @@ func TestUploadNeverRead(t *testing.T) {
 	}
 }
 
-// TestEarlyRefusal: a server that answers without reading the request is heard.
+// TestEarlyRefusal checks that a response sent before the request was read is recorded.
 func TestEarlyRefusal(t *testing.T) {
 	gone := make(chan struct{})
 	base := serve(t, func(conn net.Conn) {
@@ -146,8 +145,8 @@ func TestLeaveAfterFrames(t *testing.T) {
 	}
 }
 
-// TestFramesInPieces: an event may come in any number of pieces; one that is too
-// large is not counted, nor is any after it.
+// TestFramesInPieces checks that events in any number of pieces are counted, except after one
+// that is too large.
 func TestFramesInPieces(t *testing.T) {
 	const pieces = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" +
 		"2\r\nda\r\n7\r\nta: 12\n\r\n1\r\n\n\r\n9\r\ndata: 3\n\n\r\n0\r\n\r\n"
@@ -161,7 +160,7 @@ func TestFramesInPieces(t *testing.T) {
 	}
 }
 
-// TestLeavingHangsUp: the server notices that the client has left.
+// TestLeavingHangsUp checks that the server notices when the client leaves.
 func TestLeavingHangsUp(t *testing.T) {
 	noticed := make(chan struct{})
 	base := serve(t, func(conn net.Conn) {
@@ -196,7 +195,7 @@ func TestLeaveWhenToldTo(t *testing.T) {
 	}
 }
 
-// TestSeveralAtOnce: a stream is ended by a second request of the same client.
+// TestSeveralAtOnce checks that a second request of the same client can end a stream.
 func TestSeveralAtOnce(t *testing.T) {
 	cancelled := make(chan struct{})
 	base := serve(t, func(conn net.Conn) {
@@ -251,7 +250,7 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestArrivalsAreBounded: merging keeps what is true of each byte that is left.
+// TestArrivalsAreBounded checks that merged arrivals are still correct.
 func TestArrivalsAreBounded(t *testing.T) {
 	for _, most := range []int{4, 5} {
 		var reads []spec.Arrival

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Of two large conversations one waits while the room has one place, and what it waits
-// is not held against the server.
+// With one slot, the second large conversation waits, and the wait is not held against the
+// server.
 func TestRoom(t *testing.T) {
 	const size = 3 << 20
 	base := serve(t, func(conn net.Conn) {
@@ -31,7 +31,7 @@ func TestRoom(t *testing.T) {
 		x, _ := second.Do(t.Context(), get, StopWhen{})
 		done <- x
 	}()
-	const wait = 1200 * time.Millisecond // longer than it may take
+	const wait = 1200 * time.Millisecond // longer than the timeouts
 	select {
 	case x := <-done:
 		t.Errorf("the second did not wait: %d bytes, %v", len(x.Response.Body), x.Response.End)
@@ -47,7 +47,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// A conversation that grows too large is left, and nobody is blamed.
+// The client leaves when a conversation exceeds its memory limit.
 func TestFull(t *testing.T) {
 	base := serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -62,8 +62,8 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// TestUseWaitsForNoSecondPlace: a conversation that is large already works in the place
-// that it has; another waits for it.
+// TestUseWaitsForNoSecondPlace checks that a large conversation uses the slot that it has, while
+// others wait for it.
 func TestUseWaitsForNoSecondPlace(t *testing.T) {
 	base := serve(t, func(conn net.Conn) {
 		hear(conn)

@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// echo answers with the request's own bytes.
+// echo runs a server that responds with the bytes of the request.
 func echo(t *testing.T) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		raw := hear(conn)
@@ -147,7 +147,7 @@ func TestDialRefuses(t *testing.T) {
 	}
 }
 
-// TestUserinfo: a user in the URL is sent, but not told.
+// TestUserinfo checks that a user in the URL is sent, but not recorded.
 func TestUserinfo(t *testing.T) {
 	base := echo(t)
 	base.User = url.UserPassword("ann", "s3cret")
@@ -164,10 +164,9 @@ func TestUserinfo(t *testing.T) {
 	}
 }
 
-// TestProxyIsIgnored: the environment must not send the conversation elsewhere.
-// Somebody else in the same conversation has the same clock, another header, and none of
-// the secrets of the base URL.
-func TestAs(t *testing.T) {
+// TestWithHeader checks that a client with another header shares the clock, but none of the
+// secrets of the base URL.
+func TestWithHeader(t *testing.T) {
 	base := *echo(t)
 	base.User = url.UserPassword("ann", "s3cr3t")
 	user, err := NewClient(Config{Base: &base, Header: spec.Header{{Name: "X-Tenant", Value: "t"}}})
@@ -204,7 +203,7 @@ func TestProxyIsIgnored(t *testing.T) {
 	}
 }
 
-// TestRecordIsACopy: what the caller does to the request later changes nothing.
+// TestRecordIsACopy checks that changing the request later does not change the record.
 func TestRecordIsACopy(t *testing.T) {
 	r := spec.Request{Method: "POST", Target: "/x", Header: spec.Header{{Name: "A", Value: "b"}}, Body: []byte("abc")}
 	x := do(t, Config{Base: echo(t)}, r, StopWhen{})

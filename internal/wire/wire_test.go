@@ -17,8 +17,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serve runs a raw TCP server: handle has each connection to itself, which is
-// closed when it returns. It gives the server's URL.
+// serve runs a raw TCP server and returns its URL: handle is called for each connection, which is
+// closed when it returns.
 func serve(t *testing.T, handle func(net.Conn)) *url.URL {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -45,7 +45,7 @@ func serve(t *testing.T, handle func(net.Conn)) *url.URL {
 	return &url.URL{Scheme: "http", Host: ln.Addr().String()}
 }
 
-// hear reads a whole request and gives the bytes of it.
+// hear reads a complete request and returns its bytes.
 func hear(conn net.Conn) string {
 	var raw bytes.Buffer
 	r, err := http.ReadRequest(bufio.NewReader(io.TeeReader(conn, &raw)))
@@ -56,7 +56,7 @@ func hear(conn net.Conn) string {
 	return raw.String()
 }
 
-// answer is a server that sends these bytes and hangs up.
+// answer runs a server that sends these bytes and closes the connection.
 func answer(t *testing.T, raw string) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -64,7 +64,7 @@ func answer(t *testing.T, raw string) *url.URL {
 	})
 }
 
-// answerAndHang is one that keeps the connection open until the client leaves.
+// answerAndHang is like answer, but keeps the connection open until the client leaves.
 func answerAndHang(t *testing.T, raw string) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -73,7 +73,7 @@ func answerAndHang(t *testing.T, raw string) *url.URL {
 	})
 }
 
-// answerAndReset is one that resets the connection once the client has everything.
+// answerAndReset is like answer, but resets the connection once the client has read everything.
 func answerAndReset(t *testing.T, raw string, heard <-chan struct{}) *url.URL {
 	return serve(t, func(conn net.Conn) {
 		hear(conn)
@@ -108,7 +108,7 @@ func do(t *testing.T, cfg Config, r spec.Request, limit StopWhen) spec.Exchange 
 	return x
 }
 
-// TestEndings has one row for each way in which an HTTP/1 answer can end.
+// TestEndings has one case for each way in which an HTTP/1 response can end.
 func TestEndings(t *testing.T) {
 	const short = 150 * time.Millisecond
 	ok := "HTTP/1.1 200 OK\r\n"
@@ -213,7 +213,7 @@ func TestResets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var heard chan struct{}
 			limit := StopWhen{}
-			if strings.Contains(raw, "abc") { // make sure that the body is not lost on the way
+			if strings.Contains(raw, "abc") { // so that the reset does not overtake the body
 				heard = make(chan struct{})
 				limit.Until = func(so spec.Response) bool {
 					if string(so.Body) == "abc" {
@@ -233,7 +233,7 @@ func TestResets(t *testing.T) {
 	}
 }
 
-// TestHeadAsSent: order, spelling, repetition and reason phrase are the wire's.
+// TestHeadAsSent checks that order, spelling, repetition and reason phrase are those of the wire.
 func TestHeadAsSent(t *testing.T) {
 	got := do(t, Config{Base: answer(t, "HTTP/1.1 299 Odd  but fine\r\nx-b: 1\r\nX-A:two\r\nSET-cookie: a=1\r\n"+
 		"set-Cookie:  b=2 \r\nX-Fold: one\r\n\t two\r\nX-Empty:\r\nX-B: 3\r\nTransfer-Encoding: chunked\r\n\r\n"+
@@ -263,7 +263,7 @@ func same(t *testing.T, what string, got, want spec.Header) {
 	}
 }
 
-// TestCompressionIsLeftOn: what was not asked for is recorded as it came.
+// TestCompressionIsLeftOn checks that a content coding is recorded as received.
 func TestCompressionIsLeftOn(t *testing.T) {
 	const packed = "\x1f\x8b\x08\x00not really"
 	got := do(t, Config{Base: answer(t, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n"+packed)}, get, StopWhen{}).Response
@@ -272,7 +272,7 @@ func TestCompressionIsLeftOn(t *testing.T) {
 	}
 }
 
-// TestChunkBoundaries: chunks that come in one packet are still told apart.
+// TestChunkBoundaries checks that chunks in one packet are recorded separately.
 func TestChunkBoundaries(t *testing.T) {
 	got := do(t, Config{Base: answer(t, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\nA\r\n0123456789\r\n0\r\n\r\n")}, get, StopWhen{}).Response
 	var ends []int
@@ -287,7 +287,7 @@ func TestChunkBoundaries(t *testing.T) {
 	}
 }
 
-// TestArrivalTimes: a piece that the server held back until later has a later time.
+// TestArrivalTimes checks that a delayed piece has a later arrival time.
 func TestArrivalTimes(t *testing.T) {
 	first := make(chan time.Time, 1)
 	base := serve(t, func(conn net.Conn) {

@@ -24,7 +24,7 @@ func loaded(t *testing.T) ([]Document, []*dialect.Dialect) {
 	return documents, dialects
 }
 
-// All documents are there, and what the catalogues cite is named where it is cited.
+// Every document has a map, and clauses name the requirements that cite them.
 func TestEveryCitationIsMapped(t *testing.T) {
 	documents, dialects := loaded(t)
 	mapped := map[string]bool{}
@@ -50,7 +50,7 @@ func TestEveryCitationIsMapped(t *testing.T) {
 	}
 }
 
-// What stands for a clause says that it comes from its document.
+// Requirements of a clause cite its document.
 func TestRequirementsCiteTheirDocument(t *testing.T) {
 	documents, dialects := loaded(t)
 	sources := map[string]string{}
@@ -70,8 +70,8 @@ func TestRequirementsCiteTheirDocument(t *testing.T) {
 	}
 }
 
-// seeds are the documents themselves. They are not part of the project: what reads
-// them runs where they are at hand.
+// seeds are the protocol documents. They are not part of the repository: tests that need them
+// are skipped where they are missing.
 func seeds(t *testing.T, d Document) []string {
 	t.Helper()
 	dir := os.Getenv("SEEDS")
@@ -88,7 +88,7 @@ func seeds(t *testing.T, d Document) []string {
 	return strings.Split(strings.TrimRight(string(data), "\n"), "\n")
 }
 
-// Every line that is not blank stands in a clause, and none beyond the last does.
+// Every line that is not blank belongs to a clause, and no clause extends beyond the last.
 func TestEveryLineIsMapped(t *testing.T) {
 	documents, _ := loaded(t)
 	for _, d := range documents {
@@ -105,7 +105,7 @@ func TestEveryLineIsMapped(t *testing.T) {
 	}
 }
 
-// Whoever says of a line with an obliging word that it obliges nobody says the word.
+// An informative clause states the normative words that it contains.
 func TestObligingWordsAreNotOverlooked(t *testing.T) {
 	documents, _ := loaded(t)
 	for _, d := range documents {
@@ -118,7 +118,7 @@ func TestObligingWordsAreNotOverlooked(t *testing.T) {
 	}
 }
 
-// Maps that cannot be right are refused, and the complaint names the place.
+// Invalid maps are rejected, with the location of the error.
 func TestLoadComplains(t *testing.T) {
 	const head = "document: 000_a.txt\nclauses:\n"
 	dialects, err := dialect.All()

@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// What readers see says what is judged where, and counts what is not named.
+// The rendered document shows how each clause is judged, and counts what is unmapped.
 func TestRender(t *testing.T) {
 	judged := func(id string) spec.Requirement {
 		return spec.Requirement{ID: id, Source: "000_a.txt:2", Checks: []string{"x.y", "x.z"}}
@@ -46,7 +46,7 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// A requirement is unmapped where no clause names it at one of the places it cites.
+// A requirement is unmapped if no clause names it at one of the lines that it cites.
 func TestUnmapped(t *testing.T) {
 	documents := []Document{{File: "000_a.txt", Clauses: []Clause{
 		{Lines: Lines{1, 3}, Summary: "x", Requirements: []string{"f.a"}},

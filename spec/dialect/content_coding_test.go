@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A compressed stream is read as far as it goes; one that cannot be read is held
-// against nobody.
+// A compressed stream is decoded as far as possible; one that cannot be decoded counts as left
+// by the client.
 func TestContentCoding(t *testing.T) {
 	d, err := dialect.Open("agkit")
 	if err != nil {
@@ -23,7 +23,7 @@ func TestContentCoding(t *testing.T) {
 	w := gzip.NewWriter(&b)
 	w.Write([]byte("data: {\"type\":\"text\",\"content\":\"a\"}\n\n"))
 	w.Flush()
-	first := b.Len() // so much of it says the first frame
+	first := b.Len() // length of the compressed first frame
 	w.Write([]byte("data: [DONE]\n\n"))
 	w.Close()
 	for _, c := range []struct {

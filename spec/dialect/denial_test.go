@@ -7,10 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a request is refused with depends on why, and on what it carries; who asked is
-// heard as it was said.
+// How a request is refused depends on the reason and on its slots. The principal is parsed as
+// given.
 func TestDenied(t *testing.T) {
-	d, err := Open("runs@2026-03") // by way of the version that it extends
+	d, err := Open("runs@2026-03") // through the version that it extends
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,8 @@ func TestDenied(t *testing.T) {
 	}
 }
 
-// The documents that want credentials say how those are refused who have none, and no
-// other does.
+// The documents that require credentials, and only those, specify how requests without them
+// are refused.
 func TestSecured(t *testing.T) {
 	all, err := All()
 	if err != nil {

@@ -29,7 +29,7 @@ func each(t *testing.T, f func(t *testing.T, d *Dialect)) {
 	}
 }
 
-// Every document is OpenAPI, by another reader than ours.
+// Every document is valid OpenAPI for an independent reader.
 func TestDocumentsAreOpenAPI(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		text, err := d.Document()
@@ -40,8 +40,8 @@ func TestDocumentsAreOpenAPI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// An example that holds {{slots}} is no example of a uuid: those are filled in
-		// and validated below.
+		// An example with {{slots}} is not a valid UUID: slots are filled in and validated
+		// below.
 		if err := doc.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
 			t.Fatal(err)
 		}
@@ -51,14 +51,13 @@ func TestDocumentsAreOpenAPI(t *testing.T) {
 	})
 }
 
-// sample fills every slot.
+// sample has a value in every slot.
 var sample = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "m-1", Call: "call-1", ID: "id-1", Name: "paint",
 	Text: "hello", Cursor: "1-0", PollLimit: "3",
 }
 
-// Every request that a client can say is one that the document allows, and is
-// heard as what was said.
+// The request of every template is valid, and is parsed into what it was built from.
 func TestPhrases(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		for _, phrase := range d.Templates() {
@@ -91,8 +90,8 @@ func TestPhrases(t *testing.T) {
 	})
 }
 
-// Every worked example is an example of what it stands with: values of schemas and
-// replies, and whole streams.
+// Every example in a document is valid for what it is an example of: schemas, replies and
+// complete streams.
 func TestExamples(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		n := 0
@@ -143,7 +142,7 @@ func TestExamples(t *testing.T) {
 	})
 }
 
-// exampleStream reads a stream that the document shows.
+// exampleStream decodes a stream that the document shows as an example.
 func (d *Dialect) exampleStream(t *testing.T, o *Operation, e node) (frames int) {
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: spec.EventStream}}, Body: []byte(e.text())}}
 	x.Request, _ = d.BuildRequest(o.Templates()[0], sample)
@@ -159,7 +158,7 @@ func (d *Dialect) exampleStream(t *testing.T, o *Operation, e node) (frames int)
 	return frames
 }
 
-// level is that of a requirement; what nobody names is a MUST.
+// level returns the level of a requirement; an unknown one is a MUST.
 func (d *Dialect) level(id string) spec.Level {
 	for _, r := range d.Requirements {
 		if r.ID == id {
@@ -169,7 +168,7 @@ func (d *Dialect) level(id string) spec.Level {
 	return spec.Must
 }
 
-// A frame with another constant is another word, or broken: never the same word.
+// A frame with another constant is another variant or invalid, never the same variant.
 func TestConstantsTellWordsApart(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		for _, o := range d.operations {
@@ -198,8 +197,8 @@ func setAt(v map[string]any, path []string, to any) {
 	v[path[len(path)-1]] = to
 }
 
-// What a dialect writes, it reads back: every kind of every stream, with any
-// values that its slots can carry.
+// Encoded frames are decoded to the same events: every kind of every stream, with any values
+// that its slots can have.
 func TestFramesRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, d *Dialect) {
 		kinds := 0
@@ -222,13 +221,13 @@ func roundTrip(t *rapid.T, d *Dialect, o *Operation, w *variant) {
 	said := spec.Event{Kind: w.kind}
 	fillSlots(t, w, &said)
 	written := variantFor(o.frameVariants, said.Kind, &said)
-	if written != w { // another word of the kind is the one to write
+	if written != w { // another variant of the kind is encoded
 		said = spec.Event{Kind: w.kind}
 		written = variantFor(o.frameVariants, said.Kind, &said)
 		fillSlots(t, written, &said)
 	}
-	// A message of type heartbeat is no message, one of type call no result: values
-	// that contradict each other, or the word, say nothing.
+	// A message of type heartbeat is not a message, one of type call is not a result: values
+	// that contradict each other or the variant are not encoded.
 	value := any(written.encode(said))
 	if meant := matchVariant(o.frameVariants, value); meant.kind != w.kind || written.validate(value) != nil {
 		t.Skip("these values contradict each other")
@@ -265,7 +264,7 @@ func sameText(a, b string) bool {
 	return err == nil && err2 == nil && compactJSON(x) == compactJSON(y)
 }
 
-// fillSlots gives the slots of a word values that fit their schemas.
+// fillSlots sets the slots of a variant to values that match their schemas.
 func fillSlots(t *rapid.T, w *variant, e *spec.Event) {
 	for _, site := range w.slots {
 		if m := fieldAt(w.layout, site.path); m != nil {
@@ -283,7 +282,7 @@ func fillSlots(t *rapid.T, w *variant, e *spec.Event) {
 	}
 }
 
-// fieldAt is the member at a path, nil if there is none.
+// fieldAt returns the member at a path, or nil.
 func fieldAt(f *objectLayout, path []string) *objectField {
 	for _, m := range f.fields {
 		switch {
@@ -297,7 +296,7 @@ func fieldAt(f *objectLayout, path []string) *objectField {
 	return nil
 }
 
-// enumOf is the shortest list of what may stand there.
+// enumOf returns the shortest list of values that the schemas of a member allow.
 func enumOf(m *objectField) (shortest []string) {
 	for _, s := range m.schemas {
 		if enum := s.get("enum").strings(); len(enum) > 0 && (shortest == nil || len(enum) < len(shortest)) {

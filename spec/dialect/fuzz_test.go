@@ -7,7 +7,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Whatever a server answers, reading it ends, and what is told of it lies within it.
+// Decoding any response ends, and its events lie within its bytes.
 func FuzzEvents(f *testing.F) {
 	names := Names()
 	var all []*Dialect
@@ -42,7 +42,7 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// within holds an event to the bytes that it says it was.
+// within checks that an event lies within the bytes that it claims.
 func within(t *testing.T, e spec.Event, asked, body []byte) {
 	t.Helper()
 	if e.Offset < 0 || e.Offset > len(body) || e.Line < 0 || e.Line > 1+bytes.Count(body, []byte("\n"))+bytes.Count(body, []byte("\r")) {

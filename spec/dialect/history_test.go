@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// historyExample is a day of a conversation, as a server tells it.
+// historyExample is one day of a thread, as a server returns it.
 var historyExample = spec.Event{
 	Kind: spec.History, Thread: "t-1", Day: "2026-03-15", HasMore: "true",
 	Parts: []spec.Event{
@@ -25,7 +25,7 @@ var historyExample = spec.Event{
 	},
 }
 
-// A history is heard as it was said; and an empty one is spelled as documented.
+// A history is decoded into its messages, and an empty one is encoded as documented.
 func TestHistoryRoundTrip(t *testing.T) {
 	for _, version := range []string{"2026-03", "2026-04"} {
 		d, err := Open("runs@" + version)
@@ -49,7 +49,7 @@ func TestHistoryRoundTrip(t *testing.T) {
 				}
 			}
 			loose := cmpopts.IgnoreFields(spec.Event{}, "Exchange", "Operation", "Role", "StatusCode", "MediaType", "Header", "Exercised", "Frame", "Line", "Raw")
-			if version == "2026-03" { // it has no place for the type of an image
+			if version == "2026-03" { // it has no member for the type of an image
 				loose = cmp.Options{loose, cmp.FilterPath(func(p cmp.Path) bool { return p.String() == "Parts.Parts.Type" }, cmp.Ignore())}
 			}
 			if diff := cmp.Diff(said, heard, loose); diff != "" {
@@ -71,7 +71,7 @@ func decodeReply(t *testing.T, d *Dialect, a EncodedResponse) (heard spec.Event)
 	return heard
 }
 
-// What is wrong with a history breaks the requirement that says so.
+// Each violation of a history is one of the right requirement.
 func TestHistoryBreaks(t *testing.T) {
 	user := `"id":"1","seq":1,"role":"user","content":"Hi","url":null,"timestamp":"2026-03-15T10:00:00"`
 	tool := `"id":"1","seq":1,"role":"tool","content":"{}","timestamp":"20260315T1000Z"`
@@ -130,7 +130,7 @@ func TestHistoryBreaks(t *testing.T) {
 	}
 }
 
-// A time stamp is ISO 8601 in any of its forms, and nothing else.
+// Time stamps are ISO 8601 in any of its forms, and nothing else is.
 func TestCreatedIsISO(t *testing.T) {
 	d, err := Open("runs@2026-03")
 	if err != nil {

@@ -5,15 +5,15 @@ import (
 	"testing"
 )
 
-// The same request gives the same mutants, each of which can be had by its name, and of
-// which a few break two constraints; no name is there twice.
+// The same request always yields the same invalid requests, with unique names, each of which
+// can be made by its name. A few have two violations.
 func TestMutantsByName(t *testing.T) {
 	pairs := 0
 	each(t, func(t *testing.T, d *Dialect) {
 		for _, phrase := range []string{"prompt", "resume", "tool-result", "sign"} {
 			r, err := d.BuildRequest(phrase, sample)
 			if err != nil {
-				continue // it has no such phrase
+				continue // it does not have the template
 			}
 			names := map[string]bool{}
 			for i, m := range d.InvalidRequests(r) {
@@ -29,7 +29,7 @@ func TestMutantsByName(t *testing.T) {
 					t.Errorf("%s: %s breaks %v, its twin %v", phrase, m.Name, broken, d.ValidateRequest(m.Valid))
 				}
 				if i%7 != 0 && want == 1 {
-					continue // by name, some are enough
+					continue // a sample is enough
 				}
 				again, ok := d.InvalidRequestByName(r, m.Name)
 				if !ok || string(again.Request.Body) != string(m.Request.Body) || again.Request.Target != m.Request.Target {

@@ -13,32 +13,31 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A constraint is one keyword of what a request is held to: a pointer into the
-// document that ends with the keyword.
+// A constraint is a pointer to a keyword in the document that applies to a request.
 type constraints struct {
 	list []string
 }
 
-// facing are the keywords that are broken by a value alone.
+// facing are the keywords that a value can violate by itself.
 var facing = []string{
 	"type", "enum", "const", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
 	"exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "contains", "maxContains", "minProperties",
 	"maxProperties", "additionalProperties", "unevaluatedProperties", "propertyNames", "not", "dependentRequired",
 }
 
-// choosing are those that describe a part of the value, or a choice.
+// choosing are the keywords that apply to a part of the value, or are alternatives.
 var choosing = []string{
 	"$ref", "$defs", "required", "properties", "items", "prefixItems", "allOf", "anyOf", "oneOf", "minContains",
 }
 
-// every is a value of each type.
+// every holds a value of each type.
 var every = []any{nil, true, "x", json.Number("1"), json.Number("1.5"), []any{}, map[string]any{}}
 
-// saying are those that constrain nothing.
+// saying are the keywords that constrain nothing.
 var saying = []string{"title", "description", "default", "example", "examples", "deprecated"}
 
-// text notes those of a parameter or of the text of a form: that it is a string is true of
-// all that can stand there.
+// text records the constraints of a parameter or a text field of a form, except the type: it
+// is always a string.
 func (c *constraints) text(t *testing.T, n node) {
 	from := len(c.list)
 	c.schema(t, n, false, 0)
@@ -47,7 +46,7 @@ func (c *constraints) text(t *testing.T, n node) {
 	})
 }
 
-// form notes those of a form: it is always an object.
+// form records the constraints of a form, except the type: it is always an object.
 func (c *constraints) form(t *testing.T, n node) {
 	for _, name := range n.get("required").strings() {
 		c.list = append(c.list, n.deref().pointer+"/properties/"+escape(name)+"/required")
@@ -59,9 +58,9 @@ func (c *constraints) form(t *testing.T, n node) {
 	}
 }
 
-// schema notes every constraint of a schema and of what is inside. told says that the
-// type and the single constants of the schema are what tells it from other choices: to
-// break one is to break the choice.
+// schema records every constraint of a schema and of those inside it. told is whether the type
+// and constants of the schema tell it from alternatives, so that violating one of them
+// violates the choice.
 func (c *constraints) schema(t *testing.T, n node, told bool, depth int) {
 	if depth > maxDepth {
 		return
@@ -75,12 +74,12 @@ func (c *constraints) schema(t *testing.T, n node, told bool, depth int) {
 		case strings.HasPrefix(name, "x-") || slices.Contains(saying, name) || slices.Contains(choosing, name):
 		case !slices.Contains(facing, name):
 			t.Errorf("%s/%s: no mutant knows this keyword", n.pointer, name)
-		case name == "type" && !slices.ContainsFunc(every, func(v any) bool { return !fitsTypes(m.strings(), v) }): // it allows everything
+		case name == "type" && !slices.ContainsFunc(every, func(v any) bool { return !fitsTypes(m.strings(), v) }): // all types are allowed
 		case name == "contains" && n.object()["minContains"] != nil:
 			c.list = append(c.list, n.pointer+"/minContains")
 		case told && (name == "type" || name == "enum" && len(m.items()) == 1):
 		case strings.HasSuffix(name, "Properties") && m.value != false:
-		case name == "format" && m.text() == "binary": // only a note
+		case name == "format" && m.text() == "binary": // an annotation
 		default:
 			c.list = append(c.list, n.pointer+"/"+name)
 		}
@@ -116,11 +115,11 @@ func (c *constraints) schema(t *testing.T, n node, told bool, depth int) {
 	}
 }
 
-// operation notes everything that a request of o is held to.
+// operation records every constraint on requests of o.
 func (c *constraints) operation(t *testing.T, o *Operation) {
 	for _, p := range o.parameters {
 		c.text(t, p.schema)
-		if p.required && p.in != "path" { // without it, it is another path
+		if p.required && p.in != "path" { // without it, the path is another
 			c.list = append(c.list, p.node.pointer+"/required")
 		}
 	}
@@ -151,8 +150,8 @@ func (c *constraints) operation(t *testing.T, o *Operation) {
 	c.list = append(c.list, "/paths/"+escape(o.path)+"/method")
 }
 
-// alone are the constraints each of which is all that keeps a body from fitting one of
-// several choices: no request can break it in any other way.
+// alone returns the constraints that are each the only reason why a body does not match one of
+// several alternatives: no request can violate them in another way.
 func (d *Dialect) alone(o *Operation, r spec.Request) (rules []string) {
 	v, err := decode(r.Body)
 	for _, b := range o.bodies {
@@ -175,9 +174,8 @@ func (s *document) keywordsIn(e *jsonschema.ValidationError) (rules []string) {
 	return rules
 }
 
-// unbroken are the constraints that nothing breaks alone, or of which the document does
-// not say how a request is refused that does, and why. The dialect and the beginning
-// of the pointer.
+// unbroken lists the constraints that cannot be violated alone, or for which the document
+// specifies no refusal, with the reason: by dialect and beginning of the pointer.
 var unbroken = []struct{ dialect, pointer, reason string }{
 	{"agentscope*", "/paths/~1/", silent},
 	{"agentscope*", "/paths/~1health/", silent},
@@ -195,7 +193,7 @@ var unbroken = []struct{ dialect, pointer, reason string }{
 
 const silent = "the document does not say how a request with this fault is refused"
 
-// why is the reason that a constraint has no mutant, "" if there is none.
+// why returns the reason why a constraint has no invalid request, or "".
 func why(d *Dialect, at string) string {
 	for _, u := range unbroken {
 		if which(d, at) == u.dialect+" "+u.pointer {
@@ -205,7 +203,7 @@ func why(d *Dialect, at string) string {
 	return ""
 }
 
-// which is the entry of unbroken that covers a constraint, "" if there is none.
+// which returns the entry of unbroken that covers a constraint, or "".
 func which(d *Dialect, at string) string {
 	for _, u := range unbroken {
 		named, _ := path.Match(u.dialect, d.Name)
@@ -217,8 +215,8 @@ func which(d *Dialect, at string) string {
 	return ""
 }
 
-// Every constraint of every request is broken by a mutant, alone, or there is a reason
-// why not.
+// Every constraint on requests has an invalid request that violates only it, or there is a
+// reason why not.
 func TestEveryConstraintIsBroken(t *testing.T) {
 	used := map[string]bool{}
 	each(t, func(t *testing.T, d *Dialect) {

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// TestMain gives the property tests the same seed each time, so that a red build is
-// red for everybody: go test ./spec/dialect -rapid.seed=N -rapid.checks=N looks
-// further.
+// TestMain fixes the seed of the property tests, so that failures are reproducible. For other
+// examples, run go test ./spec/dialect -rapid.seed=N -rapid.checks=N.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if f := flag.Lookup("rapid.seed"); f != nil && f.Value.String() == "0" {
@@ -20,8 +19,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// What is said stays text, whatever it looks like; numbers are numbers only where
-// nothing stands around them.
+// Texts stay strings even if they look like numbers; numbers have no surrounding space.
 func TestNumbersInSlots(t *testing.T) {
 	either := []string{"string", "integer", "null"}
 	for _, c := range []struct{ slot, text, want string }{
@@ -34,7 +32,7 @@ func TestNumbersInSlots(t *testing.T) {
 	}
 }
 
-// encode is the object that says e.
+// encode returns the encoding of e as an object.
 func (w *variant) encode(e spec.Event) map[string]any {
 	data, _ := w.layout.appendJSON(nil, &e)
 	v, err := decode(data)

@@ -20,7 +20,7 @@ func runs(t testing.TB) *Dialect {
 	return d
 }
 
-// formRequest is a request with a form, its lines as they stand here.
+// formRequest returns a request with a form that consists of the given lines.
 func formRequest(target string, lines ...string) spec.Request {
 	return spec.Request{
 		Method: "POST", Target: target, Header: spec.Header{{Name: "Content-Type", Value: `multipart/form-data; boundary="b"`}},
@@ -38,15 +38,15 @@ func fileField(name, media, data string) string {
 	return head + "\r\n" + data
 }
 
-// A form is heard as what it says, and judged by what the document says of it.
+// Forms are parsed, and validated against the document.
 func TestForms(t *testing.T) {
 	d := runs(t)
 	png := fileField("a \\\"b\\\".png", "image/png; x=y", "\x89PNG\x00\xff\r\n")
 	for _, c := range []struct {
 		name  string
 		ask   spec.Request
-		where string // of the one breach
-		law   string // of its first demand; "" where the document demands nothing
+		where string // location of the violation
+		law   string // requirement of its first refusal, or ""
 	}{
 		{"whole", formRequest("/attachments", "--b", threadField, "--b", png, "--b--", ""), "", ""},
 		{"a preamble, an epilogue, another field", formRequest("/attachments", "Hello", "--b", `Content-Disposition: form-data; name="x"`, "", "y", "--b", png, "--b", threadField, "--b--", "and so on"), "", ""},
@@ -97,7 +97,7 @@ func many(n int) string {
 	return strings.TrimSuffix(b.String(), "\r\n")
 }
 
-// Lengths of files are counted in bytes, from nothing to too many.
+// The size of a file is counted in bytes, whatever it is.
 func TestFileLengths(t *testing.T) {
 	d := runs(t)
 	o, _ := d.TemplateOperation("transcribe")
@@ -120,8 +120,7 @@ func TestFileLengths(t *testing.T) {
 	}
 }
 
-// Every fault of a form is tried with its own twin, and what is demanded then is what
-// the document says.
+// Every invalid form comes with its own valid form, and is refused as documented.
 func TestFormMutants(t *testing.T) {
 	d := runs(t)
 	want := map[string][]string{
@@ -176,8 +175,8 @@ func TestFormMutants(t *testing.T) {
 	}
 }
 
-// isWAV says whether the chunks of a RIFF file are as long as they say, and a second
-// of sound is among them.
+// isWAV checks that the chunks of a RIFF file have their stated lengths and that there is one
+// second of sound.
 func isWAV(text string) bool {
 	data, found := []byte(text), false
 	if len(data) < 12 || string(data[:4]) != "RIFF" || int(binary.LittleEndian.Uint32(data[4:])) != len(data)-8 || string(data[8:12]) != "WAVE" {
@@ -194,8 +193,7 @@ func isWAV(text string) bool {
 	return found && len(data) == 0
 }
 
-// An image in a message is heard as a part of it, and its text is what the texts join
-// to, as without it.
+// An image in a message is parsed as a part of it; the text of the message is not affected.
 func TestImages(t *testing.T) {
 	const blocks = `[{"type":"text","text":"What is "},{"type":"binary","mimeType":"image/png","url":"https://a/b?c","id":"i","filename":"b.png"},{"type":"text","text":"this?"}]`
 	for content, images := range map[string]int{blocks: 1, `"What is this?"`: 0} {
@@ -214,7 +212,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// A request for a link names the host. What comes is what it leads to.
+// A request for a link has a host. The response is the attachment.
 func TestLinks(t *testing.T) {
 	for target, want := range map[string]spec.Kind{"https://a.example/runs": spec.AttachmentContent, "/runs": "", "/files/b": ""} {
 		x := spec.Exchange{
@@ -239,7 +237,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// The same is said in the same bytes, and texts come before files.
+// Encoding a form is deterministic, and text fields precede files.
 func TestFormsAreTheSame(t *testing.T) {
 	d := runs(t)
 	a, _ := d.BuildRequest("attach", sample)
@@ -252,7 +250,7 @@ func TestFormsAreTheSame(t *testing.T) {
 	}
 }
 
-// Whatever is sent, it is read in bounded time and space, and nothing panics.
+// Parsing any form takes bounded time and memory and does not panic.
 func FuzzMultipart(f *testing.F) {
 	d := runs(f)
 	for _, phrase := range []string{"attach", "transcribe"} {

@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// breachTexts are what is said of a value that breaks a schema, by the keyword.
+// breachTexts holds the messages for violations, by keyword.
 var breachTexts = []struct{ name, schema, value, want string }{
 	{"required, of the whole", `{"required":["type"]}`, `{}`, `the event has no "type"`},
 	{"required, inside", `{"properties":{"a":{"items":{"required":["b"]}}}}`, `{"a":[{}]}`, `a[0] has no "b"`},
@@ -63,7 +63,7 @@ const oneOfTwo = `{"properties":{"m":{"items":{"oneOf":[
 	{"type":"object","required":["role"],"properties":{"role":{"enum":["user"]}}},
 	{"type":"object","required":["role","id"],"properties":{"role":{"const":"tool"}}}]}}}}`
 
-// A breach names the member and the value, and what is required.
+// A message names the member and its value, and what is expected.
 func TestBreachTexts(t *testing.T) {
 	for _, c := range breachTexts {
 		t.Run(c.name, func(t *testing.T) {
@@ -91,8 +91,8 @@ func TestBreachTexts(t *testing.T) {
 	}
 }
 
-// What is wrong with a request names the part of it, and a frame that is none of the
-// dialect's says by which member.
+// The message for a request names the part of it; the message for an unknown frame names the
+// member that would identify it.
 func TestRequestAndFrameTexts(t *testing.T) {
 	runs, agkit := dialects(t, "runs@2026-04"), dialects(t, "agkit@0.0.10")
 	for _, c := range []struct {

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a memo remembers is what the validator says: values with any member
-// replaced by anything are judged the same the first time and the second.
+// The cache agrees with the validator: values with any member replaced get the same result the
+// first and the second time.
 func TestMemoAgreesWithTheValidator(t *testing.T) {
 	odd := []any{nil, true, "", "x", "completed", "text", json.Number("0"), json.Number("-1"), json.Number("7"), json.Number("1.5"), json.Number("1e30"), []any{}, map[string]any{}}
 	each(t, func(t *testing.T, d *Dialect) {

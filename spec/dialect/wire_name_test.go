@@ -6,7 +6,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Frames are called what the constants say by which they are recognised.
+// Frames are named by the constants by which they are recognised.
 func TestLabels(t *testing.T) {
 	for _, c := range []struct{ dialect, data, want string }{
 		{"agentscope@1.1", `{"object":"response","status":"completed","id":"r"}`, "response completed"},
@@ -32,7 +32,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A request knows what the events of its answer are called.
+// A request carries the names of the frames of its response.
 func TestSpelled(t *testing.T) {
 	for name, want := range map[string][2]string{
 		"agentscope@1.1":      {"response created", "response completed"},
