@@ -270,12 +270,12 @@ This is judged by the other histories of the same thread in the conversation.`,
 // those were requested as well.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
-		"there is an earlier day if a history reports one", "true",
+		"an earlier day exists if a history reports one", "true",
 		func(p *spec.Pass, day string, earlier spec.Event) {
 			p.Judge(earlier, earlier.Day != "", "got no day before %s, whose history reports earlier days; expected one", day)
 		})
 	NoMoreDaysExist = moreCheck("history.no-more-is-there",
-		"there is no earlier day if a history reports none", "false",
+		"no earlier day exists if a history reports none", "false",
 		func(p *spec.Pass, day string, earlier spec.Event) {
 			empty := earlier.Day == "" && len(earlier.Parts) == 0
 			p.Judge(earlier, empty, "got day %q with %s before %s, whose history reports no earlier days; expected none",

@@ -59,7 +59,7 @@ var ProgressPrecedesContent = &spec.Check{
 			case e.Kind == spec.RunProgress:
 				inProgress = true
 			case !judged && (subject == "message" || subject == "reasoning" || subject == "content"):
-				p.Judge(e, inProgress, "%s comes before %s; expected it afterwards",
+				p.Judge(e, inProgress, "%s comes before %s; expected the reverse order",
 					e.DisplayName(), request.KindName(spec.RunProgress, "the run is in progress"))
 				judged = true
 			}

@@ -37,32 +37,33 @@ func TestMessages(t *testing.T) {
 		{"wire-bad-not-json", "wire.frames-are-json", `the event is "hello": expected an object`},
 		{"refuse-bad-two-faults", "refuse.as-documented",
 			`invalid request ("runId" has 129 characters: expected at most 128, and "threadId" is "x": expected a UUID): ` +
-				`got status 422 AGENT_RUN_INPUT_INVALID, which is right for none of these faults; expected 422, or the text "runId`},
+				`got status 422 AGENT_RUN_INPUT_INVALID, which is right for none of these faults; expected status 422, or the text "runId`},
 	} {
 		t.Run(c.file+" "+c.check, func(t *testing.T) {
 			h, _ := evaluateFile(t, "testdata/"+c.file+".txtar")
-			if said := messagesOf(h, c.check); !anyBegins(said, c.want) {
-				t.Errorf("got  %q\nwant %q", said, c.want)
+			if got := messagesOf(h, c.check); !anyBegins(got, c.want) {
+				t.Errorf("got  %q\nwant %q", got, c.want)
 			}
 		})
 	}
 }
 
-func messagesOf(h spec.Evaluation, check string) (said []string) {
+// messagesOf returns the messages of one check.
+func messagesOf(h spec.Evaluation, check string) (all []string) {
 	for _, r := range h.Results {
 		if r.Obligation.Check.ID != check {
 			continue
 		}
 		for _, f := range r.Findings {
-			said = append(said, f.Message)
+			all = append(all, f.Message)
 		}
 	}
-	return said
+	return all
 }
 
-// anyBegins reports whether one of the messages is want, or the long one begins with it.
-func anyBegins(said []string, want string) bool {
-	for _, s := range said {
+// anyBegins reports whether one of the messages is want, or begins with it if want is long.
+func anyBegins(messages []string, want string) bool {
+	for _, s := range messages {
 		if s == want || len(want) > 150 && len(s) > len(want) && s[:len(want)] == want {
 			return true
 		}
@@ -81,15 +82,15 @@ func TestNoAnswer(t *testing.T) {
 		{spec.ErrIdleTimeout, "got no response in time"},
 		{spec.ErrNotHTTP, "response is not HTTP"},
 	} {
-		said := messagesOf(evaluateUnanswered(t, c.end), "refuse.as-documented")
-		want := `invalid request ("conversationId" is 7: expected a string): ` + c.want + "; expected 422 or 400"
-		if len(said) != 1 || said[0] != want {
-			t.Errorf("%v: got %q, want %q", c.end, said, want)
+		got := messagesOf(evaluateUnanswered(t, c.end), "refuse.as-documented")
+		want := `invalid request ("conversationId" is 7: expected a string): ` + c.want + "; expected status 422 or 400"
+		if len(got) != 1 || got[0] != want {
+			t.Errorf("%v: got %q, want %q", c.end, got, want)
 		}
 	}
 }
 
-// evaluateUnanswered judges a conversation whose invalid request has no answer.
+// evaluateUnanswered evaluates a conversation whose invalid request has no response.
 func evaluateUnanswered(t *testing.T, end error) spec.Evaluation {
 	t.Helper()
 	tr, err := transcript.Open("testdata/refuse-bad-accepted.txtar")

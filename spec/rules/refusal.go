@@ -123,11 +123,12 @@ func matchesStatus(want string, status int) bool {
 	return want == strconv.Itoa(status)
 }
 
-// DescribeRefusal returns a description of a required refusal: "422 or 400 code BAD_INPUT".
+// DescribeRefusal returns a description of a required refusal, such as
+// "status 422 or 400, code BAD_INPUT".
 func DescribeRefusal(d spec.RefusalRequirement) string {
 	want := []string{}
 	if len(d.Status) > 0 {
-		want = append(want, strings.Join(d.Status, " or "))
+		want = append(want, "status "+strings.Join(d.Status, " or "))
 	}
 	if len(d.Code) > 0 {
 		want = append(want, "code "+strings.Join(d.Code, " or "))
@@ -144,7 +145,7 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 	if d.InBand {
 		want = append(want, "or a refusal event")
 	}
-	return strings.Join(want, " ")
+	return strings.Join(want, ", ")
 }
 
 // eachExchange returns a watchFunc that calls onExchange with each exchange, without those
@@ -250,7 +251,7 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 		if d.refusedLastValid(x) {
 			evidence := d.lastValid.request
 			evidence.Requirement = refusal.Requirement
-			p.Judge(evidence, false, "valid request: %v; expected a success, as opposed to the invalid variant (%v)",
+			p.Judge(evidence, false, "valid request: %v; expected a success (compare the invalid request: %v)",
 				*d.lastValid, violation)
 			return
 		}

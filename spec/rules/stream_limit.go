@@ -118,7 +118,7 @@ does. A stream counts as open from its first event to its last.`,
 			for _, refusal := range l.request.Denials[spec.DeniedStreamLimit] {
 				e := l.request
 				e.Requirement = refusal.Requirement
-				p.Judge(e, l.satisfies(refusal), "%v with %d streams open, of at most %d; expected %s",
+				p.Judge(e, l.satisfies(refusal), "%v with %d streams open and a limit of %d; expected %s",
 					l.exchange, n, l.request.StreamLimit, DescribeRefusal(refusal))
 			}
 		}
@@ -140,7 +140,7 @@ the conversation began.`,
 			case refused && l.opened && l.countCertainlyOpen(all) < limit:
 				p.Judge(l.request, true, "")
 			case refused && l.status == 429 && l.request.At >= disconnectDelay && l.countPossiblyOpen(all) < limit:
-				p.Judge(l.request, false, "%v with at most %d streams open, of %d; expected a stream",
+				p.Judge(l.request, false, "%v with at most %d streams open and a limit of %d; expected a stream",
 					l.exchange, l.countPossiblyOpen(all), limit)
 			}
 			refused = refused || l.status == 429 && l.request.StreamLimit > 0

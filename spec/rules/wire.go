@@ -68,13 +68,8 @@ type responsePair struct{ request, response spec.Event }
 func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Promised.Status, request.Promised.ContentCoding
-	switch {
-	case response.StatusCode == 0:
-		p.Judge(status, false, "no response (%v); expected status 200 with text/event-stream", response.Err)
-		return
-	case response.StatusCode != 200:
-		p.Judge(status, false, "got status %d with content type %q; expected status 200 with text/event-stream",
-			response.StatusCode, response.Header.Get("Content-Type"))
+	if response.StatusCode != 200 {
+		p.Judge(status, false, "%s; expected status 200 with text/event-stream", describeHead(response))
 		return
 	}
 	p.Judge(status, true, "")
@@ -110,10 +105,22 @@ func (h *streamResponses) judge(p *spec.Pass) {
 		}
 		for _, requirement := range blamed {
 			x.response.Requirement = requirement
-			p.Judge(x.response, false, "got status 200 with content type %q; expected text/event-stream",
-				x.response.Header.Get("Content-Type"))
+			p.Judge(x.response, false, "%s; expected content type text/event-stream", describeHead(x.response))
 		}
 	}
+}
+
+// describeHead returns the status and the content type of a response, or why there is none,
+// for a message: "got status 503 with no content type".
+func describeHead(response spec.Event) string {
+	contentType := response.Header.Get("Content-Type")
+	switch {
+	case response.StatusCode == 0:
+		return fmt.Sprintf("no response (%v)", response.Err)
+	case contentType == "":
+		return fmt.Sprintf("got status %d with no content type", response.StatusCode)
+	}
+	return fmt.Sprintf("got status %d with content type %s", response.StatusCode, contentType)
 }
 
 // hasContentCoding reports whether a response has a content coding other than identity.
@@ -346,8 +353,7 @@ operations that no requirement covers.`,
 				}
 				statusFits := e.StatusCode == request.StatusCode || request.StatusCode == 0 && e.StatusCode/100 == 2
 				mediaTypeFits := request.MediaType == "" || e.MediaType == request.MediaType
-				p.Judge(e, statusFits && mediaTypeFits, "got status %d with content type %q; expected %s",
-					e.StatusCode, e.Header.Get("Content-Type"), want)
+				p.Judge(e, statusFits && mediaTypeFits, "%s; expected %s", describeHead(e), want)
 			}
 		}
 	},
@@ -365,18 +371,10 @@ var HealthResponds = &spec.Check{
 				request = e
 			case e.Kind != spec.HTTPResponse || request.Name != "health" || !request.Valid():
 			case !errors.Is(e.Err, spec.ErrClientLeft):
-				p.Judge(e, e.StatusCode == request.StatusCode, "%s; expected status %d", describeStatus(e), request.StatusCode)
+				p.Judge(e, e.StatusCode == request.StatusCode, "%s; expected status %d", describeHead(e), request.StatusCode)
 			}
 		}
 	},
-}
-
-// describeStatus returns "got status 503", or why there is no response.
-func describeStatus(response spec.Event) string {
-	if response.StatusCode == 0 {
-		return fmt.Sprintf("no response (%v)", response.Err)
-	}
-	return fmt.Sprintf("got status %d", response.StatusCode)
 }
 
 // DeltasArriveIncrementally judges the times at which deltas arrive.
