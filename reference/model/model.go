@@ -42,8 +42,8 @@ type chatModel struct {
 	completions openai.ChatCompletionService
 }
 
-// New returns an agent. It does not connect to the server: each run reports its own
-// errors.
+// New returns an agent, or an error if cfg is invalid. It does not connect to the
+// server: each run reports its own errors.
 func New(cfg Config) (reference.Agent, error) {
 	base, err := url.Parse(cfg.BaseURL)
 	switch {

@@ -22,8 +22,9 @@ var (
 	ErrUnavailable = errors.New("speech recognition is unavailable")
 )
 
-// A Transcriber returns the text of a WAV file. Transcribers that Open returns check
-// the file with ParseWAV first, and are safe for concurrent use.
+// A Transcriber returns the text of a WAV file. Its error wraps ErrUnavailable if
+// recognition failed. Transcribers that Open returns check the file with ParseWAV
+// first, and are safe for concurrent use.
 type Transcriber func(ctx context.Context, wav []byte) (string, error)
 
 // A Config configures speech recognizers. The zero value of each field is a usable
@@ -39,7 +40,7 @@ type Config struct {
 const Backends = "scripted, exec:COMMAND ARGS, openai:BASE_URL or none"
 
 // Open returns the transcriber that spec names, as described by [Backends]; "" means
-// scripted.
+// scripted. The error is that of an invalid spec: services are not contacted.
 func Open(spec string, cfg Config) (Transcriber, error) {
 	if cfg.Model == "" {
 		cfg.Model = "whisper-1"

@@ -33,7 +33,7 @@ var formats = map[uint16]struct {
 // extensibleGUID follows the format code in the sub-format of WAVE_FORMAT_EXTENSIBLE.
 const extensibleGUID = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// maxComment is the most bytes of a comment that are kept.
+// maxComment limits how many bytes of a comment are kept.
 const maxComment = 4 << 10
 
 // ParseWAV returns the description of a WAV file. The sizes in its header need not

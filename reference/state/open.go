@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Open opens the store that a URL names:
+// Open opens the store that a URL names. Its errors do not contain passwords.
 //
 //	memory                                        [NewMemory]
 //	sqlite:PATH                                   [OpenSQLite]
