@@ -19,8 +19,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// named returns a dialect.
-func named(t *testing.T, name string) *dialect.Dialect {
+// mustDialect returns the dialect of the given name.
+func mustDialect(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
 	d, err := dialect.Open(name)
 	if err != nil {
@@ -33,7 +33,7 @@ func named(t *testing.T, name string) *dialect.Dialect {
 func each(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
 	t.Helper()
 	for _, name := range dialect.Names() {
-		t.Run(name, func(t *testing.T) { f(t, named(t, name)) })
+		t.Run(name, func(t *testing.T) { f(t, mustDialect(t, name)) })
 	}
 }
 
@@ -54,8 +54,8 @@ func newTestClient(t *testing.T, d *dialect.Dialect, agent Agent, cfg Config) *t
 	return &testClient{T: t, s: New(d, agent, cfg), d: d, thread: firstThread, user: "ada"}
 }
 
-// A tape records the response of one request.
-type tape struct {
+// A recordedResponse records the response of one request.
+type recordedResponse struct {
 	mu     sync.Mutex
 	status int
 	header http.Header
@@ -65,15 +65,15 @@ type tape struct {
 	full   chan struct{} // if it is not nil, writes wait until it is closed
 }
 
-func (p *tape) Header() http.Header { return p.header }
+func (p *recordedResponse) Header() http.Header { return p.header }
 
-func (p *tape) WriteHeader(status int) {
+func (p *recordedResponse) WriteHeader(status int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.status = status
 }
 
-func (p *tape) Write(data []byte) (int, error) {
+func (p *recordedResponse) Write(data []byte) (int, error) {
 	if p.full != nil {
 		<-p.full
 	}
@@ -82,16 +82,16 @@ func (p *tape) Write(data []byte) (int, error) {
 	return p.body.Write(data)
 }
 
-func (p *tape) Flush() {}
+func (p *recordedResponse) Flush() {}
 
-func (p *tape) bytes() []byte {
+func (p *recordedResponse) bytes() []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return bytes.Clone(p.body.Bytes())
 }
 
 // start sends a request and does not wait for the end of the response.
-func (k *testClient) start(req spec.Request, full chan struct{}) *tape {
+func (k *testClient) start(req spec.Request, full chan struct{}) *recordedResponse {
 	ctx, leave := context.WithCancel(k.Context())
 	r := httptest.NewRequestWithContext(ctx, req.Method, k.d.Base+req.Target, bytes.NewReader(req.Body))
 	for _, f := range req.Header {
@@ -100,7 +100,7 @@ func (k *testClient) start(req spec.Request, full chan struct{}) *tape {
 	if k.user != "" {
 		r.Header.Set("Authorization", "Bearer "+k.user)
 	}
-	p := &tape{header: http.Header{}, done: make(chan struct{}), leave: leave, full: full}
+	p := &recordedResponse{header: http.Header{}, done: make(chan struct{}), leave: leave, full: full}
 	go func() {
 		defer close(p.done)
 		defer leave()
@@ -109,15 +109,15 @@ func (k *testClient) start(req spec.Request, full chan struct{}) *tape {
 	return p
 }
 
-// ask sends a request and waits for the end of the response.
-func (k *testClient) ask(req spec.Request) *tape {
+// do sends a request and waits for the end of the response.
+func (k *testClient) do(req spec.Request) *recordedResponse {
 	p := k.start(req, nil)
 	<-p.done
 	return p
 }
 
-// say returns a request that sends a message in the client's thread.
-func (k *testClient) say(phrase string, e spec.Event) spec.Request {
+// messageRequest returns a request that sends a message in the client's thread.
+func (k *testClient) messageRequest(phrase string, e spec.Event) spec.Request {
 	k.Helper()
 	if e.Thread == "" {
 		e.Thread = k.thread
@@ -129,39 +129,39 @@ func (k *testClient) say(phrase string, e spec.Event) spec.Request {
 	return r
 }
 
-// prompt sends a prompt with an id of its own, and returns the request whose response
-// is the run's stream: the same one, or one that listens to the run.
-func (k *testClient) prompt(phrase string, e spec.Event) (listen spec.Request) {
+// sendPrompt sends a prompt with an id of its own, and returns the request whose
+// response is the run's stream: the same one, or one that listens to the run.
+func (k *testClient) sendPrompt(phrase string, e spec.Event) (listen spec.Request) {
 	k.Helper()
 	if e.Run == "" {
 		k.ids++
 		e.Run = fmt.Sprint("run-", k.ids)
 	}
-	req := k.say(phrase, e)
+	req := k.messageRequest(phrase, e)
 	if o, _ := k.d.TemplateOperation(phrase); o.IsStream {
 		return req
 	}
-	if p := k.ask(req); p.status/100 != 2 {
+	if p := k.do(req); p.status/100 != 2 {
 		k.Fatalf("%s was answered %d %s", phrase, p.status, p.bytes())
 	}
-	return k.say("listen", spec.Event{Run: e.Run, Thread: e.Thread})
+	return k.messageRequest("listen", spec.Event{Run: e.Run, Thread: e.Thread})
 }
 
-// hear sends a prompt and returns all events of its run.
-func (k *testClient) hear(phrase string, e spec.Event) []spec.Event {
+// runEvents sends a prompt and returns all events of its run.
+func (k *testClient) runEvents(phrase string, e spec.Event) []spec.Event {
 	k.Helper()
-	req := k.prompt(phrase, e)
-	return k.events(req, k.ask(req))
+	req := k.sendPrompt(phrase, e)
+	return k.events(req, k.do(req))
 }
 
-// text sends a prompt and returns the text of the assistant's messages.
-func (k *testClient) text(words string) string {
-	return says(k.hear("prompt", spec.Event{Text: words}))
+// runText sends a prompt and returns the text of the assistant's messages.
+func (k *testClient) runText(words string) string {
+	return says(k.runEvents("prompt", spec.Event{Text: words}))
 }
 
 // events returns the decoded events of a recorded response so far. The test fails if
 // one violates the document.
-func (k *testClient) events(req spec.Request, p *tape) (events []spec.Event) {
+func (k *testClient) events(req spec.Request, p *recordedResponse) (events []spec.Event) {
 	k.Helper()
 	x := spec.Exchange{Request: req, Response: spec.Response{Status: p.status, Header: headerOf(p.header), Body: p.bytes()}}
 	for e := range k.d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
@@ -207,13 +207,13 @@ func last(events []spec.Event, k spec.Kind) spec.Event {
 
 // raw sends arbitrary bytes as a request. It returns nil if they are not an HTTP
 // request.
-func (k *testClient) raw(method, target, media, body string) *tape {
+func (k *testClient) raw(method, target, media, body string) *recordedResponse {
 	u, err := url.ParseRequestURI(k.d.Base + target)
 	if err != nil || method == "" || strings.ContainsFunc(method, func(r rune) bool { return r < 'A' || r > 'Z' }) {
 		return nil
 	}
 	r := (&http.Request{Method: method, URL: u, Header: http.Header{"Content-Type": {media}, "Authorization": {"Bearer ada"}}, Body: io.NopCloser(strings.NewReader(body))}).WithContext(k.Context())
-	p := &tape{header: http.Header{}}
+	p := &recordedResponse{header: http.Header{}}
 	k.s.ServeHTTP(p, r)
 	return p
 }

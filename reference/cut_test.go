@@ -22,14 +22,14 @@ import (
 func TestCutsEverywhere(t *testing.T) {
 	const deltas, readers = 10_000, 100
 	good := gleak.Goroutines()
-	s := New(named(t, "runs@2026-04"), Scripted, Config{})
+	s := New(mustDialect(t, "runs@2026-04"), Scripted, Config{})
 	srv := httptest.NewServer(s)
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: readers}}
 	r := &reader{t: t, client: client, base: srv.URL + s.dialect.Base, s: s}
 	r.post(fmt.Sprint("conformance:many ", deltas))
 	done := make(chan error, readers)
 	for i := range readers {
-		go func() { done <- r.hear(rand.New(rand.NewPCG(7, uint64(i))), deltas) }()
+		go func() { done <- r.readRun(rand.New(rand.NewPCG(7, uint64(i))), deltas) }()
 	}
 	for range readers {
 		if err := <-done; err != nil {
@@ -76,12 +76,12 @@ func (r *reader) post(text string) {
 	res.Body.Close()
 }
 
-// hear reads the whole run, in pieces that end at random.
-func (r *reader) hear(dice *rand.Rand, deltas int) error {
+// readRun reads the whole run, in pieces that end at random.
+func (r *reader) readRun(dice *rand.Rand, deltas int) error {
 	heard, last := 0, ""
 	for cuts := 0; ; cuts++ {
 		most := 1 + dice.IntN(deltas/4)
-		cursor, n, over, err := r.piece(last, heard, most)
+		cursor, n, over, err := r.readPiece(last, heard, most)
 		if err != nil {
 			return fmt.Errorf("after %d cuts and %d deltas: %w", cuts, heard, err)
 		}
@@ -94,8 +94,9 @@ func (r *reader) hear(dice *rand.Rand, deltas int) error {
 	}
 }
 
-// piece reads some deltas, checks that each is the next one, and cuts the connection.
-func (r *reader) piece(cursor string, before, most int) (last string, n int, over bool, err error) {
+// readPiece reads some deltas, checks that each is the next one, and cuts the
+// connection.
+func (r *reader) readPiece(cursor string, before, most int) (last string, n int, over bool, err error) {
 	ctx, cut := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cut()
 	req, err := r.s.dialect.BuildRequest("listen", spec.Event{Thread: firstThread, Run: "run-1", Cursor: cursor})

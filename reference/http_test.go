@@ -20,7 +20,7 @@ import (
 // dial connects to a real server of an agent in one dialect.
 func dial(t *testing.T, name string, agent Agent) net.Conn {
 	t.Helper()
-	s := New(named(t, name), agent, Config{})
+	s := New(mustDialect(t, name), agent, Config{})
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
 	t.Cleanup(func() {
@@ -130,11 +130,11 @@ func TestEventsAreFlushed(t *testing.T) {
 
 // Events that are emitted at the same time are gathered into few writes.
 func TestWritesAreGathered(t *testing.T) {
-	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
+	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 	defer k.close()
-	listen := k.prompt("prompt", spec.Event{Text: "conformance:many 2000"})
-	k.ask(listen) // now it is over, and all of it is due
-	w := &counter{tape: tape{header: http.Header{}}}
+	listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:many 2000"})
+	k.do(listen) // now it is over, and all of it is due
+	w := &counter{recordedResponse: recordedResponse{header: http.Header{}}}
 	r := httptest.NewRequestWithContext(t.Context(), "GET", k.d.Base+listen.Target, nil)
 	r.Header.Set("Authorization", "Bearer ada")
 	k.s.ServeHTTP(w, r)
@@ -145,13 +145,13 @@ func TestWritesAreGathered(t *testing.T) {
 }
 
 type counter struct {
-	tape
+	recordedResponse
 	writes int
 }
 
 func (c *counter) Write(data []byte) (int, error) {
 	c.writes++
-	return c.tape.Write(data)
+	return c.recordedResponse.Write(data)
 }
 
 // NewMux serves every dialect below its name.
@@ -194,7 +194,7 @@ func TestAll(t *testing.T) {
 
 // A base that is set in the dialect is part of the path.
 func TestBase(t *testing.T) {
-	s := New(named(t, "runs@2026-04"), Scripted, Config{})
+	s := New(mustDialect(t, "runs@2026-04"), Scripted, Config{})
 	for target, want := range map[string]int{"/api/v1/agent/runs": 422, "/runs": 404, "/api/v1/agentruns": 404, "/api/v1/agent": 404} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequestWithContext(t.Context(), "POST", target, strings.NewReader("{}"))

@@ -24,7 +24,7 @@ func TestClientLeaves(t *testing.T) {
 				return Scripted(ctx, turn)
 			}
 			k := newTestClient(t, d, agent, Config{})
-			listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 10 100"})
+			listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 10 100"})
 			p := k.start(listen, nil)
 			wait(250 * time.Millisecond)
 			p.leave()
@@ -35,7 +35,7 @@ func TestClientLeaves(t *testing.T) {
 				t.Errorf("nobody can listen any more, and the run went on for %v", stopped)
 			}
 			if again {
-				if got := kinds(k.events(listen, k.ask(listen))); strings.Count(got, "message.delta") != 10 || !strings.HasSuffix(got, "run.end") {
+				if got := kinds(k.events(listen, k.do(listen))); strings.Count(got, "message.delta") != 10 || !strings.HasSuffix(got, "run.end") {
 					t.Errorf("heard again: %s", got)
 				}
 			}
@@ -49,11 +49,11 @@ func TestShutdown(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		synctest.Test(t, func(t *testing.T) {
 			k := newTestClient(t, d, Scripted, Config{})
-			listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 100 100"})
+			listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 100 100"})
 			p := k.start(listen, nil)
-			var waiting *tape
+			var waiting *recordedResponse
 			if _, ok := d.TemplateOperation("listen"); ok {
-				waiting = k.start(k.say("listen", spec.Event{Run: "run-unknown"}), nil)
+				waiting = k.start(k.messageRequest("listen", spec.Event{Run: "run-unknown"}), nil)
 			}
 			wait(250 * time.Millisecond)
 			began := time.Now()
@@ -68,7 +68,7 @@ func TestShutdown(t *testing.T) {
 			if got := kinds(k.events(listen, p)); !strings.HasSuffix(got, "message.delta run.error") {
 				t.Errorf("heard %s", got)
 			}
-			if p := k.ask(listen); p.status != 503 {
+			if p := k.do(listen); p.status != 503 {
 				t.Errorf("asked afterwards: %d %s", p.status, p.bytes())
 			}
 			k.close() // once more does no harm
@@ -79,9 +79,9 @@ func TestShutdown(t *testing.T) {
 // A client that reads nothing delays a shutdown at most until the context is done.
 func TestShutdownGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "agentscope@1.1"), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, "agentscope@1.1"), Scripted, Config{})
 		full := make(chan struct{})
-		p := k.start(k.say("prompt", spec.Event{Text: "hi"}), full)
+		p := k.start(k.messageRequest("prompt", spec.Event{Text: "hi"}), full)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -127,9 +127,9 @@ func TestAgents(t *testing.T) {
 		}, "run.start run.progress message.start run.error"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := newTestClient(t, named(t, "agentscope@1.1"), c.agent, Config{})
+			k := newTestClient(t, mustDialect(t, "agentscope@1.1"), c.agent, Config{})
 			defer k.close()
-			events := k.hear("prompt", spec.Event{Text: "hi"})
+			events := k.runEvents("prompt", spec.Event{Text: "hi"})
 			if got := kinds(events); got != c.want {
 				t.Errorf("told %s", got)
 			}
@@ -144,11 +144,11 @@ func TestAgents(t *testing.T) {
 
 func TestMaxRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RunDuration: time.Minute}})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RunDuration: time.Minute}})
 		defer k.close()
-		listen := k.prompt("prompt", spec.Event{Text: "conformance:idle 3600000"})
+		listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:idle 3600000"})
 		began := time.Now()
-		end := last(k.events(listen, k.ask(listen)), spec.RunError)
+		end := last(k.events(listen, k.do(listen)), spec.RunError)
 		if end.Code != "RUN_FAILED" || end.Text != errRunTimeout.text || time.Since(began) != time.Minute {
 			t.Errorf("%v %q %q after %v", end.Err, end.Code, end.Text, time.Since(began))
 		}

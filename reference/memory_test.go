@@ -11,18 +11,18 @@ func TestMemory(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
 		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
-		if got := k.text("conformance:recall"); got != "nothing" {
+		if got := k.runText("conformance:recall"); got != "nothing" {
 			t.Errorf("before anything was said: %q", got)
 		}
-		if got := k.text("conformance:recall"); got != "conformance:recall" {
+		if got := k.runText("conformance:recall"); got != "conformance:recall" {
 			t.Errorf("after that: %q", got)
 		}
-		k.text("what?")
-		if got := k.text("conformance:recall"); got != "what?" {
+		k.runText("what?")
+		if got := k.runText("conformance:recall"); got != "what?" {
 			t.Errorf("recalled %q", got)
 		}
 		k.thread = "550e8400-e29b-41d4-a716-446655440009"
-		if got := k.text("conformance:recall"); got != "nothing" {
+		if got := k.runText("conformance:recall"); got != "nothing" {
 			t.Errorf("another conversation recalled %q", got)
 		}
 	})
@@ -30,9 +30,9 @@ func TestMemory(t *testing.T) {
 
 // A history that the client repeats counts as the earlier messages.
 func TestRepeatedHistory(t *testing.T) {
-	k := newTestClient(t, named(t, "agentscope@1.1"), Scripted, Config{})
+	k := newTestClient(t, mustDialect(t, "agentscope@1.1"), Scripted, Config{})
 	defer k.close()
-	if got := says(k.hear("history", spec.Event{Text: "conformance:recall"})); got != "Is it sunny in Beijing?" {
+	if got := says(k.runEvents("history", spec.Event{Text: "conformance:recall"})); got != "Is it sunny in Beijing?" {
 		t.Errorf("recalled %q", got)
 	}
 }
@@ -45,7 +45,7 @@ func TestClientTool(t *testing.T) {
 		}
 		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
-		events := k.hear("tool-offer", spec.Event{Text: `conformance:client-tool {"n":7}`, Name: "paint"})
+		events := k.runEvents("tool-offer", spec.Event{Text: `conformance:client-tool {"n":7}`, Name: "paint"})
 		id, args, results := "", "", 0
 		for _, e := range events {
 			switch e.Kind {
@@ -63,37 +63,37 @@ func TestClientTool(t *testing.T) {
 		if id == "" || args != `{"n":7}` || results != 0 {
 			t.Errorf("call %q, arguments %q, %d results", id, args, results)
 		}
-		if got := says(k.hear("tool-result", spec.Event{Call: id, Text: "painted"})); got != "tool said: painted" {
+		if got := says(k.runEvents("tool-result", spec.Event{Call: id, Text: "painted"})); got != "tool said: painted" {
 			t.Errorf("then said %q", got)
 		}
 	})
 }
 
 func TestInterrupt(t *testing.T) {
-	k := newTestClient(t, named(t, "agkit@0.0.10"), Scripted, Config{})
+	k := newTestClient(t, mustDialect(t, "agkit@0.0.10"), Scripted, Config{})
 	defer k.close()
-	asked := last(k.hear("prompt", spec.Event{Text: `conformance:interrupt {"q":"delete?"}`}), spec.Interrupt)
+	asked := last(k.runEvents("prompt", spec.Event{Text: `conformance:interrupt {"q":"delete?"}`}), spec.Interrupt)
 	if asked.ID == "" || asked.Text != `{"q":"delete?"}` {
 		t.Errorf("interrupt %q with %s", asked.ID, asked.Text)
 	}
-	if got := says(k.hear("resume", spec.Event{ID: asked.ID, Text: "approved"})); got != `resumed with: "approved"` {
+	if got := says(k.runEvents("resume", spec.Event{ID: asked.ID, Text: "approved"})); got != `resumed with: "approved"` {
 		t.Errorf("then said %q", got)
 	}
 }
 
 // The reply to an interrupt is not a message of the user.
 func TestResumeIsNotSaid(t *testing.T) {
-	k := newTestClient(t, named(t, "agkit"), Scripted, Config{})
+	k := newTestClient(t, mustDialect(t, "agkit"), Scripted, Config{})
 	defer k.close()
 	const asked = `conformance:interrupt {"question":"Delete?"}`
-	for _, e := range k.hear("prompt", spec.Event{Text: asked}) {
+	for _, e := range k.runEvents("prompt", spec.Event{Text: asked}) {
 		if e.Kind == spec.Interrupt {
-			if got := says(k.hear("resume", spec.Event{ID: e.ID, Text: "approved"})); got != `resumed with: "approved"` {
+			if got := says(k.runEvents("resume", spec.Event{ID: e.ID, Text: "approved"})); got != `resumed with: "approved"` {
 				t.Errorf("resumed, it said %q", got)
 			}
 		}
 	}
-	if got := k.text("conformance:recall"); got != asked {
+	if got := k.runText("conformance:recall"); got != asked {
 		t.Errorf("recalled %q", got)
 	}
 }

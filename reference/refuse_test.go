@@ -30,13 +30,13 @@ func TestRefusals(t *testing.T) {
 				case "uploaded":
 					e.ID = k.s.cfg.Files.Link("http://127.0.0.1/files", k.upload())
 				}
-				req := k.say(phrase, e)
+				req := k.messageRequest(phrase, e)
 				if _, listens := d.TemplateOperation("listen"); listens {
-					k.prompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
+					k.sendPrompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
 				}
 				for _, m := range d.UnseenInvalidRequests(req, known) {
 					n++
-					k.refused(phrase+": "+m.Name, m)
+					k.checkRefused(phrase+": "+m.Name, m)
 				}
 			}
 		}
@@ -56,14 +56,14 @@ func (k *testClient) upload() files.File {
 	return f
 }
 
-// refused sends a request and checks that it is refused as documented for one of its
-// violations.
-func (k *testClient) refused(name string, m dialect.InvalidRequest) {
+// checkRefused sends a request and checks that it is refused as documented for one of
+// its violations.
+func (k *testClient) checkRefused(name string, m dialect.InvalidRequest) {
 	k.Helper()
-	p := k.ask(m.Request)
+	p := k.do(m.Request)
 	var wrong []string
 	for _, broken := range k.d.ValidateRequest(m.Request) {
-		faults := p.unlike(broken.Refusals)
+		faults := p.differences(broken.Refusals)
 		if len(faults) == 0 {
 			wrong = nil
 			break
@@ -73,13 +73,13 @@ func (k *testClient) refused(name string, m dialect.InvalidRequest) {
 	if len(wrong) > 0 || p.status < 400 {
 		k.Errorf("%s: %d %s: %s", name, p.status, p.bytes(), strings.Join(wrong, "; "))
 	}
-	if twin := k.ask(m.Valid); twin.status/100 != 2 {
+	if twin := k.do(m.Valid); twin.status/100 != 2 {
 		k.Errorf("the twin of %s: %d %s", name, twin.status, twin.bytes())
 	}
 }
 
-// unlike returns how a response differs from a documented refusal.
-func (p *tape) unlike(demands []spec.RefusalRequirement) (wrong []string) {
+// differences returns how a response differs from a documented refusal.
+func (p *recordedResponse) differences(demands []spec.RefusalRequirement) (wrong []string) {
 	body := string(p.bytes())
 	for _, demand := range demands {
 		fits := slices.ContainsFunc(demand.Status, func(want string) bool {
@@ -123,9 +123,9 @@ func TestProblems(t *testing.T) {
 		{"agentscope-java@1.0", ask("DELETE", "/process", ``), 405, "application/json", `"error":"Method Not Allowed"`},
 	} {
 		t.Run(c.dialect+" "+c.req.Method+" "+c.req.Target, func(t *testing.T) {
-			k := newTestClient(t, named(t, c.dialect), Scripted, Config{})
+			k := newTestClient(t, mustDialect(t, c.dialect), Scripted, Config{})
 			defer k.close()
-			p := k.ask(c.req)
+			p := k.do(c.req)
 			if p.status != c.status || p.header.Get("Content-Type") != c.media || !strings.Contains(string(p.bytes()), c.holds) {
 				t.Errorf("%d %v %s", p.status, p.header, p.bytes())
 			}
@@ -149,8 +149,8 @@ func TestMethods(t *testing.T) {
 		{"runs@2026-04", "BREW", "/runs", 405, "POST"},
 		{"agkit@0.0.10", "PATCH", "/send-message", 405, "POST"},
 	} {
-		k := newTestClient(t, named(t, c.dialect), Scripted, Config{})
-		p := k.ask(spec.Request{Method: c.method, Target: c.target})
+		k := newTestClient(t, mustDialect(t, c.dialect), Scripted, Config{})
+		p := k.do(spec.Request{Method: c.method, Target: c.target})
 		if p.status != c.status || p.header.Get("Allow") != c.allow {
 			t.Errorf("%s %s: %d, Allow %q", c.method, c.target, p.status, p.header.Get("Allow"))
 		}
@@ -166,10 +166,10 @@ func TestHealth(t *testing.T) {
 		"agentscope-java@0.1": {"/": "AgentScope Runtime", "/health": "AgentScope service is running ✓", "/readiness": "Ready", "/liveness": "Alive"},
 		"agkit@0.0.10":        {"/healthz": `"status":"healthy"`},
 	} {
-		k := newTestClient(t, named(t, name), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, name), Scripted, Config{})
 		for target, want := range wants {
 			req := spec.Request{Method: "GET", Target: target}
-			p := k.ask(req)
+			p := k.do(req)
 			if p.status != 200 || !strings.Contains(string(p.bytes()), want) || len(k.events(req, p)) != 1 {
 				t.Errorf("%s GET %s: %d %s", name, target, p.status, p.bytes())
 			}
@@ -181,16 +181,16 @@ func TestHealth(t *testing.T) {
 // A body is read at most up to its limit.
 func TestMaxBody(t *testing.T) {
 	for name, want := range map[string]int{"agentscope@1.1": 413, "runs@2026-04": 422} { // the latter has a limit of its own
-		k := newTestClient(t, named(t, name), Scripted, Config{})
-		req := k.say("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2<<20)})
-		if p := k.ask(req); p.status != want {
+		k := newTestClient(t, mustDialect(t, name), Scripted, Config{})
+		req := k.messageRequest("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2<<20)})
+		if p := k.do(req); p.status != want {
 			t.Errorf("%s: %d %.200s", name, p.status, p.bytes())
 		}
 		k.close()
 	}
-	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RequestBytes: 1000}})
+	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Limits: Limits{RequestBytes: 1000}})
 	defer k.close()
-	if p := k.ask(k.say("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2000)})); p.status != 413 {
+	if p := k.do(k.messageRequest("prompt", spec.Event{Run: "r", Text: strings.Repeat("a", 2000)})); p.status != 413 {
 		t.Errorf("a limit below the document's: %d", p.status)
 	}
 }

@@ -22,7 +22,7 @@ var resumable = []string{"runs@2026-03", "runs@2026-04"}
 func eachResumable(t *testing.T, f func(t *testing.T, d *dialect.Dialect)) {
 	t.Helper()
 	for _, name := range resumable {
-		t.Run(name, func(t *testing.T) { f(t, named(t, name)) })
+		t.Run(name, func(t *testing.T) { f(t, mustDialect(t, name)) })
 	}
 }
 
@@ -31,16 +31,16 @@ func TestResume(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
-		listen := k.prompt("prompt", spec.Event{Text: `conformance:tool {"a":1}`, Run: "run-1"})
-		whole := k.ask(listen).bytes()
-		events := k.events(listen, k.ask(listen))
+		listen := k.sendPrompt("prompt", spec.Event{Text: `conformance:tool {"a":1}`, Run: "run-1"})
+		whole := k.do(listen).bytes()
+		events := k.events(listen, k.do(listen))
 		if len(events) != 13 {
 			t.Fatalf("%d events: %s", len(events), kinds(events))
 		}
 		offset := 0
 		for i, e := range events {
 			offset += len(e.Raw) + 1 // and its empty line
-			rest := k.ask(k.say("listen", spec.Event{Run: "run-1", Cursor: e.Cursor}))
+			rest := k.do(k.messageRequest("listen", spec.Event{Run: "run-1", Cursor: e.Cursor}))
 			if rest.status != 200 || !bytes.Equal(rest.bytes(), whole[offset:]) {
 				t.Errorf("taken up at %q, after event %d: %d %s", e.Cursor, i, rest.status, rest.bytes())
 			}
@@ -55,24 +55,24 @@ func TestCursors(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
-		first := k.hear("prompt", spec.Event{Text: "conformance:text one", Run: "run-1"})
+		first := k.runEvents("prompt", spec.Event{Text: "conformance:text one", Run: "run-1"})
 		at, tag, _ := strings.Cut(first[0].Cursor, "-")
 		if at != "1" || first[1].Cursor != "2-"+tag {
 			t.Errorf("the first cursors are %q and %q", first[0].Cursor, first[1].Cursor)
 		}
 		// The cursor belongs to the thread: all of another run comes after it.
-		listen := k.prompt("prompt", spec.Event{Text: "conformance:text two", Run: "run-2"})
-		whole := k.ask(listen)
-		again := k.ask(k.say("listen", spec.Event{Run: "run-2", Cursor: last(first, spec.RunEnd).Cursor}))
+		listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:text two", Run: "run-2"})
+		whole := k.do(listen)
+		again := k.do(k.messageRequest("listen", spec.Event{Run: "run-2", Cursor: last(first, spec.RunEnd).Cursor}))
 		if again.status != 200 || !bytes.Equal(again.bytes(), whole.bytes()) {
 			t.Errorf("with the last cursor of run 1, run 2 is %d %s", again.status, again.bytes())
 		}
 		// A cursor of another thread, or an unknown one, is refused.
 		there := "550e8400-e29b-41d4-a716-446655440001"
-		third := k.hear("prompt", spec.Event{Text: "conformance:text three", Run: "run-3", Thread: there})
+		third := k.runEvents("prompt", spec.Event{Text: "conformance:text three", Run: "run-3", Thread: there})
 		_, own, _ := strings.Cut(third[0].Cursor, "-")
 		for _, cursor := range []string{"1-" + tag, "999-" + own, "0-" + own, "01-" + own, "-1-" + own, "-" + own, "1", "x", "1-1-" + own, " ", "9223372036854775808-" + own} {
-			refused := k.ask(k.say("listen", spec.Event{Run: "run-3", Thread: there, Cursor: cursor}))
+			refused := k.do(k.messageRequest("listen", spec.Event{Run: "run-3", Thread: there, Cursor: cursor}))
 			if cursor == " " && refused.status == 200 { // no header has such a value
 				continue
 			}
@@ -80,7 +80,7 @@ func TestCursors(t *testing.T) {
 				t.Errorf("cursor %q: %d %s", cursor, refused.status, refused.bytes())
 			}
 		}
-		if ok := k.ask(k.say("listen", spec.Event{Run: "run-3", Thread: there, Cursor: "1-" + own})); ok.status != 200 {
+		if ok := k.do(k.messageRequest("listen", spec.Event{Run: "run-3", Thread: there, Cursor: "1-" + own})); ok.status != 200 {
 			t.Errorf("a cursor of the thread: %d %s", ok.status, ok.bytes())
 		}
 	})
@@ -90,12 +90,12 @@ func TestCursors(t *testing.T) {
 // reads nothing delays no other.
 func TestParallelReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
-		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
+		listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
 		full := make(chan struct{})
 		stuck := k.start(listen, full)
-		var readers []*tape
+		var readers []*recordedResponse
 		for i := range 10 {
 			readers = append(readers, k.start(listen, nil))
 			wait(time.Duration(i) * 50 * time.Millisecond)
@@ -109,7 +109,7 @@ func TestParallelReaders(t *testing.T) {
 		}
 		close(full)
 		<-stuck.done
-		whole := k.ask(listen).bytes()
+		whole := k.do(listen).bytes()
 		for i, p := range append(readers, stuck) {
 			if !bytes.Equal(p.bytes(), whole) {
 				t.Errorf("reader %d heard %s", i, p.bytes())
@@ -136,15 +136,15 @@ func TestAcceptedAgain(t *testing.T) {
 				return Scripted(ctx, turn)
 			}
 			now := func() time.Time { return time.UnixMilli(1795227957_500) }
-			k := newTestClient(t, named(t, name), agent, Config{Now: now})
+			k := newTestClient(t, mustDialect(t, name), agent, Config{Now: now})
 			defer k.close()
-			req := k.say("prompt", spec.Event{Text: "hi", Run: "run-1"})
-			first, again := k.ask(req), k.ask(req)
+			req := k.messageRequest("prompt", spec.Event{Text: "hi", Run: "run-1"})
+			first, again := k.do(req), k.do(req)
 			if first.status != 202 || again.status != 202 || !bytes.Equal(first.bytes(), again.bytes()) {
 				t.Errorf("first %d %s, then %d %s", first.status, first.bytes(), again.status, again.bytes())
 			}
-			other := k.ask(k.say("prompt", spec.Event{Text: "hi", Run: "run-2"}))
-			for i, p := range []*tape{first, other} {
+			other := k.do(k.messageRequest("prompt", spec.Event{Text: "hi", Run: "run-2"}))
+			for i, p := range []*recordedResponse{first, other} {
 				var reply struct {
 					ThreadID, RunID, TaskID string
 					Created                 any
@@ -166,14 +166,14 @@ func TestAcceptedAgain(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
-		canceled := k.prompt("prompt", spec.Event{Text: "conformance:slow 100 100", Run: "run-1"})
-		other := k.prompt("prompt", spec.Event{Text: "conformance:slow 5 100", Run: "run-2"})
+		canceled := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 100 100", Run: "run-1"})
+		other := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 5 100", Run: "run-2"})
 		a, b := k.start(canceled, nil), k.start(other, nil)
 		wait(250 * time.Millisecond)
 		began := time.Now()
-		p := k.ask(k.say("cancel", spec.Event{Run: "run-1"}))
+		p := k.do(k.messageRequest("cancel", spec.Event{Run: "run-1"}))
 		<-a.done
 		if p.status != 202 || !strings.Contains(string(p.bytes()), `"accepted":true`) || !strings.Contains(string(p.bytes()), `"runId":"run-1"`) {
 			t.Errorf("canceled: %d %s", p.status, p.bytes())
@@ -189,17 +189,17 @@ func TestCancel(t *testing.T) {
 		if got := k.events(other, b); last(got, spec.RunEnd).Err != nil {
 			t.Errorf("the other run: %s", kinds(got))
 		}
-		whole := k.ask(other).bytes()
+		whole := k.do(other).bytes()
 		for _, run := range []string{"run-2", "run-1", "run-unknown"} { // over, canceled, unknown
-			if p := k.ask(k.say("cancel", spec.Event{Run: run})); p.status != 202 {
+			if p := k.do(k.messageRequest("cancel", spec.Event{Run: run})); p.status != 202 {
 				t.Errorf("cancel of %s: %d %s", run, p.status, p.bytes())
 			}
 		}
-		if !bytes.Equal(k.ask(other).bytes(), whole) {
+		if !bytes.Equal(k.do(other).bytes(), whole) {
 			t.Error("a cancel that came too late changed the run")
 		}
-		nowhere := k.say("cancel", spec.Event{Run: "run-1", Thread: "nowhere"})
-		if p := k.ask(nowhere); p.status != 404 {
+		nowhere := k.messageRequest("cancel", spec.Event{Run: "run-1", Thread: "nowhere"})
+		if p := k.do(nowhere); p.status != 404 {
 			t.Errorf("cancel in an unknown thread: %d", p.status)
 		}
 	})
@@ -208,19 +208,19 @@ func TestCancel(t *testing.T) {
 // A cancel that names no run stops all runs of the conversation.
 func TestCancelConversation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "agentscope@1.1"), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, "agentscope@1.1"), Scripted, Config{})
 		defer k.close()
-		req := k.say("prompt", spec.Event{Text: "conformance:slow 100 100"})
+		req := k.messageRequest("prompt", spec.Event{Text: "conformance:slow 100 100"})
 		p := k.start(req, nil)
 		wait(150 * time.Millisecond)
-		if stop := k.ask(k.say("cancel", spec.Event{})); stop.status != 200 {
+		if stop := k.do(k.messageRequest("cancel", spec.Event{})); stop.status != 200 {
 			t.Errorf("stopped: %d %s", stop.status, stop.bytes())
 		}
 		<-p.done
 		if end := last(k.events(req, p), spec.RunError); end.Status != "canceled" {
 			t.Errorf("it ended %q: %s", end.Status, p.bytes())
 		}
-		if stop := k.ask(k.say("cancel", spec.Event{Thread: "nowhere"})); stop.status != 200 {
+		if stop := k.do(k.messageRequest("cancel", spec.Event{Thread: "nowhere"})); stop.status != 200 {
 			t.Errorf("where nothing runs: %d %s", stop.status, stop.bytes())
 		}
 	})
@@ -229,13 +229,13 @@ func TestCancelConversation(t *testing.T) {
 func TestIdle(t *testing.T) {
 	const alive = ": keep-alive\n\n"
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
-		k.prompt("prompt", spec.Event{Text: "conformance:idle 3500", Run: "run-1"})
-		k.prompt("prompt", spec.Event{Text: "conformance:text x", Run: "run-0"})
+		k.sendPrompt("prompt", spec.Event{Text: "conformance:idle 3500", Run: "run-1"})
+		k.sendPrompt("prompt", spec.Event{Text: "conformance:text x", Run: "run-0"})
 		hear := func(run, limit string) (string, time.Duration) {
 			began := time.Now()
-			p := k.ask(k.say("listen", spec.Event{Run: run, PollLimit: limit}))
+			p := k.do(k.messageRequest("listen", spec.Event{Run: run, PollLimit: limit}))
 			return string(p.bytes()), time.Since(began)
 		}
 		opened, took := hear("run-1", "1")
@@ -261,11 +261,11 @@ func TestIdle(t *testing.T) {
 // Idle polls are counted from the last event on.
 func TestSilenceIsBroken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
-		k.prompt("prompt", spec.Event{Text: "conformance:slow 4 1500", Run: "run-1"})
-		req := k.say("listen", spec.Event{Run: "run-1", PollLimit: "2"})
-		events := k.events(req, k.ask(req))
+		k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 4 1500", Run: "run-1"})
+		req := k.messageRequest("listen", spec.Event{Run: "run-1", PollLimit: "2"})
+		events := k.events(req, k.do(req))
 		if got := strings.Count(kinds(events), "comment"); got != 3 || last(events, spec.RunEnd).Err != nil {
 			t.Errorf("%d comments: %s", got, kinds(events))
 		}
@@ -275,16 +275,16 @@ func TestSilenceIsBroken(t *testing.T) {
 // A client that connects before the run is started receives it.
 func TestListenBefore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
-		if p := k.ask(k.say("listen", spec.Event{Run: "run-2"})); p.status != 404 {
+		if p := k.do(k.messageRequest("listen", spec.Event{Run: "run-2"})); p.status != 404 {
 			t.Errorf("in a thread that nobody opened: %d %s", p.status, p.bytes())
 		}
-		k.prompt("prompt", spec.Event{Text: "hi", Run: "run-1"})
-		listen := k.say("listen", spec.Event{Run: "run-2"})
+		k.sendPrompt("prompt", spec.Event{Text: "hi", Run: "run-1"})
+		listen := k.messageRequest("listen", spec.Event{Run: "run-2"})
 		p := k.start(listen, nil)
 		wait(1500 * time.Millisecond)
-		k.prompt("prompt", spec.Event{Text: "hi", Run: "run-2"})
+		k.sendPrompt("prompt", spec.Event{Text: "hi", Run: "run-2"})
 		<-p.done
 		if got := kinds(k.events(listen, p)); !strings.HasPrefix(got, "comment run.start message.start") || !strings.HasSuffix(got, "run.end") {
 			t.Errorf("heard %s", got)
@@ -294,18 +294,18 @@ func TestListenBefore(t *testing.T) {
 
 // The oldest runs are dropped, and conversations with their last run.
 func TestRetain(t *testing.T) {
-	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 3}})
+	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 3}})
 	defer k.close()
 	thread := func(i int) string { return fmt.Sprintf("550e8400-e29b-41d4-a716-%012d", i) }
 	for i := range 10 {
-		k.hear("prompt", spec.Event{Text: "conformance:text x", Thread: thread(i), Run: "run-1"})
+		k.runEvents("prompt", spec.Event{Text: "conformance:text x", Thread: thread(i), Run: "run-1"})
 	}
 	for i := range 10 {
 		want := 200
 		if i < 7 {
 			want = 404
 		}
-		if p := k.ask(k.say("listen", spec.Event{Thread: thread(i), Run: "run-1"})); p.status != want {
+		if p := k.do(k.messageRequest("listen", spec.Event{Thread: thread(i), Run: "run-1"})); p.status != want {
 			t.Errorf("thread %d of 10: %d, want %d", i, p.status, want)
 		}
 	}
@@ -314,14 +314,14 @@ func TestRetain(t *testing.T) {
 // A run that is dropped while a client reads it is sent completely.
 func TestForgottenWhileHeard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 1}})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Limits: Limits{FinishedRuns: 1}})
 		defer k.close()
-		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
+		listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
 		full := make(chan struct{})
 		p := k.start(listen, full)
 		wait(time.Second) // the client has taken nothing yet, and the run is over
 		for i := range 3 {
-			k.hear("prompt", spec.Event{Text: "hi", Run: fmt.Sprint("other-", i)})
+			k.runEvents("prompt", spec.Event{Text: "hi", Run: fmt.Sprint("other-", i)})
 		}
 		close(full)
 		<-p.done
@@ -334,12 +334,12 @@ func TestForgottenWhileHeard(t *testing.T) {
 // If the response is the stream, the same run id twice means two runs.
 func TestSameNameTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "agentscope@1.1"), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, "agentscope@1.1"), Scripted, Config{})
 		defer k.close()
-		first := k.say("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
+		first := k.messageRequest("prompt", spec.Event{Text: "conformance:slow 3 100", Run: "run-1"})
 		p := k.start(first, nil)
 		wait(50 * time.Millisecond)
-		if got := says(k.hear("prompt", spec.Event{Text: "conformance:text x", Run: "run-1"})); got != "x" {
+		if got := says(k.runEvents("prompt", spec.Event{Text: "conformance:text x", Run: "run-1"})); got != "x" {
 			t.Errorf("the second said %q", got)
 		}
 		<-p.done

@@ -63,9 +63,9 @@ func testSlowClients(t *testing.T, store state.Store, live bool) {
 			}
 		}
 	}
-	k := newTestClient(t, named(t, "runs@2026-04"), agent, Config{Store: store})
+	k := newTestClient(t, mustDialect(t, "runs@2026-04"), agent, Config{Store: store})
 	srv := httptest.NewServer(k.s)
-	listen := k.prompt("prompt", spec.Event{Run: fmt.Sprint("run-", live), Text: fmt.Sprint("conformance:large ", eventSize)})
+	listen := k.sendPrompt("prompt", spec.Event{Run: fmt.Sprint("run-", live), Text: fmt.Sprint("conformance:large ", eventSize)})
 	readEvent(t, srv, listen, live)
 
 	before := heap()
@@ -99,7 +99,7 @@ func sendRequest(t *testing.T, srv *httptest.Server, r spec.Request) net.Conn {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ada\r\n", r.Method, named(t, "runs@2026-04").Base+r.Target)
+	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ada\r\n", r.Method, mustDialect(t, "runs@2026-04").Base+r.Target)
 	for _, f := range r.Header {
 		fmt.Fprintf(&b, "%s: %s\r\n", f.Name, f.Value)
 	}

@@ -19,8 +19,8 @@ import (
 
 var errGone = errors.New("the medium is gone")
 
-// A shaky store fails as configured.
-type shaky struct {
+// A failingStore fails as configured.
+type failingStore struct {
 	state.Store
 	mu     sync.Mutex
 	gone   bool           // nothing can be done
@@ -28,13 +28,13 @@ type shaky struct {
 	orphan []state.RunRef // what Orphans lists, once
 }
 
-func (s *shaky) set(f func()) {
+func (s *failingStore) set(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f()
 }
 
-func (s *shaky) down() error {
+func (s *failingStore) down() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.gone {
@@ -43,14 +43,14 @@ func (s *shaky) down() error {
 	return nil
 }
 
-func (s *shaky) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
+func (s *failingStore) StartRun(ctx context.Context, b state.RunRequest) (state.RunInfo, error) {
 	if err := s.down(); err != nil {
 		return state.RunInfo{}, err
 	}
 	return s.Store.StartRun(ctx, b)
 }
 
-func (s *shaky) Append(ctx context.Context, ref state.RunRef, told state.RunUpdate) (int64, bool, error) {
+func (s *failingStore) Append(ctx context.Context, ref state.RunRef, told state.RunUpdate) (int64, bool, error) {
 	if err := s.down(); err != nil {
 		return 0, false, err
 	}
@@ -64,25 +64,25 @@ func (s *shaky) Append(ctx context.Context, ref state.RunRef, told state.RunUpda
 	return first, canceled, err
 }
 
-func (s *shaky) Thread(ctx context.Context, name string) (state.Thread, error) {
+func (s *failingStore) Thread(ctx context.Context, name string) (state.Thread, error) {
 	if err := s.down(); err != nil {
 		return state.Thread{}, err
 	}
 	return s.Store.Thread(ctx, name)
 }
 
-func (s *shaky) ClaimOrphans(context.Context) (refs []state.RunRef, err error) {
+func (s *failingStore) ClaimOrphans(context.Context) (refs []state.RunRef, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	refs, s.orphan = s.orphan, nil
 	return refs, nil
 }
 
-func onShaky(t *testing.T, name string, f func(k *testClient, s *shaky)) {
+func onShaky(t *testing.T, name string, f func(k *testClient, s *failingStore)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &shaky{Store: state.NewMemory(state.Config{})}
-		k := newTestClient(t, named(t, name), Scripted, Config{Store: s})
+		s := &failingStore{Store: state.NewMemory(state.Config{})}
+		k := newTestClient(t, mustDialect(t, name), Scripted, Config{Store: s})
 		f(k, s)
 		k.close()
 		if err := s.Close(); err != nil {
@@ -93,8 +93,8 @@ func onShaky(t *testing.T, name string, f func(k *testClient, s *shaky)) {
 
 // A store that is unavailable for a while delays a run; no event is lost or sent twice.
 func TestStoreComesBack(t *testing.T) {
-	onShaky(t, "runs@2026-04", func(k *testClient, s *shaky) {
-		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
+	onShaky(t, "runs@2026-04", func(k *testClient, s *failingStore) {
+		listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
 		p := k.start(listen, nil)
 		wait(550 * time.Millisecond)
 		s.set(func() { s.gone = true })
@@ -102,11 +102,11 @@ func TestStoreComesBack(t *testing.T) {
 		if got := strings.Count(string(p.bytes()), "_CONTENT\""); got < 4 || got > 7 {
 			k.Errorf("%d deltas were told while the store was gone, which is what it had", got)
 		}
-		refused := k.ask(k.say("prompt", spec.Event{Run: "other", Text: "hi"}))
+		refused := k.do(k.messageRequest("prompt", spec.Event{Run: "other", Text: "hi"}))
 		if refused.status != 503 || strings.Contains(string(refused.bytes()), errGone.Error()) {
 			k.Errorf("a run that cannot be kept: %d %s", refused.status, refused.bytes())
 		}
-		if heard := k.ask(listen); heard.status != 503 {
+		if heard := k.do(listen); heard.status != 503 {
 			k.Errorf("a run that cannot be read: %d", heard.status)
 		}
 		s.set(func() { s.gone = false })
@@ -132,12 +132,12 @@ func TestStoreComesBack(t *testing.T) {
 // when the store is available again; but not at every attempt, nor for every run.
 func TestWaitingIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shaky{Store: state.NewMemory(state.Config{})}
+		s := &failingStore{Store: state.NewMemory(state.Config{})}
 		var log bytes.Buffer
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Store: s, Log: slog.New(slog.NewTextHandler(&log, nil))})
-		var tapes []*tape
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Store: s, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		var tapes []*recordedResponse
 		for i := range 20 {
-			tapes = append(tapes, k.start(k.prompt("prompt", spec.Event{Run: fmt.Sprint("waiting-", i), Text: "conformance:slow 20 100"}), nil))
+			tapes = append(tapes, k.start(k.sendPrompt("prompt", spec.Event{Run: fmt.Sprint("waiting-", i), Text: "conformance:slow 20 100"}), nil))
 		}
 		wait(550 * time.Millisecond)
 		s.set(func() { s.gone = true })
@@ -172,10 +172,10 @@ func TestWaitingIsLogged(t *testing.T) {
 
 // Data that was stored although Append failed is not stored again.
 func TestLostAnswers(t *testing.T) {
-	onShaky(t, "runs@2026-04", func(k *testClient, s *shaky) {
+	onShaky(t, "runs@2026-04", func(k *testClient, s *failingStore) {
 		for lost := 1; lost <= 3; lost++ {
 			s.set(func() { s.lost = lost })
-			events := k.hear("prompt", spec.Event{Text: "conformance:slow 3 300"})
+			events := k.runEvents("prompt", spec.Event{Text: "conformance:slow 3 300"})
 			var said strings.Builder
 			for _, e := range events {
 				if e.Kind == spec.MessageDelta {
@@ -193,8 +193,8 @@ func TestLostAnswers(t *testing.T) {
 // on the history.
 func TestNotRemembered(t *testing.T) {
 	for _, name := range []string{"agentscope@1.1", "agkit@0.0.10"} {
-		onShaky(t, name, func(k *testClient, s *shaky) {
-			req := k.say("prompt", spec.Event{Run: "run-1", Text: "conformance:slow 3 100"})
+		onShaky(t, name, func(k *testClient, s *failingStore) {
+			req := k.messageRequest("prompt", spec.Event{Run: "run-1", Text: "conformance:slow 3 100"})
 			p := k.start(req, nil)
 			wait(150 * time.Millisecond)
 			s.set(func() { s.gone = true })
@@ -210,7 +210,7 @@ func TestNotRemembered(t *testing.T) {
 // Orphans are ended, and their streams receive the terminal event.
 func TestOrphans(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
-		onShaky(t, d.Name, func(k *testClient, s *shaky) {
+		onShaky(t, d.Name, func(k *testClient, s *failingStore) {
 			ref := k.s.runRef(k.thread, "run-7")
 			if _, err := s.StartRun(t.Context(), state.RunRequest{RunRef: ref, Owner: k.user, StartedAt: time.Now(), KeepEvents: true}); err != nil {
 				t.Fatal(err)
@@ -219,7 +219,7 @@ func TestOrphans(t *testing.T) {
 			if _, _, err := s.Append(t.Context(), ref, state.RunUpdate{Events: [][]byte{begun}}); err != nil {
 				t.Fatal(err)
 			}
-			listen := k.say("listen", spec.Event{Run: "run-7"})
+			listen := k.messageRequest("listen", spec.Event{Run: "run-7"})
 			p := k.start(listen, nil)
 			wait(10 * time.Millisecond)
 			synctest.Wait() // it has sent all events, and waits for more

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// told lists the kinds of events of each dialect for each prompt, as the protocols
+// wantKinds lists the kinds of events of each dialect for each prompt, as the protocols
 // define them. "." stands for a message.delta.
-var told = map[string]map[string]string{
+var wantKinds = map[string]map[string]string{
 	"agentscope@1.1": {
 		"conformance:text ok":        "run.start run.progress message.start . . content.end message.end run.end",
 		"conformance:empty":          "run.start run.progress run.end",
@@ -64,15 +64,15 @@ var told = map[string]map[string]string{
 	},
 }
 
-// alike lists versions whose events for a prompt have the same kinds as those of
+// sameKinds lists versions whose events for a prompt have the same kinds as those of
 // another one.
-var alike = map[string]string{"agentscope@0.1": "agentscope@1.1", "runs@2026-03": "runs@2026-04"}
+var sameKinds = map[string]string{"agentscope@0.1": "agentscope@1.1", "runs@2026-03": "runs@2026-04"}
 
 func TestStreams(t *testing.T) {
 	each(t, func(t *testing.T, d *dialect.Dialect) {
-		want := told[d.Name]
-		if like := alike[d.Name]; like != "" {
-			want = maps.Clone(told[like])
+		want := wantKinds[d.Name]
+		if like := sameKinds[d.Name]; like != "" {
+			want = maps.Clone(wantKinds[like])
 			for _, prompt := range []string{"conformance:reasoning ok", `conformance:tool {"a":1}`, "conformance:tools"} {
 				delete(want, prompt) // which only one of them has events for, or streams
 			}
@@ -83,7 +83,7 @@ func TestStreams(t *testing.T) {
 		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		for prompt, want := range want {
-			events := k.hear("prompt", spec.Event{Text: prompt})
+			events := k.runEvents("prompt", spec.Event{Text: prompt})
 			if got := strings.ReplaceAll(kinds(events), "message.delta", "."); got != want {
 				t.Errorf("%s\ntold %s\nwant %s", prompt, got, want)
 			}
@@ -91,7 +91,7 @@ func TestStreams(t *testing.T) {
 				t.Errorf("%s failed with %q", prompt, err.Text)
 			}
 		}
-		if got := k.text("conformance:text Grüß Gott, 世界"); got != "Grüß Gott, 世界" {
+		if got := k.runText("conformance:text Grüß Gott, 世界"); got != "Grüß Gott, 世界" {
 			t.Errorf("said %q", got)
 		}
 	})
@@ -107,9 +107,9 @@ func TestOutput(t *testing.T) {
 		"agentscope-java@1.0": `message mcp_call assistant [tool.call lookup {"a":1}]` + "\n" + `message mcp_approval_response tool [tool.result lookup {"found":true}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			k := newTestClient(t, named(t, name), Scripted, Config{})
+			k := newTestClient(t, mustDialect(t, name), Scripted, Config{})
 			defer k.close()
-			events := k.hear("prompt", spec.Event{Text: `conformance:tool {"a":1}`})
+			events := k.runEvents("prompt", spec.Event{Text: `conformance:tool {"a":1}`})
 			var ended, listed []string
 			for _, e := range events {
 				if e.Kind == spec.MessageEnd {
@@ -137,10 +137,10 @@ func describe(e spec.Event) string {
 // An image is a content part of its own, after the text.
 func TestImage(t *testing.T) {
 	for name, want := range map[string]string{"agentscope@1.1": "1", "agentscope-java@0.1": "1", "agentscope-java@1.0": "0"} {
-		k := newTestClient(t, named(t, name), Scripted, Config{})
+		k := newTestClient(t, mustDialect(t, name), Scripted, Config{})
 		defer k.close()
 		found := false
-		for _, e := range k.hear("prompt", spec.Event{Text: "conformance:contents"}) {
+		for _, e := range k.runEvents("prompt", spec.Event{Text: "conformance:contents"}) {
 			if e.Type == "image" {
 				found = found || e.Text == ImageURL && e.Index == want
 			}
@@ -160,10 +160,10 @@ func TestBookkeeping(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := func() time.Time { return time.UnixMilli(1795226757_500) }
-			k := newTestClient(t, named(t, name), Scripted, Config{Now: now})
+			k := newTestClient(t, mustDialect(t, name), Scripted, Config{Now: now})
 			defer k.close()
 			var numbers []string
-			for i, e := range k.hear("prompt", spec.Event{Text: "conformance:text ok"}) {
+			for i, e := range k.runEvents("prompt", spec.Event{Text: "conformance:text ok"}) {
 				numbers = append(numbers, e.Seq)
 				if e.Kind.Subject() != "run" {
 					continue
@@ -181,12 +181,12 @@ func TestBookkeeping(t *testing.T) {
 
 // The server generates the ids of thread and run that a request lacks.
 func TestMadeNames(t *testing.T) {
-	d := named(t, "agentscope@1.1")
+	d := mustDialect(t, "agentscope@1.1")
 	k := newTestClient(t, d, Scripted, Config{})
 	defer k.close()
 	body := `{"input":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`
 	req := spec.Request{Method: "POST", Target: "/process", Header: spec.Header{{Name: "Content-Type", Value: "application/json"}}, Body: []byte(body)}
-	first, second := k.events(req, k.ask(req)), k.events(req, k.ask(req))
+	first, second := k.events(req, k.do(req)), k.events(req, k.do(req))
 	a, b := last(first, spec.RunEnd), last(second, spec.RunEnd)
 	if a.Thread == "" || a.Run == "" || a.Thread == b.Thread || a.Run == b.Run {
 		t.Errorf("made threads %q and %q, runs %q and %q", a.Thread, b.Thread, a.Run, b.Run)

@@ -13,18 +13,18 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// as sends a request with another user's token; "" sends no credentials.
-func (k *testClient) as(user string, req spec.Request) *tape {
+// doAs sends a request with another user's token; "" sends no credentials.
+func (k *testClient) doAs(user string, req spec.Request) *recordedResponse {
 	before := k.user
 	defer func() { k.user = before }()
 	k.user = user
-	return k.ask(req)
+	return k.do(req)
 }
 
-// A book authenticates bob only.
-type book struct{}
+// An onlyBob authenticates bob only.
+type onlyBob struct{}
 
-func (book) Authenticate(_ context.Context, token string) (string, bool) {
+func (onlyBob) Authenticate(_ context.Context, token string) (string, bool) {
 	return "bob", token == "bobs-token"
 }
 
@@ -39,16 +39,16 @@ func TestCredentials(t *testing.T) {
 			want  int // 0: what credentials would have got
 		}{
 			{Config{}, "", 401}, {Config{}, "anyone", 0},
-			{Config{Authenticator: book{}}, "", 401}, {Config{Authenticator: book{}}, "anyone", 401}, {Config{Authenticator: book{}}, "bobs-token", 0},
+			{Config{Authenticator: onlyBob{}}, "", 401}, {Config{Authenticator: onlyBob{}}, "anyone", 401}, {Config{Authenticator: onlyBob{}}, "bobs-token", 0},
 		} {
 			k := newTestClient(t, d, Scripted, c.cfg)
-			p := k.as(c.token, k.say("prompt", spec.Event{Run: "run-1", Text: "hi"}))
+			p := k.doAs(c.token, k.messageRequest("prompt", spec.Event{Run: "run-1", Text: "hi"}))
 			wanted := c.want == 401 && (asking.RequiresCredentials || c.cfg.Authenticator != nil)
 			if wanted != (p.status == 401) || wanted != (p.header.Get("WWW-Authenticate") == "Bearer") || !wanted && p.status/100 != 2 {
 				t.Errorf("users %v, token %q: %d %v", c.cfg.Authenticator != nil, c.token, p.status, p.header)
 			}
 			if o, ok := d.TemplateOperation("health"); ok {
-				if p := k.as("", k.say("health", spec.Event{})); p.status != 200 {
+				if p := k.doAs("", k.messageRequest("health", spec.Event{})); p.status != 200 {
 					t.Errorf("%s without credentials: %d", o.Name, p.status)
 				}
 			}
@@ -62,23 +62,23 @@ func TestOwner(t *testing.T) {
 	eachResumable(t, func(t *testing.T, d *dialect.Dialect) {
 		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
-		listen := k.prompt("prompt", spec.Event{Run: "run-1", Text: "conformance:text secret words"})
-		heard := k.events(listen, k.ask(listen))
+		listen := k.sendPrompt("prompt", spec.Event{Run: "run-1", Text: "conformance:text secret words"})
+		heard := k.events(listen, k.do(listen))
 		for name, req := range map[string]spec.Request{
-			"listen": listen, "listen from a cursor": k.say("listen", spec.Event{Run: "run-1", Cursor: heard[0].Cursor}),
-			"cancel": k.say("cancel", spec.Event{Run: "run-1"}), "prompt": k.say("prompt", spec.Event{Run: "run-2", Text: "hi"}),
-			"history": k.say("history", spec.Event{}),
+			"listen": listen, "listen from a cursor": k.messageRequest("listen", spec.Event{Run: "run-1", Cursor: heard[0].Cursor}),
+			"cancel": k.messageRequest("cancel", spec.Event{Run: "run-1"}), "prompt": k.messageRequest("prompt", spec.Event{Run: "run-2", Text: "hi"}),
+			"history": k.messageRequest("history", spec.Event{}),
 		} {
-			p := k.as("eve", req)
+			p := k.doAs("eve", req)
 			if p.status != 403 || strings.Contains(string(p.bytes()), "secret") || !strings.Contains(p.header.Get("Content-Type"), "problem+json") {
 				t.Errorf("%s of another user: %d %s", name, p.status, p.bytes())
 			}
 		}
 		latest := spec.Request{Method: "GET", Target: "/history"}
-		if p := k.as("eve", latest); p.status != 200 || strings.Contains(string(p.bytes()), "secret") || !strings.Contains(string(p.bytes()), `"threadId":null`) {
+		if p := k.doAs("eve", latest); p.status != 200 || strings.Contains(string(p.bytes()), "secret") || !strings.Contains(string(p.bytes()), `"threadId":null`) {
 			t.Errorf("the latest history of a user without any: %d %s", p.status, p.bytes())
 		}
-		if p := k.ask(latest); !strings.Contains(string(p.bytes()), firstThread) {
+		if p := k.do(latest); !strings.Contains(string(p.bytes()), firstThread) {
 			t.Errorf("the latest history: %d %s", p.status, p.bytes())
 		}
 	})
@@ -87,16 +87,16 @@ func TestOwner(t *testing.T) {
 // The number of open streams is limited per user, and a stream that ends makes room.
 func TestStreamLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{Limits: Limits{StreamsPerUser: 2}})
+		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{Limits: Limits{StreamsPerUser: 2}})
 		defer k.close()
-		listen := k.prompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
+		listen := k.sendPrompt("prompt", spec.Event{Text: "conformance:slow 20 100"})
 		first, second := k.start(listen, nil), k.start(listen, nil)
 		wait(50 * time.Millisecond)
-		if p := k.ask(listen); p.status != http.StatusTooManyRequests || p.header.Get("Retry-After") == "" || strings.Contains(p.header.Get("Content-Type"), "event-stream") ||
+		if p := k.do(listen); p.status != http.StatusTooManyRequests || p.header.Get("Retry-After") == "" || strings.Contains(p.header.Get("Content-Type"), "event-stream") ||
 			!strings.Contains(string(p.bytes()), "AGENT_SSE_CONNECTION_LIMIT") {
 			t.Errorf("one too many: %d %v %s", p.status, p.header, p.bytes())
 		}
-		if p := k.as("eve", k.say("prompt", spec.Event{Run: "r", Text: "hi", Thread: "550e8400-e29b-41d4-a716-446655440007"})); p.status != 202 {
+		if p := k.doAs("eve", k.messageRequest("prompt", spec.Event{Run: "r", Text: "hi", Thread: "550e8400-e29b-41d4-a716-446655440007"})); p.status != 202 {
 			t.Errorf("another user: %d", p.status)
 		}
 		first.leave()
@@ -117,15 +117,15 @@ func TestHistory(t *testing.T) {
 		k := newTestClient(t, d, Scripted, Config{Now: func() time.Time { return today }})
 		defer k.close()
 		for i := range 3 {
-			k.hear("prompt", spec.Event{Run: fmt.Sprint("run-", i), Text: fmt.Sprint("conformance:text answer ", i)})
+			k.runEvents("prompt", spec.Event{Run: fmt.Sprint("run-", i), Text: fmt.Sprint("conformance:text answer ", i)})
 			today = today.AddDate(0, 0, 2)
 		}
 		for _, c := range []struct{ before, day, more, holds string }{
 			{"", "2026-03-18", "true", "answer 2"}, {"2026-03-18", "2026-03-16", "true", "answer 1"}, {"2026-03-17", "2026-03-16", "true", "answer 1"},
 			{"2026-03-16", "2026-03-14", "false", "answer 0"}, {"2026-03-14", "", "false", ""}, {"0001-01-01", "", "false", ""},
 		} {
-			req := k.say("history", spec.Event{Day: c.before})
-			p := k.ask(req)
+			req := k.messageRequest("history", spec.Event{Day: c.before})
+			p := k.do(req)
 			events := k.events(req, p)
 			if p.status != 200 || len(events) != 1 {
 				t.Fatalf("before %q: %d %s", c.before, p.status, p.bytes())
@@ -135,7 +135,7 @@ func TestHistory(t *testing.T) {
 				t.Errorf("before %q: %s", c.before, p.bytes())
 			}
 		}
-		if p := k.ask(spec.Request{Method: "GET", Target: "/history?threadId=" + k.thread + "&before=yesterday"}); p.status != 422 {
+		if p := k.do(spec.Request{Method: "GET", Target: "/history?threadId=" + k.thread + "&before=yesterday"}); p.status != 422 {
 			t.Errorf("before yesterday: %d", p.status)
 		}
 	})
@@ -143,12 +143,12 @@ func TestHistory(t *testing.T) {
 
 // A tool result is a message of the history; a call by itself is not.
 func TestHistoryOfTools(t *testing.T) {
-	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{})
+	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 	defer k.close()
-	k.hear("prompt", spec.Event{Text: `conformance:tool {"a":1}`})
-	req := k.say("history", spec.Event{})
+	k.runEvents("prompt", spec.Event{Text: `conformance:tool {"a":1}`})
+	req := k.messageRequest("history", spec.Event{})
 	var roles []string
-	for _, m := range k.events(req, k.ask(req))[0].Parts {
+	for _, m := range k.events(req, k.do(req))[0].Parts {
 		roles = append(roles, m.Role+" "+m.Text)
 	}
 	want := `user conformance:tool {"a":1}; tool {"found":true}; assistant I have looked it up.`
@@ -159,10 +159,10 @@ func TestHistoryOfTools(t *testing.T) {
 
 // EventSource sends no header, and a status tells it that no events follow.
 func TestEventSource(t *testing.T) {
-	k := newTestClient(t, named(t, "runs@2026-04"), Scripted, Config{EventSource: true})
+	k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{EventSource: true})
 	defer k.close()
-	listen := k.prompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
-	heard := k.events(listen, k.ask(listen))
+	listen := k.sendPrompt("prompt", spec.Event{Run: "run-1", Text: "hi"})
+	heard := k.events(listen, k.do(listen))
 	cursor := heard[len(heard)-1].Cursor
 	with := func(req spec.Request, query string) spec.Request {
 		req.Target += "&" + query
@@ -173,11 +173,11 @@ func TestEventSource(t *testing.T) {
 		want int
 	}{
 		{listen, 401}, {with(listen, "access_token=ada"), 200}, {with(listen, "access_token=eve"), 403},
-		{with(k.say("listen", spec.Event{Run: "run-1", Cursor: cursor}), "access_token=ada"), 204},
-		{with(k.say("listen", spec.Event{Run: "run-1", Cursor: heard[0].Cursor}), "access_token=ada"), 200},
-		{with(k.say("cancel", spec.Event{Run: "run-1"}), "access_token=ada"), 401},
+		{with(k.messageRequest("listen", spec.Event{Run: "run-1", Cursor: cursor}), "access_token=ada"), 204},
+		{with(k.messageRequest("listen", spec.Event{Run: "run-1", Cursor: heard[0].Cursor}), "access_token=ada"), 200},
+		{with(k.messageRequest("cancel", spec.Event{Run: "run-1"}), "access_token=ada"), 401},
 	} {
-		if p := k.as("", c.req); p.status != c.want {
+		if p := k.doAs("", c.req); p.status != c.want {
 			t.Errorf("%s: %d, want %d", c.req.Target, p.status, c.want)
 		}
 	}

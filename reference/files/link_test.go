@@ -87,11 +87,11 @@ func TestTampered(t *testing.T) {
 		for bit := range 8 {
 			b := []byte(link)
 			b[i] ^= 1 << bit
-			refused(t, s, string(b))
+			checkInvalid(t, s, string(b))
 		}
-		refused(t, s, link[:i])
-		refused(t, s, link[:i]+link[i+1:])
-		refused(t, s, link[:i]+"a"+link[i:])
+		checkInvalid(t, s, link[:i])
+		checkInvalid(t, s, link[:i]+link[i+1:])
+		checkInvalid(t, s, link[:i]+"a"+link[i:])
 	}
 	path, query, _ := strings.Cut(link, "?")
 	stamp, sign, _ := strings.Cut(query, "&")
@@ -103,15 +103,15 @@ func TestTampered(t *testing.T) {
 		"/" + Bucket + "/" + strings.Replace(f.Path, "-", "%2D", 1) + "?" + query, "/" + Bucket + "//" + f.Path + "?" + query, strings.ToUpper(link), link + "\n", link + " ",
 		"/" + Bucket + "/%2e%2e/" + f.Path + "?" + query, NewMemory(Config{Now: s.cfg.Now}).Link("", f),
 	} {
-		refused(t, s, bad)
+		checkInvalid(t, s, bad)
 	}
 	if get(s, link).Code != http.StatusOK {
 		t.Error("the link itself is refused")
 	}
 }
 
-// refused checks that a link is invalid.
-func refused(t *testing.T, s *Store, link string) {
+// checkInvalid checks that a link is invalid.
+func checkInvalid(t *testing.T, s *Store, link string) {
 	t.Helper()
 	if f, ok := s.ParseLink(link); ok {
 		t.Errorf("%q is taken for a link of %+v", link, f)

@@ -106,9 +106,9 @@ func body(r *http.Request) ([]byte, error) {
 	}
 }
 
-// allDown checks that all methods return ErrUnavailable soon; the S3 driver retries
-// twice.
-func allDown(t *testing.T, s *Store, f File) {
+// checkUnavailable checks that all methods return ErrUnavailable soon; the S3 driver
+// retries twice.
+func checkUnavailable(t *testing.T, s *Store, f File) {
 	t.Helper()
 	began := time.Now()
 	var group sync.WaitGroup
@@ -144,14 +144,14 @@ func TestDirectoryGone(t *testing.T) {
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
-	allDown(t, s, f)
+	checkUnavailable(t, s, f)
 	if _, err := os.Stat(dir); err == nil {
 		t.Error("it was made again")
 	}
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	allDown(t, s, f)
+	checkUnavailable(t, s, f)
 	if err := errors.Join(os.Remove(dir), os.Rename(dir+".away", dir)); err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestStoreGone(t *testing.T) {
 	}
 	_ = l.Close()
 	s := open(t, "s3://box?region=eu-west-1&use_path_style=true&endpoint=http://"+l.Addr().String(), Config{})
-	allDown(t, s, File{Bucket: Bucket, Path: newPath("x", "image/png")})
+	checkUnavailable(t, s, File{Bucket: Bucket, Path: newPath("x", "image/png")})
 }
 
 // A store that refuses requests is unavailable, not empty.
@@ -209,7 +209,7 @@ func TestStoreRefuses(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	t.Cleanup(h.Close)
 	s := open(t, "s3://box?region=eu-west-1&use_path_style=true&endpoint="+h.URL, Config{})
-	allDown(t, s, File{Bucket: Bucket, Path: newPath("x", "image/png")})
+	checkUnavailable(t, s, File{Bucket: Bucket, Path: newPath("x", "image/png")})
 }
 
 func TestOpenRefuses(t *testing.T) {

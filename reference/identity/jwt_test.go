@@ -80,8 +80,8 @@ func claims(but map[string]any) map[string]any {
 	return all
 }
 
-// inFile writes a set of keys to a file and returns its path.
-func inFile(t testing.TB, set any) string {
+// writeKeySet writes a set of keys to a file and returns its path.
+func writeKeySet(t testing.TB, set any) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "keys.json")
 	if err := os.WriteFile(path, must(json.Marshal(set)), 0o600); err != nil {
@@ -103,7 +103,7 @@ func opened(t testing.TB, where string, cfg JWTConfig) *JWTAuthenticator {
 }
 
 func TestSignedTokens(t *testing.T) {
-	keys := opened(t, inFile(t, publicKeys), JWTConfig{Issuer: "https://id.example", Audience: "agents"})
+	keys := opened(t, writeKeySet(t, publicKeys), JWTConfig{Issuer: "https://id.example", Audience: "agents"})
 	at := func(d time.Duration) int64 { return noon.Add(d).Unix() }
 	es := func(but map[string]any) string { return signed(t, ecKey, jose.ES256, "ec", claims(but)) }
 	for name, token := range map[string]string{
@@ -142,7 +142,7 @@ func TestSignedTokens(t *testing.T) {
 		"the public key as a secret":  signed(t, publicText, jose.HS256, "ec", claims(nil)),
 		"another's key":               signed(t, otherKey, jose.ES256, "ec", claims(nil)),
 		"another's key, not named":    signed(t, otherKey, jose.ES256, "", claims(nil)),
-		"a key that it brings along":  bringing(t, otherKey),
+		"a key that it brings along":  tokenWithKey(t, otherKey),
 		"an unknown key":              signed(t, ecKey, jose.ES256, "nope", claims(nil)),
 		"the name of another key":     signed(t, ecKey, jose.ES256, "rsa", claims(nil)),
 		"what must be understood":     b64(`{"alg":"ES256","kid":"ec","crit":["x"],"x":1}`) + "." + body + "." + sig,
@@ -170,8 +170,8 @@ func TestSignedTokens(t *testing.T) {
 	}
 }
 
-// bringing returns a token that names its own key in its header.
-func bringing(t *testing.T, key *ecdsa.PrivateKey) string {
+// tokenWithKey returns a token that contains its own key in its header.
+func tokenWithKey(t *testing.T, key *ecdsa.PrivateKey) string {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: key}, &jose.SignerOptions{EmbedJWK: true})
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +217,7 @@ func TestBadSets(t *testing.T) {
 
 // Unknown and unsuitable members of a set are ignored.
 func TestMixedSet(t *testing.T) {
-	path := inFile(t, map[string]any{"keys": []any{map[string]any{"kty": "new"}, 7, public(&ecKey.PublicKey, "ec")}})
+	path := writeKeySet(t, map[string]any{"keys": []any{map[string]any{"kty": "new"}, 7, public(&ecKey.PublicKey, "ec")}})
 	if _, ok := opened(t, path, JWTConfig{}).Authenticate(t.Context(), signed(t, ecKey, jose.ES256, "ec", claims(nil))); !ok {
 		t.Error("the good key of a mixed set is not used")
 	}
@@ -254,7 +254,7 @@ func (c *clock) now() time.Time { return noon.Add(time.Duration(c.Load())) }
 func TestKeysAreRenewed(t *testing.T) {
 	p := publish(t, public(&ecKey.PublicKey, "ec"))
 	var c clock
-	var said lines
+	var said logLines
 	keys := opened(t, p.URL+"/keys?key=s3cr3t", JWTConfig{Now: c.now, Log: slog.New(slog.NewTextHandler(&said, nil))})
 	old, fresh := signed(t, ecKey, jose.ES256, "ec", claims(nil)), signed(t, otherKey, jose.ES256, "new", claims(nil))
 	expect := func(what string, token string, want bool, asked int32) {
@@ -285,13 +285,13 @@ func TestKeysAreRenewed(t *testing.T) {
 	}
 }
 
-// lines collects log records.
-type lines struct {
+// logLines collects log records.
+type logLines struct {
 	mu sync.Mutex
 	bytes.Buffer
 }
 
-func (l *lines) Write(p []byte) (int, error) {
+func (l *logLines) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.Buffer.Write(p)
@@ -300,7 +300,7 @@ func (l *lines) Write(p []byte) (int, error) {
 // Old keys are refreshed by one request while they stay in use.
 func TestOldKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		path := inFile(t, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{public(&ecKey.PublicKey, "ec")}})
+		path := writeKeySet(t, jose.JSONWebKeySet{Keys: []jose.JSONWebKey{public(&ecKey.PublicKey, "ec")}})
 		var c clock
 		keys := opened(t, path, JWTConfig{Now: c.now})
 		both := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{public(&ecKey.PublicKey, "ec"), public(&otherKey.PublicKey, "new")}}
@@ -387,7 +387,7 @@ func TestKeysAreBounded(t *testing.T) {
 // A cached token becomes invalid when it expires or its key is removed.
 func TestSeenTokens(t *testing.T) {
 	var c clock
-	path := inFile(t, publicKeys)
+	path := writeKeySet(t, publicKeys)
 	keys := opened(t, path, JWTConfig{Now: c.now})
 	token := signed(t, ecKey, jose.ES256, "ec", claims(nil))
 	for range 2 {
@@ -413,7 +413,7 @@ func TestSeenTokens(t *testing.T) {
 }
 
 func BenchmarkKeys(b *testing.B) {
-	keys := opened(b, inFile(b, publicKeys), JWTConfig{})
+	keys := opened(b, writeKeySet(b, publicKeys), JWTConfig{})
 	for name, token := range map[string]string{
 		"ES256": signed(b, ecKey, jose.ES256, "ec", claims(nil)), "RS256": signed(b, rsaKey, jose.RS256, "rsa", claims(nil)),
 	} {

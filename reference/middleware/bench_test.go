@@ -10,13 +10,13 @@ import (
 	"github.com/streamassay/streamassay/reference/metrics"
 )
 
-// A nowhere is a ResponseWriter that discards everything.
-type nowhere struct{ header http.Header }
+// A discardResponse is a ResponseWriter that discards everything.
+type discardResponse struct{ header http.Header }
 
-func (n *nowhere) Header() http.Header         { return n.header }
-func (n *nowhere) WriteHeader(int)             {}
-func (n *nowhere) Write(p []byte) (int, error) { return len(p), nil }
-func (n *nowhere) FlushError() error           { return nil }
+func (n *discardResponse) Header() http.Header         { return n.header }
+func (n *discardResponse) WriteHeader(int)             {}
+func (n *discardResponse) Write(p []byte) (int, error) { return len(p), nil }
+func (n *discardResponse) FlushError() error           { return nil }
 
 // BenchmarkFront measures the overhead for a response of twelve events.
 func BenchmarkFront(b *testing.B) {
@@ -41,7 +41,7 @@ func BenchmarkFront(b *testing.B) {
 			b.ReportAllocs()
 			r := httptest.NewRequest(http.MethodPost, "/chat", nil)
 			r.Header.Set("Origin", "https://ann.example")
-			w := &nowhere{http.Header{}}
+			w := &discardResponse{http.Header{}}
 			for b.Loop() {
 				r.Header.Del(requestIDHeader)
 				clear(w.header)

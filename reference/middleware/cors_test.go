@@ -38,7 +38,7 @@ func TestCORS(t *testing.T) {
 			for _, o := range c.origin {
 				header = append(header, "Origin", o)
 			}
-			res := asked(New(says(status, ""), Config{AllowedOrigins: c.origins}), "POST", "/runs", header...)
+			res := serve(New(says(status, ""), Config{AllowedOrigins: c.origins}), "POST", "/runs", header...)
 			h := res.Header
 			if res.StatusCode != status || h.Get(allowOrigin) != c.want || slices.Contains(h["Vary"], "Origin") != c.vary || (h.Get(allowCredentials) == "true") != c.credential {
 				t.Errorf("%s: %d %v", c.name, res.StatusCode, h)
@@ -56,7 +56,7 @@ func TestPreflight(t *testing.T) {
 	inside := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached++ })
 	h := New(inside, Config{AllowedOrigins: []string{ann}})
 	ask := func(origin, wanted string) *http.Response {
-		return asked(h, "OPTIONS", "/runs", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", wanted)
+		return serve(h, "OPTIONS", "/runs", "Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", wanted)
 	}
 	for _, c := range []struct{ name, wanted, allowed string }{
 		{"what it wants", "authorization,content-type,x-own", "authorization,content-type,x-own"},
@@ -79,9 +79,9 @@ func TestPreflight(t *testing.T) {
 	if reached != 0 {
 		t.Errorf("%d preflights came through", reached)
 	}
-	asked(h, "OPTIONS", "/runs", "Origin", ann)
-	asked(h, "OPTIONS", "/runs", "Access-Control-Request-Method", "POST")
-	asked(New(inside, Config{}), "OPTIONS", "/runs", "Origin", ann, "Access-Control-Request-Method", "POST")
+	serve(h, "OPTIONS", "/runs", "Origin", ann)
+	serve(h, "OPTIONS", "/runs", "Access-Control-Request-Method", "POST")
+	serve(New(inside, Config{}), "OPTIONS", "/runs", "Origin", ann, "Access-Control-Request-Method", "POST")
 	if reached != 3 {
 		t.Errorf("%d of 3 requests that are no preflights of ours came through", reached)
 	}

@@ -18,19 +18,19 @@ import (
 	"github.com/streamassay/streamassay/reference/metrics"
 )
 
-// A book collects log records, one per line.
-type book struct {
+// A logBuffer collects log records, one per line.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (b *book) Write(p []byte) (int, error) {
+func (b *logBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.text.Write(p)
 }
 
-func (b *book) lines(t *testing.T) (lines []map[string]any) {
+func (b *logBuffer) lines(t *testing.T) (lines []map[string]any) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +44,7 @@ func (b *book) lines(t *testing.T) (lines []map[string]any) {
 	return lines
 }
 
-func (b *book) logger(level slog.Level) *slog.Logger {
+func (b *logBuffer) logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(b, &slog.HandlerOptions{Level: level}))
 }
 
@@ -55,8 +55,8 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-// asked sends a request to a handler without a network and returns the response.
-func asked(h http.Handler, method, target string, header ...string) *http.Response {
+// serve sends a request to a handler without a network and returns the response.
+func serve(h http.Handler, method, target string, header ...string) *http.Response {
 	r := httptest.NewRequest(method, target, nil)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Add(header[i], header[i+1])
@@ -101,25 +101,25 @@ func TestRequestID(t *testing.T) {
 		for _, id := range c.given {
 			header = append(header, requestIDHeader, id)
 		}
-		res := asked(h, "GET", "/", header...)
+		res := serve(h, "GET", "/", header...)
 		if got := res.Header[requestIDHeader]; len(got) != 1 || got[0] != c.want || inside != c.want {
 			t.Errorf("%s: outside %q, inside %q; want %q", c.name, got, inside, c.want)
 		}
 	}
 	made := New(says(200, ""), Config{})
-	one, two := asked(made, "GET", "/").Header.Get(requestIDHeader), asked(made, "GET", "/").Header.Get(requestIDHeader)
+	one, two := serve(made, "GET", "/").Header.Get(requestIDHeader), serve(made, "GET", "/").Header.Get(requestIDHeader)
 	if len(one) != 32 || one == two || !isSafeID(one) {
 		t.Errorf("ids are made as %q and %q", one, two)
 	}
 }
 
 func TestAccessLog(t *testing.T) {
-	var log book
+	var log logBuffer
 	h := New(says(418, "short"), Config{Log: log.logger(slog.LevelInfo), Metrics: metrics.New("")})
-	asked(h, "POST", "/runs/7?key=s3cr3t", requestIDHeader, "r7", "Authorization", "Bearer s3cr3t", "Cookie", "s3cr3t")
-	asked(h, "GET", "/"+strings.Repeat("a", 4000))
-	asked(h, "GET", "/healthz")
-	asked(h, "GET", "/metrics")
+	serve(h, "POST", "/runs/7?key=s3cr3t", requestIDHeader, "r7", "Authorization", "Bearer s3cr3t", "Cookie", "s3cr3t")
+	serve(h, "GET", "/"+strings.Repeat("a", 4000))
+	serve(h, "GET", "/healthz")
+	serve(h, "GET", "/metrics")
 	lines := log.lines(t)
 	if len(lines) != 2 {
 		t.Fatalf("there are %d lines, want one for each request that is not ours: %v", len(lines), lines)
@@ -144,14 +144,14 @@ func TestAccessLog(t *testing.T) {
 
 // A panic becomes a response without details and a log record with all of them.
 func TestPanics(t *testing.T) {
-	var log book
+	var log logBuffer
 	m := metrics.New("")
 	h := New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "7")
 		w.Header().Set("Content-Type", "text/event-stream")
 		panic("details of " + "the fault")
 	}), Config{Log: log.logger(slog.LevelError), Metrics: m, AllowedOrigins: []string{"*"}, NewID: func() string { return "r1" }})
-	res := asked(h, "GET", "/runs", "Origin", "https://app.example")
+	res := serve(h, "GET", "/runs", "Origin", "https://app.example")
 	text := body(t, res)
 	if res.StatusCode != 500 || text != "internal failure r1\n" || res.Header.Get("Content-Type") != "text/plain; charset=utf-8" ||
 		res.Header.Get(requestIDHeader) != "r1" || res.Header.Get("Access-Control-Allow-Origin") != "*" || res.ContentLength != int64(len(text)) {
@@ -161,7 +161,7 @@ func TestPanics(t *testing.T) {
 	if len(lines) != 1 || lines[0]["panic"] != "details of the fault" || lines[0]["id"] != "r1" || !strings.Contains(lines[0]["stack"].(string), "middleware_test.go") {
 		t.Errorf("the log says %v", lines)
 	}
-	if text := body(t, asked(h, "GET", "/metrics")); !strings.Contains(text, "streamassay_panics_total 1\n") {
+	if text := body(t, serve(h, "GET", "/metrics")); !strings.Contains(text, "streamassay_panics_total 1\n") {
 		t.Error("the fault is not counted")
 	}
 }
@@ -170,7 +170,7 @@ func TestPanics(t *testing.T) {
 // ErrAbortHandler.
 func TestPanicsInStreams(t *testing.T) {
 	for name, fault := range map[string]any{"a fault": "fault", "meant": http.ErrAbortHandler} {
-		var log book
+		var log logBuffer
 		srv := httptest.NewUnstartedServer(New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "data: begun\n\n")
 			_ = http.NewResponseController(w).Flush()
@@ -202,7 +202,7 @@ func TestHealth(t *testing.T) {
 	owned := New(inside, cfg)
 	check := func(h http.Handler, method, path string, status int, text string) {
 		t.Helper()
-		res := asked(h, method, path)
+		res := serve(h, method, path)
 		if got := body(t, res); res.StatusCode != status || !strings.Contains(got, text) {
 			t.Errorf("%s %s: %d %q, want %d %q", method, path, res.StatusCode, got, status, text)
 		}
@@ -220,7 +220,7 @@ func TestHealth(t *testing.T) {
 	check(h, "GET", "/readyz", 503, "the store does not answer\n")
 	check(h, "GET", "/healthz", 200, "ok\n")
 	check(New(inside, Config{}), "GET", "/metrics", 404, "")
-	if got := asked(h, "GET", "/readyz").Header.Get("Cache-Control"); got != "no-store" {
+	if got := serve(h, "GET", "/readyz").Header.Get("Cache-Control"); got != "no-store" {
 		t.Errorf("caches may keep whether we are ready: %q", got)
 	}
 }
@@ -292,7 +292,7 @@ func TestHijack(t *testing.T) {
 
 // An informational response (1xx) is not recorded as the response.
 func TestInformational(t *testing.T) {
-	var log book
+	var log logBuffer
 	srv := httptest.NewUnstartedServer(New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusEarlyHints)
 		w.WriteHeader(http.StatusTeapot)

@@ -17,8 +17,8 @@ func contractWatch(p *probe) {
 	defer stopAlso()
 	defer stopOther()
 	run := p.run("t", "r")
-	soon(p, changed)
-	soon(p, also)
+	receiveSoon(p, changed)
+	receiveSoon(p, also)
 	// Whoever looks, and then waits, misses nothing.
 	for i := range 50 {
 		for drained := false; !drained; {
@@ -33,21 +33,21 @@ func contractWatch(p *probe) {
 				p.Error(err)
 			}
 		}()
-		for len(strings.Fields(p.heard(run, int64(i), 9))) == 0 {
-			soon(p, changed)
+		for len(strings.Fields(p.eventsAfter(run, int64(i), 9))) == 0 {
+			receiveSoon(p, changed)
 		}
 	}
 	p.tell(run, "x") // there is room for one, whether or not it is taken
 	p.end(run)
-	soon(p, also)
+	receiveSoon(p, also)
 	stop()
 	stop()
 	p.begin(RunRequest{RunRef: RunRef{"u", "r"}})
-	soon(p, other)
+	receiveSoon(p, other)
 	late, stopLate := p.s.Watch("t")
 	defer stopLate()
 	p.begin(RunRequest{RunRef: RunRef{"t", "s"}})
-	soon(p, late)
+	receiveSoon(p, late)
 }
 
 // canceled returns what Append reports of a run.
@@ -61,7 +61,7 @@ func (p *probe) canceled(run RunRef) bool {
 func (p *probe) stopped(want ...RunRef) {
 	p.Helper()
 	for len(want) > 0 {
-		got := soon(p, p.s.Canceled())
+		got := receiveSoon(p, p.s.Canceled())
 		i := slices.Index(want, got)
 		if i < 0 {
 			p.Fatalf("%q is to be stopped, not one of %q", got, want)
@@ -144,7 +144,7 @@ func contractRuns(p *probe) {
 	if was != (Thread{}) {
 		p.Errorf("it is kept without a run: %+v", was)
 	}
-	p.said("u", 0, 9)
+	p.checkMessages("u", 0, 9)
 	if name, err := p.s.LatestThread(p.Context(), "", ""); err != nil || name != "v" {
 		p.Errorf("the latest is %q, %v", name, err)
 	}
@@ -177,14 +177,14 @@ func contractBytes(p *probe) {
 	p.end(a, b)
 	p.tell(c, strings.Repeat("x", 30))
 	p.end(c) // a hundred in all
-	if got := p.heard(a, 0, 9); !strings.HasSuffix(got, "over") {
+	if got := p.eventsAfter(a, 0, 9); !strings.HasSuffix(got, "over") {
 		p.Errorf("it is %q already", got)
 	}
 	d := p.run("t", "d")
 	p.tell(d, "x")
 	p.end(d)
 	p.hears(a, "unknown")
-	if got := p.heard(b, 0, 9); !strings.HasSuffix(got, "over") {
+	if got := p.eventsAfter(b, 0, 9); !strings.HasSuffix(got, "over") {
 		p.Errorf("it is %q already", got)
 	}
 	if got := p.thread("t"); got.LastPosition != 6 || got.LastForgotten != 2 {
@@ -211,7 +211,7 @@ func contractNotLogged(p *probe) {
 	p.hears(run, "over")
 	one, two := said, said
 	one.Seq, two.Seq = 1, 2
-	p.said("t", 0, 9, one, two)
+	p.checkMessages("t", 0, 9, one, two)
 }
 
 func contractOrphans(p *probe) {
@@ -247,7 +247,7 @@ func contractGivenUp(p *probe) {
 	}
 	p.hears(run, "")
 	p.hears(RunRef{"u", "r"}, "unknown")
-	p.said("t", 0, 9)
+	p.checkMessages("t", 0, 9)
 	if p.canceled(run) {
 		p.Error("it is to be stopped")
 	}

@@ -37,7 +37,7 @@ func contractAfter(p *probe) {
 		{RunRef{"u", "a"}, 0, 100, "unknown"},
 		{RunRef{"ta", ""}, 0, 100, "unknown"},
 	} {
-		if got := p.heard(c.run, c.at, c.most); got != c.want {
+		if got := p.eventsAfter(c.run, c.at, c.most); got != c.want {
 			p.Errorf("%d of %q after %d: %q, not %q", c.most, c.run, c.at, got, c.want)
 		}
 	}
@@ -76,16 +76,16 @@ func contractMessages(p *probe) {
 	for i := range said {
 		said[i].Seq = int64(i + 1)
 	}
-	p.said("t", 0, 100, said...)
-	p.said("t", 0, 5, said...)
-	p.said("t", 0, 2, said[3:]...)
-	p.said("t", 0, 0)
-	p.said("t", 100, 3, said[2:]...)
-	p.said("t", 5, 2, said[2:4]...)
-	p.said("t", 3, 100, said[:2]...)
-	p.said("t", 1, 100)
-	p.said("u", 0, 100, said[0])
-	p.said("v", 0, 100)
+	p.checkMessages("t", 0, 100, said...)
+	p.checkMessages("t", 0, 5, said...)
+	p.checkMessages("t", 0, 2, said[3:]...)
+	p.checkMessages("t", 0, 0)
+	p.checkMessages("t", 100, 3, said[2:]...)
+	p.checkMessages("t", 5, 2, said[2:4]...)
+	p.checkMessages("t", 3, 100, said[:2]...)
+	p.checkMessages("t", 1, 100)
+	p.checkMessages("u", 0, 100, said[0])
+	p.checkMessages("v", 0, 100)
 	if g := p.begin(RunRequest{RunRef: RunRef{"t", "s"}}); g.FirstMessage != 6 {
 		p.Errorf("the next message has number %d", g.FirstMessage)
 	}
@@ -222,7 +222,7 @@ func contractLarge(p *probe) {
 	text := Message{ID: "m", Text: large, At: day(0)}
 	p.told(run, RunUpdate{Messages: []Message{text}, End: true})
 	text.Seq = 1
-	p.said("t", 0, 1, text)
+	p.checkMessages("t", 0, 1, text)
 	for _, most := range []int{2, 500, 10_000} {
 		var got []string
 		for at, over := int64(0), false; !over; {

@@ -109,8 +109,8 @@ func (p *probe) end(runs ...RunRef) {
 	}
 }
 
-// heard returns the result of EventsAfter as one line.
-func (p *probe) heard(run RunRef, at int64, most int) string {
+// eventsAfter returns the result of EventsAfter as one line.
+func (p *probe) eventsAfter(run RunRef, at int64, most int) string {
 	p.Helper()
 	entries, over, err := p.s.EventsAfter(p.Context(), run, at, most)
 	if err != nil {
@@ -131,7 +131,7 @@ func (p *probe) heard(run RunRef, at int64, most int) string {
 
 func (p *probe) hears(run RunRef, want string) {
 	p.Helper()
-	if got := p.heard(run, 0, 1000); got != want {
+	if got := p.eventsAfter(run, 0, 1000); got != want {
 		p.Errorf("%q is told as %q, not %q", run, got, want)
 	}
 }
@@ -146,8 +146,8 @@ func (p *probe) thread(name string) Thread {
 	return th
 }
 
-// said checks the result of Messages.
-func (p *probe) said(thread string, before int64, most int, want ...Message) {
+// checkMessages checks the result of Messages.
+func (p *probe) checkMessages(thread string, before int64, most int, want ...Message) {
 	p.Helper()
 	got, err := p.s.Messages(p.Context(), thread, before, most)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || err != nil {
@@ -155,8 +155,8 @@ func (p *probe) said(thread string, before int64, most int, want ...Message) {
 	}
 }
 
-// soon waits for a channel.
-func soon[T any](p *probe, c <-chan T) (v T) {
+// receiveSoon waits for a channel.
+func receiveSoon[T any](p *probe, c <-chan T) (v T) {
 	p.Helper()
 	timer := time.NewTimer(20 * time.Second)
 	defer timer.Stop()
@@ -196,7 +196,7 @@ func contractBegin(p *probe) {
 	p.hears(b, "")
 	one, two, three := hi, hi, hi
 	one.Seq, two.Seq, three.Seq = 1, 2, 3
-	p.said("t:1", 0, 10, one, two, three)
+	p.checkMessages("t:1", 0, 10, one, two, three)
 }
 
 func contractOwner(p *probe) {
@@ -210,7 +210,7 @@ func contractOwner(p *probe) {
 		}
 	}
 	p.hears(RunRef{"t", "s"}, "unknown")
-	p.said("t", 0, 10)
+	p.checkMessages("t", 0, 10)
 	if got := p.thread("t"); got.Owner != "u" {
 		p.Errorf("it is %q's now", got.Owner)
 	}
@@ -256,8 +256,8 @@ func contractUnknown(p *probe) {
 	p.hears(over, "1:1 over")
 	p.hears(RunRef{"t", "other"}, "unknown")
 	p.hears(RunRef{"u", "over"}, "unknown")
-	p.said("t", 0, 10)
-	p.said("u", 0, 10)
+	p.checkMessages("t", 0, 10)
+	p.checkMessages("u", 0, 10)
 	if got := p.thread("t"); got.LastPosition != 1 {
 		p.Errorf("the last place is %d", got.LastPosition)
 	}

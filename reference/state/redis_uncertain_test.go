@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// A cutter is a proxy that cuts a connection with a certain request when the response
-// has arrived: the request was executed and its response is lost.
-type cutter struct {
+// A cuttingProxy cuts a connection with a certain request when the response has
+// arrived: the request was executed and its response is lost.
+type cuttingProxy struct {
 	net.Listener
 	server string
 	mu     sync.Mutex
@@ -20,13 +20,13 @@ type cutter struct {
 	left   int    // how many more are cut
 }
 
-func newCutter(t testing.TB, server string) *cutter {
+func newCutter(t testing.TB, server string) *cuttingProxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cutter{Listener: l, server: server}
+	c := &cuttingProxy{Listener: l, server: server}
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {
@@ -40,13 +40,13 @@ func newCutter(t testing.TB, server string) *cutter {
 	return c
 }
 
-func (c *cutter) cut(about string, times int) {
+func (c *cuttingProxy) cut(about string, times int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.about, c.left = about, times
 }
 
-func (c *cutter) cuts(request []byte) bool {
+func (c *cuttingProxy) cuts(request []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.left == 0 || !bytes.Contains(request, []byte(c.about)) {
@@ -57,7 +57,7 @@ func (c *cutter) cuts(request []byte) bool {
 }
 
 // relay relays one connection. A request is small enough to be read at once.
-func (c *cutter) relay(client net.Conn) {
+func (c *cuttingProxy) relay(client net.Conn) {
 	defer client.Close()
 	server, err := net.Dial("tcp", c.server)
 	if err != nil {

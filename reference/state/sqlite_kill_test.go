@@ -54,15 +54,15 @@ func TestSQLiteChild(t *testing.T) {
 	for w := range 8 {
 		all.Go(func() {
 			for i := 0; ; i++ {
-				play12(t, s, RunRef{fmt.Sprint("t", w%3), fmt.Sprint(os.Getpid(), "-", w, "-", i)})
+				appendRun(t, s, RunRef{fmt.Sprint("t", w%3), fmt.Sprint(os.Getpid(), "-", w, "-", i)})
 			}
 		})
 	}
 	all.Wait()
 }
 
-// play12 appends a run in several parts; every third run is not ended.
-func play12(t *testing.T, s Store, run RunRef) {
+// appendRun appends a run in several parts; every third run is not ended.
+func appendRun(t *testing.T, s Store, run RunRef) {
 	if _, err := s.StartRun(t.Context(), RunRequest{RunRef: run, KeepEvents: true, Messages: []Message{{ID: run.Run}}}); err != nil {
 		t.Error(err)
 		return
@@ -90,15 +90,15 @@ func play12(t *testing.T, s Store, run RunRef) {
 	}
 }
 
-// A heardOf is what was acknowledged of a run.
-type heardOf struct {
+// An acknowledged is what the store has acknowledged of a run.
+type acknowledged struct {
 	places []int64
 	over   bool
 }
 
 func TestSQLiteKill(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.db")
-	acked := map[RunRef]*heardOf{}
+	acked := map[RunRef]*acknowledged{}
 	for range 6 {
 		lines, cmd := child(t, path)
 		left := 20 + rand.IntN(1500) // lines until it is killed
@@ -119,14 +119,14 @@ func TestSQLiteKill(t *testing.T) {
 	t.Logf("%d runs", len(acked))
 }
 
-func learn(t *testing.T, acked map[RunRef]*heardOf, text string) {
+func learn(t *testing.T, acked map[RunRef]*acknowledged, text string) {
 	var what string
 	var run RunRef
 	var first, count int64
 	n, _ := fmt.Sscan(text, &what, &run.Thread, &run.Run, &first, &count)
 	switch {
 	case what == "begun" && n == 3:
-		acked[run] = &heardOf{}
+		acked[run] = &acknowledged{}
 	case what == "told" && n == 5:
 		for i := range count {
 			acked[run].places = append(acked[run].places, first+i)
@@ -139,7 +139,7 @@ func learn(t *testing.T, acked map[RunRef]*heardOf, text string) {
 }
 
 // verify checks that all acknowledged data is stored, and ends some of the orphans.
-func verify(p *probe, acked map[RunRef]*heardOf) {
+func verify(p *probe, acked map[RunRef]*acknowledged) {
 	p.Helper()
 	orphans, err := p.s.ClaimOrphans(p.Context())
 	if err != nil {

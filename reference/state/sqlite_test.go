@@ -53,7 +53,7 @@ func TestSQLiteReopen(t *testing.T) {
 
 	p.s = openFile(t, path, Config{})
 	p.hears(over, "1:1 over")
-	p.said("u", 0, 9, Message{ID: "m", At: day(0), Seq: 1})
+	p.checkMessages("u", 0, 9, Message{ID: "m", At: day(0), Seq: 1})
 	if now := p.thread("t"); now != was {
 		t.Errorf("it was %+v, and is %+v", was, now)
 	}
