@@ -124,7 +124,7 @@ func TestEventsAreFlushed(t *testing.T) {
 		}
 	}
 	if heard != 3 {
-		t.Errorf("heard %d deltas: %v", heard, in.Err())
+		t.Errorf("got %d deltas: %v", heard, in.Err())
 	}
 }
 

@@ -66,7 +66,7 @@ func TestShutdown(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 			if got := kinds(k.events(listen, p)); !strings.HasSuffix(got, "message.delta run.error") {
-				t.Errorf("heard %s", got)
+				t.Errorf("got %s", got)
 			}
 			if p := k.do(listen); p.status != 503 {
 				t.Errorf("asked afterwards: %d %s", p.status, p.bytes())
@@ -131,7 +131,7 @@ func TestAgents(t *testing.T) {
 			defer k.close()
 			events := k.runEvents("prompt", spec.Event{Text: "hi"})
 			if got := kinds(events); got != c.want {
-				t.Errorf("told %s", got)
+				t.Errorf("got %s", got)
 			}
 			for _, e := range events {
 				if strings.Contains(string(e.Raw), "secret") {

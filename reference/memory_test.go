@@ -12,7 +12,7 @@ func TestMemory(t *testing.T) {
 		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
 		if got := k.runText("conformance:recall"); got != "nothing" {
-			t.Errorf("before anything was said: %q", got)
+			t.Errorf("without earlier messages: %q", got)
 		}
 		if got := k.runText("conformance:recall"); got != "conformance:recall" {
 			t.Errorf("after that: %q", got)
@@ -64,7 +64,7 @@ func TestClientTool(t *testing.T) {
 			t.Errorf("call %q, arguments %q, %d results", id, args, results)
 		}
 		if got := says(k.runEvents("tool-result", spec.Event{Call: id, Text: "painted"})); got != "tool said: painted" {
-			t.Errorf("then said %q", got)
+			t.Errorf("afterwards: got text %q", got)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestInterrupt(t *testing.T) {
 		t.Errorf("interrupt %q with %s", asked.ID, asked.Text)
 	}
 	if got := says(k.runEvents("resume", spec.Event{ID: asked.ID, Text: "approved"})); got != `resumed with: "approved"` {
-		t.Errorf("then said %q", got)
+		t.Errorf("afterwards: got text %q", got)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestResumeIsNotSaid(t *testing.T) {
 	for _, e := range k.runEvents("prompt", spec.Event{Text: asked}) {
 		if e.Kind == spec.Interrupt {
 			if got := says(k.runEvents("resume", spec.Event{ID: e.ID, Text: "approved"})); got != `resumed with: "approved"` {
-				t.Errorf("resumed, it said %q", got)
+				t.Errorf("resumed: got text %q", got)
 			}
 		}
 	}

@@ -112,7 +112,7 @@ func TestParallelReaders(t *testing.T) {
 		whole := k.do(listen).bytes()
 		for i, p := range append(readers, stuck) {
 			if !bytes.Equal(p.bytes(), whole) {
-				t.Errorf("reader %d heard %s", i, p.bytes())
+				t.Errorf("reader %d got %s", i, p.bytes())
 			}
 		}
 		if n := bytes.Count(whole, []byte("TEXT_MESSAGE_CONTENT\"")); n != 20 {
@@ -278,7 +278,7 @@ func TestListenBefore(t *testing.T) {
 		k := newTestClient(t, mustDialect(t, "runs@2026-04"), Scripted, Config{})
 		defer k.close()
 		if p := k.do(k.messageRequest("listen", spec.Event{Run: "run-2"})); p.status != 404 {
-			t.Errorf("in a thread that nobody opened: %d %s", p.status, p.bytes())
+			t.Errorf("in an unknown thread: %d %s", p.status, p.bytes())
 		}
 		k.sendPrompt("prompt", spec.Event{Text: "hi", Run: "run-1"})
 		listen := k.messageRequest("listen", spec.Event{Run: "run-2"})
@@ -287,7 +287,7 @@ func TestListenBefore(t *testing.T) {
 		k.sendPrompt("prompt", spec.Event{Text: "hi", Run: "run-2"})
 		<-p.done
 		if got := kinds(k.events(listen, p)); !strings.HasPrefix(got, "comment run.start message.start") || !strings.HasSuffix(got, "run.end") {
-			t.Errorf("heard %s", got)
+			t.Errorf("got %s", got)
 		}
 	})
 }
@@ -326,7 +326,7 @@ func TestForgottenWhileHeard(t *testing.T) {
 		close(full)
 		<-p.done
 		if got := kinds(k.events(listen, p)); strings.Contains(got, "comment") || !strings.HasSuffix(got, "run.end") {
-			t.Errorf("heard %s", got)
+			t.Errorf("got %s", got)
 		}
 	})
 }
@@ -340,11 +340,11 @@ func TestSameNameTwice(t *testing.T) {
 		p := k.start(first, nil)
 		wait(50 * time.Millisecond)
 		if got := says(k.runEvents("prompt", spec.Event{Text: "conformance:text x", Run: "run-1"})); got != "x" {
-			t.Errorf("the second said %q", got)
+			t.Errorf("the second: got text %q", got)
 		}
 		<-p.done
 		if got := says(k.events(first, p)); got != "1 2 3 " {
-			t.Errorf("the first said %q", got)
+			t.Errorf("the first: got text %q", got)
 		}
 	})
 }

@@ -76,7 +76,7 @@ func TestScripted(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := lines(play(t.Context(), c.turn)); got != "run.start\n"+c.want+"run.end\n" {
-				t.Errorf("said\n%s", got)
+				t.Errorf("got\n%s", got)
 			}
 		})
 	}
@@ -117,7 +117,7 @@ func TestScriptedSays(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := says(play(t.Context(), c.turn)); got != c.want {
-				t.Errorf("said %q, want %q", got, c.want)
+				t.Errorf("got %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -151,7 +151,7 @@ func TestScriptedFails(t *testing.T) {
 		"conformance:error-mid no luck": "run.start\nmessage.start r-m1\nmessage.delta r-m1 This is \nmessage.delta r-m1 as far as \nrun.error no luck\n",
 	} {
 		if got := lines(play(t.Context(), user(prompt))); got != want {
-			t.Errorf("%s: said\n%s", prompt, got)
+			t.Errorf("%s: got\n%s", prompt, got)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func TestScriptedSchedule(t *testing.T) {
 		}
 		began = time.Now()
 		if got := says(play(t.Context(), user("conformance:idle 2500"))); got != "done" || time.Since(began) != 2500*time.Millisecond {
-			t.Errorf("said %q after %v", got, time.Since(began))
+			t.Errorf("got %q after %v", got, time.Since(began))
 		}
 	})
 }

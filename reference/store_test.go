@@ -100,7 +100,7 @@ func TestStoreComesBack(t *testing.T) {
 		s.set(func() { s.gone = true })
 		wait(5 * time.Second)
 		if got := strings.Count(string(p.bytes()), "_CONTENT\""); got < 4 || got > 7 {
-			k.Errorf("%d deltas were told while the store was gone, which is what it had", got)
+			k.Errorf("got %d deltas while the store was unavailable", got)
 		}
 		refused := k.do(k.messageRequest("prompt", spec.Event{Run: "other", Text: "hi"}))
 		if refused.status != 503 || strings.Contains(string(refused.bytes()), errGone.Error()) {
@@ -161,7 +161,7 @@ func TestWaitingIsLogged(t *testing.T) {
 			t.Errorf("%d lines in 35 s say that runs wait:\n%s", waits, log.String())
 		}
 		if !strings.Contains(lines[len(lines)-1], `msg="the store is available again"`) || len(lines) > waits+1 {
-			t.Errorf("the end of it is not told, or too often:\n%s", log.String())
+			t.Errorf("the recovery is not logged, or too often:\n%s", log.String())
 		}
 		k.close()
 		if err := s.Close(); err != nil {

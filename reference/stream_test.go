@@ -78,7 +78,7 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		if len(want) == 0 {
-			t.Fatal("nobody has written down what it tells")
+			t.Fatal("no kinds of events are listed")
 		}
 		k := newTestClient(t, d, Scripted, Config{})
 		defer k.close()
@@ -92,7 +92,7 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		if got := k.runText("conformance:text Grüß Gott, 世界"); got != "Grüß Gott, 世界" {
-			t.Errorf("said %q", got)
+			t.Errorf("got %q", got)
 		}
 	})
 }
@@ -146,7 +146,7 @@ func TestImage(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s told of no image in slot %s", name, want)
+			t.Errorf("%s: got no image in slot %s", name, want)
 		}
 	}
 }

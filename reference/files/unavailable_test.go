@@ -266,7 +266,7 @@ func TestNothingCanBeKept(t *testing.T) {
 	} {
 		if dir, ok := strings.CutPrefix(place, "dir:"); ok {
 			if _, err := os.Stat(dir); err != nil {
-				t.Logf("%s: DID NOT RUN: this is no Linux: %v", name, err)
+				t.Logf("%s: DID NOT RUN: not on Linux: %v", name, err)
 				continue
 			}
 		}
@@ -277,7 +277,7 @@ func TestNothingCanBeKept(t *testing.T) {
 		}
 		begun := time.Now()
 		if err := s.Ping(t.Context()); !errors.Is(err, ErrUnavailable) || time.Since(begun) > storageTimeout {
-			t.Errorf("%s: after %v ping says %v", name, time.Since(begun), err)
+			t.Errorf("%s: after %v: Ping: %v", name, time.Since(begun), err)
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)

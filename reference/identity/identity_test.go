@@ -70,7 +70,7 @@ func TestBadUsers(t *testing.T) {
 		}
 		err := tokens.Add(c.pair)
 		if err == nil || !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%.30q: %v; want it to say %q", c.pair, err, c.says)
+			t.Errorf("%.30q: %v; want %q", c.pair, err, c.says)
 		}
 		if err != nil && (strings.Contains(err.Error(), "s3cr3t") || strings.Contains(err.Error(), "taken-by")) {
 			t.Errorf("%.30q: the error shows the token: %v", c.pair, err)
@@ -109,7 +109,7 @@ func TestBadFiles(t *testing.T) {
 	} {
 		var tokens StaticTokens
 		if err := tokens.Read(strings.NewReader(c.text)); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "s3cr3t") {
-			t.Errorf("%.30q: %v; want it to say %q", c.text, err, c.says)
+			t.Errorf("%.30q: %v; want %q", c.text, err, c.says)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func BenchmarkTokens(b *testing.B) {
 	}
 	for b.Loop() {
 		if _, ok := tokens.Authenticate(context.Background(), "token-of-ann-xxxxxxx"); !ok {
-			b.Fatal("nobody")
+			b.Fatal("the token was rejected")
 		}
 	}
 }

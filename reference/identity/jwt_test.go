@@ -165,7 +165,7 @@ func TestSignedTokens(t *testing.T) {
 		"JSON instead of three parts": `{"payload":"` + body + `","protected":"` + head + `","signature":"` + sig + `"}`,
 	} {
 		if user, ok := keys.Authenticate(t.Context(), token); ok || user != "" {
-			t.Errorf("%s: %q, %v; want nobody", name, user, ok)
+			t.Errorf("%s: %q, %v; want no user", name, user, ok)
 		}
 	}
 }
@@ -198,7 +198,7 @@ func TestBadSets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := OpenJWT(t.Context(), path, JWTConfig{}); err == nil || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), path) {
-			t.Errorf("set %d: %v; want it to say %q and the file", i, err, c.says)
+			t.Errorf("set %d: %v; want %q and the file", i, err, c.says)
 		}
 	}
 	for _, c := range []struct{ where, says string }{
@@ -210,7 +210,7 @@ func TestBadSets(t *testing.T) {
 		{"http://ann:s3cr3t@127.0.0.1:1/keys", "connect"},
 	} {
 		if _, err := OpenJWT(t.Context(), c.where, JWTConfig{}); err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "s3cr3t") {
-			t.Errorf("%s: %v; want it to say %q", c.where, err, c.says)
+			t.Errorf("%s: %v; want %q", c.where, err, c.says)
 		}
 	}
 }
@@ -260,7 +260,7 @@ func TestKeysAreRenewed(t *testing.T) {
 	expect := func(what string, token string, want bool, asked int32) {
 		t.Helper()
 		if _, ok := keys.Authenticate(t.Context(), token); ok != want || p.asked.Load() != asked {
-			t.Errorf("%s: %v, and it was asked %d times; want %v and %d", what, ok, p.asked.Load(), want, asked)
+			t.Errorf("%s: %v, %d requests; want %v and %d", what, ok, p.asked.Load(), want, asked)
 		}
 	}
 	expect("a token", old, true, 1)
@@ -281,7 +281,7 @@ func TestKeysAreRenewed(t *testing.T) {
 	expect("nobody there", old, false, 4)
 	expect("still the keys of before", fresh, true, 4)
 	if text := said.String(); strings.Count(text, "old ones remain in use") != 2 || strings.Contains(text, "s3cr3t") {
-		t.Errorf("the log says %q", text)
+		t.Errorf("got log %q", text)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestOneLooksForAll(t *testing.T) {
 	}
 	all.Wait()
 	if n := p.asked.Load(); n != 2 {
-		t.Errorf("the keys were asked for %d times, want 2", n)
+		t.Errorf("got %d requests for the keys, want 2", n)
 	}
 }
 
@@ -379,7 +379,7 @@ func TestKeysAreBounded(t *testing.T) {
 	}
 	for path, says := range map[string]string{"/round": "redirects", "/large": "exceeds"} {
 		if _, err := OpenJWT(t.Context(), srv.URL+path, JWTConfig{}); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v; want it to say %q", path, err, says)
+			t.Errorf("%s: %v; want %q", path, err, says)
 		}
 	}
 }
@@ -392,7 +392,7 @@ func TestSeenTokens(t *testing.T) {
 	token := signed(t, ecKey, jose.ES256, "ec", claims(nil))
 	for range 2 {
 		if _, ok := keys.Authenticate(t.Context(), token); !ok {
-			t.Fatal("a good token is nobody's")
+			t.Fatal("a valid token was rejected")
 		}
 	}
 	set := keys.current.Load()
@@ -420,7 +420,7 @@ func BenchmarkKeys(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, ok := keys.Authenticate(context.Background(), token); !ok {
-					b.Fatal("nobody")
+					b.Fatal("the token was rejected")
 				}
 			}
 		})

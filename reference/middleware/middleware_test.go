@@ -159,7 +159,7 @@ func TestPanics(t *testing.T) {
 	}
 	lines := log.lines(t)
 	if len(lines) != 1 || lines[0]["panic"] != "details of the fault" || lines[0]["id"] != "r1" || !strings.Contains(lines[0]["stack"].(string), "middleware_test.go") {
-		t.Errorf("the log says %v", lines)
+		t.Errorf("got log %v", lines)
 	}
 	if text := body(t, serve(h, "GET", "/metrics")); !strings.Contains(text, "streamassay_panics_total 1\n") {
 		t.Error("the fault is not counted")
@@ -188,7 +188,7 @@ func TestPanicsInStreams(t *testing.T) {
 			t.Errorf("%s: %q, %v; want it to be cut off", name, text, err)
 		}
 		if want := map[string]int{"a fault": 1}[name]; len(log.lines(t)) != want {
-			t.Errorf("%s: the log says %v", name, log.lines(t))
+			t.Errorf("%s: got log %v", name, log.lines(t))
 		}
 	}
 }
@@ -305,6 +305,6 @@ func TestInformational(t *testing.T) {
 	res.Body.Close()
 	srv.Close()
 	if lines := log.lines(t); len(lines) != 1 || lines[0]["status"] != 418.0 || res.StatusCode != 418 {
-		t.Errorf("%d, and the log says %v", res.StatusCode, lines)
+		t.Errorf("status %d, log %v", res.StatusCode, lines)
 	}
 }

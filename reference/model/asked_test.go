@@ -78,7 +78,7 @@ func TestAsks(t *testing.T) {
 				t.Errorf("ended with %s %s", last.Kind, last.Text)
 			}
 			if diff := cmp.Diff(c.want, u.said()); diff != "" {
-				t.Errorf("asked (-want +got)\n%s", diff)
+				t.Errorf("request (-want +got)\n%s", diff)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestAsksOn(t *testing.T) {
 			u := fakeModel(t)
 			play(t.Context(), u.agent(u.config()), user(script))
 			if diff := cmp.Diff("user: "+script+"\n"+want, u.said()); diff != "" {
-				t.Errorf("asked (-want +got)\n%s", diff)
+				t.Errorf("request (-want +got)\n%s", diff)
 			}
 			thoughts := u.asked()[1].Body.Messages[1].ReasoningContent
 			if script == "reasoning-tool" != (thoughts == "I look") {
@@ -119,10 +119,10 @@ func TestRequest(t *testing.T) {
 	all := u.asked()
 	with, without := all[0], all[1]
 	if with.Auth != "Bearer "+key || with.Accept != "text/event-stream" || with.Body.Model != "small" || !with.Body.Stream {
-		t.Errorf("asked %+v", with)
+		t.Errorf("got request %+v", with)
 	}
 	if without.Auth != "" || without.Body.Model != "other" || without.Body.Tools != nil {
-		t.Errorf("asked %+v", without)
+		t.Errorf("got request %+v", without)
 	}
 	want := map[string]string{
 		"paint":        `Paints. {"properties":{"color":{"type":"string","maxLength":12345678901234567890}},"type":"object"}`,
@@ -151,7 +151,7 @@ func TestEnvironmentIsNotRead(t *testing.T) {
 	u := fakeModel(t)
 	play(t.Context(), u.agent(model.Config{BaseURL: u.root + "/v1", Model: "m", HTTPClient: u.client}), user("hello"))
 	if all := u.asked(); len(all) != 1 || all[0].Auth != "" {
-		t.Errorf("asked %+v", all)
+		t.Errorf("got request %+v", all)
 	}
 }
 
@@ -163,12 +163,12 @@ func TestToolsThatCannotBeCalled(t *testing.T) {
 	want := callTold("r-m1", "r-c1", "paint", `{"color":"blue"}`) + resultTold("r-m2", "r-c1", "paint", `error: there is no tool "paint"`) +
 		messageTold("r-m3", `gave: error: there is no tool "paint"`)
 	if got := told(play(t.Context(), u.agent(u.config()), ask)); got != want {
-		t.Errorf("told\n%s", got)
+		t.Errorf("got\n%s", got)
 	}
 	first := u.asked()[0].Body
 	const shown = "system: The user's application has these tools. They cannot be called here:\n- paint: Paints.\n- draw"
 	if got := first.Messages[0].String(); got != shown {
-		t.Errorf("told the model %q", got)
+		t.Errorf("got system message %q", got)
 	}
 	for _, tool := range first.Tools {
 		if tool.Function.Name == "paint" {
@@ -188,7 +188,7 @@ func TestImages(t *testing.T) {
 	const want = `[{"text":"see","type":"text"},{"image_url":{"url":"https://example.com/a.png"},"type":"image_url"},{"image_url":{"url":"data:image/png;base64,AA=="},"type":"image_url"}]`
 	var a, b any
 	if json.Unmarshal([]byte(got), &a) != nil || json.Unmarshal([]byte(want), &b) != nil || cmp.Diff(a, b) != "" {
-		t.Errorf("asked %s", got)
+		t.Errorf("got request %s", got)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestHistoryFails(t *testing.T) {
 	ask := user("hello")
 	ask.EarlierMessages = func(context.Context) ([]state.Message, error) { return nil, errors.New("disk on fire") }
 	if got := told(play(t.Context(), u.agent(u.config()), ask)); got != "run.error HISTORY_UNAVAILABLE: the earlier messages cannot be read\n" {
-		t.Errorf("told\n%s", got)
+		t.Errorf("got\n%s", got)
 	}
 }
 

@@ -175,11 +175,11 @@ func TestDialectsTell(t *testing.T) {
 				want = "You said: hello"
 			}
 			if got := outcomeOf(events).text; got != want || !ended(events) {
-				k.Errorf("told %q", got)
+				k.Errorf("got %q", got)
 			}
 		}
 		if got := k.said(); got != "user: text\nassistant: "+greeting+"\nuser: hello\n" {
-			k.Errorf("asked\n%s", got)
+			k.Errorf("got messages\n%s", got)
 		}
 	})
 }
@@ -192,7 +192,7 @@ func TestDialectsStream(t *testing.T) {
 		for !strings.Contains(read, `"far"`) {
 			n, err := res.Body.Read(buf)
 			if read += string(buf[:n]); err != nil {
-				k.Fatalf("told %s: %v", read, err)
+				k.Fatalf("got %s: %v", read, err)
 			}
 		}
 	})
@@ -214,11 +214,11 @@ func TestDialectsThink(t *testing.T) {
 			apart++
 		}
 		if all := thoughts + "/" + text; all != "hm, so/yes" && all != "/hm, soyes" || !ended(events) {
-			k.Errorf("told %q, thought %q", text, thoughts)
+			k.Errorf("got text %q, reasoning %q", text, thoughts)
 		}
 	})
 	if apart == 0 {
-		t.Error("thoughts are told apart in no dialect")
+		t.Error("no dialect distinguishes reasoning from messages")
 	}
 }
 
@@ -228,12 +228,12 @@ func TestDialectsCallServerTools(t *testing.T) {
 		const found = `{"word":"äb","characters":2}`
 		got := outcomeOf(events)
 		if got.tool != "lookup" || got.arguments != `{"word":"äb"}` || got.result != found || got.text != "gave: "+found || !ended(events) {
-			k.Errorf("told %+v", got)
+			k.Errorf("got %+v", got)
 		}
 		if k.hear("prompt", spec.Event{Text: "hello"}); !strings.HasPrefix(k.said(), `user: tool
 assistant:  [call00001 lookup {"word":"äb"}]
 tool(call00001): `+found+"\nassistant: gave: "+found+"\nuser: hello\n") {
-			k.Errorf("asked\n%s", k.said())
+			k.Errorf("got messages\n%s", k.said())
 		}
 	})
 }
@@ -248,18 +248,18 @@ func TestDialectsCallClientTools(t *testing.T) {
 		events := k.hear("tool-offer", spec.Event{Text: "call paint", Name: "paint"})
 		first := outcomeOf(events)
 		if first.tool != "paint" || first.arguments != `{"n":7}` || first.result != "" || first.text != "" || !ended(events) {
-			k.Errorf("told %+v", first)
+			k.Errorf("got %+v", first)
 		}
 		events = k.hear("tool-result", spec.Event{Call: first.call, Text: "painted"})
 		if got := outcomeOf(events); got.text != "gave: painted" || got.tool != "" || !ended(events) {
-			k.Errorf("told %+v", got)
+			k.Errorf("got %+v", got)
 		}
 		const want = `user: call paint
 assistant:  [call00001 paint {"n":7}]
 tool(call00001): painted
 `
 		if got := k.said(); got != want {
-			k.Errorf("asked\n%s", got)
+			k.Errorf("got messages\n%s", got)
 		}
 	})
 	if answered < 4 {
@@ -277,14 +277,14 @@ func TestDialectsTellOfClientTools(t *testing.T) {
 		shown++
 		events := k.hear("tools", spec.Event{Text: "call get_weather"})
 		if got := outcomeOf(events); got.text != `gave: error: there is no tool "get_weather"` || !ended(events) {
-			k.Errorf("told %+v", got)
+			k.Errorf("got %+v", got)
 		}
 		if got := k.said(); !strings.HasPrefix(got, "system: The user's application has these tools. They cannot be called here:\n- get_weather: Get current weather") {
-			k.Errorf("asked\n%s", got)
+			k.Errorf("got messages\n%s", got)
 		}
 	})
 	if shown < 2 {
-		t.Errorf("tools are told of in %d dialects only", shown)
+		t.Errorf("only %d dialects describe tools", shown)
 	}
 }
 
@@ -318,11 +318,11 @@ func failDialects(t *testing.T, timeout time.Duration, scripts map[string]fails)
 				k.Errorf("%s ended with %s %s: %q", script, last.Kind, last.Code, last.Text)
 			}
 			if got := outcomeOf(events).text; got != want.before {
-				k.Errorf("%s told %q before", script, got)
+				k.Errorf("%s: got %q before the failure", script, got)
 			}
 			for _, e := range events {
 				if bytes.Contains(e.Raw, []byte(key)) {
-					k.Errorf("%s tells the key: %s", script, e.Raw)
+					k.Errorf("%s discloses the key: %s", script, e.Raw)
 				}
 			}
 		}

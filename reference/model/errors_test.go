@@ -77,7 +77,7 @@ func (u upstream) fails(cfg model.Config, script string, want fails) {
 		u.Errorf("ended with %s %s: %q", last.Kind, last.Code, last.Text)
 	}
 	if got := strings.TrimPrefix(told(events[:len(events)-1]), "\n"); got != want.before {
-		u.Errorf("told before\n%s", got)
+		u.Errorf("got before the failure\n%s", got)
 	}
 }
 
@@ -101,10 +101,10 @@ func TestEndless(t *testing.T) {
 				t.Errorf("ended with %s %s: %q", last.Kind, last.Code, last.Text)
 			}
 			if size > 16<<20 || kinds[spec.ToolStart] > 128 {
-				t.Errorf("%d bytes, %d calls were told", size, kinds[spec.ToolStart])
+				t.Errorf("got %d bytes, %d calls", size, kinds[spec.ToolStart])
 			}
 			if n := len(u.asked()); script == "forever" && (n != 3 || kinds[spec.ToolResult] != 3 || kinds[spec.ToolEnd] != 3) {
-				t.Errorf("the model was asked %d times, %v", n, kinds)
+				t.Errorf("the model received %d requests, %v", n, kinds)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestRetriesOnce(t *testing.T) {
 			u := fakeModel(t)
 			play(t.Context(), u.agent(u.config()), user(script))
 			if n := len(u.asked()); n != want {
-				t.Errorf("the server was asked %d times, want %d", n, want)
+				t.Errorf("the server received %d requests, want %d", n, want)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestEndIsEnd(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if got := told(play(ctx, u.agent(cfg), user("no-end"))); got != messageTold("r-m1", "done") {
-		t.Errorf("told\n%s", got)
+		t.Errorf("got\n%s", got)
 	}
 }
 
@@ -152,7 +152,7 @@ func TestSlowIsNotSilent(t *testing.T) {
 	cfg.Timeout = 2 * short
 	began := time.Now()
 	if got := told(play(t.Context(), u.agent(cfg), user("slow"))); got != messageTold("r-m1", "0 1 2 3 4 5 6 ") {
-		t.Errorf("told\n%s", got)
+		t.Errorf("got\n%s", got)
 	}
 	if took := time.Since(began); took < cfg.Timeout {
 		t.Errorf("the answer took only %v", took)
@@ -181,7 +181,7 @@ func TestHangingTool(t *testing.T) {
 	want := callTold("r-m1", "r-c1", "hang", "{}") + resultTold("r-m2", "r-c1", "hang", "error: context deadline exceeded") +
 		messageTold("r-m3", "gave: error: context deadline exceeded")
 	if got := told(play(t.Context(), u.agent(cfg), user("hanging-tool"))); got != want {
-		t.Errorf("told\n%s", got)
+		t.Errorf("got\n%s", got)
 	}
 }
 
@@ -199,7 +199,7 @@ func TestStops(t *testing.T) {
 			for e := range agent(ctx, user(script)) {
 				n++
 				if e.Kind == spec.RunEnd || e.Kind == spec.RunError {
-					t.Errorf("told %s %s", e.Kind, e.Text)
+					t.Errorf("got %s %s", e.Kind, e.Text)
 				}
 			}
 			if took := time.Since(began); n == 0 || took > 3*time.Second {

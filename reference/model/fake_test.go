@@ -200,7 +200,7 @@ func (u upstream) said() string {
 	u.Helper()
 	all := u.asked()
 	if len(all) == 0 {
-		u.Fatal("nothing was asked")
+		u.Fatal("got no request")
 	}
 	return lines(all[len(all)-1].Body.Messages)
 }

@@ -176,7 +176,7 @@ func TestTells(t *testing.T) {
 			cfg := u.config()
 			events := play(t.Context(), u.agent(cfg), offer(user(script), "paint", "", ""))
 			if got := told(events); got != want {
-				t.Errorf("told\n%s\nwant\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			if events[0].Kind != spec.RunStart || events[len(events)-1].Kind != spec.RunEnd {
 				t.Errorf("the run does not begin, or end")

@@ -57,7 +57,7 @@ func TestService(t *testing.T) {
 	for _, base := range []string{base, base + "/"} {
 		got, err := open(t, "openai:"+base, Config{APIKey: key, Model: "tiny"})(t.Context(), wav)
 		if err != nil || got != "hello world" {
-			t.Errorf("heard %q, %v", got, err)
+			t.Errorf("got %q, %v", got, err)
 		}
 	}
 }
@@ -76,7 +76,7 @@ func TestServiceWithoutKey(t *testing.T) {
 		_, _ = io.WriteString(w, `{"text":""}`)
 	})
 	if got, err := open(t, "openai:"+base, Config{})(t.Context(), riff(mono, second)); err != nil || got != "" {
-		t.Errorf("heard %q, %v", got, err)
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
@@ -130,10 +130,10 @@ func TestServiceFails(t *testing.T) {
 			}
 			got, err := open(t, "openai:"+base, Config{APIKey: key, Timeout: wait})(t.Context(), riff(mono, second))
 			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), test.text) || strings.Contains(err.Error(), key) {
-				t.Errorf("heard %.60q, %v; want %q", got, err, test.text)
+				t.Errorf("got %.60q, %v; want %q", got, err, test.text)
 			}
 			if n := asked.Load(); n != test.asked {
-				t.Errorf("asked %d times, want %d", n, test.asked)
+				t.Errorf("got %d requests, want %d", n, test.asked)
 			}
 		})
 	}
@@ -160,7 +160,7 @@ func TestServiceOnceMore(t *testing.T) {
 	})
 	got, err := open(t, "openai:"+base, Config{})(t.Context(), riff(mono, second))
 	if err != nil || got != "again" || asked.Load() != 2 {
-		t.Errorf("heard %q, %v after %d", got, err, asked.Load())
+		t.Errorf("got %q, %v after %d", got, err, asked.Load())
 	}
 }
 

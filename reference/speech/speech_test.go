@@ -29,7 +29,7 @@ func TestScripted(t *testing.T) {
 			"what is the weather?":              riff(mono, second, said("what is the weather?")),
 		} {
 			if got, err := hear(t.Context(), wav); err != nil || got != want {
-				t.Errorf("heard %q, %v; want %q", got, err, want)
+				t.Errorf("got %q, %v; want %q", got, err, want)
 			}
 		}
 	}
@@ -123,7 +123,7 @@ func TestExec(t *testing.T) {
 		"exec:sh -c 'printf %065536d 1'":                         strings.Repeat("0", maxOutput-1) + "1",
 	} {
 		if got, err := open(t, spec, Config{})(t.Context(), wav); err != nil || got != want {
-			t.Errorf("%s: heard %.99q, %v", spec, got, err)
+			t.Errorf("%s: got %.99q, %v", spec, got, err)
 		}
 	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
@@ -194,9 +194,9 @@ func TestReal(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, sound, err)
 		}
 		got, err := open(t, sphinx, Config{})(t.Context(), wav)
-		t.Logf("%s: heard %q in %v at %d Hz", name, got, sound.Duration, sound.Rate)
+		t.Logf("%s: got %q in %v at %d Hz", name, got, sound.Duration, sound.Rate)
 		if err != nil || !strings.Contains(got, "hello") {
-			t.Errorf("%s: heard %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v", name, got, err)
 		}
 	}
 }

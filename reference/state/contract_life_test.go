@@ -81,7 +81,7 @@ func contractCancel(p *probe) {
 	a, b, over := p.run("t", "a"), p.run("t", "b"), p.run("t", "over")
 	p.end(over)
 	if p.canceled(a) {
-		p.Error("it was not asked to be stopped")
+		p.Error("the run was not canceled")
 	}
 	for _, run := range []RunRef{over, {"t", "c"}, {"u", "a"}, {"u", ""}} { // passed over
 		p.cancel(run)
@@ -218,7 +218,7 @@ func contractOrphans(p *probe) {
 	p.run("t", "r")
 	for range 2 {
 		if runs, err := p.s.ClaimOrphans(p.Context()); err != nil || len(runs) > 0 {
-			p.Errorf("%q are nobody's (%v)", runs, err)
+			p.Errorf("got orphans %q (%v)", runs, err)
 		}
 	}
 }
@@ -314,7 +314,7 @@ func (p *probe) many(run RunRef, who string, times int) {
 		entries, _, err := p.s.EventsAfter(p.Context(), run, first-1, len(told.Events))
 		for j, e := range entries {
 			if e.Position != first+int64(j) || string(e.Data) != string(told.Events[j]) {
-				p.Errorf("%q was told at %d as %d:%q", told.Events[j], first, e.Position, e.Data)
+				p.Errorf("appended %q at %d, got %d:%q", told.Events[j], first, e.Position, e.Data)
 			}
 		}
 		if err != nil || len(entries) != len(told.Events) {

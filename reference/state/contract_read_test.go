@@ -45,7 +45,7 @@ func contractAfter(p *probe) {
 
 func contractThread(p *probe) {
 	if _, err := p.s.Thread(p.Context(), "t"); !errors.Is(err, ErrNotFound) {
-		p.Errorf("a thread that nobody made: %v", err)
+		p.Errorf("an unknown thread: %v", err)
 	}
 	a := RunRef{"t", "a"}
 	p.begin(RunRequest{RunRef: a, Owner: "u"})
@@ -185,7 +185,7 @@ func contractAnyBytes(p *probe) {
 			got = append(got, string(e.Data))
 		}
 		if text := strings.Join(got, "|"); err != nil || text != want {
-			p.Errorf("%.40q is told as %.40q, not %.40q (%v)", run, text, want, err)
+			p.Errorf("run %.40q: got %.40q, want %.40q (%v)", run, text, want, err)
 		}
 		g := p.begin(RunRequest{RunRef: run, Owner: run.Thread})
 		if !g.Existed {
@@ -259,7 +259,7 @@ func contractSecret(p *probe) {
 	}
 	one[0]++
 	if three, err := p.s.Secret(p.Context()); err != nil || !cmp.Equal(two, three) {
-		p.Errorf("it was changed by who asked for it: %v", err)
+		p.Errorf("the caller changed the stored secret: %v", err)
 	}
 }
 

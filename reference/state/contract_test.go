@@ -132,7 +132,7 @@ func (p *probe) eventsAfter(run RunRef, at int64, most int) string {
 func (p *probe) hears(run RunRef, want string) {
 	p.Helper()
 	if got := p.eventsAfter(run, 0, 1000); got != want {
-		p.Errorf("%q is told as %q, not %q", run, got, want)
+		p.Errorf("run %q: got %q, want %q", run, got, want)
 	}
 }
 
@@ -216,7 +216,7 @@ func contractOwner(p *probe) {
 	}
 	p.begin(RunRequest{RunRef: RunRef{"nobody's", "r"}})
 	if _, err := p.s.StartRun(p.Context(), RunRequest{RunRef: RunRef{"nobody's", "s"}, Owner: "u"}); !errors.Is(err, ErrNotOwner) {
-		p.Errorf("a thread of nobody's is everybody's: %v", err)
+		p.Errorf("another user may use an anonymous thread: %v", err)
 	}
 }
 

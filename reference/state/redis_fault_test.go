@@ -52,7 +52,7 @@ func TestRedisRestart(t *testing.T) {
 
 	eventually(t, func() error { _, _, err := s.Append(t.Context(), run, told); return err })
 	if got := heard(t, other, run, 0); got != "1:1 2:2" {
-		t.Errorf("heard %q", got)
+		t.Errorf("got %q", got)
 	}
 	receive(t, changed)
 	for _, s := range []*redisStore{s, other} {
@@ -97,7 +97,7 @@ func TestRedisNoMemory(t *testing.T) {
 		t.Errorf("begun without memory: %v", err)
 	}
 	if got := heard(t, s, run, 0); got != "1:1" {
-		t.Errorf("heard %q: what there is can still be read", got)
+		t.Errorf("got %q: what there is can still be read", got)
 	}
 	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("nothing can be kept, and ping says %v", err)
@@ -114,7 +114,7 @@ func TestRedisNoMemory(t *testing.T) {
 	tell(t, s, run, "2")
 	end(t, s, run)
 	if got := heard(t, s, run, 0); got != "1:1 2:2 over" {
-		t.Errorf("heard %q afterwards", got)
+		t.Errorf("got %q afterwards", got)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestRedisSilent(t *testing.T) {
 		t.Error("the server is not trusted again")
 	}
 	if got := heard(t, s, run, 0); got != "1:1 2:2" {
-		t.Errorf("heard %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 

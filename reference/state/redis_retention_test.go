@@ -97,7 +97,7 @@ func TestRedisRefused(t *testing.T) {
 	}
 	end(t, narrow, run)
 	if got := heard(t, narrow, run, 0); got != "1:1 over" {
-		t.Errorf("heard %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -243,6 +243,6 @@ func TestRedisSocket(t *testing.T) {
 	begin(t, s, run, "u")
 	tell(t, s, run, "1")
 	if got := heard(t, s, run, 0); got != "1:1" {
-		t.Errorf("heard %q", got)
+		t.Errorf("got %q", got)
 	}
 }

@@ -265,7 +265,7 @@ func TestRedisRuns(t *testing.T) {
 		t.Errorf("one event of a run that has one: %v %v %v", entries, over, err)
 	}
 	if _, _, err := s.Append(t.Context(), b, RunUpdate{End: true}); !errors.Is(err, ErrNotFound) {
-		t.Errorf("a run that is over was told of: %v", err)
+		t.Errorf("appended to an ended run: %v", err)
 	}
 	got, err := s.Thread(t.Context(), "t:1")
 	if want := (Thread{Owner: "u", Tag: got.Tag, LastPosition: 6}); err != nil || got != want {

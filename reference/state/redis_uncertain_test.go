@@ -132,7 +132,7 @@ func TestRedisLostAnswers(t *testing.T) {
 				t.Errorf("it took %d tries, not %d", tries, want)
 			}
 			if second := tell(t, s, run, "MARK", "2"); second != first+2 {
-				t.Errorf("the same again was told at %d, after %d", second, first)
+				t.Errorf("the repeated update is at %d, want %d", second, first+2)
 			}
 			c.cut(appendScript.Hash(), times)
 			eventually(t, func() error {
@@ -141,11 +141,11 @@ func TestRedisLostAnswers(t *testing.T) {
 			})
 			want := fmt.Sprintf("%d:MARK %d:2 %d:MARK %d:2 %d:end over", first, first+1, first+2, first+3, first+4)
 			if got := heard(t, s, run, 0); got != want {
-				t.Errorf("heard %q, not %q", got, want)
+				t.Errorf("got %q, not %q", got, want)
 			}
 			said, err := s.Messages(t.Context(), "t", 0, 2)
 			if err != nil || len(said) != 2 || said[0].ID != "m" || said[1].ID != "n" {
-				t.Errorf("said %+v, %v", said, err)
+				t.Errorf("got %+v, %v", said, err)
 			}
 		})
 	}
@@ -229,9 +229,9 @@ func TestRedisLate(t *testing.T) {
 	tell(t, s, run, "1")
 	reply, err := s.runScript(t.Context(), appendScript, run.Thread, run.Run, s.replica, late, "1", 9, 0, 1, "late")
 	if err != nil || len(reply) != 1 || reply[0] != "late" {
-		t.Errorf("told %v, %v", reply, err)
+		t.Errorf("got %v, %v", reply, err)
 	}
 	if got := heard(t, s, run, 0); got != "1:1" {
-		t.Errorf("heard %q", got)
+		t.Errorf("got %q", got)
 	}
 }

@@ -65,7 +65,7 @@ func TestSQLiteReopen(t *testing.T) {
 	}
 	c := p.run("t", "c")
 	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || !slices.Equal(runs, []RunRef{a, b}) {
-		t.Errorf("%q are nobody's (%v)", runs, err)
+		t.Errorf("got orphans %q (%v)", runs, err)
 	}
 	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || len(runs) > 0 {
 		t.Errorf("%q are nobody's again (%v)", runs, err)
@@ -83,7 +83,7 @@ func TestSQLiteReopen(t *testing.T) {
 	}
 	p.s = openFile(t, path, Config{})
 	if runs, err := p.s.ClaimOrphans(t.Context()); err != nil || !slices.Equal(runs, []RunRef{a, c}) {
-		t.Errorf("%q are nobody's (%v)", runs, err)
+		t.Errorf("got orphans %q (%v)", runs, err)
 	}
 }
 
