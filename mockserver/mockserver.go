@@ -62,7 +62,7 @@ type Server struct {
 	streams    streams
 	variations variations
 	store      state.Resetter
-	backend    dialectServer
+	backend    backendServer
 	handler    http.Handler
 	basePaths  map[string]string
 
@@ -71,8 +71,8 @@ type Server struct {
 	requestCount atomic.Uint64
 }
 
-// A dialectServer is a reference server for one or more dialects.
-type dialectServer interface {
+// A backendServer is a reference server for one or more dialects.
+type backendServer interface {
 	http.Handler
 	Shutdown(context.Context) error
 }

@@ -78,7 +78,7 @@ func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 	}
 	record, ok := s.journal().Get(id)
 	if !ok {
-		return record, notFound("exchange %d does not exist or is no longer in the journal", id)
+		return record, notFound("exchange %d does not exist or was dropped from the journal", id)
 	}
 	return record, nil
 }

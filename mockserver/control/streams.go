@@ -150,7 +150,8 @@ func (s *server) injectFrame(w http.ResponseWriter, r *http.Request) error {
 // readFrame returns the frame in the body of a request: raw bytes, or a JSON object with
 // either the frame or the data of an event.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	mediaType, err := requestMediaType(r, "application/json", "text/plain", "text/event-stream", "application/octet-stream")
+	mediaType, err := requestMediaType(r,
+		"application/json", "text/plain", "text/event-stream", "application/octet-stream")
 	if err != nil {
 		return nil, err
 	}

@@ -87,7 +87,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestFrameSplitter(t *testing.T) {
+func TestFrameScanner(t *testing.T) {
 	for _, eol := range []string{"\n", "\r", "\r\n"} {
 		stream := strings.ReplaceAll("event: a\ndata: 1\n\n: c\n\ndata: 2\n\n", "\n", eol)
 		for size := 1; size <= len(stream); size++ {

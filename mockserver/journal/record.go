@@ -144,7 +144,7 @@ func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
 	s.redactor.Mask(buf)
 	r.Events = make([]SentPiece, 0, len(s.pieces))
 	stream := spec.Header(s.header).MediaType() == spec.EventStream
-	cut := frameSplitter{frame: -1, atStart: true}
+	cut := frameScanner{frame: -1, atStart: true}
 	for i, p := range s.pieces {
 		kept := buf[:min(p.size, len(buf))]
 		buf = buf[len(kept):]
@@ -179,9 +179,9 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// A frameSplitter finds the ends of the frames in a stream that is given in pieces. Lines
+// A frameScanner finds the ends of the frames in a stream that is given in pieces. Lines
 // may end with LF, CR or CRLF.
-type frameSplitter struct {
+type frameScanner struct {
 	frame        int  // number of the latest frame
 	atStart      bool // the next byte begins a frame or comment
 	isComment    bool // the current block is a comment
@@ -190,11 +190,11 @@ type frameSplitter struct {
 }
 
 // count returns the number of frames begun so far.
-func (c *frameSplitter) count() int { return c.frame + 1 }
+func (c *frameScanner) count() int { return c.frame + 1 }
 
 // next returns the number of the frame to which the first bytes of data belong, or -1 for a
 // comment, and the number of these bytes.
-func (c *frameSplitter) next(data []byte) (n, size int) {
+func (c *frameScanner) next(data []byte) (n, size int) {
 	i := 0
 	if c.atStart && c.lastWasCR && data[0] == '\n' { // second byte of a CRLF that was split over two pieces
 		c.lastWasCR = false
@@ -233,7 +233,7 @@ func (c *frameSplitter) next(data []byte) (n, size int) {
 }
 
 // current returns the number of the current frame, or -1 for a comment.
-func (c *frameSplitter) current() int {
+func (c *frameScanner) current() int {
 	if c.isComment {
 		return -1
 	}

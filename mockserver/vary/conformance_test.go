@@ -18,8 +18,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// TestSuite: the reference, speaking through a variation, passes the whole suite, over
-// real connections and with resuming. VARY_SEEDS is how many variations are tried.
+// TestSuite checks that the reference passes the suite with its output varied, over real
+// connections. VARY_SEEDS is the number of seeds to try.
 func TestSuite(t *testing.T) {
 	seeds := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("VARY_SEEDS"), 10, 32); err == nil {
@@ -54,7 +54,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// server is a reference with two users.
+// server returns a reference server with two users.
 func server(d *dialect.Dialect) *reference.Server {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -65,14 +65,14 @@ func server(d *dialect.Dialect) *reference.Server {
 	return reference.New(d, reference.Scripted, reference.Config{Authenticator: users, Limits: reference.Limits{StreamsPerUser: 40}})
 }
 
-// known is what the suite is told of that server.
+// known configures the suite for that server.
 func known(target *suites.Target) {
 	target.ClaimedCapabilities, target.Parallel, target.StreamLimit = []string{"all"}, 16, 40
 	target.Header = spec.Header{}.With("Authorization", "Bearer token-of-ann")
 	target.OtherHeader = spec.Header{}.With("Authorization", "Bearer token-of-bob")
 }
 
-// A variedWriter varies what is written to it.
+// A variedWriter is an http.ResponseWriter that applies a variation.
 type variedWriter struct {
 	http.ResponseWriter
 	v      *vary.Variation

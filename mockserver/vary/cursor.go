@@ -9,15 +9,15 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A cursorEncoding is how cursors are spelled: they say nothing to a client, and so can
-// look like anything that fits into an id and into a header.
+// A cursorEncoding is a form of cursors. Cursors are opaque to clients, so any text that is
+// valid as an SSE id and as a header value is legal.
 type cursorEncoding struct {
 	prefix, suffix string
 	encode         func([]byte) string
 	decode         func(string) ([]byte, error)
 }
 
-// The forms tell themselves apart by what stands before.
+// cursorEncodings lists the forms. Each has a different prefix.
 var cursorEncodings = []cursorEncoding{
 	{"==", "", base64.StdEncoding.EncodeToString, base64.StdEncoding.DecodeString},
 	{"0x", "", hex.EncodeToString, hex.DecodeString},
@@ -26,7 +26,7 @@ var cursorEncodings = []cursorEncoding{
 	{strings.Repeat("long-", 60), "", hex.EncodeToString, hex.DecodeString},
 }
 
-// EncodeCursor spells a cursor as this variation does. An empty one is none.
+// EncodeCursor returns a cursor in the form of this variation. An empty cursor stays empty.
 func (v *Variation) EncodeCursor(text string) string {
 	if text == "" || !v.Has(Cursors) {
 		return text
@@ -34,14 +34,15 @@ func (v *Variation) EncodeCursor(text string) string {
 	return v.cursorEncoding.wrap(text)
 }
 
+// wrap returns a cursor in this form.
 func (f cursorEncoding) wrap(text string) string { return f.prefix + f.encode([]byte(text)) + f.suffix }
 
-// DecodeCursor reads what the Cursor of any variation spelled. What none did is given
-// back as it is.
+// DecodeCursor returns the cursor that EncodeCursor of any variation encoded as text, or
+// text itself if none did.
 func DecodeCursor(text string) string {
 	for _, form := range cursorEncodings {
-		inner, ours := strings.CutPrefix(text, form.prefix)
-		if !ours || !strings.HasSuffix(inner, form.suffix) {
+		inner, hasPrefix := strings.CutPrefix(text, form.prefix)
+		if !hasPrefix || !strings.HasSuffix(inner, form.suffix) {
 			continue
 		}
 		read, err := form.decode(strings.TrimSuffix(inner, form.suffix))
@@ -52,8 +53,8 @@ func DecodeCursor(text string) string {
 	return text
 }
 
-// allowsAnyCursor says whether a document leaves the form of cursors open: whether any of
-// our forms could be asked for.
+// allowsAnyCursor reports whether the document of a dialect accepts cursors of all forms in
+// requests.
 func allowsAnyCursor(d *dialect.Dialect) bool {
 	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {

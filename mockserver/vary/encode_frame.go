@@ -8,12 +8,11 @@ import (
 	"strings"
 )
 
-// A fieldLine is one field of a frame, or a comment if it has no name.
+// A fieldLine is one field of a frame, or a comment if the name is empty.
 type fieldLine struct{ name, value string }
 
-// parseFrame are those of a frame as our own servers spell it: with fields, or comments
-// only, each line and the frame itself ended by a LF. What is spelled in any other way
-// is not ok.
+// parseFrame returns the lines of a frame in the form that the reference server writes:
+// fields or comments only, with LF as line end. It reports false for any other form.
 func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	text, ok := strings.CutSuffix(string(frame), "\n\n")
 	if !ok || strings.ContainsAny(text, "\r\x00") {
@@ -35,12 +34,12 @@ func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	return all, !seen["id"] && !seen["event"] || seen["data"]
 }
 
-// hasData says that there is data.
+// hasData reports whether the lines contain a data field.
 func hasData(all []fieldLine) bool {
 	return slices.ContainsFunc(all, func(l fieldLine) bool { return l.name == "data" })
 }
 
-// encodeFields spells the fields of a frame in another way, without the blank line.
+// encodeFields appends the varied fields of a frame, without the blank line.
 func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine
@@ -73,16 +72,17 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// encodeData is what is said, over one line or several.
+// encodeData returns the data of a frame with its JSON rewritten, in one or more fields.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
-	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, jsonRewriter{allowNewlines: v.Has(MultilineData), allowEscapes: true})
+	rewriter := jsonRewriter{allowNewlines: v.Has(MultilineData), allowEscapes: true}
+	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, rewriter)
 	for one := range strings.SplitSeq(string(text), "\n") {
 		all = append(all, fieldLine{"data", one})
 	}
 	return all
 }
 
-// addFields adds fields without meaning to those of a frame.
+// addFields returns the fields of a frame with additional ones that clients must ignore.
 func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	add := func(t Trait, name, value string) {
 		taken := slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == name })
@@ -90,7 +90,7 @@ func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 			fields = slices.Insert(fields, r.IntN(len(fields)+1), fieldLine{name, value})
 		}
 	}
-	add(EventNames, "event", "message") // what an event without a name is called
+	add(EventNames, "event", "message") // the default name of events
 	add(EventIDs, "id", strconv.FormatUint(r.Uint64(), 36))
 	add(Retry, "retry", retryValues[r.IntN(len(retryValues))])
 	add(UnknownFields, unknownFieldNames[r.IntN(len(unknownFieldNames))], `{"type":"error"}`)
@@ -98,30 +98,30 @@ func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 }
 
 var (
-	// retryValues are short: who tests with them should not have to wait.
+	// retryValues are values of the retry field in milliseconds: short, to keep tests fast.
 	retryValues       = []string{"0", "10", "0100", "250"}
 	unknownFieldNames = []string{"Data", "datax", "comment", "x-trace", " data"}
 	commentTexts      = []string{"", " ", " keep-alive", "ping", ": :", ` data: {"type":"error"}`, " \u00fcber \U0001f4ac", " " + strings.Repeat("-", 2000)}
 )
 
-// reorderFields changes the order of fields. The lines of data keep theirs.
+// reorderFields shuffles the fields, except that the data fields keep their relative order.
 func reorderFields(r *rand.Rand, fields []fieldLine) []fieldLine {
-	var said []fieldLine
+	var data []fieldLine
 	for _, l := range fields {
 		if l.name == "data" {
-			said = append(said, l)
+			data = append(data, l)
 		}
 	}
 	r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
 	for i, l := range fields {
 		if l.name == "data" {
-			fields[i], said = said[0], said[1:]
+			fields[i], data = data[0], data[1:]
 		}
 	}
 	return fields
 }
 
-// commentText is what follows the colon of a comment.
+// commentText returns the text of a comment after its colon.
 func (v *Variation) commentText(r *rand.Rand) string {
 	if v.profile.keepAliveText != "" {
 		return v.profile.keepAliveText
@@ -129,8 +129,8 @@ func (v *Variation) commentText(r *rand.Rand) string {
 	return commentTexts[r.IntN(len(commentTexts))]
 }
 
-// appendLineEnd ends a line. A line that is empty and comes after a CR is not ended by a LF
-// alone: the two would be one end.
+// appendLineEnd appends a line end. It does not end an empty line after a CR by LF, because
+// the two would form a single CRLF.
 func (v *Variation) appendLineEnd(r *rand.Rand, dst []byte) []byte {
 	end := v.lineEnds[r.IntN(len(v.lineEnds))]
 	if end == "\n" && bytes.HasSuffix(dst, []byte("\r")) {

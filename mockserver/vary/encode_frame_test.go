@@ -19,7 +19,7 @@ func all(t *testing.T) []*dialect.Dialect {
 	return all
 }
 
-// samples are frames as our servers spell them.
+// samples are frames in the form that the reference server writes.
 var samples = []string{
 	": keep-alive\n\n",
 	"data: {\"type\":\"TEXT_MESSAGE_CONTENT\",\"runId\":\"r1\",\"threadId\":\"t\",\"delta\":\"naïve / Köln 今天 👍\",\"sequence_number\":10}\n\n",
@@ -27,10 +27,10 @@ var samples = []string{
 	"data: [DONE]\n\n",
 }
 
-// withCursor is a frame as servers of dialects with cursors spell it.
+// withCursor is a frame of a dialect with cursors.
 const withCursor = "id: 1-0\nevent: RUN_STARTED\ndata: {\"type\":\"RUN_STARTED\",\"runId\":\"r1\",\"threadId\":\"t\"}\n\n"
 
-// traitVisible find in the bytes of a stream, or in its segments, that something varied.
+// traitVisible maps traits to functions that report whether a trait shows in a stream.
 var traitVisible = map[Trait]func(body string, segments [][]byte) bool{
 	ByteOrderMark: func(b string, _ [][]byte) bool { return strings.HasPrefix(b, "\ufeff") },
 	CRLF: func(b string, _ [][]byte) bool {
@@ -114,8 +114,8 @@ func items(body string, is func(sse.Item) bool) bool {
 	return false
 }
 
-// TestEverythingIsSeen: over a hundred seeds every trait shows in the bytes, and none
-// that the variation does not have.
+// TestEverythingIsSeen checks over many seeds that every trait of a variation shows in its
+// streams, and that no other does.
 func TestEverythingIsSeen(t *testing.T) {
 	seen := map[Trait]int{}
 	for _, d := range all(t) {
@@ -158,7 +158,7 @@ func TestEverythingIsSeen(t *testing.T) {
 	t.Log(seen)
 }
 
-// loose are traits that others show as well.
+// loose lists traits that show in streams with other traits too.
 var loose = []Trait{KeyOrder, Comments, BlankLines, FieldOrder, Whitespace, Escapes, EventNames, EventIDs, SingleByteSegments, SplitCharacters, RandomSegments}
 
 func BenchmarkFrame(b *testing.B) {

@@ -9,17 +9,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// framingHeaders are the headers by which a server of net/http knows how to send a body: it
-// looks for them by their canonical names.
-var framingHeaders = []string{"Connection", "Content-Length", "Date", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+// framingHeaders lists the headers that net/http looks up by their canonical names to
+// determine how to send a body.
+var framingHeaders = []string{
+	"Connection", "Content-Length", "Date", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
+}
 
-// mediaTypeParams are spellings of what follows a media type. JSON and event streams are
-// UTF-8 whether it is said or not.
+// mediaTypeParams lists parameters to append to a media type. JSON and event streams are
+// always UTF-8, whether or not a parameter says so.
 var mediaTypeParams = []string{"", "; charset=utf-8", ";charset=UTF-8", ` ; Charset="utf-8"`, "; charset=utf-8; x=y"}
 
-// EncodeHeader spells the header of a reply in another way. It has to be called last,
-// just before the header is sent: names that are not spelled as net/http does are not
-// found by its functions any more.
+// EncodeHeader varies the header of a response. It must be called just before the header is
+// sent, because the methods of http.Header do not find names that are not canonical.
 func (v *Variation) EncodeHeader(h http.Header) {
 	r := v.rng("header", []byte(h.Get("Content-Type")))
 	if v.Has(MediaTypes) {
@@ -36,8 +37,8 @@ func (v *Variation) EncodeHeader(h http.Header) {
 	}
 }
 
-// varyMediaType spells the content type of JSON and of event streams otherwise; it is ""
-// for any other.
+// varyMediaType returns another form of the content type of JSON or an event stream, or ""
+// for any other type.
 func varyMediaType(r *rand.Rand, text string) string {
 	media, _, _ := strings.Cut(text, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -48,17 +49,17 @@ func varyMediaType(r *rand.Rand, text string) string {
 	return spellings[r.IntN(len(spellings))] + mediaTypeParams[r.IntN(len(mediaTypeParams))]
 }
 
-// changeHeaderCase spells the names of headers in another case. The canonical name stays, with
-// no value: so nothing is sent for it, and net/http does not add one of its own.
+// changeHeaderCase changes the case of header names. It keeps the canonical names with nil
+// values, so that net/http neither sends them nor adds defaults.
 func changeHeaderCase(r *rand.Rand, h http.Header) {
 	names := make([]string, 0, len(h))
 	for name := range h {
 		names = append(names, name)
 	}
-	slices.Sort(names) // chance must not depend on the order of a map
-	how := []func(string) string{strings.ToLower, strings.ToUpper, alternateCase}[r.IntN(3)]
+	slices.Sort(names) // the result must not depend on the order of the map
+	convert := []func(string) string{strings.ToLower, strings.ToUpper, alternateCase}[r.IntN(3)]
 	for _, name := range names {
-		other := how(name)
+		other := convert(name)
 		if slices.Contains(framingHeaders, http.CanonicalHeaderKey(name)) || other == name || len(h[name]) == 0 {
 			continue
 		}
@@ -67,7 +68,7 @@ func changeHeaderCase(r *rand.Rand, h http.Header) {
 	}
 }
 
-// alternateCase is every other letter large.
+// alternateCase returns name with every other letter in upper case.
 func alternateCase(name string) string {
 	b := []byte(strings.ToLower(name))
 	for i := 1; i < len(b); i += 2 {

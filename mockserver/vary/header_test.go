@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// head is the head of a response as it went over the wire, line by line.
+// head returns the lines of a response head as sent on the wire.
 func head(t *testing.T, address string) (lines []string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -28,8 +28,8 @@ func head(t *testing.T, address string) (lines []string) {
 	return lines
 }
 
-// TestHeaders: net/http sends every header once, under the name that was chosen, and
-// adds none for those that it does not find.
+// TestHeaders checks that net/http sends every varied header exactly once and adds no
+// defaults.
 func TestHeaders(t *testing.T) {
 	d, err := dialect.Open(dialect.Names()[0])
 	if err != nil {
@@ -80,8 +80,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestCursors: a cursor is read back whatever it is, has a form that fits into a
-// header, and what was not spelled here is nobody's.
+// TestCursors checks that encoded cursors are valid header values and decode to the
+// original, and that other texts are returned unchanged.
 func TestCursors(t *testing.T) {
 	forms := map[string]bool{}
 	for _, name := range dialect.Names() {

@@ -24,8 +24,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// recorded are the conversations of the suite with the reference, in every dialect,
-// played once.
+// recorded returns the conversations of the suite with the reference in every dialect.
 var recorded = sync.OnceValue(func() map[string][]suites.ScenarioResult {
 	all := map[string][]suites.ScenarioResult{}
 	var mu sync.Mutex
@@ -59,7 +58,7 @@ func record(name string) []suites.ScenarioResult {
 	return parts
 }
 
-// seeds is how many variations of each dialect are tried.
+// seeds returns the number of variations of each dialect to try.
 func seeds() uint64 {
 	if testing.Short() {
 		return 20
@@ -67,8 +66,8 @@ func seeds() uint64 {
 	return 100
 }
 
-// TestLegal: whatever varies, nobody finds anything in it that is not in the plain
-// spelling, and it says the same.
+// TestLegal checks that varied conversations lead to no new findings and decode to the same
+// events.
 func TestLegal(t *testing.T) {
 	seen := map[vary.Trait]int{}
 	for name, parts := range recorded() {
@@ -127,7 +126,7 @@ func TestLegal(t *testing.T) {
 	}
 }
 
-// encodeTrace is a conversation as the variation spells it.
+// encodeTrace returns a conversation with varied responses.
 func encodeTrace(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 	handed := map[string]bool{} // cursors
 	out := t
@@ -170,7 +169,7 @@ func encodeTrace(v *vary.Variation, seed uint64, t spec.Trace) spec.Trace {
 	return out
 }
 
-// stream varies a body frame by frame. What arrived with a frame arrives with it still.
+// stream varies a body frame by frame and keeps the arrival times of the frames.
 func stream(s *vary.StreamEncoder, r spec.Response) (body []byte, reads []spec.Arrival) {
 	rest, at := r.Body, 0
 	for len(rest) > 0 {
@@ -190,7 +189,7 @@ func stream(s *vary.StreamEncoder, r spec.Response) (body []byte, reads []spec.A
 	return body, reads
 }
 
-// findings are what the rules have against a conversation.
+// findings returns the findings of all checks on a conversation.
 func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
 	for _, r := range spec.Run(d.Plan(rules.All), d.Events(t), nil).Results {
 		for _, f := range r.Findings {
@@ -200,7 +199,7 @@ func findings(d *dialect.Dialect, t spec.Trace) (all []string) {
 	return all
 }
 
-// decodedEvents is what a conversation says, without how: events in order, with their slots.
+// decodedEvents returns the events of a conversation without their raw form.
 func decodedEvents(d *dialect.Dialect, t spec.Trace) (all []spec.Event) {
 	for e := range d.Events(t) {
 		if e.Kind == spec.Comment || e.Kind == spec.HTTPRequest || e.Kind == spec.Unrecognized && e.IsFrame() {
@@ -213,7 +212,8 @@ func decodedEvents(d *dialect.Dialect, t spec.Trace) (all []spec.Event) {
 	return all
 }
 
-// normalizeEvent takes errors as texts: they are told apart by identity.
+// normalizeEvent replaces the error of an event by its text, because equal errors may be
+// different values.
 func normalizeEvent(e spec.Event) spec.Event {
 	if e.Err != nil {
 		e.Text, e.Err = e.Text+" "+e.Err.Error(), nil

@@ -12,44 +12,43 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A profile is what a dialect's document leaves open.
+// A profile describes which variations the document of a dialect allows.
 type profile struct {
 	frameShape, replyShape *schemaShape
-	memberNames            map[string]bool   // names of members anywhere in the document
-	unknownEvent           *unknownEventForm // an event of a type that nobody knows; nil: the document has no form for one
-	hasEventNames          bool              // the document gives events their names
+	memberNames            map[string]bool   // all member names in the document
+	unknownEvent           *unknownEventForm // form of events of unknown types; nil: not allowed
+	hasEventNames          bool              // the document defines event names
 	forbidden              map[Trait]bool
-	keepAliveText          string // what comments have to say, "" is anything
+	keepAliveText          string // required text of comments; "": any
 }
 
-// A schemaShape is what the document says about one place in a frame or reply, in all forms
-// that can stand there.
+// A schemaShape is the union of all schemas that apply to one place in a frame or reply.
 type schemaShape struct {
-	hasMembers bool // an object whose members are named
-	closed     bool // others may not stand there
-	hasSlot    bool // the value says something as a whole
-	isNumber   bool // a number whose form says nothing
+	hasMembers bool // an object with named members
+	closed     bool // additional members are not allowed
+	hasSlot    bool // the value as a whole is the value of a slot
+	isNumber   bool // a number, in any form
 	members    map[string]*schemaShape
 	items      *schemaShape
 }
 
-// A unknownEventForm is how an event is spelled of which the document says only that such
-// events may come: the type, and what it shares with the events around it.
+// An unknownEventForm describes the events of unknown types that a document allows.
 type unknownEventForm struct {
-	typeMember    string   // the member that is its type
-	sharedMembers []string // the members that every such event has
+	typeMember    string   // the member that contains the type
+	sharedMembers []string // other required members, which have the same values as in known events
 }
 
-// The checks that speak of how frames are spelled.
+// The checks that restrict the encoding of frames, and the comment that one requires.
 const (
 	plainFramesCheck = "wire.frames-are-plain"
 	keepAliveCheck   = "wire.keep-alive-text"
 	keepAliveComment = " keep-alive"
 )
 
-// profiles remembers what was read, as that takes longer than many a stream does.
-var profiles sync.Map // *dialect.Dialect → *book
+// profiles caches profiles, which take long to load.
+var profiles sync.Map // *dialect.Dialect → *profile
 
+// profileOf returns the profile of a dialect.
 func profileOf(d *dialect.Dialect) *profile {
 	if known, ok := profiles.Load(d); ok {
 		return known.(*profile)
@@ -58,10 +57,13 @@ func profileOf(d *dialect.Dialect) *profile {
 	return known.(*profile)
 }
 
-// loadProfile reads what a dialect leaves open. Of a document that cannot be read nothing is
-// open.
+// loadProfile derives the profile of a dialect from its document and catalogue. If the
+// document does not parse, additional members and events are forbidden.
 func loadProfile(d *dialect.Dialect) *profile {
-	b := &profile{frameShape: &schemaShape{}, replyShape: &schemaShape{}, memberNames: map[string]bool{}, forbidden: map[Trait]bool{}}
+	b := &profile{
+		frameShape: &schemaShape{}, replyShape: &schemaShape{},
+		memberNames: map[string]bool{}, forbidden: map[Trait]bool{},
+	}
 	text, err := d.Document()
 	var tree map[string]any
 	if err == nil {
@@ -87,17 +89,19 @@ func loadProfile(d *dialect.Dialect) *profile {
 	return b
 }
 
+// allows reports whether the dialect allows a trait.
 func (b *profile) allows(t Trait) bool { return !b.forbidden[t] }
 
+// hasKind reports whether a dialect has an event kind or slot.
 func hasKind(d *dialect.Dialect, k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }
 
-// A schemaWalker reads shapes out of a document.
+// A schemaWalker collects the shapes in a document.
 type schemaWalker struct {
 	document map[string]any
 	profile  *profile
 }
 
-// readPaths reads the shapes of all that is answered.
+// readPaths collects the shapes of all responses.
 func (w schemaWalker) readPaths() {
 	for _, item := range asObject(w.document["paths"]) {
 		for _, operation := range w.resolve(item) {
@@ -119,12 +123,15 @@ func (w schemaWalker) readPaths() {
 	}
 }
 
-const maxDepth = 14 // documents may recur
+// maxDepth is the depth at which the walk through recursive schemas stops.
+const maxDepth = 14
 
-// closingKeywords are the keywords that say something of members that are not named.
-var closingKeywords = []string{"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties"}
+// closingKeywords lists the schema keywords that may forbid additional members.
+var closingKeywords = []string{
+	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
+}
 
-// addShape adds what a schema says to a shape.
+// addShape adds a schema to a shape.
 func (w schemaWalker) addShape(s *schemaShape, schema any, depth int) {
 	m := w.resolve(schema)
 	if depth > maxDepth {
@@ -166,8 +173,7 @@ func (w schemaWalker) addShape(s *schemaShape, schema any, depth int) {
 	}
 }
 
-// isNumber says that a schema takes numbers and no values of which the form could
-// matter.
+// isNumber reports whether a schema accepts numbers without enumerating them.
 func isNumber(schema map[string]any) bool {
 	types, _ := schema["type"].([]any)
 	if one, ok := schema["type"].(string); ok {
@@ -177,8 +183,8 @@ func isNumber(schema map[string]any) bool {
 	return !fixed && (slices.Contains(types, "integer") || slices.Contains(types, "number"))
 }
 
-// findUnknownEvent looks for the form of an event that the document does not name: any text
-// is its type.
+// findUnknownEvent sets the profile's unknownEvent if the schema has a variant for events of
+// unknown types.
 func (w schemaWalker) findUnknownEvent(schema any, depth int) {
 	m := w.resolve(schema)
 	if m["x-kind"] == string(spec.Unrecognized) {
@@ -208,7 +214,7 @@ func (w schemaWalker) findUnknownEvent(schema any, depth int) {
 	}
 }
 
-// isOpenText says that a schema takes every text.
+// isOpenText reports whether a schema accepts every string.
 func isOpenText(schema map[string]any) bool {
 	for _, key := range []string{"enum", "const", "pattern", "format", "maxLength", "minLength", "not"} {
 		if _, there := schema[key]; there {
@@ -218,7 +224,7 @@ func isOpenText(schema map[string]any) bool {
 	return schema["type"] == "string"
 }
 
-// collectNames notes every name of a member in the document.
+// collectNames adds all member names in v to the profile.
 func (w schemaWalker) collectNames(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -240,7 +246,7 @@ func (w schemaWalker) collectNames(v any) {
 	}
 }
 
-// resolve is an object, through references.
+// resolve returns v as an object after following its references, or nil.
 func (w schemaWalker) resolve(v any) map[string]any {
 	m := asObject(v)
 	for range 32 {
@@ -257,7 +263,7 @@ func (w schemaWalker) resolve(v any) map[string]any {
 	return m
 }
 
-// mergeReference is a schema with what stands beside the reference to it.
+// mergeReference returns the target of a reference with the keywords beside the reference.
 func mergeReference(target, reference map[string]any) map[string]any {
 	if len(reference) == 1 {
 		return target
@@ -274,4 +280,5 @@ func mergeReference(target, reference map[string]any) map[string]any {
 	return both
 }
 
+// asObject returns v as an object, or nil.
 func asObject(v any) map[string]any { m, _ := v.(map[string]any); return m }

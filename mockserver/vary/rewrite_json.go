@@ -11,18 +11,18 @@ import (
 	"unicode/utf8"
 )
 
-// A jsonRewriter spells one JSON text again. The text is valid.
+// A jsonRewriter rewrites one valid JSON text.
 type jsonRewriter struct {
 	variation     *Variation
 	rng           *rand.Rand
-	input         []byte
+	input         []byte // the rest of the text
 	output        []byte
-	allowNewlines bool // line ends may stand between tokens
-	allowEscapes  bool // letters need not stand as they are
+	allowNewlines bool // insert line feeds between tokens
+	allowEscapes  bool // escape ASCII characters in strings
 }
 
-// rewriteJSON spells a JSON text in another way, which says the same. What is not JSON is
-// left as it is.
+// rewriteJSON returns another encoding of a JSON text with the same meaning, or text itself
+// if it is not valid JSON. The fields of p other than options are set by this function.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
@@ -34,7 +34,7 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jso
 	return p.output
 }
 
-// rewriteValue spells the value that the text goes on with.
+// rewriteValue rewrites the next value of the input.
 func (p *jsonRewriter) rewriteValue(s *schemaShape) {
 	if s == nil {
 		s = &schemaShape{}
@@ -51,9 +51,10 @@ func (p *jsonRewriter) rewriteValue(s *schemaShape) {
 	}
 }
 
+// rewriteObject rewrites the next value of the input, an object.
 func (p *jsonRewriter) rewriteObject(s *schemaShape) {
 	p.input = p.input[1:]
-	var members [][]byte // spelled already
+	var members [][]byte // rewritten members
 	for p.skipSpace(); p.input[0] != '}'; p.skipSpace() {
 		if p.input[0] == ',' {
 			p.input = p.input[1:]
@@ -84,6 +85,7 @@ func (p *jsonRewriter) rewriteObject(s *schemaShape) {
 	p.appendJoined('{', members, '}')
 }
 
+// rewriteList rewrites the next value of the input, an array.
 func (p *jsonRewriter) rewriteList(s *schemaShape) {
 	p.input = p.input[1:]
 	var items [][]byte
@@ -101,7 +103,7 @@ func (p *jsonRewriter) rewriteList(s *schemaShape) {
 	p.appendJoined('[', items, ']')
 }
 
-// memberShape is the shape of a member, given by its name as a literal.
+// memberShape returns the shape of a member, or nil. The name is given as a JSON literal.
 func (s *schemaShape) memberShape(literal []byte) *schemaShape {
 	var name string
 	if s.hasSlot || json.Unmarshal(literal, &name) != nil {
@@ -110,6 +112,7 @@ func (s *schemaShape) memberShape(literal []byte) *schemaShape {
 	return s.members[name]
 }
 
+// itemShape returns the shape of the items of an array, or nil.
 func (s *schemaShape) itemShape() *schemaShape {
 	if s.hasSlot {
 		return nil
@@ -117,6 +120,7 @@ func (s *schemaShape) itemShape() *schemaShape {
 	return s.items
 }
 
+// appendJoined appends rewritten members or items between two brackets.
 func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
 	p.output = append(p.output, open)
 	for i, m := range members {
@@ -133,10 +137,17 @@ func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
 	p.output = append(p.output, end)
 }
 
-// unknownMemberNames are names of members, none of which a document has; a number follows.
+// unknownMemberNames lists prefixes of unknown member names, to which a number is added.
 var unknownMemberNames = []string{"x", "X-Unknown ", "_", "$", "ünbekannt", "type.", "data:", "__proto__", "👽"}
 
-// unknownMember is a member that the document does not name.
+// unknownMemberValues lists values of unknown members.
+var unknownMemberValues = []string{
+	`null`, `true`, `-0.5e-3`, `9007199254740993`, `""`, `"data: [DONE]"`, `"\u0000\ud83d\ude00"`,
+	`[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`,
+}
+
+// unknownMember returns the nth member of an object, with a name that is not in the
+// document.
 func (p *jsonRewriter) unknownMember(n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if p.variation.profile.memberNames[name] {
@@ -147,14 +158,13 @@ func (p *jsonRewriter) unknownMember(n int) []byte {
 	p.rewriteString([]byte(`"` + name + `"`))
 	p.output = append(p.output, ':')
 	p.addSpace()
-	values := []string{`null`, `true`, `-0.5e-3`, `9007199254740993`, `""`, `"data: [DONE]"`, `"\u0000\ud83d\ude00"`, `[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`}
-	p.output = append(p.output, values[p.rng.IntN(len(values))]...)
+	p.output = append(p.output, unknownMemberValues[p.rng.IntN(len(unknownMemberValues))]...)
 	text := p.output
 	p.output = outer
 	return text
 }
 
-// takeToken takes a string, number or word off the text.
+// takeToken removes a string, number or literal from the input and returns it.
 func (p *jsonRewriter) takeToken() []byte {
 	end := 1
 	if p.input[0] == '"' {
@@ -174,9 +184,10 @@ func (p *jsonRewriter) takeToken() []byte {
 	return text
 }
 
+// skipSpace removes whitespace from the input.
 func (p *jsonRewriter) skipSpace() { p.input = bytes.TrimLeft(p.input, " \t\r\n") }
 
-// addSpace puts what JSON allows between two tokens.
+// addSpace appends random whitespace between two tokens.
 func (p *jsonRewriter) addSpace() {
 	if p.allowNewlines && p.rng.IntN(5) == 0 {
 		p.output = append(p.output, '\n')
@@ -186,11 +197,12 @@ func (p *jsonRewriter) addSpace() {
 	}
 }
 
-// rewriteNumber spells a number in another form where the document says that it is one.
+// rewriteNumber appends a number, literal or keyword. A non-negative integer is rewritten in
+// another form if the document describes it as a number.
 func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
 	p.output = append(p.output, text...)
-	whole := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
-	if !p.variation.Has(Numbers) || !s.isNumber || !whole || p.rng.IntN(2) == 0 {
+	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
+	if !p.variation.Has(Numbers) || !s.isNumber || !isInteger || p.rng.IntN(2) == 0 {
 		return
 	}
 	switch p.rng.IntN(4) {
@@ -200,7 +212,7 @@ func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
 		p.output = append(p.output, "e0"...)
 	case 2:
 		p.output = append(p.output, "0E-1"...)
-		if text[0] == '0' { // 00 is no number
+		if text[0] == '0' { // JSON numbers have no leading zeros
 			p.output = append(p.output[:len(p.output)-4], ".00"...)
 		}
 	case 3:
@@ -208,7 +220,7 @@ func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
 	}
 }
 
-// rewriteString spells a string, given as a literal.
+// rewriteString appends a string, given as a JSON literal, with some characters escaped.
 func (p *jsonRewriter) rewriteString(literal []byte) {
 	if !p.variation.Has(Escapes) {
 		p.output = append(p.output, literal...)
@@ -232,7 +244,7 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar spells one character of a string that stands there as it is.
+// rewriteChar appends one unescaped character of a string, possibly escaped.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {
@@ -250,8 +262,10 @@ func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	}
 }
 
-// EncodeReply spells a reply that is no stream in another way.
+// EncodeReply returns another encoding of a JSON response body with the same meaning. A body
+// that is not JSON is returned unchanged.
 func (v *Variation) EncodeReply(seed uint64, body []byte) []byte {
 	r := v.rng(strconv.FormatUint(seed, 10), body)
-	return v.rewriteJSON(r, body, v.profile.replyShape, jsonRewriter{allowNewlines: v.Has(Whitespace), allowEscapes: true})
+	rewriter := jsonRewriter{allowNewlines: v.Has(Whitespace), allowEscapes: true}
+	return v.rewriteJSON(r, body, v.profile.replyShape, rewriter)
 }

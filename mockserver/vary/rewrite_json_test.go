@@ -13,7 +13,7 @@ import (
 	"github.com/streamassay/streamassay/internal/sse"
 )
 
-// every is a variation with all traits.
+// every returns a variation with all traits.
 func every(seed uint64) *Variation {
 	open := &schemaShape{hasMembers: true, members: map[string]*schemaShape{"n": {isNumber: true}}}
 	open.members["in"], open.members["list"] = open, &schemaShape{items: open}
@@ -22,7 +22,7 @@ func every(seed uint64) *Variation {
 	return &Variation{seed: seed, profile: b, traits: Traits, cursorEncoding: cursorEncodings[2], lineEnds: []string{"\n", "\r", "\r\n"}}
 }
 
-// value draws a JSON value, with the names of the shape above among its members.
+// value draws a JSON value that may contain the members of the shape in every.
 func value(t *rapid.T, depth int) any {
 	kinds := 6
 	if depth > 3 {
@@ -61,7 +61,7 @@ func decode(t *rapid.T, text []byte) (v any) {
 	return v
 }
 
-// within says whether all of a value is in another, which may have more members.
+// within reports whether b equals a except for additional members.
 func within(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -87,8 +87,8 @@ func within(a, b any) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// TestFramesSayTheSame: whatever a frame says, an event stream that holds it in
-// another spelling is read back as that, and what is carried whole is not touched.
+// TestFramesSayTheSame checks that varied frames decode to the original events and that
+// values of slots are not modified.
 func TestFramesSayTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := every(rapid.Uint64().Draw(t, "seed"))
@@ -133,7 +133,8 @@ func TestFramesSayTheSame(t *testing.T) {
 	})
 }
 
-// TestReplies: likewise, and what is no JSON stays.
+// TestReplies checks that varied replies have the same meaning, and that texts other than
+// JSON are returned unchanged.
 func TestReplies(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v, seed := every(rapid.Uint64().Draw(t, "seed")), rapid.Uint64().Draw(t, "reply")
@@ -154,7 +155,7 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestLeftAlone: what our servers do not spell is somebody's fault on purpose.
+// TestLeftAlone checks that frames in another form than the reference's stay unchanged.
 func TestLeftAlone(t *testing.T) {
 	for _, frame := range []string{
 		"data: {}\n", "data: {}", "data {}\n\n", "data: {}\r\n\r\n", "id: 1\n\n", "data: {}\ndata: {}\n\n", "retry: 1\ndata: {}\n\n", "\n", "", "data: \x00\n\n", "garbage",
@@ -169,8 +170,8 @@ func TestLeftAlone(t *testing.T) {
 	}
 }
 
-// TestToldAgain: a frame is the same frame in every stream, with the same bytes.
-func TestToldAgain(t *testing.T) {
+// TestReplayedFrames checks that a frame has the same encoding in every stream.
+func TestReplayedFrames(t *testing.T) {
 	for seed := range uint64(50) {
 		v := every(seed)
 		raw := func(stream uint64) (all []string) {

@@ -8,27 +8,29 @@ import (
 	"unicode/utf8"
 )
 
-// A StreamEncoder spells the frames of one stream. It is not safe for concurrent use.
+// A StreamEncoder encodes the frames of one stream by a variation. It is not safe for
+// concurrent use.
 type StreamEncoder struct {
 	variation *Variation
 	rng       *rand.Rand
 	started   bool
-	frames    int  // with data
-	lastByte  byte // that was given
+	frames    int  // number of frames with data so far
+	lastByte  byte // last byte returned
 	joinNext  bool
 	segments  [][]byte
 }
 
-// NewStream begins a stream. The seed says what comes between its frames, and where
-// segments are cut; what frames say and how is the same in all streams.
+// NewStream returns an encoder for a stream. The seed determines what is inserted between
+// frames and where segments end. The encoding of the frames themselves does not depend on
+// it.
 func (v *Variation) NewStream(seed uint64) *StreamEncoder {
 	return &StreamEncoder{variation: v, rng: v.streamRNG(seed), lastByte: '\n'}
 }
 
-// EncodeFrame spells one frame, or a comment, and says where the segments are to be cut:
-// all but the last are to be sent each on its own. The bytes are appended to dst, if
-// there is room; they and the list are good until the next call. What is not spelled
-// as our servers do is given back as it is.
+// EncodeFrame encodes one frame or comment and returns it as a list of segments. The caller
+// must flush after each segment except possibly the last; see CanJoin. The result may use
+// the capacity of dst and is valid until the next call. A frame that does not have the form
+// that the reference server writes is returned unchanged.
 func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	out := dst[len(dst):]
 	if !s.started && s.variation.Has(ByteOrderMark) {
@@ -39,7 +41,7 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	if ok {
 		out = s.insertIgnored(out, all)
 		out = s.variation.encodeFields(out, frame, all)
-		if hasData(all) || s.rng.IntN(2) == 0 { // a comment needs no blank line
+		if hasData(all) || s.rng.IntN(2) == 0 { // the blank line after a comment is optional
 			out = s.appendBlankLine(out)
 		}
 	} else {
@@ -55,12 +57,12 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	return s.split(out)
 }
 
-// CanJoin says that the last segment of the last frame need not be sent before the
-// next frame, if that is there already.
+// CanJoin reports whether the last segment of the latest frame may be sent together with
+// the next frame.
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// insertIgnored puts before a frame what no client may see: comments, blank lines, and once
-// a stream has begun, events that nobody knows.
+// insertIgnored appends what clients must ignore before the next frame: comments, blank
+// lines and, after the first frame, events of unknown types.
 func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
@@ -82,19 +84,19 @@ func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// appendBlankLine is an empty line.
+// appendBlankLine appends an empty line.
 func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
-	if len(dst) == 0 && s.lastByte == '\r' { // it was given with the frame before
+	if len(dst) == 0 && s.lastByte == '\r' { // LF would complete the CR of the previous frame to a CRLF
 		return append(dst, '\r')
 	}
 	return s.variation.appendLineEnd(s.rng, dst)
 }
 
-// unknownEventTypes are types of events that no document names.
+// unknownEventTypes lists event types that no document names.
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
-// newUnknownEvent is an event of an unknown type that may come before another; nil if that
-// one lacks what they have to share.
+// newUnknownEvent returns the data of an event of an unknown type that may precede a frame
+// with the given fields, or nil if the frame lacks a member that both must have.
 func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 	i := slices.IndexFunc(all, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage
@@ -116,10 +118,10 @@ func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 	return text
 }
 
-// maxSegments bounds how many segments a frame is cut into: each is sent on its own.
+// maxSegments is the maximum number of segments of a frame, each of which is flushed.
 const maxSegments = 200
 
-// split cuts bytes into segments.
+// split splits an encoded frame into segments.
 func (s *StreamEncoder) split(out []byte) [][]byte {
 	s.segments = s.segments[:0]
 	if len(out) == 0 {
@@ -137,7 +139,7 @@ func (s *StreamEncoder) split(out []byte) [][]byte {
 	return append(s.segments, out[from:])
 }
 
-// splitOffsets are places to cut at, in any order.
+// splitOffsets returns the offsets at which to split a frame, in any order.
 func (s *StreamEncoder) splitOffsets(out []byte) (at []int) {
 	r := s.rng
 	if s.variation.Has(SingleByteSegments) && len(out) <= maxSegments && r.IntN(4) == 0 {

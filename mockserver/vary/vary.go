@@ -1,8 +1,7 @@
-// Package vary says the same in other words: it spells frames, replies and headers
-// in ways that HTTP, event streams, JSON and the dialect's document allow and that
-// clients wrongly rely on not to see. What it gives means what it was given. It does
-// not know what frames mean, whose they are or when they are sent, and it leaves
-// alone what is not well-formed: that is somebody's fault on purpose.
+// Package vary changes the encoding of frames, replies and headers without changing their
+// meaning, in ways that HTTP, event streams, JSON and the dialect's document allow but that
+// careless clients do not expect. Input that is not well-formed stays unchanged, because it
+// is the effect of an injected fault.
 package vary
 
 import (
@@ -15,12 +14,12 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Trait is one way in which spellings vary.
+// A Trait is one way in which an encoding can vary.
 type Trait string
 
 // The traits.
 const (
-	ByteOrderMark      Trait = "mark"            // a byte order mark begins the stream
+	ByteOrderMark      Trait = "mark"            // the stream begins with a byte order mark
 	CRLF               Trait = "crlf"            // lines end with CR LF
 	CR                 Trait = "cr"              // lines end with CR
 	MixedLineEnds      Trait = "mixed-ends"      // lines end with any of the three
@@ -31,45 +30,45 @@ const (
 	BlankLines         Trait = "blank-lines"     // more blank lines than one
 	MultilineData      Trait = "many-lines"      // data over several lines
 	Retry              Trait = "retry"           // retry fields, alone and in frames
-	UnknownFields      Trait = "unknown-fields"  // SSE fields that the standard does not have
-	EventNames         Trait = "event-names"     // the event name that every event has that has none
-	EventIDs           Trait = "event-ids"       // ids at which nothing can be taken up
-	KeyOrder           Trait = "key-order"       // members in any order
-	Whitespace         Trait = "whitespace"      // between the tokens of JSON
-	Escapes            Trait = "escapes"         // characters of JSON strings as \u escapes, and the other way round
-	Numbers            Trait = "numbers"         // 1.0 and 10e-1 for 1
-	UnknownMembers     Trait = "unknown-members" // members that the document does not name
+	UnknownFields      Trait = "unknown-fields"  // SSE fields that the standard does not define
+	EventNames         Trait = "event-names"     // an explicit event name "message", which is the default
+	EventIDs           Trait = "event-ids"       // ids from which streams cannot be resumed
+	KeyOrder           Trait = "key-order"       // JSON members in random order
+	Whitespace         Trait = "whitespace"      // whitespace between JSON tokens
+	Escapes            Trait = "escapes"         // characters of JSON strings as \u escapes
+	Numbers            Trait = "numbers"         // other forms of JSON numbers, such as 1.0 and 10e-1
+	UnknownMembers     Trait = "unknown-members" // JSON members that the document does not name
 	UnknownEvents      Trait = "unknown-events"  // events of types that the document does not name
 	Cursors            Trait = "cursors"         // another form of cursors
 	HeaderCase         Trait = "header-case"     // content-type, CONTENT-TYPE
-	MediaTypes         Trait = "media-types"     // other spellings of the content type
-	UnknownHeaders     Trait = "unknown-headers" // headers that nobody asked for
-	SingleByteSegments Trait = "bytes"           // short frames are cut into single bytes
-	SplitCharacters    Trait = "inner-cuts"      // cuts inside of UTF-8 characters, and between CR and LF
-	RandomSegments     Trait = "cuts"            // cuts anywhere
+	MediaTypes         Trait = "media-types"     // other forms of the Content-Type value
+	UnknownHeaders     Trait = "unknown-headers" // additional header fields
+	SingleByteSegments Trait = "bytes"           // short frames in segments of one byte
+	SplitCharacters    Trait = "inner-cuts"      // segments that end within a UTF-8 character or a CRLF
+	RandomSegments     Trait = "cuts"            // segments that end anywhere
 	JoinedFrames       Trait = "joins"           // several frames in one segment
 )
 
-// Traits are all traits, in the order in which they are documented.
+// Traits lists all traits in the order of the documentation.
 var Traits = []Trait{
-	ByteOrderMark, CRLF, CR, MixedLineEnds, NoSpace, FieldOrder, Comments, InnerComments, BlankLines, MultilineData, Retry, UnknownFields,
-	EventNames, EventIDs, KeyOrder, Whitespace, Escapes, Numbers, UnknownMembers, UnknownEvents, Cursors,
-	HeaderCase, MediaTypes, UnknownHeaders, SingleByteSegments, SplitCharacters, RandomSegments, JoinedFrames,
+	ByteOrderMark, CRLF, CR, MixedLineEnds, NoSpace, FieldOrder, Comments, InnerComments,
+	BlankLines, MultilineData, Retry, UnknownFields, EventNames, EventIDs, KeyOrder, Whitespace,
+	Escapes, Numbers, UnknownMembers, UnknownEvents, Cursors, HeaderCase, MediaTypes,
+	UnknownHeaders, SingleByteSegments, SplitCharacters, RandomSegments, JoinedFrames,
 }
 
-// A Variation is how one server spells what it says. It has some of the traits that
-// its dialect allows. Frames, replies and cursors are spelled the same whenever they
-// are told, as an event that is told again has to be the one that was told. It is
-// safe for concurrent use.
+// A Variation is a legal encoding of the output of a server: a selection of the traits that
+// the dialect allows. It always encodes the same frame or cursor in the same way, because
+// a replayed event must equal the original. It is safe for concurrent use.
 type Variation struct {
 	seed           uint64
 	profile        *profile
 	traits         []Trait
 	cursorEncoding cursorEncoding
-	lineEnds       []string // of lines
+	lineEnds       []string // the line ends in use
 }
 
-// New makes the variation of a seed: what is varied, and how, comes from it alone.
+// New returns the variation for a seed, which determines its traits and all choices.
 func New(seed uint64, d *dialect.Dialect) *Variation {
 	v := &Variation{seed: seed, profile: profileOf(d)}
 	r := v.rng("traits", nil)
@@ -83,7 +82,7 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 	return v
 }
 
-// chooseLineEnds keeps one of the traits about the ends of lines, or none.
+// chooseLineEnds selects at most one of the traits about line ends.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
 	v.traits = slices.DeleteFunc(v.traits, func(t Trait) bool {
@@ -95,26 +94,27 @@ func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	v.lineEnds = map[Trait][]string{"": {"\n"}, CRLF: {"\r\n"}, CR: {"\r"}, MixedLineEnds: {"\n", "\r\n", "\r"}}[choice]
 }
 
-// Has says whether the variation has a trait.
+// Has reports whether the variation has a trait.
 func (v *Variation) Has(t Trait) bool { return slices.Contains(v.traits, t) }
 
-// Traits lists what varies.
+// Traits returns the traits of the variation.
 func (v *Variation) Traits() []Trait { return slices.Clone(v.traits) }
 
-// rng is the source of all chance about something: the same for the same bytes.
-func (v *Variation) rng(about string, data []byte) *rand.Rand {
+// rng returns a random source that is determined by the seed, a purpose and data.
+func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	h := fnv.New64a()
-	h.Write([]byte(about))
+	h.Write([]byte(purpose))
 	h.Write([]byte{0})
 	h.Write(data)
 	return rand.New(rand.NewPCG(v.seed, h.Sum64()))
 }
 
+// streamRNG returns the random source of a stream.
 func (v *Variation) streamRNG(seed uint64) *rand.Rand {
 	return v.rng("stream", binary.BigEndian.AppendUint64(nil, seed))
 }
 
-// requiresCheck says whether a dialect's catalogue obliges servers to a check.
+// requiresCheck reports whether a MUST or SHOULD of a dialect's catalogue names a check.
 func requiresCheck(d *dialect.Dialect, check string) bool {
 	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool {
 		return r.Level != spec.May && slices.Contains(r.Checks, check)
