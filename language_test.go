@@ -21,7 +21,11 @@ const maxLine = 120
 
 // sameName are the names of unexported types that several packages use, each with the
 // reason why that is one meaning.
-var sameName = map[string]string{}
+var sameName = map[string]string{
+	"conversation": "the exchanges of one thread: as recorded (mockserver/replay), as judged (spec/rules)",
+	"exchange":     "one request and its response: as served (mockserver), as recorded (mockserver/replay), as judged (spec/rules)",
+	"candidate":    "one of several that are compared to find the best match",
+}
 
 // isNo matches "X is no Y", which reads as a translation of "X is not a Y". "There is no
 // Y" is fine.
@@ -49,7 +53,7 @@ func TestLanguage(t *testing.T) {
 				}
 			case *ast.BasicLit:
 				for _, m := range isNo.FindAllStringSubmatch(n.Value, -1) {
-					if n.Kind == token.STRING && !strings.EqualFold(m[1], "there") {
+					if n.Kind == token.STRING && !strings.HasSuffix(strings.ToLower(m[1]), "there") {
 						t.Errorf("%v: %q: write \"is not a\"", fset.Position(n.Pos()), m[0])
 					}
 				}
