@@ -49,7 +49,7 @@ func TestParse(t *testing.T) {
 func TestRefused(t *testing.T) {
 	for in, want := range map[string]string{
 		"abrot":                            `did you mean abort?`,
-		"nonsense":                         "there is abort, abort-late",
+		"nonsense":                         "want one of abort, abort-late",
 		"abort; evnt=3":                    `did you mean event?`,
 		"abort; event=-1":                  "-1 is out of range, want a value from 0 to 1000000",
 		"abort; event=1.5":                 "invalid integer",

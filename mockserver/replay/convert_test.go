@@ -254,7 +254,7 @@ func TestConvertRefuses(t *testing.T) {
 		want string
 	}{
 		write("a.txt", ""):                  {replay.ConvertOptions{}, `".txt" cannot be converted`},
-		write("a.har", "{}"):                {replay.ConvertOptions{}, "log.entries: there is none"},
+		write("a.har", "{}"):                {replay.ConvertOptions{}, "log.entries: missing or empty"},
 		write("b.har", "{}"):                {replay.ConvertOptions{Format: replay.Script}, "it can become a transcript, not a script"},
 		filepath.Join(dir, "none.json"):     {replay.ConvertOptions{}, "cannot be read"},
 		write("c.har", har):                 {replay.ConvertOptions{Dialect: hasCredentials(t, "agkit")}, "nothing in it is asked of"},

@@ -50,7 +50,7 @@ func TestLoad(t *testing.T) {
 		{[]string{in("none")}, []*dialect.Dialect{runs}, 0, replay.Error, "there is no recording in it"},
 		{[]string{in("notes.md")}, []*dialect.Dialect{runs}, 0, replay.Error, "it is no recording"},
 		{[]string{in("gone")}, []*dialect.Dialect{runs}, 0, replay.Error, "cannot be read: no such file"},
-		{[]string{in("bad")}, []*dialect.Dialect{runs}, 0, replay.Error, "x.txtar:1: dialekt: there is no such setting"},
+		{[]string{in("bad")}, []*dialect.Dialect{runs}, 0, replay.Error, "x.txtar:1: dialekt: unknown setting"},
 		{[]string{in("bad2")}, []*dialect.Dialect{runs}, 0, replay.Error, `unknown dialect "nothing"`},
 		{[]string{in("empty")}, []*dialect.Dialect{runs}, 0, replay.Error, ""},
 	} {
