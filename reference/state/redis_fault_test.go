@@ -97,7 +97,7 @@ func TestRedisNoMemory(t *testing.T) {
 		t.Errorf("begun without memory: %v", err)
 	}
 	if got := heard(t, s, run, 0); got != "1:1" {
-		t.Errorf("got %q: what there is can still be read", got)
+		t.Errorf("got %q, want the stored data", got)
 	}
 	if err := s.Ping(t.Context()); err == nil || !strings.Contains(err.Error(), "OOM") {
 		t.Errorf("nothing can be kept, and ping says %v", err)
