@@ -1,59 +1,62 @@
-# Every target says what it is for: `make` lists them.
+# The comment after ## is the description of a target that `make` prints.
 .DEFAULT_GOAL := help
 SEEDS ?= ../shared/seeds
 export SEEDS
 
-help: ## list the targets
+help: ## list all targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
 
-build: ## the static binary, ./streamassay
+build: ## build the static binary ./streamassay
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o streamassay ./cmd/streamassay
 
-test: ## the tests
+test: ## run all tests
 	go test ./...
 
-race: ## the tests, under the race detector
+race: ## run all tests with the race detector
 	go test -race ./...
 
-check: ## formatting, vet, linter, generated files
+check: ## check formatting, go vet, the linter and generated files
 	@test -z "$$(gofmt -l .)" || { gofmt -l . ; echo "these files are not formatted: run gofmt -w" ; exit 1 ; }
 	go vet ./...
 	go tool -modfile=tools/go.mod staticcheck ./...
 	go mod tidy -diff
 	go run ./cmd/streamassay docs --check docs
 
-docs: ## write the documents that are made from the code
+docs: ## generate the documents that list checks, requirements, faults and coverage
 	go run ./cmd/streamassay docs --write docs
 
-run: ## the main job: every dialect against the embedded reference
+run: ## test the embedded reference in every dialect
 	go run ./cmd/streamassay run
 
-real: build ## run against released servers (installs them; needs Python 3.11)
+real: build ## test released servers (installs them; needs Python 3.11)
 	./scripts/real.sh
 
-soak: build ## no false alarms: 20 seeds of 20 sequences, twice, against ourselves, the foreign servers and released ones
+soak: build ## look for false alarms: 20 seeds of 20 sequences, twice, against reference, mock, foreign and released servers
 	SOAK_SEEDS=20 go test ./suites -run 'TestSoak$$' -timeout 6h
 	SOAK_SEEDS=20 go test ./cmd/streamassay -run TestForeignersSoak -timeout 6h
 	SOAK_SEEDS=20 ./scripts/real.sh
 
-bench: build ## the figures of speed and size
+bench: build ## measure speed and size
 	./scripts/bench.sh
 	./scripts/bench-serve.sh
 	./scripts/bench-mock.sh
 
-mutants: ## prove that every check can fail: the suite against servers that are wrong in one place each
+mutants: ## test the checks: run the suite against mutants, servers with one defect each
 	go run ./cmd/streamassay mutants --check docs
 
-steady: build ## two hundred rounds against the reference on a busy machine: how many verdicts flipped
+steady: build ## count verdicts that change in 200 rounds against the reference on a busy machine
 	./scripts/steady.sh
 
-vary: ## no false alarms: fifty legal variations of the mock, and of the reference's agent, in each dialect
+hostile: ## test hostile servers with the default limits, and write docs/hostile.md
+	HOSTILE=docs go test ./cmd/streamassay -run TestHostile -timeout 2h
+
+vary: ## look for false alarms: 50 legal variations of mock and scripted agent in each dialect
 	VARY_SEEDS=50 go test ./mockserver ./suites -run Varied
 
-clients: build ## real clients against the reference and the mock (needs Node, and Chromium for one)
+clients: build ## test real clients against reference and mock (needs Node, and Chromium for one of them)
 	cd clients && npm ci && npm test
 
-fuzz: ## a minute of fuzzing for each reader of foreign bytes
+fuzz: ## fuzz each parser of untrusted input for a minute
 	go test -run XXX -fuzz FuzzDecoder -fuzztime 60s ./internal/sse
 	go test -run XXX -fuzz FuzzParse -fuzztime 60s ./internal/transcript
 	go test -run XXX -fuzz FuzzCurl -fuzztime 60s ./internal/transcript
@@ -69,4 +72,4 @@ fuzz: ## a minute of fuzzing for each reader of foreign bytes
 	go test -run XXX -fuzz FuzzExpect -fuzztime 60s ./mockserver/journal
 	go test -run XXX -fuzz FuzzConfig -fuzztime 60s ./cmd/streamassay
 
-.PHONY: help build test race check docs run real soak bench mutants steady vary clients fuzz
+.PHONY: help build test race check docs run real soak bench mutants steady hostile vary clients fuzz
