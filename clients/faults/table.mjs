@@ -1,35 +1,41 @@
-// Makes docs/clients.md of what was seen.
+// Renders docs/clients.md from the recorded outcomes.
 import { clients } from "../clients.mjs";
 import { catalogue, seeds } from "./catalogue.mjs";
 import { promise, said, why } from "./said.mjs";
 
-// sign is an outcome in a word.
+// sign returns the summary of an outcome for a cell of the table.
 function sign(words) {
   const parts = words.split("; ");
   const again = parts.some((p) => p.startsWith("comes back"));
-  if (parts.some((p) => p.startsWith("reports"))) return again ? "reports, after coming back" : "reports";
+  if (parts.some((p) => p.startsWith("reports"))) return again ? "reports, after reconnecting" : "reports";
   if (parts.includes("waits")) return "waits";
-  if (parts.some((p) => p.startsWith("does not stop"))) return "comes back for ever";
+  if (parts.some((p) => p.startsWith("does not stop"))) return "reconnects forever";
   if (again) return parts[0] === "all" ? "**recovers**" : /all but|not all/.test(parts[0]) ? "loses" : "repeats";
   if (parts[0] === "all") return "reads all";
   return parts[0] === "the beginning" || parts[0] === "all but the last" || parts[0] === "nothing" ? "**ends, silent**" : "passes on";
 }
 
-const head = `# What clients make of faults
+// plain rewrites the words of outcomes.json for the page.
+const plain = (words) => words
+  .replaceAll("does not stop coming back", "reconnects forever")
+  .replaceAll("comes back", "reconnects")
+  .replaceAll("the beginning", "the first events");
 
-Real clients, as they were published, against \`streamassay mock\`. Each fault is one of [the catalogue](faults.md), and each outcome was seen in a test
-that also fails when a client does otherwise (\`make clients\`; \`npm run table\` in [clients/](../clients) writes this page from
-[what was seen](../clients/faults/outcomes.json)). The run is one of twelve events: \`conformance:many 8\`;
-before a cut nothing comes for half a second, so that what was sent before was read.
+const head = `# How clients react to faults
 
-* **reads all**: every event, once, and the end. **recovers**: likewise, after it came back with its cursor by itself.
-* **reports**: its caller gets an error. **passes on**: its caller gets what was sent, right or wrong.
-* **ends, silent**: events are missing, and its caller is told nothing. **waits**: no end and no error, as long as was looked.
-* **loses**, **repeats**: it comes back, and what its server does wrong its caller hears. **comes back for ever**: and never stops.
-* ✗: its documentation promises otherwise; below it says what.
+Published clients were run against \`streamassay mock\`. The faults are those of [the catalogue](faults.md). Each outcome is checked by a test, which
+fails when a client behaves differently (\`make clients\`; \`npm run table\` in [clients/](../clients) generates this page from
+[the recorded outcomes](../clients/faults/outcomes.json)). The stream has twelve events (\`conformance:many 8\`); the mock pauses for half a second
+before it cuts a stream, so that the client has read everything sent before.
 
-A transport cannot know whether a run is whole: for whoever gets events from it, *ends, silent* and *passes on* are no faults of the client, but
-work for the caller: look for the event that ends a run.
+* **reads all**: every event once, and the end. **recovers**: the same, after reconnecting with its cursor by itself.
+* **reports**: the caller gets an error. **passes on**: the caller gets what was sent, right or wrong.
+* **ends, silent**: events are missing and the caller gets no error. **waits**: neither an end nor an error within the time of the test.
+* **loses**, **repeats**: it reconnects, and the caller gets the stream with the server's error. **reconnects forever**: it never stops.
+* ✗: differs from the client's documentation; the notes below give details.
+
+A transport cannot know whether a run is complete. For clients that only deliver events, *ends, silent* and *passes on* are therefore not defects of
+the client: the caller must look for the terminal event of the run.
 `;
 
 export function render(seen) {
@@ -57,25 +63,25 @@ function sung(vary) {
   const all = Object.values(vary);
   const besides = all.filter((w) => /^all, (one|some) empty/.test(w)).length;
   const n = seeds.length - all.length + besides;
-  return (n === seeds.length ? "reads all" : `reads ${n} of ${seeds.length}`) + (besides > 0 ? `, empty events besides in ${besides}` : "");
+  return (n === seeds.length ? "reads all" : `reads ${n} of ${seeds.length}`) + (besides > 0 ? `, plus empty events in ${besides}` : "");
 }
 
-// section is what a client promises, and what it did.
+// section returns what a client documents and what it did, fault by fault.
 function section(c, { faults, vary }) {
   const lines = [`## ${c.name}`, ""];
-  if (said[c.id].from) lines.push(`What it promises: ${said[c.id].from}.`, "");
-  lines.push("| it is documented | faults | what it does |", "|---|---|---|");
+  if (said[c.id].from) lines.push(`Documented behaviour: ${said[c.id].from}.`, "");
+  lines.push("| documentation | faults | observed |", "|---|---|---|");
   for (const p of said[c.id].promises) {
     const of = catalogue.filter((f) => promise(c.id, f) === p);
-    const does = groupBy(of, (f) => faults[f.name]);
+    const does = groupBy(of, (f) => plain(faults[f.name]));
     const cell = [...does].map(([w, fs]) => (does.size === 1 ? w : `${fs.map(title).join("; ")}: ${w}`)).join("<br>");
-    lines.push(`| ${p.says === "nothing" ? "(nothing is said)" : p.says}${p.source ? ` ([source](${p.source}))` : ""} | ${of.map(title).join("; ")} | ${cell.replaceAll("|", "\\|")} |`);
+    lines.push(`| ${p.says === "nothing" ? "(not documented)" : p.says}${p.source ? ` ([source](${p.source}))` : ""} | ${of.map(title).join("; ")} | ${cell.replaceAll("|", "\\|")} |`);
   }
   lines.push("");
   const known = groupBy(Object.entries(said[c.id].otherwise ?? {}), ([, why]) => why);
   for (const [why, names] of known) lines.push(`✗ ${names.map(([n]) => n).join("; ")}: ${why}.`, "");
   for (const [reason, list] of groupBy(Object.entries(vary), ([, w]) => why(c.id, w))) {
-    const does = [...groupBy(list, ([, w]) => w)].map(([w, of]) => `${w} (seeds ${of.map(([s]) => s).join(", ")})`);
+    const does = [...groupBy(list, ([, w]) => plain(w))].map(([w, of]) => `${w} (seeds ${of.map(([s]) => s).join(", ")})`);
     lines.push(`\`--vary\`: ${does.join("; ")}. ${reason}.`, "");
   }
   return lines;
