@@ -38,7 +38,7 @@ func TestExplainRefusals(t *testing.T) {
 	if !explain(&out, "runs.create.thread-uuid", []*dialect.Dialect{d}) {
 		t.Fatal("it is not explained")
 	}
-	for _, want := range []string{`body /threadId is "%%wrong%%"`, "422", `"threadId":"%%wrong%%"`, `"$BASE"'/runs'`, "its twin"} {
+	for _, want := range []string{`body /threadId is "%%wrong%%"`, "422", `"threadId":"%%wrong%%"`, `"$BASE"'/runs'`, "the same request without the fault"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %s in\n%s", want, out.String())
 		}
