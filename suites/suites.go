@@ -308,11 +308,11 @@ func (t *Target) idSeed() uint64 {
 // newConversation returns a conversation on a new thread; nothing is sent yet. The error is that
 // of an invalid header.
 func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversation, error) {
-	talk := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
-	talk.Thread = talk.newID()
+	conv := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
+	conv.Thread = conv.newID()
 	var err error
-	talk.clients, err = t.newClients(rand.New(rand.NewPCG(seed, 1)))
-	return talk, err
+	conv.clients, err = t.newClients(rand.New(rand.NewPCG(seed, 1)))
+	return conv, err
 }
 
 // playScenario plays one scenario and returns the recorded conversation. The same seed gives the
@@ -322,14 +322,14 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 	if t.lacksCapability(s.capabilityName()) || t.missingSetup(s) != "" {
 		return part
 	}
-	talk, err := t.newConversation(ctx, seed)
+	conv, err := t.newConversation(ctx, seed)
 	if err != nil {
 		part.Err = err
 		return part
 	}
-	s.Run(talk)
-	talk.concurrent = !s.Exclusive
-	return t.finishConversation(talk, part)
+	s.Run(conv)
+	conv.concurrent = !s.Exclusive
+	return t.finishConversation(conv, part)
 }
 
 // detectScripted reports whether the agent follows the test prompts: asked for a random word, it
@@ -343,13 +343,13 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	}
 	bounded := *t
 	bounded.Timeout = min(t.Timeout, t.Limits.IdleTimeout) // enough for one word
-	talk, err := bounded.newConversation(ctx, t.idSeed())
+	conv, err := bounded.newConversation(ctx, t.idSeed())
 	if err != nil {
 		return false
 	}
-	defer talk.releaseMemory()
-	talk.SendAndRead("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", talk.rng.Uint32())})
-	trace := talk.finalTrace()
+	defer conv.releaseMemory()
+	conv.SendAndRead("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", conv.rng.Uint32())})
+	trace := conv.finalTrace()
 	trace.Scripted = true
 	plan := spec.Plan{Obligations: []spec.Obligation{{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
