@@ -8,22 +8,23 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A checkGroup is one check that came out with one verdict in one or more scenarios:
-// people are told of it once.
+// A checkGroup is one check that has the same verdict in one or more scenarios. Reports for people
+// show it once.
 type checkGroup struct {
-	Check                  // the entry that tells most: with findings, and of the fewest requests
-	Elsewhere []string     // the other scenarios
-	Same      []checkGroup // other checks that the same bytes break
+	Check                  // the most useful entry: with findings, and of the fewest requests
+	Elsewhere []string     // names of the other scenarios
+	Same      []checkGroup // other checks that the same bytes violate
 
-	locations map[findingLocation]bool // of all findings, in all scenarios
+	locations map[findingLocation]bool // of the findings in all scenarios
 }
 
-// A findingLocation is where a finding was made.
+// A findingLocation is the place of a finding in the run.
 type findingLocation struct {
 	scenario                      string
 	exchange, event, line, offset int
 }
 
+// locationOf returns the place of one of the check's findings.
 func (c Check) locationOf(f Finding) findingLocation {
 	p := findingLocation{c.Scenario, f.Exchange, -1, f.Line, f.Offset}
 	if f.Event != nil {
@@ -32,8 +33,8 @@ func (c Check) locationOf(f Finding) findingLocation {
 	return p
 }
 
-// checkGroups are the checks that came out with a verdict, in the order of the report.
-// What follows from a cause is left out, unless all is wanted.
+// checkGroups returns the checks with a verdict, in the order of the report. Those that a cause
+// explains are left out unless all is set.
 func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 	var list []checkGroup
 	at := map[string]int{}
@@ -60,8 +61,8 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 	return list
 }
 
-// failedGroups are the groups that failed, and then those that warned, the other checks that the
-// same bytes break under the one that says most precisely what is wrong with them.
+// failedGroups returns the groups that failed, then those that warned. Unless all is set, checks that
+// the same bytes violate are listed in the group of the most precise one.
 func (d DialectReport) failedGroups(all bool) []checkGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
@@ -86,8 +87,8 @@ func (d DialectReport) failedGroups(all bool) []checkGroup {
 	return kept
 }
 
-// byPrecision orders groups so that a check which names a member of an event comes
-// before one that speaks of the event, and that before one on the content of the answer.
+// byPrecision returns the indexes of groups in the order of their precision: findings about a member
+// of an event, then about an event, then about the content of a reply; failures before warnings.
 func byPrecision(list []checkGroup) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -110,7 +111,8 @@ func byPrecision(list []checkGroup) []int {
 	return order
 }
 
-// coversGroup reports whether another check was broken by the same bytes, and by no others.
+// coversGroup reports whether all findings of o are about bytes that g has findings about, the first
+// of both about the same.
 func (g checkGroup) coversGroup(o checkGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 || g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
 		return false
@@ -123,10 +125,10 @@ func (g checkGroup) coversGroup(o checkGroup) bool {
 	return true
 }
 
-// A findingGroup is the findings of one check that are alike.
+// A findingGroup holds similar findings of one check.
 type findingGroup struct{ Findings []Finding }
 
-// findingGroups are the findings of an entry, those together that are alike.
+// findingGroups returns the findings of an entry, similar ones together.
 func (c Check) findingGroups() (all []findingGroup) {
 	at := map[string]int{}
 	for _, f := range c.Findings {
@@ -142,17 +144,17 @@ func (c Check) findingGroups() (all []findingGroup) {
 	return all
 }
 
-// variableParts is what differs between messages that say the same: numbers, quotations, and
-// paths into a body.
+// variableParts matches what differs between messages of similar findings: numbers, quotations and
+// JSON Pointers.
 var variableParts = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|/[^\s:,;]*|\d+`)
 
-// similarityKey is equal for findings that are alike: answers with one status to requests for
-// one operation, or events about which the same is said.
+// similarityKey returns a key that similar findings share: responses with the same status to the
+// same operation, or events with the same message but for its variable parts.
 func (f Finding) similarityKey() string {
 	if f.Event == nil && f.Response != "" {
 		status, _, _ := strings.Cut(f.Response, "\n")
-		_, wanted, _ := strings.Cut(f.Message, ";")
-		return strings.Join([]string{f.Requirement, f.Operation, status, wanted}, "\x00")
+		_, required, _ := strings.Cut(f.Message, ";")
+		return strings.Join([]string{f.Requirement, f.Operation, status, required}, "\x00")
 	}
 	return f.Requirement + "\x00" + variableParts.ReplaceAllString(f.Message[:min(len(f.Message), 400)], "…")
 }

@@ -8,19 +8,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxRaw bounds the bytes of a frame or body that a finding shows. The transcript
-// has all of them.
+// MaxRaw is how many bytes of a frame or body a finding has at most. Transcripts have all.
 const MaxRaw = 4 << 10
 
-// maxPointer bounds a JSON Pointer, in bytes: its names are the target's.
+// maxPointer is the longest JSON Pointer or path of a finding, in bytes: the server chooses its names.
 const maxPointer = 512
 
-// NewCheckResult is what one check concluded in one scenario, whose conversation was t. base is
-// the URL that the paths of its requests are appended to, "" where it is not known.
+// NewCheckResult returns the entry for the result of a check in a scenario, whose conversation is t.
+// base is the URL that the paths of requests are appended to, "" if it is not known.
 //
-// A result may be bad without any finding: a promise that was not kept. That
-// promise is then the one thing that was judged, so that 0 judgements always mean
-// that nothing can be concluded.
+// A result can fail without a finding, if a promise was broken. That counts as one judgement, so
+// that 0 judgements always mean that nothing was judged.
 func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	c := Check{
 		ID: r.Obligation.Check.ID, Title: r.Obligation.Check.Title(), Level: r.Obligation.Level(), Scenario: scenario,
@@ -30,8 +28,8 @@ func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	if c.Judged == 0 && (c.Verdict == spec.Warned || c.Verdict == spec.Failed) {
 		c.Judged = 1
 	}
-	for _, law := range r.Obligation.Requirements {
-		c.Requirements = append(c.Requirements, law.ID)
+	for _, requirement := range r.Obligation.Requirements {
+		c.Requirements = append(c.Requirements, requirement.ID)
 	}
 	for _, f := range r.Findings {
 		found := newFinding(f, r.Obligation.Requirement(f))
@@ -43,10 +41,11 @@ func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	return c
 }
 
-func newFinding(f spec.Finding, law spec.Requirement) Finding {
+// newFinding returns the finding without its exchange.
+func newFinding(f spec.Finding, violated spec.Requirement) Finding {
 	e := f.Event
 	found := Finding{
-		Message: boundedText([]byte(f.Message), MaxRaw), Requirement: law.ID,
+		Message: boundedText([]byte(f.Message), MaxRaw), Requirement: violated.ID,
 		Exchange: e.Exchange, Line: e.Line, Offset: e.Offset, Raw: boundedText(e.Raw, MaxRaw),
 	}
 	if f.Plays > 0 {
@@ -56,21 +55,20 @@ func newFinding(f spec.Finding, law spec.Requirement) Finding {
 	if nth := e.Frame; nth >= 0 {
 		found.Event = &nth
 	}
-	// A pointer leads into what the target sent: what is wrong with a request was
-	// wrong on purpose. Of several wrong places none is the place.
+	// Violations of requests are intended by the suite; and of several violations, none is
+	// the place.
 	if e.Kind != spec.HTTPRequest && len(e.Violations) == 1 {
 		found.Pointer = boundedText([]byte(e.Violations[0].Pointer), maxPointer)
 	}
 	return found
 }
 
-// boundedText makes valid UTF-8 of bytes: every byte that is not part of a character
-// becomes U+FFFD, so that their number can still be seen. Of more than most bytes
-// the first are shown, and the number of those that are left out.
-func boundedText(b []byte, most int) string {
+// boundedText returns the first limit bytes as valid UTF-8 and the number of bytes left out. Each
+// byte that is not part of a character becomes one U+FFFD, so that their number is visible.
+func boundedText(b []byte, limit int) string {
 	shown := b
-	if len(b) > most {
-		shown = b[:runeBoundary(b, most)]
+	if len(b) > limit {
+		shown = b[:runeBoundary(b, limit)]
 	}
 	s := string(shown)
 	if !utf8.ValidString(s) {
@@ -82,22 +80,23 @@ func boundedText(b []byte, most int) string {
 	return s
 }
 
-// runeBoundary is the largest length up to most at which no character is cut.
-func runeBoundary(b []byte, most int) int {
-	for n := most; n > most-utf8.UTFMax && n > 0; n-- {
+// runeBoundary returns the largest length up to limit that does not cut a character.
+func runeBoundary(b []byte, limit int) int {
+	for n := limit; n > limit-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(b[n]) {
 			return n
 		}
 	}
-	return most // that is not text; any cut is as good
+	return limit // not UTF-8
 }
 
+// truncationMark begins a truncation note.
 const truncationMark = " … ("
 
-// truncationNote is the note in place of n bytes.
+// truncationNote returns the note that replaces n bytes.
 func truncationNote(n int) string { return fmt.Sprintf("%s%d more bytes)", truncationMark, n) }
 
-// cutTruncationNote takes that note off again.
+// cutTruncationNote returns a text without its truncation note, and the note.
 func cutTruncationNote(s string) (shown, note string) {
 	if i := strings.LastIndex(s, truncationMark); i >= 0 && strings.HasSuffix(s, " more bytes)") {
 		return s[:i], s[i:]
@@ -105,22 +104,22 @@ func cutTruncationNote(s string) (shown, note string) {
 	return s, ""
 }
 
-// RequirementResults are a catalogue's in its order, each with the worst verdict that the
-// results have on it: silent where none has, and where none can.
+// RequirementResults returns the requirements of a catalogue in its order, each with the worst
+// verdict that the results have on it; silent if there is none.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
 	worst := map[string]spec.Verdict{}
 	for _, r := range results {
-		for _, law := range r.Obligation.Requirements {
-			worst[law.ID] = max(worst[law.ID], r.VerdictOn(law))
+		for _, requirement := range r.Obligation.Requirements {
+			worst[requirement.ID] = max(worst[requirement.ID], r.VerdictOn(requirement))
 		}
 	}
 	all := make([]RequirementResult, 0, len(catalogue))
-	for _, law := range catalogue {
+	for _, c := range catalogue {
 		r := RequirementResult{
-			ID: law.ID, Level: law.Level, Verdict: worst[law.ID], Quote: law.Quote, English: law.English, Source: law.Source,
-			Checks: append([]string{}, law.Checks...), Excluded: law.Excluded, Convention: law.Convention(),
+			ID: c.ID, Level: c.Level, Verdict: worst[c.ID], Quote: c.Quote, English: c.English, Source: c.Source,
+			Checks: append([]string{}, c.Checks...), Excluded: c.Excluded, Convention: c.Convention(),
 		}
-		if law.Excluded != nil {
+		if c.Excluded != nil {
 			r.Verdict = spec.Silent
 		}
 		all = append(all, r)

@@ -11,26 +11,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// curlOwnHeaders are the fields that belong to the connection: curl writes its own.
+// curlOwnHeaders are the header fields that curl writes itself.
 var curlOwnHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}
 
-// curlDefaultHeaders are the fields that curl sends unless it is told not to, and that change
-// what is answered.
+// curlDefaultHeaders are the header fields that curl adds by default and that may change the
+// response.
 var curlDefaultHeaders = []string{"Accept"}
 
-// maxCurlBody bounds the body that a command holds, in bytes: shells and systems bound
-// the length of a word, and so does the patience of a reader.
+// maxCurlBody is the largest body that a command contains, in bytes: operating systems limit the
+// length of an argument.
 const maxCurlBody = 16 << 10
 
-// Curl is a command of one line for a POSIX shell that sends the request again: the
-// same method, path, fields and body, byte for byte. It prints the head of the
-// response and then the stream as it comes. Credentials stand in it as shell
-// variables ($AUTHORIZATION). A body over [mostCurl] bytes is to be put into a file
-// first; the command says so.
+// Curl returns a one-line command for a POSIX shell that sends the request again: the same method,
+// path, header fields and body, byte for byte. It prints the head of the response and then the
+// stream as it arrives. Credentials are replaced by shell variables ($AUTHORIZATION). A body of
+// more than 16 KiB has to be saved to a file first; the command has a comment about it.
 //
-// base is the URL that the request's path is appended to, or one shell variable,
-// "$BASE", where it is not known. Every character of the command can be printed:
-// whatever cannot stands as an escape of printf.
+// base is the URL that the request's path is appended to, or a shell variable such as "$BASE" if it
+// is not known. The command has printable characters only: others are written as escapes of
+// printf.
 func Curl(base string, r spec.Request) string {
 	words := []string{"curl", "-sN", "-i"}
 	implied := "GET"
@@ -57,15 +56,15 @@ func Curl(base string, r spec.Request) string {
 	return before + strings.Join(words, " ") + after
 }
 
-// headerArgs are the request's header fields, and those that curl is to leave out.
+// headerArgs returns the -H options: the request's header fields, and those that curl must not add.
 func headerArgs(r spec.Request) (words []string) {
-	named := func(list []string, name string) bool {
+	contains := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
 	}
 	for _, f := range r.Header {
 		value := replaceUnprintable(strings.TrimSpace(f.Value))
 		switch {
-		case !isHeaderToken(f.Name) || named(curlOwnHeaders, f.Name):
+		case !isHeaderToken(f.Name) || contains(curlOwnHeaders, f.Name):
 		case redact.IsCredential(f.Name):
 			variable := strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 			words = append(words, `-H "`+f.Name+`: $`+variable+`"`)
@@ -75,7 +74,7 @@ func headerArgs(r spec.Request) (words []string) {
 			words = append(words, "-H "+shellQuote(f.Name+": "+value))
 		}
 	}
-	if len(r.Header) == 0 { // nobody wrote down what was sent
+	if len(r.Header) == 0 { // the header was not recorded
 		return words
 	}
 	for _, name := range curlDefaultHeaders {
@@ -89,8 +88,8 @@ func headerArgs(r spec.Request) (words []string) {
 	return words
 }
 
-// isHeaderToken says that a name is one of a header field: nothing else may reach a shell,
-// or a curl that reads files for names which begin with @.
+// isHeaderToken reports whether a name is safe as the name of a header field in a command: curl
+// reads a file for a name that begins with @.
 func isHeaderToken(name string) bool {
 	for _, r := range name {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) {
@@ -100,26 +99,25 @@ func isHeaderToken(name string) bool {
 	return name != ""
 }
 
-// bodyArgs is how a body gets to curl: what comes before the command, the options, and
-// what comes after it.
+// bodyArgs returns the options for the request body, and what stands before and after the command.
 func bodyArgs(b []byte) (before string, data []string, after string) {
 	switch {
 	case len(b) == 0:
 		return "", nil, ""
 	case len(b) > maxCurlBody:
 		return "", []string{"--data-binary @BODY"}, fmt.Sprintf("  # BODY: a file with the %d bytes of the body", len(b))
-	case b[0] == '@' || !isPrintableText(b): // @ would name a file
+	case b[0] == '@' || !isPrintableText(b): // after @, curl expects a file name
 		return "printf " + shellQuote(printfFormat(b)) + " | ", []string{"--data-binary @-"}, ""
 	}
 	return "", []string{"--data-binary " + shellQuote(string(b))}, ""
 }
 
-// isPrintableText says that bytes can stand in a command as they are.
+// isPrintableText reports whether bytes are UTF-8 text that can be printed.
 func isPrintableText(b []byte) bool {
 	return utf8.Valid(b) && !strings.ContainsFunc(string(b), func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
-// printfFormat is the format for which printf prints just these bytes.
+// printfFormat returns the format for which printf prints the given bytes.
 func printfFormat(b []byte) string {
 	var s strings.Builder
 	for len(b) > 0 {
@@ -143,7 +141,8 @@ func printfFormat(b []byte) string {
 	return s.String()
 }
 
-// replaceUnprintable takes what cannot be printed out of a word that cannot hold it anyway.
+// replaceUnprintable replaces unprintable characters by spaces. Methods and header values cannot
+// contain them.
 func replaceUnprintable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
@@ -153,7 +152,7 @@ func replaceUnprintable(s string) string {
 	}, s)
 }
 
-// urlArg is the word that names the resource.
+// urlArg returns the quoted URL.
 func urlArg(base, target string) string {
 	var safe strings.Builder
 	for _, c := range []byte(target) {
@@ -169,8 +168,8 @@ func urlArg(base, target string) string {
 	return shellQuote(replaceUnprintable(base) + safe.String())
 }
 
-// shellQuote makes one word of a POSIX shell of any text.
+// shellQuote returns a text as one word of a POSIX shell.
 func shellQuote(s string) string { return "'" + escapeQuotes(s) + "'" }
 
-// escapeQuotes is how a text stands between single quotes.
+// escapeQuotes escapes a text for use between single quotes.
 func escapeQuotes(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }

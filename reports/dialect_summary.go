@@ -8,15 +8,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A inconclusiveReason is one reason why something could not be told or was left out, and what
-// it is about.
+// An inconclusiveReason is one reason why checks were not judged or skipped.
 type inconclusiveReason struct {
 	Why               string
-	Checks, Scenarios []string // each once
+	Checks, Scenarios []string // names, each once
 }
 
-// inconclusiveReasons are the reasons for a verdict that is not the target's: a server that
-// cannot be reached is one reason, however many checks it is the reason of.
+// inconclusiveReasons returns the reasons of the entries with a verdict (error or skipped), each
+// once. Entries that a cause explains are left out unless all is set.
 func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclusiveReason {
 	var list []inconclusiveReason
 	for _, c := range d.Checks {
@@ -40,12 +39,12 @@ func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclus
 	return list
 }
 
-// scope says how much a doubt is about.
+// scope returns the numbers of checks and scenarios of the reason.
 func (o inconclusiveReason) scope() string {
 	return fmt.Sprintf("%s in %s", countNoun(len(o.Checks), "check"), countNoun(len(o.Scenarios), "scenario"))
 }
 
-// headline is the one thing to know of an entry.
+// headline returns the first finding's message, or else the note.
 func (c Check) headline() string {
 	switch {
 	case len(c.Findings) > 0:
@@ -58,10 +57,10 @@ func (c Check) headline() string {
 	return c.Verdict.String()
 }
 
-// violatedRequirements are the requirements that an entry is about, the strictest first: those that
-// its findings break, or all that oblige to the check where no finding says which. What
-// is only permitted cannot be broken.
-func (d DialectReport) violatedRequirements(c Check) (laws []RequirementResult) {
+// violatedRequirements returns the requirements that an entry is about, by level: those that its
+// findings violate, or all that the check serves if no finding names one. Of an entry that failed
+// or warned, those of level MAY are left out: they cannot be violated.
+func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
 	var ids []string
 	for _, f := range c.Findings {
 		if f.Requirement != "" && !slices.Contains(ids, f.Requirement) {
@@ -75,16 +74,18 @@ func (d DialectReport) violatedRequirements(c Check) (laws []RequirementResult) 
 	for _, id := range ids {
 		if i := slices.IndexFunc(d.Requirements, func(r RequirementResult) bool { return r.ID == id }); i >= 0 {
 			if r := d.Requirements[i]; !bad || r.Level != spec.May {
-				laws = append(laws, r)
+				violated = append(violated, r)
 			}
 		}
 	}
 	order := []spec.Level{spec.Must, spec.Should, spec.May}
-	slices.SortStableFunc(laws, func(a, b RequirementResult) int { return slices.Index(order, a.Level) - slices.Index(order, b.Level) })
-	return laws
+	slices.SortStableFunc(violated, func(a, b RequirementResult) int {
+		return slices.Index(order, a.Level) - slices.Index(order, b.Level)
+	})
+	return violated
 }
 
-// locationText says where in the conversation a finding stands.
+// locationText returns the place of a finding: "POST /runs, exchange 0, event 3, line 9, byte 211".
 func (f Finding) locationText() string {
 	s := fmt.Sprintf("exchange %d", f.Exchange)
 	if f.Operation != "" {
@@ -93,7 +94,7 @@ func (f Finding) locationText() string {
 	if f.Event != nil {
 		s += fmt.Sprintf(", event %d", *f.Event)
 	}
-	if f.Line > 0 && (f.Event != nil || f.Line > 1 || f.Offset > 0 || f.Request == "") { // not of a body as a whole
+	if f.Line > 0 && (f.Event != nil || f.Line > 1 || f.Offset > 0 || f.Request == "") { // not about a complete body
 		s += fmt.Sprintf(", line %d, byte %d", f.Line, f.Offset)
 	}
 	if f.Pointer != "" {
@@ -102,7 +103,7 @@ func (f Finding) locationText() string {
 	return s
 }
 
-// worstVerdict is the verdict on a dialect.
+// worstVerdict returns the worst verdict of the dialect's entries.
 func (d DialectReport) worstVerdict() spec.Verdict {
 	v := spec.Silent
 	for _, c := range d.Checks {
@@ -111,7 +112,7 @@ func (d DialectReport) worstVerdict() spec.Verdict {
 	return v
 }
 
-// countNoun is a number of things.
+// countNoun returns "1 check" or "2 checks".
 func countNoun(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -12,27 +12,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxBodyExcerpt bounds the body of a request or response that a finding shows, in bytes.
+// maxBodyExcerpt is how many bytes of a body an excerpt of a request or response has at most.
 const maxBodyExcerpt = 1 << 10
 
-// commonHeaders are request fields that say nothing about what is wrong, with the values that
-// they mostly have; none: whatever they are.
+// commonHeaders are the request header fields that are not shown if they have one of these values;
+// nil: any value.
 var commonHeaders = map[string][]string{
 	"accept": {"text/event-stream", "application/json"}, "content-type": {"application/json"}, "accept-encoding": {"identity"},
 	"user-agent": nil, "content-length": nil, "host": nil, "connection": nil,
 }
 
-// relevantHeaders are the response fields that say more about an answer than its status.
+// relevantHeaders are the response header fields that are shown.
 var relevantHeaders = []string{"Content-Type", "Content-Encoding", "Location", "Allow", "WWW-Authenticate", "Retry-After"}
 
-// addExchange fills in what was sent and answered in the exchange of an event.
+// addExchange sets operation, request and response of the finding.
 func (f *Finding) addExchange(base string, e spec.Event, x spec.Exchange) {
 	f.Operation = operationName(e.Operation, x.Request)
 	f.Request = RequestText(base, x.Request)
 	f.Response = ResponseText(x.Response, e.Frame < 0)
 }
 
-// operationName names what was asked for: by the document, or else by method and path.
+// operationName returns the operation of the document, or else method and path of the request.
 func operationName(op string, r spec.Request) string {
 	if op != "" || r.Method == "" {
 		return op
@@ -41,13 +41,13 @@ func operationName(op string, r spec.Request) string {
 	return boundedText([]byte(r.Method+" "+path), maxPointer)
 }
 
-// principalNotes say on whose behalf a request was sent.
+// principalNotes describe the principals other than the primary user.
 var principalNotes = map[spec.Principal]string{
 	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with unknown credentials",
 }
 
-// RequestText is a request as readers are shown it: the request line, the fields that are not
-// usual, and the beginning of the body; "" where nobody wrote it down.
+// RequestText returns an excerpt of a request: request line, unusual header fields without
+// credentials, and the beginning of the body; "" if the request was not recorded.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""
@@ -74,8 +74,8 @@ func RequestText(base string, r spec.Request) string {
 	return b.String() + bodyExcerpt(r.Body)
 }
 
-// ResponseText is a response as readers are shown it: the status line, the fields that tell
-// most, the body if it is wanted, and how it ended if it did not end well.
+// ResponseText returns an excerpt of a response: status line, relevant header fields, how it ended
+// if not regularly and, if body is set, the beginning of the body.
 func ResponseText(r spec.Response, body bool) string {
 	if r.Status == 0 {
 		if r.End == nil {
@@ -102,8 +102,8 @@ func ResponseText(r spec.Response, body bool) string {
 	return b.String()
 }
 
-// shortValue is a text of at most 300 bytes, or its length: what is cut in the middle of a
-// longer text may hold half a secret, which nothing would find.
+// shortValue returns a text of at most 300 bytes, or else its length: a cut text might end in half a
+// secret, which would not be redacted.
 func shortValue(s string) string {
 	if len(s) > 300 {
 		return fmt.Sprintf("(%d bytes)", len(s))
@@ -111,7 +111,7 @@ func shortValue(s string) string {
 	return boundedText([]byte(s), len(s))
 }
 
-// bodyExcerpt is the beginning of a body, after a blank line.
+// bodyExcerpt returns the beginning of a body after a blank line, "" if it is empty.
 func bodyExcerpt(body []byte) string {
 	if len(body) == 0 {
 		return ""

@@ -10,21 +10,21 @@ import (
 // A Format is one way to write a report.
 type Format struct {
 	Name   string
-	Suffix string // of a file: ".json"
-	Doc    string
+	Suffix string // of file names: ".json"
+	Doc    string // a few words
 	Write  func(io.Writer, *Report) error
 }
 
-// Formats lists them. To add one: a file, and a line here.
+// Formats are all formats of reports.
 var Formats = []Format{
 	{"json", ".json", "everything, for programs", WriteJSON},
 	{"junit", ".xml", "JUnit XML, for CI systems", WriteJUnit},
-	{"html", ".html", "one page, for people with a browser", WriteHTML},
-	{"markdown", ".md", "the summary of a CI job", WriteMarkdown},
+	{"html", ".html", "one page, for a browser", WriteHTML},
+	{"markdown", ".md", "for the summary of a CI job", WriteMarkdown},
 	{"text", ".txt", "for people", func(w io.Writer, r *Report) error { return WriteText(w, r, TextStyle{}) }},
 }
 
-// FormatByName finds a format. The error names those that there are.
+// FormatByName returns a format of [Formats]. The error of an unknown name lists them.
 func FormatByName(name string) (Format, error) {
 	if i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name }); i >= 0 {
 		return Formats[i], nil
@@ -33,5 +33,5 @@ func FormatByName(name string) (Format, error) {
 	for _, f := range Formats {
 		known = append(known, f.Name)
 	}
-	return Format{}, fmt.Errorf("no format %q: there are %s", name, strings.Join(known, ", "))
+	return Format{}, fmt.Errorf("unknown format %q (want one of %s)", name, strings.Join(known, ", "))
 }

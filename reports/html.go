@@ -14,11 +14,10 @@ import (
 //go:embed report.html.tmpl
 var pageTemplate string
 
-// maxPageFindings is how many findings of one check the page shows.
+// maxPageFindings is how many similar findings of a check the page shows.
 const maxPageFindings = 20
 
-// WriteHTML writes the report as one page that needs nothing but itself: no
-// script, no style sheet, no picture and no network.
+// WriteHTML writes the report as one self-contained page without scripts.
 func WriteHTML(w io.Writer, r *Report) error {
 	t, err := template.New("report").Funcs(template.FuncMap{
 		"word":       func() string { return r.exitWord() },
@@ -55,10 +54,10 @@ func WriteHTML(w io.Writer, r *Report) error {
 	return t.Execute(w, r)
 }
 
-// verdictsWorstFirst are the verdicts in the order in which people want to read of them.
+// verdictsWorstFirst are the verdicts in the order of the page.
 var verdictsWorstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Silent, spec.Skipped, spec.Passed}
 
-// pageGroups are all checks of a dialect, the worst first.
+// pageGroups returns all checks of a dialect in the order of [verdictsWorstFirst].
 func (d DialectReport) pageGroups() []checkGroup {
 	all := d.failedGroups(false)
 	judged := map[string]bool{}
@@ -67,7 +66,7 @@ func (d DialectReport) pageGroups() []checkGroup {
 	}
 	for _, v := range verdictsWorstFirst[2:] {
 		for _, g := range d.checkGroups(v, false) {
-			if v > spec.Skipped || !judged[g.ID] { // silence in one scenario is nothing to speak of
+			if v > spec.Skipped || !judged[g.ID] { // a check that is silent in one scenario may be judged in another
 				all = append(all, g)
 			}
 		}
@@ -75,7 +74,7 @@ func (d DialectReport) pageGroups() []checkGroup {
 	return all
 }
 
-// countOnPage is how many checks stand on the page with a verdict.
+// countOnPage returns how many checks the page shows with a verdict.
 func (r *Report) countOnPage(v spec.Verdict) (n int) {
 	for _, d := range r.Dialects {
 		for _, g := range d.pageGroups() {
@@ -87,7 +86,7 @@ func (r *Report) countOnPage(v spec.Verdict) (n int) {
 	return n
 }
 
-// anchor is a name as an address within the page can hold it.
+// anchor returns an id for an element of the page.
 func anchor(parts ...string) string {
 	return strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.@", r) {
@@ -97,9 +96,10 @@ func anchor(parts ...string) string {
 	}, strings.Join(parts, "-"))
 }
 
-// An judgedCounts is what a page says was judged, and what was not, by requirement.
+// judgedCounts holds the numbers of requirements that were judged and that were not.
 type judgedCounts struct{ Judged, Silent, Skipped, Excluded int }
 
+// countJudged counts the requirements of a dialect.
 func (d DialectReport) countJudged() (a judgedCounts) {
 	for _, r := range d.Requirements {
 		switch {

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// WriteJSON writes the report as JSON: all of it, in the order of the report, and
-// every list as a list even if nothing is in it.
+// WriteJSON writes the complete report as JSON (docs/report.md). Empty lists are written as [].
 func WriteJSON(w io.Writer, r *Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
@@ -16,8 +15,8 @@ func WriteJSON(w io.Writer, r *Report) error {
 	return enc.Encode(r.normalized())
 }
 
-// normalized is a copy of the report in which no list is nil, and the time has the form
-// of RFC 3339 that everybody can read.
+// normalized returns a copy of the report with its time in UTC and whole seconds and without nil
+// lists.
 func (r *Report) normalized() *Report {
 	all := *r
 	all.Started = r.Started.UTC().Truncate(time.Second)
@@ -36,7 +35,7 @@ func (r *Report) normalized() *Report {
 	return &all
 }
 
-// nonNilCopy is a copy that is never nil.
+// nonNilCopy returns a copy of a slice that is not nil.
 func nonNilCopy[T any](s []T) []T {
 	if s == nil {
 		return []T{}

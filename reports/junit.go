@@ -9,6 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
+// junitSuites is the root element of a JUnit report.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Name     string       `xml:"name,attr"`
@@ -20,6 +21,7 @@ type junitSuites struct {
 	Suites   []junitSuite `xml:"testsuite"`
 }
 
+// junitSuite is the test suite of one dialect.
 type junitSuite struct {
 	Name      string      `xml:"name,attr"`
 	Tests     int         `xml:"tests,attr"`
@@ -30,6 +32,7 @@ type junitSuite struct {
 	Cases     []junitCase `xml:"testcase"`
 }
 
+// junitCase is one test case.
 type junitCase struct {
 	Class   string        `xml:"classname,attr"`
 	Name    string        `xml:"name,attr"`
@@ -39,20 +42,21 @@ type junitCase struct {
 	Out     string        `xml:"system-out,omitempty"`
 }
 
+// junitMessage is the reason of a failure, an error or a skip.
 type junitMessage struct {
 	Type    string `xml:"type,attr,omitempty"`
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
 }
 
-// maxCaseFindings bounds the findings that one test case tells.
+// maxCaseFindings is how many findings a test case has at most.
 const maxCaseFindings = 20
 
-// WriteJUnit writes the report as JUnit XML: a test suite for each dialect, in it a test
-// case for each cause, then one for each check and scenario that was judged, and one for
-// each scenario that names the checks which were not. What follows from a cause is
-// counted there. A failure is the target's, an error is not; a broken SHOULD is in the
-// output of a test that passed. The encoder replaces what XML cannot hold.
+// WriteJUnit writes the report as JUnit XML: a test suite for each dialect with a test case for each
+// cause, each check and scenario that was judged, and one for each scenario with the checks that
+// it did not test. Results that a cause explains are counted there. A failure is a violation by
+// the server, an error is not. A violated SHOULD is in the output of a passed test case, unless
+// the run is strict.
 func WriteJUnit(w io.Writer, r *Report) error {
 	all := junitSuites{Name: singleLine(r.Tool + " " + r.Target), Time: fmt.Sprintf("%.3f", float64(r.DurationMS)/1000)}
 	for _, d := range r.Dialects {
@@ -77,7 +81,8 @@ func WriteJUnit(w io.Writer, r *Report) error {
 		for _, name := range scenarios {
 			s.addSilent(d, name, silent[name])
 		}
-		all.Tests, all.Failures, all.Errors, all.Skipped = all.Tests+s.Tests, all.Failures+s.Failures, all.Errors+s.Errors, all.Skipped+s.Skipped
+		all.Tests, all.Failures = all.Tests+s.Tests, all.Failures+s.Failures
+		all.Errors, all.Skipped = all.Errors+s.Errors, all.Skipped+s.Skipped
 		all.Suites = append(all.Suites, s)
 	}
 	if r.Incomplete != "" {
@@ -96,49 +101,50 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	return err
 }
 
+// addCheck adds the test case of a check in a scenario.
 func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	test := junitCase{Class: safeText(d.Dialect + "." + c.Scenario), Name: singleLine(c.ID + ": " + c.Title)}
-	said := &junitMessage{Type: safeText(string(c.Level)), Message: singleLine(c.headline()), Text: "\n" + c.detailText(d)}
+	message := &junitMessage{Type: safeText(string(c.Level)), Message: singleLine(c.headline()), Text: "\n" + c.detailText(d)}
 	s.Tests++
 	switch verdict := c.Verdict; {
 	case verdict == spec.Failed || verdict == spec.Warned && strict:
 		s.Failures++
-		test.Failure = said
+		test.Failure = message
 	case verdict == spec.Error:
 		s.Errors++
-		test.Error = said
+		test.Error = message
 	case verdict == spec.Silent || verdict == spec.Skipped:
 		s.Skipped++
 		test.Skipped = &junitMessage{Message: c.Verdict.String() + ": " + singleLine(c.headline())}
 	case verdict == spec.Warned:
-		test.Out = "warned: " + said.Message + said.Text
+		test.Out = "warned: " + message.Message + message.Text
 	}
-	if c.Flaky != nil && test.Out == "" { // a test that is passed or left out shows nothing else
+	if c.Flaky != nil && test.Out == "" { // passed or skipped
 		test.Out = "flaky: " + singleLine(c.flakyText())
 	}
 	s.Cases = append(s.Cases, test)
 }
 
-// addCause is a test that fails as what follows from the cause does.
+// addCause adds the test case of a cause, which fails if a result that it explains does.
 func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	c := d.Causes[i]
-	said := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
+	message := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
 	test := junitCase{Class: safeText(d.Dialect + ".cause"), Name: singleLine("cause: " + c.Kind)}
 	s.Tests++
 	switch verdict := d.causeVerdict(i); {
 	case verdict == spec.Error:
 		s.Errors++
-		test.Error = said
+		test.Error = message
 	case verdict == spec.Failed || verdict == spec.Warned && strict:
 		s.Failures++
-		test.Failure = said
+		test.Failure = message
 	default:
-		test.Out = said.Message + said.Text
+		test.Out = message.Message + message.Text
 	}
 	s.Cases = append(s.Cases, test)
 }
 
-// causeVerdict is the worst verdict that follows from a cause.
+// causeVerdict returns the worst verdict of the results that a cause explains.
 func (d DialectReport) causeVerdict(cause int) (v spec.Verdict) {
 	for _, c := range d.Checks {
 		if c.Cause != nil && *c.Cause == cause {
@@ -148,7 +154,7 @@ func (d DialectReport) causeVerdict(cause int) (v spec.Verdict) {
 	return v
 }
 
-// detailText is everything there is to know of a cause, in lines.
+// detailText returns the advice, exchange and effect of a cause, in lines.
 func (c Cause) detailText() string {
 	var b strings.Builder
 	if c.Advice != "" {
@@ -159,8 +165,8 @@ func (c Cause) detailText() string {
 			fmt.Fprintf(&b, "  %s | %s\n", part.label, l)
 		}
 	}
-	if follows := c.consequenceText(true); follows != "" {
-		fmt.Fprintf(&b, "%s\n", follows)
+	if effect := c.consequenceText(true); effect != "" {
+		fmt.Fprintf(&b, "%s\n", effect)
 	}
 	if n := len([]rune(c.Curl)); n > 0 && n <= maxCommand {
 		fmt.Fprintf(&b, "reproduce: %s\n", safeText(c.Curl))
@@ -168,8 +174,7 @@ func (c Cause) detailText() string {
 	return b.String()
 }
 
-// addSilent is a test that was left out: it stands for all checks of a scenario that
-// nothing exercised.
+// addSilent adds a skipped test case for all checks that a scenario did not test.
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	s.Tests++
 	s.Skipped++
@@ -177,12 +182,12 @@ func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	s.Cases = append(s.Cases, junitCase{Class: safeText(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: singleLine(message)}})
 }
 
-// addHarness is a test that is no fault of the target.
+// addHarness adds a test case for internal errors of streamassay.
 func (all *junitSuites) addHarness(r *Report) {
 	if len(r.Harness) == 0 {
 		return
 	}
-	why := &junitMessage{Message: "the same bytes got other verdicts when they were judged again"}
+	why := &junitMessage{Message: "judged again, the same bytes got other verdicts"}
 	for _, l := range r.Harness {
 		why.Text += "\n" + singleLine(l)
 	}
@@ -191,7 +196,7 @@ func (all *junitSuites) addHarness(r *Report) {
 	all.Tests, all.Errors, all.Suites = all.Tests+1, all.Errors+1, append(all.Suites, s)
 }
 
-// writeEvidence writes what was sent and answered, and the bytes of the event.
+// writeEvidence writes the request, the response and the bytes of the event.
 func (f Finding) writeEvidence(b *strings.Builder) {
 	parts := []struct{ label, text string }{{"sent", f.Request}, {"received", f.Response}, {"event", f.Raw}}
 	if f.Request+f.Response == "" {
@@ -207,7 +212,7 @@ func (f Finding) writeEvidence(b *strings.Builder) {
 	}
 }
 
-// detailText is everything there is to know of an entry, in lines.
+// detailText returns the findings, requirements and commands of an entry, in lines.
 func (c Check) detailText(d DialectReport) string {
 	var b strings.Builder
 	if c.Note != "" {
@@ -227,10 +232,10 @@ func (c Check) detailText(d DialectReport) string {
 	if c.Dropped > 0 {
 		fmt.Fprintf(&b, "… and %d more that were not kept\n", c.Dropped)
 	}
-	for _, law := range d.violatedRequirements(c) {
-		fmt.Fprintf(&b, "%s %s: %s (%s)\n", law.Level, singleLine(law.ID), singleLine(law.quotedText(4000)), singleLine(law.Source))
-		if law.English != "" {
-			fmt.Fprintf(&b, "  in English: %s\n", singleLine(law.English))
+	for _, r := range d.violatedRequirements(c) {
+		fmt.Fprintf(&b, "%s %s: %s (%s)\n", r.Level, singleLine(r.ID), singleLine(r.quotedText(4000)), singleLine(r.Source))
+		if r.English != "" {
+			fmt.Fprintf(&b, "  in English: %s\n", singleLine(r.English))
 		}
 	}
 	if again := c.reproduceCommand(maxCommand); again != "" {

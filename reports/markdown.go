@@ -8,18 +8,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// How much a summary tells: CI systems refuse one of more than a megabyte, and people
-// one of more than a few screens.
+// Limits of the summary: CI systems refuse one of more than a megabyte.
 const (
-	maxSections        = 10  // checks
-	maxMarkdownCommand = 300 // characters of a command
+	maxSections        = 10  // checks that are shown
+	maxMarkdownCommand = 300 // of a command, in characters
 )
 
-// WriteMarkdown writes the report as the summary of a CI job. What the target sent
-// stands in it as code, never as Markdown.
+// WriteMarkdown writes the report as the summary of a CI job. Texts from the server are written as
+// code, never as Markdown.
 func WriteMarkdown(w io.Writer, r *Report) error {
 	b := &strings.Builder{}
-	fmt.Fprintf(b, "## %s: %s\n\n%s  \n%s", escapeMarkdown(r.Tool), r.exitWord(), codeSpan(truncateText(r.Target, 200)), escapeMarkdown(r.conclusionLine()))
+	fmt.Fprintf(b, "## %s: %s\n\n", escapeMarkdown(r.Tool), r.exitWord())
+	fmt.Fprintf(b, "%s  \n%s", codeSpan(truncateText(r.Target, 200)), escapeMarkdown(r.conclusionLine()))
 	if r.Incomplete != "" {
 		fmt.Fprintf(b, "  \n**incomplete:** %s", codeSpan(truncateText(r.Incomplete, 200)))
 	}
@@ -65,19 +65,20 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	return err
 }
 
-// writeMarkdownRounds tells what did not come out alike in all rounds.
+// writeMarkdownRounds writes the flaky requirements and the internal errors.
 func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 	for _, d := range r.Dialects {
-		for _, law := range d.flakyRequirements() {
-			fmt.Fprintf(b, "\n**flaky** in %s (%s): %s %s: %s\n", countNoun(r.Rounds, "round"), escapeMarkdown(d.Dialect), law.Level, codeSpan(law.ID), law.Flaky)
+		for _, f := range d.flakyRequirements() {
+			fmt.Fprintf(b, "\n**flaky** in %s (%s): ", countNoun(r.Rounds, "round"), escapeMarkdown(d.Dialect))
+			fmt.Fprintf(b, "%s %s: %s\n", f.Level, codeSpan(f.ID), f.Flaky)
 		}
 	}
 	for _, why := range r.Harness {
-		fmt.Fprintf(b, "\n**harness flaky**: %s\n", codeSpan(truncateText(why, 600)))
+		fmt.Fprintf(b, "\n**internal error**, judged again, the same bytes got other verdicts: %s\n", codeSpan(truncateText(why, 600)))
 	}
 }
 
-// writeMarkdown tells of one cause.
+// writeMarkdown writes one cause.
 func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	title := "problem"
 	switch {
@@ -95,7 +96,7 @@ func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	}
 }
 
-// writeMarkdown tells of one check that did not pass: what was found, then the rule.
+// writeMarkdown writes one check that did not pass: the findings, then the rule.
 func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, codeSpan(g.ID), escapeMarkdown(d.Dialect))
 	if g.Note != "" {
@@ -113,15 +114,16 @@ func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 		fmt.Fprintf(b, "- … and %d more\n", left)
 	}
 	fmt.Fprintf(b, "\n%s\n\n", escapeMarkdown(g.Title))
-	for i, law := range d.violatedRequirements(g.Check) {
+	for i, r := range d.violatedRequirements(g.Check) {
 		if i == maxFindingGroups {
 			break
 		}
 		english := ""
-		if law.English != "" {
-			english = " in English: " + law.English
+		if r.English != "" {
+			english = " in English: " + r.English
 		}
-		fmt.Fprintf(b, "> %s %s: %s%s (%s)\n>\n", law.Level, codeSpan(law.ID), escapeMarkdown(law.quotedText(400)), escapeMarkdown(truncateText(english, 400)), escapeMarkdown(law.Source))
+		text := escapeMarkdown(r.quotedText(400)) + escapeMarkdown(truncateText(english, 400))
+		fmt.Fprintf(b, "> %s %s: %s (%s)\n>\n", r.Level, codeSpan(r.ID), text, escapeMarkdown(r.Source))
 	}
 	for i, o := range g.Same {
 		if i == maxSameChecks {
@@ -136,7 +138,7 @@ func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n%s\n", codeSpan("streamassay explain "+g.ID))
 }
 
-// writeMarkdown tells of findings that are alike.
+// writeMarkdown writes the first finding of a group and the number of the others.
 func (f findingGroup) writeMarkdown(b *strings.Builder) {
 	first := f.Findings[0]
 	fmt.Fprintf(b, "- %s  \n  %s\n", codeSpan(truncateText(first.Message, 600)), codeSpan(first.locationText()))
@@ -156,7 +158,7 @@ func (f findingGroup) writeMarkdown(b *strings.Builder) {
 	}
 }
 
-// escapeMarkdown makes a text mean nothing but itself.
+// escapeMarkdown returns a text on one line with all Markdown syntax escaped.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for i, r := range singleLine(s) {
@@ -168,7 +170,7 @@ func escapeMarkdown(s string) string {
 	return b.String()
 }
 
-// codeSpan makes a text one span of code.
+// codeSpan returns a text as a Markdown code span.
 func codeSpan(s string) string {
 	s = singleLine(s)
 	fence := strings.Repeat("`", longestBacktickRun(s)+1)
@@ -178,24 +180,24 @@ func codeSpan(s string) string {
 	return fence + s + fence
 }
 
-// codeBlock makes lines a block of code.
+// codeBlock returns lines as an indented, fenced Markdown code block.
 func codeBlock(language string, lines []string, indent string) string {
-	most := 2
+	longest := 2
 	for _, l := range lines {
-		most = max(most, longestBacktickRun(l))
+		longest = max(longest, longestBacktickRun(l))
 	}
-	fence := strings.Repeat("`", most+1)
+	fence := strings.Repeat("`", longest+1)
 	return indent + fence + language + "\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + fence + "\n"
 }
 
-// longestBacktickRun is the length of the longest run of backticks.
-func longestBacktickRun(s string) (most int) {
+// longestBacktickRun returns the length of the longest run of backticks.
+func longestBacktickRun(s string) (longest int) {
 	n := 0
 	for _, r := range s {
 		if n++; r != '`' {
 			n = 0
 		}
-		most = max(most, n)
+		longest = max(longest, n)
 	}
-	return most
+	return longest
 }

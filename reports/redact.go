@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// trustedFields are the members whose texts come from the harness and the documents, by the type
-// that they belong to: no target has a say in them.
+// trustedFields lists, by type, the fields whose texts come from streamassay and the dialects'
+// documents and therefore cannot contain secrets.
 var trustedFields = map[reflect.Type][]string{
 	reflect.TypeFor[Report]():            {"Tool", "Version"},
 	reflect.TypeFor[DialectReport]():     {"Dialect"},
@@ -18,16 +18,15 @@ var trustedFields = map[reflect.Type][]string{
 	reflect.TypeFor[Finding]():           {"Requirement"},
 }
 
-// Redact removes secrets from everything in the report that may repeat what was sent or
-// received, in all forms that package redact knows. What it replaces in a command
-// makes the command useless and harmless.
+// Redact replaces secrets in all texts that may repeat parts of requests or responses, in all forms
+// that package redact knows.
 func (r *Report) Redact(secrets []string) {
 	if hide := redact.New(secrets...); hide != nil {
 		redactAll(reflect.ValueOf(r).Elem(), hide)
 	}
 }
 
-// redactAll removes secrets from all strings that can be reached from v.
+// redactAll replaces secrets in all strings that can be reached from v.
 func redactAll(v reflect.Value, hide *redact.Redactor) {
 	switch v.Kind() {
 	case reflect.String:
@@ -52,8 +51,7 @@ func redactAll(v reflect.Value, hide *redact.Redactor) {
 	}
 }
 
-// redactText removes secrets from a text, and what is left of one that the bound on
-// what is shown cut in two.
+// redactText replaces secrets in a text, also one that was cut in two by truncation.
 func redactText(s string, hide *redact.Redactor) string {
 	shown, note := cutTruncationNote(s)
 	if note == "" {

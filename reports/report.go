@@ -1,6 +1,5 @@
-// Package reports says what was concluded: to people, programs and CI jobs. It
-// does not judge, and it does not know where the conversations came from, which
-// dialects there are, or what any check means.
+// Package reports writes the results of a run or lint: as text, HTML and Markdown for people, as
+// JSON and JUnit XML for programs. A [Report] has the shape of the JSON report (docs/report.md).
 package reports
 
 import (
@@ -9,26 +8,26 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Report is one run or lint, in the shape of the JSON report.
+// A Report holds the results of one run or lint, in the shape of the JSON report.
 type Report struct {
 	Tool       string          `json:"tool"`
 	Version    string          `json:"version"`
-	Started    time.Time       `json:"started"` // written as RFC 3339, UTC, whole seconds
+	Started    time.Time       `json:"started"` // written in RFC 3339, UTC, in seconds
 	DurationMS int64           `json:"duration_ms"`
 	Target     string          `json:"target"`
-	Seed       uint64          `json:"seed,omitempty"`   // of a run: makes the same random choices again
-	Salt       uint64          `json:"salt,omitempty"`   // of a run: names conversations and the like as this run did
-	Strict     bool            `json:"strict,omitempty"` // a broken SHOULD fails
-	Rounds     int             `json:"rounds,omitempty"` // how often the suite was played, if more than once
+	Seed       uint64          `json:"seed,omitempty"`   // of a run: fixes its random choices
+	Salt       uint64          `json:"salt,omitempty"`   // of a run: with the seed, fixes its ids
+	Strict     bool            `json:"strict,omitempty"` // a violated SHOULD fails
+	Rounds     int             `json:"rounds,omitempty"` // number of rounds, if the run was repeated
 	Verdict    spec.Verdict    `json:"verdict"`
 	Exit       int             `json:"exit"`
 	Counts     Counts          `json:"counts"`
-	Incomplete string          `json:"incomplete,omitempty"` // why the run was broken off
+	Incomplete string          `json:"incomplete,omitempty"` // why the run did not end regularly
 	Dialects   []DialectReport `json:"dialects"`
-	Harness    []string        `json:"harness,omitempty"` // what the harness itself got wrong
+	Harness    []string        `json:"harness,omitempty"` // internal errors of streamassay
 }
 
-// Counts are numbers by verdict: of checks entries, or of the rounds of one.
+// Counts holds numbers by verdict: of the entries of checks, or of the rounds of one entry.
 type Counts struct {
 	Passed  int `json:"passed"`
 	Failed  int `json:"failed"`
@@ -38,106 +37,103 @@ type Counts struct {
 	Error   int `json:"error"`
 }
 
-// A DialectReport is what came of one dialect.
+// A DialectReport holds the results of one dialect.
 type DialectReport struct {
 	Dialect      string              `json:"dialect"`
 	Causes       []Cause             `json:"causes"`
-	Notes        []string            `json:"notes,omitempty"` // what was not asked, and why
+	Notes        []string            `json:"notes,omitempty"` // scenarios that were not played completely, and why
 	Requirements []RequirementResult `json:"requirements"`
 	Checks       []Check             `json:"checks"`
 }
 
-// A Cause is one thing that kept the target from being judged, wholly or in part.
+// A Cause is one fact that kept the target from being tested, completely or in part.
 type Cause struct {
 	Kind         string `json:"kind"`
 	Message      string `json:"message"`             // what was seen
 	Advice       string `json:"advice,omitempty"`    // what to do about it
-	Fatal        bool   `json:"fatal,omitempty"`     // next to nothing else could be judged
-	Scenario     string `json:"scenario"`            // where it was seen first
-	Exchange     *int   `json:"exchange,omitempty"`  // of that conversation, from 0; none: nothing was exchanged
-	Operation    string `json:"operation,omitempty"` // as of a [Finding], and so on
+	Fatal        bool   `json:"fatal,omitempty"`     // it kept almost all checks from running
+	Scenario     string `json:"scenario"`            // the first that shows it
+	Exchange     *int   `json:"exchange,omitempty"`  // of that scenario, from 0; absent: no exchange shows it
+	Operation    string `json:"operation,omitempty"` // as in [Finding], likewise Request and Response
 	Request      string `json:"request,omitempty"`
 	Response     string `json:"response,omitempty"`
 	Curl         string `json:"curl,omitempty"`
-	Consequences int    `json:"consequences"` // checks that came out as they did because of it alone
+	Consequences int    `json:"consequences"` // checks that could not run, or failed, only because of it
 }
 
-// A RequirementResult is one obligation and the verdict on it.
+// A RequirementResult is one requirement with its verdict.
 type RequirementResult struct {
-	Dialect    string          `json:"dialect,omitempty"` // where requirements of several are listed
+	Dialect    string          `json:"dialect,omitempty"` // in lists of several dialects
 	ID         string          `json:"id"`
 	Level      spec.Level      `json:"level"`
 	Verdict    spec.Verdict    `json:"verdict"`
 	Quote      string          `json:"quote"`
-	English    string          `json:"english,omitempty"` // a rendering of Quote where that is not English
+	English    string          `json:"english,omitempty"` // translation of Quote if that is not English
 	Source     string          `json:"source"`
 	Checks     []string        `json:"checks"`
 	Excluded   *spec.Exclusion `json:"excluded,omitempty"`
 	Convention bool            `json:"convention,omitempty"` // of the test prompts, not of the protocol
-	Flaky      *Counts         `json:"flaky,omitempty"`      // how many rounds came out how, where not all alike
+	Flaky      *Counts         `json:"flaky,omitempty"`      // rounds by verdict, if they differ
 }
 
-// A Check is what one check concluded in one scenario.
+// A Check is the result of one check in one scenario.
 type Check struct {
 	ID           string       `json:"id"`
 	Title        string       `json:"title"`
 	Level        spec.Level   `json:"level"`
 	Scenario     string       `json:"scenario"`
 	Verdict      spec.Verdict `json:"verdict"`
-	Judged       int          `json:"judged"`         // 0 only with silent, skipped and error
-	Note         string       `json:"note,omitempty"` // why, where no finding says it
+	Judged       int          `json:"judged"`         // number of judgements; 0 only with silent, skipped and error
+	Note         string       `json:"note,omitempty"` // the reason, if no finding gives it
 	Findings     []Finding    `json:"findings"`
 	Dropped      int          `json:"dropped,omitempty"` // findings that were not kept
 	Requirements []string     `json:"requirements"`
-	Cause        *int         `json:"cause,omitempty"`    // the one of [Dialect.Causes] that this follows from
+	Cause        *int         `json:"cause,omitempty"`    // index in [DialectReport.Causes] of the cause that explains it
 	Advice       string       `json:"advice,omitempty"`   // what to do about it
-	Rerun        string       `json:"rerun,omitempty"`    // a command that plays the scenario again
-	Requests     int          `json:"requests,omitempty"` // how many the scenario took
-	Curl         string       `json:"curl"`               // "" where there is no request to show
-	Transcript   string       `json:"transcript"`         // "" where nothing was written down
-	Flaky        *Counts      `json:"flaky,omitempty"`    // how many rounds came out how, where not all alike
-	Round        int          `json:"round,omitempty"`    // then: the one told of here, from 1
+	Rerun        string       `json:"rerun,omitempty"`    // command that plays the scenario again
+	Requests     int          `json:"requests,omitempty"` // number of requests of the scenario
+	Curl         string       `json:"curl"`               // command that sends the request of the first finding; "" if there is none
+	Transcript   string       `json:"transcript"`         // path of the recorded conversation; "" if it was not recorded
+	Flaky        *Counts      `json:"flaky,omitempty"`    // rounds by verdict, if they differ
+	Round        int          `json:"round,omitempty"`    // if Flaky: the round that this entry is of, from 1
 }
 
-// A Finding is one broken judgement and the bytes that prove it.
+// A Finding is one failed judgement with the bytes that prove it.
 type Finding struct {
 	Message     string `json:"message"`
-	Requirement string `json:"requirement,omitempty"` // the one that it breaks
+	Requirement string `json:"requirement,omitempty"` // id of the violated requirement
 	Operation   string `json:"operation,omitempty"`   // "POST /runs"
 	Exchange    int    `json:"exchange"`              // of the conversation, from 0
-	Event       *int   `json:"event,omitempty"`       // of the exchange, from 0; none: it is not about a frame
-	Line        int    `json:"line"`                  // of the body, from 1; 0: it is not about the body
+	Event       *int   `json:"event,omitempty"`       // index of the frame in the exchange, from 0; absent: not about a frame
+	Line        int    `json:"line"`                  // of the body, from 1; 0: not about the body
 	Offset      int    `json:"offset"`                // of the body in bytes, from 0
-	Raw         string `json:"raw"`                   // as text, and no more than [MostRaw]
-	Request     string `json:"request,omitempty"`     // what was sent: request line, fields that are not usual, body
-	Response    string `json:"response,omitempty"`    // what was answered: status line, fields, body unless it is Raw
-	Pointer     string `json:"pointer"`               // JSON Pointer into the frame or body, where it is known
-	Seen        int    `json:"seen,omitempty"`        // in how many of Plays it was found, where not in all
-	Plays       int    `json:"plays,omitempty"`       // how often its scenario was played, then
+	Raw         string `json:"raw"`                   // at most [MaxRaw] bytes, as text
+	Request     string `json:"request,omitempty"`     // request line, unusual header fields and beginning of the body
+	Response    string `json:"response,omitempty"`    // status line, relevant header fields and, unless Raw has it, beginning of the body
+	Pointer     string `json:"pointer"`               // JSON Pointer into the frame or body, if known
+	Seen        int    `json:"seen,omitempty"`        // in how many of Plays it occurred, if not in all
+	Plays       int    `json:"plays,omitempty"`       // how often its scenario was played, if it is intermittent
 }
 
-// Exit codes that a report can come to. What is not here (2, 4) is decided before
-// or after there is one.
+// The exit codes of a report. The others are decided before (2) or after (4) it.
 const (
 	ExitPassed       = 0 // every MUST that was judged holds, and something was judged
-	ExitFailed       = 1 // a MUST is broken; strict: or a SHOULD
-	ExitInconclusive = 3 // nothing was judged, or it could not be told
-	ExitInternal     = 5 // the harness itself failed
+	ExitFailed       = 1 // a MUST is violated; if strict, or a SHOULD
+	ExitInconclusive = 3 // nothing was judged, or not everything could be
+	ExitInternal     = 5 // internal error of streamassay
 
 	ExitInterrupted = 130 // by SIGINT
 	ExitTerminated  = 143 // by SIGTERM
 )
 
-// ConcludeOptions say how a report is concluded.
+// ConcludeOptions are the options of [Report.Conclude].
 type ConcludeOptions struct {
-	Strict bool // a broken SHOULD fails
+	Strict bool // a violated SHOULD fails
 }
 
-// Conclude counts the entries, and finds the verdict (the worst of theirs) and the
-// exit code: 3 where nothing at all was judged, else 1 where something is broken,
-// else 3 where something could not be told or the run was broken off, else 0. An
-// [ExitHarness] that the caller has set stays: no conclusion of a broken harness is
-// worth anything. So does the code of a signal.
+// Conclude sets the counts of the entries, their worst verdict and the exit code: 3 if nothing was
+// judged, else 1 if something is violated, else 3 if something could not be judged or the run is
+// incomplete, else 0. If the exit code is [ExitInternal] or that of a signal, it stays.
 func (r *Report) Conclude(o ConcludeOptions) {
 	r.Strict = o.Strict
 	r.Counts, r.Verdict = Counts{}, spec.Silent
@@ -162,6 +158,7 @@ func (r *Report) Conclude(o ConcludeOptions) {
 	}
 }
 
+// add counts one entry.
 func (c *Counts) add(v spec.Verdict) {
 	switch v {
 	case spec.Passed:

@@ -9,24 +9,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// RoundMerger puts the reports of one suite that was played several times together: of each
-// entry the worst one stays, with a count of all. The zero value has none.
+// A RoundMerger merges the reports of the rounds of a repeated run: of each entry it keeps the worst,
+// with the counts of all verdicts. The zero value is empty.
 type RoundMerger struct {
-	report       *Report
-	count        int
+	report       *Report // of the first round, with the entries of the others merged into it
+	count        int     // of rounds
 	exit         int
 	verdict      spec.Verdict
 	requirements map[[2]string]*roundEntry // dialect and requirement
 	checks       map[[3]string]*roundEntry // dialect, scenario and check
 }
 
-// A roundEntry entry is where it stands in its list, and how often it came out how.
+// A roundEntry counts the verdicts of one entry in all rounds.
 type roundEntry struct {
-	index int
+	index int // in the list of the report
 	Counts
 }
 
-// AddRound takes in one more round, which is concluded. The report is the Rounds' from now on.
+// AddRound adds the report of one more round, after its Conclude. The merger may change it.
 func (s *RoundMerger) AddRound(r *Report) {
 	s.count++
 	s.verdict = max(s.verdict, r.Verdict)
@@ -46,8 +46,8 @@ func (s *RoundMerger) AddRound(r *Report) {
 				into.Notes = append(into.Notes, note)
 			}
 		}
-		for _, law := range d.Requirements {
-			s.addRequirement(into, law)
+		for _, r := range d.Requirements {
+			s.addRequirement(into, r)
 		}
 		for _, c := range d.Checks {
 			s.addCheck(into, c)
@@ -55,7 +55,7 @@ func (s *RoundMerger) AddRound(r *Report) {
 	}
 }
 
-// dialectReport is where a dialect's entries are kept.
+// dialectReport returns the merged report of a dialect.
 func (s *RoundMerger) dialectReport(name string) *DialectReport {
 	at := func(d DialectReport) bool { return d.Dialect == name }
 	if i := slices.IndexFunc(s.report.Dialects, at); i >= 0 {
@@ -65,6 +65,7 @@ func (s *RoundMerger) dialectReport(name string) *DialectReport {
 	return &s.report.Dialects[len(s.report.Dialects)-1]
 }
 
+// addRequirement merges a requirement's result.
 func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	key := [2]string{d.Dialect, r.ID}
 	t, known := s.requirements[key]
@@ -80,6 +81,7 @@ func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	}
 }
 
+// addCheck merges a check's result.
 func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	key := [3]string{d.Dialect, c.Scenario, c.ID}
 	t, known := s.checks[key]
@@ -97,8 +99,8 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	}
 }
 
-// isMoreSevere says that one round's verdict says more than another's: the worse one does, but
-// what one round has proven is not undone by another that could not tell.
+// isMoreSevere reports whether a verdict replaces that of another round. Worse verdicts do, except
+// that an error (not judged) does not replace warned and failed.
 func isMoreSevere(v, than spec.Verdict) bool {
 	weight := func(v spec.Verdict) int {
 		if v == spec.Error {
@@ -109,15 +111,16 @@ func isMoreSevere(v, than spec.Verdict) bool {
 	return weight(v) > weight(than)
 }
 
-// worseExit is the exit code of two rounds together: the harness's own failure, then what
-// is broken, then that nothing could be told.
+// worseExit returns the more severe of two exit codes: internal error, signal, failed, inconclusive,
+// passed.
 func worseExit(a, b int) int {
 	order := []int{ExitPassed, ExitInconclusive, ExitFailed, ExitInterrupted, ExitTerminated, ExitInternal}
 	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
 }
 
-// Merged is all rounds in one: every entry that did not come out alike in all of them
-// says how often it came out how, and verdict and exit code are those of the worst round.
+// Merged returns the report of all rounds. Entries whose verdict differs between rounds have their
+// counts in Flaky; verdict and exit code are those of the worst round. AddRound must have been
+// called.
 func (s *RoundMerger) Merged() *Report {
 	r := s.report
 	r.Rounds = s.count
@@ -138,7 +141,7 @@ func (s *RoundMerger) Merged() *Report {
 	return r
 }
 
-// ifFlaky is the counts, if there are several verdicts among them.
+// ifFlaky returns c if it counts more than one verdict, else nil.
 func (c *Counts) ifFlaky() *Counts {
 	if len(c.nonZero()) < 2 {
 		return nil
@@ -146,7 +149,7 @@ func (c *Counts) ifFlaky() *Counts {
 	return c
 }
 
-// nonZero are the verdicts that were counted, the worst first.
+// nonZero returns the numbers that are not 0 with their verdicts, the worst first.
 func (c *Counts) nonZero() (all []string) {
 	for _, n := range []struct {
 		n int
@@ -159,10 +162,10 @@ func (c *Counts) nonZero() (all []string) {
 	return all
 }
 
-// String says the numbers that are not 0, in words such as "failed 1, passed 9".
+// String returns the numbers that are not 0: "failed 1, passed 9".
 func (c *Counts) String() string { return strings.Join(c.nonZero(), ", ") }
 
-// flakyText says how an entry came out in the rounds, "" if always alike.
+// flakyText returns the verdicts of an entry by round, "" if they are all the same.
 func (c Check) flakyText() string {
 	if c.Flaky == nil {
 		return ""
@@ -170,12 +173,12 @@ func (c Check) flakyText() string {
 	return fmt.Sprintf("%s; shown here: round %d", c.Flaky, c.Round)
 }
 
-// flakyRequirements are the requirements of a dialect that did not come out alike in all rounds.
+// flakyRequirements returns the requirements whose verdict differs between rounds.
 func (d DialectReport) flakyRequirements() []RequirementResult {
 	return slices.DeleteFunc(slices.Clone(d.Requirements), func(r RequirementResult) bool { return r.Flaky == nil })
 }
 
-// countFlaky counts the requirements that did not come out alike.
+// countFlaky returns the number of flaky requirements.
 func (r *Report) countFlaky() (n int) {
 	for _, d := range r.Dialects {
 		n += len(d.flakyRequirements())
@@ -183,17 +186,16 @@ func (r *Report) countFlaky() (n int) {
 	return n
 }
 
-// writeRounds tells people what did not come out alike, and what the harness itself got
-// wrong.
+// writeRounds writes the flaky requirements, and the internal errors.
 func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 	for _, d := range r.Dialects {
-		laws := d.flakyRequirements()
-		if len(laws) == 0 {
+		flaky := d.flakyRequirements()
+		if len(flaky) == 0 {
 			continue
 		}
 		fmt.Fprintf(b, "%s  %s: verdicts differ between %s\n", s.colorVerdict(spec.Warned, "FLAKY"), safeText(d.Dialect), countNoun(r.Rounds, "round"))
-		for _, law := range laws {
-			writeLabelled(b, string(law.Level), singleLine(law.ID+": "+law.Flaky.String()))
+		for _, f := range flaky {
+			writeLabelled(b, string(f.Level), singleLine(f.ID+": "+f.Flaky.String()))
 		}
 		b.WriteString("\n")
 	}

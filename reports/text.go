@@ -13,22 +13,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A TextStyle is how the report for people looks.
+// A TextStyle selects how [WriteText] writes a report.
 type TextStyle struct {
-	Color   bool
-	Verbose bool // names what was silent or left out, not only how many
+	Color   bool // ANSI colours
+	Verbose bool // lists what was not tested, instead of only counting it
 }
 
-// DetectStyle is the style for an output: colour on a terminal, unless NO_COLOR is
-// set or the terminal is dumb.
+// DetectStyle returns the style for an output: with colours if it is a terminal, unless NO_COLOR is
+// set or the terminal is dumb. env looks up environment variables.
 func DetectStyle(f *os.File, env func(string) string) TextStyle {
 	return TextStyle{Color: f != nil && term.IsTerminal(int(f.Fd())) && env("NO_COLOR") == "" && env("TERM") != "dumb"}
 }
 
+// ANSI codes.
 const (
 	red, yellow, green, dim, bold = "31", "33", "32", "2", "1"
 )
 
+// colorize returns a text with an ANSI code, if the style has colours.
 func (s TextStyle) colorize(color, text string) string {
 	if !s.Color {
 		return text
@@ -36,6 +38,7 @@ func (s TextStyle) colorize(color, text string) string {
 	return "\033[" + color + "m" + text + "\033[0m"
 }
 
+// colorVerdict returns a text in the colour of a verdict.
 func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	switch v {
 	case spec.Failed, spec.Error:
@@ -48,9 +51,9 @@ func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	return s.colorize(dim, text)
 }
 
-// WriteText writes the report for people: what kept the target from being judged, then a
-// line for each dialect, then what is broken, with the bytes that prove it and a command
-// that shows it again, then what could not be told, and the verdict in the last line.
+// WriteText writes the report for people: what kept the target from being tested, then a line for
+// each dialect, then what is violated, with the bytes that prove it and a command that
+// reproduces it, then what could not be judged, and the verdict in the last line.
 func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	b := &strings.Builder{}
 	r.writeTitle(b, s)
@@ -80,10 +83,10 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	return err
 }
 
-// ciCommands are beginnings of lines that CI systems obey where they stand in a log.
+// ciCommands matches beginnings of lines that CI systems interpret as commands in a log.
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// overallVerdict is the verdict that the last line is coloured by.
+// overallVerdict returns the verdict that determines the colour of the last line.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)
@@ -120,40 +123,41 @@ func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	}
 }
 
-// writeDialects writes a line for each dialect.
+// writeDialects writes the numbers and notes of each dialect.
 func (r *Report) writeDialects(b *strings.Builder, s TextStyle) {
-	wide := 0
+	width := 0
 	for _, d := range r.Dialects {
-		wide = max(wide, len(d.Dialect))
+		width = max(width, len(d.Dialect))
 	}
 	for _, d := range r.Dialects {
 		v := d.worstVerdict()
 		numbers := truncateText(singleLine(d.summaryLine()), 400)
-		numbers = wrapText(numbers, strings.Repeat(" ", wide+13), lineWidth-wide-13)
-		fmt.Fprintf(b, "  %s  %-*s  %s\n", s.colorVerdict(v, fmt.Sprintf("%-7s", v)), wide, safeText(d.Dialect), numbers)
+		numbers = wrapText(numbers, strings.Repeat(" ", width+13), lineWidth-width-13)
+		fmt.Fprintf(b, "  %s  %-*s  %s\n", s.colorVerdict(v, fmt.Sprintf("%-7s", v)), width, safeText(d.Dialect), numbers)
 		for _, note := range d.Notes {
-			writeWrapped(b, strings.Repeat(" ", wide+13), truncateText(singleLine(note), 400))
+			writeWrapped(b, strings.Repeat(" ", width+13), truncateText(singleLine(note), 400))
 		}
 	}
 	b.WriteString("\n")
 }
 
-// writeWrapped writes a text with an indent, wrapped.
+// writeWrapped writes a text with an indent, wrapped at [lineWidth].
 func writeWrapped(b *strings.Builder, indent, text string) {
 	deeper := strings.Repeat(" ", textWidth(indent))
 	b.WriteString(indent + wrapText(text, deeper, lineWidth-textWidth(indent)) + "\n")
 }
 
-// writeDimmed writes a line that is less important than the one before it.
+// writeDimmed is like writeWrapped, dimmed.
 func (s TextStyle) writeDimmed(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + s.colorize(dim, wrapText(text, indent, lineWidth-len(indent))) + "\n")
 }
 
+// writeLabelled writes a text after a label, wrapped.
 func writeLabelled(b *strings.Builder, label, text string) {
 	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
 }
 
-// otherScenarios names the other scenarios that show the same.
+// otherScenarios returns the names of further scenarios in parentheses, "" if there are none.
 func otherScenarios(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -161,10 +165,11 @@ func otherScenarios(names []string) string {
 	return fmt.Sprintf(" (and in %d more: %s)", len(names), strings.Join(names, ", "))
 }
 
-// maxCommand bounds a command on the screen, in characters.
+// maxCommand is the longest command that is shown, in characters.
 const maxCommand = 4000
 
-// fullCommand is a command, or where to find it: half a command is none.
+// fullCommand returns the command, or where to find it if it is longer than [maxCommand]: it is
+// never truncated.
 func fullCommand(command string) string {
 	if n := len([]rune(command)); n > maxCommand {
 		return fmt.Sprintf("a command of %d characters: see curl in the JSON report", n)
@@ -172,24 +177,24 @@ func fullCommand(command string) string {
 	return command
 }
 
-// displayLines are bytes as people can read them: line by line, at most so many lines
-// and columns, and a note of what is left out.
-func displayLines(raw string, wide, most int) []string {
+// displayLines returns a text as lines that are safe to print, of at most width columns: at most
+// limit lines, and a note of what is left out.
+func displayLines(raw string, width, limit int) []string {
 	raw, note := cutTruncationNote(raw)
 	var lines []string
 	if body := strings.TrimRight(raw, "\n"); body != "" {
 		for l := range strings.SplitSeq(body, "\n") {
-			lines = append(lines, splitAtWidth(safeText(l), wide)...)
+			lines = append(lines, splitAtWidth(safeText(l), width)...)
 		}
 	} else if raw != "" {
-		lines = splitAtWidth(safeText(raw), wide)
+		lines = splitAtWidth(safeText(raw), width)
 	}
-	if len(lines) > most {
+	if len(lines) > limit {
 		left := 0
-		for _, l := range lines[most:] {
+		for _, l := range lines[limit:] {
 			left += len([]rune(l))
 		}
-		lines = append(lines[:most], fmt.Sprintf("… (%d more characters)", left))
+		lines = append(lines[:limit], fmt.Sprintf("… (%d more characters)", left))
 	}
 	if note != "" {
 		lines = append(lines, strings.TrimSpace(note))

@@ -8,33 +8,32 @@ import (
 	"github.com/streamassay/streamassay/internal/printable"
 )
 
-// lineWidth is how wide a report for people is.
+// lineWidth is the width of the text report, in columns.
 const lineWidth = 100
 
-// safeText spells out what a terminal or a browser might obey instead of showing:
-// control characters, directions, characters without width. It leaves letters of
-// all languages alone. What a target sends never reaches a screen but through here.
+// safeText escapes the characters that a terminal or browser may interpret instead of showing:
+// control characters, bidirectional controls, characters without width. Every text from the
+// server must pass through it before it is shown.
 func safeText(s string) string { return printable.Escape(s, "") }
 
-// singleLine makes one line of a text, with single spaces.
+// singleLine returns a text on one line with single spaces, safe to print.
 func singleLine(s string) string { return safeText(strings.Join(strings.Fields(s), " ")) }
 
-// truncateText shortens a text to a number of columns, and says by how much.
-func truncateText(s string, most int) string {
+// truncateText returns the first limit columns of a text and the number of characters left out.
+func truncateText(s string, limit int) string {
 	at := 0
 	for i, r := range s {
-		if at += runeWidth(r); at > most {
+		if at += runeWidth(r); at > limit {
 			return fmt.Sprintf("%s … (%d more characters)", s[:i], len([]rune(s[i:])))
 		}
 	}
 	return s
 }
 
-// wrapText breaks a text into lines of at most so many columns: between words, and
-// between characters of scripts that do not separate words; elsewhere only in a
-// word that is longer than a line. Every line after the first begins with indent,
-// which is not counted.
-func wrapText(s, indent string, most int) string {
+// wrapText breaks a text into lines of at most width columns: between words, between characters of
+// scripts that do not separate words, and within words that are longer than a line. Every line
+// after the first begins with indent, which is not counted.
+func wrapText(s, indent string, width int) string {
 	var lines []string
 	var now strings.Builder
 	at := 0
@@ -44,11 +43,11 @@ func wrapText(s, indent string, most int) string {
 		at = 0
 	}
 	for _, piece := range breakableParts(s) {
-		if w := textWidth(strings.TrimRight(piece, " ")); at > 0 && at+w > most && w <= most {
+		if w := textWidth(strings.TrimRight(piece, " ")); at > 0 && at+w > width && w <= width {
 			newLine()
 		}
 		for _, r := range piece {
-			if at+runeWidth(r) > most && r != ' ' {
+			if at+runeWidth(r) > width && r != ' ' {
 				newLine()
 			}
 			now.WriteRune(r)
@@ -59,11 +58,11 @@ func wrapText(s, indent string, most int) string {
 	return strings.Join(lines, "\n"+indent)
 }
 
-// splitAtWidth breaks a text into lines of at most so many columns, wherever that is.
-func splitAtWidth(s string, most int) (lines []string) {
+// splitAtWidth breaks a text into lines of at most width columns, between any characters.
+func splitAtWidth(s string, width int) (lines []string) {
 	from, at := 0, 0
 	for i, r := range s {
-		if at+runeWidth(r) > most {
+		if at+runeWidth(r) > width {
 			lines, from, at = append(lines, s[from:i]), i, 0
 		}
 		at += runeWidth(r)
@@ -71,8 +70,8 @@ func splitAtWidth(s string, most int) (lines []string) {
 	return append(lines, s[from:])
 }
 
-// breakableParts are the parts of a text between which a line may break; spaces belong to
-// the piece before them.
+// breakableParts returns the parts of a text between which a line may break. Spaces belong to the
+// part before them.
 func breakableParts(s string) (all []string) {
 	from := 0
 	runes := []rune(s)
@@ -85,9 +84,9 @@ func breakableParts(s string) (all []string) {
 	return all
 }
 
-// canBreakBetween says that a line may end between two characters: after spaces, and
-// before an ideograph that follows another or its punctuation. Closing punctuation
-// stays with what is before it, opening punctuation with what is after it.
+// canBreakBetween reports whether a line may break between two characters: after spaces, and before
+// an ideograph that follows another or its punctuation. There is no break before closing and
+// after opening punctuation.
 func canBreakBetween(before, after rune) bool {
 	if unicode.In(after, unicode.Han, unicode.Hiragana, unicode.Katakana) {
 		return unicode.Is(wideRunes, before) && !unicode.In(before, unicode.Ps, unicode.Pi) || before == ' '
@@ -95,6 +94,7 @@ func canBreakBetween(before, after rune) bool {
 	return before == ' ' && after != ' '
 }
 
+// textWidth returns the width of a text in columns.
 func textWidth(s string) (n int) {
 	for _, r := range s {
 		n += runeWidth(r)
@@ -113,7 +113,7 @@ var wideRunes = &unicode.RangeTable{
 	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
 }
 
-// runeWidth is how many columns a character takes.
+// runeWidth returns the width of a character in columns.
 func runeWidth(r rune) int {
 	switch {
 	case unicode.Is(wideRunes, r):

@@ -12,26 +12,27 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// accessScenarios are the scenarios about who may ask, and how much.
+// accessScenarios are the scenarios about credentials, ownership and the stream limit.
 var accessScenarios = []Scenario{
 	{
-		Name: "credentials", Doc: "every operation, asked without credentials, with some that nobody handed out, and with the user's, which have to be given",
+		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's (needs --header)",
 		Required: true, Denial: spec.DeniedAnonymous, Templates: promptTemplates,
 		ExpectedChecks: []string{"auth.needs-credentials"},
 		Run:            func(t *Conversation) { t.requestAsOthers(spec.Anonymous, spec.UnknownUser) },
 	}, {
-		Name: "second-user", Doc: "what is the user's, asked for by another, whose credentials have to be given too", Required: true, Denial: spec.DeniedOtherUser, Exclusive: true, Templates: promptTemplates,
+		Name: "second-user", Doc: "the user's threads, runs and files, requested by another user (needs --other-header)",
+		Required: true, Denial: spec.DeniedOtherUser, Exclusive: true, Templates: promptTemplates,
 		ExpectedChecks: []string{"auth.owner-only"},
 		Run:            func(t *Conversation) { t.requestAsOthers(spec.OtherUser) },
 	}, {
-		Name: "stream-limit", Doc: "as many streams as are allowed, which has to be said, one more, and one after they have ended", Required: true,
+		Name: "stream-limit", Doc: "as many streams as are allowed, one more, and one after they have ended (needs --stream-limit)", Required: true,
 		Denial: spec.DeniedStreamLimit, Exclusive: true, Templates: []string{"prompt", "listen"},
 		ExpectedChecks: []string{"limit.refuses-streams"}, Run: runStreamLimit,
 	},
 }
 
-// requestAsOthers asks for everything as the user, and as others who should not get it. A run is
-// canceled while it is told, so that there is something to be canceled.
+// requestAsOthers sends every request as the user, and as other principals that must be refused.
+// Cancels are sent during the stream of a run, so that there is a run to cancel.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -51,63 +52,65 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	}
 }
 
-// templateCapabilities are those of which phrases are, where they may be lacking.
+// templateCapabilities maps templates to the capabilities that their operations belong to.
 var templateCapabilities = map[string]string{"history": "history", "attach": "attachments", "sign": "attachments", "transcribe": "transcribe"}
 
-// hasTemplate whether the dialect has a phrase.
-func (t *Conversation) hasTemplate(phrase string) bool {
-	_, ok := t.dialect.TemplateOperation(phrase)
+// hasTemplate reports whether the dialect has a template.
+func (t *Conversation) hasTemplate(template string) bool {
+	_, ok := t.dialect.TemplateOperation(template)
 	return ok
 }
 
-// sendAsEach says a phrase as others, in the user's conversation, each with a run of its own if
-// it opens one. Who gets a stream hangs up.
-func (t *Conversation) sendAsEach(others []spec.Principal, phrase string, e spec.Event) {
+// sendAsEach sends the request of a template on the user's thread as other principals, with a new
+// run id each if it starts a run.
+func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
-		if o, _ := t.dialect.TemplateOperation(phrase); o.StartsRun {
+		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {
 			t.Run = t.newID()
 		}
-		t.sendAs(who, t.BuildRequest(phrase, e))
+		t.sendAs(who, t.BuildRequest(template, e))
 	}
 }
 
+// sendAs sends a request as a principal, leaves the response if it is a stream, and reports
+// whether it was a success.
 func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	r.Principal = who
-	return t.send(r, wire.StopWhen{Until: func(heard spec.Response) bool {
-		return heard.Status/100 == 2 && heard.Header.MediaType() == spec.EventStream
+	return t.send(r, wire.StopWhen{Until: func(r spec.Response) bool {
+		return r.Status/100 == 2 && r.Header.MediaType() == spec.EventStream
 	}})
 }
 
-// requestStoredAsOthers asks for what is kept of a conversation, and for what can be done beside it.
+// requestStoredAsOthers requests the history, files and transcriptions as the user and as others.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
-	for _, phrase := range []string{"history", "attach", "sign", "transcribe"} {
+	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
 		e := spec.Event{Name: stored.Name, ID: stored.ID}
-		if !t.hasTemplate(phrase) || t.target.lacksCapability(templateCapabilities[phrase]) || !t.isValid(phrase, e) {
+		if !t.hasTemplate(template) || t.target.lacksCapability(templateCapabilities[template]) || !t.isValid(template, e) {
 			continue
 		}
-		t.send(t.BuildRequest(phrase, e), wire.StopWhen{})
+		t.send(t.BuildRequest(template, e), wire.StopWhen{})
 		if e := t.LastEvent(spec.AttachmentStored); e.ID != "" {
 			stored = e
 		}
-		t.sendAsEach(others, phrase, e)
+		t.sendAsEach(others, template, e)
 	}
 	if t.hasTemplate("history") && !t.target.lacksCapability("history") && slices.Contains(others, spec.OtherUser) {
 		thread := t.Thread
-		t.Thread = "" // whichever is its own latest
+		t.Thread = "" // the latest thread of the other user
 		t.sendAsEach([]spec.Principal{spec.OtherUser}, "history", spec.Event{})
 		t.Thread = thread
 	}
 }
 
-// maxStreams bounds how many streams are held open at once.
+// maxStreams is the largest stream limit that is tested.
 const maxStreams = 256
 
-// disconnectTimeout is how long a server may take to see that a client has left, and a little more.
+// disconnectTimeout is how long a server may take to notice that a client left, with a margin.
 const disconnectTimeout = 6 * time.Second
 
-// runStreamLimit opens as many streams of one run as are allowed, so that it does not
-// matter whose count it is: the user's, the conversation's, the run's or the server's.
+// runStreamLimit opens as many streams as are allowed, all of one run: whether the server counts
+// them by user, thread or run, the limit is reached.
 func runStreamLimit(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return
@@ -125,55 +128,55 @@ func runStreamLimit(t *Conversation) {
 	}
 }
 
-// A openStreams holds streams open.
+// openStreams holds streams open until closeAt.
 type openStreams struct {
 	conversation *Conversation
 	request      spec.Request
-	closeAt      atomic.Int64 // when they may be left; 0: not yet
+	closeAt      atomic.Int64 // when to leave them, in Unix nanoseconds; 0: not yet
 	group        sync.WaitGroup
 }
 
-// settleDelay is how long a stream is held before and after another is asked for, so that
-// nobody can doubt that it was open meanwhile.
+// settleDelay is how long a stream is held open before and after another is requested, so that it
+// is certainly open meanwhile.
 const settleDelay = 50 * time.Millisecond
 
-// tryOpen asks for a stream and leaves it at its first event. It is the status of the answer.
+// tryOpen requests a stream, leaves it at its first event and returns the status code.
 func (h *openStreams) tryOpen() (status int) {
-	h.conversation.send(h.request, wire.StopWhen{Frames: 1, Until: func(heard spec.Response) bool {
-		status = heard.Status
+	h.conversation.send(h.request, wire.StopWhen{Frames: 1, Until: func(r spec.Response) bool {
+		status = r.Status
 		return false
 	}})
 	return status
 }
 
-// open asks for a stream, and leaves it when that is over and more comes. The status
-// is there when the stream has given a sign of itself, or is none.
+// open requests a stream and returns its status code (0 if there is no response) as soon as it is
+// known. The stream is read in the background and left with the first bytes after closeAt.
 func (h *openStreams) open() int {
 	status := make(chan int, 1)
 	h.group.Go(func() {
-		answered, late := false, false
-		h.conversation.send(h.request, wire.StopWhen{Until: func(heard spec.Response) bool {
-			if !answered && (heard.Status != 200 || len(heard.Body) > 0) {
-				answered = true
-				status <- heard.Status
+		responded, late := false, false
+		h.conversation.send(h.request, wire.StopWhen{Until: func(r spec.Response) bool {
+			if !responded && (r.Status != 200 || len(r.Body) > 0) {
+				responded = true
+				status <- r.Status
 			}
-			over := h.closeAt.Load()
-			was := late // what came before it was noticed may have come long before
-			late = over > 0 && time.Now().UnixNano() > over
-			return was
+			closeAt := h.closeAt.Load()
+			leave := late // these bytes may have arrived before closeAt: wait for the next ones
+			late = closeAt > 0 && time.Now().UnixNano() > closeAt
+			return leave
 		}})
-		if !answered {
+		if !responded {
 			status <- 0
 		}
 	})
 	return <-status
 }
 
-// retryWhileFull asks again and again while there are too many streams, as long as a server
-// may take to see that others have left. It says whether there is one more now.
-func (h *openStreams) retryWhileFull(ask func() int) bool {
+// retryWhileFull calls open until the status is not 429, for at most [disconnectTimeout], and
+// reports whether a stream was opened.
+func (h *openStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
-		status := ask()
+		status := open()
 		if status != http.StatusTooManyRequests || time.Since(began) > disconnectTimeout {
 			return status == http.StatusOK
 		}
@@ -183,7 +186,7 @@ func (h *openStreams) retryWhileFull(ask func() int) bool {
 	}
 }
 
-// sleep waits, and says whether nobody has called it off.
+// sleep waits and reports whether the context is still valid.
 func (h *openStreams) sleep(d time.Duration) bool {
 	select {
 	case <-h.conversation.ctx.Done():

@@ -9,35 +9,36 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What the attachments scenario makes up: the path of a file that is nowhere, and a
-// link that no server of anybody's handed out (RFC 2606 section 2).
+// Values of the attachments scenario.
 const (
-	missingFileSuffix = "-conformance-nothing"
-	foreignURL        = "https://elsewhere.invalid/image.png"
-	maxFetchBytes     = 1 << 20 // bytes of a file that are fetched
+	missingFileSuffix = "-conformance-nothing"                // makes the id of a file that does not exist
+	foreignURL        = "https://elsewhere.invalid/image.png" // of no server (RFC 2606, section 2)
+	maxFetchBytes     = 1 << 20                               // bytes of a file that are fetched
 )
 
+// runAttachments uploads an image, has its URL signed, sends it, and does the same with a file that
+// does not exist and a URL of another server.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {
 		return
 	}
-	kept := t.LastEvent(spec.AttachmentStored)
-	t.fetch(kept.Text)
+	stored := t.LastEvent(spec.AttachmentStored)
+	t.fetch(stored.Text)
 	t.SendAndRead("uploaded", image)
 	t.completeHistory()
-	if t.send(t.BuildRequest("sign", spec.Event{Name: kept.Name, ID: kept.ID}), wire.StopWhen{}) {
+	if t.send(t.BuildRequest("sign", spec.Event{Name: stored.Name, ID: stored.ID}), wire.StopWhen{}) {
 		image.ID = t.LastEvent(spec.AttachmentSigned).Text
 		t.fetch(image.ID)
 		t.SendAndRead("uploaded", image)
 	}
-	t.send(t.BuildRequest("sign", spec.Event{Name: kept.Name, ID: kept.ID + missingFileSuffix}), wire.StopWhen{})
+	t.send(t.BuildRequest("sign", spec.Event{Name: stored.Name, ID: stored.ID + missingFileSuffix}), wire.StopWhen{})
 	image.ID = foreignURL
 	t.StartRun("uploaded", image)
 }
 
-// fetch asks for a link by itself, as anybody may who has it. No other host than the
-// target's is asked, and it is not told who asks.
+// fetch requests a signed URL, without credentials. URLs of other hosts than the target's are not
+// requested.
 func (t *Conversation) fetch(link string) {
 	u, err := url.Parse(link)
 	if err != nil || !isSameOrigin(u, t.target.Base) || strings.ContainsFunc(link, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
@@ -51,11 +52,11 @@ func (t *Conversation) fetch(link string) {
 	r := spec.Request{Method: "GET", Target: link, Principal: spec.Anonymous, Header: spec.Header{
 		{Name: "Accept", Value: "*/*"}, {Name: "Accept-Encoding", Value: "identity"},
 	}}
-	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, wire.StopWhen{Until: func(heard spec.Response) bool { return len(heard.Body) > maxFetchBytes }})
+	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, wire.StopWhen{Until: func(r spec.Response) bool { return len(r.Body) > maxFetchBytes }})
 }
 
-// isSameOrigin says whether two URLs lead to the same port of the same host in the same
-// way.
+// isSameOrigin reports whether two URLs have the same scheme, host and port, and a has no
+// credentials.
 func isSameOrigin(a, b *url.URL) bool {
 	address := func(u *url.URL) string {
 		port := u.Port()

@@ -125,7 +125,7 @@ func (o exchangeSummary) notHTTPDetail() string {
 	return detail
 }
 
-// statusLine returns "404 Not Found": the server's reason phrase, or else the usual one.
+// statusLine returns "404 Not Found": the server's reason template, or else the usual one.
 func statusLine(status int, reason string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(reason, http.StatusText(status))))
 }

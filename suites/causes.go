@@ -9,36 +9,36 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Cause is one thing that kept a target from being judged, wholly or in part.
+// A Cause is one fact that kept a target from being tested, completely or in part.
 type Cause struct {
 	Kind      string // one of the symptoms
 	Message   string // what was seen, in one line
 	Advice    string // what to do about it
-	Fatal     bool   // next to nothing else could be judged
-	Scenario  string // where it was seen first
-	Exchange  int    // likewise; -1: nothing was exchanged
-	Operation string // what was asked for there
-	Checks    int    // how many checks came out as they did because of it alone
+	Fatal     bool   // it kept almost all checks from running
+	Scenario  string // the first scenario that shows it
+	Exchange  int    // the first exchange of that scenario that shows it, from 0; -1: no exchange does
+	Operation string // the operation of that exchange
+	Checks    int    // how many checks could not run, or failed, only because of it
 
 	status   int
-	reason   string // of what is no exchange
+	reason   string // of a cause without an exchange
 	exchange exchangeSummary
 }
 
-// A Diagnosis is why a target was not judged further than it was: the causes, and
-// which results follow from which of them.
+// A Diagnosis holds the causes of a run and which results each of them explains.
 type Diagnosis struct {
-	Causes  []Cause
-	causeOf map[[2]int]int // part and result → cause
+	Causes  []Cause        // the most severe first
+	causeOf map[[2]int]int // indexes of scenario result and check result → index of the cause
 }
 
-// CauseOf returns the cause that a result follows from.
+// CauseOf returns the index of the cause that explains a check's result in a scenario's result,
+// and whether there is one.
 func (d Diagnosis) CauseOf(part, result int) (cause int, ok bool) {
 	cause, ok = d.causeOf[[2]int{part, result}]
 	return cause, ok
 }
 
-// Diagnose finds the causes in parts that were judged. The worst comes first.
+// Diagnose returns the causes of what failed, or could not be judged, in evaluated results.
 func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	d := Diagnosis{causeOf: map[[2]int]int{}}
 	d.Causes = unplayedCauses(parts)
@@ -66,6 +66,7 @@ func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	return d
 }
 
+// causeRank orders causes by severity: the lowest first.
 func causeRank(c Cause) int {
 	switch {
 	case c.Fatal:
@@ -76,13 +77,14 @@ func causeRank(c Cause) int {
 	return 1
 }
 
-// unplayedCauses are the causes of scenarios that could not be played to their end.
+// unplayedCauses returns the causes of scenarios that ended with an error of the network or of
+// streamassay.
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	answered := slices.ContainsFunc(parts, func(p ScenarioResult) bool {
 		return slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.status > 0 })
 	})
 	for _, p := range parts {
-		if p.Err == nil || errors.Is(p.Err, spec.ErrNotHTTP) { // of which the exchanges tell
+		if p.Err == nil || errors.Is(p.Err, spec.ErrNotHTTP) { // which is a symptom of the exchanges
 			continue
 		}
 		kind, why := classifyError(p.Err)
@@ -94,7 +96,7 @@ func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	return all
 }
 
-// classifyError says what an error is, which was nobody's answer.
+// classifyError returns the symptom and the reason of an error of [wire.Client].
 func classifyError(err error) (kind, why string) {
 	w, ok := errors.AsType[*wire.Error](err)
 	switch {
@@ -106,8 +108,8 @@ func classifyError(err error) (kind, why string) {
 	return SymptomUnreachable, w.Error()
 }
 
-// fatalCauses is the symptom that every plain request for a run shows, or every plain
-// request for its stream.
+// fatalCauses returns the most frequent symptom, if every plain request that starts a run shows
+// one, or else every plain request for a stream.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun }, func(o exchangeSummary) bool { return o.isStream && !o.startsRun },
@@ -121,7 +123,8 @@ func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 				}
 				healthy = healthy || o.symptom == ""
 				if count[o.symptom]++; first == nil || count[o.symptom] > count[first.Kind] {
-					first = &Cause{Kind: o.symptom, Fatal: true, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}
+					c := newCause(o.symptom, p, i)
+					c.Fatal, first = true, &c
 				}
 			}
 		}
@@ -133,7 +136,14 @@ func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	return nil
 }
 
-// firstOccurrence is a cause as it was seen first, in a plain request.
+// newCause returns the cause of a kind that the ith exchange of a scenario shows.
+func newCause(kind string, p ScenarioResult, i int) Cause {
+	o := p.summaries[i]
+	return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}
+}
+
+// firstOccurrence returns the cause with the first plain exchange that shows it, and whether
+// there is one.
 func firstOccurrence(parts []ScenarioResult, c Cause) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
@@ -146,20 +156,21 @@ func firstOccurrence(parts []ScenarioResult, c Cause) (Cause, bool) {
 	return c, false
 }
 
-// findSymptom is a cause that some exchanges show.
+// findSymptom returns the cause of a kind with the first exchange that shows it, and whether
+// there is one.
 func findSymptom(parts []ScenarioResult, kind string) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
 			if o.symptom == kind {
-				return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}, true
+				return newCause(kind, p, i), true
 			}
 		}
 	}
 	return Cause{}, false
 }
 
-// findNotScripted is that a target which answers was asked in test prompts that it does
-// not follow, or that its answers have no text at all.
+// findNotScripted returns the cause that the agent does not follow the test prompts, or, if no
+// response has any text, that the server does not send text; and whether it is so.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") {
 		return Cause{}, false
@@ -175,7 +186,7 @@ func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
 			if p.Scenario.Name == "text" && o.isPlain && o.isStream && o.symptom == "" {
-				c := Cause{Kind: SymptomNotScripted, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}
+				c := newCause(SymptomNotScripted, p, i)
 				if !answered {
 					c.Kind = SymptomNoText
 				}
@@ -186,20 +197,20 @@ func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	return Cause{}, false
 }
 
-// findEncoded returns the cause that a stream came in a content coding that could be undone:
-// it is judged, and no client that did not ask for the coding can read it.
+// findEncoded returns the cause that streams have a content coding that was not requested, and
+// whether it is so. Such a stream is decoded and judged, but other clients cannot read it.
 func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
 			if o.isPlain && o.isStream && o.symptom == "" && o.frames > 0 && isEncoded(o.header) {
-				return Cause{Kind: SymptomContentCoding, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}, true
+				return newCause(SymptomContentCoding, p, i), true
 			}
 		}
 	}
 	return Cause{}, false
 }
 
-// attribute finds the results that follow from a cause alone.
+// attribute records which results a cause alone explains, and counts their checks.
 func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
@@ -227,7 +238,7 @@ func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	}
 }
 
-// dropUnused forgets the causes that nothing follows from, and that hinder no client.
+// dropUnused removes the causes that explain no result, except those that affect clients.
 func (d *Diagnosis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
@@ -242,8 +253,8 @@ func (d *Diagnosis) dropUnused() {
 	}
 }
 
-// explainsResult reports whether a result follows from the cause alone. judged is whether its
-// check judged anything of the target in any scenario.
+// explainsResult reports whether the cause alone explains a result that did not pass. judged
+// is whether its check judged anything in any scenario.
 func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool {
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:
@@ -251,7 +262,7 @@ func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool
 	case c.Kind == SymptomNotScripted || c.Kind == SymptomNoText:
 		return r.Verdict == spec.Silent && !judged
 	case c.Kind == SymptomContentCoding && !c.Fatal:
-		return false // its own finding names the clause
+		return false // reported by a finding that cites the requirement
 	case len(r.Findings) > 0:
 		return !slices.ContainsFunc(r.Findings, func(f spec.Finding) bool { return !c.affectsEvent(p, f.Event) })
 	case r.Verdict == spec.Silent:
@@ -263,13 +274,13 @@ func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool
 	return c.Fatal || slices.ContainsFunc(p.summaries, c.matchesSymptom)
 }
 
-// matchesSymptom reports whether an exchange has the symptom.
+// matchesSymptom reports whether an exchange has the symptom and status of the cause.
 func (c Cause) matchesSymptom(o exchangeSummary) bool {
 	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.status
 }
 
-// affectsEvent reports whether the cause is what is wrong with the exchange of an event, as
-// far as the event shows it.
+// affectsEvent reports whether a finding about an event follows from the cause: its exchange
+// has the symptom, and the event shows it.
 func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false

@@ -8,16 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What is played again to tell a finding that comes and goes.
+// Limits of the replays that detect intermittent findings.
 const (
-	confirmReplays        = 2               // how often each scenario
-	maxConfirmedScenarios = 6               // how many scenarios
-	maxQuickDuration      = 2 * time.Second // how long a scenario may have taken
+	confirmReplays        = 2               // of each scenario
+	maxConfirmedScenarios = 6               // that are replayed
+	maxQuickDuration      = 2 * time.Second // of a scenario that is replayed
 )
 
-// confirmFindings plays scenarios with findings again, with other ids, and notes how often each
-// finding was made where that was not every time. The verdicts stay: a fault that comes
-// and goes is a fault.
+// confirmFindings replays scenarios that have findings, with other ids, and marks the findings that
+// do not occur each time with how often they do. Verdicts stay: an intermittent violation is
+// one.
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {
@@ -44,10 +44,10 @@ func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	}
 }
 
-// A findingKey is what findings of several plays of a scenario are taken for the same by.
+// A findingKey identifies findings of several plays of a scenario as the same one.
 type findingKey struct{ check, requirement string }
 
-// findingKeys returns the findings of a part.
+// findingKeys returns the keys of the findings in a result.
 func findingKeys(p ScenarioResult) map[findingKey]bool {
 	all := map[findingKey]bool{}
 	for _, r := range p.Evaluation.Results {
@@ -58,8 +58,8 @@ func findingKeys(p ScenarioResult) map[findingKey]bool {
 	return all
 }
 
-// markIntermittent notes which findings of a part were not made in all of its plays; seen counts the
-// others than the first.
+// markIntermittent marks the findings that do not occur in all plays. seen counts how often they
+// occur in the replays.
 func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {
@@ -71,14 +71,14 @@ func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	}
 }
 
-// isReplayable reports whether anything was found in a part that could be played, and is not too
-// large to be played again.
+// isReplayable reports whether a scenario was played completely, has findings and is not too large
+// to be replayed.
 func isReplayable(p ScenarioResult) bool {
 	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(findingKeys(p)) > 0
 }
 
-// isQuick reports whether a part took little time, and none of its exchanges ran out of it,
-// or over a limit.
+// isQuick reports whether a scenario took at most [maxQuickDuration] and no exchange exceeded a
+// limit.
 func isQuick(p ScenarioResult) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {

@@ -15,11 +15,11 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Conversation is a conversation under way: what a scenario leads. After the first error
-// its methods do nothing.
+// A Conversation sends the requests of one scenario and records the exchanges. After an error,
+// an exceeded limit or the end of its context its methods send nothing.
 type Conversation struct {
-	Thread string // the conversation's id
-	Run    string // the id of the run asked for last
+	Thread string // id of the thread that requests belong to
+	Run    string // id of the run that was started last
 
 	ctx     context.Context
 	target  *Target
@@ -27,59 +27,60 @@ type Conversation struct {
 	clients map[spec.Principal]*wire.Client
 	rng     *rand.Rand
 
-	mu           sync.Mutex // several exchanges may be under way
+	mu           sync.Mutex // guards the fields below: exchanges may overlap
 	trace        spec.Trace
 	err          error
-	limitReached bool  // the target went over a limit: nothing more is asked of it
-	concurrent   bool  // others may have streams open meanwhile
-	abortCause   error // why the client broke the conversation off; nil: it did not
+	limitReached bool  // the server exceeded a limit: no more requests are sent
+	concurrent   bool  // other conversations may have streams open meanwhile
+	abortCause   error // why the client stopped sending requests, nil if it did not
 }
 
-// PromptEvent asks for a scenario: the conformance prompt, the target's own words for
-// it, or plain words.
+// PromptEvent returns the user message that asks for a scenario, in the target's prompt style.
 func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }
 
-// StartRun asks, and hears out what the server says to that. It says whether the
-// request was accepted.
-func (t *Conversation) StartRun(phrase string, e spec.Event) bool {
+// StartRun sends the request that starts a run, reads the response to its end and reports whether
+// it was a success.
+func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.newID()
-	return t.send(t.BuildRequest(phrase, e), wire.StopWhen{})
+	return t.send(t.BuildRequest(template, e), wire.StopWhen{})
 }
 
-// ReadStream hears the run asked for last, from a cursor on ("" is its start), and
-// hangs up after so many events; 0 is never.
+// ReadStream requests the stream of the last run from a cursor on ("" for its start), and closes
+// the connection after the given number of events (0: reads to the end).
 func (t *Conversation) ReadStream(cursor string, events int) {
 	t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Frames: events})
 }
 
-// SendAndRead asks and hears the answer, in as many requests as the dialect takes.
-func (t *Conversation) SendAndRead(phrase string, e spec.Event) {
-	if t.StartRun(phrase, e) && !t.respondsWithStream(phrase) {
+// SendAndRead starts a run and reads its stream, in one request or two as the dialect has it.
+func (t *Conversation) SendAndRead(template string, e spec.Event) {
+	if t.StartRun(template, e) && !t.respondsWithStream(template) {
 		t.ReadStream("", 0)
 	}
 }
 
-// respondsWithStream says whether the answer to a phrase is itself the stream.
-func (t *Conversation) respondsWithStream(phrase string) bool {
-	o, ok := t.dialect.TemplateOperation(phrase)
+// respondsWithStream reports whether the response to a template's request is itself the stream.
+func (t *Conversation) respondsWithStream(template string) bool {
+	o, ok := t.dialect.TemplateOperation(template)
 	return ok && o.IsStream
 }
 
-// BuildRequest is a request of this conversation that is not sent yet.
-func (t *Conversation) BuildRequest(phrase string, e spec.Event) spec.Request {
+// BuildRequest returns the request of a template for the current thread and run, without sending
+// it.
+func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request {
 	if e.Thread == "" {
 		e.Thread = t.Thread
 	}
 	e.Run = t.Run
-	r, err := t.dialect.BuildRequest(phrase, e)
+	r, err := t.dialect.BuildRequest(template, e)
 	if err != nil {
 		t.fail(err)
 	}
 	return r
 }
 
+// fail records the first error.
 func (t *Conversation) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +89,8 @@ func (t *Conversation) fail(err error) {
 	}
 }
 
-// LastEvent is the last event of a kind in the last exchange, or a zero one.
+// LastEvent returns the last event of a kind in the response of the last exchange, or a zero
+// one.
 func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 	for e := range t.lastExchangeEvents() {
 		for _, part := range append(slices.Clone(e.Parts), e) {
@@ -100,7 +102,7 @@ func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 	return last
 }
 
-// Cursors are those of the last exchange's answer, one to an event.
+// Cursors returns the cursors in the response of the last exchange, in order.
 func (t *Conversation) Cursors() (all []string) {
 	for e := range t.lastExchangeEvents() {
 		if e.IsFrame() && e.Cursor != "" {
@@ -110,25 +112,27 @@ func (t *Conversation) Cursors() (all []string) {
 	return all
 }
 
+// lastExchangeEvents returns the events of the last exchange.
 func (t *Conversation) lastExchangeEvents() iter.Seq[spec.Event] { return t.recentEvents(1) }
 
-// recentEvents are those of the last n exchanges.
+// recentEvents returns the events of the last n exchanges, none after an exceeded limit.
 func (t *Conversation) recentEvents(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.limitReached { // nothing more is asked, so nobody has to know
+	if t.limitReached { // no more requests depend on them, and decoding would be expensive
 		return func(func(spec.Event) bool) {}
 	}
 	all := t.trace.Exchanges
 	return spec.UntilDone(t.ctx, t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
-// send asks, records, and says whether the answer was a success.
+// send sends a request as its principal, records the exchange and reports whether the response
+// was a success (2xx).
 func (t *Conversation) send(r spec.Request, limit wire.StopWhen) bool {
 	return t.doExchange(t.clients[r.Principal], r, r.Target, limit)
 }
 
-// doExchange is send for a client of its own, which knows what is asked for as target.
+// doExchange is like send with a given client, for which the request target is target.
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
 	tracker := t.tracker(r)
 	t.mu.Lock()
@@ -146,12 +150,12 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 		return false
 	}
 	guard := idleGuard{maxEventBytes: t.target.maxEventBytes(), next: limit.Until}
-	var abandonCause error // why a stream is left at its head
-	limit.Until = func(heard spec.Response) bool {
-		if heard.Header.MediaType() == spec.EventStream && limit.Frames == 0 {
+	var abandonCause error // why a stream is not read beyond its head
+	limit.Until = func(r spec.Response) bool {
+		if r.Header.MediaType() == spec.EventStream && limit.Frames == 0 {
 			abandonCause = t.target.budget.trackers[true].stopCause()
 		}
-		return abandonCause != nil || guard.shouldLeave(heard)
+		return abandonCause != nil || guard.shouldLeave(r)
 	}
 	sent := r
 	sent.Target = target
@@ -183,14 +187,15 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	return err == nil && x.Response.Status/100 == 2
 }
 
-// tracker is what the kind of a request's answer has cost so far.
+// tracker returns the tracker for the kind of response that a request has: a stream or a reply.
 func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	o := t.dialect.Operation(r)
 	return t.target.budget.trackers[o != nil && o.IsStream]
 }
 
-// checkDecodedSize returns the size of a body without its content coding. A body that exceeds
-// the limits ends there; one that is large ends its conversation.
+// checkDecodedSize returns the size of a body without its content coding. If the decoded body exceeds
+// a limit, the response ends there; if it is merely large, the conversation ends, because
+// decoding it again and again would be expensive.
 func (t *Conversation) checkDecodedSize(r *spec.Response) (size responseVolume) {
 	if !dialect.HasContentCoding(*r) {
 		return responseVolume{wire.CountEvents(*r), len(r.Body)}
@@ -210,19 +215,20 @@ func (t *Conversation) checkDecodedSize(r *spec.Response) (size responseVolume) 
 	return size
 }
 
-// An idleGuard leaves a stream whose current event has no end. The size of other bodies, and of
-// those with a content coding, is a matter of the limits.
+// An idleGuard makes the client leave a stream one event of which never ends. Other bodies, and
+// encoded ones, are bounded by the limits alone.
 type idleGuard struct {
-	maxEventBytes int // bytes of one event
+	maxEventBytes int // limit of one event
 	next          func(spec.Response) bool
 	scanned       int // bytes searched
-	dataLine      int // where the last line of data began
+	dataLine      int // offset of the last data line
 	tripped       bool
 }
 
-// maxReadAhead is how many bytes may follow an event before the body is searched again: a few reads.
+// maxReadAhead is how many bytes beyond an event may have been read when shouldLeave is called.
 const maxReadAhead = 1 << 18
 
+// shouldLeave reports whether the client leaves the response read so far.
 func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	if r.Header.MediaType() == spec.EventStream && !dialect.HasContentCoding(r) {
 		p.findDataLine(r.Body)
@@ -231,8 +237,9 @@ func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	return p.tripped || p.next != nil && p.next(r)
 }
 
-// findDataLine records where the last line of data began; in comments anything may stand. Each
-// byte is searched once, except the last ones, which may be the beginning of the field name.
+// findDataLine sets the offset of the last data line. Comments may contain the field name elsewhere
+// than at the beginning of a line. Each byte is searched once, except the last ones, which may be
+// the beginning of the field name.
 func (p *idleGuard) findDataLine(body []byte) {
 	name := []byte("data")
 	for at := p.scanned; ; at++ {
@@ -248,7 +255,7 @@ func (p *idleGuard) findDataLine(body []byte) {
 	p.scanned = max(p.scanned, len(body)-len(name)+1)
 }
 
-// finalTrace is what was recorded, without exchanges that never were.
+// finalTrace returns the recorded exchanges, without those that were never sent.
 func (t *Conversation) finalTrace() spec.Trace {
 	t.trace.Exchanges = slices.DeleteFunc(t.trace.Exchanges, func(x spec.Exchange) bool {
 		return x.Response.Status == 0 && x.Response.End == nil
@@ -260,8 +267,8 @@ func (t *Conversation) finalTrace() spec.Trace {
 	return truncateTimes(t.trace)
 }
 
-// DuringStream sends a request during a stream, once some of it was heard, and hears the
-// stream out.
+// DuringStream requests a stream, calls request once the given number of its data lines were
+// read, or the stream has ended, and reads the stream to its end.
 func (t *Conversation) DuringStream(stream spec.Request, frames int, request func()) {
 	started := make(chan struct{})
 	var once sync.Once
@@ -292,8 +299,7 @@ func (t *Conversation) DuringStream(stream spec.Request, frames int, request fun
 	<-over
 }
 
-// withNewIDs gives a request ids that were not used before, so that it can be asked
-// again.
+// withNewIDs returns the request with new thread and run ids, so that it can be sent again.
 func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 	for _, old := range []string{t.Thread, t.Run} {
 		if old == "" {
@@ -306,7 +312,7 @@ func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 	return r
 }
 
-// newID is a fresh uuid (version 4).
+// newID returns a new random UUID (version 4).
 func (t *Conversation) newID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

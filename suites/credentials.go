@@ -13,22 +13,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// defaultCredential is sent where the document wants credentials and nobody said which. What a
-// server does without them is then not judged.
+// defaultCredential is the Authorization header for dialects that require credentials, if the
+// target has none configured. Requests without credentials are then not tested.
 const defaultCredential = "Bearer streamassay"
 
-// isCredentialHeader reports whether a header field says who asks: so does any that the second user
-// has too.
+// isCredentialHeader reports whether a header field identifies the user: by its name, or because
+// the other user has it too.
 func (t *Target) isCredentialHeader(name string) bool {
 	return redact.IdentifiesUser(name) || t.OtherHeader.Has(name)
 }
 
-// hasUserCredentials says whether it was told who the user is.
+// hasUserCredentials reports whether credentials of the primary user are configured.
 func (t *Target) hasUserCredentials() bool {
-	return t.Base != nil && t.Base.User != nil || slices.ContainsFunc(t.Header, func(f spec.Field) bool { return t.isCredentialHeader(f.Name) })
+	return t.Base != nil && t.Base.User != nil ||
+		slices.ContainsFunc(t.Header, func(f spec.Field) bool { return t.isCredentialHeader(f.Name) })
 }
 
-// headerFor is what goes with every request of somebody.
+// headerFor returns the header fields of every request of a principal. ids makes up the
+// credentials of an unknown user.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
@@ -50,28 +52,28 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	return header
 }
 
-// invalidCredential is a credential of the same make that nobody handed out: scheme and names
-// stay.
+// invalidCredential returns a random credential of the same form as value: an Authorization
+// scheme or the names of cookies are kept.
 func invalidCredential(value string, ids *rand.Rand) string {
-	wrong := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
+	random := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
 	if scheme, _, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
 		if strings.EqualFold(scheme, "Basic") {
-			return scheme + " " + base64.StdEncoding.EncodeToString([]byte(wrong()+":"+wrong()))
+			return scheme + " " + base64.StdEncoding.EncodeToString([]byte(random()+":"+random()))
 		}
-		return scheme + " " + wrong()
+		return scheme + " " + random()
 	}
 	if !strings.Contains(value, "=") {
-		return wrong()
+		return random()
 	}
 	var pairs []string
 	for pair := range strings.SplitSeq(value, ";") {
 		name, _, _ := strings.Cut(strings.TrimSpace(pair), "=")
-		pairs = append(pairs, name+"="+wrong())
+		pairs = append(pairs, name+"="+random())
 	}
 	return strings.Join(pairs, "; ")
 }
 
-// newClients are who can ask in a conversation.
+// newClients returns an HTTP client for each principal. They share one memory limit.
 func (t *Target) newClients(ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
 	cfg := t.wireConfig()
 	cfg.Header = t.headerFor(spec.PrimaryUser, ids)
@@ -88,34 +90,35 @@ func (t *Target) newClients(ids *rand.Rand) (map[spec.Principal]*wire.Client, er
 	return all, nil
 }
 
-// checkCredentials finds what is wrong with what it was told of its users.
+// checkCredentials returns an error if the credentials of the two users are incomplete or the
+// same.
 func (t *Target) checkCredentials() error {
 	if len(t.OtherHeader) == 0 {
 		return nil
 	}
 	if !t.hasUserCredentials() {
-		return errors.New("other headers: a second user needs a first: give the credentials of both")
+		return errors.New("other headers without credentials of the first user: give the credentials of both")
 	}
 	same := t.Base == nil || t.Base.User == nil
 	for _, f := range t.Header {
 		same = same && (!t.isCredentialHeader(f.Name) || slices.Contains(t.OtherHeader, f))
 	}
 	if same {
-		return errors.New("other headers: they are the credentials of the first user")
+		return errors.New("other headers: these are the credentials of the first user, want those of another")
 	}
 	return nil
 }
 
-// missingSetup says whether the target was told what a scenario about who may ask, or how much,
-// has to know; or what is missing.
+// missingSetup returns what is not configured but needed for a scenario about access or the
+// stream limit, "" if nothing is missing.
 func (t *Target) missingSetup(s Scenario) (missing string) {
 	switch {
 	case (s.Denial == spec.DeniedAnonymous || s.Denial == spec.DeniedUnknownUser) && !t.hasUserCredentials():
-		return "nobody said what the user's credentials are"
+		return "no credentials of the user are configured (--header)"
 	case s.Denial == spec.DeniedOtherUser && len(t.OtherHeader) == 0:
-		return "nobody said who a second user is"
+		return "no second user is configured (--other-header)"
 	case s.Denial == spec.DeniedStreamLimit && t.StreamLimit == 0:
-		return "nobody said how many streams a user may have open"
+		return "no stream limit is configured (--stream-limit)"
 	}
 	return ""
 }

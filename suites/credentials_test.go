@@ -242,10 +242,10 @@ func TestUsersThatMakeNoSense(t *testing.T) {
 	}
 	base, _ := url.Parse("http://127.0.0.1:1")
 	for says, target := range map[string]suites.Target{
-		"needs a first":            {OtherHeader: bearer("b")},
-		"credentials of the first": {Header: bearer("a"), OtherHeader: bearer("a")},
-		"a limit of -1 streams":    {StreamLimit: -1},
-		"a limit of 1000 streams":  {StreamLimit: 1000},
+		"credentials of both":       {OtherHeader: bearer("b")},
+		"credentials of the first":  {Header: bearer("a"), OtherHeader: bearer("a")},
+		"invalid stream limit -1":   {StreamLimit: -1},
+		"invalid stream limit 1000": {StreamLimit: 1000},
 	} {
 		target.Dialect, target.Base = d, base
 		if err := target.Check(); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "Bearer") {

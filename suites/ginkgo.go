@@ -16,20 +16,20 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Declare declares the specs for one target inside a ginkgo suite: one It for each
-// scenario and check. They read what was recorded before the first of them; labels
-// are the check's and the requirements' ids. base is called when the specs run, so
-// that the server may be started by the suite.
+// Declare declares the specs of one target in a Ginkgo suite: one It for each scenario and check,
+// labelled with the ids of the check and its requirements. All scenarios are played before the
+// first spec. base returns the target's base URL; it is called when the specs run, so that the
+// suite can start the server.
 func Declare(t Target, base func() *url.URL) {
 	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
 		parts := map[string]ScenarioResult{}
 		BeforeAll(func(ctx SpecContext) {
 			t.Base = base()
-			heard, err := Run(ctx, t, nil)
+			results, err := Run(ctx, t, nil)
 			if err != nil {
 				Fail(err.Error())
 			}
-			for _, p := range heard {
+			for _, p := range results {
 				parts[p.Scenario.Name] = p
 			}
 		})
@@ -38,12 +38,12 @@ func Declare(t Target, base func() *url.URL) {
 				continue
 			}
 			Context(s.Name, func() {
-				for i, duty := range t.plan(s).Obligations {
-					It(duty.Check.Title(), specLabels(duty), func() {
+				for i, obligation := range t.plan(s).Obligations {
+					It(obligation.Check.Title(), specLabels(obligation), func() {
 						if results := parts[s.Name].Evaluation.Results; i < len(results) {
 							reportResult(results[i])
 						} else {
-							Fail("the scenario was not judged")
+							Fail("the scenario was not evaluated")
 						}
 					})
 				}
@@ -52,6 +52,7 @@ func Declare(t Target, base func() *url.URL) {
 	})
 }
 
+// specLabels returns the ids of the check and its requirements.
 func specLabels(d spec.Obligation) Labels {
 	all := Labels{d.Check.ID}
 	for _, r := range d.Requirements {
@@ -60,31 +61,32 @@ func specLabels(d spec.Obligation) Labels {
 	return all
 }
 
-// reportResult tells ginkgo what was concluded: it does not judge.
+// reportResult passes a verdict on to Ginkgo. It must be called in a spec.
 func reportResult(r spec.Result) {
 	switch r.Verdict {
 	case spec.Failed, spec.Error:
 		Fail(resultSummary(r))
 	case spec.Silent, spec.Skipped:
-		Skip(cmp.Or(r.Note, "not exercised here"))
+		Skip(cmp.Or(r.Note, "not tested in this scenario"))
 	case spec.Warned:
 		AddReportEntry("warned", resultSummary(r))
 	}
 }
 
-// resultSummary is what there is to say of a result that is not good.
+// resultSummary returns the first finding of a result with its evidence, or else its note.
 func resultSummary(r spec.Result) string {
 	if len(r.Findings) == 0 {
 		return r.Note
 	}
 	f := r.Findings[0]
-	law := r.Obligation.Requirement(f)
+	violated := r.Obligation.Requirement(f)
 	return fmt.Sprintf("exchange %d, line %d: %s\n%s\n%s %s: %q (%s)",
-		f.Event.Exchange, f.Event.Line, f.Message, f.Event.Raw, law.Level, law.ID, law.Quote, law.Source)
+		f.Event.Exchange, f.Event.Line, f.Message, f.Event.Raw, violated.Level, violated.ID, violated.Quote, violated.Source)
 }
 
-// Test holds a handler to a dialect from an ordinary Go test: a subtest for each
-// scenario and check. The handler serves the document's paths below its base.
+// Test tests a handler against a dialect, with a subtest for each scenario. The handler serves the
+// paths of the dialect's document, with the document's base path; the dialect is named as on the
+// command line. The adjust functions can change the [Target].
 func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Target)) {
 	t.Helper()
 	d, err := dialect.Open(dialectName)

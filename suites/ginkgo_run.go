@@ -12,15 +12,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A silentTestingT is what ginkgo needs of a testing.T.
+// silentTestingT implements Ginkgo's GinkgoTestingT outside of a Go test.
 type silentTestingT struct{}
 
+// Fail does nothing: RunSpecs returns whether the suite passed.
 func (silentTestingT) Fail() {}
 
-// RunGinkgo runs what was recorded and judged as a ginkgo suite, one It for each
-// scenario and check, and says whether ginkgo came to the end that was concluded:
-// green where nothing failed, red where something did. It can run once per
-// process, and leaves it without handlers of SIGINT and SIGTERM.
+// RunGinkgo reports the results as a Ginkgo suite, one It for each scenario and check, and returns
+// whether Ginkgo agrees: the suite fails if and only if a check failed. It can be called once per
+// process and removes the process's handlers of SIGINT and SIGTERM.
 func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 	bad, specs := false, 0
 	Describe("streamassay", Ordered, ContinueOnFailure, func() {
@@ -28,7 +28,7 @@ func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 			Context(p.Dialect.Name+" "+p.Scenario.Name, func() {
 				for _, r := range p.Evaluation.Results {
 					if r.Verdict == spec.Silent {
-						continue // thousands of specs that say nothing
+						continue // there are thousands
 					}
 					specs++
 					bad = bad || r.Verdict == spec.Failed || r.Verdict == spec.Error
@@ -43,6 +43,6 @@ func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 	suite.FailOnEmpty = specs > 0
 	reporter.Succinct, reporter.NoColor = true, true
 	passed := RunSpecs(silentTestingT{}, "streamassay", suite, reporter)
-	signal.Reset(os.Interrupt, syscall.SIGTERM) // ginkgo swallows them from its start on
+	signal.Reset(os.Interrupt, syscall.SIGTERM) // Ginkgo handles them from RunSpecs on
 	return passed != bad
 }

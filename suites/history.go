@@ -10,24 +10,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// historyScenarios are the scenarios about what is kept of runs.
+// historyScenarios are the scenarios about the history of threads.
 var historyScenarios = []Scenario{
 	{
-		Name: "history", Doc: "what is remembered: before, during and after runs", Required: true, Templates: []string{"prompt", "listen", "history"},
+		Name: "history", Doc: "the history of a thread before, during and after runs", Required: true, Templates: []string{"prompt", "listen", "history"},
 		ExpectedChecks: []string{
 			"reply.as-promised", "accepted.keeps-prompt", "history.tells-the-user", "history.tells-the-answer",
 			"history.thread-as-asked", "history.before-is-earlier", "history.before-is-nearest",
 		},
 		Run: runHistory,
 	}, {
-		Name: "latest", Doc: "the history of no conversation in particular, after two", Capability: "history", Exclusive: true,
+		Name: "latest", Doc: "the history without a thread id, after two threads", Capability: "history", Exclusive: true,
 		Templates: []string{"prompt", "listen", "history"}, Run: runLatest,
 	},
 }
 
+// runHistory requests the history of a thread at several points of its life.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
-	another := t.Thread
+	other := t.Thread
 	t.Thread = t.newID()
 	t.fetchHistory(spec.Event{}) // there is none yet
 	if !t.StartRun("prompt", t.PromptEvent("slow", "6 58")) {
@@ -42,10 +43,11 @@ func runHistory(t *Conversation) {
 		t.fetchHistory(spec.Event{Day: page.Day})
 		t.fetchHistory(spec.Event{Day: day.AddDate(0, 0, 1).Format(time.DateOnly)})
 	}
-	t.Thread = another
+	t.Thread = other
 	t.fetchHistory(spec.Event{})
 }
 
+// runLatest requests the history without a thread id: that of the latest thread.
 func runLatest(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	t.Thread = t.newID()
@@ -61,30 +63,31 @@ func runLatest(t *Conversation) {
 	t.pollHistory(func(page spec.Event) bool { return page.Thread == mine })
 }
 
-// fetchHistory asks for a history once.
+// fetchHistory requests a history once and returns it, a zero event if there is none.
 func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 	t.send(t.BuildRequest("history", e), wire.StopWhen{})
 	return t.LastEvent(spec.History)
 }
 
-// historyTimeout is how long a history may take to be complete.
+// historyTimeout is how long a history may take to become complete.
 const historyTimeout = 5 * time.Second
 
-// pollHistory asks for a history until it is right, or for as long as that may take.
-func (t *Conversation) pollHistory(right func(page spec.Event) bool) (page spec.Event) {
+// pollHistory requests the history until isComplete accepts it, or [historyTimeout] is over, and
+// returns the last one.
+func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
 		late := time.Since(began) >= historyTimeout
 		if page = t.fetchHistory(spec.Event{}); page.Kind == "" && t.LastEvent(spec.HTTPResponse).StatusCode != 404 {
 			return page
 		}
-		if page.Kind != "" && right(page) || late || !t.sleep(historyTimeout/20) {
+		if page.Kind != "" && isComplete(page) || late || !t.sleep(historyTimeout/20) {
 			return page
 		}
 	}
 }
 
-// completeHistory is the history of the conversation, with all that was said in it, if it can
-// be had.
+// completeHistory returns the history of the thread once it holds all messages, or the last one
+// within [historyTimeout]; a zero event if the server has no history.
 func (t *Conversation) completeHistory() spec.Event {
 	if !t.hasTemplate("history") || t.target.lacksCapability("history") {
 		return spec.Event{}
@@ -92,8 +95,8 @@ func (t *Conversation) completeHistory() spec.Event {
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
 }
 
-// isHistoryComplete says whether a history holds what the runs of its conversation said, as far as
-// anybody can tell without judging it.
+// isHistoryComplete reports whether a history seems to hold the messages of all runs of its
+// thread. Whether it is correct is judged by checks.
 func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	held := map[spec.Kind]*strings.Builder{spec.HistoryUser: {}, spec.HistoryAssistant: {}, spec.HistoryTool: {}}
 	images := 0
@@ -101,22 +104,22 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 		if all := held[m.Kind]; all != nil {
 			all.WriteString(withoutSpaces(m.Text))
 		}
-		if m.Kind == spec.HistoryUser { // where images belong that the user sent
+		if m.Kind == spec.HistoryUser {
 			images += len(m.Parts)
 		}
 	}
-	var ask spec.Event
+	var request spec.Event
 	var answer strings.Builder
 	for e := range t.recentEvents(math.MaxInt) {
 		switch {
 		case e.Kind == spec.HTTPRequest:
-			ask = e
+			request = e
 			answer.Reset()
-		case ask.Thread != page.Thread:
+		case request.Thread != page.Thread:
 		case e.Kind == spec.RunAccepted:
-			user, _ := ask.Last(spec.InputUser)
+			user, _ := request.Last(spec.InputUser)
 			sent := slices.ContainsFunc(user.Parts, func(p spec.Event) bool { return p.Kind == spec.InputImage })
-			if !strings.Contains(held[spec.HistoryUser].String(), withoutSpaces(ask.Text)) || sent && images == 0 {
+			if !strings.Contains(held[spec.HistoryUser].String(), withoutSpaces(request.Text)) || sent && images == 0 {
 				return false
 			}
 		case e.Kind == spec.ToolResult && held[spec.HistoryTool].Len() == 0:
@@ -130,10 +133,10 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	return true
 }
 
-// withoutSpaces is a text without its spaces.
+// withoutSpaces returns a text without its whitespace.
 func withoutSpaces(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// sleep waits, and says whether nobody has called it off.
+// sleep waits and reports whether the context is still valid.
 func (t *Conversation) sleep(d time.Duration) bool {
 	select {
 	case <-t.ctx.Done():

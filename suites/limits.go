@@ -11,24 +11,28 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits bound what a target may cost. What goes over one of an exchange is a finding. A
-// zero value takes the default.
+// Limits bound the time and size of responses. A response that exceeds one is a finding. The
+// zero value of a field is its default.
 type Limits struct {
-	IdleTimeout time.Duration // how long an exchange may be silent; 15 s, but no longer than Target.Timeout
-	RunTimeout  time.Duration // how long all scenarios may take; 0: no limit
-	MaxBytes    int           // of the body of a response; 64 MiB. Of all streams, or replies, together: four times as many, but at least 256 MiB
-	MaxEvents   int           // of a stream, comments included; 200,000. Of all streams together: four times as many, but at least 800,000
+	IdleTimeout time.Duration // without a byte of the response; 15 s, but at most Target.Timeout
+	RunTimeout  time.Duration // of the whole run; 0: no limit
+	// MaxBytes is for one response body; 64 MiB. All streams together, and all other responses
+	// together, may have four times as many, and at least 256 MiB.
+	MaxBytes int
+	// MaxEvents is for one stream, comments included; 200,000. All streams together may have
+	// four times as many, and at least 800,000.
+	MaxEvents int
 }
 
-// The defaults of a Target.
+// The defaults of a [Target].
 const (
 	DefaultTimeout     = 30 * time.Second // of one exchange
-	DefaultIdleTimeout = 15 * time.Second
+	DefaultIdleTimeout = 15 * time.Second // without a byte of the response
 	DefaultMaxBytes    = wire.DefaultMaxBodyBytes
 	DefaultMaxEvents   = wire.DefaultMaxEvents
 )
 
-// withDefaults fills in what was left out.
+// withDefaults returns the limits with the defaults for fields that are 0.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
 	if l.IdleTimeout == 0 {
 		l.IdleTimeout = min(DefaultIdleTimeout, timeout)
@@ -42,51 +46,52 @@ func (l Limits) withDefaults(timeout time.Duration) Limits {
 	return l
 }
 
+// validate returns an error if a limit is negative.
 func (l Limits) validate() error {
 	if l.IdleTimeout < 0 || l.RunTimeout < 0 || l.MaxBytes < 0 || l.MaxEvents < 0 {
-		return errors.New("a limit is negative: leave it at 0 for the default")
+		return errors.New("a limit is negative (0 for the default)")
 	}
 	return nil
 }
 
-// maxLargeConversations is how many large conversations are held in memory at once.
+// maxLargeConversations is how many conversations of the largest size may be in memory at once.
 const maxLargeConversations = 1
 
-// maxOverruns is how often a target may go over a limit before it is not asked for more
-// of the kind, unless it keeps to the limits more often than not.
+// maxOverruns is after how many exceeded limits no more requests of the kind are sent, unless more
+// responses keep within the limits than exceed them.
 const maxOverruns = 2
 
-// What all responses of a kind together may have before a target is not asked for more of
-// them: a target that stays just below the limits each time would keep a run busy without
-// end, too. It is what this many responses may have at least.
+// Limits of all responses of a kind together, after which no more requests of the kind are sent: a
+// server that stays just below the limits of one response each time would take too long.
 const (
-	minResponses = 4
+	minResponses = 4 // responses at the limits of one response that are within them
 	maxAllEvents = minResponses * DefaultMaxEvents
 	maxAllBytes  = minResponses * DefaultMaxBytes
 )
 
-// A budget is what a target has cost so far. All its conversations share it.
+// A budget is what the responses of a target have cost so far. All conversations share it.
 type budget struct {
 	memory   *wire.MemoryLimiter
-	trackers map[bool]*limitTracker // by whether the answer is a stream
-	judgeCtx context.Context        // ends when nothing is to be judged any more
+	trackers map[bool]*limitTracker // true: of streams; false: of other responses
+	judgeCtx context.Context        // of evaluations
 }
 
-// A limitTracker counts what exchanges of one kind have cost.
+// A limitTracker measures the exchanges of one kind. Its methods may be called concurrently.
 type limitTracker struct {
-	kind    string
+	kind    string          // "stream" or "reply"
 	max     responseVolume  // of all responses of the kind together
-	stopped context.Context // ends when no more of the kind is asked for
+	stopped context.Context // ends when no more requests of the kind are sent
 	stop    context.CancelCauseFunc
 
 	mu                     sync.Mutex
-	withinLimit, overLimit int            // exchanges that kept to the limits, and that exceeded one
+	withinLimit, overLimit int            // exchanges that kept within the limits, and that exceeded one
 	total                  responseVolume // of all of them
 }
 
 // A responseVolume is the size of responses, without their content coding.
 type responseVolume struct{ events, bytes int }
 
+// newBudget returns the budget of a run, unused.
 func newBudget(l Limits) *budget {
 	b := &budget{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
@@ -103,7 +108,7 @@ func newBudget(l Limits) *budget {
 	return b
 }
 
-// An overrunError is why a target is not asked for more.
+// An overrunError is the reason why no more requests of a kind are sent.
 type overrunError struct {
 	kind       string
 	last       error // how the last response that exceeded a limit ended; nil if none did
@@ -114,11 +119,11 @@ func (g overrunError) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
 	switch {
 	case g.last != nil:
-		return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.DescribeOverrun(g.last))
+		return fmt.Sprintf("not sent: %d %s exceeded a limit before, the last one %s", maxOverruns, plural, spec.DescribeOverrun(g.last))
 	case g.total.events > g.max.events:
-		return fmt.Sprintf("not asked for: the %s before had %d events together, more than %d (see --max-events)", plural, g.total.events, g.max.events)
+		return fmt.Sprintf("not sent: the %s before had %d events together, more than %d (see --max-events)", plural, g.total.events, g.max.events)
 	}
-	return fmt.Sprintf("not asked for: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
+	return fmt.Sprintf("not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
 }
 
 // record counts how an exchange ended, and the size of its response.
@@ -138,30 +143,31 @@ func (e *limitTracker) record(end error, size responseVolume) {
 	}
 }
 
+// isOverLimit reports whether a response ended because it exceeded a limit.
 func isOverLimit(end error) bool {
 	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
 }
 
-// stopCause is why no more of the kind is asked for, nil if it is.
+// stopCause returns why no more requests of the kind are sent, nil if they are.
 func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
-// withContext is a context that ends with ctx, or when no more of the kind is asked for.
+// withContext returns a context that ends with parent, or when no more requests of the kind are
+// sent. The caller must call stop.
 func (e *limitTracker) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })
 	return ctx, func() { unlink(); cancel(nil) }
 }
 
-// A runTimeoutError ends a run that takes longer than it may.
+// A runTimeoutError is the reason why a run ended at [Limits.RunTimeout].
 type runTimeoutError struct{ limit time.Duration }
 
 func (e runTimeoutError) Error() string {
-	return fmt.Sprintf("the run had taken %v (--max-time)", e.limit)
+	return fmt.Sprintf("the run was stopped after %v (--max-time)", e.limit)
 }
 
-// IsRunTimeout reports whether a scenario was not played because the run had taken as long as
-// [Limits] allow.
+// IsRunTimeout reports whether err is that of a run that reached [Limits.RunTimeout].
 func IsRunTimeout(err error) bool {
-	_, yes := errors.AsType[runTimeoutError](err)
-	return yes
+	_, ok := errors.AsType[runTimeoutError](err)
+	return ok
 }

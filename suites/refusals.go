@@ -8,15 +8,16 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
+// runRefusals sends invalid requests to every operation that it can judge.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
 		known := &dialect.SeenInvalidRequests{}
-		for _, phrase := range o.TemplatesBySimplicity() {
+		for _, template := range o.TemplatesBySimplicity() {
 			switch {
-			case slices.Contains(replyTemplates, phrase):
-				t.probeReply(o, phrase, known)
+			case slices.Contains(replyTemplates, template):
+				t.probeReply(o, template, known)
 				continue
-			case !t.isProbeable(o, phrase):
+			case !t.isProbeable(o, template):
 				continue
 			}
 			t.Thread = t.newID()
@@ -28,58 +29,68 @@ func runRefusals(t *Conversation) {
 			if o.StartsRun {
 				t.Run = t.newID()
 			}
-			t.probeRefusals(o, t.BuildRequest(phrase, e), known)
+			t.probeRefusals(o, t.BuildRequest(template, e), known)
 		}
 	}
 }
 
-// isProbeable says whether the suite knows how to ask for an operation so that a right
-// answer can be told from a wrong one: a cancel only where there are runs to cancel.
-func (t *Conversation) isProbeable(o *dialect.Operation, phrase string) bool {
+// isProbeable reports whether refusals of an operation can be judged: the target has it, and the
+// suite can send a valid request for it.
+func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && !t.target.lacksCapability(templateCapabilities[o.Templates()[0]]) {
 		return true
 	}
-	_, listens := t.dialect.TemplateOperation("listen")
-	return o.StartsRun || phrase == "listen" || phrase == "cancel" && listens && !t.target.lacksCapability("cancel") || phrase == "health" && !t.target.lacksCapability("health") || phrase == "history" && !t.target.lacksCapability("history")
+	switch template {
+	case "listen":
+		return true
+	case "cancel":
+		if !t.hasTemplate("listen") { // there may be no run left to cancel
+			return o.StartsRun
+		}
+		fallthrough
+	case "health", "history":
+		return o.StartsRun || !t.target.lacksCapability(template)
+	}
+	return o.StartsRun
 }
 
-// probeRefusals sends a request without fault, and what breaks the document in one place,
-// each with its twin before it. What was tried with another phrase is left out.
+// probeRefusals sends a valid request and, if it is accepted, its invalid variants that known
+// does not have yet, each after the valid request that it was derived from.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
 	if !t.sendProbe(o, r) {
-		return // nothing can be learned from faults in what is refused without them
+		return // a refusal proves nothing where the valid request is refused too
 	}
 	mutants := t.dialect.UnseenInvalidRequests(r, known)
-	twin := r // the last request without fault: the one that a fault is compared with
+	valid := r // the last valid request that was sent
 	for _, m := range mutants {
-		if string(m.Valid.Body) != string(twin.Body) || m.Valid.Target != twin.Target {
+		if string(m.Valid.Body) != string(valid.Body) || m.Valid.Target != valid.Target {
 			t.sendProbe(o, m.Valid)
-			twin = m.Valid
+			valid = m.Valid
 		}
 		t.sendProbe(o, m.Request)
 	}
 }
 
-// elicitingCapabilities are the capabilities of a server that asks for what a phrase answers.
+// elicitingCapabilities maps reply templates to the capability that a server needs to elicit them.
 var elicitingCapabilities = map[string]string{"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments"}
 
-// probeReply is probe for what answers the server: each time it is made to ask.
-func (t *Conversation) probeReply(o *dialect.Operation, phrase string, known *dialect.SeenInvalidRequests) {
-	ask := func() (spec.Request, bool) {
+// probeReply is like probeRefusals for a reply template: each request is elicited anew.
+func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.SeenInvalidRequests) {
+	newReply := func() (spec.Request, bool) {
 		t.Thread = t.newID()
-		e, ok := t.elicit(phrase)
+		e, ok := t.elicit(template)
 		t.Run = t.newID()
-		return t.BuildRequest(phrase, e), ok
+		return t.BuildRequest(template, e), ok
 	}
-	if t.target.lacksCapability(elicitingCapabilities[phrase]) {
+	if t.target.lacksCapability(elicitingCapabilities[template]) {
 		return
 	}
-	whole, ok := ask()
-	if !ok || !t.send(whole, wire.StopWhen{}) {
+	valid, ok := newReply()
+	if !ok || !t.send(valid, wire.StopWhen{}) {
 		return
 	}
-	for _, m := range t.dialect.UnseenInvalidRequests(whole, known) {
-		if r, ok := ask(); ok {
+	for _, m := range t.dialect.UnseenInvalidRequests(valid, known) {
+		if r, ok := newReply(); ok {
 			if again, ok := t.dialect.InvalidRequestByName(r, m.Name); ok {
 				t.send(again.Request, wire.StopWhen{})
 			}
@@ -87,7 +98,8 @@ func (t *Conversation) probeReply(o *dialect.Operation, phrase string, known *di
 	}
 }
 
-// sendProbe sends one of them.
+// sendProbe sends a request, with new ids if it starts a run, and reports whether it was
+// accepted.
 func (t *Conversation) sendProbe(o *dialect.Operation, r spec.Request) (accepted bool) {
 	if o.StartsRun {
 		r = t.withNewIDs(r)

@@ -8,12 +8,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxDifferences bounds what [Again] tells of one target.
+// MaxDifferences is how many differences [Rejudge] returns at most.
 const MaxDifferences = 20
 
-// Rejudge judges parts that [Hear] has judged once more, each from what read makes of its
-// conversation, and says what came out differently: the same bytes have to give the same
-// verdicts, or the harness itself is flaky. The error says what could not be read.
+// Rejudge evaluates the results of [Run] once more, each from the recording that read returns for
+// it, and returns in what the evaluations differ. The same bytes must give the same verdicts:
+// a difference is an error of streamassay. The error is that of read.
 func Rejudge(t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error)) (differences []string, err error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -22,15 +22,15 @@ func Rejudge(t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.T
 	for i, p := range parts {
 		again[i] = ScenarioResult{Scenario: p.Scenario, Dialect: p.Dialect, Err: p.Err, IncompleteReason: p.IncompleteReason}
 		t.isScripted = t.isScripted || p.Trace.Scripted
-		if p.Trimmed { // of its bytes only the beginnings are left
+		if p.Trimmed { // the bytes are incomplete
 			again[i] = p
 			continue
 		}
-		if len(p.Trace.Exchanges) == 0 { // nobody has recorded it
+		if len(p.Trace.Exchanges) == 0 { // there is no recording
 			continue
 		}
 		if again[i].Trace, err = read(p); err != nil {
-			return nil, fmt.Errorf("what was recorded of %s %s cannot be read: %w", p.Dialect.Name, p.Scenario.Name, err)
+			return nil, fmt.Errorf("the recording of %s %s cannot be read: %w", p.Dialect.Name, p.Scenario.Name, err)
 		}
 	}
 	again = t.evaluateAll(again)
@@ -45,29 +45,30 @@ func Rejudge(t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.T
 	return differences, nil
 }
 
-// diffEvaluations says in what two hearings of one conversation differ.
+// diffEvaluations returns the differences between two evaluations of one conversation, a line
+// each.
 func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	if a.Complete != b.Complete {
-		all = append(all, fmt.Sprintf("an exchange was whole: %v when it was recorded, %v from its bytes", a.Complete, b.Complete))
+		all = append(all, fmt.Sprintf("an exchange is complete: %v when recorded, %v from the recording", a.Complete, b.Complete))
 	}
 	if len(a.Results) != len(b.Results) {
-		return append(all, fmt.Sprintf("%d checks when it was recorded, %d from its bytes", len(a.Results), len(b.Results)))
+		return append(all, fmt.Sprintf("%d checks when recorded, %d from the recording", len(a.Results), len(b.Results)))
 	}
 	for i, r := range a.Results {
 		if was, is := describeResult(r), describeResult(b.Results[i]); was != is {
-			all = append(all, fmt.Sprintf("%s: %s when it was recorded, %s from its bytes", r.Obligation.Check.ID, was, is))
+			all = append(all, fmt.Sprintf("%s: %s when recorded, %s from the recording", r.Obligation.Check.ID, was, is))
 			continue
 		}
-		for _, law := range r.Obligation.Requirements {
-			if was, is := r.VerdictOn(law), b.Results[i].VerdictOn(law); was != is {
-				all = append(all, fmt.Sprintf("%s on %s: %s when it was recorded, %s from its bytes", r.Obligation.Check.ID, law.ID, was, is))
+		for _, requirement := range r.Obligation.Requirements {
+			if was, is := r.VerdictOn(requirement), b.Results[i].VerdictOn(requirement); was != is {
+				all = append(all, fmt.Sprintf("%s on %s: %s when recorded, %s from the recording", r.Obligation.Check.ID, requirement.ID, was, is))
 			}
 		}
 	}
 	return all
 }
 
-// describeResult is a result in a line: all that a report says of it.
+// describeResult returns a result in one line, with all that a report shows of it.
 func describeResult(r spec.Result) string {
 	s := fmt.Sprintf("%s of %d judgements", r.Verdict, r.Judged)
 	for i, f := range r.Findings {
@@ -83,15 +84,15 @@ func describeResult(r spec.Result) string {
 	return s
 }
 
-// maxComparedFindings is how many findings of a result are compared word for word.
+// maxComparedFindings is how many findings of a result are compared literally.
 const maxComparedFindings = 3
 
-// timeResolution is how exactly a recording holds times.
+// timeResolution is the resolution of times in a recording.
 const timeResolution = time.Microsecond
 
-// truncateTimes is a trace with the times that a recording can hold, cut and not rounded: what
-// came before a request comes before it still when times are added up. So the verdict on
-// a conversation is the one that its recording gets.
+// truncateTimes returns the trace with its times truncated to [timeResolution], so that a
+// conversation and its recording get the same verdicts. Rounding could change the order of
+// arrivals and requests.
 func truncateTimes(t spec.Trace) spec.Trace {
 	for i := range t.Exchanges {
 		x := &t.Exchanges[i]

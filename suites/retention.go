@@ -13,23 +13,24 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRetained is how many bytes of a conversation are kept until all are judged. Larger ones
-// are judged at once, and released.
+// maxRetained is how many bytes of responses a conversation may have to be kept until the end of
+// the run. Larger ones are evaluated at once and trimmed.
 const maxRetained = 1 << 20
 
-// What is kept of a conversation that was released, in bytes.
+// Limits of what is kept of a trimmed conversation, in bytes.
 const (
-	maxRetainedBody = 64 << 10 // of each answer
+	maxRetainedBody = 64 << 10 // of each response
 	maxRetainedRaw  = 3 << 10  // of the evidence of each finding
 )
 
-// finishConversation takes down what a conversation came to. A large one is judged, and released.
-func (t *Target) finishConversation(talk *Conversation, part ScenarioResult) ScenarioResult {
-	part.Trace, part.Err, part.IncompleteReason = talk.finalTrace(), talk.err, talk.abortCause
+// finishConversation returns the result of a conversation that has ended. A large one is evaluated
+// and trimmed; the memory of all is released.
+func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
+	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	large, coded := responseSize(part.Trace)
 	switch {
-	case coded: // it may be large without its coding
-		talk.clients[spec.PrimaryUser].Use(talk.ctx, func() { part.Evaluation = t.evaluate(&part) })
+	case coded: // may be large when decoded
+		conv.clients[spec.PrimaryUser].Use(conv.ctx, func() { part.Evaluation = t.evaluate(&part) })
 	case large > maxRetained:
 		part.Evaluation = t.evaluate(&part)
 	}
@@ -39,19 +40,19 @@ func (t *Target) finishConversation(talk *Conversation, part ScenarioResult) Sce
 		}
 		trimResult(&part)
 	}
-	talk.releaseMemory()
+	conv.releaseMemory()
 	return part
 }
 
-// releaseMemory gives back the memory that the conversation was granted.
+// releaseMemory returns the memory of the conversation to the limiter.
 func (t *Conversation) releaseMemory() {
-	for _, c := range t.clients { // they share it
+	for _, c := range t.clients {
 		c.ReleaseMemory()
 	}
 }
 
-// responseSize is how many bytes the answers of a conversation have, and whether any of them has a
-// content coding.
+// responseSize returns the number of bytes of all responses, and whether any has a content
+// coding.
 func responseSize(t spec.Trace) (n int, coded bool) {
 	for _, x := range t.Exchanges {
 		n += len(x.Response.Body)
@@ -60,8 +61,7 @@ func responseSize(t spec.Trace) (n int, coded bool) {
 	return n, coded
 }
 
-// trimResult forgets all but the beginnings of a judged conversation's bodies, and of what
-// its findings quote.
+// trimResult drops all but the beginnings of the bodies, and of the bytes that findings quote.
 func trimResult(p *ScenarioResult) {
 	p.Trimmed = true
 	for i := range p.Trace.Exchanges {
@@ -81,7 +81,7 @@ func trimResult(p *ScenarioResult) {
 	}
 }
 
-// trimEvent is what a report needs of an event.
+// trimEvent returns a copy of an event with what a report needs of it.
 func trimEvent(e spec.Event) spec.Event {
 	kept := spec.Event{
 		Kind: e.Kind, Exchange: e.Exchange, Operation: e.Operation, Principal: e.Principal, StatusCode: e.StatusCode, MediaType: e.MediaType, Requirement: e.Requirement,
@@ -93,8 +93,8 @@ func trimEvent(e spec.Event) spec.Event {
 	return kept
 }
 
-// truncateRaw is the beginning of some bytes, with the number of those left out, as a
-// report writes it.
+// truncateRaw returns the first [maxRetainedRaw] bytes, cut between characters, and the number of
+// those left out in the form that reports use.
 func truncateRaw(raw []byte) []byte {
 	if len(raw) <= maxRetainedRaw {
 		return bytes.Clone(raw)
@@ -106,14 +106,15 @@ func truncateRaw(raw []byte) []byte {
 	return fmt.Appendf(slices.Clone(raw[:n]), " … (%d more bytes)", len(raw)-n)
 }
 
-// judgeGrace is how long judging may take once the run was broken off.
+// judgeGrace is how long an evaluation may take after the run was cancelled.
 const judgeGrace = time.Second
 
-// newJudgeContext is a context in which something is judged after ctx has ended, but not for long.
+// newJudgeContext returns a context for evaluations that ends [judgeGrace] after ctx. It does not
+// end at the run timeout: what was recorded until then is evaluated.
 func newJudgeContext(ctx context.Context) (judge context.Context, stop func()) {
 	judge, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
-		if _, late := context.Cause(ctx).(runTimeoutError); late { // what there is, is judged
+		if _, late := context.Cause(ctx).(runTimeoutError); late {
 			return
 		}
 		select {

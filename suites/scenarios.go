@@ -9,41 +9,41 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Scenario is one way to make a server talk. It is the same for every dialect
-// that has the phrases, and it judges nothing.
+// A Scenario is a sequence of requests that provokes certain checks. It works in every dialect
+// that has its templates and kinds, and it judges nothing.
 type Scenario struct {
 	Name string
-	Doc  string
-	// Capability is what a target promises or lacks; "" is the name.
+	Doc  string // one line
+	// Capability is the name that a target claims or lacks it by; "": the scenario's name.
 	Capability string
-	// Expected: the dialect's document demands it, so a target that has not said
-	// that it lacks it is held to it.
+	// Required: the dialect's document requires what the scenario tests, so a target has it
+	// unless it is declared to lack it.
 	Required       bool
-	Templates      []string    // the phrases it needs
-	UnlessTemplate string      // a phrase: it is not played where there is one
-	Kinds          []spec.Kind // the kinds that it is about: without them it is not played
-	// Denied is why somebody is refused in it: it is not played where the document
-	// does not say how, nor where nobody said who may ask, or how much.
+	Templates      []string    // the templates that it needs
+	UnlessTemplate string      // a template: dialects that have it do not use the scenario
+	Kinds          []spec.Kind // the kinds of events that it needs
+	// Denial is the reason of the refusals that it tests, if any: the dialect's document must
+	// describe them, and the target's configuration must have what they need.
 	Denial         spec.DenialReason
-	Exclusive      bool     // it is played by itself, after the others: what they do would count
-	ExpectedChecks []string // checks: silence on these breaks a promise
-	Run            func(*Conversation)
+	Exclusive      bool                // played alone, after the others, which would affect its results
+	ExpectedChecks []string            // ids of the checks that must be exercised if the scenario is promised
+	Run            func(*Conversation) // nil for a generated sequence or a recording
 }
 
-// AppliesTo says whether a client can lead the scenario in d.
+// AppliesTo reports whether the dialect has what the scenario needs.
 func (s Scenario) AppliesTo(d *dialect.Dialect) bool {
-	phrases, kinds := d.Templates(), d.Kinds()
-	if s.UnlessTemplate != "" && slices.Contains(phrases, s.UnlessTemplate) {
+	templates, kinds := d.Templates(), d.Kinds()
+	if s.UnlessTemplate != "" && slices.Contains(templates, s.UnlessTemplate) {
 		return false
 	}
 	if s.Denial != "" && !d.HasDenial(s.Denial) {
 		return false
 	}
-	return !slices.ContainsFunc(s.Templates, func(p string) bool { return !slices.Contains(phrases, p) }) &&
+	return !slices.ContainsFunc(s.Templates, func(p string) bool { return !slices.Contains(templates, p) }) &&
 		!slices.ContainsFunc(s.Kinds, func(k spec.Kind) bool { return !slices.Contains(kinds, k) })
 }
 
-// capabilityName is the name by which a target claims or lacks it.
+// capabilityName returns the name that a target claims or lacks the scenario by.
 func (s Scenario) capabilityName() string {
 	if s.Capability != "" {
 		return s.Capability
@@ -51,7 +51,7 @@ func (s Scenario) capabilityName() string {
 	return s.Name
 }
 
-// naturalPrompts are the prompts in plain words.
+// naturalPrompts maps scenarios to prompts for agents that do not know the conformance prompts.
 var naturalPrompts = map[string]string{
 	"text":        "Please greet the world in one sentence.",
 	"empty":       "Please answer with nothing at all.",
@@ -71,43 +71,44 @@ var naturalPrompts = map[string]string{
 	"recall":      "What did I say before this?",
 }
 
+// promptTemplates is the requirement of scenarios that only send prompts.
 var promptTemplates = []string{"prompt"}
 
-// basicStreamChecks are the checks that any stream that tells an answer exercises.
+// basicStreamChecks are the checks that any stream of a complete run exercises.
 var basicStreamChecks = []string{
 	"wire.opens-stream", "wire.frames-are-json", "wire.matches-schema", "wire.utf-8",
 	"run.opens-first", "run.comes-first", "run.ends", "run.ends-once", "run.end-is-last",
 }
 
-// singlePrompt makes a scenario of a single prompt.
-func singlePrompt(name, words, doc string, proves ...string) Scenario {
+// singlePrompt returns a scenario that sends one prompt and reads the stream.
+func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	return Scenario{
-		Name: name, Doc: doc, Templates: promptTemplates, ExpectedChecks: proves,
+		Name: name, Doc: doc, Templates: promptTemplates, ExpectedChecks: expectedChecks,
 		Run: func(t *Conversation) { t.SendAndRead("prompt", t.PromptEvent(name, words)) },
 	}
 }
 
-// Scenarios are few; the checks on each are many.
+// Scenarios are all scenarios, in the order in which they are played.
 var Scenarios = slices.Concat(singleUserScenarios, resumeScenarios, historyScenarios, accessScenarios)
 
-// singleUserScenarios are the scenarios of one user.
+// singleUserScenarios are the scenarios that need neither cursors, history nor a second user.
 var singleUserScenarios = []Scenario{
-	singlePrompt("text", "Grüß Gott, 世界 — “ok” 🙂", "a plain answer", basicStreamChecks...),
-	singlePrompt("empty", "", "an answer that says nothing", "wire.opens-stream"),
+	singlePrompt("text", "Grüß Gott, 世界 — “ok” 🙂", "a plain reply", basicStreamChecks...),
+	singlePrompt("empty", "", "a reply without a message", "wire.opens-stream"),
 	singlePrompt("messages", "", "two messages, one after the other"),
 	singlePrompt("contents", "", "a message with a text and an image"),
-	singlePrompt("reasoning", "an answer", "reasoning, and then an answer"),
+	singlePrompt("reasoning", "an answer", "reasoning, then a reply"),
 	singlePrompt("tool", `{"city":"Paris","days":[1,2,3]}`, "a call of the server's own tool",
 		"tool.arguments-are-json", "tool.starts-first", "tool.all-end", "tool.result-after-call", "tool.ids-unique"),
 	singlePrompt("tools", "", "two calls of the server's own tool",
 		"tool.starts-first", "tool.all-end", "tool.result-after-call"),
 	{
-		Name: "client-tool", Doc: "a call of the client's tool, and what the client answers",
+		Name: "client-tool", Doc: "a call of a client tool, and its result",
 		Templates:      []string{"tool-offer", "tool-result"},
 		ExpectedChecks: []string{"tool.client-call-is-left-open", "tool.client-call-is-offered", "script.client-tool", "script.client-tool-result"},
 		Run:            runClientTool,
 	}, {
-		Name: "interrupt", Doc: "an interrupt, and what the client answers",
+		Name: "interrupt", Doc: "an interrupt, and the request that resumes the run",
 		Templates: []string{"prompt", "resume"}, Kinds: []spec.Kind{spec.Interrupt},
 		ExpectedChecks: []string{"interrupt.is-last", "script.interrupt", "script.resume"},
 		Run: func(t *Conversation) {
@@ -116,7 +117,7 @@ var singleUserScenarios = []Scenario{
 			}
 		},
 	}, {
-		Name: "recall", Doc: "what was said before in the same conversation, and in another", Templates: promptTemplates,
+		Name: "recall", Doc: "the message before, in the same thread and in another", Templates: promptTemplates,
 		ExpectedChecks: []string{"script.recall"},
 		Run: func(t *Conversation) {
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
@@ -128,11 +129,11 @@ var singleUserScenarios = []Scenario{
 	singlePrompt("slow", "8 80", "deltas some time apart", "wire.flushes"),
 	singlePrompt("many", "300", "many deltas at once"),
 	singlePrompt("large", "100000", "one large delta"),
-	singlePrompt("idle", "400", "silence, and then an answer"),
-	singlePrompt("error", "scripted failure", "a run that fails before it says anything"),
-	singlePrompt("error-mid", "scripted failure", "a run that fails in the middle"),
+	singlePrompt("idle", "400", "silence, then a reply"),
+	singlePrompt("error", "scripted failure", "a run that fails before any content"),
+	singlePrompt("error-mid", "scripted failure", "a run that fails after some content"),
 	{
-		Name: "no-thread", Doc: "an answer outside any conversation", Templates: promptTemplates, Capability: "text", Kinds: []spec.Kind{spec.RunStart},
+		Name: "no-thread", Doc: "a prompt without a thread id", Templates: promptTemplates, Capability: "text", Kinds: []spec.Kind{spec.RunStart},
 		Run: func(t *Conversation) {
 			t.Thread = ""
 			if t.isValid("prompt", t.PromptEvent("text", "one")) {
@@ -140,12 +141,12 @@ var singleUserScenarios = []Scenario{
 			}
 		},
 	}, {
-		Name: "idle-limit", Doc: "streams that are to be ended after one and after two silent polls", Capability: "idle",
+		Name: "idle-limit", Doc: "streams with an idle limit of one and of two polls", Capability: "idle",
 		Templates: []string{"prompt", "listen"}, Kinds: []spec.Kind{"slot.limit"},
 		ExpectedChecks: []string{"run.idle-limit-ends", "wire.keeps-alive", "wire.keep-alive-text"},
 		Run:            runIdleLimit,
 	}, {
-		Name: "two-runs", Doc: "two runs of one conversation at the same time", Capability: "text", Templates: []string{"prompt", "listen"},
+		Name: "two-runs", Doc: "two runs of one thread at the same time", Capability: "text", Templates: []string{"prompt", "listen"},
 		Run: func(t *Conversation) {
 			first := t.StartRun("prompt", t.PromptEvent("slow", "4 40"))
 			run := t.Run
@@ -157,10 +158,10 @@ var singleUserScenarios = []Scenario{
 			}
 		},
 	}, {
-		Name: "together", Doc: "a run that goes on while another of its conversation ends, and one is canceled", Required: true,
+		Name: "together", Doc: "a run that goes on while another run of its thread ends and one is cancelled", Required: true,
 		Capability: "cancel", Templates: []string{"prompt", "listen", "cancel"}, Run: runTogether,
 	}, {
-		Name: "cancel", Doc: "a run that is canceled while it is told", Required: true, Templates: []string{"prompt", "listen", "cancel"},
+		Name: "cancel", Doc: "a run that is cancelled during its stream", Required: true, Templates: []string{"prompt", "listen", "cancel"},
 		ExpectedChecks: []string{"reply.as-promised", "cancel.run-ends"},
 		Run: func(t *Conversation) {
 			if t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
@@ -168,74 +169,75 @@ var singleUserScenarios = []Scenario{
 			}
 		},
 	}, {
-		Name: "stop", Doc: "a cancel where the request that opens a run is answered by its stream, and that is over",
+		Name: "stop", Doc: "a cancel request after the stream of the run has ended",
 		Capability: "cancel", Templates: []string{"prompt", "cancel"}, UnlessTemplate: "listen",
-		Run: func(t *Conversation) { // how a stream ends that is stopped, no document says for sure
+		Run: func(t *Conversation) { // the documents leave open how the stream of a cancelled run ends
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 			t.send(t.BuildRequest("cancel", spec.Event{}), wire.StopWhen{})
 		},
 	}, {
-		Name: "attachments", Doc: "an image that is uploaded, signed again, and sent", Required: true, Templates: []string{"prompt", "attach", "sign", "uploaded"},
+		Name: "attachments", Doc: "an image that is uploaded, gets a new signed URL, and is sent", Required: true, Templates: []string{"prompt", "attach", "sign", "uploaded"},
 		ExpectedChecks: []string{"attachment.type-as-sent", "attachment.signs-what-was-asked"},
 		Run:            runAttachments,
 	}, {
-		Name: "transcribe", Doc: "a recording, under each of the names of its type", Required: true, Templates: []string{"prompt", "transcribe"},
+		Name: "transcribe", Doc: "a recording of speech, uploaded under each of its media types", Required: true, Templates: []string{"prompt", "transcribe"},
 		ExpectedChecks: []string{"transcript.is-told"},
 		Run: func(t *Conversation) {
 			t.SendAndRead("prompt", t.PromptEvent("text", "one"))
-			for _, phrase := range []string{"transcribe", "transcribe-x", "transcribe-wave"} {
-				t.send(t.BuildRequest(phrase, spec.Event{}), wire.StopWhen{})
+			for _, template := range []string{"transcribe", "transcribe-x", "transcribe-wave"} {
+				t.send(t.BuildRequest(template, spec.Event{}), wire.StopWhen{})
 			}
 		},
 	}, {
 		Name: "accepts", Doc: "every form of request that the document allows", Capability: "text", Templates: promptTemplates,
 		ExpectedChecks: []string{"accept.as-documented"}, Run: runAccepts,
 	}, {
-		Name: "refusals", Doc: "every request that breaks the document in one place, some that break it in two, and their twins", Required: true, Templates: promptTemplates,
+		Name: "refusals", Doc: "requests with one fault each, some with two, and the same requests without the fault", Required: true, Templates: promptTemplates,
 		ExpectedChecks: []string{"refuse.as-documented"}, Run: runRefusals,
 	}, {
-		Name: "health", Doc: "the operations that say what the server is, and whether it is well", Templates: []string{"health"},
+		Name: "health", Doc: "the health and version operations", Templates: []string{"health"},
 		ExpectedChecks: []string{"health.answers"},
 		Run: func(t *Conversation) {
-			for _, phrase := range []string{"health", "root", "readiness", "liveness"} {
-				if _, ok := t.dialect.TemplateOperation(phrase); ok {
-					t.send(t.BuildRequest(phrase, spec.Event{}), wire.StopWhen{})
+			for _, template := range []string{"health", "root", "readiness", "liveness"} {
+				if _, ok := t.dialect.TemplateOperation(template); ok {
+					t.send(t.BuildRequest(template, spec.Event{}), wire.StopWhen{})
 				}
 			}
 		},
 	},
 }
 
-// isValid says whether the dialect lets a client say this.
-func (t *Conversation) isValid(phrase string, e spec.Event) bool {
-	return len(t.dialect.ValidateRequest(t.BuildRequest(phrase, e))) == 0
+// isValid reports whether the request of a template is valid in the dialect.
+func (t *Conversation) isValid(template string, e spec.Event) bool {
+	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
+// runClientTool has the server call a client tool and sends the result.
 func runClientTool(t *Conversation) {
 	if e, ok := t.elicit("tool-result"); ok {
 		t.SendAndRead("tool-result", e)
 	}
 }
 
-// elicit makes the server ask for something, or give it, so that phrase can answer
-// with it; ok is whether it did.
-func (t *Conversation) elicit(phrase string) (answer spec.Event, ok bool) {
-	switch phrase {
+// elicit makes the server call a tool, send an interrupt or store a file, and returns the event
+// to build the request of a reply template from. ok is false if the server did not.
+func (t *Conversation) elicit(template string) (reply spec.Event, ok bool) {
+	switch template {
 	case "resume":
 		t.SendAndRead("prompt", t.PromptEvent("interrupt", `{"question":"Delete 3 files?","steps":["a","b"]}`))
-		asked := t.LastEvent(spec.Interrupt)
-		return spec.Event{ID: asked.ID, Text: "approved"}, asked.Kind != ""
+		interrupt := t.LastEvent(spec.Interrupt)
+		return spec.Event{ID: interrupt.ID, Text: "approved"}, interrupt.Kind != ""
 	case "sign", "uploaded":
 		if t.target.lacksCapability("attachments") || !t.send(t.BuildRequest("attach", spec.Event{}), wire.StopWhen{}) {
 			return spec.Event{}, false
 		}
-		kept := t.LastEvent(spec.AttachmentStored)
-		if phrase == "sign" {
-			return spec.Event{Name: kept.Name, ID: kept.ID}, kept.ID != ""
+		stored := t.LastEvent(spec.AttachmentStored)
+		if template == "sign" {
+			return spec.Event{Name: stored.Name, ID: stored.ID}, stored.ID != ""
 		}
-		answer = t.PromptEvent("text", "an image")
-		answer.ID = kept.Text
-		return answer, kept.Text != ""
+		reply = t.PromptEvent("text", "an image")
+		reply.ID = stored.Text
+		return reply, stored.Text != ""
 	}
 	offer := t.PromptEvent("client-tool", `{"color":"blue"}`)
 	offer.Name = "paint"
@@ -244,6 +246,7 @@ func (t *Conversation) elicit(phrase string) (answer spec.Event, ok bool) {
 	return spec.Event{Call: id, Name: "paint", Text: "painted it blue"}, id != ""
 }
 
+// runIdleLimit reads streams with an idle limit of one and of two polls.
 func runIdleLimit(t *Conversation) {
 	for _, limit := range []string{"1", "2"} {
 		if t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
@@ -252,40 +255,42 @@ func runIdleLimit(t *Conversation) {
 	}
 }
 
-// replyTemplates are the phrases that answer what the server asked for, or gave, before:
-// they are no requests on their own.
+// replyTemplates are the templates whose requests refer to something that the server sent before.
 var replyTemplates = []string{"tool-result", "resume", "sign", "uploaded"}
 
+// runAccepts sends the request of every template that starts a run, and requests without each of
+// the optional headers.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
-	for _, phrase := range o.Templates() {
-		if slices.Contains(replyTemplates, phrase) {
+	for _, template := range o.Templates() {
+		if slices.Contains(replyTemplates, template) {
 			continue
 		}
 		t.Thread = t.newID()
 		e := t.PromptEvent("text", "accepted")
 		e.Name = "paint"
-		t.SendAndRead(phrase, e)
+		t.SendAndRead(template, e)
 	}
-	for _, phrase := range []string{"prompt", "listen"} {
-		o, _ := t.dialect.TemplateOperation(phrase)
+	for _, template := range []string{"prompt", "listen"} {
+		o, _ := t.dialect.TemplateOperation(template)
 		if o == nil {
 			continue
 		}
-		for _, spare := range o.OptionalHeaders {
+		for _, optional := range o.OptionalHeaders {
 			t.Thread, t.Run = t.newID(), t.newID()
 			e := t.PromptEvent("text", "accepted")
-			if phrase == "listen" && !t.StartRun("prompt", e) {
+			if template == "listen" && !t.StartRun("prompt", e) {
 				continue
 			}
-			r := t.BuildRequest(phrase, e)
-			r.Header = r.Header.Without(spare.Name)
+			r := t.BuildRequest(template, e)
+			r.Header = r.Header.Without(optional.Name)
 			t.send(r, wire.StopWhen{})
 		}
 	}
 }
 
-// runTogether hears one run out while another ends, and while another is canceled.
+// runTogether reads the stream of one run to its end while another run ends and a third is
+// cancelled.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

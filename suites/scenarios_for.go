@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// provokedTable says in which scenarios the reference gave each check something to judge: a
-// line for each check. TestProvoked writes it.
+// provokedTable lists for each check the scenarios in which the reference exercises it. TestProvoked
+// writes it.
 //
 //go:embed provoked.tsv
 var provokedTable string
 
-// ScenariosFor are the scenarios that give a check something to judge, where a dialect has the
-// words: those that prove it, and the others in which the reference does.
+// ScenariosFor returns the names of the scenarios that exercise a check in dialects that have it:
+// those that expect it, and those in which the reference does.
 func ScenariosFor(check string) (names []string) {
 	for line := range strings.Lines(provokedTable) {
 		if id, list, _ := strings.Cut(strings.TrimSpace(line), "\t"); id == check {

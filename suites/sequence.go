@@ -7,37 +7,38 @@ import (
 	"strings"
 )
 
-// A action is one thing that is done in a sequence.
+// An action is one step of a generated sequence.
 type action struct {
-	number   int    // its number, which it keeps when others are left out
-	typeName string // the name of a deed
-	subject  int    // the conversation it belongs to (from 1), or the number of the step that it goes on with
-	choice   uint64 // what the deed leaves open; 0 is the plainest choice
+	number   int    // from 1; it does not change when other actions are removed
+	typeName string // the name of its actionType
+	subject  int    // the thread that it belongs to (from 1), or the number of the action that it refers to
+	choice   uint64 // selects among the forms of the action; 0 for the plainest
 }
 
-// maxActions is how many steps a sequence has at most.
+// maxActions is how many actions a sequence has at most.
 const maxActions = 12
 
-// conversationCount is how many conversations a sequence is about.
-const conversationCount = 2
+// threadCount is how many threads a sequence has.
+const threadCount = 2
 
-// A sequencePlan is what can be said of a sequence before it is played: what there will be to
-// go on with, if the server does what it is asked.
+// A sequencePlan is a sequence that is being generated, with what its actions leave to refer to if
+// the server responds as required.
 type sequencePlan struct {
 	target         *Target
 	actionTypes    []actionType
 	actions        []action
-	runs           []int        // the steps that opened one
-	observedRuns   map[int]bool // runs of which some was heard
-	serverRequests []int        // the steps by which the server asked for something
-	uploads        []int        // uploads
+	runs           []int        // numbers of the actions that start runs
+	observedRuns   map[int]bool // those whose stream was read, at least in part
+	serverRequests []int        // numbers of the actions that make the server call a tool or interrupt
+	uploads        []int        // numbers of the actions that upload files
 }
 
+// newSequencePlan returns an empty plan.
 func newSequencePlan(t *Target) *sequencePlan {
 	return &sequencePlan{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
 
-// supportedActions are those that the dialect has words for, and that the target does not lack.
+// supportedActions returns the types of actions that the dialect and the target support.
 func (t *Target) supportedActions() (can []actionType) {
 	for _, d := range actionTypes {
 		if d.isSupported(t) {
@@ -47,42 +48,44 @@ func (t *Target) supportedActions() (can []actionType) {
 	return can
 }
 
-// add plans one more step, unless there is nothing that it could go on with.
+// add appends an action and reports whether it is possible at this point.
 func (p *sequencePlan) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {
 		return false
 	}
 	p.actions = append(p.actions, s)
-	if then := p.actionTypes[i].recordEffect; then != nil {
-		then(p, s)
+	if effect := p.actionTypes[i].recordEffect; effect != nil {
+		effect(p, s)
 	}
 	return true
 }
 
-// generateActions makes a sequence up. Only what can be done is: who cancels has opened a run.
-func (t *Target) generateActions(luck *rand.Rand) []action {
+// generateActions returns a random sequence of possible actions: a cancel refers to a run that was
+// started before.
+func (t *Target) generateActions(rng *rand.Rand) []action {
 	p := newSequencePlan(t)
-	for n, last := 1, 4+luck.IntN(maxActions-3); n <= last; n++ {
+	for n, last := 1, 4+rng.IntN(maxActions-3); n <= last; n++ {
 		type choice struct {
-			deed actionType
-			on   []int
+			actionType actionType
+			subjects   []int
 		}
 		var open []choice
 		total := 0
 		for _, d := range p.actionTypes {
-			if on := d.subjects(p); len(on) > 0 {
-				open = append(open, choice{d, on})
+			if subjects := d.subjects(p); len(subjects) > 0 {
+				open = append(open, choice{d, subjects})
 				total += d.weight
 			}
 		}
 		if total == 0 {
 			break
 		}
-		at := luck.IntN(total)
+		at := rng.IntN(total)
 		for _, c := range open {
-			if at -= c.deed.weight; at < 0 {
-				p.add(action{number: n, typeName: c.deed.name, subject: c.on[luck.IntN(len(c.on))], choice: luck.Uint64()})
+			if at -= c.actionType.weight; at < 0 {
+				subject := c.subjects[rng.IntN(len(c.subjects))]
+				p.add(action{number: n, typeName: c.actionType.name, subject: subject, choice: rng.Uint64()})
 				break
 			}
 		}
@@ -90,25 +93,25 @@ func (t *Target) generateActions(luck *rand.Rand) []action {
 	return p.actions
 }
 
-// dropImpossible is what is left of steps when those are left out that have nothing to go on
-// with any more.
-func (t *Target) dropImpossible(steps []action) []action {
+// dropImpossible returns the actions without those that have nothing to refer to.
+func (t *Target) dropImpossible(actions []action) []action {
 	p := newSequencePlan(t)
-	for _, s := range steps {
+	for _, s := range actions {
 		p.add(s)
 	}
 	return p.actions
 }
 
-// describeActions is a sequence in words.
-func describeActions(steps []action) string {
+// describeActions returns a sequence in words: "1. send a message on thread 1, …; 2. …".
+func describeActions(actions []action) string {
 	var words []string
-	for _, s := range steps {
+	for _, s := range actions {
 		words = append(words, fmt.Sprintf("%d. %s", s.number, s))
 	}
 	return strings.Join(words, "; ")
 }
 
+// String returns the action in words.
 func (s action) String() string {
 	i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 {

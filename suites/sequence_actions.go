@@ -7,58 +7,71 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A actionType is a kind of step. Whether a target can be asked for it is read from the
-// dialect's document and from what the target was said to lack, and when it can be done
-// from what was done before: a deed without something to go on with is not planned.
+// An actionType is a type of action. It is used if the dialect and the target support it, and at
+// points of a sequence where it has a subject.
 type actionType struct {
 	name         string
-	doc          string // in words; % is what it is done to
-	weight       int    // how often it is drawn, beside others
+	doc          string // in words; % stands for the subject
+	weight       int    // relative frequency
 	isSupported  precondition
-	subjects     func(p *sequencePlan) []int       // what it can be done to now
-	recordEffect func(p *sequencePlan, s action)   // what there is to go on with afterwards; nil: no more than before
-	perform      func(a *sequencePlayer, s action) // where the server did not play its part, nothing
+	subjects     func(p *sequencePlan) []int       // possible subjects at this point; a repeated one is more likely
+	recordEffect func(p *sequencePlan, s action)   // adds what later actions can refer to; may be nil
+	perform      func(a *sequencePlayer, s action) // does nothing if the server did not do what the action refers to
 }
 
-// What deeds are done to.
-func inConversation(*sequencePlan) []int   { return []int{1, 1, 2} } // most happens in one of them
-func withoutSubject(*sequencePlan) []int   { return []int{1} }
-func onOpenedRun(p *sequencePlan) []int    { return p.runs }
+// inConversation returns the threads, the first twice: most actions are on one thread.
+func inConversation(*sequencePlan) []int { return []int{1, 1, 2} }
+
+// withoutSubject is for actions that refer to nothing.
+func withoutSubject(*sequencePlan) []int { return []int{1} }
+
+// onOpenedRun returns the runs that were started.
+func onOpenedRun(p *sequencePlan) []int { return p.runs }
+
+// onUploadedFile returns the files that were uploaded.
 func onUploadedFile(p *sequencePlan) []int { return p.uploads }
+
+// onObservedRun returns the runs whose stream was read, at least in part.
 func onObservedRun(p *sequencePlan) []int {
 	return slices.DeleteFunc(slices.Clone(p.runs), func(n int) bool { return !p.observedRuns[n] })
 }
 
-// What deeds leave behind.
-func addRun(p *sequencePlan, s action)         { p.runs = append(p.runs, s.number) }
-func addObservedRun(p *sequencePlan, s action) { addRun(p, s); p.observedRuns[s.number] = true }
-func markObserved(p *sequencePlan, s action)   { p.observedRuns[s.subject] = true }
-func addUpload(p *sequencePlan, s action)      { p.uploads = append(p.uploads, s.number) }
+// addRun records that an action starts a run.
+func addRun(p *sequencePlan, s action) { p.runs = append(p.runs, s.number) }
 
-// actionTypes are all that a sequence is made of.
+// addObservedRun records that an action starts a run and reads its stream.
+func addObservedRun(p *sequencePlan, s action) { addRun(p, s); p.observedRuns[s.number] = true }
+
+// markObserved records that an action reads the stream of its subject.
+func markObserved(p *sequencePlan, s action) { p.observedRuns[s.subject] = true }
+
+// addUpload records that an action uploads a file.
+func addUpload(p *sequencePlan, s action) { p.uploads = append(p.uploads, s.number) }
+
+// actionTypes are all types of actions.
 var actionTypes = slices.Concat(runActions, streamActions, storageActions, hostileActions)
 
-// runActions are the deeds that open runs.
+// runActions start runs.
 var runActions = []actionType{
 	{
-		name: "say", doc: "say something in conversation %, and hear the answer", weight: 6,
+		name: "say", doc: "send a message on thread %, and read the reply", weight: 6,
 		isSupported: hasTemplates("prompt"), subjects: inConversation, recordEffect: addObservedRun, perform: (*sequencePlayer).sendPrompt,
 	}, {
-		name: "recall", doc: "ask in conversation % what was said before", weight: 5,
+		name: "recall", doc: "ask on thread % for the message before", weight: 5,
 		isSupported: hasTemplates("prompt").unlessLacking("recall"), subjects: inConversation, recordEffect: addObservedRun,
 		perform: func(a *sequencePlayer, s action) { a.startAndReadRun(s, "prompt", a.PromptEvent("recall", "")) },
 	}, {
-		name: "open", doc: "open a run in conversation %, and do not listen", weight: 6,
+		name: "open", doc: "start a run on thread %, and do not read its stream", weight: 6,
 		isSupported: hasTemplates("prompt", "listen").unlessLacking("slow"), subjects: inConversation, recordEffect: addRun,
 		perform: func(a *sequencePlayer, s action) { a.startRun(s, "prompt", a.PromptEvent("slow", slowPromptArgs)) },
 	}, {
-		name: "hang-up", doc: "say something in conversation %, and hang up before the end of the answer", weight: 3,
+		name: "hang-up", doc: "send a message on thread %, and disconnect before the end of the reply", weight: 3,
 		isSupported: respondsWithStream("prompt").unlessLacking("slow"), subjects: inConversation, recordEffect: addRun, perform: (*sequencePlayer).disconnect,
 	}, {
-		name: "together", doc: "two runs at the same time, one in each conversation", weight: 3,
+		name: "together", doc: "two runs at the same time, one on each thread", weight: 3,
 		isSupported: needsTwoStreams(hasTemplates("prompt").unlessLacking("slow")), subjects: withoutSubject, perform: (*sequencePlayer).runConcurrently,
 	}, {
-		name: "offer", doc: "offer a tool in conversation %, and be asked to use it", weight: 3,
+		name: "offer", doc: "offer a client tool on thread %, and have it called", weight: 3,
 		isSupported: hasTemplates("tool-offer", "tool-result").unlessLacking("client-tool"), subjects: inConversation,
 		recordEffect: func(p *sequencePlan, s action) {
 			addObservedRun(p, s)
@@ -73,7 +86,7 @@ var runActions = []actionType{
 			}
 		},
 	}, {
-		name: "interrupt", doc: "have the server ask for approval in conversation %", weight: 3,
+		name: "interrupt", doc: "have the run on thread % interrupted", weight: 3,
 		isSupported: hasTemplates("prompt", "resume").andKind(spec.Interrupt).unlessLacking("interrupt"), subjects: inConversation,
 		recordEffect: func(p *sequencePlan, s action) {
 			addObservedRun(p, s)
@@ -81,12 +94,12 @@ var runActions = []actionType{
 		},
 		perform: func(a *sequencePlayer, s action) {
 			a.startAndReadRun(s, "prompt", a.PromptEvent("interrupt", `{"question":"Delete 3 files?"}`))
-			if asked := a.LastEvent(spec.Interrupt); asked.ID != "" {
-				a.addPendingReply(s, pendingReply{"resume", spec.Event{ID: asked.ID, Text: "approved"}})
+			if interrupt := a.LastEvent(spec.Interrupt); interrupt.ID != "" {
+				a.addPendingReply(s, pendingReply{"resume", spec.Event{ID: interrupt.ID, Text: "approved"}})
 			}
 		},
 	}, {
-		name: "answer", doc: "answer what the server asked for in step %", weight: 6,
+		name: "answer", doc: "reply to the tool call or interrupt of action %", weight: 6,
 		isSupported: func(*Target) bool { return true },
 		subjects:    func(p *sequencePlan) []int { return p.serverRequests },
 		recordEffect: func(p *sequencePlan, s action) {
@@ -97,25 +110,25 @@ var runActions = []actionType{
 	},
 }
 
-// streamActions are the deeds about a run that was opened before.
+// streamActions refer to a run that was started before.
 var streamActions = []actionType{
 	{
-		name: "follow", doc: "hear the run of step % from its start to its end", weight: 5,
+		name: "follow", doc: "read the run of action % from its start to its end", weight: 5,
 		isSupported: hasTemplates("listen"), subjects: onOpenedRun, recordEffect: markObserved, perform: func(a *sequencePlayer, s action) { a.readRun(s, "", 0) },
 	}, {
-		name: "leave", doc: "hear the run of step %, and leave after a few events", weight: 5,
+		name: "leave", doc: "read the run of action %, and disconnect after a few events", weight: 5,
 		isSupported: hasTemplates("listen"), subjects: onOpenedRun, recordEffect: markObserved,
 		perform: func(a *sequencePlayer, s action) { a.readRun(s, "", 1+int(s.choice%5)) },
 	}, {
-		name: "return", doc: "take the run of step % up again where it was left", weight: 7,
+		name: "return", doc: "resume the run of action % from its last cursor", weight: 7,
 		isSupported: hasTemplates("listen").andKind(spec.SlotCursor).unlessLacking("resume"), subjects: onObservedRun,
 		perform: func(a *sequencePlayer, s action) {
-			if heard := a.seenCursors[s.subject]; len(heard) > 0 {
-				a.readRun(s, heard[len(heard)-1-int(s.choice%uint64(min(2, len(heard))))], 0)
+			if cursors := a.seenCursors[s.subject]; len(cursors) > 0 {
+				a.readRun(s, cursors[len(cursors)-1-int(s.choice%uint64(min(2, len(cursors))))], 0)
 			}
 		},
 	}, {
-		name: "both", doc: "hear the run of step % twice at the same time", weight: 2,
+		name: "both", doc: "read the run of action % twice at the same time", weight: 2,
 		isSupported: needsTwoStreams(hasTemplates("listen")), subjects: onOpenedRun, recordEffect: markObserved,
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {
@@ -125,7 +138,7 @@ var streamActions = []actionType{
 			}
 		},
 	}, {
-		name: "cancel", doc: "cancel the run of step %", weight: 4,
+		name: "cancel", doc: "cancel the run of action %", weight: 4,
 		isSupported: hasTemplates("prompt", "cancel").unlessLacking("cancel"), subjects: onOpenedRun,
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {
@@ -133,7 +146,7 @@ var streamActions = []actionType{
 			}
 		},
 	}, {
-		name: "cancel-heard", doc: "cancel the run of step % while it is heard", weight: 3,
+		name: "cancel-heard", doc: "cancel the run of action % while reading it", weight: 3,
 		isSupported: hasTemplates("listen", "cancel").unlessLacking("cancel"), subjects: onOpenedRun, recordEffect: markObserved,
 		perform: func(a *sequencePlayer, s action) {
 			if a.selectRun(s.subject) {

@@ -177,7 +177,7 @@ func TestSequencesBudget(t *testing.T) {
 	}
 	tries, of := 0, 0
 	if _, said, _ := strings.Cut(bad[0].Scenario.Doc, "("); said != "" {
-		_, _ = fmt.Sscanf(said, "the shortest in %d tries of %d steps", &tries, &of)
+		_, _ = fmt.Sscanf(said, "shrunk from %d actions in %d tries", &of, &tries)
 	}
 	if tries < 1 || tries > 60 || of != steps(bad[0]) {
 		t.Errorf("%s: %d steps were tried %d times", bad[0].Scenario.Doc, of, tries)

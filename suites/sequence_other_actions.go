@@ -7,10 +7,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// storageActions are the deeds about what is kept beside runs.
+// storageActions are about histories, files and health.
 var storageActions = []actionType{
 	{
-		name: "remember", doc: "ask for the history of conversation %", weight: 4,
+		name: "remember", doc: "request the history of thread %", weight: 4,
 		isSupported: hasReplyOfKind("history", spec.History).unlessLacking("history"), subjects: inConversation,
 		perform: func(a *sequencePlayer, s action) {
 			if a.Thread = a.threads[s.subject]; a.hasRun(a.Thread) {
@@ -20,7 +20,7 @@ var storageActions = []actionType{
 			}
 		},
 	}, {
-		name: "upload", doc: "upload an image in conversation %", weight: 3,
+		name: "upload", doc: "upload an image on thread %", weight: 3,
 		isSupported: hasTemplates("attach").unlessLacking("attachments"), subjects: inConversation, recordEffect: addUpload,
 		perform: func(a *sequencePlayer, s action) {
 			a.Thread = a.threads[s.subject]
@@ -29,7 +29,7 @@ var storageActions = []actionType{
 			}
 		},
 	}, {
-		name: "sign", doc: "have the image of step % signed again", weight: 2,
+		name: "sign", doc: "request a new signed URL for the image of action %", weight: 2,
 		isSupported: hasTemplates("attach", "sign").unlessLacking("attachments"), subjects: onUploadedFile,
 		perform: func(a *sequencePlayer, s action) {
 			if kept := a.uploads[s.subject]; kept.ID != "" {
@@ -42,7 +42,7 @@ var storageActions = []actionType{
 			}
 		},
 	}, {
-		name: "send", doc: "send the image of step %, and hear the answer", weight: 3,
+		name: "send", doc: "send the image of action %, and read the reply", weight: 3,
 		isSupported: hasTemplates("attach", "uploaded").unlessLacking("attachments"), subjects: onUploadedFile, recordEffect: addObservedRun,
 		perform: func(a *sequencePlayer, s action) {
 			kept := a.uploads[s.subject]
@@ -55,97 +55,99 @@ var storageActions = []actionType{
 			a.startAndReadRun(action{number: s.number, subject: i}, "uploaded", e)
 		},
 	}, {
-		name: "health", doc: "ask whether the server is well", weight: 1,
+		name: "health", doc: "request the health of the server", weight: 1,
 		isSupported: hasTemplates("health").unlessLacking("health"), subjects: withoutSubject, perform: func(a *sequencePlayer, _ action) { a.sendTemplate("health") },
 	},
 }
 
-// hostileActions are the deeds that must not change anything.
+// hostileActions are requests that must be refused and must not change anything.
 var hostileActions = []actionType{
 	{
-		name: "break", doc: "ask for something in conversation % with a fault in the request", weight: 4,
+		name: "break", doc: "send an invalid request on thread %", weight: 4,
 		isSupported: hasTemplates("prompt").unlessLacking("refusals"), subjects: inConversation,
 		perform: func(a *sequencePlayer, s action) {
 			a.Thread, a.Run = a.threads[s.subject], a.newID()
 			a.sendInvalid("prompt", a.PromptEvent("text", "refused"), s.choice)
 		},
 	}, {
-		name: "break-run", doc: "ask for something about the run of step % with a fault in the request", weight: 3,
+		name: "break-run", doc: "send an invalid request about the run of action %", weight: 3,
 		isSupported: hasTemplates("listen").unlessLacking("refusals"), subjects: onOpenedRun,
 		perform: func(a *sequencePlayer, s action) {
-			if phrases := a.runTemplates(); a.selectRun(s.subject) {
-				a.sendInvalid(phrases[s.choice%uint64(len(phrases))], spec.Event{}, s.choice>>8)
+			if templates := a.runTemplates(); a.selectRun(s.subject) {
+				a.sendInvalid(templates[s.choice%uint64(len(templates))], spec.Event{}, s.choice>>8)
 			}
 		},
 	}, {
-		name: "intrude", doc: "let another user ask for something about the run of step %", weight: 4,
+		name: "intrude", doc: "send a request about the run of action % as another user", weight: 4,
 		isSupported: hasTemplates("listen").andDenies(spec.DeniedOtherUser), subjects: onOpenedRun,
 		perform: func(a *sequencePlayer, s action) { a.sendAsIntruder(s, spec.DeniedOtherUser, spec.OtherUser) },
 	}, {
-		name: "intrude-unknown", doc: "let somebody without credentials ask for something about the run of step %", weight: 2,
+		name: "intrude-unknown", doc: "send a request about the run of action % without credentials", weight: 2,
 		isSupported: hasTemplates("listen").andDenies(spec.DeniedAnonymous), subjects: onOpenedRun,
 		perform: func(a *sequencePlayer, s action) { a.sendAsIntruder(s, spec.DeniedAnonymous, spec.Anonymous) },
 	},
 }
 
-// runTemplates are the phrases that ask for something about a run, or its conversation.
+// runTemplates returns the templates whose requests refer to a run or its thread.
 func (a *sequencePlayer) runTemplates() (all []string) {
-	for _, phrase := range []string{"listen", "cancel", "history"} {
-		if o, ok := a.dialect.TemplateOperation(phrase); ok && !o.StartsRun && !a.target.lacksCapability(phrase) {
-			all = append(all, phrase)
+	for _, template := range []string{"listen", "cancel", "history"} {
+		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && !a.target.lacksCapability(template) {
+			all = append(all, template)
 		}
 	}
 	return all
 }
 
-// sendInvalid asks for something with one fault in the request.
-func (a *sequencePlayer) sendInvalid(phrase string, e spec.Event, luck uint64) {
-	faults := a.target.faultNames[phrase]
+// sendInvalid sends the request of a template with one fault, which choice selects.
+func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint64) {
+	faults := a.target.faultNames[template]
 	if len(faults) == 0 {
 		return
 	}
 	e.Name = "paint"
-	if m, ok := a.dialect.InvalidRequestByName(a.BuildRequest(phrase, e), faults[luck%uint64(len(faults))]); ok && a.send(m.Request, wire.StopWhen{}) && phrase == "prompt" {
+	m, ok := a.dialect.InvalidRequestByName(a.BuildRequest(template, e), faults[choice%uint64(len(faults))])
+	if ok && a.send(m.Request, wire.StopWhen{}) && template == "prompt" {
 		a.dropPendingReplies(a.Thread)
 	}
 }
 
-// maxInvalidBody bounds the bytes of a request with a fault: what is too large is refused
-// by scenarios.
+// maxInvalidBody is the largest body of an invalid request, in bytes. Scenarios test the refusal of
+// larger ones.
 const maxInvalidBody = 1 << 16
 
-// collectFaults names the faults that a request of each phrase can have. That takes too long
-// to be done while others are being timed.
-func (t *Target) collectFaults(talk *Conversation) {
+// collectFaults sets the faults that the request of each template can have. It is called before
+// the sequences because it takes long enough to disturb checks of time.
+func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
-	talk.Run = talk.newID()
-	for _, phrase := range []string{"prompt", "listen", "cancel", "history"} {
-		if !talk.hasTemplate(phrase) {
+	conv.Run = conv.newID()
+	for _, template := range []string{"prompt", "listen", "cancel", "history"} {
+		if !conv.hasTemplate(template) {
 			continue
 		}
-		e := talk.PromptEvent("text", "refused")
+		e := conv.PromptEvent("text", "refused")
 		e.Name = "paint"
-		for _, m := range t.Dialect.InvalidRequests(talk.BuildRequest(phrase, e)) {
+		for _, m := range t.Dialect.InvalidRequests(conv.BuildRequest(template, e)) {
 			if len(m.Request.Body) <= maxInvalidBody {
-				t.faultNames[phrase] = append(t.faultNames[phrase], m.Name)
+				t.faultNames[template] = append(t.faultNames[template], m.Name)
 			}
 		}
 	}
 }
 
-// sendAsIntruder asks for what the document keeps from somebody.
+// sendAsIntruder sends, as a principal that must be refused, one of the requests for which the
+// document describes the refusal.
 func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spec.Principal) {
 	if !a.selectRun(s.subject) {
 		return
 	}
 	var kept []spec.Request
-	for _, phrase := range append(a.runTemplates(), "prompt") {
+	for _, template := range append(a.runTemplates(), "prompt") {
 		e := spec.Event{}
-		if phrase == "prompt" {
+		if template == "prompt" {
 			e = a.PromptEvent("text", "from somebody else")
 			a.Run = a.newID()
 		}
-		if r := a.BuildRequest(phrase, e); len(a.dialect.ParseRequest(r).Denials[why]) > 0 {
+		if r := a.BuildRequest(template, e); len(a.dialect.ParseRequest(r).Denials[why]) > 0 {
 			kept = append(kept, r)
 		}
 	}

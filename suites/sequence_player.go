@@ -9,100 +9,106 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An precondition says whether a target can be asked for a deed.
+// A precondition reports whether the dialect and the target support a type of action.
 type precondition func(t *Target) bool
 
-// hasTemplates: the dialect has the phrases.
-func hasTemplates(phrases ...string) precondition {
+// hasTemplates requires that the dialect has all of the templates.
+func hasTemplates(templates ...string) precondition {
 	return func(t *Target) bool {
 		known := t.Dialect.Templates()
-		return !slices.ContainsFunc(phrases, func(p string) bool { return !slices.Contains(known, p) })
+		return !slices.ContainsFunc(templates, func(p string) bool { return !slices.Contains(known, p) })
 	}
 }
 
-// respondsWithStream: what is said with the phrase is answered by a stream.
-func respondsWithStream(phrase string) precondition {
+// respondsWithStream requires that the response to a template's request is the stream.
+func respondsWithStream(template string) precondition {
 	return func(t *Target) bool {
-		o, ok := t.Dialect.TemplateOperation(phrase)
+		o, ok := t.Dialect.TemplateOperation(template)
 		return ok && o.IsStream
 	}
 }
 
-// hasReplyOfKind: the phrase opens no run, but is answered by the kind.
-func hasReplyOfKind(phrase string, k spec.Kind) precondition {
+// hasReplyOfKind requires that the template does not start a run and that the dialect has the kind.
+func hasReplyOfKind(template string, k spec.Kind) precondition {
 	return func(t *Target) bool {
-		o, ok := t.Dialect.TemplateOperation(phrase)
+		o, ok := t.Dialect.TemplateOperation(template)
 		return ok && !o.StartsRun && slices.Contains(t.Dialect.Kinds(), k)
 	}
 }
 
-// needsTwoStreams: o, where a user may have two streams open at once.
+// needsTwoStreams adds the requirement that a user may have two streams open at once.
 func needsTwoStreams(o precondition) precondition {
 	return func(t *Target) bool { return o(t) && t.StreamLimit != 1 }
 }
 
-// andKind: the dialect has the word, too.
+// andKind adds the requirement that the dialect has the kind.
 func (o precondition) andKind(k spec.Kind) precondition {
 	return func(t *Target) bool { return o(t) && slices.Contains(t.Dialect.Kinds(), k) }
 }
 
-// unlessLacking: the target does not lack it.
+// unlessLacking adds the requirement that the target does not lack the capability.
 func (o precondition) unlessLacking(capability string) precondition {
 	return func(t *Target) bool { return o(t) && !t.lacksCapability(capability) }
 }
 
-// andDenies: the document says how somebody is refused, and it is known who that is.
+// andDenies adds the requirement that the document describes the refusal, and that the target is
+// configured for it and does not lack the capability.
 func (o precondition) andDenies(why spec.DenialReason) precondition {
 	return func(t *Target) bool {
 		s := Scenario{Denial: why}
-		return o(t) && t.Dialect.HasDenial(why) && t.missingSetup(s) == "" && !slices.ContainsFunc(accessScenarios, func(s Scenario) bool { return s.Denial == why && t.lacksCapability(s.capabilityName()) })
+		lacked := func(s Scenario) bool { return s.Denial == why && t.lacksCapability(s.capabilityName()) }
+		return o(t) && t.Dialect.HasDenial(why) && t.missingSetup(s) == "" && !slices.ContainsFunc(accessScenarios, lacked)
 	}
 }
 
-// An sequencePlayer plays a sequence: it remembers what came of each step.
+// A sequencePlayer plays a sequence and keeps what its actions refer to.
 type sequencePlayer struct {
 	*Conversation
-	threads        [conversationCount + 1]string // their ids, from 1
-	runs           map[int]runRef                // by the step that opened it
-	seenCursors    map[int][]string              // cursors that a run can be taken up at
-	pendingReplies map[int]pendingReply          // by the step that made the server ask
-	uploads        map[int]uploadedFile
+	threads        [threadCount + 1]string // thread ids, from index 1
+	runs           map[int]runRef          // by the number of the action that started the run
+	seenCursors    map[int][]string        // likewise: cursors that the run can be resumed from
+	pendingReplies map[int]pendingReply    // likewise: what the client owes
+	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
 }
 
-// A runRef is a run that was opened.
+// A runRef holds the ids of a run and its thread.
 type runRef struct{ thread, id string }
 
-// A pendingReply is what the client owes to a server that asked.
+// A pendingReply is the tool result or resume that the client owes the server.
 type pendingReply struct {
 	template string
 	event    spec.Event
 }
 
-// An uploadedFile is what was uploaded.
+// An uploadedFile is a stored file and the thread that it was uploaded in.
 type uploadedFile struct {
 	thread string
 	spec.Event
 }
 
+// newSequencePlayer returns a player that sends its requests in the conversation.
 func newSequencePlayer(t *Conversation) *sequencePlayer {
-	a := &sequencePlayer{Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{}, pendingReplies: map[int]pendingReply{}, uploads: map[int]uploadedFile{}}
-	for i := range conversationCount {
+	a := &sequencePlayer{
+		Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{},
+		pendingReplies: map[int]pendingReply{}, uploads: map[int]uploadedFile{},
+	}
+	for i := range threadCount {
 		a.threads[i+1] = t.newID()
 	}
 	a.Thread = a.threads[1]
 	return a
 }
 
-// play does one step after the other.
-func (a *sequencePlayer) play(steps []action) {
-	for _, s := range steps {
+// play performs the actions in order.
+func (a *sequencePlayer) play(actions []action) {
+	for _, s := range actions {
 		if i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName }); i >= 0 {
 			actionTypes[i].perform(a, s)
 		}
 	}
 }
 
-// selectRun goes on with the run of a step, if it was opened.
+// selectRun makes the run of an action the current one, and reports whether it was started.
 func (a *sequencePlayer) selectRun(n int) bool {
 	r, ok := a.runs[n]
 	if ok {
@@ -111,29 +117,29 @@ func (a *sequencePlayer) selectRun(n int) bool {
 	return ok
 }
 
-// sendTemplate says a phrase of no more than itself.
-func (a *sequencePlayer) sendTemplate(phrase string) bool {
-	return a.send(a.BuildRequest(phrase, spec.Event{}), wire.StopWhen{})
+// sendTemplate sends the request of a template that needs no values, and reports success.
+func (a *sequencePlayer) sendTemplate(template string) bool {
+	return a.send(a.BuildRequest(template, spec.Event{}), wire.StopWhen{})
 }
 
-// startRun opens a run in the conversation of a step.
-func (a *sequencePlayer) startRun(s action, phrase string, e spec.Event) bool {
+// startRun starts a run on the thread of an action, and reports success.
+func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
 	a.Thread = a.threads[s.subject]
 	a.dropPendingReplies(a.Thread)
-	if !a.StartRun(phrase, e) {
+	if !a.StartRun(template, e) {
 		return false
 	}
 	a.runs[s.number] = runRef{a.Thread, a.Run}
 	return true
 }
 
-// dropPendingReplies forgets what the client owes in a conversation: once it says something else there,
-// no document says what becomes of a call that waits for its result, or of an interrupt.
-func (a *sequencePlayer) dropPendingReplies(talk string) {
-	maps.DeleteFunc(a.pendingReplies, func(n int, _ pendingReply) bool { return a.runs[n].thread == talk })
+// dropPendingReplies forgets what the client owes on a thread: the documents do not define what
+// becomes of an open tool call or interrupt once the client sends another message.
+func (a *sequencePlayer) dropPendingReplies(thread string) {
+	maps.DeleteFunc(a.pendingReplies, func(n int, _ pendingReply) bool { return a.runs[n].thread == thread })
 }
 
-// addPendingReply notes what the client owes after a step, if the answer that says so came whole.
+// addPendingReply stores what the client owes after an action, if the response was complete.
 func (a *sequencePlayer) addPendingReply(s action, d pendingReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -142,18 +148,18 @@ func (a *sequencePlayer) addPendingReply(s action, d pendingReply) {
 	}
 }
 
-// startAndReadRun is open, and hears the answer.
-func (a *sequencePlayer) startAndReadRun(s action, phrase string, e spec.Event) {
-	if !a.startRun(s, phrase, e) {
+// startAndReadRun starts a run on the thread of an action and reads its stream.
+func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event) {
+	if !a.startRun(s, template, e) {
 		return
 	}
-	if !a.respondsWithStream(phrase) {
+	if !a.respondsWithStream(template) {
 		a.ReadStream("", 0)
 	}
 	a.seenCursors[s.number] = append(a.seenCursors[s.number], a.resumableCursors(1)...)
 }
 
-// resumableCursors are those of the last n exchanges that a run can be taken up at.
+// resumableCursors returns the cursors of the last n exchanges after which more events follow.
 func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	for e := range a.recentEvents(n) {
 		if e.IsFrame() && e.Cursor != "" && e.Kind != spec.RunEnd && e.Kind != spec.RunError {
@@ -163,7 +169,8 @@ func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	return all
 }
 
-// readRun hears a run from a cursor on.
+// readRun reads the stream of the run that an action refers to, from a cursor on, up to a number of
+// events (0: to the end).
 func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	if a.selectRun(s.subject) {
 		a.ReadStream(cursor, events)
@@ -171,40 +178,41 @@ func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	}
 }
 
-// slowPromptArgs is how a run is told that others get in the way of: long enough for that, and too
-// short for anybody to judge when its deltas come. Many sequences keep the machine busy.
+// slowPromptArgs are the arguments of slow prompts: ten deltas, 10 ms apart. That is long enough to
+// interfere with the run, and too short for checks of time, which would fail on a busy machine.
 const slowPromptArgs = "10 10"
 
-// promptVariants are what can be said at any time; the first is the plainest.
+// promptVariants are the prompts that a sequence may send at any time, the plainest first.
 var promptVariants = []struct{ scenario, words string }{
 	{"text", "one"}, {"messages", ""}, {"tool", `{"city":"Paris"}`}, {"reasoning", "an answer"}, {"empty", ""},
 	{"contents", ""}, {"many", "20"}, {"error", "scripted failure"}, {"error-mid", "scripted failure"},
 }
 
-// sendPrompt says anything in any form of request that the document allows.
+// sendPrompt sends one of the prompts in one of the forms that the document allows, and reads the
+// stream.
 func (a *sequencePlayer) sendPrompt(s action) {
-	can := slices.Clone(promptVariants)
-	can = slices.DeleteFunc(can, func(w struct{ scenario, words string }) bool { return a.target.lacksCapability(w.scenario) })
-	phrases := []string{"prompt"}
+	variants := slices.Clone(promptVariants)
+	variants = slices.DeleteFunc(variants, func(w struct{ scenario, words string }) bool { return a.target.lacksCapability(w.scenario) })
+	templates := []string{"prompt"}
 	o, _ := a.dialect.TemplateOperation("prompt")
-	for _, phrase := range o.Templates() {
-		if phrase != "prompt" && !slices.Contains(replyTemplates, phrase) {
-			phrases = append(phrases, phrase)
+	for _, template := range o.Templates() {
+		if template != "prompt" && !slices.Contains(replyTemplates, template) {
+			templates = append(templates, template)
 		}
 	}
-	if len(can) == 0 {
+	if len(variants) == 0 {
 		return
 	}
-	what := can[s.choice%uint64(len(can))]
-	if what.scenario == "text" {
-		what.words = fmt.Sprint("words of step ", s.number)
+	prompt := variants[s.choice%uint64(len(variants))]
+	if prompt.scenario == "text" {
+		prompt.words = fmt.Sprint("words of step ", s.number)
 	}
-	e := a.PromptEvent(what.scenario, what.words)
+	e := a.PromptEvent(prompt.scenario, prompt.words)
 	e.Name = "paint"
-	a.startAndReadRun(s, phrases[s.choice>>8%uint64(len(phrases))], e)
+	a.startAndReadRun(s, templates[s.choice>>8%uint64(len(templates))], e)
 }
 
-// disconnect leaves an answer.
+// disconnect starts a run and leaves its stream after a few events.
 func (a *sequencePlayer) disconnect(s action) {
 	a.Thread, a.Run = a.threads[s.subject], a.newID()
 	a.dropPendingReplies(a.Thread)
@@ -213,32 +221,32 @@ func (a *sequencePlayer) disconnect(s action) {
 	}
 }
 
-// hasRun says whether a run was opened in a conversation.
-func (a *sequencePlayer) hasRun(talk string) bool {
+// hasRun reports whether a run was started on a thread.
+func (a *sequencePlayer) hasRun(thread string) bool {
 	for _, r := range a.runs {
-		if r.thread == talk {
+		if r.thread == thread {
 			return true
 		}
 	}
 	return false
 }
 
-// runConcurrently hears two runs at once.
+// runConcurrently reads the streams of two runs, one on each thread, at once.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", "meanwhile")
-	phrase := "listen"
+	template := "listen"
 	if a.respondsWithStream("prompt") {
-		phrase = "prompt"
+		template = "prompt"
 	}
-	// begin makes the request for the stream of a run in a conversation.
-	begin := func(talk int, e spec.Event) (stream spec.Request, ok bool) {
-		a.dropPendingReplies(a.threads[talk])
-		if a.Thread = a.threads[talk]; phrase == "prompt" {
+	// begin starts a run on a thread, unless its stream does, and returns the request for the stream.
+	begin := func(i int, e spec.Event) (stream spec.Request, ok bool) {
+		a.dropPendingReplies(a.threads[i])
+		if a.Thread = a.threads[i]; template == "prompt" {
 			a.Run = a.newID()
-			return a.BuildRequest(phrase, e), true
+			return a.BuildRequest(template, e), true
 		}
 		ok = a.StartRun("prompt", e)
-		return a.BuildRequest(phrase, spec.Event{}), ok
+		return a.BuildRequest(template, spec.Event{}), ok
 	}
 	first, ok := begin(1, slow)
 	if !ok {
@@ -250,17 +258,18 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 }
 
-// sendPendingReply gives what the server asked for.
+// sendPendingReply sends the reply that the action refers to, if it is still owed.
 func (a *sequencePlayer) sendPendingReply(s action) {
-	d, owed := a.pendingReplies[s.subject]
+	reply, owed := a.pendingReplies[s.subject]
 	if !owed {
 		return
 	}
 	delete(a.pendingReplies, s.subject)
-	a.startAndReadRun(action{number: s.number, subject: slices.Index(a.threads[:], a.runs[s.subject].thread)}, d.template, d.event)
+	thread := slices.Index(a.threads[:], a.runs[s.subject].thread)
+	a.startAndReadRun(action{number: s.number, subject: thread}, reply.template, reply.event)
 }
 
-// lastToolCall is the last tool call of the answer that was heard last.
+// lastToolCall returns the id of the last tool call in the response of the last exchange.
 func (a *sequencePlayer) lastToolCall() string {
 	if id := a.LastEvent(spec.ToolStart).Call; id != "" {
 		return id

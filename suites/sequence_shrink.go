@@ -9,26 +9,24 @@ import (
 	"time"
 )
 
-// What is spent on making sequences shorter that draw findings: each try is another
-// conversation with the target.
+// Limits of shrinking sequences that have findings. Each try is another conversation.
 const (
-	maxTries       = 60  // for one sequence
-	maxShrinkTries = 300 // for all together
-
-	maxShrinkTime = 150 * time.Second // likewise
+	maxTries       = 60                // for one sequence
+	maxShrinkTries = 300               // for all together
+	maxShrinkTime  = 150 * time.Second // for all together
 )
 
-// MaxSequences bounds how many are played: all that they say is kept until it is reported.
+// MaxSequences is the largest Target.Sequences: the conversations of all are kept in memory.
 const MaxSequences = 1000
 
-// An generatedSequence is one sequence on its way: what was planned, and what came of it.
+// A generatedSequence is a sequence of actions with the result of playing it.
 type generatedSequence struct {
 	actions []action
-	rng     *rand.Rand // its own: which others are played changes nothing
+	rng     *rand.Rand // of its ids; its own, so that it does not depend on other sequences
 	result  ScenarioResult
 }
 
-// selectedSequences are those that are in the selection.
+// selectedSequences generates the sequences that Only and Skip select.
 func (t *Target) selectedSequences() (all []*generatedSequence) {
 	s := sequenceScenario("", nil)
 	if !s.AppliesTo(t.Dialect) {
@@ -47,7 +45,7 @@ func (t *Target) selectedSequences() (all []*generatedSequence) {
 	return all
 }
 
-// sequenceScenarios are those sequences as scenarios.
+// sequenceScenarios returns the selected sequences as scenarios.
 func (t *Target) sequenceScenarios() (all []Scenario) {
 	for _, o := range t.selectedSequences() {
 		all = append(all, o.result.Scenario)
@@ -55,20 +53,19 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 	return all
 }
 
-// SequenceName is what a report calls the nth sequence, from 1.
+// SequenceName returns the scenario name of the nth sequence, from 1.
 func SequenceName(n int) string { return fmt.Sprint("sequence-", n) }
 
-// sequenceScenario is a sequence as a scenario. Nothing is proved by it: what it does not exercise
-// is no broken promise.
-func sequenceScenario(name string, steps []action) Scenario {
-	return Scenario{Name: name, Doc: describeActions(steps), Capability: "text", Templates: promptTemplates}
+// sequenceScenario returns a sequence as a scenario. It expects no checks, so it promises nothing.
+func sequenceScenario(name string, actions []action) Scenario {
+	return Scenario{Name: name, Doc: describeActions(actions), Capability: "text", Templates: promptTemplates}
 }
 
-// playSequences plays all of them, and makes those shorter that draw findings which are not in
-// parts already: there, fewer requests show them.
+// playSequences plays the sequences and appends their results to parts. Sequences with findings
+// that no result before has are shrunk.
 func (t *Target) playSequences(ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string)) []ScenarioResult {
-	if talk, err := t.newConversation(ctx, t.idSeed()); err == nil {
-		t.collectFaults(talk)
+	if conv, err := t.newConversation(ctx, t.idSeed()); err == nil {
+		t.collectFaults(conv)
 	}
 	limit := make(chan struct{}, t.sequenceConcurrency())
 	var wait sync.WaitGroup
@@ -86,7 +83,7 @@ func (t *Target) playSequences(ctx context.Context, all []*generatedSequence, pa
 		t.recordFindings(known, &parts[i])
 	}
 	tries, until := maxShrinkTries, time.Now().Add(maxShrinkTime)
-	for _, o := range all { // one after the other, so that the same seed shortens the same
+	for _, o := range all { // not concurrently, so that the same seed shrinks to the same sequence
 		if fresh := t.newFindings(known, &o.result); len(fresh) > 0 {
 			tries -= t.shrinkSequence(ctx, o, fresh, min(maxTries, tries), until)
 		}
@@ -96,7 +93,8 @@ func (t *Target) playSequences(ctx context.Context, all []*generatedSequence, pa
 	return parts
 }
 
-// sequenceConcurrency is how many sequences are played at once: each may hold two streams.
+// sequenceConcurrency returns how many sequences are played at once. Each may have two streams
+// open.
 func (t *Target) sequenceConcurrency() int {
 	if t.StreamLimit > 0 {
 		return max(1, min(t.Parallel, t.StreamLimit/2))
@@ -104,26 +102,27 @@ func (t *Target) sequenceConcurrency() int {
 	return max(1, t.Parallel)
 }
 
-// playSequence plays one sequence.
-func (t *Target) playSequence(ctx context.Context, name string, steps []action, ids uint64) ScenarioResult {
-	part := ScenarioResult{Scenario: sequenceScenario(name, steps), Dialect: t.Dialect}
+// playSequence plays a sequence and returns its result. ids is the seed of the ids.
+func (t *Target) playSequence(ctx context.Context, name string, actions []action, ids uint64) ScenarioResult {
+	part := ScenarioResult{Scenario: sequenceScenario(name, actions), Dialect: t.Dialect}
 	if t.lacksCapability(part.Scenario.capabilityName()) {
 		return part
 	}
-	talk, err := t.newConversation(ctx, ids)
+	conv, err := t.newConversation(ctx, ids)
 	if err != nil {
 		part.Err = err
 		return part
 	}
-	newSequencePlayer(talk).play(steps)
-	talk.concurrent = true
-	return t.finishConversation(talk, part)
+	newSequencePlayer(conv).play(actions)
+	conv.concurrent = true
+	return t.finishConversation(conv, part)
 }
 
-// A findingID is a finding by what it is about: the check, and the requirement that is broken.
+// A findingID identifies a finding by the check and the violated requirement.
 type findingID struct{ check, requirement string }
 
-// findingIDs are the findings of a conversation, each once.
+// findingIDs returns the findings of a conversation, each once. It evaluates the conversation if
+// that was not done.
 func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
 	if len(p.Evaluation.Results) == 0 {
 		p.Evaluation = t.evaluate(p)
@@ -138,34 +137,35 @@ func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
 	return all
 }
 
+// recordFindings adds the findings of a conversation to known.
 func (t *Target) recordFindings(known map[findingID]bool, p *ScenarioResult) {
 	for _, d := range t.findingIDs(p) {
 		known[d] = true
 	}
 }
 
-// newFindings are the findings that are not known.
+// newFindings returns the findings of a conversation that are not in known.
 func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []findingID {
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingID) bool { return known[d] })
 }
 
-// shrinkSequence looks for a shorter sequence that draws the same findings, and says how many it
-// tried. Steps are left out in halves, then in quarters, down to single ones, as long as
-// that succeeds; then what is left is made as plain as it can be. What is known of the
-// sequence is always what was really played.
+// shrinkSequence replaces a sequence by a shorter one that has the same new findings, and returns how
+// many it tried. It removes halves, then quarters, down to single actions, and then replaces
+// the choices of the remaining actions by the plainest. The result is always that of the
+// sequence which was played last with success.
 func (t *Target) shrinkSequence(ctx context.Context, o *generatedSequence, fresh []findingID, tries int, until time.Time) (tried int) {
 	was := len(o.actions)
-	try := func(steps []action) bool {
-		if tried >= tries || len(steps) == 0 || ctx.Err() != nil || time.Now().After(until) {
+	try := func(actions []action) bool {
+		if tried >= tries || len(actions) == 0 || ctx.Err() != nil || time.Now().After(until) {
 			return false
 		}
 		tried++
-		part := t.playSequence(ctx, o.result.Scenario.Name, steps, o.rng.Uint64())
+		part := t.playSequence(ctx, o.result.Scenario.Name, actions, o.rng.Uint64())
 		got := t.findingIDs(&part)
 		if slices.ContainsFunc(fresh, func(d findingID) bool { return !slices.Contains(got, d) }) {
 			return false
 		}
-		o.actions, o.result = steps, part
+		o.actions, o.result = actions, part
 		return true
 	}
 	for size := (was + 1) / 2; size > 0; {
@@ -179,17 +179,17 @@ func (t *Target) shrinkSequence(ctx context.Context, o *generatedSequence, fresh
 			try(plain)
 		}
 	}
-	o.result.Scenario.Doc += fmt.Sprintf(" (the shortest in %d tries of %d steps that drew this)", tried, was)
+	o.result.Scenario.Doc += fmt.Sprintf(" (shrunk from %[2]d actions in %[1]d tries)", tried, was)
 	return tried
 }
 
-// removeChunks tries the sequence without each run of so many steps, the last first: little
-// goes on with those. It says whether any could be spared.
-func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (spared bool) {
+// removeChunks tries the sequence without each chunk of size actions, the last first because few
+// actions refer to those, and reports whether any was removed.
+func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (removed bool) {
 	for end := len(o.actions); end > 0; end -= size {
 		end = min(end, len(o.actions))
 		rest := t.dropImpossible(slices.Concat(o.actions[:max(0, end-size)], o.actions[end:]))
-		spared = len(rest) < len(o.actions) && try(rest) || spared
+		removed = len(rest) < len(o.actions) && try(rest) || removed
 	}
-	return spared
+	return removed
 }

@@ -1,6 +1,7 @@
-// Package suites makes a server talk and lets the rules listen. It is the only
-// package that knows ginkgo. It does not judge, and it does not know what a report
-// looks like.
+// Package suites tests a server: it plays the scenarios and generated sequences of a dialect,
+// records the conversations and evaluates them with the checks of package rules. [Run] is the
+// entry, [Test] and [Declare] are it for Go tests and Ginkgo suites. Reports are written by
+// package reports.
 package suites
 
 import (
@@ -21,75 +22,77 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// PromptStyle says in which words a target is asked.
+// A PromptStyle is the form of the prompts that scenarios send.
 type PromptStyle string
 
-// The ways to ask.
+// The styles of prompts.
 const (
-	ConformancePrompts PromptStyle = "conformance" // the prompts that scripted targets understand
-	NaturalPrompts     PromptStyle = "natural"     // plain words; what is said is not judged
+	ConformancePrompts PromptStyle = "conformance" // the prompts of docs/prompts.md
+	NaturalPrompts     PromptStyle = "natural"     // plain sentences; the content of the reply is not judged
 )
 
-// A Target is a server and how it is to be held to its dialect. The zero value of
-// everything but Dialect and Base is a sensible default.
+// A Target is a server under test and how it is tested. Dialect and Base are required; the zero
+// value of the other fields is the default.
 type Target struct {
 	Dialect     *dialect.Dialect
-	Base        *url.URL    // the prefix of the document's paths, whole
-	Header      spec.Header // sent with every request of the user; secret
-	OtherHeader spec.Header // likewise for a second user; secret
-	StreamLimit int         // how many streams at once a user may have open; 0: nobody said
+	Base        *url.URL    // the complete prefix of the document's paths
+	Header      spec.Header // sent with every request of the primary user; secret
+	OtherHeader spec.Header // sent with every request of the other user; secret
+	StreamLimit int         // how many streams a user may have open at once; 0: unknown
 
 	PromptStyle         PromptStyle
-	PromptOverrides     map[string]string // scenario → the words to ask for it with
-	ClaimedCapabilities []string          // capabilities that are promised; "all" is every one
-	LackedCapabilities  []string          // capabilities that it does not have
-	Only                []string          // globs of check, requirement or scenario ids
-	Skip                []string
+	PromptOverrides     map[string]string // scenario → its prompt
+	ClaimedCapabilities []string          // capabilities that are promised; "all" for every one
+	LackedCapabilities  []string          // capabilities that the server does not have
+	Only                []string          // globs of the check, requirement or scenario ids to test; none: all
+	Skip                []string          // likewise, not to test
 
-	Confirm       bool          // a scenario with a finding is played again, to tell one that comes and goes
-	Sequences     int           // how many sequences of steps are made up and played, too
-	Timeout       time.Duration // how long an exchange may take in all; 30 s
+	Confirm       bool          // repeat scenarios that have findings, to mark intermittent ones
+	Sequences     int           // how many generated sequences are played besides the scenarios
+	Timeout       time.Duration // of one exchange in all; 0: 30 s
 	Limits        Limits
-	Parallel      int    // how many scenarios are played at once
+	Parallel      int    // how many scenarios are played at once; 0: 16
 	Seed          uint64 // of all random choices
-	Salt          uint64 // of the names of state, such as the ids of conversations; 0: another one each time
-	Round         int    // which time the same is asked, from 0: with other ids, and the same choices
+	Salt          uint64 // of ids, such as those of threads; 0: a new one in each run
+	Round         int    // of a repeated run, from 0: other ids, the same choices
 	CA            *x509.CertPool
-	Insecure      bool
-	MaxEventBytes int // bytes of one event
+	Insecure      bool // do not verify the certificate
+	MaxEventBytes int  // of one event; 0: [dialect.MaxEventBytes]
 
-	// Released is called with a part whose conversation is too large to be kept: when it has
-	// been judged, and before all but the beginnings of its bodies are forgotten. It may be
-	// called by several goroutines at once.
+	// BeforeTrim is called with the result of a conversation that is too large to be kept, after
+	// its evaluation and before all but the beginnings of its bodies are dropped. Several
+	// goroutines may call it at once.
 	BeforeTrim func(ScenarioResult)
 
 	isScripted bool
-	faultNames map[string][]string // phrase → what can be wrong with its request
+	faultNames map[string][]string // template → faults that its request can have
 	budget     *budget
 }
 
-// A ScenarioResult is one scenario as a target played it.
+// A ScenarioResult is the recorded conversation of one scenario with its evaluation.
 type ScenarioResult struct {
 	Scenario   Scenario
 	Dialect    *dialect.Dialect
 	Trace      spec.Trace
 	Evaluation spec.Evaluation
-	Err        error // why it could not be played: nobody's verdict
+	Err        error // why it could not be played: an error of streamassay or the network
 
-	summaries []exchangeSummary // of the exchanges, once they were judged
+	summaries []exchangeSummary // of the exchanges, set by the evaluation
 
-	// Unplayed is why the scenario was not played, or not to its end: the run was broken
-	// off, or the target is not asked for more. Nobody's verdict either.
+	// IncompleteReason is why the scenario was not played, or not to its end: the run was
+	// cancelled, or the server exceeded its limits too often. It is not a finding.
 	IncompleteReason error
-	Trimmed          bool // the trace has only the beginnings of the bodies: see [Target.Released]
+	Trimmed          bool // the trace has only the beginnings of the bodies: see [Target.BeforeTrim]
 }
 
-// ProgressFunc hears of each scenario when it has been played.
+// A ProgressFunc is called after each scenario or sequence with its name, the number played so
+// far and the number of all. Calls do not overlap.
 type ProgressFunc func(scenario string, played, of int)
 
-// Run plays every scenario that applies, each once, and judges afterwards. The
-// error says that the configuration is wrong; what goes wrong with the target is
-// in the parts.
+// Run plays every selected scenario of the target's dialect once, and the sequences, and
+// returns their results, evaluated, in the order of [Scenarios]. It returns an error if the
+// target is invalid; failures of the server or the network are in the results. If ctx ends,
+// the remaining scenarios are not played.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -122,7 +125,7 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 		played(list[i].Name)
 	}
 	for _, i := range concurrentOrder(list) {
-		limit <- struct{}{} // in order: if not all are played, it is the first that are
+		limit <- struct{}{} // started in order, so that an interrupted run has the first ones
 		wait.Go(func() {
 			defer func() { <-limit }()
 			play(i)
@@ -145,9 +148,9 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	return parts, nil
 }
 
-// concurrentOrder are the scenarios that are played at the same time, by their places in the
-// list. Those that open no run come first: an operation that never answers is waited for
-// while the others are.
+// concurrentOrder returns the indexes of the scenarios that are played at the same time. Those
+// that start no run come first: waiting for an operation that never responds overlaps with
+// the others.
 func concurrentOrder(list []Scenario) (order []int) {
 	for _, opens := range []bool{false, true} {
 		for i, s := range list {
@@ -159,7 +162,7 @@ func concurrentOrder(list []Scenario) (order []int) {
 	return order
 }
 
-// Check finds what is wrong with a target before anything is sent.
+// Check sets the defaults of a target and returns an error if it is invalid. It sends nothing.
 func (t *Target) Check() error {
 	if t.Parallel == 0 {
 		t.Parallel = 16
@@ -178,10 +181,10 @@ func (t *Target) Check() error {
 	known := Capabilities()
 	for _, name := range slices.Concat(t.ClaimedCapabilities, t.LackedCapabilities) {
 		if !slices.Contains(known, name) && name != "all" {
-			return fmt.Errorf("no capability %q: there are %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("unknown capability %q (want one of %s)", name, strings.Join(known, ", "))
 		}
 		if (name == "text" || name == "all") && slices.Contains(t.LackedCapabilities, name) {
-			return fmt.Errorf("a target cannot lack %q: text is promised by every target", name)
+			return fmt.Errorf("capability %q cannot be lacking: every server must answer with text", name)
 		}
 		if slices.Contains(t.ClaimedCapabilities, name) && slices.Contains(t.LackedCapabilities, name) {
 			return fmt.Errorf("capability %q is both claimed and lacked", name)
@@ -192,19 +195,19 @@ func (t *Target) Check() error {
 			return fmt.Errorf("the prompt for scenario %q is empty", name)
 		}
 		if !slices.ContainsFunc(Scenarios, func(s Scenario) bool { return s.Name == name }) {
-			return fmt.Errorf("no scenario %q to ask for with a prompt: there are %s", name, strings.Join(ScenarioNames(), ", "))
+			return fmt.Errorf("prompt for unknown scenario %q (want one of %s)", name, strings.Join(ScenarioNames(), ", "))
 		}
 	}
 	for _, glob := range slices.Concat(t.Only, t.Skip) {
 		if _, err := path.Match(glob, ""); err != nil {
-			return fmt.Errorf("%q is not a glob: %w", glob, err)
+			return fmt.Errorf("invalid glob %q: %w", glob, err)
 		}
 	}
 	if t.Sequences < 0 || t.Sequences > MaxSequences {
-		return fmt.Errorf("%d sequences: it is a number from 0 to %d", t.Sequences, MaxSequences)
+		return fmt.Errorf("invalid number of sequences %d (0 to %d)", t.Sequences, MaxSequences)
 	}
 	if t.StreamLimit < 0 || t.StreamLimit > maxStreams {
-		return fmt.Errorf("a limit of %d streams: it is a number from 1 to %d", t.StreamLimit, maxStreams)
+		return fmt.Errorf("invalid stream limit %d (1 to %d)", t.StreamLimit, maxStreams)
 	}
 	if err := t.checkCredentials(); err != nil {
 		return err
@@ -213,7 +216,7 @@ func (t *Target) Check() error {
 	return err
 }
 
-// ScenarioNames lists the scenarios.
+// ScenarioNames returns the names of [Scenarios].
 func ScenarioNames() (all []string) {
 	for _, s := range Scenarios {
 		all = append(all, s.Name)
@@ -221,7 +224,7 @@ func ScenarioNames() (all []string) {
 	return all
 }
 
-// Capabilities lists what a target can claim or lack.
+// Capabilities returns the names of what a target can claim or lack, sorted.
 func Capabilities() []string {
 	all := []string{"scripted", "history", "attachments", "transcribe", "second-user"}
 	for _, s := range Scenarios {
@@ -231,24 +234,27 @@ func Capabilities() []string {
 	return slices.Compact(all)
 }
 
+// wireConfig returns the configuration of the HTTP clients, without credentials.
 func (t *Target) wireConfig() wire.Config {
 	return wire.Config{
-		Base: t.Base, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout, MaxBodyBytes: t.Limits.MaxBytes, MaxEvents: t.Limits.MaxEvents,
+		Base: t.Base, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout,
+		MaxBodyBytes: t.Limits.MaxBytes, MaxEvents: t.Limits.MaxEvents,
 		CA: t.CA, Insecure: t.Insecure, MaxEventBytes: t.MaxEventBytes, Memory: t.budget.memory,
 	}
 }
 
+// lacksCapability reports whether the target was declared to lack a capability.
 func (t *Target) lacksCapability(capability string) bool {
 	return slices.Contains(t.LackedCapabilities, capability)
 }
 
-// matchesAny says whether an id fits one of the globs.
+// matchesAny reports whether an id matches one of the globs.
 func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// isScenarioSelected says whether anything of a scenario can be in the selection: the scenario
-// itself, or a check or requirement of the dialect.
+// isScenarioSelected reports whether Only and Skip select a scenario, or any check or
+// requirement of the dialect in it.
 func (t *Target) isScenarioSelected(s Scenario) bool {
 	if matchesAny(t.Skip, s.Name) {
 		return false
@@ -256,7 +262,7 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).Obligations) > 0
 }
 
-// plan are those of the dialect that are selected for a scenario.
+// plan returns the obligations of the dialect that are selected for a scenario.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
 	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.Obligation) bool {
@@ -265,14 +271,20 @@ func (t *Target) plan(s Scenario) spec.Plan {
 	return all
 }
 
-func (t *Target) isSelected(d spec.Obligation) bool {
-	return matchesAny(t.Only, d.Check.ID) || slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return matchesAny(t.Only, r.ID) })
+// isSelected reports whether Only selects the check of an obligation or one of its requirements.
+func (t *Target) isSelected(o spec.Obligation) bool {
+	return matchesAny(t.Only, o.Check.ID) ||
+		slices.ContainsFunc(o.Requirements, func(r spec.Requirement) bool { return matchesAny(t.Only, r.ID) })
 }
 
-func (t *Target) isSkipped(d spec.Obligation) bool {
-	return matchesAny(t.Skip, d.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return !matchesAny(t.Skip, r.ID) })
+// isSkipped reports whether Skip matches the check of an obligation or all of its requirements.
+func (t *Target) isSkipped(o spec.Obligation) bool {
+	keeps := func(r spec.Requirement) bool { return !matchesAny(t.Skip, r.ID) }
+	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
 }
 
+// promptText returns the prompt of a scenario: the target's own, a plain sentence, or the
+// conformance prompt with the arguments words.
 func (t *Target) promptText(scenario, words string) string {
 	if own, ok := t.PromptOverrides[scenario]; ok {
 		return own
@@ -283,45 +295,45 @@ func (t *Target) promptText(scenario, words string) string {
 	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
 }
 
-// NewSalt returns a random salt: never 0, and small enough for a JSON number.
+// NewSalt returns a random salt. It is not 0, and a JSON number holds it exactly.
 func NewSalt() uint64 { return rand.Uint64()>>11 | 1 }
 
-// idSeed returns the seed of the ids of this round. It depends on the salt, so that a server
-// which was not restarted since an earlier run does not see an id again: what it remembers
-// of a conversation would count against it. The rounds are further apart than the scenarios
-// and sequences of one.
+// idSeed returns the seed of the ids of this round. It depends on the salt so that a server
+// that still remembers the threads of an earlier run sees no id twice. The rounds are further
+// apart than the scenarios and sequences of one round.
 func (t *Target) idSeed() uint64 {
 	return rand.New(rand.NewPCG(t.Seed, t.Salt)).Uint64() + uint64(t.Round)<<24
 }
 
-// newConversation begins a conversation.
+// newConversation returns a conversation on a new thread; nothing is sent yet. The error is that
+// of an invalid header.
 func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversation, error) {
-	talk := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
-	talk.Thread = talk.newID()
+	conv := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
+	conv.Thread = conv.newID()
 	var err error
-	talk.clients, err = t.newClients(rand.New(rand.NewPCG(seed, 1)))
-	return talk, err
+	conv.clients, err = t.newClients(rand.New(rand.NewPCG(seed, 1)))
+	return conv, err
 }
 
-// playScenario leads the target through one scenario and records what goes over the wire.
-// The same seed and salt give the same requests to a target that answers the same.
+// playScenario plays one scenario and returns the recorded conversation. The same seed gives the
+// same requests to a server that gives the same responses.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
 	if t.lacksCapability(s.capabilityName()) || t.missingSetup(s) != "" {
 		return part
 	}
-	talk, err := t.newConversation(ctx, seed)
+	conv, err := t.newConversation(ctx, seed)
 	if err != nil {
 		part.Err = err
 		return part
 	}
-	s.Run(talk)
-	talk.concurrent = !s.Exclusive
-	return t.finishConversation(talk, part)
+	s.Run(conv)
+	conv.concurrent = !s.Exclusive
+	return t.finishConversation(conv, part)
 }
 
-// detectScripted finds out whether the target understands the prompts: it is asked for a
-// random word, and says exactly that.
+// detectScripted reports whether the agent follows the test prompts: asked for a random word, it
+// replies with exactly that word.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):
@@ -330,20 +342,20 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 		return true
 	}
 	bounded := *t
-	bounded.Timeout = min(t.Timeout, t.Limits.IdleTimeout) // who says one word needs no longer
-	talk, err := bounded.newConversation(ctx, t.idSeed())
+	bounded.Timeout = min(t.Timeout, t.Limits.IdleTimeout) // enough for one word
+	conv, err := bounded.newConversation(ctx, t.idSeed())
 	if err != nil {
 		return false
 	}
-	defer talk.releaseMemory()
-	talk.SendAndRead("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", talk.rng.Uint32())})
-	trace := talk.finalTrace()
+	defer conv.releaseMemory()
+	conv.SendAndRead("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", conv.rng.Uint32())})
+	trace := conv.finalTrace()
 	trace.Scripted = true
-	duty := spec.Plan{Obligations: []spec.Obligation{{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
-	return spec.Run(duty, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
+	plan := spec.Plan{Obligations: []spec.Obligation{{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
+	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether the selection leaves anything to judge.
+// HasObligations reports whether Only and Skip leave any check to run.
 func (t *Target) HasObligations() bool {
 	return len(t.selectedSequences()) > 0 || slices.ContainsFunc(Scenarios, func(s Scenario) bool {
 		return s.AppliesTo(t.Dialect) && t.isScenarioSelected(s) && len(t.plan(s).Obligations) > 0

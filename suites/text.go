@@ -7,52 +7,51 @@ import (
 	"strings"
 
 	"github.com/streamassay/streamassay/spec"
-	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// requireText adds a finding where the answer to the plain prompt of scenario text holds no
-// text. It is about the requirement of the dialect's text event; where no stream came,
-// about that of the answer's status; and where the dialect leaves open how text is sent,
-// about the convention of the prompts. It reports whether whatever there was to say is
-// said: false where no check of these requirements was selected.
+// requireText adds a finding if the reply to the plain prompt of scenario text has no text. The
+// finding cites the requirement of the dialect's text event; that of the status code, if there
+// was no stream; or the convention of the prompts, if the dialect does not define how text is
+// sent. It returns false if there should be a finding but no check of these requirements is
+// selected.
 func (t *Target) requireText(p ScenarioResult) bool {
-	answer, foreign, ok := t.findMissingText(p.Trace)
-	law := t.Dialect.TextRequirement()
+	evidence, foreign, ok := t.findMissingText(p.Trace)
+	textRequirement := t.Dialect.TextRequirement()
 	if slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
-		cause := answer.Kind == spec.HTTPResponse || r.Obligation.Check == rules.ScriptText || r.Obligation.Check == rules.FramesAreJSON
+		cause := evidence.Kind == spec.HTTPResponse || r.Obligation.Check == rules.ScriptText || r.Obligation.Check == rules.FramesAreJSON
 		return cause && len(r.Findings) > 0 && r.Verdict == spec.Failed
 	}) {
-		return true // that there is no text follows from it
+		return true // already reported by its cause
 	}
-	if !ok || foreign && t.requirementLevel(law).FailureVerdict() == spec.Silent {
+	if !ok || foreign && t.requirementLevel(textRequirement).FailureVerdict() == spec.Silent {
 		return true
 	}
-	for _, id := range []string{answer.Requirement, law, t.textConvention()} {
+	for _, id := range []string{evidence.Requirement, textRequirement, t.textConvention()} {
 		i := slices.IndexFunc(p.Evaluation.Results, func(r spec.Result) bool {
 			return slices.ContainsFunc(r.Obligation.Requirements, func(q spec.Requirement) bool { return q.ID == id })
 		})
 		if i >= 0 && t.requirementLevel(id).FailureVerdict() > spec.Silent {
-			answer.Requirement = id
-			p.Evaluation.Results[i].Add(answer, "a plain prompt was not answered with text: %s", describeMissingText(answer))
+			evidence.Requirement = id
+			p.Evaluation.Results[i].Add(evidence, "no text in reply to a plain prompt: %s", describeMissingText(evidence))
 			return true
 		}
 	}
 	return false
 }
 
-// describeMissingText returns what shows that there was no text, in words.
-func describeMissingText(answer spec.Event) string {
+// describeMissingText describes the event that findMissingText returned.
+func describeMissingText(evidence spec.Event) string {
 	switch {
-	case answer.Kind != spec.HTTPResponse:
-		return "the stream has none"
-	case answer.StatusCode == 0:
-		return fmt.Sprintf("no answer came: %v", answer.Err)
+	case evidence.Kind != spec.HTTPResponse:
+		return "the stream has no text event"
+	case evidence.StatusCode == 0:
+		return fmt.Sprintf("no response: %v", evidence.Err)
 	}
-	return fmt.Sprintf("the answer is %d with content type %q", answer.StatusCode, answer.Header.Get("Content-Type"))
+	return fmt.Sprintf("got status %d with content type %q", evidence.StatusCode, evidence.Header.Get("Content-Type"))
 }
 
-// requirementLevel returns the level of a requirement of the dialect, MAY where it has none of this id.
+// requirementLevel returns the level of a requirement of the dialect, MAY for an unknown id.
 func (t *Target) requirementLevel(id string) spec.Level {
 	for _, r := range t.Dialect.Requirements {
 		if r.ID == id {
@@ -62,7 +61,8 @@ func (t *Target) requirementLevel(id string) spec.Level {
 	return spec.May
 }
 
-// textConvention returns the requirement that a scripted target says what it is asked to say.
+// textConvention returns the id of the convention that a scripted agent replies with the requested
+// text, "" if the dialect does not have it.
 func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {
@@ -72,20 +72,19 @@ func (t *Target) textConvention() string {
 	return ""
 }
 
-// findMissingText returns what shows that no text came in a conversation: the end of the
-// last stream or, where there was none, the last answer, with the requirement on its head.
-// foreign is whether a frame came that the dialect has no words for. ok is false where text
-// came.
+// findMissingText returns the event that shows that a conversation has no text: the end of the last
+// stream or, if there is none, the last response with the requirement on its status code.
+// foreign is whether a frame is unknown to the dialect. ok is false if there is text.
 func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
 	streams := false
-	var asked spec.Event
-	for e := range t.Dialect.DecodeExchanges(trace.All(), dialect.TargetInfo{Scripted: trace.Scripted, StreamLimit: trace.StreamLimit}, t.maxEventBytes()) {
+	var request spec.Event
+	for e := range t.decode(trace) {
 		switch {
 		case e.Kind == spec.HTTPRequest:
-			asked = e
+			request = e
 		case e.Kind == spec.HTTPResponse:
 			if streams = streams || e.IsStream() && e.StatusCode/100 == 2; !streams {
-				last, last.Requirement = e, cmp.Or(asked.Promised.Status, asked.Requirement)
+				last, last.Requirement = e, cmp.Or(request.Promised.Status, request.Requirement)
 			}
 		case e.Kind == spec.BodyEnd && streams:
 			last = e
@@ -97,11 +96,11 @@ func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok
 	return last, foreign, last.Kind != ""
 }
 
-// readableTypes are the types of contents whose text is for a person to read.
+// readableTypes are the types of content whose text is meant for people.
 var readableTypes = []string{"", "text", "refusal", "message"}
 
-// hasReadableText reports whether an event of an answer carries text for a person to read, itself
-// or in what it repeats. Reasoning is not the answer.
+// hasReadableText reports whether an event of a response, or one of its parts, has text that is
+// meant for people. Reasoning does not count.
 func hasReadableText(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.MessageDelta, spec.MessageEnd, spec.ContentPart, spec.ContentEnd:

@@ -4,40 +4,38 @@ import (
 	"context"
 
 	"github.com/streamassay/streamassay/spec"
-	"github.com/streamassay/streamassay/spec/dialect"
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// timingChecks are the rules that a busy machine can make any target break, and what
-// scenario is led for them: who listens late hears at once what was said in time.
+// timingChecks maps scenarios to checks of time that may fail because the machine is busy: a client
+// that is late reads at once what was sent in time.
 var timingChecks = map[string]*spec.Check{"slow": rules.DeltasArriveIncrementally}
 
-// maxTimingRetries is how often a scenario is played again before the clock is believed.
+// maxTimingRetries is how often a scenario is replayed before a failure of time counts.
 const maxTimingRetries = 4
 
-// seedStride is how far apart the seeds of two attempts are.
+// seedStride is the difference between the seeds of two attempts.
 const seedStride = 1 << 16
 
-// retryTiming plays again, when nothing else of the target is being played, what the clock
-// speaks against: it is held against the target only if it is so every time.
+// retryTiming replays the scenarios whose check of time does not pass, one at a time. Only a failure
+// in all attempts remains.
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	for i := range parts {
-		rule, timed := timingChecks[parts[i].Scenario.Name]
-		for n := uint64(1); timed && n <= maxTimingRetries && t.failsTiming(parts[i], rule) && ctx.Err() == nil; n++ {
+		check, timed := timingChecks[parts[i].Scenario.Name]
+		for n := uint64(1); timed && n <= maxTimingRetries && t.failsTiming(parts[i], check) && ctx.Err() == nil; n++ {
 			parts[i] = t.playScenario(ctx, parts[i].Scenario, t.idSeed()+uint64(i)+1+n*seedStride)
 		}
 	}
 }
 
-// failsTiming says that a rule about time does not hold, or found nothing to judge in a telling
-// that was whole: what was produced before anybody listened is found at once.
-func (t *Target) failsTiming(p ScenarioResult, rule *spec.Check) bool {
+// failsTiming reports whether a check of time fails, or was not exercised by a complete exchange:
+// then all deltas had arrived before the client read the first.
+func (t *Target) failsTiming(p ScenarioResult, check *spec.Check) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false
 	}
-	duty := spec.Plan{Obligations: []spec.Obligation{{Check: rule, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
-	events := t.Dialect.DecodeExchanges(p.Trace.All(), dialect.TargetInfo{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}, t.maxEventBytes())
-	heard := spec.Run(duty, events, nil)
-	verdict := heard.Results[0].Verdict
-	return verdict == spec.Failed || verdict == spec.Silent && heard.Complete
+	plan := spec.Plan{Obligations: []spec.Obligation{{Check: check, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
+	evaluation := spec.Run(plan, t.decode(p.Trace), nil)
+	verdict := evaluation.Results[0].Verdict
+	return verdict == spec.Failed || verdict == spec.Silent && evaluation.Complete
 }

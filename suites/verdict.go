@@ -12,29 +12,30 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// evaluateAll holds what was recorded to the duties, one scenario after the other, and
-// then to what was promised.
+// evaluateAll evaluates the recorded conversations of a target, unless they were before, and
+// then adjusts the verdicts by what the run as a whole shows: whether an exchange was
+// complete, and which promises were broken. It returns parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
-	heard := make([]spec.Evaluation, len(parts))
+	all := make([]spec.Evaluation, len(parts))
 	for i, p := range parts {
-		if heard[i] = p.Evaluation; len(heard[i].Results) == 0 { // else it was heard already
-			heard[i] = t.evaluate(&parts[i])
+		if all[i] = p.Evaluation; len(all[i].Results) == 0 { // a large conversation was evaluated at once
+			all[i] = t.evaluate(&parts[i])
 		}
 	}
-	if why := spec.WhyUnjudgeable(heard); errors.Is(why, spec.ErrNotHTTP) {
+	if why := spec.WhyUnjudgeable(all); errors.Is(why, spec.ErrNotHTTP) {
 		for i := range parts {
 			if parts[i].Err == nil && len(parts[i].Trace.Exchanges) > 0 {
 				parts[i].Err = why
 			}
 		}
 	}
-	// A target that never completed an exchange has broken every promise; where it is
-	// known which MUST it breaks, that is enough to say.
-	hasComplete := slices.ContainsFunc(heard, func(h spec.Evaluation) bool { return h.Complete })
-	hasFailed := slices.ContainsFunc(heard, func(h spec.Evaluation) bool {
+	// A server that completed no exchange breaks every promise. Where findings say which MUST it
+	// violates, the promises are not reported too.
+	hasComplete := slices.ContainsFunc(all, func(h spec.Evaluation) bool { return h.Complete })
+	hasFailed := slices.ContainsFunc(all, func(h spec.Evaluation) bool {
 		return slices.ContainsFunc(h.Results, func(r spec.Result) bool { return r.Verdict == spec.Failed })
 	})
-	for i, h := range spec.RequireCompleteExchange(heard) {
+	for i, h := range spec.RequireCompleteExchange(all) {
 		parts[i].Evaluation = h
 		s := parts[i].Scenario
 		promised := t.isPromised(s) && (hasComplete || !hasFailed && s.Name == "text")
@@ -48,10 +49,10 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	return parts
 }
 
-// evaluate holds one conversation to the duties. A judgement that was broken off is worth
-// nothing: then nothing was judged.
+// evaluate evaluates one conversation. If the run is cancelled meanwhile, nothing of it counts
+// as judged and the result is marked incomplete.
 func (t *Target) evaluate(p *ScenarioResult) spec.Evaluation {
-	events := t.Dialect.DecodeExchanges(p.Trace.All(), dialect.TargetInfo{Scripted: p.Trace.Scripted, StreamLimit: p.Trace.StreamLimit}, t.maxEventBytes())
+	events := t.decode(p.Trace)
 	h, complete := p.evaluate(t.budget.judgeCtx, t.plan(p.Scenario), events)
 	if !complete && p.IncompleteReason == nil {
 		p.IncompleteReason = context.Cause(t.budget.judgeCtx)
@@ -59,46 +60,57 @@ func (t *Target) evaluate(p *ScenarioResult) spec.Evaluation {
 	return h
 }
 
-// evaluate holds the events of the part's conversation to duties, and keeps their outline,
-// unless the context ends first. Nobody waits then for a judgement that takes long.
-func (p *ScenarioResult) evaluate(ctx context.Context, duties spec.Plan, events iter.Seq[spec.Event]) (h spec.Evaluation, complete bool) {
-	type judgement struct {
-		hearing  spec.Evaluation
-		outlines []exchangeSummary
-		panicked any
+// decode returns the events of a conversation.
+func (t *Target) decode(trace spec.Trace) iter.Seq[spec.Event] {
+	info := dialect.TargetInfo{Scripted: trace.Scripted, StreamLimit: trace.StreamLimit}
+	return t.Dialect.DecodeExchanges(trace.All(), info, t.maxEventBytes())
+}
+
+// evaluate runs the checks of a plan on the events of p's conversation and sets p's summaries.
+// If ctx ends first, it does not wait for the checks: complete is false, and the evaluation is
+// that of a conversation without events. A panic of a check is passed on.
+func (p *ScenarioResult) evaluate(ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event]) (h spec.Evaluation, complete bool) {
+	type outcome struct {
+		evaluation spec.Evaluation
+		summaries  []exchangeSummary
+		panicked   any
 	}
 	p.summaries = nil
-	done := make(chan judgement, 1)
+	done := make(chan outcome, 1)
 	go func() {
-		var j judgement
+		var o outcome
 		defer func() {
-			j.panicked = recover()
-			done <- j
+			o.panicked = recover()
+			done <- o
 		}()
-		j.hearing = spec.Run(duties, summarizeExchanges(p.Dialect, p.Trace, spec.UntilDone(ctx, events), &j.outlines), nil)
+		o.evaluation = spec.Run(plan, summarizeExchanges(p.Dialect, p.Trace, spec.UntilDone(ctx, events), &o.summaries), nil)
 	}()
 	select {
-	case j := <-done:
-		if j.panicked != nil {
-			panic(j.panicked)
+	case o := <-done:
+		if o.panicked != nil {
+			panic(o.panicked)
 		}
 		if ctx.Err() == nil {
-			p.summaries = j.outlines
-			return j.hearing, true
+			p.summaries = o.summaries
+			return o.evaluation, true
 		}
 	case <-ctx.Done():
 	}
-	return spec.Run(duties, func(func(spec.Event) bool) {}, nil), false
+	return spec.Run(plan, func(func(spec.Event) bool) {}, nil), false
 }
 
-// EvaluateTrace is a part that was not played but read, judged. It is not whole if the context
-// ended before it was judged.
-func EvaluateTrace(ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, known dialect.TargetInfo, maxEvent int) (p ScenarioResult, whole bool) {
+// EvaluateTrace evaluates a recorded conversation with all checks of the dialect. info is what is
+// known of the server that was recorded, and maxEvent the limit of one event in bytes.
+// complete is false if ctx ended before all events were judged.
+func EvaluateTrace(
+	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetInfo, maxEvent int,
+) (p ScenarioResult, complete bool) {
 	p = ScenarioResult{Scenario: s, Dialect: d, Trace: t}
-	p.Evaluation, whole = p.evaluate(ctx, d.Plan(rules.All), d.DecodeExchanges(t.All(), known, maxEvent))
-	return p, whole
+	p.Evaluation, complete = p.evaluate(ctx, d.Plan(rules.All), d.DecodeExchanges(t.All(), info, maxEvent))
+	return p, complete
 }
 
+// maxEventBytes returns the limit of one event, in bytes.
 func (t *Target) maxEventBytes() int {
 	if t.MaxEventBytes > 0 {
 		return t.MaxEventBytes
@@ -106,33 +118,35 @@ func (t *Target) maxEventBytes() int {
 	return dialect.MaxEventBytes
 }
 
-// isPromised reports whether silence in a scenario breaks a promise. Text is promised by
-// every target, and so are the operations that the document demands; a claim promises
-// what an agent says only where it is asked for in words that have one meaning.
+// isPromised reports whether a check that a scenario expects, and that it does not exercise,
+// fails. Every target promises text and the operations that the document requires. A claimed
+// capability promises what the agent replies to conformance prompts; a natural prompt leaves
+// that open.
 func (t *Target) isPromised(s Scenario) bool {
-	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted { // whose runs may end at once
+	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted { // its runs may end before the limit is reached
 		return false
 	}
 	if s.Name == "text" || s.Required {
 		return true
 	}
-	if _, said := naturalPrompts[s.Name]; said && t.PromptStyle == NaturalPrompts {
+	if _, isPrompt := naturalPrompts[s.Name]; isPrompt && t.PromptStyle == NaturalPrompts {
 		return false
 	}
 	return slices.Contains(t.ClaimedCapabilities, s.capabilityName()) || slices.Contains(t.ClaimedCapabilities, "all")
 }
 
-// adjustVerdict says what the evidence alone does not. owes is whether silence breaks a
-// promise.
+// adjustVerdict changes a verdict for reasons that are not in the conversation: capabilities
+// that the server lacks, setup that is missing, errors, and promises. promised is the result
+// of [Target.isPromised].
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
-	proves := slices.Contains(p.Scenario.ExpectedChecks, id)
+	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
 	switch {
 	case t.lacksCapability(p.Scenario.capabilityName()):
-		if proves || id == "script."+p.Scenario.Name {
+		if expected || id == "script."+p.Scenario.Name {
 			r.Overrule(spec.Skipped, "the server lacks "+p.Scenario.capabilityName())
 		}
-	case t.missingSetup(p.Scenario) != "" && proves:
+	case t.missingSetup(p.Scenario) != "" && expected:
 		r.Overrule(spec.Silent, t.missingSetup(p.Scenario))
 	case t.lacksCapability("scripted") && requiresScripted(id):
 		r.Overrule(spec.Skipped, "the server lacks scripted")
@@ -141,12 +155,13 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 	case p.IncompleteReason != nil:
 	case p.Err != nil && len(r.Findings) == 0:
 		r.Overrule(spec.Error, "not judged: "+p.Err.Error())
-	case r.Verdict == spec.Silent && proves && promised && (t.isScripted || !requiresScripted(id)):
+	case r.Verdict == spec.Silent && expected && promised && (t.isScripted || !requiresScripted(id)):
 		r.BreakPromise(t.explainUnexercised(p))
 	}
 }
 
-// requiresScripted reports whether a check judges only what a scripted target says.
+// requiresScripted reports whether a check judges only the replies of agents that follow the test
+// prompts.
 func requiresScripted(id string) bool {
 	return strings.HasPrefix(id, "script.") || id == rules.DeltasArriveIncrementally.ID
 }

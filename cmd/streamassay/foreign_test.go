@@ -46,7 +46,7 @@ var foreigners = []foreigner{
 		// With everybody's words in one history, what was said before may be somebody else's, too.
 		{name: "one-history", breaks: "agkit.conv.isolated", says: `^got text ".*; expected "nothing"$`, also: "agkit.conv.history agkit.scripted.recall"},
 		// Events of another name are nobody's fault, but a plain prompt is to be answered in those that there are.
-		{name: "other-words", breaks: "agkit.event.text", says: `^a plain prompt was not answered with text: the stream has none$`},
+		{name: "other-words", breaks: "agkit.event.text", says: `^no text in reply to a plain prompt: the stream has no text event$`},
 		// What breaks off is no answer, though it began with 200.
 		{name: "cut", breaks: "agkit.http.post", says: `^valid request: response is truncated `},
 		// A failure that is shown by breaking off is right, so only other prompts have a fault.
