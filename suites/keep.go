@@ -26,14 +26,15 @@ const (
 // finish takes down what a conversation came to. A large one is judged, and released.
 func (t *Target) finish(talk *Talk, part Part) Part {
 	part.Trace, part.Err, part.Unplayed = talk.recorded(), talk.err, talk.left
-	large, coded := size(part.Trace)
+	n, coded := size(part.Trace)
+	large := n > maxKept || talk.swollen
 	switch {
 	case coded: // it may be large without its coding
 		talk.clients[spec.TheUser].Use(talk.ctx, func() { part.Hearing = t.hearing(&part) })
-	case large > maxKept:
+	case large:
 		part.Hearing = t.hearing(&part)
 	}
-	if large > maxKept {
+	if large {
 		if t.Released != nil {
 			t.Released(part)
 		}

@@ -106,6 +106,10 @@ type givenUp struct {
 
 func (g givenUp) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
+	how := spec.Overrun(g.last)
+	if large, is := errors.AsType[tooLarge](g.last); is {
+		how = large.Error()
+	}
 	switch {
 	case g.last != nil:
 	case g.sum.events > g.most.events:
@@ -113,7 +117,7 @@ func (g givenUp) Error() string {
 	default:
 		return fmt.Sprintf("not asked for: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.sum.bytes, g.most.bytes)
 	}
-	return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, spec.Overrun(g.last))
+	return fmt.Sprintf("not asked for: %d %s went over a limit before, the last one %s", maxOverruns, plural, how)
 }
 
 // note counts how an exchange ended, and how large its answer is.
@@ -124,7 +128,8 @@ func (e *expense) note(end error, v volume) {
 	if e.sum.events > e.most.events || e.sum.bytes > e.most.bytes {
 		e.giveUp(givenUp{kind: e.kind, sum: e.sum, most: e.most})
 	}
-	if !wentOver(end) {
+	_, large := errors.AsType[tooLarge](end)
+	if !large && !wentOver(end) {
 		e.kept++
 		return
 	}
@@ -132,6 +137,12 @@ func (e *expense) note(end error, v volume) {
 		e.giveUp(givenUp{kind: e.kind, last: end})
 	}
 }
+
+// A tooLarge ends a stream whose event has more bytes than it may have; what it has is
+// judged.
+type tooLarge int
+
+func (e tooLarge) Error() string { return fmt.Sprintf("sent an event of more than %d bytes", int(e)) }
 
 func wentOver(end error) bool { return errors.Is(end, spec.ErrIdle) || errors.Is(end, spec.ErrEndless) }
 

@@ -3,6 +3,7 @@ package suites
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -31,6 +32,7 @@ type Talk struct {
 	trace   spec.Trace
 	err     error
 	stalled bool  // the target went over a limit: nothing more is asked of it
+	swollen bool  // a body is large without its content coding
 	shared  bool  // others may have streams open meanwhile
 	left    error // why the client broke the conversation off; nil: it did not
 }
@@ -146,9 +148,9 @@ func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limi
 		return false
 	}
 	patience := patience{size: t.target.maxEvent(), then: limit.Until}
-	var unwanted error // why a stream is left at its head
-	limit.Until = func(heard spec.Response) bool {
-		if heard.Header.MediaType() == spec.EventStream && limit.Frames == 0 {
+	var unwanted error                             // why a stream is left at its head
+	limit.Until = func(heard spec.Response) bool { // after the head, and after each piece of the body
+		if patience.streams(heard) && limit.Frames == 0 {
 			unwanted = t.target.budget.kinds[true].gaveUp()
 		}
 		return unwanted != nil || patience.lost(heard)
@@ -165,22 +167,45 @@ func (t *Talk) exchange(client *wire.Client, r spec.Request, target string, limi
 	}
 	x.Request.Target = r.Target
 	if err == nil {
-		size := t.expand(&x.Response)
-		cost.note(x.Response.End, size)
-	} else {
-		x.Response.End = fmt.Errorf("%w: %w", spec.ErrLeft, cause)
+		cause = t.weigh(&x.Response, cost, patience)
+	}
+	if cause != nil {
+		leave(&x.Response, cause)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case err != nil:
+	case cause != nil:
 		t.left = cause
 	case unwanted != nil:
 		t.left = unwanted
 	}
 	t.trace.Exchanges[i] = x
 	t.stalled = t.stalled || patience.ended || wentOver(x.Response.End) || wire.IsFull(x.Response.End)
-	return err == nil && x.Response.Status/100 == 2
+	return cause == nil && x.Response.Status/100 == 2
+}
+
+// weigh notes what an answer has cost. An error is why nothing more of the kind is asked
+// for, and this one is not wanted either.
+func (t *Talk) weigh(r *spec.Response, cost *expense, p patience) error {
+	size, gaveUp := t.expand(r, cost)
+	switch {
+	case gaveUp != nil:
+	case p.ended:
+		cost.note(tooLarge(p.size), size)
+	default:
+		cost.note(r.End, size)
+	}
+	return gaveUp
+}
+
+// leave notes why the client did not wait for the end of an answer. To judge what there is
+// of a compressed one may take as long as all that came before.
+func leave(r *spec.Response, cause error) {
+	r.End = fmt.Errorf("%w: %w", spec.ErrLeft, cause)
+	if _, gaveUp := errors.AsType[givenUp](cause); gaveUp && dialect.Coded(*r) {
+		r.Body, r.Reads = nil, nil
+	}
 }
 
 // expense is what the kind of a request's answer has cost so far.
@@ -190,41 +215,58 @@ func (t *Talk) expense(r spec.Request) *expense {
 }
 
 // expand returns how large a body is without its content coding. One that grows beyond the
-// limits ends there; one that is large ends its conversation.
-func (t *Talk) expand(r *spec.Response) (size volume) {
+// limits ends there; one that is large ends its conversation. It waits for a place for that:
+// an error is why nothing more of the kind was asked for in the meantime.
+func (t *Talk) expand(r *spec.Response, cost *expense) (size volume, gaveUp error) {
 	if !dialect.Coded(*r) {
-		return volume{wire.CountEvents(*r), len(r.Body)}
+		return volume{wire.CountEvents(*r), len(r.Body)}, nil
 	}
 	t.clients[spec.TheUser].Use(t.ctx, func() {
+		if gaveUp = cost.gaveUp(); gaveUp != nil {
+			return
+		}
 		plain := dialect.Decoded(*r)
 		size = volume{wire.CountEvents(plain), len(plain.Body)}
+		large := len(plain.Body) > maxKept
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.swollen = t.swollen || large
 		if wentOver(plain.End) {
 			r.End = plain.End
-		} else if len(plain.Body) > maxKept && r.End == nil {
+		} else if large && r.End == nil {
 			r.End = fmt.Errorf("%w: the body is large without its coding", spec.ErrLeft)
-			t.mu.Lock()
 			t.stalled = true
-			t.mu.Unlock()
 		}
 	})
-	return size
+	return size, gaveUp
 }
 
 // A patience ends with a stream that says one thing without end. How large another body
 // may be, and one with a content coding, is a matter of the limits.
 type patience struct {
-	size  int // bytes of one event
-	then  func(spec.Response) bool
-	seen  int // bytes looked at
-	line  int // where the last line of data began
-	ended bool
+	size   int // bytes of one event
+	then   func(spec.Response) bool
+	judged bool // the head was looked at
+	stream bool
+	coded  bool
+	seen   int // bytes looked at
+	line   int // where the last line of data began
+	ended  bool
 }
 
 // slack is what may come after an event before anybody looks: a few reads.
 const slack = 1 << 18
 
+// streams reports whether an answer is a stream.
+func (p *patience) streams(r spec.Response) bool {
+	if !p.judged {
+		p.judged, p.stream, p.coded = true, r.Header.MediaType() == spec.EventStream, r.Header.Has("Content-Encoding")
+	}
+	return p.stream
+}
+
 func (p *patience) lost(r spec.Response) bool {
-	if r.Header.MediaType() == spec.EventStream && !dialect.Coded(r) {
+	if p.streams(r) && !p.coded {
 		p.look(r.Body)
 		p.ended = len(r.Body)-p.line > p.size+slack
 	}
