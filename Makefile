@@ -44,6 +44,9 @@ bench: build ## the figures of speed and size
 mutants: ## prove that every check can fail: the suite against servers that are wrong in one place each
 	go run ./cmd/streamassay mutants --check docs
 
+hostile: ## runs against targets that waste time or memory: renews docs/hostile.md (half an hour, on a quiet machine)
+	HOSTILE=docs go test ./cmd/streamassay -run 'TestHostile$$' -timeout 60m
+
 steady: build ## two hundred rounds against the reference on a busy machine: how many verdicts flipped
 	./scripts/steady.sh
 
@@ -69,4 +72,4 @@ fuzz: ## a minute of fuzzing for each reader of foreign bytes
 	go test -run XXX -fuzz FuzzExpect -fuzztime 60s ./mockserver/journal
 	go test -run XXX -fuzz FuzzConfig -fuzztime 60s ./cmd/streamassay
 
-.PHONY: help build test race check docs run real soak bench mutants steady vary clients fuzz
+.PHONY: help build test race check docs run real soak bench mutants hostile steady vary clients fuzz

@@ -328,6 +328,10 @@ are operations of which no requirement speaks.`,
 				if e.HTTP == 0 && ask.Name == "health" { // the business of health.answers
 					return
 				}
+				if e.HTTP == 0 {
+					p.Judge(e, false, "no answer came: %v; the document promises %s %s", e.Err, want, ask.Media)
+					return
+				}
 				right := (e.HTTP == ask.HTTP || ask.HTTP == 0 && e.HTTP/100 == 2) && (ask.Media == "" || e.Media == ask.Media)
 				p.Judge(e, right, "the answer is %d with content type %q, the document promises %s %s",
 					e.HTTP, e.Header.Get("Content-Type"), want, ask.Media)
