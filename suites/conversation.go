@@ -3,6 +3,7 @@ package suites
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -31,6 +32,7 @@ type Conversation struct {
 	trace        spec.Trace
 	err          error
 	limitReached bool  // the server exceeded a limit: no more requests are sent
+	largeDecoded bool  // a body is large without its content coding
 	concurrent   bool  // other conversations may have streams open meanwhile
 	abortCause   error // why the client stopped sending requests, nil if it did not
 }
@@ -150,9 +152,9 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 		return false
 	}
 	guard := idleGuard{maxEventBytes: t.target.maxEventBytes(), next: limit.Until}
-	var abandonCause error // why a stream is not read beyond its head
-	limit.Until = func(r spec.Response) bool {
-		if r.Header.MediaType() == spec.EventStream && limit.Frames == 0 {
+	var abandonCause error                     // why a stream is not read beyond its head
+	limit.Until = func(r spec.Response) bool { // called after the head, and after each piece of the body
+		if guard.isStream(r) && limit.Frames == 0 {
 			abandonCause = t.target.budget.trackers[true].stopCause()
 		}
 		return abandonCause != nil || guard.shouldLeave(r)
@@ -169,22 +171,45 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	}
 	x.Request.Target = r.Target
 	if err == nil {
-		size := t.checkDecodedSize(&x.Response)
-		tracker.record(x.Response.End, size)
-	} else {
-		x.Response.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
+		cause = t.recordCost(&x.Response, tracker, guard)
+	}
+	if cause != nil {
+		abandon(&x.Response, cause)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case err != nil:
+	case cause != nil:
 		t.abortCause = cause
 	case abandonCause != nil:
 		t.abortCause = abandonCause
 	}
 	t.trace.Exchanges[i] = x
 	t.limitReached = t.limitReached || guard.tripped || isOverLimit(x.Response.End) || wire.IsMemoryExceeded(x.Response.End)
-	return err == nil && x.Response.Status/100 == 2
+	return cause == nil && x.Response.Status/100 == 2
+}
+
+// recordCost records what a response has cost. An error is the reason why no more requests of the
+// kind are sent; then this response is not wanted either.
+func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard idleGuard) error {
+	size, stopped := t.checkDecodedSize(r, tracker)
+	switch {
+	case stopped != nil:
+	case guard.tripped:
+		tracker.record(largeEventError(guard.maxEventBytes), size)
+	default:
+		tracker.record(r.End, size)
+	}
+	return stopped
+}
+
+// abandon records why the client did not wait for the end of a response. The body of an encoded one
+// is dropped if the target was given up: to judge it could take as long as all before.
+func abandon(r *spec.Response, cause error) {
+	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
+	if _, stopped := errors.AsType[overrunError](cause); stopped && dialect.HasContentCoding(*r) {
+		r.Body, r.Arrivals = nil, nil
+	}
 }
 
 // tracker returns the tracker for the kind of response that a request has: a stream or a reply.
@@ -195,24 +220,30 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 
 // checkDecodedSize returns the size of a body without its content coding. If the decoded body exceeds
 // a limit, the response ends there; if it is merely large, the conversation ends, because
-// decoding it again and again would be expensive.
-func (t *Conversation) checkDecodedSize(r *spec.Response) (size responseVolume) {
+// decoding it again and again would be expensive. It waits for memory to decode in; an error is the
+// reason why no more requests of the kind are sent in the meantime.
+func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseVolume, stopped error) {
 	if !dialect.HasContentCoding(*r) {
-		return responseVolume{wire.CountEvents(*r), len(r.Body)}
+		return responseVolume{wire.CountEvents(*r), len(r.Body)}, nil
 	}
 	t.clients[spec.PrimaryUser].Use(t.ctx, func() {
+		if stopped = tracker.stopCause(); stopped != nil {
+			return
+		}
 		plain := dialect.DecodeContent(*r)
 		size = responseVolume{wire.CountEvents(plain), len(plain.Body)}
+		large := len(plain.Body) > maxRetained
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.largeDecoded = t.largeDecoded || large
 		if isOverLimit(plain.End) {
 			r.End = plain.End
-		} else if len(plain.Body) > maxRetained && r.End == nil {
+		} else if large && r.End == nil {
 			r.End = fmt.Errorf("%w: the body is large without its coding", spec.ErrClientLeft)
-			t.mu.Lock()
 			t.limitReached = true
-			t.mu.Unlock()
 		}
 	})
-	return size
+	return size, stopped
 }
 
 // An idleGuard makes the client leave a stream one event of which never ends. Other bodies, and
@@ -220,6 +251,9 @@ func (t *Conversation) checkDecodedSize(r *spec.Response) (size responseVolume) 
 type idleGuard struct {
 	maxEventBytes int // limit of one event
 	next          func(spec.Response) bool
+	hasHead       bool // stream and encoded are set
+	stream        bool
+	encoded       bool
 	scanned       int // bytes searched
 	dataLine      int // offset of the last data line
 	tripped       bool
@@ -228,9 +262,17 @@ type idleGuard struct {
 // maxReadAhead is how many bytes beyond an event may have been read when shouldLeave is called.
 const maxReadAhead = 1 << 18
 
+// isStream reports whether the response is an event stream.
+func (p *idleGuard) isStream(r spec.Response) bool {
+	if !p.hasHead {
+		p.hasHead, p.stream, p.encoded = true, r.Header.MediaType() == spec.EventStream, r.Header.Has("Content-Encoding")
+	}
+	return p.stream
+}
+
 // shouldLeave reports whether the client leaves the response read so far.
 func (p *idleGuard) shouldLeave(r spec.Response) bool {
-	if r.Header.MediaType() == spec.EventStream && !dialect.HasContentCoding(r) {
+	if p.isStream(r) && !p.encoded {
 		p.findDataLine(r.Body)
 		p.tripped = len(r.Body)-p.dataLine > p.maxEventBytes+maxReadAhead
 	}

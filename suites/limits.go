@@ -117,9 +117,13 @@ type overrunError struct {
 
 func (g overrunError) Error() string {
 	plural := map[string]string{"stream": "streams", "reply": "replies"}[g.kind]
+	how := spec.DescribeOverrun(g.last)
+	if large, is := errors.AsType[largeEventError](g.last); is {
+		how = large.Error()
+	}
 	switch {
 	case g.last != nil:
-		return fmt.Sprintf("not sent: %d %s exceeded a limit before, the last one %s", maxOverruns, plural, spec.DescribeOverrun(g.last))
+		return fmt.Sprintf("not sent: %d %s exceeded a limit before, the last one %s", maxOverruns, plural, how)
 	case g.total.events > g.max.events:
 		return fmt.Sprintf("not sent: the %s before had %d events together, more than %d (see --max-events)", plural, g.total.events, g.max.events)
 	}
@@ -134,13 +138,22 @@ func (e *limitTracker) record(end error, size responseVolume) {
 	if e.total.events > e.max.events || e.total.bytes > e.max.bytes {
 		e.stop(overrunError{kind: e.kind, total: e.total, max: e.max})
 	}
-	if !isOverLimit(end) {
+	_, large := errors.AsType[largeEventError](end)
+	if !large && !isOverLimit(end) {
 		e.withinLimit++
 		return
 	}
 	if e.overLimit++; e.overLimit >= maxOverruns && e.overLimit > e.withinLimit {
 		e.stop(overrunError{kind: e.kind, last: end})
 	}
+}
+
+// A largeEventError ends a stream that has an event of more bytes than this limit. What was
+// received of it is judged.
+type largeEventError int
+
+func (e largeEventError) Error() string {
+	return fmt.Sprintf("sent an event of more than %d bytes", int(e))
 }
 
 // isOverLimit reports whether a response ended because it exceeded a limit.

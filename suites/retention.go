@@ -27,14 +27,15 @@ const (
 // and trimmed; the memory of all is released.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
-	large, coded := responseSize(part.Trace)
+	n, coded := responseSize(part.Trace)
+	large := n > maxRetained || conv.largeDecoded
 	switch {
 	case coded: // may be large when decoded
 		conv.clients[spec.PrimaryUser].Use(conv.ctx, func() { part.Evaluation = t.evaluate(&part) })
-	case large > maxRetained:
+	case large:
 		part.Evaluation = t.evaluate(&part)
 	}
-	if large > maxRetained {
+	if large {
 		if t.BeforeTrim != nil {
 			t.BeforeTrim(part)
 		}

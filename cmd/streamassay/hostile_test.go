@@ -10,7 +10,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -96,12 +95,11 @@ func (h hostile) measure(t *testing.T, k tongue, args []string, got *toll) {
 		t.Fatal(err)
 	}
 	deadline := time.AfterFunc(3*maxHostileTime, func() { _ = cmd.Process.Kill() })
+	peak := watchMemory(cmd.Process.Pid)
 	_ = cmd.Wait()
 	deadline.Stop()
 	got.took, got.exit = time.Since(began), cmd.ProcessState.ExitCode()
-	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok && runtime.GOOS == "linux" {
-		got.memory = usage.Maxrss >> 10
-	}
+	got.memory = peak()
 	data, err := os.ReadFile(file)
 	if err == nil {
 		err = json.Unmarshal(data, &got.report)
@@ -112,6 +110,33 @@ func (h hostile) measure(t *testing.T, k tongue, args []string, got *toll) {
 	got.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	got.says = firstFinding(got.report)
 	t.Logf("%.1f s (%.1f s of processors), %d MiB, exit %d: %s", got.took.Seconds(), got.cpu.Seconds(), got.memory, got.exit, got.says)
+}
+
+// watchMemory returns a function that returns the peak of a process's memory in MiB, as far
+// as the system tells. What wait4 says of it does not do: it counts what the process that
+// started this one had.
+func watchMemory(pid int) (peak func() int64) {
+	over, last := make(chan struct{}), make(chan int64)
+	go func() {
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		most := int64(0)
+		for {
+			status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			if _, rest, ok := strings.Cut(string(status), "\nVmHWM:"); ok {
+				kilobytes := int64(0)
+				_, _ = fmt.Sscan(rest, &kilobytes)
+				most = max(most, kilobytes>>10)
+			}
+			select {
+			case <-over:
+				last <- most
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() int64 { close(over); return <-last }
 }
 
 // check holds what was measured to the bounds.

@@ -59,7 +59,7 @@ var historyContentMutants = []*Mutant{
 		Violates: []string{"runs.history.user-text", "runs.create.persist-first"},
 		KilledBy: map[string]string{
 			"history.tells-the-user": "history",
-			"accepted.keeps-prompt":  `the run was accepted, and the history does not tell`, // it never is
+			"accepted.keeps-prompt":  "history problem", // it never is
 		},
 		// Images are told with what the user said.
 		AlsoFails:  []string{"history.tells-images"},
@@ -69,7 +69,7 @@ var historyContentMutants = []*Mutant{
 		Violates: []string{"runs.history.user-text", "runs.create.persist-first"},
 		KilledBy: map[string]string{
 			"history.tells-the-user": "history",
-			"accepted.keeps-prompt":  `the run was accepted, and the history does not tell`,
+			"accepted.keeps-prompt":  "history problem",
 		},
 		AlsoFails:  []string{"history.tells-images"}, // they are looked for with the whole text
 		Middleware: editMessageTexts("user", func(text string) string { return text[:min(len(text), 12)] }),
@@ -375,7 +375,7 @@ var historyDayMutants = []*Mutant{
 		Violates: []string{"runs.history.more-false", "runs.history.one-day"},
 		KilledBy: map[string]string{
 			"history.no-more-is-there": "history",
-			"history.one-day":          `message greeting is told, and no day`,
+			"history.one-day":          "history",
 		},
 		Middleware: editEarlierDay(func(before string, page map[string]any) {
 			if page["day"] == nil && page["threadId"] != nil {

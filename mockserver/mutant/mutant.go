@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -100,15 +101,18 @@ func (m *Mutant) Validate() (problems []error) {
 	return problems
 }
 
+// location matches a pattern of the kinds of events, or of JSON pointers.
+var location = regexp.MustCompile(`^(\*|\?|[a-z]+|[a-z*]+\.[a-z*-]+|/\S+)$`)
+
 // validateLocations returns an error if a list of location patterns is empty or malformed.
-func validateLocations(places string) error {
-	list := strings.Fields(places)
-	if len(list) == 0 {
-		return errors.New("no place of the finding is given: the kinds of event that may be its evidence, or *")
+func validateLocations(list string) error {
+	locations := strings.Fields(list)
+	if len(locations) == 0 {
+		return errors.New("no location of the finding: want kinds of events, JSON pointers, or *")
 	}
-	for _, p := range list {
-		if _, err := path.Match(p, ""); err != nil {
-			return fmt.Errorf("place %q: %w", p, err)
+	for _, p := range locations {
+		if _, err := path.Match(p, ""); err != nil || !location.MatchString(p) {
+			return fmt.Errorf("location %q is not a pattern of kinds of events or JSON pointers", p)
 		}
 	}
 	return nil

@@ -122,7 +122,7 @@ var replyAcceptedMutants = []*Mutant{
 		Violates: []string{"runs.create.created-true", "runs.create.created-false"},
 		KilledBy: map[string]string{
 			"accepted.known-thread": "run.accepted",
-			"accepted.new-thread":   `the first run on it says that it was there before`,
+			"accepted.new-thread":   "run.accepted",
 		},
 		Middleware: changeCreatedFlag(func(first, _ bool) bool { return !first }),
 	},

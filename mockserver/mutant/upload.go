@@ -203,7 +203,7 @@ var uploadLinkMutants = []*Mutant{
 		Name: "links-for-users-only", Doc: "links lead to files only with credentials",
 		Violates: []string{"runs.attachments.url-download", "runs.attachments.signed-fresh"},
 		KilledBy: map[string]string{
-			"attachment.link-gives-the-file":     `the link is answered 401 with`,
+			"attachment.link-gives-the-file":     "http.response",
 			"attachment.new-link-gives-the-file": "http.response",
 		},
 		Middleware: editLinkResponses(func(_ bool, a *plainResponse) { respondUnauthorized(a) }),
@@ -294,7 +294,7 @@ var transcriptionMutants = []*Mutant{
 		Violates: []string{"runs.transcribe.transcript", "runs.transcribe.endpoint"},
 		KilledBy: map[string]string{
 			"transcript.is-told": "http.request",
-			"reply.as-promised":  `content type "text/plain", the document promises .*application/json`,
+			"reply.as-promised":  "http.response",
 		},
 		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
 			if v.isOperation("transcribe") && a.status == http.StatusOK {
@@ -307,7 +307,7 @@ var transcriptionMutants = []*Mutant{
 		Violates: []string{"runs.transcribe.transcript", "runs.transcribe.endpoint"},
 		KilledBy: map[string]string{
 			"transcript.is-told": "http.request",
-			"reply.as-promised":  `the answer is 204 with content type "", the document promises .*application/json`,
+			"reply.as-promised":  "http.response",
 		},
 		Middleware: editResponses(func(v parsedRequest, a *plainResponse) {
 			if v.isOperation("transcribe") && a.status == http.StatusOK {
