@@ -141,7 +141,7 @@ func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error
 	return renderPage(w, "exchange.html", view)
 }
 
-// renderPage writes a page. On an error of the template it writes nothing.
+// renderPage writes a page. If the template fails, it writes nothing and returns the error.
 func renderPage(w http.ResponseWriter, name string, view any) error {
 	var b bytes.Buffer
 	if err := templates().ExecuteTemplate(&b, name, view); err != nil {

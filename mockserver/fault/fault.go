@@ -69,8 +69,7 @@ type Args struct {
 	Run       string     // id of the run
 }
 
-// An Effect is a fault applied to one response. A nil function changes nothing. The
-// functions are not called concurrently.
+// An Effect is a fault applied to one response. A nil function changes nothing.
 type Effect struct {
 	// Refusal, if its Status is not 0, is sent instead of serving the request.
 	Refusal Refusal
@@ -94,7 +93,7 @@ type Effect struct {
 	WrapBody func(w StreamWriter) FrameWriter
 }
 
-// A Refusal is an error response that is sent instead of serving the request.
+// A Refusal is a response, usually an error, that is sent instead of serving the request.
 type Refusal struct {
 	Status        int
 	Code, Message string        // error code and text; "": the default of the dialect's document

@@ -26,7 +26,7 @@ type Config struct {
 	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are
 }
 
-// The defaults.
+// Defaults of Config.
 const (
 	defaultEntries = 1000
 	defaultBytes   = 64 << 20

@@ -22,7 +22,7 @@ type jsonRewriter struct {
 }
 
 // rewriteJSON returns another encoding of a JSON text with the same meaning, or text itself
-// if it is not valid JSON. The fields of p other than options are set by this function.
+// if it is not valid JSON. Only the options (allowNewlines, allowEscapes) of p are used.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
