@@ -77,8 +77,8 @@ type Plan struct {
 	HasRunEnd   bool // the dialect has an event that ends a run
 }
 
-// NewPlan returns the plan for a catalogue: each of checks that it names, with all
-// requirements that name it. kinds are the kinds of the dialect's events.
+// NewPlan returns the plan for a catalogue: those of the checks that its requirements name,
+// each with all of these requirements. kinds lists the kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {

@@ -110,7 +110,7 @@ func (d Difference) fieldsKey() string {
 // write writes the differences of one conversation that were not yet shown. times holds how
 // often each difference occurs in the rest of the report; 0 means that it was shown.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
-	asked, titled := "", false
+	lastHeading, titled := "", false
 	for _, d := range c.Differences {
 		n := times[d.fieldsKey()]
 		if d.fieldsKey() != "" && n == 0 {
@@ -124,8 +124,8 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 		if where == nil {
 			where = d.B
 		}
-		if at := fmt.Sprintf("exchange %d: %s", where.Exchange, printableText(d.Request)); at != asked {
-			asked = at
+		if at := fmt.Sprintf("exchange %d: %s", where.Exchange, printableText(d.Request)); at != lastHeading {
+			lastHeading = at
 			fmt.Fprintf(b, "  %s\n", at)
 			writeRow(b, " ", "A", "B")
 		}
@@ -254,7 +254,8 @@ const (
 	maxContextBefore = 40
 )
 
-// differingParts returns two values from shortly before their first difference.
+// differingParts returns excerpts of two values: from the start, or, if they are long, from
+// shortly before their first difference.
 func differingParts(a, b string) (string, string) {
 	same := 0
 	for same < len(a) && same < len(b) && a[same] == b[same] {

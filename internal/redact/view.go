@@ -85,10 +85,10 @@ func (v *unescapedView) release() {
 // must release the result.
 func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	var out *unescapedView
-	var room [utf8.UTFMax]byte
+	var buf [utf8.UTFMax]byte
 	done := 0
 	for i := k.nextEscape(v.text, 0); i < len(v.text); i = k.nextEscape(v.text, i) {
-		plain, n := decode(room[:0], v.text[i:], k)
+		plain, n := decode(buf[:0], v.text[i:], k)
 		if n == 0 {
 			i++
 			continue

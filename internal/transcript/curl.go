@@ -123,7 +123,7 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	return nil
 }
 
-// A curlParser parses heads.
+// A curlParser parses the heads in the output of "curl -i".
 type curlParser struct {
 	position
 	data []byte

@@ -31,7 +31,7 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A section is a section of the archive, less what was already parsed.
+// A section is the unparsed rest of one section of the archive, with its position.
 type section struct {
 	position
 	name string

@@ -76,23 +76,23 @@ func Read(name string, r io.Reader) (*Transcript, error) {
 func OpenAll(paths []string) ([]*Transcript, error) {
 	parts := map[string][]string{} // by conversation, in order
 	for _, path := range paths {
-		if whole, n := conversationPart(path); n > 0 && !slices.Contains(parts[whole], path) {
-			parts[whole] = append(parts[whole], path)
+		if group, n := conversationPart(path); n > 0 && !slices.Contains(parts[group], path) {
+			parts[group] = append(parts[group], path)
 		}
 	}
 	var all []*Transcript
 	done := map[string]bool{}
 	for _, path := range paths {
-		whole, _ := conversationPart(path)
-		if done[path] || done[whole] {
+		group, _ := conversationPart(path)
+		if done[path] || done[group] {
 			continue
 		}
-		files := parts[whole]
+		files := parts[group]
 		slices.SortFunc(files, byNumber)
 		t, err := &Transcript{}, error(nil)
 		if hasAllParts(files) {
-			done[whole] = true
-			t, err = openParts(whole, files)
+			done[group] = true
+			t, err = openParts(group, files)
 		} else {
 			done[path] = true
 			t, err = Open(path)
@@ -100,8 +100,8 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, n := conversationPart(path); n > 0 && !done[whole] && (n > 1 || len(files) > 1) {
-			t.Notes = append(t.Notes, "judged on its own: other parts of "+filepath.Base(whole)+" are missing")
+		if _, n := conversationPart(path); n > 0 && !done[group] && (n > 1 || len(files) > 1) {
+			t.Notes = append(t.Notes, "judged on its own: other parts of "+filepath.Base(group)+" are missing")
 		}
 		all = append(all, t)
 	}
@@ -110,7 +110,7 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 
 // conversationPart returns the common name of the parts of a conversation, and the number of
 // the part that a file is, or 0 if it is not a part.
-func conversationPart(path string) (whole string, n int) {
+func conversationPart(path string) (group string, n int) {
 	rest, ok := strings.CutSuffix(path, ".http")
 	dot := strings.LastIndexByte(rest, '.')
 	if !ok || dot < 0 {
@@ -140,8 +140,8 @@ func hasAllParts(files []string) bool {
 }
 
 // openParts reads files as one conversation.
-func openParts(whole string, files []string) (*Transcript, error) {
-	t := &Transcript{Name: whole, Files: files}
+func openParts(group string, files []string) (*Transcript, error) {
+	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {
 		part, err := Open(path)
 		if err != nil {

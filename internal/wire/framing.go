@@ -65,7 +65,8 @@ func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {
 		if strings.Trim(value, " \t") != want {
-			return 0, notHTTPError("conflicting values of Content-Length: %s and %s", quoteStart([]byte(value)), quoteStart([]byte(want)))
+			return 0, notHTTPError("conflicting values of Content-Length: %s and %s",
+				quoteStart([]byte(value)), quoteStart([]byte(want)))
 		}
 	}
 	n, err := strconv.ParseUint(want, 10, 63)

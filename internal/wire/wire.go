@@ -215,7 +215,7 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	return nil
 }
 
-// fail returns an *Error.
+// fail returns an *Error for the client's base URL.
 func (c *Client) fail(why string, err error) error { return &Error{c.name, why, err} }
 
 // cloneRequest returns a copy of r that shares no memory with it.

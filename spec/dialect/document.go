@@ -203,7 +203,7 @@ func (n node) exists() bool { return n.value != nil }
 
 func (n node) text() string { t, _ := n.value.(string); return t }
 
-// items returns the items of an array.
+// items returns the items of an array, and nil for any other value.
 func (n node) items() (all []node) {
 	list, _ := n.value.([]any)
 	for i, v := range list {

@@ -128,7 +128,7 @@ func requiresCredentials(op node) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
-// addParameters adds the parameters of a list.
+// addParameters adds the parameter objects of a list to the operation.
 func (o *Operation) addParameters(list []node) (err error) {
 	for _, n := range list {
 		p := parameter{

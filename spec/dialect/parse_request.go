@@ -192,7 +192,7 @@ func (p parameter) typedValue(v string) any {
 }
 
 // ParseRequest returns a request as an event of kind [spec.HTTPRequest], with what the
-// document promises as its response in StatusCode and MediaType.
+// document specifies for its response in StatusCode and MediaType.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	e := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal}
 	if r.Method == "" { // not recorded: taken for the first operation that streams

@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// slotFields returns, by the names used in x-slot, the field of an event that holds a slot.
+// slotFields maps the names used in x-slot to the fields of an event.
 var slotFields = map[string]func(*spec.Event) *string{
 	"thread":    func(e *spec.Event) *string { return &e.Thread },
 	"user":      func(e *spec.Event) *string { return &e.User },
