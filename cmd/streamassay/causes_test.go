@@ -198,7 +198,7 @@ func TestNotScripted(t *testing.T) {
 	joined := strings.Join(strings.Fields(out), " ")
 	for _, says := range []string{
 		"the agent does not do what the test prompts ask", `reply "Hi there"`, "docs/prompts.md", "--lacks scripted", "--claim scripted",
-		"the answer is 404", "GET /healthz", "sent │ GET " + srv.URL + "/healthz", "received │ HTTP/1.1 404 Not Found", "--lacks health",
+		"got status 404", "GET /healthz", "sent │ GET " + srv.URL + "/healthz", "received │ HTTP/1.1 404 Not Found", "--lacks health",
 		"streamassay run " + srv.URL + ` --dialect agkit@0.0.10 --header "X-Api-Key: $X_API_KEY" --only refusals --seed 7`,
 		"PASSED with warnings",
 	} {
