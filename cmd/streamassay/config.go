@@ -89,6 +89,7 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	return list, nil
 }
 
+// readConfigFile reads a file of at most [maxConfig] bytes. Errors do not contain the file name.
 func readConfigFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -22,6 +22,7 @@ var byteUnits = []struct {
 // maxByteSize bounds a byteSize: 1 PiB, far below the overflow of int64.
 const maxByteSize = 1 << 50
 
+// Set parses a size such as 65536, 64KiB or 64kB, above 0.
 func (s *byteSize) Set(text string) error {
 	number, unit := text, byteSize(1)
 	for _, u := range byteUnits {
@@ -46,6 +47,7 @@ func (s *byteSize) UnmarshalText(text []byte) error { return s.Set(string(text))
 
 func (s *byteSize) Type() string { return "SIZE" }
 
+// String returns the size with the largest binary unit that divides it: "64KiB".
 func (s *byteSize) String() string {
 	for _, u := range byteUnits[:3] {
 		if *s > 0 && *s%u.bytes == 0 {
@@ -58,6 +60,7 @@ func (s *byteSize) String() string {
 // A positiveInt is the value of a flag that takes a whole number above 0; 0 means that it was not given.
 type positiveInt int
 
+// Set parses a whole number above 0.
 func (c *positiveInt) Set(text string) error {
 	n, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || n < 1 {
@@ -78,6 +81,7 @@ func (c *positiveInt) String() string {
 // A positiveDuration is the value of a flag that takes a duration above 0.
 type positiveDuration time.Duration
 
+// Set parses a duration above 0, in the syntax of [time.ParseDuration].
 func (s *positiveDuration) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
@@ -91,6 +95,7 @@ func (s *positiveDuration) Type() string { return "DURATION" }
 
 func (s *positiveDuration) value() time.Duration { return time.Duration(*s) }
 
+// String returns the duration without zero units at its end: "10m", not "10m0s".
 func (s *positiveDuration) String() string {
 	if *s == 0 {
 		return "0"
@@ -111,6 +116,7 @@ type enumValue struct {
 	allowed []string
 }
 
+// Set accepts one of the allowed words.
 func (c *enumValue) Set(text string) error {
 	for _, word := range c.allowed {
 		if word == text {

@@ -132,6 +132,7 @@ func checkPaths(paths []string) error {
 // A nameList is the value of a flag that takes names, separated by commas or in repeated flags.
 type nameList []string
 
+// Set appends the names of a comma-separated list. Empty names are errors.
 func (n *nameList) Set(text string) error {
 	for name := range strings.SplitSeq(text, ",") {
 		name = strings.TrimSpace(name)
@@ -158,6 +159,7 @@ type singleValue struct {
 	isSet bool
 }
 
+// Set stores the value; a second call is an error.
 func (o *singleValue) Set(text string) error {
 	if o.isSet {
 		return fmt.Errorf("given twice, first as %q", *o.value)

@@ -107,6 +107,7 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
+// listDialects lists dialects, with the number of their requirements.
 func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Dialect      string `json:"dialect"`
@@ -128,6 +129,7 @@ func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
+// listRequirements lists the requirements of dialects, with the checks that judge them.
 func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	list := []reports.RequirementResult{}
 	for _, d := range dialects {
@@ -144,6 +146,7 @@ func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
+// listChecks lists the checks that serve a requirement of one of dialects.
 func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		ID       string   `json:"id"`
@@ -169,6 +172,7 @@ func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
+// listScenarios lists the scenarios that apply to one of dialects.
 func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Name     string   `json:"name"`
@@ -192,6 +196,7 @@ func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
+// listFaults lists the faults that can be injected into one of dialects, with their parameters.
 func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type param struct {
 		Name    string   `json:"name"`

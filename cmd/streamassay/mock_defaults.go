@@ -21,10 +21,12 @@ type mockDefaultFlags struct {
 	flush                   enumValue
 }
 
+// newMockDefaultFlags returns the settings with their defaults.
 func newMockDefaultFlags() mockDefaultFlags {
 	return mockDefaultFlags{flush: enumValue{"coalesce", []string{"coalesce", "each"}}}
 }
 
+// addFlags adds the flags of the settings to f.
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"seed `NUMBER` for ids and random choices; also stops the clock (default: random, with a running clock)")
@@ -93,16 +95,19 @@ type journalFlags struct {
 	body    byteSize
 }
 
+// newJournalFlags returns the limits with their defaults.
 func newJournalFlags() journalFlags {
 	return journalFlags{entries: 1000, bytes: 64 << 20, body: 64 << 10}
 }
 
+// addFlags adds the flags of the limits to f.
 func (n *journalFlags) addFlags(f *pflag.FlagSet) {
 	f.Var(&n.entries, "journal", "maximum number of exchanges in the journal")
 	f.Var(&n.bytes, "journal-bytes", "maximum size of the journal")
 	f.Var(&n.body, "journal-body", "maximum size kept of each request body and each response body")
 }
 
+// newJournal returns an empty journal with these limits.
 func (n *journalFlags) newJournal() *journal.Journal {
 	return journal.New(journal.Config{
 		Entries: int(n.entries), Bytes: int64(n.bytes), Body: int(n.body), Cursor: vary.DecodeCursor,

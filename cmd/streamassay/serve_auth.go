@@ -22,6 +22,7 @@ type authFlags struct {
 	tokens *identity.StaticTokens // the parsed --user flags
 }
 
+// addFlags adds --user, --jwks, --cors and the like to flags.
 func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&d.users, "user", nil, "user and bearer token, `NAME:TOKEN`, or @FILE with one per line (repeatable)")
 	flags.StringVar(&d.jwks, "jwks", "", "`URL|FILE` of the key set (JWKS) that verifies tokens (JWT); the claim sub is the user")

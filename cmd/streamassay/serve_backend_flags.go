@@ -60,6 +60,7 @@ func newBackendFlags() backendFlags {
 	}
 }
 
+// addFlags adds --agent, --state, --files, --speech and the names of models to flags.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.agent.text, "agent", p.agent.text,
 		"`AGENT`: scripted (docs/prompts.md), or openai:BASE_URL of a chat completions API, with the key in OPENAI_API_KEY")

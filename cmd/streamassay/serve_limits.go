@@ -27,6 +27,7 @@ func newLimitFlags() limitFlags {
 	}
 }
 
+// addFlags adds the limits that serve and mock share to flags.
 func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.header, "max-header", "maximum size of the headers of a request")
 	flags.Var(&l.body, "max-body", "maximum size of the body of a request, file uploads excepted")
@@ -37,6 +38,7 @@ func (l *limitFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&l.idle, "idle", "time after which an idle connection is closed")
 }
 
+// addFlags adds --max-runs and --max-bytes to flags.
 func (s *retentionFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&s.runs, "max-runs",
 		"maximum number of finished runs to keep (default: 1000 in memory, 100000 in Redis, 1000000 in SQLite)")

@@ -20,6 +20,7 @@ type listenFlags struct {
 	authHint        string // condition of the loopback rule, for messages: "without --user "
 }
 
+// addFlags adds --addr, --ready-file and the flags of TLS to flags.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen on; port 0 picks a free one")
 	flags.StringVar(&l.readyFile, "ready-file", "", "`PATH` of a JSON file with process id and base URLs, written once requests are served")

@@ -18,6 +18,7 @@ func newLogFlags() logFlags {
 	}
 }
 
+// addFlags adds --log and --log-level to flags.
 func (n *logFlags) addFlags(flags *pflag.FlagSet) {
 	flags.Var(&n.format, "log", "`FORMAT` of the log on stderr: text, json or off")
 	flags.Var(&n.level, "log-level", "minimum `LEVEL` of log lines: debug, info (each request), warn or error")
