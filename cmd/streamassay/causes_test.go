@@ -28,7 +28,7 @@ func answering(status int, header, body string) http.HandlerFunc {
 	}
 }
 
-// chatty answers with an event stream of agkit, and takes no notice of what is asked.
+// chatty is a handler that replies with the same agkit stream to every request.
 func chatty(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/send-message" {
 		http.Error(w, `{"detail":"Not Found"}`, http.StatusNotFound)
@@ -188,8 +188,8 @@ func readReport(t *testing.T, path string) (r reports.Report) {
 	return r
 }
 
-// A target that answers as it likes is told what that means; what is broken besides is
-// listed, with request and answer, and with a command that plays it again.
+// The report on a target that does not follow the prompts says so, and lists violations with
+// request and response and with a command that runs the scenario again.
 func TestNotScripted(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(chatty))
 	t.Cleanup(srv.Close)
@@ -222,7 +222,7 @@ func TestNotScripted(t *testing.T) {
 	}
 }
 
-// A promise that was not kept says what was asked and what was answered.
+// The finding for a claimed capability that the target lacks shows request and response.
 func TestPromiseSaysWhatWasAnswered(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(chatty))
 	t.Cleanup(srv.Close)

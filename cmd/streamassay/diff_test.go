@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/internal/diff"
 )
 
-// A server is no different from another of its sort, though all of its ids are others.
+// Two instances of the same server do not differ, although all their ids do.
 func TestDiffAlike(t *testing.T) {
 	srv := httptest.NewServer(rightServer(t, "agkit"))
 	defer srv.Close()

@@ -20,7 +20,7 @@ const (
 	maxHostileMemory = 512 // MiB
 )
 
-// A toll is what a run against a hostile target took, and what it said.
+// A toll holds the cost and the result of a run against a hostile target.
 type toll struct {
 	target, family string
 	took           time.Duration
@@ -31,7 +31,7 @@ type toll struct {
 	cpu            time.Duration
 }
 
-// A tollReport is what is read of a JSON report.
+// A tollReport is the part of a JSON report that the test reads.
 type tollReport struct {
 	Dialects []struct {
 		Checks []struct {
@@ -112,9 +112,8 @@ func (h hostile) measure(t *testing.T, k tongue, args []string, got *toll) {
 	t.Logf("%.1f s (%.1f s of processors), %d MiB, exit %d: %s", got.took.Seconds(), got.cpu.Seconds(), got.memory, got.exit, got.says)
 }
 
-// watchMemory returns a function that returns the peak of a process's memory in MiB, as far
-// as the system tells. What wait4 says of it does not do: it counts what the process that
-// started this one had.
+// watchMemory returns a function that returns the peak memory of a process in MiB, where /proc
+// has it. The value of wait4 is not used: it includes memory of the parent process.
 func watchMemory(pid int) (peak func() int64) {
 	over, last := make(chan struct{}), make(chan int64)
 	go func() {
@@ -139,7 +138,7 @@ func watchMemory(pid int) (peak func() int64) {
 	return func() int64 { close(over); return <-last }
 }
 
-// check holds what was measured to the bounds.
+// check fails the test if a measurement exceeds its bound.
 func (h hostile) check(t *testing.T, got toll) {
 	if got.took > maxHostileTime {
 		t.Errorf("it took %v", got.took)

@@ -220,7 +220,7 @@ func TestKillSQLite(t *testing.T) {
 }
 
 // One of two servers on Redis dies: those who listened to it go on at the other,
-// which ends the runs that nobody plays any more.
+// which ends the orphaned runs.
 func TestKillRedis(t *testing.T) {
 	state := startRedis(t)
 	replicas := []*served{startServe(t, runsAlone, "--state", state), startServe(t, runsAlone, "--state", state)}

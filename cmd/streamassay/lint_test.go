@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// lintInput runs lint on what is given to its standard input.
+// lintInput runs lint with the given standard input.
 func lintInput(t *testing.T, input string, args ...string) (code int, out string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"lint"}, args...)...)

@@ -82,7 +82,7 @@ func startMock(t *testing.T, dir string, args ...string) *served {
 	return startServer(t, dir, append([]string{"mock"}, args...)...)
 }
 
-// says is what is answered to a text, in agkit.
+// says returns the response to a user message, in agkit.
 func (s *served) says(t *testing.T, text string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"conversationId":"c1","messages":[{"role":"user","content":%q}]}`, text)

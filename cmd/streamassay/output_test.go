@@ -29,7 +29,7 @@ func verdictIn(text []byte) string {
 	return r.Verdict
 }
 
-// A report goes into what is not a regular file, and never takes its place; a link stays.
+// A report is written to special files without replacing them; a symbolic link stays a link.
 func TestReportKeepsSpecialFiles(t *testing.T) {
 	dir, url := t.TempDir(), agkit(t, asItIs)
 	fifo, link, dangling := filepath.Join(dir, "fifo"), filepath.Join(dir, "link"), filepath.Join(dir, "dangling")
@@ -228,7 +228,7 @@ func TestReportsOfTargets(t *testing.T) {
 	}
 }
 
-// A ready file is written into what is no regular file, and cannot be a folder.
+// A ready file can be a special file, but not a directory.
 func TestReadyFilePlaces(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
@@ -265,7 +265,7 @@ func TestReadyFilePlaces(t *testing.T) {
 	}
 }
 
-// A command that is run against the mock and interrupted is no success, whatever it had done.
+// A command that is interrupted while it runs against the mock is never a success.
 func TestMockCommandInterrupted(t *testing.T) {
 	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
 		t.Run(signal.String(), func(t *testing.T) {

@@ -80,7 +80,7 @@ func flakyLaws(t *testing.T, file string) (rounds int, flaky map[string]map[stri
 	return r.Rounds, flaky
 }
 
-// A target that misbehaves every third time is told from one that always does.
+// A target that misbehaves every third time is distinguished from one that always does.
 func TestRepeatFlakyTarget(t *testing.T) {
 	srv := httptest.NewServer(&everyThird{Handler: rightServer(t, "agkit")})
 	defer srv.Close()

@@ -251,7 +251,7 @@ func certified(t *testing.T, dir string) (cert, key string, client *http.Client)
 	return cert, key, client
 }
 
-// With users and TLS: who is not one of them is refused, and no token is written down.
+// With users and TLS, unknown users are refused, and no token is logged.
 func TestServeUsers(t *testing.T) {
 	dir := t.TempDir()
 	users := filepath.Join(dir, "users")
@@ -289,7 +289,7 @@ func TestServeUsers(t *testing.T) {
 	}
 }
 
-// Who listens when the server is told to end hears the end of the run.
+// Clients that read a stream when the server is stopped receive the end of the run.
 func TestServeEndsStreams(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		d := start(t, "--dialect", "agkit")
@@ -371,7 +371,7 @@ func TestServeAll(t *testing.T) {
 	}
 }
 
-// A gone store is one that nobody reaches.
+// A gone store cannot be reached.
 type gone struct{ state.Store }
 
 func (gone) Ping(context.Context) error { return errors.New("dial s3cr3t.internal: refused") }

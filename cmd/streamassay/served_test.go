@@ -13,7 +13,7 @@ import (
 	"github.com/onsi/gomega"
 )
 
-// A served is a server of ours in a process of its own.
+// A served is a server of this program in a separate process.
 type served struct {
 	cmd     *exec.Cmd
 	bases   map[string]string // by dialect
@@ -57,13 +57,13 @@ func startServer(t *testing.T, dir string, args ...string) *served {
 	return s
 }
 
-// kill is kill -9.
+// kill sends SIGKILL to the server.
 func (s *served) kill() {
 	_ = s.cmd.Process.Kill()
 	_, _ = s.cmd.Process.Wait()
 }
 
-// A notepad is what a process says.
+// A notepad collects the output of a process. It may be used concurrently.
 type notepad struct {
 	mu   sync.Mutex
 	text bytes.Buffer

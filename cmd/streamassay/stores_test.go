@@ -77,7 +77,7 @@ func noneSilent(t *testing.T, path string) {
 	}
 }
 
-// A server is ready while it can keep what it is told, and says so within its time.
+// /readyz reports in time whether the stores can be written.
 func TestReadyMeansStored(t *testing.T) {
 	t.Parallel()
 	socket := strings.TrimPrefix(startRedis(t), "unix://")
