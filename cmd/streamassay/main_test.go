@@ -88,7 +88,7 @@ func TestBadInput(t *testing.T) {
 		{"run URL --dialect runs --other-header NoColon", "--other-header"},
 		{"run URL --dialect runs --other-header A:b", "other headers"},
 		{"run URL --dialect runs --header Cookie:b --other-header Cookie:b", "other headers"},
-		{"run URL --dialect runs --stream-limit -1", "-1 streams"},
+		{"run URL --dialect runs --stream-limit -1", "stream limit -1"},
 		{"run URL --dialect runs --stream-limit many", "--stream-limit"},
 		{"run URL --dialect agkit --ca no.pem", "no.pem"},
 		{"run URL --dialect agkit --ca missing.pem", "missing.pem"},
