@@ -30,7 +30,7 @@ var concurrencyMutants = []*Mutant{
 			"run.outlives-others":  "http.close",
 			"cancel.spares-others": "http.close",
 		},
-		AlsoFails: []string{"run.ends", "script.idle"}, // as above
+		AlsoFails: []string{"run.ends", "script.idle"}, // the other runs end without a terminal event
 		Middleware: onRunEnd(func(n *openStreams, thread, run string, canceled bool) {
 			if canceled {
 				n.endOthers(thread, run)
@@ -40,13 +40,13 @@ var concurrencyMutants = []*Mutant{
 		Name: "cancels-them-all", Doc: "a cancel ends all runs of the conversation",
 		Violates:   []string{"runs.cancel.only-named"},
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
-		AlsoFails:  []string{"script.idle"}, // it was not told to its end
+		AlsoFails:  []string{"script.idle"}, // the run is not streamed to its end
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs }),
 	}, {
 		Name: "cancels-the-first", Doc: "a cancel ends the first run of the conversation, whichever it names",
 		Violates:   []string{"runs.cancel.only-named"},
 		KilledBy:   map[string]string{"cancel.spares-others": "http.close"},
-		AlsoFails:  []string{"script.idle"}, // as above
+		AlsoFails:  []string{"script.idle"}, // the run is not streamed to its end
 		Middleware: redirectCancel(func(runs []string, named string) []string { return runs[:1] }),
 	}, {
 		Name: "wants-accept", Doc: "a stream is refused without an Accept header",
@@ -69,7 +69,7 @@ var concurrencyMutants = []*Mutant{
 // An openStreams holds the open streams of runs, and which runs were cancelled.
 type openStreams struct {
 	mu          sync.Mutex
-	cancelByRun map[string]map[string]context.CancelFunc // thread → run → what ends its stream
+	cancelByRun map[string]map[string]context.CancelFunc // thread → run → function that ends its stream
 	canceled    map[string]bool                          // runs
 }
 
@@ -128,7 +128,7 @@ type runEndDetector struct {
 func (o *runEndDetector) Write(data []byte) (int, error) {
 	n, err := o.ResponseWriter.Write(data)
 	if bytes.Contains(data, []byte("RUN_FINISHED")) || bytes.Contains(data, []byte("RUN_ERROR")) {
-		_ = http.NewResponseController(o.ResponseWriter).Flush() // so that it is heard before what comes of it
+		_ = http.NewResponseController(o.ResponseWriter).Flush() // the client must receive the end before its consequences
 		o.onEnd()
 	}
 	return n, err

@@ -26,37 +26,37 @@ var contentMutants = []*Mutant{
 		Fault:     "wrong-text",
 		Violates:  reqDeltasJoin,
 		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end"},
-		AlsoFails: []string{"message.content-equals"}, // the message repeats it as it was
+		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
 	}, {
 		Name: "piece-lost", Doc: "a piece of a text is never sent",
 		Fault:     "lost",
 		Violates:  slices.Concat(reqDeltasJoin, []string{"agentscope.sequence-every"}),
 		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end", "sequence.dense": "content.end message.delta reasoning.delta"},
-		AlsoFails: []string{"script.*", "message.content-equals", "history.tells-the-answer"}, // the words are missing
+		AlsoFails: []string{"script.*", "message.content-equals", "history.tells-the-answer"}, // the text of the deltas is missing
 	}, {
 		Name: "pieces-swapped", Doc: "two pieces of a text change places, and keep their numbers in order",
 		NewEffect: firstOnly(fault.OfKind(spec.MessageDelta), swapEvents),
 		Violates:  reqDeltasJoin,
 		KilledBy:  map[string]string{"delta.joins-to-whole": "content.end"},
-		AlsoFails: []string{"script.*", "content.ends-once", "message.content-equals", "history.tells-the-answer"}, // the words come in another order; a single piece comes after its completion
+		AlsoFails: []string{"script.*", "content.ends-once", "message.content-equals", "history.tells-the-answer"}, // the deltas arrive out of order; a single delta arrives after its content was completed
 	}, {
 		Name: "whole-is-empty", Doc: "a completed text is empty, though there were pieces",
 		Fault:     "content-empty",
 		Violates:  reqCompletedText,
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
-		AlsoFails: []string{"message.content-equals"}, // the message repeats it as it was
+		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
 	}, {
 		Name: "wholes-are-empty", Doc: "no completed text has anything in it",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) { e.Text = "" }),
 		Violates:  reqCompletedText,
 		KilledBy:  map[string]string{"content.is-whole": "content.end"},
-		AlsoFails: []string{"message.content-equals"}, // as above
+		AlsoFails: []string{"message.content-equals"}, // the completed message has the unmodified text
 	}, {
 		Name: "text-not-completed", Doc: "a text that came in pieces is never completed",
 		Fault:     "content-not-ended",
 		Violates:  reqContentCompleted,
 		KilledBy:  map[string]string{"content.all-end": "message.delta reasoning.delta"},
-		AlsoFails: []string{"message.content-equals"}, // what was told of it were pieces
+		AlsoFails: []string{"message.content-equals"}, // only deltas were sent for it
 	}, {
 		Name: "text-in-pieces-only", Doc: "in place of a completed text an empty piece comes",
 		NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Type == "text" }, func(e *spec.Event) {
@@ -81,7 +81,7 @@ var contentMutants = []*Mutant{
 		Fault:     "wrong-index",
 		Violates:  reqIndexDense,
 		KilledBy:  map[string]string{"content.index-dense": "content.end message.delta reasoning.delta tool.call"},
-		AlsoFails: []string{"content.all-end", "delta.joins-to-whole", "message.content-equals"}, // at neither place is all of it
+		AlsoFails: []string{"content.all-end", "delta.joins-to-whole", "message.content-equals"}, // the content is complete at neither of the two places
 	}, {
 		Name: "places-from-one", Doc: "the places of contents are counted from 1",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) {

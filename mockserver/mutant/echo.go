@@ -26,7 +26,7 @@ var echoMutants = []*Mutant{
 		Fault:     "wrong-thread",
 		Violates:  reqEchoThread,
 		KilledBy:  map[string]string{"echo.thread": "run.start"},
-		AlsoFails: []string{"sequence.never-falls"}, // the opening that is told again under its number is not the same any more
+		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
 	}, {
 		Name: "one-conversation-for-all", Doc: "the events of all runs name the same conversation",
 		NewEffect: changeEvents(fault.OfKind(spec.RunStart, spec.RunProgress, spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Thread = "the-conversation" }),
@@ -36,13 +36,13 @@ var echoMutants = []*Mutant{
 		Name: "no-name-for-the-conversation", Doc: "the events of a run name no conversation",
 		NewEffect: changeEvents(anyEvent, func(e *spec.Event) { e.Thread = "" }),
 		Violates:  reqThreadCreated,
-		ExceptIn:  []string{"agentscope-java@0.1"}, // there nobody demands a name where none was given
+		ExceptIn:  []string{"agentscope-java@0.1"}, // this dialect does not require an id that the request did not set
 		KilledBy:  map[string]string{"echo.thread-made": "run.end", "wire.matches-schema": "/session_id"},
 	}, {
 		Name: "conversations-stay-nameless", Doc: "the id of a conversation that the server created is not returned",
 		Middleware: hideCreatedThread,
 		Violates:   reqThreadCreated,
-		ExceptIn:   []string{"agentscope-java@0.1"}, // there nobody demands a name where none was given
+		ExceptIn:   []string{"agentscope-java@0.1"}, // this dialect does not require an id that the request did not set
 		KilledBy:   map[string]string{"echo.thread-made": "run.end", "wire.matches-schema": "/session_id"},
 	},
 }

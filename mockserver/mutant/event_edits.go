@@ -19,7 +19,7 @@ type newEffect = func(fault.Args) fault.Effect
 // them.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {
 	return func(fault.Args) fault.Effect {
-		var seen []string // the numbers that the run has
+		var seen []string // the sequence numbers of the run so far
 		n, last := 0, ""
 		edit := begin()
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {

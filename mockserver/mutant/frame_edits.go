@@ -56,7 +56,7 @@ func insertFrame(data string) newEffect {
 		now, done := false, false
 		return fault.Effect{
 			OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
-				now = e.Kind == spec.MessageDelta // it is spelled before the next event comes
+				now = e.Kind == spec.MessageDelta // this event is encoded before the next one arrives
 				emit(e)
 			},
 			OnFrame: func(frame []byte, emit func([]byte)) {
@@ -77,7 +77,7 @@ type lastFrameEditor struct {
 	held      []byte
 	change    func(frame []byte) []byte
 	streamEnd fault.StreamEnd
-	onClose   func() error // what is done when all was sent; nil is nothing
+	onClose   func() error // called after the whole stream was sent; may be nil
 }
 
 // WriteFrame sends the frame that was held back and holds back the new one. Comments are sent at

@@ -59,7 +59,7 @@ var historyContentMutants = []*Mutant{
 		Violates: []string{"runs.history.user-text", "runs.create.persist-first"},
 		KilledBy: map[string]string{
 			"history.tells-the-user": "history",
-			"accepted.keeps-prompt":  "history problem", // it never is
+			"accepted.keeps-prompt":  "history problem", // the prompt never appears in the history
 		},
 		// Images are told with what the user said.
 		AlsoFails:  []string{"history.tells-images"},
@@ -71,7 +71,7 @@ var historyContentMutants = []*Mutant{
 			"history.tells-the-user": "history",
 			"accepted.keeps-prompt":  "history problem",
 		},
-		AlsoFails:  []string{"history.tells-images"}, // they are looked for with the whole text
+		AlsoFails:  []string{"history.tells-images"}, // images are searched for together with the complete text
 		Middleware: editMessageTexts("user", func(text string) string { return text[:min(len(text), 12)] }),
 	}, {
 		Name: "images-forgotten", Doc: "the history has no images",
@@ -84,7 +84,7 @@ var historyContentMutants = []*Mutant{
 		KilledBy: map[string]string{"history.tells-images": "history"},
 		Middleware: editHistories(func(_ parsedRequest, page map[string]any) {
 			all, _ := page["messages"].([]any)
-			for i := len(all) - 1; i > 0; i-- { // each message has those of the one before
+			for i := len(all) - 1; i > 0; i-- { // each message gets the ids of the one before
 				m, _ := all[i].(map[string]any)
 				before, _ := all[i-1].(map[string]any)
 				delete(m, "attachments")
@@ -144,7 +144,7 @@ var historyThreadMutants = []*Mutant{
 		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
 		Violates:  []string{"runs.history.thread-param"},
 		KilledBy:  map[string]string{"history.thread-as-asked": "history"},
-		AlsoFails: []string{"history.keeps-to-its-thread"}, // what was said there comes where another was asked for
+		AlsoFails: []string{"history.keeps-to-its-thread"}, // messages of one thread appear in the history of another
 		Middleware: trackThreads(func(m *threadRegistry) middleware {
 			return editHistoryQuery(func(v parsedRequest, q url.Values) {
 				if first := m.firstThread(v.httpRequest.Header.Get("Authorization")); first != "" && v.parsed().Thread != "" {
@@ -234,7 +234,7 @@ func mixThreads(into func(told []any) bool) middleware {
 			who := v.httpRequest.Header.Get("Authorization")
 			m.mu.Lock()
 			defer m.mu.Unlock()
-			if v.parsed().Day != "" { // which day it would be is another question
+			if v.parsed().Day != "" { // requests for one day are not affected
 				return
 			}
 			if v.parsed().Thread != "" {
@@ -246,7 +246,7 @@ func mixThreads(into func(told []any) bool) middleware {
 					all = append(all, m.messagesOf[other]...)
 				}
 			}
-			for i, v := range all { // numbers stay in order
+			for i, v := range all { // keep the numbers in order
 				if message, ok := v.(map[string]any); ok {
 					message = maps.Clone(message)
 					message["seq"] = i + 1

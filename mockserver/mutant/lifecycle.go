@@ -41,19 +41,19 @@ var lifecycleMutants = []*Mutant{
 		Fault:     "first-missing",
 		Violates:  reqRunOpens,
 		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end run.end run.error run.progress"},
-		AlsoFails: []string{"run.comes-first", "run.progress-precedes-content"}, // where nothing else is told of the run before its end
+		AlsoFails: []string{"run.comes-first", "run.progress-precedes-content"}, // if no other event of the run precedes its end
 	}, {
 		Name: "opening-late", Doc: "an event comes before the start of the run",
 		Fault:     "start-late",
 		Violates:  slices.Concat(reqRunOpens, reqRunFirst),
 		KilledBy:  map[string]string{"run.opens-first": "message.delta message.end message.start reasoning.start", "run.comes-first": "message.delta message.end message.start"},
-		AlsoFails: []string{"run.progress-precedes-content"}, // nor is the run under way when that is told
+		AlsoFails: []string{"run.progress-precedes-content"}, // the progress event is missing before the content
 	}, {
 		Name: "run-untold", Doc: "only the terminal event of the run is sent",
 		NewEffect: dropEvents(func(e *spec.Event) bool { return e.Kind.Subject() == "run" && !isTerminal(e) }),
 		Violates:  slices.Concat(reqRunOpens, reqRunFirst),
 		KilledBy:  map[string]string{"run.opens-first": "*", "run.comes-first": "message.delta message.end message.start"},
-		AlsoFails: []string{"run.progress-precedes-content", "sequence.never-falls"}, // nor is the run ever under way; and a number is used twice where there is one less
+		AlsoFails: []string{"run.progress-precedes-content", "sequence.never-falls"}, // the progress event is missing; with one event less, a sequence number is used twice
 	}, {
 		Name: "not-under-way", Doc: "the run is never reported as in progress",
 		Fault:    "progress-missing",
@@ -75,19 +75,19 @@ var lifecycleMutants = []*Mutant{
 		NewEffect: stopAfter(fault.OfKind(spec.MessageDelta)),
 		Violates:  reqRunEnds,
 		KilledBy:  map[string]string{"run.ends": "http.close"},
-		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "history.*"}), // and the rest of the answer is missing
+		AlsoFails: slices.Concat(alsoWithoutEnd, []string{"script.*", "history.*"}), // the rest of the response is missing, too
 	}, {
 		Name: "end-twice", Doc: "the terminal event of the run is sent twice",
 		Fault:     "double-end",
 		Violates:  reqRunEndsOnce,
 		KilledBy:  map[string]string{"run.ends-once": "run.end run.error"},
-		AlsoFails: []string{"cancel.run-ends"}, // so is that of a run that was canceled
+		AlsoFails: []string{"cancel.run-ends"}, // the terminal event of a cancelled run is affected, too
 	}, {
 		Name: "fails-after-its-end", Doc: "the run ends well, and then it fails",
 		Fault:     "error-after-end",
 		Violates:  slices.Concat(reqRunEndsOnce, reqStatusForward),
 		KilledBy:  map[string]string{"run.ends-once": "run.error", "run.status-moves-forward": "run.error"},
-		AlsoFails: []string{"script.*"}, // who was asked to say something has failed
+		AlsoFails: []string{"script.*"}, // the run fails although the prompt asked for an answer
 	}, {
 		Name: "ends-after-its-failure", Doc: "the run fails, and then it ends well",
 		Fault:    "end-after-error",
@@ -116,19 +116,19 @@ var lifecycleMutants = []*Mutant{
 		NewEffect: insertAfter(fault.OfKind(spec.RunEnd), extraMessage),
 		Violates:  reqRunEndLast,
 		KilledBy:  map[string]string{"run.end-is-last": "message.delta"},
-		AlsoFails: []string{"script.*", "resume.ends"}, // it was not asked to say that, and who takes the stream up there hears no end
+		AlsoFails: []string{"script.*", "resume.ends"}, // the prompt did not ask for that text, and a stream resumed there has no terminal event
 	}, {
 		Name: "lingers", Doc: "the body is not ended when the run has",
 		Fault:     "linger; for=30s; streams=0",
 		Violates:  reqStreamCloses,
 		KilledBy:  map[string]string{"run.closes-after-end": "run.end run.error"},
-		AlsoFails: []string{"wire.body-is-whole"}, // it never ends
+		AlsoFails: []string{"wire.body-is-whole"}, // the body never ends
 	}, {
 		Name: "lingers-when-failed", Doc: "the body is not ended when the run has failed",
 		NewEffect: keepFailedOpen,
 		Violates:  reqStreamCloses,
 		KilledBy:  map[string]string{"run.closes-after-end": "run.error"},
-		AlsoFails: []string{"wire.body-is-whole"}, // it never ends
+		AlsoFails: []string{"wire.body-is-whole"}, // the body never ends
 	}, {
 		Name: "idle-limit-ignored", Doc: "a client's limit on silence is not heeded",
 		Middleware: changeIdleLimit(func(string) string { return "" }),
@@ -144,7 +144,7 @@ var lifecycleMutants = []*Mutant{
 		Fault:     "wrong-run; event=1",
 		Violates:  slices.Concat(reqRunID, reqOwnRunOnly, reqEchoRun),
 		KilledBy:  map[string]string{"run.id-is-stable": "run.end run.error run.progress run.start", "run.keeps-to-itself": "run.end run.error", "echo.run": "run.end run.error run.progress run.start"},
-		AlsoFails: []string{"sequence.never-falls"}, // the opening that is told again under its number is not the same any more
+		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
 	}, {
 		Name: "end-of-another-run", Doc: "the end of the run names another run",
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd, spec.RunError), func(e *spec.Event) { e.Run = "another-run" }),
@@ -155,7 +155,7 @@ var lifecycleMutants = []*Mutant{
 		Fault:     "double-start",
 		Violates:  reqStatusForward,
 		KilledBy:  map[string]string{"run.status-moves-forward": "run.start"},
-		AlsoFails: []string{"run.progress-precedes-content"}, // what was said to be under way is not any more
+		AlsoFails: []string{"run.progress-precedes-content"}, // a run reported as in progress is reported as created afterwards
 	}, {
 		Name: "created-later", Doc: "the time at which the run began is another at its end",
 		Fault:    "created-changes",
@@ -166,7 +166,7 @@ var lifecycleMutants = []*Mutant{
 		NewEffect: shiftCreated(),
 		Violates:  []string{"agentscope-java.resp.created-at"},
 		KilledBy:  map[string]string{"run.created-is-stable": "run.end run.error run.progress run.start"},
-		AlsoFails: []string{"sequence.never-falls"}, // the opening that is told again under its number is not the same any more
+		AlsoFails: []string{"sequence.never-falls"}, // the replayed opening event differs from the original one with the same number
 	}, {
 		Name: "ended-before-it-began", Doc: "the time at which the run ended lies before the one at which it began",
 		Fault:    "completed-early",
@@ -177,7 +177,7 @@ var lifecycleMutants = []*Mutant{
 		NewEffect: changeEvents(fault.OfKind(spec.RunEnd), func(e *spec.Event) { e.Completed = "1" }),
 		Violates:  []string{"agentscope-java.resp.completed-at", "agentscope.completed-at"},
 		KilledBy:  map[string]string{"run.completed-after-created": "run.end"},
-		AlsoFails: []string{"wire.matches-schema"}, // a time in milliseconds is told from one in seconds by its size
+		AlsoFails: []string{"wire.matches-schema"}, // the schema distinguishes milliseconds from seconds by the magnitude of the value
 	}, {
 		Name: "list-lacks-the-last", Doc: "the end of the run does not list its last message",
 		Fault:    "summary-short",
@@ -211,7 +211,7 @@ var lifecycleMutants = []*Mutant{
 		Fault:     "event-after-end",
 		Violates:  []string{"agkit.done.last"},
 		KilledBy:  map[string]string{"done.is-last": "message.delta"},
-		AlsoFails: []string{"script.*", "tool.starts-first", "tool.all-end"}, // what is told again was asked for once
+		AlsoFails: []string{"script.*", "tool.starts-first", "tool.all-end"}, // the prompt asked only once for what is repeated
 	}, {
 		Name: "sentinel-twice", Doc: "the sentinel comes twice",
 		Fault:    "sentinel-twice",

@@ -32,7 +32,7 @@ var limitMutants = []*Mutant{
 		// How a refusal with 400 looks the document does not say here, so it has no code.
 		Violates:   []string{"runs.stream.limit-429", "runs.errors.code-sse-limit"},
 		KilledBy:   map[string]string{"limit.refuses-streams": "http.request"},
-		AlsoFails:  []string{"wire.opens-stream"}, // nothing is wrong with the request itself
+		AlsoFails:  []string{"wire.opens-stream"}, // the request itself is valid and must open a stream
 		Middleware: editTooManyStreams(func(_ parsedRequest, a *plainResponse) { a.status = http.StatusBadRequest }),
 	}, {
 		Name: "crowd-streamed", Doc: "one stream too many is refused by a stream",

@@ -26,8 +26,8 @@ type middleware = func(next http.Handler) http.Handler
 type parsedRequest struct {
 	dialect     *dialect.Dialect
 	raw         spec.Request
-	event       spec.Event         // what it means, if it is not large
-	parsed      func() *spec.Event // what it means, and where it breaks the document
+	event       spec.Event         // the parsed request, without large bodies
+	parsed      func() *spec.Event // the parsed request with its violations
 	httpRequest *http.Request
 }
 
@@ -53,7 +53,7 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBody))
 			if err != nil {
-				return // who sent no whole request waits for no answer
+				return // the client aborted the request
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
 			serve(w, parseRequest(d, r, body), next)
@@ -74,7 +74,7 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 		}
 	}
 	v := parsedRequest{dialect: d, raw: req, httpRequest: r}
-	v.parsed = sync.OnceValue(func() *spec.Event { // to understand a large file takes its time
+	v.parsed = sync.OnceValue(func() *spec.Event { // parsing a large file is slow
 		e := d.ParseRequest(req)
 		return &e
 	})
@@ -169,7 +169,7 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body) // who left does not want it
+	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
 // editJSON edits the members of a body that is a JSON object; other bodies stay as they are.
@@ -231,11 +231,11 @@ func (h *bufferedResponse) Unwrap() http.ResponseWriter { return h.w }
 // A threadRegistry records which threads were started, and by which user.
 type threadRegistry struct {
 	mu         sync.Mutex
-	ownerOf    map[string]string   // thread → who, as the header says it
-	threadsOf  map[string][]string // who → threads, the first one first
-	messagesOf map[string][]any    // thread → messages of it that were told
+	ownerOf    map[string]string   // thread → user, as in the header
+	threadsOf  map[string][]string // user → threads, oldest first
+	messagesOf map[string][]any    // thread → messages that were returned
 
-	firstUser string // who was the first to begin one
+	firstUser string // the user who started the first thread
 }
 
 // trackThreads returns a middleware that records all threads.

@@ -31,9 +31,9 @@ import (
 type Outcome struct {
 	Mutant       string
 	Dialect      string
-	KilledBy     []string          // the checks that killed it: expected, for the reason expected
-	OverKills    []string          // what is red besides, and should not be
-	FailedChecks map[string]string // each red check, and what it said first
+	KilledBy     []string          // the expected checks that failed with the expected finding
+	OverKills    []string          // checks that failed unexpectedly
+	FailedChecks map[string]string // each failed check with its first finding
 }
 
 // IsKilled reports whether an expected check failed at the expected location.
@@ -70,7 +70,7 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 	}
 	defer shut()
 	srv := httptest.NewUnstartedServer(h)
-	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // what it has to say of its own faults
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0) // injected faults are not worth logging
 	srv.Start()
 	defer srv.Close()
 	base, err := url.Parse(srv.URL + d.Base)
@@ -84,7 +84,7 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 	if err != nil {
 		return Outcome{}, fmt.Errorf("suite: %w", err)
 	}
-	if err := ctx.Err(); err != nil { // what was broken off was not judged
+	if err := ctx.Err(); err != nil { // an interrupted run was not judged
 		return Outcome{}, err
 	}
 	return newOutcome(d, m, parts), nil
@@ -140,7 +140,7 @@ func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err 
 	if m != nil && m.Middleware != nil {
 		h = m.Middleware(server)
 	}
-	return h, func() { _ = server.Shutdown(context.Background()) }, nil // nothing that it has still to say is of use
+	return h, func() { _ = server.Shutdown(context.Background()) }, nil // errors of the shutdown do not matter
 }
 
 // faultSpecs returns the faults that the mock injects for the mutant.

@@ -46,7 +46,7 @@ func lastValidKeys(v parsedRequest) []string {
 }
 
 func (t *lastValidRequests) remember(v parsedRequest) {
-	if v.parsed().Text != "" && !strings.HasPrefix(v.parsed().Text, "conformance:text ") { // that may take its time
+	if v.parsed().Text != "" && !strings.HasPrefix(v.parsed().Text, "conformance:text ") { // other prompts may take long
 		return
 	}
 	t.mu.Lock()

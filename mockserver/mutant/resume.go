@@ -64,7 +64,7 @@ func (f *frameSplitter) Write(data []byte) (int, error) {
 		frame := bytes.Clone(f.pending[:i+len(frameEnd)])
 		f.pending = f.pending[i+len(frameEnd):]
 		out := [][]byte{frame}
-		if frame[0] != ':' { // comments are no events
+		if frame[0] != ':' { // comments are not events
 			out = f.edit.frame(frame)
 		}
 		for _, o := range out {
@@ -186,7 +186,7 @@ var resumeStartMutants = []*Mutant{
 		KilledBy: map[string]string{"resume.starts-after-cursor": "run.start"},
 		Middleware: editResumed(func(v parsedRequest, r *runFrames) streamEdit {
 			return editByIndex(func(n int, frame []byte) [][]byte {
-				if _, at := r.findCursor(v); n > 0 || at < 1 { // else it is the event of the cursor
+				if _, at := r.findCursor(v); n > 0 || at < 1 { // otherwise it is the event of the cursor itself
 					return [][]byte{frame}
 				}
 				return [][]byte{r.firstFrame(v), frame}
@@ -225,7 +225,7 @@ var resumeLossMutants = []*Mutant{
 		Name: "resumed-with-a-gap", Doc: "a stream that is taken up again lacks its second event",
 		Violates:  []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy:  map[string]string{"resume.loses-nothing": "message.delta message.end run.end"},
-		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // where the second is the last
+		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // if the second event is the last one
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
 			return editByIndex(func(n int, frame []byte) [][]byte {
 				if n == 1 {
@@ -238,7 +238,7 @@ var resumeLossMutants = []*Mutant{
 		Name: "resumed-now", Doc: "a resumed stream sends only new events",
 		Violates:  []string{"runs.resume.no-loss", "runs.resume.two-drops"},
 		KilledBy:  map[string]string{"resume.loses-nothing": "http.close"},
-		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // the end was before
+		AlsoFails: []string{"resume.ends", "resume.takes-thread-cursor"}, // the terminal event precedes the resumed part
 		Fault:     "resume-newer; streams=0",
 	}, {
 		Name: "resumed-cut", Doc: "a stream that is taken up again lacks its last event",
@@ -248,7 +248,7 @@ var resumeLossMutants = []*Mutant{
 			"resume.loses-nothing": "http.close",
 		},
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit { return editLast(func([]byte) [][]byte { return nil }) }),
-		AlsoFails:  []string{"resume.takes-thread-cursor"}, // a cursor of the run before is taken up in the same way
+		AlsoFails:  []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
 	}, {
 		Name: "resumed-empty", Doc: "a resumed stream is empty",
 		Violates: []string{"runs.resume.ends", "runs.resume.no-loss", "runs.resume.two-drops"},
@@ -259,7 +259,7 @@ var resumeLossMutants = []*Mutant{
 		Middleware: editResumed(func(parsedRequest, *runFrames) streamEdit {
 			return editByIndex(func(int, []byte) [][]byte { return nil })
 		}),
-		AlsoFails: []string{"resume.takes-thread-cursor"}, // a cursor of the run before is taken up in the same way
+		AlsoFails: []string{"resume.takes-thread-cursor"}, // resuming from a cursor of the previous run has the same defect
 	},
 }
 
@@ -301,7 +301,7 @@ var resumeThreadCursorMutants = []*Mutant{
 				return [][]byte{frame}
 			})
 		}),
-		AlsoFails: []string{"resume.loses-nothing"}, // a cursor of the run before is taken up in the same way
+		AlsoFails: []string{"resume.loses-nothing"}, // resuming from a cursor of the previous run has the same defect
 	},
 }
 

@@ -27,19 +27,19 @@ var Canary = &Mutant{
 // A RunOptions selects which mutants are played, and in which dialects.
 type RunOptions struct {
 	Dialects    []*dialect.Dialect
-	NamePattern string // a glob of names; "" is all
-	MaxDialects int    // in how many dialects each mutant is played at most, which take turns; 0: in all
-	SampleEvery int    // only every so manieth is played; 0 and 1: all
+	NamePattern string // a glob of names; "" for all
+	MaxDialects int    // maximum number of dialects per mutant, in rotation; 0 for all
+	SampleEvery int    // run every nth mutant; 0 and 1 for all
 	Progress    func(o Outcome, played, of int)
 }
 
 // A Report has the outcomes of all mutants that were played.
 type Report struct {
 	Dialects       []*dialect.Dialect
-	Outcomes       []Outcome // in the order of All, and of the dialects
-	InvalidReasons []string  // why none of it counts
-	Retried        int       // how many were played twice
-	IsComplete     bool      // every mutant was played wherever it can be
+	Outcomes       []Outcome // in the order of All, then of the dialects
+	InvalidReasons []string  // why the outcomes are invalid as a whole
+	Retried        int       // the number of mutants that were run twice
+	IsComplete     bool      // every mutant ran in every dialect that it applies to
 }
 
 // A job is one mutant in one dialect, or the correct server if the mutant is nil.

@@ -22,9 +22,9 @@ func editFrameData(change func(o jsonObject)) newEffect {
 			from, to, ok := frameDataBounds(frame)
 			var o jsonObject
 			dec := json.NewDecoder(bytes.NewReader(frame[from:max(from, to)]))
-			dec.UseNumber() // numbers stay as they are spelled
+			dec.UseNumber() // keep the form of numbers
 			if ok && dec.Decode(&o) == nil {
-				before, _ := json.Marshal(o) // what was read can be written
+				before, _ := json.Marshal(o) // encoding a decoded value cannot fail
 				change(o)
 				if data, err := json.Marshal(o); err == nil && !bytes.Equal(data, before) {
 					frame = slices.Concat(frame[:from], data, frame[to:])
@@ -127,7 +127,7 @@ var schemaMutants = []*Mutant{
 		NewEffect: editObjects("response", setMember("scripted failure", "error")),
 		Violates:  []string{"agentscope-java.err.shape", "agentscope-java.err.object", "agentscope.error-shape", "agentscope.failed-has-error"},
 		KilledBy:  killedAt("/error"),
-		AlsoFails: []string{"script.error", "script.error-mid"}, // the words cannot be found where they should stand
+		AlsoFails: []string{"script.error", "script.error-mid"}, // the error text is missing where the prompt expects it
 	}, {
 		Name: "error-without-a-code", Doc: "the error of a run that failed has no code",
 		NewEffect: editObjects("response", editInside("error", deleteMember("code"))),
@@ -138,7 +138,7 @@ var schemaMutants = []*Mutant{
 		NewEffect: editObjects("response", setMember(nil, "error")),
 		Violates:  []string{"agentscope-java.err.object", "agentscope.failed-has-error"},
 		KilledBy:  killedAt("/error"),
-		AlsoFails: []string{"script.error", "script.error-mid"}, // nor does it say why it failed
+		AlsoFails: []string{"script.error", "script.error-mid"}, // the reason of the failure is missing, too
 	}, {
 		Name: "role-of-a-robot", Doc: "messages are a robot's",
 		NewEffect: editObjects("message", func(o jsonObject) {
@@ -148,7 +148,7 @@ var schemaMutants = []*Mutant{
 		}),
 		Violates:  []string{"agentscope-java.msg.role", "agentscope.message-role"},
 		KilledBy:  killedAt("/role"),
-		AlsoFails: []string{"run.output-matches"}, // the end of the run lists them as what they are
+		AlsoFails: []string{"run.output-matches"}, // the terminal event lists them with their correct type
 	}, {
 		Name: "message-code-is-a-number", Doc: "the code of a message is a number",
 		NewEffect: editObjects("message", func(o jsonObject) { o["code"] = 7 }),
@@ -159,13 +159,13 @@ var schemaMutants = []*Mutant{
 		NewEffect: editObjects("message", deleteMember("id")),
 		Violates:  []string{"agentscope-java.msg.id", "agentscope.message-id"},
 		KilledBy:  killedAt("/id"),
-		AlsoFails: []string{"message.*", "script.*", "run.*", "content.*", "delta.*"}, // nothing can be assigned to what has no name
+		AlsoFails: []string{"message.*", "script.*", "run.*", "content.*", "delta.*"}, // events cannot be attributed to a message without an id
 	}, {
 		Name: "contents-are-a-text", Doc: "the contents that the end of a message repeats are a bare text",
 		NewEffect: editObjects("message", setMember("see above", "content")),
 		Violates:  []string{"agentscope.message-content"},
 		KilledBy:  killedAt("/content"),
-		AlsoFails: []string{"message.content-equals", "run.output-matches"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"message.content-equals", "run.output-matches"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "delta-is-a-word", Doc: "the delta flag of a content is a string",
 		NewEffect: editObjects("content", setMember("yes", "delta")),
@@ -176,44 +176,44 @@ var schemaMutants = []*Mutant{
 		NewEffect: editObjects("content", deleteMember("index")),
 		Violates:  []string{"agentscope-java.content.index", "agentscope.index-present"},
 		KilledBy:  killedAt("/index"),
-		AlsoFails: []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // contents without a place cannot be told apart
+		AlsoFails: []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // contents without an index cannot be distinguished
 	}, {
 		Name: "place-is-a-word", Doc: "the index of a content is a string",
 		NewEffect: editObjects("content", setMember("first", "index")),
 		Violates:  []string{"agentscope-java.content.index", "agentscope.index-present", "agentscope.content-fields"},
 		KilledBy:  killedAt("/index"),
-		AlsoFails: []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // as above
+		AlsoFails: []string{"message.content-equals", "delta.joins-to-whole", "content.*", "message.*"}, // contents without a valid index cannot be distinguished
 	}, {
 		Name: "message-of-a-content-is-missing", Doc: "contents do not name their message",
 		NewEffect: editObjects("content", deleteMember("msg_id", "msgId")),
 		Violates:  []string{"agentscope-java.content.msgid", "agentscope.msg-id"},
-		ExceptIn:  []string{"agentscope@0.1"}, // there they may, while one message is open
+		ExceptIn:  []string{"agentscope@0.1"}, // this dialect allows it while a single message is open
 		KilledBy:  killedAt("/msgId /msg_id"),
-		AlsoFails: []string{"message.content-equals", "message.*", "content.*", "delta.joins-to-whole"}, // nobody knows whose they are
+		AlsoFails: []string{"message.content-equals", "message.*", "content.*", "delta.joins-to-whole"}, // deltas without an id cannot be attributed to a message
 	}, {
 		Name: "text-is-a-list", Doc: "the text of a content is a list",
 		NewEffect: editObjects("content", setMember([]any{"hello"}, "text")),
 		Violates:  []string{"agentscope.content-payload"},
 		KilledBy:  killedAt("/text"),
-		AlsoFails: []string{"script.*", "message.content-equals", "content.is-whole", "delta.joins-to-whole"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"script.*", "message.content-equals", "content.is-whole", "delta.joins-to-whole"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "arguments-are-an-object", Doc: "the arguments of a call are an object, not a text",
 		NewEffect: editNestedObjects("content", editInside("data", setMember(jsonObject{"city": "Paris"}, "arguments"))),
 		Violates:  []string{"agentscope-java.tool.call", "agentscope.tool-shape-call"},
 		KilledBy:  killedAt("/content /data/arguments"),
-		AlsoFails: []string{"message.content-equals", "tool.arguments-are-json", "script.tool", "script.client-tool*"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"message.content-equals", "tool.arguments-are-json", "script.tool", "script.client-tool*"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "call-has-no-name", Doc: "the content of a tool call does not name the tool",
 		NewEffect: editNestedObjects("content", editInside("data", deleteMember("name"))),
 		Violates:  []string{"agentscope-java.tool.call", "agentscope.tool-shape-call"},
 		KilledBy:  killedAt("/content /data/name"),
-		AlsoFails: []string{"message.content-equals", "script.tool", "script.client-tool*"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"message.content-equals", "script.tool", "script.client-tool*"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "result-is-an-object", Doc: "the result of a tool is an object, not a text",
 		NewEffect: editObjects("content", editInside("data", setMember(jsonObject{"found": true}, "output"))),
 		Violates:  []string{"agentscope.tool-shape"},
 		KilledBy:  killedAt("/data/output"),
-		AlsoFails: []string{"message.content-equals", "tool.result-after-call", "script.tool", "script.tools"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"message.content-equals", "tool.result-after-call", "script.tool", "script.tools"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "result-names-no-call", Doc: "a tool result does not name its call",
 		NewEffect: editNestedObjects("content", func(o jsonObject) {
@@ -222,21 +222,21 @@ var schemaMutants = []*Mutant{
 			}
 		}),
 		Violates:  []string{"agentscope-java.tool.result"},
-		ExceptIn:  []string{"agentscope-java@0.1"}, // there it need not
+		ExceptIn:  []string{"agentscope-java@0.1"}, // this dialect does not require it
 		KilledBy:  killedAt("/content"),
-		AlsoFails: []string{"script.tool", "script.tools", "tool.result-after-call"}, // the call has no result
+		AlsoFails: []string{"script.tool", "script.tools", "tool.result-after-call"}, // the tool call has no result
 	}, {
 		Name: "number-is-a-text", Doc: "the numbers of events are texts",
 		NewEffect: editFrameData(setMember("seven", "sequence_number", "sequenceNumber")),
 		Violates:  []string{"agentscope-java.seq.present", "agentscope.sequence-increases", "agentscope.sequence-every"},
 		KilledBy:  killedAt("/sequence_number"),
-		AlsoFails: []string{"sequence.dense"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"sequence.dense"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "list-is-an-object", Doc: "the list of messages at the end of a run is an object",
 		NewEffect: editObjects("response", setMember(jsonObject{}, "output")),
 		Violates:  []string{"agentscope-java.resp.output", "agentscope.response-fields", "agentscope.output-array"},
 		KilledBy:  killedAt("/output"),
-		AlsoFails: []string{"run.output-is-complete"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"run.output-is-complete"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "run-has-no-id", Doc: "the events of a run do not name it",
 		NewEffect: editObjects("response", deleteMember("id")),
@@ -247,7 +247,7 @@ var schemaMutants = []*Mutant{
 		NewEffect: editObjects("text", setMember(7, "content")),
 		Violates:  []string{"agkit.event.text"},
 		KilledBy:  killedAt("/content"),
-		AlsoFails: []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"script.*"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "piece-says-delta", Doc: "a piece of a text stands in delta",
 		NewEffect: editObjects("text", func(o jsonObject) {
@@ -256,31 +256,31 @@ var schemaMutants = []*Mutant{
 		}),
 		Violates:  []string{"agkit.event.text"},
 		KilledBy:  killedAt("/content"),
-		AlsoFails: []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"script.*"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "call-is-nameless", Doc: "the event that starts a tool call does not name the tool",
 		NewEffect: editObjects("tool-call-start", deleteMember("toolCallName")),
 		Violates:  []string{"agkit.event.tool-call-start"},
 		KilledBy:  killedAt("/toolCallName"),
-		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.client-call-is-offered"}, // the name is missing
+		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.client-call-is-offered"}, // the name of the tool is missing
 	}, {
 		Name: "arguments-are-a-list", Doc: "a piece of the arguments is a list",
 		NewEffect: editObjects("tool-call-args", setMember([]any{}, "delta")),
 		Violates:  []string{"agkit.event.tool-call-args"},
 		KilledBy:  killedAt("/delta"),
-		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"script.tool", "script.tools", "script.client-tool*", "tool.arguments-are-json"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "call-ends-by-number", Doc: "the event that ends a call names it by a number",
 		NewEffect: editObjects("tool-call-end", setMember(7, "toolCallId")),
 		Violates:  []string{"agkit.event.tool-call-end"},
 		KilledBy:  killedAt("/toolCallId"),
-		AlsoFails: []string{"tool.all-end", "tool.arguments-are-json", "tool.starts-first", "tool.result-after-call"}, // of which call it is the end nobody knows
+		AlsoFails: []string{"tool.all-end", "tool.arguments-are-json", "tool.starts-first", "tool.result-after-call"}, // an end without an id cannot be attributed to a call
 	}, {
 		Name: "result-is-a-list", Doc: "the result of a tool is a list",
 		NewEffect: editObjects("tool-result", setMember([]any{"found"}, "result")),
 		Violates:  []string{"agkit.event.tool-result"},
 		KilledBy:  killedAt("/result"),
-		AlsoFails: []string{"script.tool", "script.tools"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"script.tool", "script.tools"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "interrupt-has-no-id", Doc: "the id of an interrupt is empty",
 		NewEffect: editObjects("interrupt", setMember("", "id")),
@@ -291,13 +291,13 @@ var schemaMutants = []*Mutant{
 		NewEffect: editObjects("error", setMember(jsonObject{"message": "scripted failure"}, "error")),
 		Violates:  []string{"agkit.event.error"},
 		KilledBy:  killedAt("/error"),
-		AlsoFails: []string{"script.error", "script.error-mid"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"script.error", "script.error-mid"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "event-has-no-type", Doc: "a text delta has no type",
 		NewEffect: editObjects("text", deleteMember("type")),
 		Violates:  []string{"agkit.event.type"},
 		KilledBy:  killedAt("/type"),
-		AlsoFails: []string{"script.*"}, // what is not as documented cannot be read, and whatever it says is missing
+		AlsoFails: []string{"script.*"}, // an event that violates the schema is not decoded, so its content is missing
 	}, {
 		Name: "event-does-not-name-its-run", Doc: "text deltas do not name their run",
 		NewEffect: editObjects("TEXT_MESSAGE_CONTENT", deleteMember("runId")),

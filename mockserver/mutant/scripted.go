@@ -126,7 +126,7 @@ var scriptMutants = []*Mutant{
 		Fault:     "result-missing",
 		Violates:  append(promptRequirements("tool", allFamilies...), promptRequirements("tools", allFamilies...)...),
 		KilledBy:  map[string]string{"script.tool": "tool.call tool.start", "script.tools": "tool.call tool.start"},
-		AlsoFails: []string{"wire.matches-schema"}, // where results have a message of their own, it is an empty one
+		AlsoFails: []string{"wire.matches-schema"}, // in dialects where a result is a message of its own, that message is empty
 	}, {
 		Name: "paints-in-red", Doc: "asked to call the client's tool with certain arguments, the server calls it with others",
 		Script:   replyScript("client-tool ", `[client-tool: {name: paint, arguments: {color: red}}]`),
@@ -251,32 +251,32 @@ var scriptMutants = []*Mutant{
 		Name: "fails-at-once", Doc: "asked to fail in the middle, the run fails before any text",
 		Script:   replyScript("error-mid (?<words>.*)$", `[error: '{{.Match.words}}']`),
 		Violates: promptRequirements("error-mid", allFamilies...),
-		ExceptIn: []string{"agentscope-java@1.0"}, // a fast agent may lose what it said before it failed
+		ExceptIn: []string{"agentscope-java@1.0"}, // in this dialect, text that was sent shortly before a failure may be lost
 		KilledBy: map[string]string{"script.error-mid-says": "http.close"},
 	}, {
 		Name: "fails-after-a-silence", Doc: "asked to fail in the middle, the run waits without any text and fails",
 		Script:   replyScript("error-mid (?<words>.*)$", `[wait: 300ms, error: '{{.Match.words}}']`),
 		Violates: promptRequirements("error-mid", allFamilies...),
-		ExceptIn: []string{"agentscope-java@1.0"}, // likewise
+		ExceptIn: []string{"agentscope-java@1.0"}, // in this dialect, text that was sent shortly before a failure may be lost
 		KilledBy: map[string]string{"script.error-mid-says": "http.close"},
 	}, {
 		Name: "failure-untold", Doc: "a failed run does not report its failure",
 		Fault:     "failure-missing",
 		Violates:  slices.Concat(reqErrorVisible, reqRunEnds),
 		KilledBy:  map[string]string{"error.visible": "http.close", "run.ends": "http.close"},
-		AlsoFails: []string{"script.error", "script.error-mid", "cancel.run-ends", "wire.flushes"}, // it was asked to fail; nor does one say so that was canceled
+		AlsoFails: []string{"script.error", "script.error-mid", "cancel.run-ends", "wire.flushes"}, // the prompt asked for a failure; the end of cancelled runs is missing, too
 	}, {
 		Name: "succeeds-instead", Doc: "asked to fail, the run completes",
 		Script:    replyScript("error", `[text: all is well]`),
 		Violates:  reqErrorVisible,
 		KilledBy:  map[string]string{"error.visible": "http.close"},
-		AlsoFails: []string{"script.error", "script.error-mid"}, // it was asked to fail
+		AlsoFails: []string{"script.error", "script.error-mid"}, // the prompt asked for a failure
 	}, {
 		Name: "shows-its-stack", Doc: "the error of a failed run has a stack trace",
 		Script:    replyScript("error(-mid)? (?<words>.*)$", `[text: "This is ", error: "{{.Match.words}}\n\nTraceback (most recent call last):\n  File agent.py, line 7"]`),
 		Violates:  reqNoStackTrace,
 		KilledBy:  map[string]string{"error.no-stack-trace": "run.error"},
-		AlsoFails: []string{"script.error"}, // a rule for both prompts, which says something first
+		AlsoFails: []string{"script.error"}, // one rule of the script handles both prompts, and it sends text before the error
 	}, {
 		Name: "shows-its-goroutines", Doc: "the error of a failed run has a goroutine dump",
 		Script:   replyScript("error-mid (?<words>.*)$", `[text: "This is ", error: "{{.Match.words}}\n\ngoroutine 7 [running]:\nmain.main()"]`),

@@ -71,13 +71,13 @@ var sequenceMutants = []*Mutant{
 		Fault:     "cursor-repeated",
 		Violates:  reqCursorUnique,
 		KilledBy:  map[string]string{"cursor.unique": "message.start run.end run.error tool.start"},
-		AlsoFails: []string{"resume.*"}, // what is taken up at one of two places that have one name may be the other
+		AlsoFails: []string{"resume.*"}, // a cursor that occurs twice is ambiguous, so a stream may be resumed at the wrong place
 	}, {
 		Name: "one-cursor-for-all", Doc: "all events have one SSE id",
 		NewEffect: changeIDLines(func(id []byte) []byte { return []byte("id: 1\n") }),
 		Violates:  reqCursorUnique,
 		KilledBy:  map[string]string{"cursor.unique": "*"},
-		AlsoFails: []string{"resume.*", "wire.opens-stream"}, // nothing can be taken up where no place has a name of its own
+		AlsoFails: []string{"resume.*", "wire.opens-stream"}, // without distinct cursors no stream can be resumed
 	},
 }
 

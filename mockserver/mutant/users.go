@@ -221,7 +221,7 @@ var userHistoryMutants = []*Mutant{
 			if len(m.threadsOf[who]) > 0 {
 				return ""
 			}
-			for other := range m.threadsOf { // who has asked for anything
+			for other := range m.threadsOf { // all users that sent requests
 				latest = max(latest, other)
 			}
 			return latest

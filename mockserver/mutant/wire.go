@@ -49,7 +49,7 @@ var wireMutants = []*Mutant{
 		Fault:     "gzip; streams=0",
 		Violates:  reqStreamOpens,
 		KilledBy:  map[string]string{"wire.opens-stream": "http.response"},
-		AlsoFails: []string{"wire.ends"}, // what is not flushed is silence, where many streams are held open
+		AlsoFails: []string{"wire.ends"}, // with many open streams, output that is not flushed counts as idle time
 	}, {
 		Name: "frame-breaks-off", Doc: "the data of an event is JSON without its last brace",
 		NewEffect: insertFrame(`{"type":"x-unknown"`),
@@ -65,7 +65,7 @@ var wireMutants = []*Mutant{
 		Fault:     "other-fields; streams=0",
 		Violates:  reqFramesPlain,
 		KilledBy:  map[string]string{"wire.frames-are-plain": "run.progress run.start"},
-		AlsoFails: []string{"sequence.never-falls"}, // an event that is told again under its number is not the same any more
+		AlsoFails: []string{"sequence.never-falls"}, // a replayed event differs from the original one with the same number
 	}, {
 		Name: "frame-has-an-id", Doc: "all events have the SSE field id",
 		NewEffect: changeFrames(func(frame []byte) []byte { return append([]byte("id: 1\n"), frame...) }),
@@ -99,7 +99,7 @@ var wireMutants = []*Mutant{
 		Fault:     "abort-late; streams=0",
 		Violates:  reqBodyComplete,
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
-		AlsoFails: []string{"script.*"}, // an answer whose transfer breaks off has not ended well
+		AlsoFails: []string{"script.*"}, // a truncated response does not count as a successful answer
 	}, {
 		Name: "promises-more", Doc: "the head of a stream promises ten million bytes, and the body has fewer",
 		NewEffect: func(fault.Args) fault.Effect {
@@ -112,7 +112,7 @@ var wireMutants = []*Mutant{
 		},
 		Violates:  reqBodyComplete,
 		KilledBy:  map[string]string{"wire.body-is-whole": "http.close"},
-		AlsoFails: []string{"script.*"}, // as above
+		AlsoFails: []string{"script.*"}, // a truncated response does not count as a successful answer
 	}, {
 		Name: "stalls", Doc: "after a few events nothing comes any more, and the stream stays open",
 		Fault:    "stall; event=2; streams=0",
@@ -128,7 +128,7 @@ var wireMutants = []*Mutant{
 		Fault:     "gathered; streams=0",
 		Violates:  reqFlushed,
 		KilledBy:  map[string]string{"wire.flushes": "message.delta"},
-		AlsoFails: []string{"wire.ends"}, // what is held back is silence, where many streams are held open
+		AlsoFails: []string{"wire.ends"}, // with many open streams, output that is held back counts as idle time
 	}, {
 		Name: "texts-at-the-end", Doc: "the pieces of a text are held until the message is whole",
 		NewEffect: delayDeltas,
@@ -139,7 +139,7 @@ var wireMutants = []*Mutant{
 		Fault:     "no-keep-alive; streams=0",
 		Violates:  []string{"runs.stream.keepalive"},
 		KilledBy:  map[string]string{"wire.keeps-alive": "http.close"},
-		AlsoFails: []string{"wire.keep-alive-text"}, // of comments that do not come nobody can say what they say
+		AlsoFails: []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
 		Name: "still-here", Doc: "the keep-alive comments have another text",
 		Fault:    "other-keep-alive; streams=0",
@@ -150,7 +150,7 @@ var wireMutants = []*Mutant{
 		Middleware: changeComments(func(r *http.Request, comment []byte) []byte { return nil }),
 		Violates:   []string{"runs.stream.keepalive"},
 		KilledBy:   map[string]string{"wire.keeps-alive": "http.close"},
-		AlsoFails:  []string{"wire.keep-alive-text"}, // as above
+		AlsoFails:  []string{"wire.keep-alive-text"}, // without comments their text cannot be checked
 	}, {
 		Name: "keep-alive-in-capitals", Doc: "the comments in a silence are spelled in capitals",
 		Middleware: changeComments(func(_ *http.Request, comment []byte) []byte { return bytes.ToUpper(comment) }),

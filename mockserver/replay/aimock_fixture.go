@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// maxRules is how many fixtures one file may have.
+// maxRules is the maximum number of fixtures in one file.
 const maxRules = 10_000
 
-// ConvertFixtures makes a script of a file of fixtures as aimock reads them:
-// {"fixtures": [{"match": …, "response": …}]}. See [Convert].
+// ConvertFixtures converts a file of aimock fixtures, {"fixtures": [{"match": …, "response": …}]},
+// to a script. It returns no files if no fixture can be converted. See [Convert] for the problems.
 func ConvertFixtures(name string, data []byte) ([]OutputFile, []Problem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
@@ -23,15 +23,15 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []Problem) {
 	c.readObject("the file", data, memberReaders{
 		"fixtures": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &list) != nil {
-				c.errorf("fixtures: it is a list of fixtures, each with match and response")
+				c.errorf("fixtures must be a list of objects with match and response")
 			}
 		},
 	})
 	if len(list) == 0 && len(c.problems) == 0 {
-		c.errorf("there are no fixtures: the file is {\"fixtures\": [{\"match\": {…}, \"response\": {…}}]}")
+		c.errorf("no fixtures in the file, want {\"fixtures\": [{\"match\": {…}, \"response\": {…}}]}")
 	}
 	if len(list) > maxRules {
-		c.errorf("there are %d fixtures: a script has %d rules at most", len(list), maxRules)
+		c.errorf("too many fixtures: %d, at most %d are allowed", len(list), maxRules)
 		list = nil
 	}
 	for _, raw := range list {
@@ -52,34 +52,37 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []Problem) {
 	return []OutputFile{{Name: fileStem(name) + ".yaml", Data: []byte(b.String())}}, c.problems
 }
 
-// A fixtureConverter makes rules of fixtures.
+// A fixtureConverter converts the fixtures of one file to rules.
 type fixtureConverter struct {
 	file              string
-	label             string // which fixture
+	label             string // prefix of messages that names the fixture
 	problems          []Problem
-	failed            bool              // the fixture under way cannot be said
-	toolByCallID      map[string]string // the tools of the calls whose ids fixtures name
-	nextIndex         map[string]int    // the next sequenceIndex of fixtures that match alike
-	userMessageWarned bool              // that what was said about userMessage
+	failed            bool              // the current fixture cannot be converted
+	toolByCallID      map[string]string // tool names by call id
+	nextIndex         map[string]int    // the next sequenceIndex of fixtures that are otherwise equal
+	userMessageWarned bool              // the warning about userMessage was given
 }
 
-// errorf says what leaves the fixture out.
+// errorf records an error. The fixture is omitted from the script.
 func (c *fixtureConverter) errorf(format string, args ...any) {
 	c.failed = true
 	c.addProblem(Error, format, args...)
 }
 
-// warnf says what is said otherwise.
+// warnf records something that the script does differently or not at all.
 func (c *fixtureConverter) warnf(format string, args ...any) { c.addProblem(Warning, format, args...) }
 
 func (c *fixtureConverter) addProblem(level Severity, format string, args ...any) {
-	c.problems = append(c.problems, Problem{File: c.file, Severity: level, Message: c.label + fmt.Sprintf(format, args...)})
+	message := c.label + fmt.Sprintf(format, args...)
+	c.problems = append(c.problems, Problem{File: c.file, Severity: level, Message: message})
 }
 
-// memberReaders say what is made of the members of an object.
+// memberReaders maps the name of each known member of an object to the function that converts its
+// value.
 type memberReaders map[string]func(raw json.RawMessage)
 
-// readObject reads an object. What is not known is named.
+// readObject converts the members of an object in alphabetical order, and warns about unknown ones;
+// what names the object in messages.
 func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberReaders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
@@ -91,46 +94,47 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known me
 			read(all[name])
 			continue
 		}
-		c.warnf("%s: %s is left out: it is not known here", what, name)
+		c.warnf("%s: %s is ignored: unknown member", what, name)
 	}
 }
 
-// ignoreMembers are members that have no equivalent, and why.
+// ignoreMembers registers members that are dropped with a warning that gives the reason.
 func (c *fixtureConverter) ignoreMembers(known memberReaders, why string, names ...string) {
 	for _, name := range names {
-		known[name] = func(json.RawMessage) { c.warnf("%s is left out: %s", name, why) }
+		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers are members that make a fixture one for something else.
+// rejectMembers registers members because of which the fixture is omitted, with the reason.
 func (c *fixtureConverter) rejectMembers(known memberReaders, why string, names ...string) {
 	for _, name := range names {
-		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is left out: %s", name, why) }
+		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
 	}
 }
 
-// readText reads a string.
+// readText returns a reader that stores a string in to.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {
-			c.errorf("%s: %.60s is not a text", name, raw)
+			c.errorf("%s must be a string, got %.60s", name, raw)
 		}
 	}
 }
 
-// readNumber reads one from low to high.
+// readNumber returns a reader that stores a number from low to high in to.
 func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64
-		if err := json.Unmarshal(raw, &n); err != nil || string(raw) == "null" || n < low || n > high || math.IsNaN(n) {
-			c.errorf("%s: %.60s is not a number from %v to %v", name, raw, low, high)
+		err := json.Unmarshal(raw, &n)
+		if err != nil || string(raw) == "null" || n < low || n > high || math.IsNaN(n) {
+			c.errorf("%s must be a number from %v to %v, got %.60s", name, low, high, raw)
 			return
 		}
 		*to = &n
 	}
 }
 
-// learnToolNames notes the tools of calls.
+// learnToolNames records the tool name of each call id in a fixture's response.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {
@@ -139,7 +143,7 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 		} `json:"response"`
 	}
 	if json.Unmarshal(raw, &f) != nil {
-		return // what is wrong with it is said later
+		return // convertFixture reports the error
 	}
 	for _, call := range slices.Concat(f.Response.Calls, f.Response.Blocks) {
 		if call.ID != "" && call.Name != "" {
@@ -148,7 +152,7 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	}
 }
 
-// convertFixture makes a rule of one; ok is false where it is left out.
+// convertFixture converts fixture i to a rule. ok is false if it cannot be converted.
 func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orderedMap, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))
@@ -160,11 +164,11 @@ func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orde
 		"response": func(raw json.RawMessage) { r = c.readResponse(raw) },
 	}
 	c.readStreamOptions(known, &p)
-	c.ignoreMembers(known, "no protocol here has it", "openRouterProcessing")
-	known["metadata"] = func(json.RawMessage) {} // notes of the recorder, which change nothing
+	c.ignoreMembers(known, "no dialect has an equivalent", "openRouterProcessing")
+	known["metadata"] = func(json.RawMessage) {} // has no effect on the reply
 	c.readObject("the fixture", raw, known)
 	if r.reply == nil && r.status == nil && !c.failed {
-		c.errorf("it has no response")
+		c.errorf("the fixture has no response")
 	}
 	if c.failed {
 		return nil, false

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// A ruleMatch is when a rule holds.
+// A ruleMatch holds the conditions of a rule, and whether it matches only once.
 type ruleMatch struct {
 	conditions orderedMap
 	once       bool
 }
 
-// matchMembers are the members of a match.
+// A matchMembers holds the decoded members of a fixture's match.
 type matchMembers struct {
 	user, toolCallID, resultText, toolName, context, endpoint string
 	hasUser, hasResult                                        bool
@@ -21,31 +21,38 @@ type matchMembers struct {
 	turn, sequence                                            *float64
 }
 
-// readMatch makes conditions of a match.
+// readMatch converts the match of a fixture.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 	var is matchMembers
 	known := memberReaders{
-		"userMessage":        func(raw json.RawMessage) { is.hasUser = true; c.readText(&is.user, "userMessage")(raw) },
-		"toolCallId":         c.readText(&is.toolCallID, "toolCallId"),
-		"toolResultContains": func(raw json.RawMessage) { is.hasResult = true; c.readText(&is.resultText, "toolResultContains")(raw) },
-		"toolName":           c.readText(&is.toolName, "toolName"),
-		"context":            c.readText(&is.context, "context"),
-		"endpoint":           c.readText(&is.endpoint, "endpoint"),
-		"turnIndex":          c.readNumber(&is.turn, "turnIndex", 0, 1e6),
-		"sequenceIndex":      c.readNumber(&is.sequence, "sequenceIndex", 0, 1e6),
+		"userMessage": func(raw json.RawMessage) {
+			is.hasUser = true
+			c.readText(&is.user, "userMessage")(raw)
+		},
+		"toolCallId": c.readText(&is.toolCallID, "toolCallId"),
+		"toolResultContains": func(raw json.RawMessage) {
+			is.hasResult = true
+			c.readText(&is.resultText, "toolResultContains")(raw)
+		},
+		"toolName":      c.readText(&is.toolName, "toolName"),
+		"context":       c.readText(&is.context, "context"),
+		"endpoint":      c.readText(&is.endpoint, "endpoint"),
+		"turnIndex":     c.readNumber(&is.turn, "turnIndex", 0, 1e6),
+		"sequenceIndex": c.readNumber(&is.sequence, "sequenceIndex", 0, 1e6),
 		"hasToolResult": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &is.toolResult) != nil || is.toolResult == nil {
-				c.errorf("hasToolResult: %.60s is neither true nor false", raw)
+				c.errorf("hasToolResult must be true or false, got %.60s", raw)
 			}
 		},
 	}
-	c.ignoreMembers(known, "the rule matches whatever it is: requests of these protocols do not say it", "model", "responseFormat")
-	c.ignoreMembers(known, "the rule matches whatever it is: rules cannot ask for messages of the system", "systemMessage")
-	c.rejectMembers(known, "there are no embeddings here", "inputText")
+	c.ignoreMembers(known, "the rule matches any value: requests of these dialects do not have it",
+		"model", "responseFormat")
+	c.ignoreMembers(known, "the rule matches any value: rules have no condition on system messages", "systemMessage")
+	c.rejectMembers(known, "no dialect has embeddings", "inputText")
 	c.rejectMembers(known, "a function cannot be converted", "predicate")
 	c.readObject("match", raw, known)
 	if is.endpoint != "" && is.endpoint != "chat" {
-		c.errorf("endpoint: the fixture is left out: there is nothing like %q here", is.endpoint)
+		c.errorf("endpoint: the fixture is omitted: no dialect has an equivalent of %q", is.endpoint)
 	}
 	if c.failed {
 		return m
@@ -55,13 +62,13 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 	return m
 }
 
-// conditions are the conditions of a rule, those that say whose turn it is first.
+// conditions returns the conditions of a rule, beginning with those on the kind of input.
 func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	result := c.toolResultCondition(is)
 	tool := len(result) > 0 || is.toolResult != nil && *is.toolResult
 	switch {
 	case len(result) > 0 && is.toolResult != nil && !*is.toolResult:
-		c.errorf("toolCallId or toolResultContains, and hasToolResult false: it can never match")
+		c.errorf("the fixture never matches: toolCallId and toolResultContains contradict hasToolResult: false")
 	case len(result) > 0:
 		conditions.set("tool-result", result)
 	case tool:
@@ -70,7 +77,8 @@ func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 		conditions.set("last", "user")
 	case is.hasUser && !c.userMessageWarned:
 		c.userMessageWarned = true
-		c.warnf("userMessage without hasToolResult also matched when a tool's result came; the rule, and those like it, match when the user has spoken: add a rule with tool-result where that was meant")
+		c.warnf("userMessage without hasToolResult also matched requests with a tool result; " +
+			"this rule, and others like it, match only if the user spoke last: add a rule with tool-result if needed")
 	}
 	if is.hasUser {
 		if is.user != "" {
@@ -81,9 +89,10 @@ func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	}
 	if is.turn != nil {
 		if tool {
-			c.warnf("turnIndex is left out: it counts the assistant's messages, and the rule is for a tool's result")
+			c.warnf("turnIndex is ignored: it counts assistant messages, and the rule is for a tool result")
 		} else {
-			c.warnf("turnIndex %v is turn %v: the user's messages are counted from 1, not the assistant's from 0", *is.turn, *is.turn+1)
+			c.warnf("turnIndex %v becomes turn %v: scripts count user messages from 1, not assistant messages from 0",
+				*is.turn, *is.turn+1)
 			conditions.set("turn", int(*is.turn)+1)
 		}
 	}
@@ -96,14 +105,15 @@ func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	return conditions
 }
 
-// toolResultCondition is what a tool's result must be. The ids of calls are chosen by the mock, so the
-// tool is named instead.
+// toolResultCondition returns the condition on a tool result. It names the tool rather than the
+// call, because the mock chooses the ids of calls.
 func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	if is.toolCallID != "" {
 		if tool := c.toolByCallID[is.toolCallID]; tool != "" {
 			o.set("name", tool)
 		} else {
-			c.warnf("toolCallId %q is of no call in the file: the ids of calls are the server's, so the rule may never match; name the tool instead", is.toolCallID)
+			c.warnf("toolCallId %q does not occur in the file's toolCalls: the server chooses call ids, "+
+				"so the rule may never match; use the name of the tool instead", is.toolCallID)
 			o.set("call", is.toolCallID)
 		}
 	}
@@ -113,11 +123,11 @@ func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	return o
 }
 
-// isNextInSequence says whether a fixture is the next one of those that match alike: rules are played
-// in their order, each once.
+// isNextInSequence reports whether a sequenceIndex is the next one among fixtures that are
+// otherwise equal. Such fixtures become rules that match once each, in order.
 func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
 	var all map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &all) // it was read before
+	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already
 	delete(all, "sequenceIndex")
 	var key bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -125,7 +135,8 @@ func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool
 		_ = json.Compact(&key, all[name])
 	}
 	if want := c.nextIndex[key.String()]; index != want {
-		c.errorf("sequenceIndex %d: the fixture is left out: of those that match alike the next one here is %d; put them in order, from 0", index, want)
+		c.errorf("sequenceIndex %d: the fixture is omitted: want %d, the next index among fixtures with the same match; "+
+			"put them in order, from 0", index, want)
 		return false
 	}
 	c.nextIndex[key.String()]++

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// A ruleReply is what a rule answers.
+// A ruleReply is the reply of a rule: steps, or an error status.
 type ruleReply struct {
 	reply    []any      // steps
-	status   orderedMap // or a refusal
+	status   orderedMap // error status; nil if the rule has steps
 	hasCalls bool
 }
 
-// responseMembers are the parts of a response.
+// A responseMembers holds the decoded members of a fixture's response.
 type responseMembers struct {
 	reasoning, content string
 	hasContent         bool
 	calls              []any
-	blocks             []any // texts and calls; nil: there are none
+	blocks             []any // texts and calls; nil if the response has no blocks
 	errorReply         orderedMap
 }
 
-// readResponse makes a reply, or a refusal, of one.
+// readResponse converts the response of a fixture.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 	var s responseMembers
 	var status, after *float64
@@ -38,9 +38,12 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 			c.warnUnlessOneOf("finishReason", raw, "stop", "tool_calls")
 		},
 	}
-	c.ignoreMembers(known, "ids, times and counts are the server's", "id", "created", "model", "usage", "systemFingerprint", "provider", "nativeFinishReason")
-	c.ignoreMembers(known, "no protocol here has it", "webSearches", "reasoningSignature", "redactedThinking", "fallthrough", "billableUnits")
-	c.rejectMembers(known, "there is nothing like it here", "embedding", "image", "images", "audio", "transcription", "video", "json", "live", "format")
+	c.ignoreMembers(known, "the server sets ids, times and counts",
+		"id", "created", "model", "usage", "systemFingerprint", "provider", "nativeFinishReason")
+	c.ignoreMembers(known, "no dialect has an equivalent",
+		"webSearches", "reasoningSignature", "redactedThinking", "fallthrough", "billableUnits")
+	c.rejectMembers(known, "no dialect has an equivalent",
+		"embedding", "image", "images", "audio", "transcription", "video", "json", "live", "format")
 	c.readObject("response", raw, known)
 	switch {
 	case c.failed:
@@ -48,7 +51,7 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 		r.status = c.statusReply(s.errorReply, status, after)
 	default:
 		if status != nil || after != nil {
-			c.warnf("status and retryAfter are left out: they belong to an error")
+			c.warnf("status and retryAfter are ignored: the response has no error")
 		}
 		r.reply = c.replySteps(s)
 		r.hasCalls = len(s.calls) > 0
@@ -56,17 +59,18 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 	return r
 }
 
-// warnUnlessOneOf names what is not as it would be anyway.
+// warnUnlessOneOf warns about a string that is none of the usual values, which cannot be set in a
+// script.
 func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
 	for _, s := range usual {
 		if string(raw) == `"`+s+`"` {
 			return
 		}
 	}
-	c.warnf("%s %.60s is left out: it cannot be set", name, raw)
+	c.warnf("%s %.60s is ignored: scripts cannot set it", name, raw)
 }
 
-// readContent is a text, or JSON that is said as one.
+// readContent returns a string, or the text of a JSON object or list.
 func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -75,10 +79,11 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	if raw[0] == '{' || raw[0] == '[' {
 		return compactJSON(raw)
 	}
-	c.errorf("content: %.60s is neither a text nor an object nor a list", raw)
+	c.errorf("content must be a string, an object or a list, got %.60s", raw)
 	return ""
 }
 
+// compactJSON returns JSON without insignificant white space.
 func compactJSON(raw json.RawMessage) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -89,13 +94,13 @@ func compactJSON(raw json.RawMessage) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// readCall is a call that the client answers: who runs the tools is not the one who streams.
+// readCall converts a tool call to a client-tool step: with aimock, the client runs all tools.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more memberReaders) any {
 	var name, id string
 	var arguments any = orderedMap{}
 	known := memberReaders{
 		"name": c.readText(&name, "toolCalls: name"),
-		"id":   c.readText(&id, "toolCalls: id"), // the server chooses it; what names it names the tool
+		"id":   c.readText(&id, "toolCalls: id"), // learnToolNames has recorded it
 		"arguments": func(raw json.RawMessage) {
 			arguments = c.readArguments(raw)
 		},
@@ -105,12 +110,13 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more memberReaders) any
 	}
 	c.readObject("toolCalls", raw, known)
 	if name == "" && !c.failed {
-		c.errorf("toolCalls: a call has no name")
+		c.errorf("toolCalls: every call needs a name")
 	}
 	return orderedMap{{"client-tool", orderedMap{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
 }
 
-// readArguments are an object, or the text of one.
+// readArguments returns the arguments of a call as an ordered value if a script can represent them
+// exactly, or as text otherwise.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -124,15 +130,16 @@ func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 		}
 	}
 	if !json.Valid([]byte(text)) {
-		c.warnf("toolCalls: the arguments %.60q are not JSON; they are sent as they are", text)
+		c.warnf("toolCalls: the arguments %.60q are not valid JSON; they are sent unchanged", text)
 	}
 	return escapeTemplates(text)
 }
 
+// readCalls converts the list toolCalls.
 func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || list == nil {
-		c.errorf("toolCalls: it is a list of calls")
+		c.errorf("toolCalls must be a list of calls")
 		return nil
 	}
 	for _, one := range list {
@@ -141,10 +148,11 @@ func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	return all
 }
 
+// readBlocks converts the list blocks, which holds texts and calls.
 func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
-		c.errorf("blocks: it is a list of texts and calls, not an empty one")
+		c.errorf("blocks must be a non-empty list of texts and calls")
 		return nil
 	}
 	for _, one := range list {
@@ -156,14 +164,14 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 		case "toolCall":
 			all = append(all, c.readCall(one, memberReaders{"type": func(json.RawMessage) {}}))
 		default:
-			c.errorf("blocks: %.60s is neither a text nor a toolCall", one)
+			c.errorf("blocks: want a block of type text or toolCall, got %.60s", one)
 		}
 	}
 	return all
 }
 
-// replySteps are what a reply says: reasoning, texts, then the calls that hand over to the
-// client.
+// replySteps returns the steps of a reply: reasoning, then texts, then the calls, which end the
+// run.
 func (c *fixtureConverter) replySteps(s responseMembers) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
@@ -174,12 +182,12 @@ func (c *fixtureConverter) replySteps(s responseMembers) (all []any) {
 			all = append(all, orderedMap{{"text", escapeTemplates(s.content)}})
 		}
 		if !s.hasContent && s.calls == nil {
-			c.errorf("response: it has neither content nor toolCalls nor blocks nor error")
+			c.errorf("response needs content, toolCalls, blocks or error")
 		}
 		return append(all, s.calls...)
 	}
 	if s.hasContent || s.calls != nil {
-		c.warnf("content and toolCalls are left out: blocks say the same, in order")
+		c.warnf("content and toolCalls are ignored: blocks take precedence")
 	}
 	var calls []any
 	moved := false
@@ -192,12 +200,12 @@ func (c *fixtureConverter) replySteps(s responseMembers) (all []any) {
 		calls = append(calls, b)
 	}
 	if moved {
-		c.warnf("blocks: texts after a call come before it: a call that the client answers hands over to the client")
+		c.warnf("blocks: texts after a call are moved before it: a call of a client tool ends the run")
 	}
 	return append(all, calls...)
 }
 
-// readError is an error, without its status.
+// readError converts an error without its status.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
 	known := memberReaders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
@@ -205,7 +213,7 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 			c.readText(&code, "error: code")(raw)
 		}
 	}}
-	c.ignoreMembers(known, "problems of these protocols do not have it", "type", "param", "metadata")
+	c.ignoreMembers(known, "error responses of these dialects do not have it", "type", "param", "metadata")
 	c.readObject("error", raw, known)
 	o := orderedMap{}
 	if text != "" {
@@ -217,21 +225,21 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	return o
 }
 
-// statusReply is a refusal with its status.
+// statusReply adds the status code and retry-after to an error.
 func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float64) orderedMap {
 	code := 500
 	if status != nil {
 		code = int(*status)
 	}
 	if code < 400 {
-		c.errorf("status %d: the fixture is left out: an error has one from 400 to 599", code)
+		c.errorf("status %d: the fixture is omitted: the status of an error must be from 400 to 599", code)
 	}
 	o := append(orderedMap{{"code", code}}, refusal...)
 	switch {
 	case after != nil:
 		o.set("retry-after", milliseconds(*after*1000))
 	case code == 429:
-		o.set("retry-after", "1s") // as there
+		o.set("retry-after", "1s") // aimock's default
 	}
 	return o
 }

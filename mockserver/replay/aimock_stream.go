@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// A streamOptions is how a fixture is streamed, and what happens to it on its way.
+// A streamOptions holds the timing and the faults of a fixture.
 type streamOptions struct {
 	latency, chunk, truncate, disconnect, speed *float64
-	profileTTFT, profileRate, profileJitter     *float64 // of streamingProfile
+	profileTTFT, profileRate, profileJitter     *float64 // members of streamingProfile
 	hasProfile, hasTimings                      bool
-	ttft, meanGap                               float64 // of recordedTimings, in milliseconds
+	ttft, meanGap                               float64 // from recordedTimings, in milliseconds
 	faultRates                                  map[string]float64
 	delay                                       *float64
 }
 
-// Bounds, in milliseconds and in pieces.
+// The maximum of durations, in milliseconds, and of numbers of chunks.
 const (
 	maxMilliseconds = 24 * 3600 * 1000
 	maxChunks       = 1e6
 )
 
-// readStreamOptions reads the members of a fixture that are neither match nor response.
+// readStreamOptions registers the members of a fixture besides match and response.
 func (c *fixtureConverter) readStreamOptions(known memberReaders, p *streamOptions) {
 	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
@@ -33,7 +33,8 @@ func (c *fixtureConverter) readStreamOptions(known memberReaders, p *streamOptio
 	known["streamingProfile"] = func(raw json.RawMessage) {
 		p.hasProfile = true
 		c.readObject("streamingProfile", raw, memberReaders{
-			"ttft": c.readNumber(&p.profileTTFT, "ttft", 0, maxMilliseconds), "tps": c.readNumber(&p.profileRate, "tps", 0, 1e6),
+			"ttft":   c.readNumber(&p.profileTTFT, "ttft", 0, maxMilliseconds),
+			"tps":    c.readNumber(&p.profileRate, "tps", 0, 1e6),
 			"jitter": c.readNumber(&p.profileJitter, "jitter", 0, 1),
 		})
 	}
@@ -53,6 +54,7 @@ func (c *fixtureConverter) readStreamOptions(known memberReaders, p *streamOptio
 	}
 }
 
+// readTimings converts recordedTimings to the time of the first token and the mean interval.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	var first *float64
 	var gaps []float64
@@ -60,10 +62,10 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 		"ttftMs": c.readNumber(&first, "ttftMs", 0, maxMilliseconds),
 		"interChunkDelaysMs": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &gaps) != nil {
-				c.errorf("recordedTimings: interChunkDelaysMs is a list of numbers")
+				c.errorf("recordedTimings: interChunkDelaysMs must be a list of numbers")
 			}
 		},
-		"totalDurationMs": func(json.RawMessage) {}, // it follows from the others
+		"totalDurationMs": func(json.RawMessage) {}, // the sum of the others
 	})
 	p.hasTimings = true
 	if first != nil {
@@ -74,7 +76,7 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	}
 }
 
-// setPace says when the pieces of a reply come.
+// setPace sets the pace of a rule.
 func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 	var o orderedMap
 	switch {
@@ -84,16 +86,16 @@ func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 			times = *p.speed
 		}
 		if p.hasProfile || p.latency != nil {
-			c.warnf("streamingProfile and latency are left out: recordedTimings come before them")
+			c.warnf("streamingProfile and latency are ignored: recordedTimings take precedence")
 		}
-		c.warnf("recordedTimings are a steady rate: the pieces of a script are not those of the recording")
+		c.warnf("recordedTimings become a steady rate: the chunks of a script differ from those of the recording")
 		o.set("first", milliseconds(p.ttft/times))
 		if p.meanGap > 0 {
 			o.set("rate", roundDigits(1000*times/p.meanGap))
 		}
 	case p.hasProfile:
 		if p.latency != nil {
-			c.warnf("latency is left out: streamingProfile comes before it")
+			c.warnf("latency is ignored: streamingProfile takes precedence")
 		}
 		if p.profileTTFT != nil {
 			o.set("first", milliseconds(*p.profileTTFT))
@@ -109,7 +111,7 @@ func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 		o.set("rate", roundDigits(1000 / *p.latency))
 	}
 	if p.speed != nil && !p.hasTimings {
-		c.warnf("replaySpeed is left out: there are no recordedTimings")
+		c.warnf("replaySpeed is ignored: the fixture lacks recordedTimings")
 	}
 	if p.chunk != nil {
 		o.set("chunk", int(*p.chunk))
@@ -119,25 +121,27 @@ func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 	}
 }
 
-// roundDigits is a number with as many digits as anybody can tell apart.
+// roundDigits rounds a number to six significant digits.
 func roundDigits(n float64) float64 {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(n, 'g', 6, 64), 64)
 	return short
 }
 
+// milliseconds formats a number of milliseconds as a duration.
 func milliseconds(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).String()
 }
 
-// setFaults say what happens to a reply on its way. What happens by chance does so by the
-// seed, each by itself; there the first that strikes spares the others.
+// setFaults sets the faults of a rule. Faults with a chance occur independently of each other; in
+// aimock at most one of them does.
 func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, r ruleReply) {
 	var all []any
 	add := func(name string, set orderedMap) {
 		all = append(all, orderedMap{{name, set}})
 	}
 	if p.truncate != nil {
-		c.warnf("truncateAfterChunks %v is before event %v: events are counted, those that open a run and a message among them", *p.truncate, *p.truncate)
+		c.warnf("truncateAfterChunks %v becomes an abort before event %v: scripts count all events, not only chunks",
+			*p.truncate, *p.truncate)
 		add("abort", orderedMap{{"event", int(*p.truncate)}})
 	}
 	if p.disconnect != nil {
@@ -162,11 +166,11 @@ func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, r ruleRe
 		}
 		chaosFaults++
 		if one.fault == "malformed" {
-			c.warnf("chaos: malformedRate breaks an event of the stream; there it is the whole body")
+			c.warnf("chaos: malformedRate corrupts one event of the stream, not the whole body")
 		}
 		percent := max(1, int(math.Round(100*rate)))
 		if float64(percent) != math.Round(1e6*rate)/1e4 {
-			c.warnf("chaos: %s %v is %d percent: chances are whole percents", one.rate, rate, percent)
+			c.warnf("chaos: %s %v is rounded to %d percent", one.rate, rate, percent)
 		}
 		if percent < 100 {
 			one.set.set("chance", percent)
@@ -174,10 +178,10 @@ func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, r ruleRe
 		add(one.fault, one.set)
 	}
 	if chaosFaults > 1 {
-		c.warnf("chaos: each strikes by its own chance; there the first that strikes spares the others")
+		c.warnf("chaos: the faults occur independently of each other; in aimock at most one of them does")
 	}
 	if r.status != nil && len(all) > 0 {
-		c.warnf("what would happen to the stream is left out: the answer is an error, not a stream")
+		c.warnf("faults of the stream are ignored: the response is an error, not a stream")
 		return
 	}
 	if len(all) > 0 {

@@ -10,7 +10,7 @@ import (
 func BenchmarkFind(b *testing.B) {
 	t := &testing.T{}
 	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
-	runs := hasCredentials(t, "runs")
+	runs := openDialect(t, "runs")
 	r := createRequest(otherThread, "mine", "hello")
 	ask := runs.ParseRequest(r)
 	b.ReportAllocs()

@@ -13,36 +13,35 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A OutputFile is something to write, named without a folder.
+// An OutputFile is the result of a conversion. Its name has no directory.
 type OutputFile struct {
 	Name string
 	Data []byte
 }
 
-// A Format is what can be converted to.
+// A Format is the kind of file that a conversion produces.
 type Format string
 
-// The formats.
+// The formats of converted files.
 const (
-	Transcript Format = "transcript" // .txtar: from .har, .sse and .http
-	Script     Format = "script"     // .yaml: from the fixture files of aimock, .json
+	Transcript Format = "transcript" // .txtar, converted from .har, .sse and .http
+	Script     Format = "script"     // .yaml, converted from fixture files of aimock (.json)
 )
 
-// ConvertOptions say how to convert. All may be left out.
+// A ConvertOptions configures a conversion. All fields are optional.
 type ConvertOptions struct {
-	Format  Format           // "": what the file can become
-	Dialect *dialect.Dialect // what a recording speaks; with it what is not of the protocol is left out
-	BaseURL string           // the path, or URL, at which the server had the dialect's base
-	Secrets []string         // values that nothing may be written of
+	Format  Format           // the wanted format; "" for the one that the file can be converted to
+	Dialect *dialect.Dialect // the dialect of a recording; if set, other exchanges are omitted
+	BaseURL string           // the path or URL where the recorded server served the dialect
+	Secrets []string         // values to redact
 }
 
-// maxFixtureBytes bounds a file of fixtures, in bytes.
+// maxFixtureBytes is the maximum size of a file of fixtures, in bytes.
 const maxFixtureBytes = 16 << 20
 
-// Convert makes transcripts of what browsers and curl recorded, one for each
-// conversation, and scripts of the fixtures of aimock. What cannot be said is named: a
-// problem of level Error is about something that is left out, one of level Warning about
-// something that is said otherwise. Nothing else gets lost.
+// Convert converts recordings of browsers and curl to transcripts, one for each conversation, and
+// fixtures of aimock to scripts. Every loss is reported: an error names something that was omitted,
+// a warning something that the result represents differently.
 func Convert(path string, o ConvertOptions) ([]OutputFile, []Problem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
@@ -50,10 +49,12 @@ func Convert(path string, o ConvertOptions) ([]OutputFile, []Problem) {
 	case ".json":
 		to = Script
 	default:
-		return nil, []Problem{{File: path, Severity: Error, Message: fmt.Sprintf("%q cannot be converted: .har, .sse and .http become transcripts, .json (fixtures of aimock) scripts", ext)}}
+		return nil, []Problem{{File: path, Severity: Error, Message: fmt.Sprintf(
+			"cannot convert %q: .har, .sse and .http become transcripts, .json (fixtures of aimock) scripts", ext)}}
 	}
 	if o.Format != "" && o.Format != to {
-		return nil, []Problem{{File: path, Severity: Error, Message: fmt.Sprintf("it can become a %s, not a %s", to, o.Format)}}
+		return nil, []Problem{{File: path, Severity: Error, Message: fmt.Sprintf(
+			"the file can be converted to a %s, not to a %s", to, o.Format)}}
 	}
 	if to == Script {
 		data, err := readFixtures(path)
@@ -69,40 +70,47 @@ func Convert(path string, o ConvertOptions) ([]OutputFile, []Problem) {
 	return convertRecording(path, t, o)
 }
 
+// readFixtures reads a file of at most maxFixtureBytes.
 func readFixtures(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() > maxFixtureBytes {
-		return nil, fmt.Errorf("it has more than %d MiB", maxFixtureBytes>>20)
+		return nil, fmt.Errorf("the file is too large: at most %d MiB are allowed", maxFixtureBytes>>20)
 	}
 	return os.ReadFile(path)
 }
 
-// fileStem is a file's name without its folder and its end.
+// fileStem returns the name of a file without its directory and extension.
 func fileStem(path string) string {
 	name := filepath.Base(path)
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// convertRecording takes a recording apart into its conversations.
-func convertRecording(path string, t *transcript.Transcript, o ConvertOptions) (files []OutputFile, problems []Problem) {
+// convertRecording writes each conversation of a recording as a transcript.
+func convertRecording(
+	path string, t *transcript.Transcript, o ConvertOptions,
+) (files []OutputFile, problems []Problem) {
 	for _, note := range t.Notes {
 		problems = append(problems, Problem{File: path, Severity: Warning, Message: note})
 	}
 	if o.BaseURL != "" {
 		t.StripBasePath(o.BaseURL)
 	}
-	conversations, left := splitConversations(t, o.Dialect)
-	for _, what := range left {
-		problems = append(problems, Problem{File: path, Severity: Warning, Message: what})
+	conversations, skipped := splitConversations(t, o.Dialect)
+	for _, message := range skipped {
+		problems = append(problems, Problem{File: path, Severity: Warning, Message: message})
 	}
 	if len(conversations) == 0 {
-		return nil, append(problems, Problem{File: path, Severity: Error, Message: fmt.Sprintf("nothing in it is asked of %s: is its base (%s) where requests went, or is --base to be set?", o.Dialect.Name, cmp.Or(o.Dialect.Base, "/"))})
+		return nil, append(problems, Problem{File: path, Severity: Error, Message: fmt.Sprintf(
+			"no requests of %s in the file: if their path does not begin with %s, set --base",
+			o.Dialect.Name, cmp.Or(o.Dialect.Base, "/"))})
 	}
 	for i, c := range conversations {
-		out := RecordedConversation{Dialect: t.Dialect, Target: t.Target, StartedAt: t.Recorded, Trace: c, Secrets: slices.Clone(o.Secrets)}
+		out := RecordedConversation{
+			Dialect: t.Dialect, Target: t.Target, StartedAt: t.Recorded, Trace: c, Secrets: slices.Clone(o.Secrets),
+		}
 		if o.Dialect != nil {
 			out.Dialect = o.Dialect.Name
 		}
@@ -126,9 +134,12 @@ func convertRecording(path string, t *transcript.Transcript, o ConvertOptions) (
 	return files, problems
 }
 
-// splitConversations are the conversations of a recording, in the order in which they began, and
-// what belongs to none. Without a dialect all is one.
-func splitConversations(t *transcript.Transcript, d *dialect.Dialect) (conversations []spec.Trace, skipped []string) {
+// splitConversations returns the conversations of a recording in order of their first exchange, and
+// messages about exchanges that belong to none. Without a dialect the recording is one
+// conversation.
+func splitConversations(
+	t *transcript.Transcript, d *dialect.Dialect,
+) (conversations []spec.Trace, skipped []string) {
 	if d == nil {
 		return []spec.Trace{t.Trace}, nil
 	}
@@ -137,7 +148,8 @@ func splitConversations(t *transcript.Transcript, d *dialect.Dialect) (conversat
 	at := map[string]int{}
 	for i, x := range t.Trace.Exchanges {
 		if x.Request.Method != "" && d.Operation(x.Request) == nil {
-			skipped = append(skipped, fmt.Sprintf("exchange %d is left out: %s %.80s is nothing that %s has", i+1, x.Request.Method, targetPath(x.Request.Target), d.Name))
+			skipped = append(skipped, fmt.Sprintf("exchange %d is omitted: %s %.80s is not an operation of %s",
+				i+1, x.Request.Method, targetPath(x.Request.Target), d.Name))
 			continue
 		}
 		thread := ""

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// converted is the script of fixtures, which must be one that loads.
+// converted returns the script of fixtures, which must load without errors.
 func converted(t *testing.T, fixtures string) (yaml string, problems []replay.Problem) {
 	t.Helper()
 	files, problems := replay.ConvertFixtures("dir/chat.json", []byte(fixtures))
@@ -131,34 +131,34 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
-// What has no equivalent is named, and where.
+// Members without an equivalent are reported with their position.
 func TestFixtureProblems(t *testing.T) {
 	for _, tt := range []struct {
 		in, want string
 		level    replay.Severity
-		left     bool // no file comes of it
+		omitted  bool // the result has no file
 	}{
-		{`{"fixtures":[{"match":{"inputText":"x"},"response":{"content":"x"}}]}`, "fixtures[0]: inputText: the fixture is left out", replay.Error, true},
-		{`{"fixtures":[{"match":{},"response":{"embedding":[1]}}]}`, "embedding: the fixture is left out", replay.Error, true},
-		{`{"fixtures":[{"match":{"endpoint":"image"},"response":{"content":"x"}}]}`, `nothing like "image"`, replay.Error, true},
-		{`{"fixtures":[{"match":{"userMessage":7},"response":{"content":"x"}}]}`, "userMessage: 7 is not a text", replay.Error, true},
-		{`{"fixtures":[{"match":{"hasToolResult":"yes"},"response":{"content":"x"}}]}`, `neither true nor false`, replay.Error, true},
-		{`{"fixtures":[{"match":{"sequenceIndex":1},"response":{"content":"x"}}]}`, "the next one here is 0", replay.Error, true},
-		{`{"fixtures":[{"match":{}}]}`, "it has no response", replay.Error, true},
-		{`{"fixtures":[{"match":{},"response":{}}]}`, "neither content", replay.Error, true},
+		{`{"fixtures":[{"match":{"inputText":"x"},"response":{"content":"x"}}]}`, "fixtures[0]: inputText: the fixture is omitted", replay.Error, true},
+		{`{"fixtures":[{"match":{},"response":{"embedding":[1]}}]}`, "embedding: the fixture is omitted", replay.Error, true},
+		{`{"fixtures":[{"match":{"endpoint":"image"},"response":{"content":"x"}}]}`, `no dialect has an equivalent of "image"`, replay.Error, true},
+		{`{"fixtures":[{"match":{"userMessage":7},"response":{"content":"x"}}]}`, "userMessage must be a string, got 7", replay.Error, true},
+		{`{"fixtures":[{"match":{"hasToolResult":"yes"},"response":{"content":"x"}}]}`, `must be true or false`, replay.Error, true},
+		{`{"fixtures":[{"match":{"sequenceIndex":1},"response":{"content":"x"}}]}`, "want 0, the next index", replay.Error, true},
+		{`{"fixtures":[{"match":{}}]}`, "the fixture has no response", replay.Error, true},
+		{`{"fixtures":[{"match":{},"response":{}}]}`, "needs content", replay.Error, true},
 		{`{"fixtures":[{"match":{},"response":{"error":{"message":"x"},"status":200}}]}`, "from 400 to 599", replay.Error, true},
-		{`{"fixtures":[{"match":{},"response":{"content":"x"},"chaos":{"dropRate":2}}]}`, "not a number from 0 to 1", replay.Error, true},
-		{`{"fixtures":[]}`, "there are no fixtures", replay.Error, true},
+		{`{"fixtures":[{"match":{},"response":{"content":"x"},"chaos":{"dropRate":2}}]}`, "must be a number from 0 to 1", replay.Error, true},
+		{`{"fixtures":[]}`, "no fixtures in the file", replay.Error, true},
 		{`[]`, "is not an object", replay.Error, true},
 		{`{`, "is not an object", replay.Error, true},
-		{`{"fixtures":[{"match":{"model":"gpt-4"},"response":{"content":"x"}}]}`, "fixtures[0]: model is left out", replay.Warning, false},
-		{`{"fixtures":[{"match":{"systemMessage":["a"]},"response":{"content":"x"}}]}`, "systemMessage is left out", replay.Warning, false},
+		{`{"fixtures":[{"match":{"model":"gpt-4"},"response":{"content":"x"}}]}`, "fixtures[0]: model is ignored", replay.Warning, false},
+		{`{"fixtures":[{"match":{"systemMessage":["a"]},"response":{"content":"x"}}]}`, "systemMessage is ignored", replay.Warning, false},
 		{`{"fixtures":[{"match":{"userMessage":"a"},"response":{"content":"x"}}]}`, "userMessage without hasToolResult", replay.Warning, false},
-		{`{"fixtures":[{"match":{"toolCallId":"c"},"response":{"content":"x"}}]}`, `toolCallId "c" is of no call`, replay.Warning, false},
-		{`{"fixtures":[{"match":{},"response":{"content":"x","usage":{},"finishReason":"length"}}]}`, `finishReason "length" is left out`, replay.Warning, false},
-		{`{"fixtures":[{"match":{},"response":{"content":"x","webSearches":["q"]}}]}`, "webSearches is left out", replay.Warning, false},
-		{`{"fixtures":[{"match":{"toolNamespace":"n"},"response":{"content":"x"}}]}`, "match: toolNamespace is left out: it is not known here", replay.Warning, false},
-		{`{"fixtures":[{"match":{},"response":{"content":"x"},"replaySpeed":2}]}`, "replaySpeed is left out", replay.Warning, false},
+		{`{"fixtures":[{"match":{"toolCallId":"c"},"response":{"content":"x"}}]}`, `toolCallId "c" does not occur`, replay.Warning, false},
+		{`{"fixtures":[{"match":{},"response":{"content":"x","usage":{},"finishReason":"length"}}]}`, `finishReason "length" is ignored`, replay.Warning, false},
+		{`{"fixtures":[{"match":{},"response":{"content":"x","webSearches":["q"]}}]}`, "webSearches is ignored", replay.Warning, false},
+		{`{"fixtures":[{"match":{"toolNamespace":"n"},"response":{"content":"x"}}]}`, "match: toolNamespace is ignored: unknown member", replay.Warning, false},
+		{`{"fixtures":[{"match":{},"response":{"content":"x"},"replaySpeed":2}]}`, "replaySpeed is ignored", replay.Warning, false},
 		{`{"fixtures":[{"match":{},"response":{"content":"x"},"chaos":{"dropRate":0.005}}]}`, "1 percent", replay.Warning, false},
 	} {
 		yaml, problems := converted(t, tt.in)
@@ -166,13 +166,13 @@ func TestFixtureProblems(t *testing.T) {
 		for _, p := range problems {
 			found = found || p.Severity == tt.level && strings.Contains(p.String(), tt.want)
 		}
-		if !found || (yaml == "") != tt.left {
+		if !found || (yaml == "") != tt.omitted {
 			t.Errorf("%s: problems %v, want %q; script %q", tt.in, problems, tt.want, yaml)
 		}
 	}
 }
 
-// Whatever texts fixtures hold, the script says them.
+// Scripts reproduce texts that are special in YAML or in templates.
 func TestFixtureTexts(t *testing.T) {
 	quote := func(s string) []byte { b, _ := json.Marshal(s); return b }
 	escaped := func(s string) string { return strings.ReplaceAll(s, "{{", `{{"{{"}}`) }
@@ -188,7 +188,7 @@ func TestFixtureTexts(t *testing.T) {
 	}
 }
 
-// arguments are those of the first step of the first rule, as a reader of YAML has them.
+// arguments returns the arguments of the first step of the first rule, as decoded from YAML.
 func arguments(t *testing.T, text string) any {
 	t.Helper()
 	var file struct {
@@ -217,9 +217,9 @@ func TestArchives(t *testing.T) {
 	if err := os.WriteFile(file, []byte(har), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	d := hasCredentials(t, "runs")
+	d := openDialect(t, "runs")
 	files, problems := replay.Convert(file, replay.ConvertOptions{Dialect: d})
-	if len(files) != 2 || len(problems) != 1 || !strings.Contains(problems[0].Message, "GET /app.js is nothing") {
+	if len(files) != 2 || len(problems) != 1 || !strings.Contains(problems[0].Message, "GET /app.js is not an operation") {
 		t.Fatalf("%d files, problems %v", len(files), problems)
 	}
 	dir := t.TempDir()
@@ -253,11 +253,11 @@ func TestConvertRefuses(t *testing.T) {
 		o    replay.ConvertOptions
 		want string
 	}{
-		write("a.txt", ""):                  {replay.ConvertOptions{}, `".txt" cannot be converted`},
+		write("a.txt", ""):                  {replay.ConvertOptions{}, `cannot convert ".txt"`},
 		write("a.har", "{}"):                {replay.ConvertOptions{}, "log.entries: missing or empty"},
-		write("b.har", "{}"):                {replay.ConvertOptions{Format: replay.Script}, "it can become a transcript, not a script"},
+		write("b.har", "{}"):                {replay.ConvertOptions{Format: replay.Script}, "the file can be converted to a transcript, not to a script"},
 		filepath.Join(dir, "none.json"):     {replay.ConvertOptions{}, "cannot be read"},
-		write("c.har", har):                 {replay.ConvertOptions{Dialect: hasCredentials(t, "agkit")}, "nothing in it is asked of"},
+		write("c.har", har):                 {replay.ConvertOptions{Dialect: openDialect(t, "agkit")}, "no requests of agkit@0.0.10 in the file"},
 		write("d.json", `{"fixtures":[1]}`): {replay.ConvertOptions{}, "fixtures[0]: the fixture is not an object"},
 	} {
 		files, problems := replay.Convert(path, tt.o)
@@ -269,7 +269,7 @@ func TestConvertRefuses(t *testing.T) {
 			t.Errorf("%s: %d files, %s; want %s", path, len(files), text, tt.want)
 		}
 	}
-	files, problems := replay.Convert(write("bare.sse", "data: {}\n\n"), replay.ConvertOptions{Dialect: hasCredentials(t, "agkit")})
+	files, problems := replay.Convert(write("bare.sse", "data: {}\n\n"), replay.ConvertOptions{Dialect: openDialect(t, "agkit")})
 	if len(files) != 1 || len(problems) > 0 {
 		t.Fatalf("%v, %v", files, problems)
 	}

@@ -12,24 +12,25 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxReasons is how many reasons are given why nothing fits.
+// maxReasons is the maximum number of reasons that Find returns.
 const maxReasons = 20
 
-// Find is the recorded answer to a request, or nil and why no recording fits, the
-// nearest first. ask is the request as d hears it, with the ids that the client chose
-// and no others; nil: it is heard here.
+// Find returns the recorded response to a request. If no recording matches, the response is nil and
+// the reasons tell why, beginning with the closest recording. request is r as parsed by d, with
+// only the ids that the client chose; if it is nil, Find parses r.
 //
-// A recorded exchange fits if the same operation was asked for the same: the last prompt,
-// the results of tools or the answers to interrupts. Whose conversation it is does not
-// matter for what opens a run; anything else has to be about a conversation and a run
-// that seen has been played, or that are called as recorded. Of several that fit, it is
-// the next one of the same conversation that seen has not been played, and after the last
-// one the first again. A stream that is asked for from a cursor on, where nobody recorded
-// that, is one that has an event with that cursor, from there on.
+// A recorded exchange matches if its operation and its input are the same: the last prompt, the
+// tool results or the answers to interrupts. A request that starts a run matches in any thread;
+// other requests must refer to a thread and a run that seen has replayed, or that have the recorded
+// ids. Among several matches Find selects the next one of the conversation that seen has not
+// replayed, and starts over after the last one. A request for a stream from a cursor also matches a
+// recorded stream that has an event with that cursor; the response then begins after that event.
 //
-// Ids that the client chose stand in the answer where the recorded client's stood, if
-// they are strings of their own in it; all else is as recorded.
-func (l *Library) Find(d *dialect.Dialect, r spec.Request, request *spec.Event, seen *Session) (a *Response, reasons []string) {
+// Recorded ids that the client chose are replaced by those of the current client where they are
+// complete strings in the response. Everything else is returned as recorded.
+func (l *Library) Find(
+	d *dialect.Dialect, r spec.Request, request *spec.Event, seen *Session,
+) (a *Response, reasons []string) {
 	op := d.Operation(r)
 	if l.Len() == 0 || op == nil {
 		return nil, nil
@@ -43,7 +44,10 @@ func (l *Library) Find(d *dialect.Dialect, r spec.Request, request *spec.Event, 
 	}
 	seen.mu.Lock()
 	defer seen.mu.Unlock()
-	s := recordingSearch{dialect: d, operation: op, rawRequest: r, request: request, key: newMatchKey(request), playback: seen.playbackOf(l)}
+	s := recordingSearch{
+		dialect: d, operation: op, rawRequest: r, request: request,
+		key: newMatchKey(request), playback: seen.playbackOf(l),
+	}
 	s.thread = threadKey{d.Name, request.Thread}
 	for _, c := range l.conversations {
 		if c.dialect.Name == d.Name {
@@ -57,7 +61,7 @@ func (l *Library) Find(d *dialect.Dialect, r spec.Request, request *spec.Event, 
 	return s.respond(best), nil
 }
 
-// A recordingSearch is one request looking for its answer.
+// A recordingSearch is the search for the response to one request.
 type recordingSearch struct {
 	dialect    *dialect.Dialect
 	operation  *dialect.Operation
@@ -71,29 +75,32 @@ type recordingSearch struct {
 	mismatches []mismatch
 }
 
-// A candidate is a recorded exchange that answers a request, and how well.
+// A candidate is a recorded exchange that matches a request, with its rank.
 type candidate struct {
-	exchange  *exchange
-	binding   *binding     // nil: the client's conversation is not bound to its own
-	resumeAt  *resumePoint // where its stream is taken up; nil: at its beginning
-	score     int          // how much speaks for it
-	playCount int          // how often it was played
+	exchange  *storedExchange
+	binding   *binding     // nil if the client's thread is not bound to the recorded one
+	resumeAt  *resumePoint // where the stream is resumed; nil for its beginning
+	score     int          // sum of the flags below
+	playCount int          // how often it was replayed
 }
 
+// compare orders candidates, the best first.
 func (a candidate) compare(b candidate) int {
 	return cmp.Or(
 		-cmp.Compare(a.score, b.score), cmp.Compare(a.playCount, b.playCount),
-		cmp.Compare(a.exchange.conversation.index, b.exchange.conversation.index), cmp.Compare(a.exchange.index, b.exchange.index),
+		cmp.Compare(a.exchange.conversation.index, b.exchange.conversation.index),
+		cmp.Compare(a.exchange.index, b.exchange.index),
 	)
 }
 
-// A mismatch is why an exchange does not fit. Those that came far are told first.
+// A mismatch is the reason why an exchange does not match. A higher stage means that more
+// conditions held.
 type mismatch struct {
 	stage  int
 	reason string
 }
 
-// What speaks for an exchange, the more the further down.
+// The flags of a candidate's score, in order of increasing weight.
 const (
 	sameCursor = 1 << iota
 	sameCredentials
@@ -102,8 +109,8 @@ const (
 	boundThread
 )
 
-// searchConversation looks at each exchange of a conversation.
-func (s *recordingSearch) searchConversation(c *conversation) {
+// searchConversation tries each exchange of a conversation.
+func (s *recordingSearch) searchConversation(c *recording) {
 	for _, x := range c.exchanges {
 		if x.operation.Name != s.operation.Name {
 			continue
@@ -118,7 +125,7 @@ func (s *recordingSearch) searchConversation(c *conversation) {
 	}
 }
 
-// match says why an exchange does not fit, or how well.
+// match fills in a candidate. It returns a mismatch with a reason if the exchange does not match.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -144,52 +151,56 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	return mismatch{}
 }
 
-// hasNoRequest says that nobody wrote down what was asked.
-func (x *exchange) hasNoRequest() bool { return x.method == "" }
+// hasNoRequest reports whether only the response was recorded.
+func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
 
-// checkSubject says why an exchange is about another conversation or run, which must be known.
+// checkSubject returns why an exchange is about another thread or run than the request, or "".
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
 	case (was.Thread == "") != (is.Thread == ""):
-		return fmt.Sprintf("it was asked about the conversation %s, now it is %s", quoteBrief(was.Thread), quoteBrief(is.Thread))
+		return fmt.Sprintf("it was recorded for thread %s, the request is for %s",
+			quoteBrief(was.Thread), quoteBrief(is.Thread))
 	case f.binding == nil && was.Thread != is.Thread:
-		return fmt.Sprintf("its conversation (%s) has not been played as %s", quoteBrief(was.Thread), quoteBrief(is.Thread))
+		return fmt.Sprintf("its thread %s has not been replayed as %s", quoteBrief(was.Thread), quoteBrief(is.Thread))
 	case (was.Run == "") != (is.Run == ""):
-		return fmt.Sprintf("it was asked about the run %s, now it is %s", quoteBrief(was.Run), quoteBrief(is.Run))
+		return fmt.Sprintf("it was recorded for run %s, the request is for %s", quoteBrief(was.Run), quoteBrief(is.Run))
 	}
 	if f.binding != nil {
 		if run, known := f.binding.recordedRuns[is.Run]; known && run == was.Run {
 			return ""
 		} else if known {
-			return fmt.Sprintf("the run %s was played as %s, and this is %s", quoteBrief(is.Run), quoteBrief(run), quoteBrief(was.Run))
+			return fmt.Sprintf("run %s corresponds to the recorded run %s, this is %s",
+				quoteBrief(is.Run), quoteBrief(run), quoteBrief(was.Run))
 		}
 	}
 	if was.Run != is.Run {
-		return fmt.Sprintf("its run (%s) has not been played as %s", quoteBrief(was.Run), quoteBrief(is.Run))
+		return fmt.Sprintf("its run %s has not been replayed as %s", quoteBrief(was.Run), quoteBrief(is.Run))
 	}
 	return ""
 }
 
-// hasCredentials reports whether a client says who it is.
+// hasCredentials reports whether a header identifies the user.
 func hasCredentials(h spec.Header) bool {
 	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.IdentifiesUser(f.Name) })
 }
 
-// checkCredentials says why somebody with credentials is not given the answer of somebody
-// without. The other way round he is: a mock is asked by whoever comes.
+// checkCredentials returns why a request with credentials does not match an exchange that was
+// recorded as anonymous, or "". A request without credentials matches any exchange, since clients
+// of a mock often have none.
 func (s *recordingSearch) checkCredentials(f *candidate) string {
-	recorded, now := f.exchange.request.Principal != spec.Anonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
-	if f.exchange.request.Principal == spec.Anonymous && now {
-		return "it was asked without credentials"
+	isAnonymous := f.exchange.request.Principal == spec.Anonymous
+	recorded, current := !isAnonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
+	if isAnonymous && current {
+		return "it was recorded without credentials"
 	}
-	if recorded == now {
+	if recorded == current {
 		f.score |= sameCredentials
 	}
 	return ""
 }
 
-// checkCursor says why a stream cannot be taken up where it is asked for.
+// checkCursor returns why a stream cannot be resumed at the requested cursor, or "".
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -197,7 +208,7 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 		f.score |= sameCursor
 		return ""
 	case is == "":
-		return fmt.Sprintf("it was asked for from the cursor %s on", quoteBrief(was))
+		return fmt.Sprintf("it was recorded with the cursor %s", quoteBrief(was))
 	}
 	if i := slices.IndexFunc(f.exchange.resumePoints, func(m resumePoint) bool { return m.cursor == is }); i >= 0 {
 		f.resumeAt = &f.exchange.resumePoints[i]
@@ -206,7 +217,7 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 	return fmt.Sprintf("it has no event with the cursor %s", quoteBrief(is))
 }
 
-// scoreCandidate says how much speaks for an exchange that fits.
+// scoreCandidate sets the score and the play count of a matching exchange.
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -233,7 +244,7 @@ func (s *recordingSearch) scoreCandidate(f *candidate) {
 	}
 }
 
-// respond notes that an exchange is played, and makes its answer.
+// respond records that an exchange is replayed, and returns its response.
 func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
@@ -256,8 +267,8 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	return x.newResponse(f.resumeAt, ids)
 }
 
-// userMessagePairs yields the ids of the user's messages, those of two requests that say the
-// same, from the last one back.
+// userMessagePairs yields pairs of message ids of two requests, from the last user message
+// backwards for as long as the texts are equal.
 func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {
@@ -279,7 +290,7 @@ func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	}
 }
 
-// reasons are the reasons, those of what came nearest first.
+// reasons returns the reasons of all mismatches, those of the highest stage first.
 func (s *recordingSearch) reasons() (all []string) {
 	slices.SortStableFunc(s.mismatches, func(a, b mismatch) int { return -cmp.Compare(a.stage, b.stage) })
 	for i, m := range s.mismatches {
@@ -289,12 +300,12 @@ func (s *recordingSearch) reasons() (all []string) {
 		all = append(all, m.reason)
 	}
 	if len(all) == 0 {
-		all = append(all, fmt.Sprintf("no recording of %s asks for %s", s.dialect.Name, s.operation.Name))
+		all = append(all, fmt.Sprintf("no recording of %s has the operation %s", s.dialect.Name, s.operation.Name))
 	}
 	return all
 }
 
-// streamEndOf is how an answer ended.
+// streamEndOf returns how a recorded response ended.
 func streamEndOf(r spec.Response) StreamEnd {
 	switch {
 	case r.Status == 0 && errors.Is(r.End, spec.ErrReset):
@@ -311,14 +322,15 @@ func streamEndOf(r spec.Response) StreamEnd {
 	return Clean
 }
 
-// hopByHopHeaders are the fields that belong to a connection, or to who serves: the origins
-// that may read an answer are not those of the recording.
+// hopByHopHeaders are the header fields of a connection (RFC 9110, section 7.6.1), and Content-
+// Length, which is computed anew.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",
 }
 
-// endToEndHeaders is what of a header an answer has.
+// endToEndHeaders returns the header fields to replay. Hop-by-hop fields, redacted values and CORS
+// fields, which depend on the serving host, are omitted.
 func endToEndHeaders(h spec.Header) (out spec.Header) {
 	drop := slices.Clone(hopByHopHeaders)
 	for _, f := range h {

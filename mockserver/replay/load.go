@@ -14,24 +14,24 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// What a library may hold.
+// The limits of a library.
 const (
-	MaxFiles = 10_000    // files
-	MaxBytes = 512 << 20 // bytes of all of them
+	MaxFiles = 10_000    // number of recordings
+	MaxBytes = 512 << 20 // total size of the recordings in bytes
 )
 
-// Extensions are the files that can be played, for whoever names them in a message.
+// Extensions lists the file name extensions of recordings, for use in messages.
 const Extensions = ".txtar, .http, .sse, .har"
 
-// IsRecording says whether a file of this name is a recording.
+// IsRecording reports whether a file name has the extension of a recording.
 func IsRecording(path string) bool {
 	ext := strings.ToLower(filepath.Ext(path))
 	return ext != "" && slices.Contains(strings.Split(Extensions, ", "), ext)
 }
 
-// Load reads recordings to answer from: files, and what lies in directories, however
-// deep. Files there that are no recordings, and those whose names begin with a dot, are
-// passed over. Of the problems, one of level Error means that the library is nil.
+// Load loads a library from files and, recursively, from directories. In directories, other files
+// and those whose names begin with a dot are ignored. If one of the problems is an error, the
+// library is nil.
 func Load(paths []string, dialects []*dialect.Dialect) (*Library, []Problem) {
 	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
@@ -44,7 +44,7 @@ func Load(paths []string, dialects []*dialect.Dialect) (*Library, []Problem) {
 	return NewLibrary(list, dialects)
 }
 
-// findRecordings lists the recordings that paths lead to, by name.
+// findRecordings returns the recordings at or below paths, within the limits of a library.
 func findRecordings(paths []string) (files []string, problems []Problem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
@@ -54,9 +54,9 @@ func findRecordings(paths []string) (files []string, problems []Problem) {
 		files = append(files, path)
 		switch total += size; {
 		case len(files) > MaxFiles:
-			return fmt.Errorf("more than %d recordings: name fewer", MaxFiles)
+			return fmt.Errorf("too many recordings: at most %d are allowed", MaxFiles)
 		case total > MaxBytes:
-			return fmt.Errorf("the recordings have more than %d MiB in all: name fewer", MaxBytes>>20)
+			return fmt.Errorf("the recordings are too large: at most %d MiB in total are allowed", MaxBytes>>20)
 		}
 		return nil
 	}
@@ -67,10 +67,10 @@ func findRecordings(paths []string) (files []string, problems []Problem) {
 		case info.IsDir():
 			before := len(files)
 			if err = walkRecordings(path, add); err == nil && len(files) == before {
-				err = fmt.Errorf("there is no recording in it: the names of recordings end with %s", Extensions)
+				err = fmt.Errorf("the directory contains no recordings (%s)", Extensions)
 			}
 		case !IsRecording(path):
-			err = fmt.Errorf("it is no recording: the names of recordings end with %s", Extensions)
+			err = fmt.Errorf("the file is not a recording (%s)", Extensions)
 		default:
 			err = add(path, info.Size())
 		}
@@ -81,6 +81,7 @@ func findRecordings(paths []string) (files []string, problems []Problem) {
 	return files, nil
 }
 
+// walkRecordings calls add for each recording below dir.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -102,7 +103,7 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath is an error without the path that its problem names anyway.
+// withoutPath returns the text of an error without the path, which its problem contains already.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()
@@ -110,7 +111,7 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// problemOf is the problem of an error that begins with FILE:LINE: or FILE:.
+// problemOf converts an error that begins with "FILE:LINE: " or "FILE: ".
 func problemOf(err error) Problem {
 	p := Problem{Severity: Error, Message: err.Error()}
 	file, text, ok := strings.Cut(p.Message, ": ")
@@ -126,8 +127,8 @@ func problemOf(err error) Problem {
 	return p
 }
 
-// NewLibrary makes a library of transcripts. Those that name a dialect that is not among
-// dialects are left out, with a warning; those that name none are of the only one.
+// NewLibrary returns a library of transcripts. A transcript of a dialect that is not in dialects is
+// omitted with a warning. A transcript without a dialect requires that there is only one.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []Problem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
@@ -138,13 +139,14 @@ func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Li
 		return nil, b.problems
 	}
 	if l.exchanges == 0 {
-		b.addProblem(Error, "recordings", "none of them holds an answer that can be played in %s", dialectNames(dialects))
+		b.addProblem(Error, "recordings", "none of the recordings has a response that can be replayed in %s",
+			dialectNames(dialects))
 		return nil, b.problems
 	}
 	return l, b.problems
 }
 
-// A libraryBuilder fills a library.
+// A libraryBuilder builds a library and collects problems.
 type libraryBuilder struct {
 	library  *Library
 	dialects []*dialect.Dialect
@@ -155,11 +157,12 @@ func (b *libraryBuilder) addProblem(level Severity, file, format string, args ..
 	b.problems = append(b.problems, Problem{File: file, Severity: level, Message: fmt.Sprintf(format, args...)})
 }
 
-func (b *libraryBuilder) warnf(x *exchange, format string, args ...any) {
+// warnf records a warning about an exchange.
+func (b *libraryBuilder) warnf(x *storedExchange, format string, args ...any) {
 	b.addProblem(Warning, x.conversation.file, fmt.Sprintf("exchange %d: ", x.index+1)+format, args...)
 }
 
-// addTranscript takes a transcript in. It is not changed.
+// addTranscript adds the exchanges of a transcript, without changing the transcript.
 func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	for _, note := range t.Notes {
 		b.addProblem(Warning, t.Name, "%s", note)
@@ -168,7 +171,7 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	if d == nil {
 		return
 	}
-	c := &conversation{index: len(b.library.conversations), file: t.Name, dialect: d}
+	c := &recording{index: len(b.library.conversations), file: t.Name, dialect: d}
 	own := *t
 	own.Trace.Exchanges = slices.Clone(t.Trace.Exchanges)
 	d.CompleteRequests(&own.Trace)
@@ -177,7 +180,7 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	}
 	own.StripBasePath(d.Base)
 	for i, x := range own.Trace.Exchanges {
-		e := &exchange{index: i, conversation: c, method: x.Request.Method, response: x.Response}
+		e := &storedExchange{index: i, conversation: c, method: x.Request.Method, response: x.Response}
 		if b.prepareExchange(e, x) {
 			c.exchanges = append(c.exchanges, e)
 		}
@@ -188,13 +191,14 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	}
 }
 
-// dialectOf is the dialect of a transcript, nil if it cannot be played.
+// dialectOf returns the dialect of a transcript, or nil if the transcript cannot be replayed.
 func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if t.Dialect == "" {
 		if len(b.dialects) == 1 {
 			return b.dialects[0]
 		}
-		b.addProblem(Error, t.Name, "it does not say its dialect: add a line like \"dialect: %s\", or serve only one", b.dialects[0].Name)
+		b.addProblem(Error, t.Name, "the recording does not name its dialect: add a line like \"dialect: %s\", "+
+			"or serve only one dialect", b.dialects[0].Name)
 		return nil
 	}
 	named, err := dialect.Open(t.Dialect)
@@ -205,10 +209,12 @@ func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if i := slices.IndexFunc(b.dialects, func(d *dialect.Dialect) bool { return d.Name == named.Name }); i >= 0 {
 		return b.dialects[i]
 	}
-	b.addProblem(Warning, t.Name, "it is left out: it speaks %s, and what is served is %s", named.Name, dialectNames(b.dialects))
+	b.addProblem(Warning, t.Name, "the recording is ignored: its dialect is %s, served is %s",
+		named.Name, dialectNames(b.dialects))
 	return nil
 }
 
+// dialectNames returns the names of dialects, separated by commas.
 func dialectNames(dialects []*dialect.Dialect) string {
 	var names []string
 	for _, d := range dialects {
@@ -217,15 +223,15 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// prepareExchange understands a recorded exchange, and says whether it can be played.
-func (b *libraryBuilder) prepareExchange(e *exchange, x spec.Exchange) bool {
+// prepareExchange fills in e from the recorded exchange x, and reports whether it can be replayed.
+func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
 	e.request = d.ParseRequest(x.Request)
 	switch {
 	case x.Request.Method == "":
 		i := slices.IndexFunc(d.Operations(), func(o *dialect.Operation) bool { return o.IsStream })
 		if i < 0 {
-			b.warnf(e, "it is left out: its request is not recorded, and %s streams nothing", d.Name)
+			b.warnf(e, "ignored: it has no request, and %s has no streams", d.Name)
 			return false
 		}
 		e.operation = d.Operations()[i]
@@ -234,23 +240,24 @@ func (b *libraryBuilder) prepareExchange(e *exchange, x spec.Exchange) bool {
 	}
 	switch {
 	case e.operation == nil:
-		b.warnf(e, "it is left out: %s %s is nothing that %s has", x.Request.Method, x.Request.Target, d.Name)
+		b.warnf(e, "ignored: %s %s is not an operation of %s", x.Request.Method, x.Request.Target, d.Name)
 		return false
 	case x.Request.Principal == spec.OtherUser || x.Request.Principal == spec.UnknownUser:
-		b.warnf(e, "it is left out: who asks there (%s) cannot be told from others", x.Request.Principal)
+		b.warnf(e, "ignored: its principal (%s) cannot be recognized in a request", x.Request.Principal)
 		return false
 	case x.Response.Status == 0 && errors.Is(x.Response.End, spec.ErrNotHTTP):
-		b.warnf(e, "it is left out: its answer is not HTTP")
+		b.warnf(e, "ignored: its response is not HTTP")
 		return false
-	case x.Response.Status == 0 && (errors.Is(x.Response.End, spec.ErrClientLeft) || errors.Is(x.Response.End, spec.ErrIdleTimeout)):
-		b.warnf(e, "it is left out: no answer had come yet")
+	case x.Response.Status == 0 &&
+		(errors.Is(x.Response.End, spec.ErrClientLeft) || errors.Is(x.Response.End, spec.ErrIdleTimeout)):
+		b.warnf(e, "ignored: it has no response")
 		return false
 	case errors.Is(x.Response.End, spec.ErrClientLeft), errors.Is(x.Response.End, spec.ErrLimitExceeded):
-		b.warnf(e, "the client did not hear the answer out: what is played ends where the recording does")
+		b.warnf(e, "the client left before the end of the response: the replay ends where the recording does")
 	}
 	e.key = newMatchKey(&e.request)
 	e.indexResponse(x)
-	e.startsRun = !slices.ContainsFunc(e.conversation.exchanges, func(o *exchange) bool {
+	e.startsRun = !slices.ContainsFunc(e.conversation.exchanges, func(o *storedExchange) bool {
 		return o.operation == e.operation && o.request.Run != "" && o.request.Run == e.request.Run && o.thread() == e.thread()
 	})
 	return true

@@ -18,7 +18,7 @@ import (
 )
 
 func TestLoad(t *testing.T) {
-	runs, agkit := hasCredentials(t, "runs"), hasCredentials(t, "agkit")
+	runs, agkit := openDialect(t, "runs"), openDialect(t, "agkit")
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"sub/deep/a.txtar": conversationText, "b.sse": "data: {}\n\n", "notes.md": "no", ".hidden.txtar": "nonsense", ".git/x.txtar": "nonsense",
@@ -44,11 +44,11 @@ func TestLoad(t *testing.T) {
 		{[]string{in("sub")}, []*dialect.Dialect{runs}, 3, "", ""},
 		{[]string{in("sub"), in("sub/deep/a.txtar")}, []*dialect.Dialect{runs, agkit}, 3, "", ""},
 		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{runs}, 4, "", ""},
-		{[]string{in("b.sse")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error, "it does not say its dialect"},
-		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{agkit}, 1, replay.Warning, "it speaks runs@2026-04, and what is served is agkit@0.0.10"},
-		{[]string{in("sub")}, []*dialect.Dialect{agkit}, 0, replay.Error, "none of them holds an answer"},
-		{[]string{in("none")}, []*dialect.Dialect{runs}, 0, replay.Error, "there is no recording in it"},
-		{[]string{in("notes.md")}, []*dialect.Dialect{runs}, 0, replay.Error, "it is no recording"},
+		{[]string{in("b.sse")}, []*dialect.Dialect{runs, agkit}, 0, replay.Error, "does not name its dialect"},
+		{[]string{in("sub"), in("b.sse")}, []*dialect.Dialect{agkit}, 1, replay.Warning, "its dialect is runs@2026-04, served is agkit@0.0.10"},
+		{[]string{in("sub")}, []*dialect.Dialect{agkit}, 0, replay.Error, "none of the recordings has a response"},
+		{[]string{in("none")}, []*dialect.Dialect{runs}, 0, replay.Error, "the directory contains no recordings"},
+		{[]string{in("notes.md")}, []*dialect.Dialect{runs}, 0, replay.Error, "the file is not a recording"},
 		{[]string{in("gone")}, []*dialect.Dialect{runs}, 0, replay.Error, "cannot be read: no such file"},
 		{[]string{in("bad")}, []*dialect.Dialect{runs}, 0, replay.Error, "x.txtar:1: dialekt: unknown setting"},
 		{[]string{in("bad2")}, []*dialect.Dialect{runs}, 0, replay.Error, `unknown dialect "nothing"`},
@@ -65,7 +65,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// What real servers said is played to the byte to whoever asks the same.
+// Recordings of real servers are replayed byte for byte.
 func TestRealServers(t *testing.T) {
 	folders, err := filepath.Glob(recordings + "/recordings/*/*")
 	if err != nil || len(folders) < 6 {
@@ -79,7 +79,7 @@ func TestRealServers(t *testing.T) {
 		if name == "" {
 			name = names[family+"/"+version[:1]]
 		}
-		d := hasCredentials(t, name)
+		d := openDialect(t, name)
 		l, problems := replay.Load([]string{folder}, []*dialect.Dialect{d})
 		if l == nil {
 			t.Errorf("%s: %v", folder, problems)
@@ -110,10 +110,9 @@ func TestRealServers(t *testing.T) {
 	}
 }
 
-// Wherever a body was cut into pieces, and whatever the ids are, the pieces come together
-// as the body with the ids put in, and none is lost or comes twice.
+// For any split of a body and any ids, the chunks add up to the body with the ids replaced.
 func TestSwapKeepsPieces(t *testing.T) {
-	runs := hasCredentials(t, "runs")
+	runs := openDialect(t, "runs")
 	recorded := parsed(t, "talk.txtar", conversationText)
 	rapid.Check(t, func(rt *rapid.T) {
 		tr := *recorded
@@ -152,10 +151,10 @@ func TestSwapKeepsPieces(t *testing.T) {
 	})
 }
 
-// Many clients at once, each with its own conversation, are each told it in order.
+// Concurrent clients with threads of their own each receive the exchanges in order.
 func TestManyClients(t *testing.T) {
 	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
-	runs := hasCredentials(t, "runs")
+	runs := openDialect(t, "runs")
 	var all sync.WaitGroup
 	for i := range 50 {
 		all.Go(func() {

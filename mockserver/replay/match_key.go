@@ -12,28 +12,28 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A matchKey is what makes two requests of one operation the same: what is asked, but
-// for the ids that everybody has of their own, and for the history that clients repeat.
+// A matchKey holds what must be equal in two requests of an operation. Ids that clients choose, and
+// the history that some of them repeat, are not part of it.
 type matchKey struct {
-	input      string // the prompt, the results of tools or the answers to interrupts
-	subject    string // the rest: files, days, phrases
-	violations string // where it breaks the document
+	input      string // the prompt, the tool results or the answers to interrupts
+	subject    string // the remaining content: ids and names in the path, days, limits and files
+	violations string // where the request violates the document
 }
 
-// newMatchKey is what a request asks.
-func newMatchKey(ask *spec.Event) matchKey {
-	q := matchKey{input: newInput(ask.Parts)}
+// newMatchKey returns the match key of a parsed request.
+func newMatchKey(request *spec.Event) matchKey {
+	q := matchKey{input: newInput(request.Parts)}
 	var rest []string
 	add := func(name, value string) {
 		if value != "" {
 			rest = append(rest, name+" "+value)
 		}
 	}
-	add("id", ask.ID)
-	add("name", ask.Name)
-	add("day", ask.Day)
-	add("limit", ask.PollLimit)
-	for _, p := range ask.Parts {
+	add("id", request.ID)
+	add("name", request.Name)
+	add("day", request.Day)
+	add("limit", request.PollLimit)
+	for _, p := range request.Parts {
 		if p.Kind == spec.InputFile {
 			sum := sha256.Sum256([]byte(p.Text))
 			add("file", fmt.Sprintf("%s (%s, %s)", p.Name, p.Type, hex.EncodeToString(sum[:8])))
@@ -41,7 +41,7 @@ func newMatchKey(ask *spec.Event) matchKey {
 	}
 	q.subject = strings.Join(rest, ", ")
 	var violations []string
-	for _, b := range ask.Violations {
+	for _, b := range request.Violations {
 		violations = append(violations, b.Location+" "+b.Pointer)
 	}
 	slices.Sort(violations)
@@ -49,8 +49,8 @@ func newMatchKey(ask *spec.Event) matchKey {
 	return q
 }
 
-// newInput is what is new in the messages of a request: the last message of the user, or
-// what was answered to tools and interrupts since.
+// newInput returns the new input of a request as text: the last message of the user, or the tool
+// results and answers to interrupts since then.
 func newInput(parts []spec.Event) string {
 	var lines []string
 	for _, p := range parts {
@@ -75,8 +75,8 @@ func newInput(parts []spec.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// appendReply adds an answer to the server; what the user said before it was answered
-// already.
+// appendReply appends a tool result or an answer to an interrupt, and drops the user messages
+// before it, which the server has answered already.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")
@@ -84,7 +84,7 @@ func appendReply(lines []string, line string) []string {
 	return append(lines, line)
 }
 
-// compactIfJSON is a text that may be JSON in a form that does not depend on its spaces.
+// compactIfJSON returns JSON without insignificant white space, and other text unchanged.
 func compactIfJSON(s string) string {
 	if t := strings.TrimSpace(s); t == "" || !strings.ContainsAny(t[:1], `{["`) {
 		return s
@@ -96,25 +96,25 @@ func compactIfJSON(s string) string {
 	return b.String()
 }
 
-// difference says in what q is not what was recorded, "" if in nothing.
+// difference returns how q differs from a recorded key, or "" if it does not.
 func (q matchKey) difference(recorded matchKey) string {
 	switch {
 	case q.input != recorded.input:
-		return fmt.Sprintf("it was asked %s, now it is %s", quoteBrief(recorded.input), quoteBrief(q.input))
+		return fmt.Sprintf("its input is %s, the request's is %s", quoteBrief(recorded.input), quoteBrief(q.input))
 	case q.subject != recorded.subject:
-		return fmt.Sprintf("it was asked about %s, now it is %s", quoteBrief(recorded.subject), quoteBrief(q.subject))
+		return fmt.Sprintf("it is about %s, the request is about %s", quoteBrief(recorded.subject), quoteBrief(q.subject))
 	case q.violations != recorded.violations && q.violations == "":
-		return "the recorded request broke the document: " + quoteBrief(recorded.violations)
+		return "the recorded request violates the document: " + quoteBrief(recorded.violations)
 	case q.violations != recorded.violations:
-		return "the request breaks the document: " + quoteBrief(q.violations)
+		return "the request violates the document: " + quoteBrief(q.violations)
 	}
 	return ""
 }
 
-// maxQuoteLength is how much of a text stands in a reason, in bytes.
+// maxQuoteLength is the maximum number of bytes of a text in a reason.
 const maxQuoteLength = 80
 
-// quoteBrief is a text fit for a line.
+// quoteBrief quotes at most maxQuoteLength bytes of a text.
 func quoteBrief(s string) string {
 	if s == "" {
 		return "nothing"

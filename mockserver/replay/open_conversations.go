@@ -11,19 +11,19 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RecordedConversation is what a recorder heard of one conversation so far.
+// A RecordedConversation holds the exchanges of one thread that a recorder has observed so far.
 type RecordedConversation struct {
-	Number    int    // which of the recorder, from 1: what is saved again replaces what was saved
-	Thread    string // "": what belongs to none
+	Number    int    // identifies the conversation within the recorder, from 1
+	Thread    string // "" for exchanges that belong to no thread
 	Dialect   string
-	Target    string // the real server
+	Target    string // the URL of the recorded server
 	StartedAt time.Time
 	Trace     spec.Trace
-	Secrets   []string // values that stand in it and are nobody's business
+	Secrets   []string // values in the trace that must be redacted
 }
 
-// Transcript is the conversation as it is written down: what is secret in it is left out
-// when it is formatted.
+// Transcript returns the conversation as a transcript. Its secrets are redacted when the transcript
+// is formatted.
 func (c RecordedConversation) Transcript() *transcript.Transcript {
 	return &transcript.Transcript{
 		Comment: "Recorded by streamassay.", Dialect: c.Dialect, Target: c.Target,
@@ -32,36 +32,37 @@ func (c RecordedConversation) Transcript() *transcript.Transcript {
 	}
 }
 
-// What a recorder remembers, to be able to write more of the same conversation.
+// The limits of the conversations that a recorder keeps open.
 const (
 	maxConversations = 256
-	maxExchanges     = 1_000
-	maxHeldBytes     = 256 << 20
+	maxExchanges     = 1_000     // exchanges of one conversation
+	maxHeldBytes     = 256 << 20 // bytes of all bodies
 )
 
-// A openConversations is the conversations of a recorder. When there are too many, the one that was
-// heard last longest ago is forgotten; what is heard of it then is a new one.
+// An openConversations holds the conversations of a recorder that may continue. At the limit, the
+// one least recently used is dropped; if it continues, it becomes a new conversation.
 type openConversations struct {
 	mu            sync.Mutex
-	conversations []*openConversation // the one heard last comes last
+	conversations []*openConversation // the most recently used is the last
 	lastNumber    int
-	totalBytes    int // bytes of all bodies
+	totalBytes    int // size of all bodies
 }
 
-// A openConversation is a conversation, and how much of it is held.
+// An openConversation is a conversation with the number of bytes in its bodies.
 type openConversation struct {
 	RecordedConversation
 	bytes int
 }
 
-// addExchange notes an exchange and saves its conversation.
+// addExchange adds an exchange to its conversation, in order of start time, and saves the
+// conversation.
 func (l *openConversations) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.conversationOf(r, o.Thread, began)
 	x := o.Exchange
 	x.At = began.Sub(t.StartedAt)
-	if x.At < 0 { // it was asked first, and was over later
+	if x.At < 0 { // it began before the first exchange that was added
 		for i := range t.Trace.Exchanges {
 			t.Trace.Exchanges[i].At -= x.At
 		}
@@ -90,7 +91,8 @@ func (l *openConversations) addExchange(r *Recorder, o RecordedExchange, began t
 	return err
 }
 
-// conversationOf is the conversation of a thread, which comes last now.
+// conversationOf returns the conversation of a thread and moves it to the end, as the most recently
+// used.
 func (l *openConversations) conversationOf(r *Recorder, thread string, began time.Time) *openConversation {
 	i := slices.IndexFunc(l.conversations, func(t *openConversation) bool { return t.Thread == thread })
 	if i < 0 {
@@ -105,14 +107,15 @@ func (l *openConversations) conversationOf(r *Recorder, thread string, began tim
 	return t
 }
 
+// evict drops conversation i.
 func (l *openConversations) evict(i int) {
 	l.totalBytes -= l.conversations[i].bytes
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }
 
-// exchangeSecrets are the values of an exchange that say who asks: they are looked for
-// everywhere, for servers repeat them.
-func exchangeSecrets(x spec.Exchange, ask spec.Event) (all []string) {
+// exchangeSecrets returns the credentials in an exchange. All their occurrences are redacted, since
+// servers repeat them.
+func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {
 			if redact.IsCredential(f.Name) {
@@ -122,11 +125,12 @@ func exchangeSecrets(x spec.Exchange, ask spec.Event) (all []string) {
 	}
 	all = append(all, redact.SecretParameters(x.Request.Target, redact.IsCredential)...)
 	return slices.DeleteFunc(all, func(s string) bool {
-		return len(s) < redact.MinDetectedSecret || s == ask.Thread || s == ask.Run // what tells conversations apart is no secret
+		// Ids are needed to replay the conversation.
+		return len(s) < redact.MinDetectedSecret || s == request.Thread || s == request.Run
 	})
 }
 
-// configSecrets are the secrets that a recorder was given.
+// configSecrets returns the secrets in the configuration of a recorder.
 func configSecrets(cfg RecorderConfig) (all []string) {
 	for _, f := range cfg.Header {
 		all = append(all, redact.SecretValues(f.Name, f.Value)...)

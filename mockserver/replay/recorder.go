@@ -19,57 +19,56 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A RecorderConfig says whom a recorder asks, and who is told what it heard. Dialect and
-// Upstream are needed.
+// A RecorderConfig configures a recorder. Dialect and Upstream are required.
 type RecorderConfig struct {
 	Dialect  *dialect.Dialect
-	Upstream *url.URL       // base URL of the real server: what stands there where the dialect has its base
-	Header   spec.Header    // goes with every request that does not have the field; it is never written down
-	CA       *x509.CertPool // whom to trust; nil: the system's authorities
+	Upstream *url.URL       // base URL of the server to record, in place of the dialect's base
+	Header   spec.Header    // added to requests that lack the fields, and never recorded
+	CA       *x509.CertPool // trusted authorities; nil for those of the system
 
-	// Save is told of a conversation whenever an exchange of it is over, with all that
-	// was heard of it so far. Calls come one at a time. nil: nothing is saved.
+	// Save is called after each exchange with the whole conversation so far. Calls are
+	// sequential. If it is nil, nothing is saved.
 	Save func(RecordedConversation) error
-	// Heard is told of every exchange, also of those that are not saved; several may be
-	// over at once.
+	// OnExchange is called after each exchange, including those that are not saved. Calls
+	// may be concurrent.
 	OnExchange  func(RecordedExchange)
-	Log         *slog.Logger // what is not saved, and why; nil: nobody is told
-	IdleTimeout time.Duration
+	Log         *slog.Logger  // receives failures and the reasons for not saving; may be nil
+	IdleTimeout time.Duration // default DefaultIdleTimeout
 }
 
-// What a recorder puts up with.
+// The limits of a recorder.
 const (
-	DefaultIdleTimeout = 10 * time.Minute      // silence of the real server
-	MaxRequestBytes    = 32 << 20              // bytes of a request
-	MaxResponseBytes   = 256 << 20             // bytes of an answer
-	maxResponseTime    = 24 * time.Hour        // time of an answer
-	maxEventBytes      = dialect.MaxEventBytes // bytes of an event of it
+	DefaultIdleTimeout = 10 * time.Minute      // time in which the server sends nothing
+	MaxRequestBytes    = 32 << 20              // size of a request body
+	MaxResponseBytes   = 256 << 20             // size of a response body
+	maxResponseTime    = 24 * time.Hour        // duration of a response
+	maxEventBytes      = dialect.MaxEventBytes // size of an event
 )
 
-// An RecordedExchange is an exchange that went through a recorder.
+// A RecordedExchange is an exchange that passed through a recorder.
 type RecordedExchange struct {
-	Exchange   spec.Exchange // its target is what follows the dialect's base
-	Request    spec.Event    // the request as it was heard
-	Thread     string        // its conversation, if it has one
-	SkipReason string        // why it is not saved; "": it is
+	Exchange   spec.Exchange // the request target is relative to the dialect's base
+	Request    spec.Event    // the parsed request
+	Thread     string        // "" if it belongs to no thread
+	SkipReason string        // why it is not saved; "" if it is
 }
 
-// A Recorder is a handler that hands every request on to a real server, and its answer
-// back as it comes: nothing is gathered, compressed, followed or asked for twice. It
-// keeps what it heard as conversations. It does not judge; what it refuses to save is
-// what nobody can learn from: an answer that was cut off, whose frames cannot be read,
-// that is not of the type the document promises, or that says the server failed.
+// A Recorder is a handler that forwards each request to a server, streams the response back without
+// buffering or changing it, and records both by conversation. It neither follows redirects nor
+// retries. Exchanges without value as a recording are not saved: truncated responses, invalid
+// frames, unexpected media types and server errors. It is safe for concurrent use.
 type Recorder struct {
 	cfg           RecorderConfig
 	client        *wire.Client
-	upstream      string // the real server, without secrets
+	upstream      string // the server's URL without credentials and query
 	conversations openConversations
 }
 
-// NewRecorder makes a recorder.
+// NewRecorder returns a recorder. It fails if the configuration has no dialect or an invalid
+// upstream.
 func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	if cfg.Dialect == nil {
-		return nil, errors.New("a recorder needs a dialect, to tell conversations apart")
+		return nil, errors.New("a recorder needs a dialect")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -77,7 +76,8 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, DefaultIdleTimeout)
 	client, err := wire.NewClient(wire.Config{
 		Base: cfg.Upstream, Header: cfg.Header, CA: cfg.CA,
-		IdleTimeout: cfg.IdleTimeout, TotalTimeout: maxResponseTime, MaxBodyBytes: MaxResponseBytes, MaxEventBytes: maxEventBytes,
+		IdleTimeout: cfg.IdleTimeout, TotalTimeout: maxResponseTime,
+		MaxBodyBytes: MaxResponseBytes, MaxEventBytes: maxEventBytes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the server to record: %w", err)
@@ -86,7 +86,8 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	return &Recorder{cfg: cfg, client: client, upstream: plain.String()}, nil
 }
 
-// ServeHTTP hands a request on.
+// ServeHTTP forwards a request and records the exchange. If the response ends abnormally, it panics
+// with http.ErrAbortHandler, so that the client's connection ends likewise.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	client, req, err := r.upstreamRequest(w, in)
 	if err != nil {
@@ -97,13 +98,13 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	forwarder := &responseForwarder{w: w, method: in.Method}
 	x, err := client.Do(in.Context(), req, wire.StopWhen{Until: forwarder.forward})
 	failed := err != nil || x.Response.End != nil
-	if left := in.Context().Err() != nil || forwarder.err != nil; left && failed { // who has it all may leave
+	if left := in.Context().Err() != nil || forwarder.err != nil; left && failed { // unless the response was complete
 		x.Response.End, err = spec.ErrClientLeft, nil
 	}
 	if err != nil {
-		r.cfg.Log.Warn("the real server cannot be asked", "error", err.Error())
+		r.cfg.Log.Warn("request to the recorded server failed", "error", err.Error())
 		if forwarder.status == 0 {
-			http.Error(w, "the server that is recorded cannot be asked", http.StatusBadGateway)
+			http.Error(w, "request to the recorded server failed", http.StatusBadGateway)
 			return
 		}
 		x.Response.End = spec.ErrTruncated
@@ -112,8 +113,8 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	forwarder.finish(x.Response)
 }
 
-// upstreamRequest is what the real server is asked, and by whom: who leads the conversation, or,
-// for what does not stand below the dialect's base, nobody.
+// upstreamRequest returns the request to send and the client to send it with. Requests outside of
+// the dialect's base path are sent to the root of the server.
 func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MaxRequestBytes))
 	if err != nil {
@@ -128,12 +129,13 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 	return r.client.AtRoot(), req, nil
 }
 
-// forwardedHeader are the fields of a request that are the real server's business. A coding would
-// hide what is said.
+// forwardedHeader returns the request header to forward. It disables content codings, so that the
+// response can be read.
 func forwardedHeader(h http.Header) (out spec.Header) {
 	drop := headersToDrop(h.Values("Connection"))
 	for _, name := range sortedNames(h) {
-		if slices.ContainsFunc(drop, func(s string) bool { return strings.EqualFold(s, name) }) || name == "Accept-Encoding" || name == "Host" {
+		if name == "Accept-Encoding" || name == "Host" ||
+			slices.ContainsFunc(drop, func(s string) bool { return strings.EqualFold(s, name) }) {
 			continue
 		}
 		for _, value := range h[name] {
@@ -143,7 +145,7 @@ func forwardedHeader(h http.Header) (out spec.Header) {
 	return append(out, spec.Field{Name: "Accept-Encoding", Value: "identity"})
 }
 
-// headersToDrop are the fields that end with a connection.
+// headersToDrop returns the hop-by-hop fields, including those that are named by Connection fields.
 func headersToDrop(connections []string) []string {
 	drop := append(slices.Clone(hopByHopHeaders), "Proxy-Authorization", "Expect")
 	for _, value := range connections {
@@ -154,6 +156,7 @@ func headersToDrop(connections []string) []string {
 	return drop
 }
 
+// sortedNames returns the names of the header fields in order.
 func sortedNames(h http.Header) []string {
 	keys := make([]string, 0, len(h))
 	for name := range h {
@@ -163,16 +166,17 @@ func sortedNames(h http.Header) []string {
 	return keys
 }
 
-// A responseForwarder is an answer on its way back to the client.
+// A responseForwarder streams a response back to the client.
 type responseForwarder struct {
 	w      http.ResponseWriter
 	method string
 	status int
 	sent   int
-	err    error // the client is gone
+	err    error // write error: the client is gone
 }
 
-// forward passes on what came; it is true if nobody wants more.
+// forward sends the part of the response that was received since the last call. It reports whether
+// the client is gone.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status
@@ -190,8 +194,8 @@ func (b *responseForwarder) forward(received spec.Response) bool {
 	return b.err != nil
 }
 
-// writeHeader are the fields that are the client's business. The length is kept of what has one:
-// who is sent less then sees that it was cut off.
+// writeHeader copies the end-to-end header fields. A declared Content-Length is kept, so that the
+// client detects a truncated body.
 func (b *responseForwarder) writeHeader(received spec.Response) {
 	drop := headersToDrop(nil)
 	for _, f := range received.Header {
@@ -205,11 +209,13 @@ func (b *responseForwarder) writeHeader(received spec.Response) {
 			h.Add(f.Name, f.Value)
 		}
 	}
-	if _, err := strconv.Atoi(received.Header.Get("Content-Length")); err == nil && !received.Header.Has("Transfer-Encoding") {
-		h.Set("Content-Length", received.Header.Get("Content-Length"))
+	length := received.Header.Get("Content-Length")
+	if _, err := strconv.Atoi(length); err == nil && !received.Header.Has("Transfer-Encoding") {
+		h.Set("Content-Length", length)
 	}
 }
 
+// flush flushes the writer, if it supports that.
 func (b *responseForwarder) flush() error {
 	err := http.NewResponseController(b.w).Flush()
 	if errors.Is(err, http.ErrNotSupported) {
@@ -218,19 +224,19 @@ func (b *responseForwarder) flush() error {
 	return err
 }
 
-// finish ends the answer as the real server ended it.
+// finish ends the response in the way the server ended it.
 func (b *responseForwarder) finish(received spec.Response) {
 	switch {
 	case received.End == nil || b.err != nil:
 	case b.status == 0:
-		http.Error(b.w, "the server that is recorded gave no answer", http.StatusBadGateway)
+		http.Error(b.w, "the recorded server closed the connection without a response", http.StatusBadGateway)
 	default:
-		_ = b.flush() // what was said is heard before it breaks off
+		_ = b.flush() // deliver what was written before the abort
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// finishExchange keeps an exchange, or says why not.
+// finishExchange reports an exchange, and saves it unless there is a reason not to.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
@@ -239,7 +245,8 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	o := RecordedExchange{Exchange: x, Request: d.ParseRequest(x.Request)}
 	o.Thread, o.SkipReason = r.classify(x, o.Request)
 	if o.SkipReason != "" {
-		r.cfg.Log.Warn("an exchange is not saved", "request", x.Request.Method+" "+targetPath(x.Request.Target), "because", o.SkipReason)
+		r.cfg.Log.Warn("exchange not saved",
+			"request", x.Request.Method+" "+targetPath(x.Request.Target), "because", o.SkipReason)
 	}
 	if r.cfg.OnExchange != nil {
 		r.cfg.OnExchange(o)
@@ -248,51 +255,53 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 		return
 	}
 	if err := r.conversations.addExchange(r, o, began); err != nil {
-		r.cfg.Log.Error("a conversation cannot be saved", "error", err.Error())
+		r.cfg.Log.Error("saving a conversation failed", "error", err.Error())
 	}
 }
 
+// targetPath returns a request target without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
-// classify is which conversation an exchange belongs to, and why it is not worth saving.
-func (r *Recorder) classify(x spec.Exchange, ask spec.Event) (thread, skipReason string) {
+// classify returns the thread of an exchange, and the reason not to save it, or "".
+func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipReason string) {
 	d := r.cfg.Dialect
 	if d.Operation(x.Request) == nil {
 		return "", d.Name + " has no such operation"
 	}
-	thread = ask.Thread
+	thread = request.Thread
 	resp := x.Response
 	switch media := resp.Header.MediaType(); {
 	case resp.Status == 0:
-		return thread, fmt.Sprintf("no answer came: %v", resp.End)
+		return thread, fmt.Sprintf("no response: %v", resp.End)
 	case resp.End != nil && !errors.Is(resp.End, spec.ErrClientLeft):
-		return thread, fmt.Sprintf("the answer broke off: %v", resp.End)
+		return thread, fmt.Sprintf("incomplete response: %v", resp.End)
 	case resp.Status >= 500:
 		return thread, fmt.Sprintf("the server failed: status %d", resp.Status)
-	case resp.Status/100 == 2 && ask.MediaType != "" && media != ask.MediaType:
-		return thread, fmt.Sprintf("the answer is of the type %q, the document promises %q", media, ask.MediaType)
-	case resp.Status/100 == 2 && ask.MediaType == spec.EventStream && resp.Header.Has("Content-Encoding"):
-		return thread, "the stream is encoded, though nobody asked for that"
+	case resp.Status/100 == 2 && request.MediaType != "" && media != request.MediaType:
+		return thread, fmt.Sprintf("got media type %q, want %q", media, request.MediaType)
+	case resp.Status/100 == 2 && request.MediaType == spec.EventStream && resp.Header.Has("Content-Encoding"):
+		return thread, "the stream has a Content-Encoding, which the request did not accept"
 	}
 	frames, ended := 0, false
 	for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 		thread = cmp.Or(thread, e.Thread)
 		if len(e.Flaws) > 0 && e.Kind != spec.HTTPRequest {
-			return thread, fmt.Sprintf("line %d of the answer: %s", e.Line, e.Flaws[0])
+			return thread, fmt.Sprintf("line %d of the response: %s", e.Line, e.Flaws[0])
 		}
 		if e.IsFrame() {
 			frames++
 		}
 		ended = ended || slices.Contains(endKinds, e.Kind)
 	}
-	told := frames > 0 || ask.Cursor == "" // there may be nothing after a cursor
-	if media := resp.Header.MediaType(); media == spec.EventStream && resp.End == nil && ask.PollLimit == "" && told && !ended {
-		return thread, fmt.Sprintf("the stream ended after %d events, none of which says that the run is over", frames)
+	mustEnd := frames > 0 || request.Cursor == "" // there may be no events after a cursor
+	if media := resp.Header.MediaType(); media == spec.EventStream && resp.End == nil && request.PollLimit == "" &&
+		mustEnd && !ended {
+		return thread, fmt.Sprintf("the stream ended after %d events without a terminal event", frames)
 	}
 	return thread, ""
 }
 
-// endKinds are what a stream may end with.
+// endKinds are the kinds of events that end a complete stream.
 var endKinds = []spec.Kind{spec.RunEnd, spec.RunError, spec.RunRefused, spec.Done}
 
 var _ http.Handler = (*Recorder)(nil)

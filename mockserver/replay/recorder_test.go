@@ -29,7 +29,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A recordingRig is a real server, a recorder before it, and a folder for what it hears.
+// A recordingRig holds a server, a recorder in front of it, and a directory for recordings.
 type recordingRig struct {
 	*testing.T
 	d      *dialect.Dialect
@@ -100,7 +100,7 @@ func (s *recordingRig) buildRequest(phrase string, e spec.Event) spec.Request {
 	return r
 }
 
-// savedFiles are the files there are, when there are so many.
+// savedFiles waits for n files and returns them.
 func (s *recordingRig) savedFiles(n int) (files []string) {
 	s.Helper()
 	gomega.NewWithT(s.T).Eventually(func() int {
@@ -116,12 +116,11 @@ func (s *recordingRig) logText() string {
 	return s.log.String()
 }
 
-// What the reference says through a recorder is played again to the byte, in every
-// dialect, and the recording has the times.
+// Recordings of the reference are replayed byte for byte in every dialect, with their timing.
 func TestRecordAndReplay(t *testing.T) {
 	for _, name := range dialect.Names() {
 		t.Run(name, func(t *testing.T) {
-			d := hasCredentials(t, name)
+			d := openDialect(t, name)
 			users := &identity.StaticTokens{}
 			if err := users.Add("ada:canary-token"); err != nil {
 				t.Fatal(err)
@@ -163,9 +162,9 @@ func TestRecordAndReplay(t *testing.T) {
 	}
 }
 
-// Every frame is there before the next one is said, and so are its times.
+// Frames are forwarded one by one, and their times are recorded.
 func TestNothingIsGathered(t *testing.T) {
-	d := hasCredentials(t, "agkit")
+	d := openDialect(t, "agkit")
 	next := make(chan struct{})
 	real := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -196,9 +195,9 @@ func TestNothingIsGathered(t *testing.T) {
 	}
 }
 
-// A client that leaves takes the real server's stream with it, and what it heard is kept.
+// A client that leaves ends the stream from the server; the received part is saved.
 func TestClientLeaves(t *testing.T) {
-	d := hasCredentials(t, "agkit")
+	d := openDialect(t, "agkit")
 	left := make(chan struct{})
 	real := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -223,7 +222,7 @@ func TestClientLeaves(t *testing.T) {
 	}
 }
 
-// brokenUpstream is a server that sends these bytes to whoever asks, and hangs up.
+// brokenUpstream starts a server that responds with raw bytes and closes the connection.
 func brokenUpstream(t *testing.T, raw string) *url.URL {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -255,21 +254,21 @@ func TestBrokenUpstreams(t *testing.T) {
 		end            error
 		status         int
 	}{
-		"cut":            {streamHead + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: {}\n\r\n1\r\n\n\r\n", "broke off", "data: {}\n\n", spec.ErrTruncated, 200},
-		"cut by length":  {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", "broke off", "{", spec.ErrTruncated, 200},
-		"no answer":      {"", "no answer came", "the server that is recorded gave no answer\n", nil, 502},
-		"not HTTP":       {"SSH-2.0-x\r\n", "not HTTP", "the server that is recorded gave no answer\n", nil, 502},
-		"wrong type":     {"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", `of the type "text/html"`, "hi", nil, 200},
+		"cut":            {streamHead + "Transfer-Encoding: chunked\r\n\r\n9\r\ndata: {}\n\r\n1\r\n\n\r\n", "incomplete response", "data: {}\n\n", spec.ErrTruncated, 200},
+		"cut by length":  {"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", "incomplete response", "{", spec.ErrTruncated, 200},
+		"no answer":      {"", "no response", "the recorded server closed the connection without a response\n", nil, 502},
+		"not HTTP":       {"SSH-2.0-x\r\n", "not HTTP", "the recorded server closed the connection without a response\n", nil, 502},
+		"wrong type":     {"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi", `got media type "text/html"`, "hi", nil, 200},
 		"server error":   {"HTTP/1.1 503 Busy\r\nContent-Type: application/json\r\nContent-Length: 2\r\nRetry-After: 3\r\n\r\n{}", "status 503", "{}", nil, 503},
 		"no JSON":        {streamHead + "Content-Length: 11\r\n\r\ndata: {oh\n\n", "json", "data: {oh\n\n", nil, 200},
 		"no UTF-8":       {streamHead + "Content-Length: 15\r\n\r\ndata: {\"\xff\":1}\n\n", "utf-8", "data: {\"\xff\":1}\n\n", nil, 200},
 		"unfinished":     {streamHead + "Content-Length: 9\r\n\r\ndata: {}\n", "unterminated", "data: {}\n", nil, 200},
 		"no end":         {streamHead + "Content-Length: 38\r\n\r\ndata: {\"type\":\"text\",\"content\":\"hi\"}\n\n", "after 1 events", "data: {\"type\":\"text\",\"content\":\"hi\"}\n\n", nil, 200},
 		"nothing":        {streamHead + "Content-Length: 0\r\n\r\n", "after 0 events", "", nil, 200},
-		"encoded stream": {streamHead + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b", "encoded", "\x1f\x8b", nil, 200},
+		"encoded stream": {streamHead + "Content-Encoding: gzip\r\nContent-Length: 2\r\n\r\n\x1f\x8b", "Content-Encoding", "\x1f\x8b", nil, 200},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newRecordingRig(t, hasCredentials(t, "agkit"), brokenUpstream(t, tt.raw), nil)
+			s := newRecordingRig(t, openDialect(t, "agkit"), brokenUpstream(t, tt.raw), nil)
 			x := s.do(s.buildRequest("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.StopWhen{})
 			if x.Response.Status != tt.status || string(x.Response.Body) != tt.body || !errors.Is(x.Response.End, tt.end) || tt.end == nil && x.Response.End != nil {
 				t.Errorf("status %d, body %q, end %v; want %d, %q, %v", x.Response.Status, x.Response.Body, x.Response.End, tt.status, tt.body, tt.end)
@@ -290,7 +289,7 @@ func TestNobodyThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	s := newRecordingRig(t, hasCredentials(t, "agkit"), &url.URL{Scheme: "http", Host: ln.Addr().String()}, nil)
+	s := newRecordingRig(t, openDialect(t, "agkit"), &url.URL{Scheme: "http", Host: ln.Addr().String()}, nil)
 	if x := s.do(s.buildRequest("prompt", spec.Event{Thread: "t", Text: "hi"}), wire.StopWhen{}); x.Response.Status != 502 {
 		t.Errorf("status %d: %s", x.Response.Status, x.Response.Body)
 	}
@@ -299,7 +298,7 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
-// No secret is written down, wherever it stands; the real server is sent them all.
+// Secrets are sent to the server and redacted everywhere in recordings.
 func TestSecrets(t *testing.T) {
 	const own, cookie, set, query, key = "canary-bearer-1", "canary-cookie-2", "canary-set-3", "canary-query-4", "canary-config-5"
 	got := make(chan *http.Request, 1)
@@ -311,7 +310,7 @@ func TestSecrets(t *testing.T) {
 	}))
 	defer real.Close()
 	upstream, _ := url.Parse(real.URL)
-	s := newRecordingRig(t, hasCredentials(t, "agkit"), upstream, spec.Header{{Name: "X-Tenant-Key", Value: key}})
+	s := newRecordingRig(t, openDialect(t, "agkit"), upstream, spec.Header{{Name: "X-Tenant-Key", Value: key}})
 	r := s.buildRequest("prompt", spec.Event{Thread: "t-1", Text: "hi " + own})
 	r.Target += "?access_token=" + query
 	r.Header = append(r.Header, spec.Field{Name: "Authorization", Value: "Bearer " + own}, spec.Field{Name: "Cookie", Value: "a=1; sid=" + cookie},
@@ -333,8 +332,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// Whatever a conversation is called, its file lies in the folder, and nobody's file is
-// written over.
+// For any thread id, the file is in the directory and does not overwrite another file.
 func TestFolder(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "out")
 	folder, err := replay.OpenRecordingDir(dir)
@@ -349,7 +347,7 @@ func TestFolder(t *testing.T) {
 	names := map[string]bool{}
 	for i, thread := range []string{"t", "t", "../../etc/passwd", "a/b", "a_b", "", strings.Repeat("x", 500), "é\x00\n", ".."} {
 		c := replay.RecordedConversation{Number: i + 1, Thread: thread, Dialect: "runs@2026-04"}
-		for range 2 { // the second time it is the same file
+		for range 2 { // saving again replaces the file
 			if err := folder.Save(c); err != nil {
 				t.Fatal(err)
 			}

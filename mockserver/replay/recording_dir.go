@@ -14,33 +14,33 @@ import (
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
-// A RecordingDir keeps conversations as transcripts, one file each, in a directory that it
-// never leaves. Files of others there are not touched: a conversation that is called as
-// one of them gets a name of its own.
+// A RecordingDir saves conversations as transcripts, one file each, in a directory. It does not
+// overwrite files that it did not create; a conversation whose name is taken gets another one. It
+// is safe for concurrent use.
 type RecordingDir struct {
 	root  *os.Root
 	mu    sync.Mutex
-	names map[int]string // by the number of the conversation
-	taken map[string]bool
+	names map[int]string  // file names by the number of the conversation
+	taken map[string]bool // the file names in use
 }
 
-// OpenRecordingDir opens a directory, and makes it if need be.
+// OpenRecordingDir opens a directory, and creates it if it does not exist.
 func OpenRecordingDir(dir string) (*RecordingDir, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("the folder of recordings: %w", err)
+		return nil, fmt.Errorf("cannot open the directory of recordings: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("the folder of recordings: %w", err)
+		return nil, fmt.Errorf("cannot open the directory of recordings: %w", err)
 	}
 	return &RecordingDir{root: root, names: map[int]string{}, taken: map[string]bool{}}, nil
 }
 
-// Close gives the directory back. What was saved stays.
+// Close releases the directory. Saved files remain.
 func (f *RecordingDir) Close() error { return f.root.Close() }
 
-// Save writes a conversation down, in the place of what was saved of it before. Who reads
-// at the same time reads the one or the other.
+// Save writes a conversation to its file, and replaces the file atomically if the conversation was
+// saved before.
 func (f *RecordingDir) Save(c RecordedConversation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,25 +51,25 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 	tmp := "." + name + "-" + rand.Text()[:8]
 	defer f.root.Remove(tmp)
 	if err := f.root.WriteFile(tmp, transcript.Format(c.Transcript()), 0o644); err != nil {
-		return fmt.Errorf("the recording %s: %w", name, err)
+		return fmt.Errorf("cannot write recording %s: %w", name, err)
 	}
 	if err := f.root.Rename(tmp, name); err != nil {
-		return fmt.Errorf("the recording %s: %w", name, err)
+		return fmt.Errorf("cannot write recording %s: %w", name, err)
 	}
 	return nil
 }
 
-// FileName is the file of a conversation, "" if it was not saved.
+// FileName returns the name of a conversation's file, or "" if it was not saved.
 func (f *RecordingDir) FileName(c RecordedConversation) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.names[c.Number]
 }
 
-// maxNames is how many files may be called alike.
+// maxNames is the maximum number of files with the same stem.
 const maxNames = 10_000
 
-// reserveName is the file of a conversation: a free one, the first time.
+// reserveName returns the name of a conversation's file, choosing a free one the first time.
 func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	if name, ok := f.names[c.Number]; ok {
 		return name, nil
@@ -85,19 +85,19 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 		case f.taken[name] || err == nil:
 			continue
 		case !errors.Is(err, fs.ErrNotExist):
-			return "", fmt.Errorf("the recording %s: %w", name, err)
+			return "", fmt.Errorf("cannot write recording %s: %w", name, err)
 		}
 		f.names[c.Number], f.taken[name] = name, true
 		return name, nil
 	}
-	return "", fmt.Errorf("there are %d recordings called %s: move some away", maxNames, stem)
+	return "", fmt.Errorf("too many recordings: %d are called %s; move some to another directory", maxNames, stem)
 }
 
-// maxStemLength is how long a name may be before it is cut.
+// maxStemLength is the maximum length of the thread id in a file name, in bytes.
 const maxStemLength = 80
 
-// recordingStem is a name for a conversation that every file system takes, and that is one file
-// in the directory whatever the thread is called.
+// recordingStem returns a file name for a conversation, without extension. It is valid on all file
+// systems whatever the thread id contains.
 func recordingStem(c RecordedConversation) string {
 	family, _, _ := strings.Cut(c.Dialect, "@")
 	if c.Thread == "" {

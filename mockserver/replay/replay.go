@@ -1,11 +1,10 @@
-// Package replay plays recorded conversations again, records new ones, and makes
-// recordings and scripts of what other tools write down. A transcript is a script that
-// is played to the byte: what was asked is heard as the dialect hears it, and what was
-// answered then is answered now, at the times at which it came.
+// Package replay replays recorded conversations, records new ones, and converts recordings
+// and fixtures of other tools. Requests are matched by their content as the dialect defines
+// it, and responses are replayed byte for byte, with the recorded timing.
 //
-// It does not know what a rule of a script is, which test asks, or what is right: a
-// recording of a wrong server is played as wrong as it was. It sends nothing by itself:
-// whoever serves an [Answer] writes it.
+// The package neither checks conformance, so a recording of a faulty server is replayed as it
+// is, nor evaluates scripts. It does not write responses: the server that uses it writes the
+// [Response].
 package replay
 
 import (
@@ -18,17 +17,17 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Severity says how bad a problem is.
+// A Severity is the severity of a problem: error or warning.
 type Severity string
 
-// The levels.
+// The severities of problems.
 const (
-	Error   Severity = "error"   // nothing is loaded
-	Warning Severity = "warning" // it is loaded, and something of it is not as it seems
+	Error   Severity = "error"   // the file or fixture is not used
+	Warning Severity = "warning" // the file is used, with a restriction
 )
 
-// A Problem is what is wrong with a file, in one line that names it and what would be
-// right. Line is 0 where the file has no lines, or the text names the place.
+// A Problem is a defect of a file, with how to correct it. Line is 0 if the file has no lines or
+// the message contains the position.
 type Problem struct {
 	File     string
 	Line     int
@@ -36,6 +35,7 @@ type Problem struct {
 	Message  string
 }
 
+// String returns the problem as FILE:LINE: MESSAGE.
 func (p Problem) String() string {
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
@@ -43,14 +43,14 @@ func (p Problem) String() string {
 	return p.File + ": " + p.Message
 }
 
-// A Library is recorded conversations to answer from. It does not change, and it is safe
-// for concurrent use: what has been played stands in a [Seen].
+// A Library holds recorded conversations to replay. It is immutable and safe for concurrent use;
+// what has been replayed is kept in a [Session].
 type Library struct {
-	conversations []*conversation
+	conversations []*recording
 	exchanges     int
 }
 
-// Len is how many exchanges can be answered from.
+// Len returns the number of exchanges that can be replayed.
 func (l *Library) Len() int {
 	if l == nil {
 		return 0
@@ -58,71 +58,71 @@ func (l *Library) Len() int {
 	return l.exchanges
 }
 
-// A conversation is one transcript.
-type conversation struct {
-	index     int // which of the library
+// A recording holds the exchanges of one transcript.
+type recording struct {
+	index     int // position in the library, from 0
 	file      string
 	dialect   *dialect.Dialect
-	exchanges []*exchange
+	exchanges []*storedExchange
 }
 
-// An exchange is a recorded request and its answer.
-type exchange struct {
-	index        int // which of the conversation, from 0
-	conversation *conversation
+// A storedExchange is a recorded request and its response.
+type storedExchange struct {
+	index        int // position in the transcript, from 0
+	conversation *recording
 	operation    *dialect.Operation
-	method       string // "": nobody wrote the request down, and whatever is asked with op fits
-	startsRun    bool   // it is the first that asks for its run
+	method       string // "" if the request was not recorded: then every request of the operation matches
+	startsRun    bool   // it is the first exchange about its run
 	request      spec.Event
 	key          matchKey
 	response     spec.Response
-	serverIDs    serverIDs     // the ids that the answer names
-	resumePoints []resumePoint // where a client can take the stream up again
+	serverIDs    serverIDs     // the ids that the server chose
+	resumePoints []resumePoint // where a client can resume the stream
 }
 
-// serverIDs are ids of an answer, where the client had chosen none.
+// A serverIDs holds the ids in a response that the server chose because the client had not.
 type serverIDs struct{ thread, run string }
 
-// thread is the id of the recorded conversation that x belongs to.
-func (x *exchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
+// thread returns the id of the exchange's thread in the recording.
+func (x *storedExchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
 
-// run is the id of the recorded run that x is about.
-func (x *exchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
+// run returns the id of the exchange's run in the recording.
+func (x *storedExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
-// Name says which recorded exchange it is: "FILE, exchange 2".
-func (x *exchange) Name() string {
+// Name identifies the exchange in messages: "FILE, exchange 2".
+func (x *storedExchange) Name() string {
 	return fmt.Sprintf("%s, exchange %d", x.conversation.file, x.index+1)
 }
 
-// An StreamEnd is how a recorded answer ended.
+// A StreamEnd is the way in which a recorded response ended.
 type StreamEnd string
 
-// The endings. A client that left or had enough said nothing about the server: such an
-// answer ends where the recording does, and is clean.
+// The ways in which a response ends. A response that the client left before its end counts as
+// clean, since it shows no defect of the server.
 const (
-	Clean      StreamEnd = "clean" // the body is whole
-	Truncated  StreamEnd = "cut"   // the connection ended before the body did
+	Clean      StreamEnd = "clean" // the body is complete
+	Truncated  StreamEnd = "cut"   // the connection was closed before the end of the body
 	Reset      StreamEnd = "reset" // the connection was reset
-	Stall      StreamEnd = "stall" // nothing came any more, and the connection stayed open
-	NoResponse StreamEnd = "mute"  // no answer came at all: the connection ends before a status line
+	Stall      StreamEnd = "stall" // the server stopped sending and kept the connection open
+	NoResponse StreamEnd = "mute"  // the connection ended before a status line
 )
 
-// An Response is what was recorded for a request, with the ids of whoever asks now.
+// A Response is the recorded response to a request, with the ids of the current client.
 type Response struct {
-	Source string // which recorded exchange it is: "FILE, exchange 2"
-	Status int    // 0 if End is Mute
-	// Header is without what belongs to a connection, and without Content-Length.
+	Source string // the recorded exchange: "FILE, exchange 2"
+	Status int    // 0 if End is NoResponse
+	// Header has neither hop-by-hop fields nor Content-Length.
 	Header    spec.Header
 	Body      []byte
-	HasTiming bool // the recording knows when its pieces came
+	HasTiming bool // the recording has the arrival times of the body's parts
 	End       StreamEnd
 
 	arrivals []spec.Arrival
 }
 
-// TimedChunks are the parts of the body and when each is due, since the request was asked.
-// times 2 is twice as fast as recorded; 0 is all at once. Parts that nobody timed are
-// due at once. A part is read, never written.
+// TimedChunks yields the parts of the body with the time at which each is due, counted from the
+// request. A speed of 2 is twice as fast as recorded; at 0 all parts are due at once. So are parts
+// without recorded times. The caller must not modify the parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

@@ -26,7 +26,8 @@ func all(t *testing.T) []*dialect.Dialect {
 	return list
 }
 
-func hasCredentials(t *testing.T, name string) *dialect.Dialect {
+// hasCredentials reports whether a header identifies the user.
+func openDialect(t *testing.T, name string) *dialect.Dialect {
 	t.Helper()
 	d, err := dialect.Open(name)
 	if err != nil {
@@ -35,7 +36,7 @@ func hasCredentials(t *testing.T, name string) *dialect.Dialect {
 	return d
 }
 
-// parsed is a transcript from its text.
+// parsed parses a transcript.
 func parsed(t *testing.T, name, text string) *transcript.Transcript {
 	t.Helper()
 	tr, err := transcript.Parse(name, []byte(text))
@@ -45,7 +46,7 @@ func parsed(t *testing.T, name, text string) *transcript.Transcript {
 	return tr
 }
 
-// library is one of transcripts; problems of any level fail the test.
+// library returns a library of transcripts, which must load without problems.
 func library(t *testing.T, list ...*transcript.Transcript) *replay.Library {
 	t.Helper()
 	l, problems := replay.NewLibrary(list, all(t))
@@ -58,7 +59,7 @@ func library(t *testing.T, list ...*transcript.Transcript) *replay.Library {
 	return l
 }
 
-// playAll is a body put together from its pieces, and when they were due.
+// playAll returns the body of a response and the times at which its chunks are due.
 func playAll(a *replay.Response, times float64) (body []byte, due []time.Duration) {
 	for at, piece := range a.TimedChunks(times) {
 		body, due = append(body, piece...), append(due, at)
@@ -66,13 +67,12 @@ func playAll(a *replay.Response, times float64) (body []byte, due []time.Duratio
 	return body, due
 }
 
-// playable says whether an exchange can be asked for again by the same client.
+// playable reports whether an exchange can be replayed to the same client.
 func playable(d *dialect.Dialect, x spec.Exchange) bool {
 	return d.Operation(x.Request) != nil && (x.Request.Principal == spec.PrimaryUser || x.Request.Principal == spec.Anonymous) && x.Response.Status != 0
 }
 
-// What is asked again in the same words and with the same ids is answered to the byte,
-// with the same times, in the order of the recording.
+// The recorded requests get the recorded responses, byte for byte, with the same timing.
 func TestSameRequests(t *testing.T) {
 	files, err := filepath.Glob(recordings + "/*.txtar")
 	if err != nil || len(files) < 100 {
@@ -84,7 +84,7 @@ func TestSameRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := hasCredentials(t, tr.Dialect)
+		d := openDialect(t, tr.Dialect)
 		tr.StripBasePath(d.Base)
 		l, problems := replay.NewLibrary([]*transcript.Transcript{tr}, []*dialect.Dialect{d})
 		if l == nil {
@@ -178,10 +178,10 @@ func streamRequest(thread, run, cursor string) spec.Request {
 	return r
 }
 
-// mustFind is the answer to a request that must have one.
+// mustFind returns the response to a request, which must match a recording.
 func mustFind(t *testing.T, l *replay.Library, r spec.Request, seen *replay.Session) *replay.Response {
 	t.Helper()
-	a, why := l.Find(hasCredentials(t, "runs"), r, nil, seen)
+	a, why := l.Find(openDialect(t, "runs"), r, nil, seen)
 	if a == nil {
 		t.Fatalf("nothing fits %s %s: %v", r.Method, r.Target, why)
 	}
@@ -239,8 +239,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// The next of a conversation comes first, then the first again; another client's
-// conversation begins at the beginning.
+// Exchanges are replayed in order and then from the start; each thread has its own position.
 func TestOrder(t *testing.T) {
 	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
 	third := "99999999-2222-4333-8444-555555555555"
@@ -272,21 +271,21 @@ func TestCursor(t *testing.T) {
 	if a = mustFind(t, l, streamRequest(otherThread, "mine-1", "3-0"), seen); len(a.Body) != 0 || a.End != replay.Truncated {
 		t.Errorf("after the last came %q, end %s", a.Body, a.End)
 	}
-	if a, why := l.Find(hasCredentials(t, "runs"), streamRequest(otherThread, "mine-1", "9-0"), nil, seen); a != nil || !strings.Contains(fmt.Sprint(why), `no event with the cursor "9-0"`) {
+	if a, why := l.Find(openDialect(t, "runs"), streamRequest(otherThread, "mine-1", "9-0"), nil, seen); a != nil || !strings.Contains(fmt.Sprint(why), `no event with the cursor "9-0"`) {
 		t.Errorf("an unknown cursor: %v, %v", a, why)
 	}
 }
 
 func TestNearMisses(t *testing.T) {
 	l := library(t, parsed(t, "talk.txtar", conversationText))
-	runs := hasCredentials(t, "runs")
+	runs := openDialect(t, "runs")
 	for _, tt := range []struct {
 		r    spec.Request
 		want string
 	}{
-		{createRequest(otherThread, "r", "hallo"), `talk.txtar, exchange 1: it was asked "user: hello", now it is "user: hallo"`},
-		{streamRequest(otherThread, "r1", ""), `has not been played as "` + otherThread},
-		{streamRequest("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "other", ""), `its run ("r1") has not been played as "other"`},
+		{createRequest(otherThread, "r", "hallo"), `talk.txtar, exchange 1: its input is "user: hello", the request's is "user: hallo"`},
+		{streamRequest(otherThread, "r1", ""), `has not been replayed as "` + otherThread},
+		{streamRequest("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "other", ""), `its run "r1" has not been replayed as "other"`},
 		{spec.Request{Method: "GET", Target: "/history?thread_id=" + otherThread}, ""},
 	} {
 		a, why := l.Find(runs, tt.r, nil, &replay.Session{})
@@ -294,15 +293,15 @@ func TestNearMisses(t *testing.T) {
 			t.Errorf("%s: %v, %q, want %q", tt.r.Target, a, why, tt.want)
 		}
 	}
-	if a, _ := l.Find(hasCredentials(t, "agkit"), createRequest(otherThread, "r", "hello"), nil, nil); a != nil {
+	if a, _ := l.Find(openDialect(t, "agkit"), createRequest(otherThread, "r", "hello"), nil, nil); a != nil {
 		t.Errorf("another dialect was answered")
 	}
 }
 
-// A bare stream answers whatever is asked for a stream.
+// A recorded stream without a request matches every request for a stream.
 func TestBareStream(t *testing.T) {
 	for _, name := range []string{"agkit", "agentscope"} {
-		d := hasCredentials(t, name)
+		d := openDialect(t, name)
 		body := []byte("data: {\"x\":1}\n\n: comment\n\ndata: [DONE]\n\n")
 		tr := &transcript.Transcript{Name: "bare.sse", Trace: spec.Trace{Exchanges: []spec.Exchange{{
 			Response: spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: "text/event-stream"}}, Body: body},

@@ -7,16 +7,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A resumePoint is a place in a stream from which on a client can ask for the rest.
+// A resumePoint is a position in a recorded stream at which a client can resume it.
 type resumePoint struct {
 	cursor string
-	offset int           // where the event with that cursor ends
-	at     time.Duration // when it was there
+	offset int           // end of the event with that cursor in the body
+	at     time.Duration // when that event had arrived
 }
 
-// indexResponse hears the recorded answer: the ids that the server chose, where the client
-// chose none, and the places where the stream can be taken up again.
-func (x *exchange) indexResponse(recorded spec.Exchange) {
+// indexResponse decodes the recorded response to find the ids that the server chose and the points
+// at which the stream can be resumed.
+func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}
 	if x.isReadableStream() {
@@ -42,18 +42,18 @@ func (x *exchange) indexResponse(recorded spec.Exchange) {
 	}
 }
 
-// isReadableStream says whether the answer is a stream that can be read as it stands.
-func (x *exchange) isReadableStream() bool {
+// isReadableStream reports whether the response is an event stream without a content coding.
+func (x *storedExchange) isReadableStream() bool {
 	return x.response.Header.MediaType() == spec.EventStream && x.isUnencoded()
 }
 
-// isUnencoded says whether the bytes of the answer are those of its text.
-func (x *exchange) isUnencoded() bool {
+// isUnencoded reports whether the response has no content coding.
+func (x *storedExchange) isUnencoded() bool {
 	coding := x.response.Header.Get("Content-Encoding")
 	return coding == "" || coding == "identity"
 }
 
-// afterLineEnd is the offset after a line end of which the first byte may have been taken.
+// afterLineEnd returns end, moved past the LF if it splits a CRLF.
 func afterLineEnd(body []byte, end int) int {
 	if end > 0 && end < len(body) && body[end-1] == '\r' && body[end] == '\n' {
 		return end + 1

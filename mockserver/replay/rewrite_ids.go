@@ -9,11 +9,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// newResponse is the answer of x from a mark on, with these recorded ids as the client has
-// them.
-func (x *exchange) newResponse(from *resumePoint, ids map[string]string) *Response {
+// newResponse returns the response of x, from a resume point if there is one, with recorded ids
+// replaced by the client's ids.
+func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
-	a := &Response{Source: x.Name(), Status: r.Status, Header: endToEndHeaders(r.Header), Body: r.Body, End: streamEndOf(r)}
+	a := &Response{
+		Source: x.Name(), Status: r.Status, Header: endToEndHeaders(r.Header), Body: r.Body, End: streamEndOf(r),
+	}
 	a.HasTiming, a.arrivals = len(r.Arrivals) > 0, r.Arrivals
 	if from != nil {
 		a.Body, a.arrivals = r.Body[from.offset:], arrivalsAfter(r.Arrivals, *from)
@@ -29,7 +31,7 @@ func (x *exchange) newResponse(from *resumePoint, ids map[string]string) *Respon
 	return a
 }
 
-// arrivalsAfter are the arrivals of what comes after a mark, as if it had been asked for there.
+// arrivalsAfter returns the arrivals behind a resume point, with offsets and times relative to it.
 func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival) {
 	for _, read := range reads {
 		if read.End > from.offset {
@@ -39,7 +41,7 @@ func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival)
 	return rest
 }
 
-// changedIDs are the recorded ids that are others now, as JSON spells them.
+// changedIDs returns the ids that differ from the recorded ones, both as in JSON strings.
 func changedIDs(ids map[string]string) map[string]string {
 	pairs := map[string]string{}
 	for was, is := range ids {
@@ -50,7 +52,7 @@ func changedIDs(ids map[string]string) map[string]string {
 	return pairs
 }
 
-// jsonStringBody is how JSON spells a string between its quotes.
+// jsonStringBody returns s encoded as a JSON string, without the quotes.
 func jsonStringBody(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -61,9 +63,8 @@ func jsonStringBody(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
-// rewriteIDs puts ids in the place of others wherever those are a JSON string of their own,
-// also one inside a string. The reads end where they ended; one that ended inside an id
-// ends after it.
+// rewriteIDs replaces ids that are complete JSON strings, including JSON strings within JSON
+// strings. It adjusts the offsets of the arrivals; one within a replaced id moves to its end.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -85,10 +86,11 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 	return out, moved
 }
 
-// A replacement is a place where an id was replaced, by one that is longer by so much.
+// A replacement is a range of text in which an id was replaced, and by how many bytes the text
+// grew.
 type replacement struct{ from, to, growth int }
 
-// rewriteJSONStrings is text with the strings replaced that are ids.
+// rewriteJSONStrings replaces the JSON strings in text that are keys of pairs.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacement) {
 	done := 0
 	for at := 0; ; {
@@ -101,10 +103,10 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 		if n < 0 {
 			break
 		}
-		at = from + n // the next string may begin where this one ends
+		at = from + n // the closing quote, which may also open the next string
 		to := at
 		nested := from > 1 && text[from-2] == '\\'
-		if nested { // a string inside a string
+		if nested { // a JSON string within a JSON string
 			if to == from || text[to-1] != '\\' {
 				continue
 			}
@@ -125,7 +127,8 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 	return append(out, text[done:]...), replacements
 }
 
-// rewriteWords is text with the ids replaced beside which no letter, digit or dash stands.
+// rewriteWords replaces the words in text that are keys of pairs. Words consist of letters, digits,
+// dashes and underscores.
 func rewriteWords(text string, pairs map[string]string) string {
 	isWord := func(c rune) bool {
 		return c == '-' || c == '_' || c > 0x7f || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -149,7 +152,7 @@ func rewriteWords(text string, pairs map[string]string) string {
 	return b.String()
 }
 
-// scaleDelay is an offset at another speed.
+// scaleDelay returns an offset of a recording at another speed.
 func scaleDelay(at time.Duration, times float64) time.Duration {
 	if !(times > 0) {
 		return 0

@@ -2,50 +2,50 @@ package replay
 
 import "sync"
 
-// What is remembered of what was played.
+// The limits of a session.
 const (
-	maxThreads   = 10_000 // conversations of clients
-	maxIDs       = 2_000  // ids of one of them
+	maxThreads   = 10_000 // threads of clients
+	maxIDs       = 2_000  // ids of one thread
 	maxLibraries = 4      // libraries
 )
 
-// A Session is what one test, or everybody, has been played: whose conversation is which
-// recorded one, and what of it is still to come. The zero value is ready, and it is safe
-// for concurrent use. It is bounded: what was begun first is forgotten first.
+// A Session records what has been replayed to one test: which recorded conversation corresponds to
+// each thread of the client, and which exchanges remain. The zero value is ready to use. It is safe
+// for concurrent use, and bounded: the oldest entries are dropped first.
 type Session struct {
 	mu        sync.Mutex
-	playbacks []*playback // of the libraries, the one used last first
+	playbacks []*playback // one per library, the most recently used first
 }
 
-// Reset forgets everything.
+// Reset empties the session.
 func (s *Session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.playbacks = nil
 }
 
-// A playback is what was played of one library.
+// A playback records what has been replayed from one library.
 type playback struct {
 	library            *Library
 	threads            map[threadKey][]*binding
-	threadOrder        []threadKey           // the keys of threads, oldest first
-	conversationCounts map[*conversation]int // how many clients' conversations were bound to it
-	exchangeCounts     map[*exchange]int     // how often it was played to clients without a conversation
+	threadOrder        []threadKey             // the keys of threads, oldest first
+	conversationCounts map[*recording]int      // number of bindings of each conversation
+	exchangeCounts     map[*storedExchange]int // how often each exchange was replayed
 }
 
-// A threadKey is a conversation as a client calls it.
+// A threadKey identifies a thread of the client.
 type threadKey struct{ dialect, thread string }
 
-// A binding says that a client's conversation is a recorded one.
+// A binding maps a thread of the client to a recorded one.
 type binding struct {
-	conversation *conversation
-	thread       string            // as it was recorded
-	recordedRuns map[string]string // the client's runs, as they were recorded
-	currentIDs   map[string]string // recorded ids, as the client has them
-	playCounts   map[int]int       // how often each exchange was
+	conversation *recording
+	thread       string            // the recorded id
+	recordedRuns map[string]string // recorded run ids by the client's
+	currentIDs   map[string]string // the client's ids by the recorded ones
+	playCounts   map[int]int       // how often each exchange was replayed
 }
 
-// playbackOf is what was played of a library.
+// playbackOf returns the playback of a library, and creates it if necessary. The caller holds s.mu.
 func (s *Session) playbackOf(l *Library) *playback {
 	for i, one := range s.playbacks {
 		if one.library == l {
@@ -56,14 +56,14 @@ func (s *Session) playbackOf(l *Library) *playback {
 	}
 	one := &playback{
 		library: l, threads: map[threadKey][]*binding{},
-		conversationCounts: map[*conversation]int{}, exchangeCounts: map[*exchange]int{},
+		conversationCounts: map[*recording]int{}, exchangeCounts: map[*storedExchange]int{},
 	}
 	s.playbacks = append([]*playback{one}, s.playbacks[:min(len(s.playbacks), maxLibraries-1)]...)
 	return one
 }
 
-// findBinding is the binding of a client's conversation to the one of x, or nil.
-func (s *playback) findBinding(key threadKey, x *exchange) *binding {
+// findBinding returns the binding of a client's thread to that of x, or nil.
+func (s *playback) findBinding(key threadKey, x *storedExchange) *binding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
 			return b
@@ -72,8 +72,8 @@ func (s *playback) findBinding(key threadKey, x *exchange) *binding {
 	return nil
 }
 
-// bind binds a client's conversation to that of x.
-func (s *playback) bind(key threadKey, x *exchange) *binding {
+// bind returns the binding of a client's thread to that of x, and creates it if necessary.
+func (s *playback) bind(key threadKey, x *storedExchange) *binding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
 	}
@@ -93,8 +93,8 @@ func (s *playback) bind(key threadKey, x *exchange) *binding {
 	return b
 }
 
-// mapID notes that what was recorded as one id is another for the client. What the
-// server chose, and the client says again, is the same for both.
+// mapID records the client's id for a recorded one. Ids that the server chose, and that the client
+// repeats, are equal.
 func (b *binding) mapID(recorded, now string) {
 	if recorded == "" || now == "" {
 		return
@@ -104,7 +104,7 @@ func (b *binding) mapID(recorded, now string) {
 	}
 }
 
-// mapRun notes which recorded run a run of the client is.
+// mapRun records which recorded run a run of the client corresponds to.
 func (b *binding) mapRun(recorded, now string) {
 	if now != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[now] = recorded

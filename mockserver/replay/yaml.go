@@ -10,24 +10,26 @@ import (
 	"strings"
 )
 
-// An orderedMap is what YAML and JSON call one, in its order.
+// An orderedMap is an object of YAML or JSON that keeps the order of its members.
 type orderedMap []mapEntry
 
+// A mapEntry is a member of an orderedMap.
 type mapEntry struct {
 	key   string
-	value any // object, []any, string, bool, int, int64, float64, or nil
+	value any // orderedMap, []any, string, bool, int, int64, float64 or nil
 }
 
+// set appends a member.
 func (o *orderedMap) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
 
-// plainScalar is a text that YAML takes for nothing else where it is not quoted.
+// plainScalar matches strings that YAML reads as strings without quotes.
 var plainScalar = regexp.MustCompile(`^[0-9.]+(ms|s|m)$|^[A-Za-z][A-Za-z0-9_-]*( ?[A-Za-z0-9_.,!?'()/-]+)*$`)
 
-// reservedScalars are texts that some reader of YAML takes for something else.
+// reservedScalars are strings that some YAML parsers read as other types.
 var reservedScalars = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"}
 
-// formatScalar is a value in one line. What is not plain is quoted as JSON does it, which YAML
-// reads alike.
+// formatScalar formats a value in one line. Strings that need quotes are encoded as in JSON, which
+// YAML accepts.
 func formatScalar(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -39,7 +41,7 @@ func formatScalar(v any) string {
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
-		_ = e.Encode(v) // a string can be
+		_ = e.Encode(v) // encoding a string cannot fail
 		return strings.TrimSuffix(b.String(), "\n")
 	case float64:
 		return strconv.FormatFloat(v, 'f', -1, 64)
@@ -59,15 +61,16 @@ func formatScalar(v any) string {
 	return fmt.Sprint(v)
 }
 
-// formatInline is a value inside braces, where commas mean something.
+// formatInline formats a value within braces or brackets, where a comma needs quotes.
 func formatInline(v any) string {
 	line := formatScalar(v)
 	if _, ok := v.(string); ok && line[0] != '"' && strings.ContainsAny(line, ",?") {
-		return `"` + line + `"` // a plain text has nothing that is to be escaped
+		return `"` + line + `"` // a plain scalar has no characters to escape
 	}
 	return line
 }
 
+// formatKey formats the key of a member.
 func formatKey(key string) string {
 	if key == "" {
 		return `""`
@@ -75,11 +78,11 @@ func formatKey(key string) string {
 	return formatScalar(key)
 }
 
-// maxLineWidth is how long an object may be that stands in one line.
+// maxLineWidth is the maximum length of an object that is written in one line.
 const maxLineWidth = 72
 
-// writeYAML writes an object. Lists have a line for each item, and what is short and has
-// no list in it but those inside, stands in one line.
+// writeYAML writes an object. List items have a line each; objects are written in one line if they
+// are short.
 func writeYAML(b *strings.Builder, o orderedMap, indent string) {
 	for i, m := range o {
 		if i > 0 {
@@ -108,6 +111,7 @@ func writeYAML(b *strings.Builder, o orderedMap, indent string) {
 	}
 }
 
+// writeItem writes an item of a list.
 func writeItem(b *strings.Builder, item any, indent string) {
 	if o, ok := item.(orderedMap); ok && len(o) > 0 {
 		writeYAML(b, o, indent)
@@ -116,8 +120,8 @@ func writeItem(b *strings.Builder, item any, indent string) {
 	b.WriteString(formatScalar(item) + "\n")
 }
 
-// decodeOrdered is JSON with its members in their order; ok is false where a script could not
-// say the same: a number that is not what it seems, or a member that is there twice.
+// decodeOrdered decodes JSON and keeps the order of members. ok is false if a script cannot
+// represent the value exactly: numbers without an exact Go value, and duplicate members.
 func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -125,6 +129,7 @@ func decodeOrdered(data []byte) (v any, ok bool) {
 	return v, ok && !dec.More()
 }
 
+// maxDepth is the maximum nesting of a decoded value.
 const maxDepth = 16
 
 func decodeValue(dec *json.Decoder, depth int) (any, bool) {
@@ -172,6 +177,7 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 	return o, err == nil
 }
 
+// parseExactNumber parses a number. It reports false if the number would be formatted differently.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s
@@ -180,7 +186,7 @@ func parseExactNumber(s string) (any, bool) {
 	return f, err == nil && strconv.FormatFloat(f, 'f', -1, 64) == s
 }
 
-// escapeTemplates is a text, or every text in a value, that no template changes.
+// escapeTemplates escapes the template delimiters in a string, or in every string of a value.
 func escapeTemplates(v any) any {
 	switch v := v.(type) {
 	case string:

@@ -48,12 +48,12 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 
 // mismatches returns why each rule did not match, beginning with the rule that met most conditions.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
-	type candidate struct {
+	type rankedRule struct {
 		rule          *Rule
 		why           mismatchReason
 		conditionsMet int
 	}
-	all := make([]candidate, 0, len(s.rules))
+	all := make([]rankedRule, 0, len(s.rules))
 	for _, r := range s.rules {
 		p := matchContext{request: f, state: st}
 		why := r.match(&p)
@@ -61,9 +61,9 @@ func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 			p.conditionsMet++
 			why = func() string { return st.blockedReason(r) }
 		}
-		all = append(all, candidate{r, why, p.conditionsMet})
+		all = append(all, rankedRule{r, why, p.conditionsMet})
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.conditionsMet, a.conditionsMet) })
+	slices.SortStableFunc(all, func(a, b rankedRule) int { return cmp.Compare(b.conditionsMet, a.conditionsMet) })
 	var out []Mismatch
 	for _, n := range all[:min(len(all), maxMismatches)] {
 		out = append(out, Mismatch{n.rule.Name, cmp.Or(n.why(), "it would match now")})

@@ -187,7 +187,7 @@ func (c *conditions) captureGroups() map[string]bool {
 }
 
 // templates returns all templates of an action.
-func (a *action) templates() (all []textTemplate) {
+func (a *ruleAction) templates() (all []textTemplate) {
 	add := func(w textTemplate) {
 		if w.tmpl != nil {
 			all = append(all, w)

@@ -22,8 +22,8 @@ type ruleDefaults struct {
 	faults   []fault.Spec
 }
 
-// An action is the effect of a rule on the response.
-type action struct {
+// A ruleAction is the effect of a rule on the response.
+type ruleAction struct {
 	steps        []step
 	rendered     []renderedStep // the rendered steps, if they have no templates
 	hasReply     bool           // the steps are the reply; otherwise the server's own agent replies
@@ -102,7 +102,7 @@ func (r *scriptParser) parseRule(n *yamlNode, i int, d ruleDefaults) *Rule {
 	rule := &Rule{
 		Name: "rule " + strconv.Itoa(i+1), File: r.file, Line: n.line, column: n.column,
 		dialects:   d.dialects,
-		action:     action{pace: d.pace, faults: d.faults},
+		action:     ruleAction{pace: d.pace, faults: d.faults},
 		conditions: conditions{operations: []string{runOperation}},
 	}
 	var outcomes []string
@@ -162,7 +162,7 @@ func (r *scriptParser) checkRule(n *yamlNode, rule *Rule, outcomes []string) {
 }
 
 // hasRawFrames reports whether a reply has raw frames.
-func (a *action) hasRawFrames() bool {
+func (a *ruleAction) hasRawFrames() bool {
 	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
 }
 

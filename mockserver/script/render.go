@@ -33,7 +33,7 @@ type renderedCall struct {
 
 // renderStatic renders the steps of a reply once for all requests. ok is false if they contain
 // templates.
-func (a *action) renderStatic() (all []renderedStep, ok bool) {
+func (a *ruleAction) renderStatic() (all []renderedStep, ok bool) {
 	for _, s := range a.steps {
 		if s.hasTemplates() {
 			return nil, false

@@ -22,32 +22,32 @@ func Schema() []byte {
 // SchemaID is the "$id" of the schema.
 const SchemaID = "https://github.com/streamassay/streamassay/mockserver/script/schema.json"
 
-type jsonObject = map[string]any
+type schemaObject = map[string]any
 
-func scriptSchema() jsonObject {
-	return jsonObject{
+func scriptSchema() schemaObject {
+	return schemaObject{
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"$id":     SchemaID,
 		"title":   "A script of the mock server",
 		"type":    "object", "additionalProperties": false, "required": []string{"rules"},
-		"properties": jsonObject{
+		"properties": schemaObject{
 			"dialects": describe("the dialects that the rules are for (default: all)", schemaRef("names")),
-			"defaults": describe("settings of rules that do not have their own", closedObject(jsonObject{
+			"defaults": describe("settings of rules that do not have their own", closedObject(schemaObject{
 				"pace": schemaRef("pace"), "faults": schemaRef("faults")})),
-			"rules": jsonObject{"type": "array", "maxItems": maxRules, "items": schemaRef("rule")},
+			"rules": schemaObject{"type": "array", "maxItems": maxRules, "items": schemaRef("rule")},
 		},
-		"$defs": addSharedParams(jsonObject{
-			"name": jsonObject{"type": textTypes, "minLength": 1},
-			"names": jsonObject{"anyOf": []any{
-				schemaRef("name"), jsonObject{"type": "array", "minItems": 1, "items": schemaRef("name")}}},
-			"text": jsonObject{"type": textTypes},
-			"duration": jsonObject{"anyOf": []any{
-				jsonObject{"type": "string", "pattern": `^\+?(0|([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`},
-				jsonObject{"const": 0}}},
-			"texts": jsonObject{"anyOf": []any{schemaRef("text"), matcherSchema(schemaRef("text"))}},
-			"steps": jsonObject{"type": "object", "maxProperties": maxMembers, "additionalProperties": schemaRef("name")},
-			"call":  closedObject(jsonObject{"name": schemaRef("name"), "arguments": jsonObject{}}, "name"),
-			"answered": closedObject(jsonObject{"name": schemaRef("name"), "arguments": jsonObject{}, "result": jsonObject{}},
+		"$defs": addSharedParams(schemaObject{
+			"name": schemaObject{"type": textTypes, "minLength": 1},
+			"names": schemaObject{"anyOf": []any{
+				schemaRef("name"), schemaObject{"type": "array", "minItems": 1, "items": schemaRef("name")}}},
+			"text": schemaObject{"type": textTypes},
+			"duration": schemaObject{"anyOf": []any{
+				schemaObject{"type": "string", "pattern": `^\+?(0|([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+$`},
+				schemaObject{"const": 0}}},
+			"texts": schemaObject{"anyOf": []any{schemaRef("text"), matcherSchema(schemaRef("text"))}},
+			"steps": schemaObject{"type": "object", "maxProperties": maxMembers, "additionalProperties": schemaRef("name")},
+			"call":  closedObject(schemaObject{"name": schemaRef("name"), "arguments": schemaObject{}}, "name"),
+			"answered": closedObject(schemaObject{"name": schemaRef("name"), "arguments": schemaObject{}, "result": schemaObject{}},
 				"name", "result"),
 			"rule": ruleSchema(),
 			"when": whenSchema(),
@@ -63,122 +63,122 @@ func scriptSchema() jsonObject {
 // textTypes are the JSON types that are accepted as text.
 var textTypes = []string{"string", "number", "boolean"}
 
-func schemaRef(name string) jsonObject { return jsonObject{"$ref": "#/$defs/" + name} }
+func schemaRef(name string) schemaObject { return schemaObject{"$ref": "#/$defs/" + name} }
 
 // describe adds a description to a schema.
-func describe(what string, of jsonObject) jsonObject { of["description"] = what; return of }
+func describe(what string, of schemaObject) schemaObject { of["description"] = what; return of }
 
 // closedObject returns the schema of an object with no other members.
-func closedObject(properties jsonObject, required ...string) jsonObject {
-	d := jsonObject{"type": "object", "additionalProperties": false, "properties": properties}
+func closedObject(properties schemaObject, required ...string) schemaObject {
+	d := schemaObject{"type": "object", "additionalProperties": false, "properties": properties}
 	if len(required) > 0 {
 		d["required"] = required
 	}
 	return d
 }
 
-func intSchema(low, high int) jsonObject {
-	return jsonObject{"type": "integer", "minimum": low, "maximum": high}
+func intSchema(low, high int) schemaObject {
+	return schemaObject{"type": "integer", "minimum": low, "maximum": high}
 }
 
-func matcherSchema(equals jsonObject) jsonObject {
-	d := closedObject(jsonObject{
-		"equals": equals, "contains": schemaRef("text"), "exists": jsonObject{"type": "boolean"},
-		"matches": describe("a regular expression (RE2); its groups are .Match in templates", jsonObject{"type": textTypes}),
+func matcherSchema(equals schemaObject) schemaObject {
+	d := closedObject(schemaObject{
+		"equals": equals, "contains": schemaRef("text"), "exists": schemaObject{"type": "boolean"},
+		"matches": describe("a regular expression (RE2); its groups are .Match in templates", schemaObject{"type": textTypes}),
 	})
 	d["minProperties"] = 1
 	return d
 }
 
-func ruleSchema() jsonObject {
-	d := closedObject(jsonObject{
+func ruleSchema() schemaObject {
+	d := closedObject(schemaObject{
 		"name": describe("the name of the rule in the journal", schemaRef("name")),
 		"priority": describe("rules of higher priority are tried first, those of the same priority in order",
 			intSchema(-1_000_000, 1_000_000)),
 		"when": schemaRef("when"),
-		"reply": describe("the events of the reply, independent of the dialect", jsonObject{"anyOf": []any{
-			jsonObject{"type": textTypes}, jsonObject{"type": "array", "maxItems": maxSteps, "items": schemaRef("step")}}}),
-		"status": describe("an error response instead of a reply", jsonObject{"anyOf": []any{
+		"reply": describe("the events of the reply, independent of the dialect", schemaObject{"anyOf": []any{
+			schemaObject{"type": textTypes}, schemaObject{"type": "array", "maxItems": maxSteps, "items": schemaRef("step")}}}),
+		"status": describe("an error response instead of a reply", schemaObject{"anyOf": []any{
 			intSchema(400, 599),
-			closedObject(jsonObject{
+			closedObject(schemaObject{
 				"code": intSchema(400, 599), "text": schemaRef("text"), "problem": schemaRef("text"),
 				"retry-after": schemaRef("duration")}, "code")}}),
-		"default": describe("the server's own agent replies", jsonObject{"const": true}),
+		"default": describe("the server's own agent replies", schemaObject{"const": true}),
 		"pace":    schemaRef("pace"),
 		"faults":  schemaRef("faults"),
 		"set":     describe("the steps that scenarios move to when the rule matches", schemaRef("steps")),
 		"times":   describe("the maximum number of matches", intSchema(1, 1_000_000_000)),
 		"quota": describe("the number of requests per time window; further ones are refused with 429", closedObject(
-			jsonObject{"requests": intSchema(1, 1_000_000_000), "per": schemaRef("duration")}, "requests", "per")),
-		"violates": describe("the raw frames of the rule violate the protocol on purpose", jsonObject{"const": true}),
+			schemaObject{"requests": intSchema(1, 1_000_000_000), "per": schemaRef("duration")}, "requests", "per")),
+		"violates": describe("the raw frames of the rule violate the protocol on purpose", schemaObject{"const": true}),
 	})
 	var one []any
 	for _, name := range []string{"reply", "status", "default", "pace", "faults", "quota", "set"} {
-		one = append(one, jsonObject{"required": []string{name}})
+		one = append(one, schemaObject{"required": []string{name}})
 	}
 	d["anyOf"] = one
 	d["allOf"] = []any{
-		jsonObject{"not": jsonObject{"required": []string{"reply", "status"}}},
-		jsonObject{"not": jsonObject{"required": []string{"reply", "default"}}},
-		jsonObject{"not": jsonObject{"required": []string{"status", "default"}}},
+		schemaObject{"not": schemaObject{"required": []string{"reply", "status"}}},
+		schemaObject{"not": schemaObject{"required": []string{"reply", "default"}}},
+		schemaObject{"not": schemaObject{"required": []string{"status", "default"}}},
 		// reply is for operation run only
-		jsonObject{"not": jsonObject{"required": []string{"reply", "when"}, "properties": jsonObject{"when": jsonObject{
-			"required": []string{"operation"}, "properties": jsonObject{"operation": jsonObject{
-				"not": jsonObject{"enum": []any{runOperation, []string{runOperation}}}}}}}}},
+		schemaObject{"not": schemaObject{"required": []string{"reply", "when"}, "properties": schemaObject{"when": schemaObject{
+			"required": []string{"operation"}, "properties": schemaObject{"operation": schemaObject{
+				"not": schemaObject{"enum": []any{runOperation, []string{runOperation}}}}}}}}},
 	}
 	return d
 }
 
-func whenSchema() jsonObject {
-	operation := jsonObject{"enum": operationNames()}
+func whenSchema() schemaObject {
+	operation := schemaObject{"enum": operationNames()}
 	number := intSchema(1, 1<<31-1)
-	turn := jsonObject{"anyOf": []any{number, closedObject(jsonObject{"min": number, "max": number})}}
-	result := closedObject(jsonObject{"name": schemaRef("texts"), "call": schemaRef("texts"), "text": schemaRef("texts")})
-	matched := matcherSchema(jsonObject{})
-	return closedObject(jsonObject{
-		"operation": describe("the operation that is requested (default: run)", jsonObject{"anyOf": []any{
-			operation, jsonObject{"type": "array", "minItems": 1, "items": operation}}}),
+	turn := schemaObject{"anyOf": []any{number, closedObject(schemaObject{"min": number, "max": number})}}
+	result := closedObject(schemaObject{"name": schemaRef("texts"), "call": schemaRef("texts"), "text": schemaRef("texts")})
+	matched := matcherSchema(schemaObject{})
+	return closedObject(schemaObject{
+		"operation": describe("the operation that is requested (default: run)", schemaObject{"anyOf": []any{
+			operation, schemaObject{"type": "array", "minItems": 1, "items": operation}}}),
 		"text": describe("the text of the user's last message", schemaRef("texts")),
 		"turn": describe("the number of the user's last message, from 1", turn),
-		"last": describe("the kind of input that the request ends with", jsonObject{
+		"last": describe("the kind of input that the request ends with", schemaObject{
 			"enum": []string{lastUser, lastTool, lastResume}}),
 		"resume":      describe("the answer to an interrupt", schemaRef("texts")),
 		"tool-result": describe("the result of a client tool", result),
 		"offers":      describe("the tools that the client offers", schemaRef("names")),
 		"thread":      schemaRef("texts"),
 		"run":         schemaRef("texts"),
-		"header": describe("header fields, by name", jsonObject{
+		"header": describe("header fields, by name", schemaObject{
 			"type": "object", "maxProperties": maxMembers, "additionalProperties": schemaRef("texts")}),
-		"body": describe("values in the body, by JSON pointer", jsonObject{"type": "object", "maxProperties": maxMembers,
-			"propertyNames":        jsonObject{"pattern": `^(/([^~]|~[01])*)?$`},
-			"additionalProperties": jsonObject{"anyOf": []any{jsonObject{"not": jsonObject{"type": "object"}}, matched}}}),
+		"body": describe("values in the body, by JSON pointer", schemaObject{"type": "object", "maxProperties": maxMembers,
+			"propertyNames":        schemaObject{"pattern": `^(/([^~]|~[01])*)?$`},
+			"additionalProperties": schemaObject{"anyOf": []any{schemaObject{"not": schemaObject{"type": "object"}}, matched}}}),
 		"state": describe("the current steps of scenarios, initially "+InitialStep, schemaRef("steps")),
 	})
 }
 
 // stepSchemas returns the schema of each kind of step, by name.
-func stepSchemas() jsonObject {
-	return jsonObject{
-		"text":      describe("a message of the assistant", jsonObject{"type": textTypes}),
-		"reasoning": describe("reasoning, which is not part of the answer", jsonObject{"type": textTypes}),
-		"image":     describe("a message with an image: its URL", jsonObject{"type": textTypes}),
+func stepSchemas() schemaObject {
+	return schemaObject{
+		"text":      describe("a message of the assistant", schemaObject{"type": textTypes}),
+		"reasoning": describe("reasoning, which is not part of the answer", schemaObject{"type": textTypes}),
+		"image":     describe("a message with an image: its URL", schemaObject{"type": textTypes}),
 		"message": describe("text and images in one message; an error at its end leaves the message open",
-			jsonObject{"type": "array", "minItems": 1, "items": schemaRef("part")}),
+			schemaObject{"type": "array", "minItems": 1, "items": schemaRef("part")}),
 		"tool": describe("a call of a server tool, with its result", schemaRef("answered")),
 		"tools": describe("several calls of server tools, all open at once",
-			jsonObject{"type": "array", "minItems": 1, "maxItems": maxToolCalls, "items": schemaRef("answered")}),
+			schemaObject{"type": "array", "minItems": 1, "maxItems": maxToolCalls, "items": schemaRef("answered")}),
 		"client-tool": describe("a call of a client tool; the next request brings its result", schemaRef("call")),
-		"interrupt":   describe("an interrupt with any value as its payload", jsonObject{}),
-		"error": describe("the run fails", jsonObject{"anyOf": []any{jsonObject{"type": textTypes},
-			closedObject(jsonObject{"text": schemaRef("text"), "code": schemaRef("text")})}}),
-		"raw":  describe("a frame sent as written: its lines, or an object that becomes its data", jsonObject{}),
+		"interrupt":   describe("an interrupt with any value as its payload", schemaObject{}),
+		"error": describe("the run fails", schemaObject{"anyOf": []any{schemaObject{"type": textTypes},
+			closedObject(schemaObject{"text": schemaRef("text"), "code": schemaRef("text")})}}),
+		"raw":  describe("a frame sent as written: its lines, or an object that becomes its data", schemaObject{}),
 		"wait": describe("a pause in addition to the pace", schemaRef("duration")),
 	}
 }
 
 // stepSchema returns the schema of a step of one of the given kinds.
-func stepSchema(words ...string) jsonObject {
-	all, known := jsonObject{}, stepSchemas()
+func stepSchema(words ...string) schemaObject {
+	all, known := schemaObject{}, stepSchemas()
 	for _, w := range words {
 		all[w] = known[w]
 	}
@@ -187,41 +187,41 @@ func stepSchema(words ...string) jsonObject {
 	return d
 }
 
-func paceSchema() jsonObject {
-	jitter := closedObject(jsonObject{
-		"fixed": schemaRef("duration"), "uniform": jsonObject{"type": "number"}, "lognormal": jsonObject{"type": "number"}})
-	return describe("the speed of the reply (default: everything at once)", closedObject(jsonObject{
+func paceSchema() schemaObject {
+	jitter := closedObject(schemaObject{
+		"fixed": schemaRef("duration"), "uniform": schemaObject{"type": "number"}, "lognormal": schemaObject{"type": "number"}})
+	return describe("the speed of the reply (default: everything at once)", closedObject(schemaObject{
 		"first":  describe("the time from the start of the run to the first token", schemaRef("duration")),
-		"rate":   describe("tokens per second", jsonObject{"type": "number", "minimum": 0}),
+		"rate":   describe("tokens per second", schemaObject{"type": "number", "minimum": 0}),
 		"jitter": jitter,
-		"burst":  describe("the number of tokens that are sent together", jsonObject{"type": "integer", "minimum": 0}),
-		"chunk": describe("the unit that counts as a token", jsonObject{"anyOf": []any{
-			jsonObject{"enum": []string{"words", "characters", "whole"}}, jsonObject{"type": "integer", "minimum": 1}}}),
+		"burst":  describe("the number of tokens that are sent together", schemaObject{"type": "integer", "minimum": 0}),
+		"chunk": describe("the unit that counts as a token", schemaObject{"anyOf": []any{
+			schemaObject{"enum": []string{"words", "characters", "whole"}}, schemaObject{"type": "integer", "minimum": 1}}}),
 		"speed": describe("the speed relative to recorded timing: 2 is twice as fast",
-			jsonObject{"type": "number", "exclusiveMinimum": 0}),
+			schemaObject{"type": "number", "exclusiveMinimum": 0}),
 	}))
 }
 
-func faultsSchema() jsonObject {
+func faultsSchema() schemaObject {
 	var names []string
-	all := jsonObject{}
+	all := schemaObject{}
 	for _, f := range fault.All {
 		names = append(names, f.Name)
-		settings := jsonObject{}
+		settings := schemaObject{}
 		for _, p := range f.AllParams() {
 			settings[p.Name] = paramSchema(f, p)
 		}
-		all[f.Name] = describe(f.Doc, jsonObject{"anyOf": []any{closedObject(settings), jsonObject{"type": "null"}}})
+		all[f.Name] = describe(f.Doc, schemaObject{"anyOf": []any{closedObject(settings), schemaObject{"type": "null"}}})
 	}
 	slices.Sort(names)
 	use := closedObject(all)
 	use["minProperties"], use["maxProperties"] = 1, 1
-	return jsonObject{"type": "array", "maxItems": 32, "items": jsonObject{"anyOf": []any{jsonObject{"enum": names}, use}}}
+	return schemaObject{"type": "array", "maxItems": 32, "items": schemaObject{"anyOf": []any{schemaObject{"enum": names}, use}}}
 }
 
 // paramSchema returns the schema of a parameter of a fault. Bounds are left to [Load], because
 // numbers may be written as strings. Parameters that faults share are defined once and referenced.
-func paramSchema(f *fault.Fault, p fault.Param) jsonObject {
+func paramSchema(f *fault.Fault, p fault.Param) schemaObject {
 	if !hasOwnParam(f, p.Name) {
 		return schemaRef("fault-" + p.Name)
 	}
@@ -234,10 +234,10 @@ func hasOwnParam(f *fault.Fault, name string) bool {
 	return slices.ContainsFunc(f.Params, func(p fault.Param) bool { return p.Name == name })
 }
 
-func paramValueSchema(p fault.Param) jsonObject {
-	d := describe(p.Doc, jsonObject{"type": []string{"string", "number", "boolean", "array"}})
+func paramValueSchema(p fault.Param) schemaObject {
+	d := describe(p.Doc, schemaObject{"type": []string{"string", "number", "boolean", "array"}})
 	if len(p.Enum) > 0 {
-		d = describe(p.Doc, jsonObject{"enum": p.Enum})
+		d = describe(p.Doc, schemaObject{"enum": p.Enum})
 	}
 	if p.Default != "" {
 		d["default"] = p.Default
@@ -246,7 +246,7 @@ func paramValueSchema(p fault.Param) jsonObject {
 }
 
 // addSharedParams adds the definitions of parameters that faults share.
-func addSharedParams(defs jsonObject) jsonObject {
+func addSharedParams(defs schemaObject) schemaObject {
 	for _, f := range fault.All {
 		for _, p := range f.AllParams() {
 			if !hasOwnParam(f, p.Name) {

@@ -95,7 +95,7 @@ type Rule struct {
 	column      int      // position in the file
 	dialects    []string // names; empty for all
 	conditions  conditions
-	action      action
+	action      ruleAction
 	maxMatches  int // 0 if unlimited
 	quota       quota
 	transitions []scenarioStep
