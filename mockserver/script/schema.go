@@ -122,9 +122,10 @@ func ruleSchema() schemaObject {
 		schemaObject{"not": schemaObject{"required": []string{"reply", "default"}}},
 		schemaObject{"not": schemaObject{"required": []string{"status", "default"}}},
 		// reply is for operation run only
-		schemaObject{"not": schemaObject{"required": []string{"reply", "when"}, "properties": schemaObject{"when": schemaObject{
-			"required": []string{"operation"}, "properties": schemaObject{"operation": schemaObject{
-				"not": schemaObject{"enum": []any{runOperation, []string{runOperation}}}}}}}}},
+		schemaObject{"not": schemaObject{"required": []string{"reply", "when"}, "properties": schemaObject{
+			"when": schemaObject{
+				"required": []string{"operation"}, "properties": schemaObject{"operation": schemaObject{
+					"not": schemaObject{"enum": []any{runOperation, []string{runOperation}}}}}}}}},
 	}
 	return d
 }
@@ -133,7 +134,8 @@ func whenSchema() schemaObject {
 	operation := schemaObject{"enum": operationNames()}
 	number := intSchema(1, 1<<31-1)
 	turn := schemaObject{"anyOf": []any{number, closedObject(schemaObject{"min": number, "max": number})}}
-	result := closedObject(schemaObject{"name": schemaRef("texts"), "call": schemaRef("texts"), "text": schemaRef("texts")})
+	result := closedObject(schemaObject{
+		"name": schemaRef("texts"), "call": schemaRef("texts"), "text": schemaRef("texts")})
 	matched := matcherSchema(schemaObject{})
 	return closedObject(schemaObject{
 		"operation": describe("the operation that is requested (default: run)", schemaObject{"anyOf": []any{
@@ -216,7 +218,8 @@ func faultsSchema() schemaObject {
 	slices.Sort(names)
 	use := closedObject(all)
 	use["minProperties"], use["maxProperties"] = 1, 1
-	return schemaObject{"type": "array", "maxItems": 32, "items": schemaObject{"anyOf": []any{schemaObject{"enum": names}, use}}}
+	items := schemaObject{"anyOf": []any{schemaObject{"enum": names}, use}}
+	return schemaObject{"type": "array", "maxItems": 32, "items": items}
 }
 
 // paramSchema returns the schema of a parameter of a fault. Bounds are left to [Load], because
