@@ -99,14 +99,14 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 // runUntilDone returns the result of do. If ctx is done first, it returns an error at once;
 // do goes on in its goroutine, and its result is lost.
 func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
-	type outcome struct {
+	type doResult struct {
 		result   T
 		err      error
 		panicked any
 	}
-	done := make(chan outcome, 1)
+	done := make(chan doResult, 1)
 	go func() {
-		var o outcome
+		var o doResult
 		defer func() {
 			o.panicked = recover()
 			done <- o

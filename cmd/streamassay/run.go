@@ -302,18 +302,18 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	}
 	bar := newProgress(sh, len(j.suiteTargets))
 	var all []suites.ScenarioResult
-	type outcome struct {
+	type suiteRun struct {
 		parts []suites.ScenarioResult
 		err   error
 	}
-	outcomes := make([]chan outcome, len(j.suiteTargets))
+	outcomes := make([]chan suiteRun, len(j.suiteTargets))
 	for i, s := range j.suiteTargets { // one dialect after the other, but all at once against the reference
-		outcomes[i] = make(chan outcome, 1)
+		outcomes[i] = make(chan suiteRun, 1)
 		runSuite := func() {
 			s.Limits.RunTimeout = remainingTime(s.Limits.RunTimeout, j.started)
 			s.BeforeTrim = j.saveBeforeTrim
 			parts, err := suites.Run(ctx, s, bar.callback(i, s.Dialect.Name))
-			outcomes[i] <- outcome{parts, err}
+			outcomes[i] <- suiteRun{parts, err}
 		}
 		if j.embedded {
 			go runSuite()
