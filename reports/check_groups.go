@@ -114,7 +114,8 @@ func byPrecision(list []checkGroup) []int {
 // coversGroup reports whether all findings of o are about bytes that g has findings about, the first
 // of both about the same.
 func (g checkGroup) coversGroup(o checkGroup) bool {
-	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 || g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
+	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
+		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
 		return false
 	}
 	for p := range o.locations {

@@ -23,7 +23,9 @@ var commonHeaders = map[string][]string{
 }
 
 // relevantHeaders are the response header fields that are shown.
-var relevantHeaders = []string{"Content-Type", "Content-Encoding", "Location", "Allow", "WWW-Authenticate", "Retry-After"}
+var relevantHeaders = []string{
+	"Content-Type", "Content-Encoding", "Location", "Allow", "WWW-Authenticate", "Retry-After",
+}
 
 // addExchange sets operation, request and response of the finding.
 func (f *Finding) addExchange(base string, e spec.Event, x spec.Exchange) {
@@ -87,7 +89,8 @@ func ResponseText(r spec.Response, body bool) string {
 		return "no response: " + boundedText([]byte(r.End.Error()), maxBodyExcerpt)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d %s", cmp.Or(r.Proto, "HTTP"), r.Status, boundedText([]byte(cmp.Or(r.Reason, http.StatusText(r.Status))), 200))
+	fmt.Fprintf(&b,
+		"%s %d %s", cmp.Or(r.Proto, "HTTP"), r.Status, boundedText([]byte(cmp.Or(r.Reason, http.StatusText(r.Status))), 200))
 	for _, name := range relevantHeaders {
 		if r.Header.Has(name) {
 			fmt.Fprintf(&b, "\n%s: %s", name, shortValue(r.Header.Get(name)))

@@ -104,7 +104,9 @@ func WriteJUnit(w io.Writer, r *Report) error {
 // addCheck adds the test case of a check in a scenario.
 func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	test := junitCase{Class: safeText(d.Dialect + "." + c.Scenario), Name: singleLine(c.ID + ": " + c.Title)}
-	message := &junitMessage{Type: safeText(string(c.Level)), Message: singleLine(c.headline()), Text: "\n" + c.detailText(d)}
+	message := &junitMessage{
+		Type: safeText(string(c.Level)), Message: singleLine(c.headline()), Text: "\n" + c.detailText(d),
+	}
 	s.Tests++
 	switch verdict := c.Verdict; {
 	case verdict == spec.Failed || verdict == spec.Warned && strict:
@@ -178,8 +180,11 @@ func (c Cause) detailText() string {
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	s.Tests++
 	s.Skipped++
-	message := fmt.Sprintf("silent: nothing in this scenario tests %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))
-	s.Cases = append(s.Cases, junitCase{Class: safeText(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: singleLine(message)}})
+	message := fmt.Sprintf(
+		"silent: nothing in this scenario tests %s: %s", countNoun(len(ids), "check"), strings.Join(ids, ", "))
+	s.Cases = append(s.Cases, junitCase{
+		Class: safeText(d.Dialect + "." + scenario), Name: "silent", Skipped: &junitMessage{Message: singleLine(message)},
+	})
 }
 
 // addHarness adds a test case for internal errors of streamassay.

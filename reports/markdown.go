@@ -29,7 +29,8 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 			c.writeMarkdown(b, d)
 		}
 	}
-	fmt.Fprintf(b, "\n| dialect | verdict | MUST violated | SHOULD violated | could not be judged | hold | not tested | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
+	fmt.Fprintf(b,
+		"\n| dialect | verdict | MUST violated | SHOULD violated | could not be judged | hold | not tested | skipped | test prompts |\n|---|---|--:|--:|--:|--:|--:|--:|---|\n")
 	for _, d := range r.Dialects {
 		var t requirementCounts
 		t.addDialect(d)
@@ -58,7 +59,8 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	}
 	for _, d := range r.Dialects {
 		for _, o := range d.inconclusiveReasons(spec.Error, false) {
-			fmt.Fprintf(b, "\n**not judged** (%s, %s): %s\n", escapeMarkdown(d.Dialect), o.scope(), codeSpan(truncateText(o.Why, 600)))
+			fmt.Fprintf(b,
+				"\n**not judged** (%s, %s): %s\n", escapeMarkdown(d.Dialect), o.scope(), codeSpan(truncateText(o.Why, 600)))
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -74,7 +76,8 @@ func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 		}
 	}
 	for _, why := range r.Harness {
-		fmt.Fprintf(b, "\n**internal error**, judged again, the same bytes got other verdicts: %s\n", codeSpan(truncateText(why, 600)))
+		fmt.Fprintf(b,
+			"\n**internal error**, judged again, the same bytes got other verdicts: %s\n", codeSpan(truncateText(why, 600)))
 	}
 }
 

@@ -174,7 +174,8 @@ func (r *Report) conclusionLine() string {
 		why := truncateText(singleLine(fatal.Message), 300)
 		return fmt.Sprintf("%s: %s%s  (exit %d)", name, why, r.Dialects[0].otherFailures(), r.Exit)
 	}
-	if r.Counts.Failed > 0 && t.byVerdict[spec.Failed]+t.promptsByVerdict[spec.Failed] == 0 { // for no requirement in particular
+	violated := t.byVerdict[spec.Failed] + t.promptsByVerdict[spec.Failed]
+	if r.Counts.Failed > 0 && violated == 0 { // for no requirement in particular
 		s = countNoun(r.Counts.Failed, "check") + " failed, " + s
 	}
 	if n := r.countFlaky(); n > 0 {

@@ -86,7 +86,8 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	key := [3]string{d.Dialect, c.Scenario, c.ID}
 	t, known := s.checks[key]
 	if !known {
-		t = &roundEntry{index: slices.IndexFunc(d.Checks, func(o Check) bool { return o.ID == c.ID && o.Scenario == c.Scenario })}
+		same := func(o Check) bool { return o.ID == c.ID && o.Scenario == c.Scenario }
+		t = &roundEntry{index: slices.IndexFunc(d.Checks, same)}
 		s.checks[key] = t
 	}
 	t.add(c.Verdict)
@@ -154,7 +155,10 @@ func (c *Counts) nonZero() (all []string) {
 	for _, n := range []struct {
 		n int
 		v spec.Verdict
-	}{{c.Error, spec.Error}, {c.Failed, spec.Failed}, {c.Warned, spec.Warned}, {c.Passed, spec.Passed}, {c.Skipped, spec.Skipped}, {c.Silent, spec.Silent}} {
+	}{
+		{c.Error, spec.Error}, {c.Failed, spec.Failed}, {c.Warned, spec.Warned},
+		{c.Passed, spec.Passed}, {c.Skipped, spec.Skipped}, {c.Silent, spec.Silent},
+	} {
 		if n.n > 0 {
 			all = append(all, fmt.Sprintf("%s %d", n.v, n.n))
 		}
@@ -193,7 +197,8 @@ func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 		if len(flaky) == 0 {
 			continue
 		}
-		fmt.Fprintf(b, "%s  %s: verdicts differ between %s\n", s.colorVerdict(spec.Warned, "FLAKY"), safeText(d.Dialect), countNoun(r.Rounds, "round"))
+		fmt.Fprintf(b,
+			"%s  %s: verdicts differ between %s\n", s.colorVerdict(spec.Warned, "FLAKY"), safeText(d.Dialect), countNoun(r.Rounds, "round"))
 		for _, f := range flaky {
 			writeLabelled(b, string(f.Level), singleLine(f.ID+": "+f.Flaky.String()))
 		}
@@ -202,7 +207,8 @@ func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 	if len(r.Harness) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "%s  judged again, the same bytes got other verdicts: an error of streamassay, not of the server\n", s.colorVerdict(spec.Error, "INTERNAL ERROR"))
+	fmt.Fprintf(b,
+		"%s  judged again, the same bytes got other verdicts: an error of streamassay, not of the server\n", s.colorVerdict(spec.Error, "INTERNAL ERROR"))
 	for _, why := range r.Harness {
 		writeWrapped(b, "  • ", truncateText(singleLine(why), 600))
 	}

@@ -78,7 +78,8 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	}
 	r.writeRounds(b, s)
 	r.writeSeed(b, s)
-	fmt.Fprintf(b, "%s  %s\n", s.colorVerdict(r.overallVerdict(), s.colorize(bold, r.exitWord())), safeText(r.conclusionLine()))
+	fmt.Fprintf(b,
+		"%s  %s\n", s.colorVerdict(r.overallVerdict(), s.colorize(bold, r.exitWord())), safeText(r.conclusionLine()))
 	_, err := io.WriteString(w, ciCommands.ReplaceAllString(b.String(), `$1\$2`))
 	return err
 }

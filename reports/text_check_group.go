@@ -88,7 +88,8 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 
 // writeText writes one check that did not pass: the findings, then the rule.
 func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
-	fmt.Fprintf(b, "%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
+	fmt.Fprintf(b,
+		"%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
 	if g.Note != "" {
 		writeWrapped(b, "  • ", truncateText(singleLine(g.Note), 600))
 	}
@@ -116,7 +117,8 @@ func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) 
 func (c Check) writeReproduce(b *strings.Builder) {
 	if again := c.reproduceCommand(maxCommand); again != "" {
 		fmt.Fprintf(b, "  reproduce  %s\n", safeText(again))
-		if again != c.Curl && c.Curl != "" && len(c.Findings) > 0 && (c.Findings[0].Event == nil || c.Findings[0].Exchange == 0) {
+		if again != c.Curl && c.Curl != "" && len(c.Findings) > 0 &&
+			(c.Findings[0].Event == nil || c.Findings[0].Exchange == 0) {
 			fmt.Fprintf(b, "  request    %s\n", fullCommand(safeText(c.Curl)))
 		}
 	} else if c.Curl != "" {

@@ -44,7 +44,8 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 		}
 	}
 	t.requestStoredAsOthers(others)
-	if t.hasTemplate("cancel") && t.hasTemplate("listen") && !t.target.lacksCapability("cancel") && t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
+	if t.hasTemplate("cancel") && t.hasTemplate("listen") && !t.target.lacksCapability("cancel") &&
+		t.StartRun("prompt", t.PromptEvent("slow", "60 50")) {
 		t.DuringStream(t.BuildRequest("listen", spec.Event{}), 3, func() {
 			t.sendAsEach(others, "cancel", spec.Event{})
 			t.send(t.BuildRequest("cancel", spec.Event{}), wire.StopWhen{})
@@ -53,7 +54,9 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 }
 
 // templateCapabilities maps templates to the capabilities that their operations belong to.
-var templateCapabilities = map[string]string{"history": "history", "attach": "attachments", "sign": "attachments", "transcribe": "transcribe"}
+var templateCapabilities = map[string]string{
+	"history": "history", "attach": "attachments", "sign": "attachments", "transcribe": "transcribe",
+}
 
 // hasTemplate reports whether the dialect has a template.
 func (t *Conversation) hasTemplate(template string) bool {

@@ -41,7 +41,8 @@ func runAttachments(t *Conversation) {
 // requested.
 func (t *Conversation) fetch(link string) {
 	u, err := url.Parse(link)
-	if err != nil || !isSameOrigin(u, t.target.Base) || strings.ContainsFunc(link, func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+	unsafe := func(c rune) bool { return c <= ' ' || c >= 0x7f }
+	if err != nil || !isSameOrigin(u, t.target.Base) || strings.ContainsFunc(link, unsafe) {
 		return
 	}
 	path := u.EscapedPath()
@@ -52,7 +53,8 @@ func (t *Conversation) fetch(link string) {
 	r := spec.Request{Method: "GET", Target: link, Principal: spec.Anonymous, Header: spec.Header{
 		{Name: "Accept", Value: "*/*"}, {Name: "Accept-Encoding", Value: "identity"},
 	}}
-	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, wire.StopWhen{Until: func(r spec.Response) bool { return len(r.Body) > maxFetchBytes }})
+	enough := wire.StopWhen{Until: func(r spec.Response) bool { return len(r.Body) > maxFetchBytes }}
+	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, enough)
 }
 
 // isSameOrigin reports whether two URLs have the same scheme, host and port, and a has no

@@ -148,7 +148,8 @@ func (c Cause) message(t Target) string {
 		return fmt.Sprintf("%s %s: %s", method, t.url(o), o.describeResponse())
 	case SymptomCredentials:
 		if t.hasUserCredentials() {
-			return fmt.Sprintf("%s: %s; the server does not accept the credentials of --header", o.operation, o.describeResponse())
+			return fmt.Sprintf(
+				"%s: %s; the server does not accept the credentials of --header", o.operation, o.describeResponse())
 		}
 		return fmt.Sprintf("%s: %s; the server requires credentials and the run sent none", o.operation, o.describeResponse())
 	case SymptomRedirect:
@@ -156,7 +157,8 @@ func (c Cause) message(t Target) string {
 		if location := o.header.Get("Location"); location != "" {
 			to, _ = shorten([]byte(location))
 		}
-		return fmt.Sprintf("%s: redirected to %s (%s); redirects are not followed", o.operation, to, statusLine(o.status, o.reason))
+		return fmt.Sprintf(
+			"%s: redirected to %s (%s); redirects are not followed", o.operation, to, statusLine(o.status, o.reason))
 	case SymptomRefused:
 		return fmt.Sprintf("%s: %s, although the request is valid in %s", o.operation, o.describeResponse(), t.Dialect.Name)
 	case SymptomServerError, SymptomNoResponse, SymptomClosed:
@@ -170,7 +172,8 @@ func (c Cause) message(t Target) string {
 		return o.notEventStreamMessage()
 	case SymptomContentCoding:
 		coding, _ := shorten([]byte(o.header.Get("Content-Encoding")))
-		s := fmt.Sprintf("the response to %s is %s-compressed although the request said Accept-Encoding: identity", o.operation, coding)
+		s := fmt.Sprintf(
+			"the response to %s is %s-compressed although the request said Accept-Encoding: identity", o.operation, coding)
 		if c.Fatal {
 			s += ", and cannot be decompressed"
 		}
@@ -180,7 +183,8 @@ func (c Cause) message(t Target) string {
 		if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
 			body = "body: " + quote(text)
 		}
-		return fmt.Sprintf("%s: %s, which is not how a run is accepted in %s; %s", o.operation, statusLine(o.status, o.reason), t.Dialect.Name, body)
+		return fmt.Sprintf(
+			"%s: %s, which is not how a run is accepted in %s; %s", o.operation, statusLine(o.status, o.reason), t.Dialect.Name, body)
 	}
 	return c.streamMessage(t)
 }
@@ -195,9 +199,11 @@ func (o exchangeSummary) notEventStreamMessage() string {
 	case media == "text/html":
 		return fmt.Sprintf("%s: %s with a web page (text/html), not the agent's API: %s", o.operation, status, body)
 	case media == "application/json" && isOneJSONValue(o.bodyPrefix):
-		return fmt.Sprintf("%s: %s with one JSON document (application/json) instead of an event stream: %s", o.operation, status, body)
+		return fmt.Sprintf(
+			"%s: %s with one JSON document (application/json) instead of an event stream: %s", o.operation, status, body)
 	default:
-		return fmt.Sprintf("%s: %s with content type %s, want %s: %s", o.operation, status, cmp.Or(media, "none"), spec.EventStream, body)
+		return fmt.Sprintf(
+			"%s: %s with content type %s, want %s: %s", o.operation, status, cmp.Or(media, "none"), spec.EventStream, body)
 	}
 }
 
@@ -230,17 +236,21 @@ func (c Cause) streamMessage(t Target) string {
 		return fmt.Sprintf("%s has no event whose data is JSON; first event: %s", stream, quote(o.firstFrame))
 	case SymptomOtherDialect:
 		if like := similarDialect(t.Dialect, o); like != "" {
-			return fmt.Sprintf("the events of %s are not those of %s but look like %s; first event: %s", o.operation, t.Dialect.Name, like, quote(o.firstFrame))
+			return fmt.Sprintf(
+				"the events of %s are not those of %s but look like %s; first event: %s", o.operation, t.Dialect.Name, like, quote(o.firstFrame))
 		}
-		return fmt.Sprintf("the events of %s are not those of %s; first event: %s", o.operation, t.Dialect.Name, quote(o.firstFrame))
+		return fmt.Sprintf(
+			"the events of %s are not those of %s; first event: %s", o.operation, t.Dialect.Name, quote(o.firstFrame))
 	case SymptomNotEnded:
 		return fmt.Sprintf("%s in scenario %s did not end: %v", stream, c.Scenario, o.end)
 	case SymptomRunFailed:
 		return fmt.Sprintf("every run failed, that of scenario %s with %s", c.Scenario, quote([]byte(o.failureText)))
 	case SymptomNoText:
-		return fmt.Sprintf("none of the events of %s is a text event of %s; first event: %s", o.operation, t.Dialect.Name, quote(o.firstFrame))
+		return fmt.Sprintf(
+			"none of the events of %s is a text event of %s; first event: %s", o.operation, t.Dialect.Name, quote(o.firstFrame))
 	case SymptomNotScripted:
-		return fmt.Sprintf("the agent does not do what the test prompts ask: prompt %s, reply %s", quote([]byte(o.prompt)), quote([]byte(o.responseText)))
+		return fmt.Sprintf(
+			"the agent does not do what the test prompts ask: prompt %s, reply %s", quote([]byte(o.prompt)), quote([]byte(o.responseText)))
 	}
 	return c.Kind
 }
@@ -327,10 +337,11 @@ func (c Cause) streamAdvice(t Target) string {
 	case SymptomRunFailed:
 		return "check what the agent needs (model, API keys), and look in the server's log"
 	case SymptomNoText:
-		return fmt.Sprintf("fix the event's field names (streamassay spec %s shows them) or choose another --dialect", t.Dialect.Name)
+		return fmt.Sprintf(
+			"fix the event's field names (streamassay spec %s shows them) or choose another --dialect", t.Dialect.Name)
 	case SymptomNotScripted:
-		return "make the agent follow the test prompts (docs/prompts.md): without them tool calls, failures and pauses are not tested; " +
-			"if it never will, add --lacks scripted; if it already does, --claim scripted"
+		return "make the agent follow the test prompts (docs/prompts.md): without them tool calls, failures and " +
+			"pauses are not tested; if it never will, add --lacks scripted; if it already does, --claim scripted"
 	}
 	return ""
 }
@@ -362,7 +373,8 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 		for e := range d.Events(spec.Trace{Exchanges: []spec.Exchange{x}}) {
 			like.addEvent(e)
 		}
-		if s := float64(like.validFrames) / float64(max(1, like.frames)); s > share || s == share && dialect.IsDefault(d.Name) {
+		s := float64(like.validFrames) / float64(max(1, like.frames))
+		if s > share || s == share && dialect.IsDefault(d.Name) {
 			best, share = d.Name, s
 		}
 	}

@@ -47,7 +47,8 @@ func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	}
 	whole := slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Fatal })
 	for _, kind := range []string{SymptomClosed, SymptomNotEnded, SymptomNoResponse} {
-		if c, ok := findSymptom(parts, kind); ok && !slices.ContainsFunc(d.Causes, func(o Cause) bool { return o.Kind == kind }) {
+		isKind := func(c Cause) bool { return c.Kind == kind }
+		if c, ok := findSymptom(parts, kind); ok && !slices.ContainsFunc(d.Causes, isKind) {
 			d.Causes = append(d.Causes, c)
 		}
 	}
@@ -112,7 +113,8 @@ func classifyError(err error) (kind, why string) {
 // one, or else every plain request for a stream.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
-		func(o exchangeSummary) bool { return o.startsRun }, func(o exchangeSummary) bool { return o.isStream && !o.startsRun },
+		func(o exchangeSummary) bool { return o.startsRun },
+		func(o exchangeSummary) bool { return o.isStream && !o.startsRun },
 	} {
 		var first *Cause
 		healthy, count := false, map[string]int{}
@@ -289,7 +291,7 @@ func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	case SymptomRunFailed:
 		return false
 	case SymptomNotEnded:
-		return e.Kind == spec.BodyEnd || e.Kind == spec.Incomplete || e.Kind == spec.HTTPResponse || e.Kind == spec.HTTPRequest
+		return slices.Contains([]spec.Kind{spec.BodyEnd, spec.Incomplete, spec.HTTPResponse, spec.HTTPRequest}, e.Kind)
 	}
 	return true
 }

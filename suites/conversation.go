@@ -185,7 +185,8 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 		t.abortCause = abandonCause
 	}
 	t.trace.Exchanges[i] = x
-	t.limitReached = t.limitReached || guard.tripped || isOverLimit(x.Response.End) || wire.IsMemoryExceeded(x.Response.End)
+	t.limitReached = t.limitReached || guard.tripped ||
+		isOverLimit(x.Response.End) || wire.IsMemoryExceeded(x.Response.End)
 	return cause == nil && x.Response.Status/100 == 2
 }
 
@@ -359,5 +360,6 @@ func (t *Conversation) newID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	a, b := t.rng.Uint64(), t.rng.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-%x%03x-%012x", a>>32, a>>16&0xffff, a&0xfff, 8+b>>62, b>>48&0xfff, b&0xffffffffffff)
+	return fmt.Sprintf(
+		"%08x-%04x-4%03x-%x%03x-%012x", a>>32, a>>16&0xffff, a&0xfff, 8+b>>62, b>>48&0xfff, b&0xffffffffffff)
 }

@@ -74,7 +74,9 @@ type exchangeSummary struct {
 
 // summarizeExchanges returns the events of a conversation unchanged. Consuming them appends the
 // summary of each exchange to list.
-func summarizeExchanges(d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]exchangeSummary) iter.Seq[spec.Event] {
+func summarizeExchanges(
+	d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]exchangeSummary,
+) iter.Seq[spec.Event] {
 	operations := map[string]*dialect.Operation{}
 	for _, o := range d.Operations() {
 		operations[o.Name] = o
@@ -137,7 +139,8 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	if o.frames++; o.frames == 1 {
 		o.firstFrame = bytes.Clone(bytes.TrimSpace(e.Raw[:min(len(e.Raw), maxExcerptBytes)]))
 	}
-	if !slices.ContainsFunc(e.Flaws, func(f spec.Flaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }) {
+	notJSON := func(f spec.Flaw) bool { return f.Kind == spec.FlawJSON || f.Kind == spec.FlawUTF8 }
+	if !slices.ContainsFunc(e.Flaws, notJSON) {
 		o.jsonFrames++
 	}
 	if e.Kind != spec.Undecodable && e.Valid() && len(e.Flaws) == 0 {

@@ -125,9 +125,11 @@ func (g overrunError) Error() string {
 	case g.last != nil:
 		return fmt.Sprintf("not sent: %d %s exceeded a limit before, the last one %s", maxOverruns, plural, how)
 	case g.total.events > g.max.events:
-		return fmt.Sprintf("not sent: the %s before had %d events together, more than %d (see --max-events)", plural, g.total.events, g.max.events)
+		return fmt.Sprintf(
+			"not sent: the %s before had %d events together, more than %d (see --max-events)", plural, g.total.events, g.max.events)
 	}
-	return fmt.Sprintf("not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
+	return fmt.Sprintf(
+		"not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
 }
 
 // record counts how an exchange ended, and the size of its response.

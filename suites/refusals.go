@@ -72,7 +72,9 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 }
 
 // elicitingCapabilities maps reply templates to the capability that a server needs to elicit them.
-var elicitingCapabilities = map[string]string{"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments"}
+var elicitingCapabilities = map[string]string{
+	"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments",
+}
 
 // probeReply is like probeRefusals for a reply template: each request is elicited anew.
 func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.SeenInvalidRequests) {

@@ -14,7 +14,9 @@ const MaxDifferences = 20
 // Rejudge evaluates the results of [Run] once more, each from the recording that read returns for
 // it, and returns in what the evaluations differ. The same bytes must give the same verdicts:
 // a difference is an error of streamassay. The error is that of read.
-func Rejudge(t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error)) (differences []string, err error) {
+func Rejudge(
+	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
+) (differences []string, err error) {
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
@@ -49,7 +51,8 @@ func Rejudge(t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.T
 // each.
 func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	if a.Complete != b.Complete {
-		all = append(all, fmt.Sprintf("an exchange is complete: %v when recorded, %v from the recording", a.Complete, b.Complete))
+		all = append(all, fmt.Sprintf(
+			"an exchange is complete: %v when recorded, %v from the recording", a.Complete, b.Complete))
 	}
 	if len(a.Results) != len(b.Results) {
 		return append(all, fmt.Sprintf("%d checks when recorded, %d from the recording", len(a.Results), len(b.Results)))
@@ -61,7 +64,8 @@ func diffEvaluations(a, b spec.Evaluation) (all []string) {
 		}
 		for _, requirement := range r.Obligation.Requirements {
 			if was, is := r.VerdictOn(requirement), b.Results[i].VerdictOn(requirement); was != is {
-				all = append(all, fmt.Sprintf("%s on %s: %s when recorded, %s from the recording", r.Obligation.Check.ID, requirement.ID, was, is))
+				all = append(all, fmt.Sprintf(
+					"%s on %s: %s when recorded, %s from the recording", r.Obligation.Check.ID, requirement.ID, was, is))
 			}
 		}
 	}

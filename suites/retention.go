@@ -72,7 +72,8 @@ func trimResult(p *ScenarioResult) {
 	}
 	for i := range p.summaries {
 		o := &p.summaries[i]
-		o.bodyPrefix, o.responseText, o.failureText = bytes.Clone(o.bodyPrefix), strings.Clone(o.responseText), strings.Clone(o.failureText)
+		o.bodyPrefix, o.responseText = bytes.Clone(o.bodyPrefix), strings.Clone(o.responseText)
+		o.failureText = strings.Clone(o.failureText)
 	}
 	for i := range p.Evaluation.Results {
 		for k := range p.Evaluation.Results[i].Findings {
@@ -89,7 +90,8 @@ func trimEvent(e spec.Event) spec.Event {
 		At: e.At, Frame: e.Frame, Line: e.Line, Offset: e.Offset, Raw: truncateRaw(e.Raw), Err: e.Err,
 	}
 	if len(e.Violations) == 1 && len(e.Violations[0].Pointer) <= maxRetainedRaw {
-		kept.Violations = []spec.Violation{{Pointer: string([]byte(e.Violations[0].Pointer)), Requirement: e.Violations[0].Requirement}}
+		v := e.Violations[0]
+		kept.Violations = []spec.Violation{{Pointer: strings.Clone(v.Pointer), Requirement: v.Requirement}}
 	}
 	return kept
 }

@@ -192,7 +192,9 @@ var promptVariants = []struct{ scenario, words string }{
 // stream.
 func (a *sequencePlayer) sendPrompt(s action) {
 	variants := slices.Clone(promptVariants)
-	variants = slices.DeleteFunc(variants, func(w struct{ scenario, words string }) bool { return a.target.lacksCapability(w.scenario) })
+	variants = slices.DeleteFunc(variants, func(v struct{ scenario, words string }) bool {
+		return a.target.lacksCapability(v.scenario)
+	})
 	templates := []string{"prompt"}
 	o, _ := a.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -216,7 +218,8 @@ func (a *sequencePlayer) sendPrompt(s action) {
 func (a *sequencePlayer) disconnect(s action) {
 	a.Thread, a.Run = a.threads[s.subject], a.newID()
 	a.dropPendingReplies(a.Thread)
-	if a.send(a.BuildRequest("prompt", a.PromptEvent("slow", slowPromptArgs)), wire.StopWhen{Frames: 1 + int(s.choice%5)}) {
+	r := a.BuildRequest("prompt", a.PromptEvent("slow", slowPromptArgs))
+	if a.send(r, wire.StopWhen{Frames: 1 + int(s.choice%5)}) {
 		a.runs[s.number] = runRef{a.Thread, a.Run}
 	}
 }

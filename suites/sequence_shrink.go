@@ -63,7 +63,9 @@ func sequenceScenario(name string, actions []action) Scenario {
 
 // playSequences plays the sequences and appends their results to parts. Sequences with findings
 // that no result before has are shrunk.
-func (t *Target) playSequences(ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string)) []ScenarioResult {
+func (t *Target) playSequences(
+	ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string),
+) []ScenarioResult {
 	if conv, err := t.newConversation(ctx, t.idSeed()); err == nil {
 		t.collectFaults(conv)
 	}
@@ -153,7 +155,9 @@ func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []find
 // many it tried. It removes halves, then quarters, down to single actions, and then replaces
 // the choices of the remaining actions by the plainest. The result is always that of the
 // sequence which was played last with success.
-func (t *Target) shrinkSequence(ctx context.Context, o *generatedSequence, fresh []findingID, tries int, until time.Time) (tried int) {
+func (t *Target) shrinkSequence(
+	ctx context.Context, o *generatedSequence, fresh []findingID, tries int, until time.Time,
+) (tried int) {
 	was := len(o.actions)
 	try := func(actions []action) bool {
 		if tried >= tries || len(actions) == 0 || ctx.Err() != nil || time.Now().After(until) {

@@ -105,7 +105,9 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	var stop func()
 	t.budget.judgeCtx, stop = newJudgeContext(ctx)
 	defer stop()
-	list := slices.DeleteFunc(slices.Clone(Scenarios), func(s Scenario) bool { return !s.AppliesTo(t.Dialect) || !t.isScenarioSelected(s) })
+	list := slices.DeleteFunc(slices.Clone(Scenarios), func(s Scenario) bool {
+		return !s.AppliesTo(t.Dialect) || !t.isScenarioSelected(s)
+	})
 	t.isScripted = t.detectScripted(ctx)
 	parts := make([]ScenarioResult, len(list))
 	limit := make(chan struct{}, max(1, t.Parallel))
@@ -351,7 +353,9 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	conv.SendAndRead("prompt", spec.Event{Text: fmt.Sprintf("conformance:text probe-%x", conv.rng.Uint32())})
 	trace := conv.finalTrace()
 	trace.Scripted = true
-	plan := spec.Plan{Obligations: []spec.Obligation{{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}}}}
+	plan := spec.Plan{Obligations: []spec.Obligation{
+		{Check: rules.ScriptText, Requirements: []spec.Requirement{{Level: spec.Must}}},
+	}}
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 

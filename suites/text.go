@@ -19,7 +19,8 @@ func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := t.findMissingText(p.Trace)
 	textRequirement := t.Dialect.TextRequirement()
 	if slices.ContainsFunc(p.Evaluation.Results, func(r spec.Result) bool {
-		cause := evidence.Kind == spec.HTTPResponse || r.Obligation.Check == rules.ScriptText || r.Obligation.Check == rules.FramesAreJSON
+		cause := evidence.Kind == spec.HTTPResponse ||
+			r.Obligation.Check == rules.ScriptText || r.Obligation.Check == rules.FramesAreJSON
 		return cause && len(r.Findings) > 0 && r.Verdict == spec.Failed
 	}) {
 		return true // already reported by its cause

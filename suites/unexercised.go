@@ -15,9 +15,11 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	case s.Name == "text":
 		promise = "every server must answer a plain prompt, and nothing in the response is covered by this rule"
 	case s.Required:
-		promise = fmt.Sprintf("the document requires %s, and nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
+		promise = fmt.Sprintf(
+			"the document requires %s, and nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
 	default:
-		promise = fmt.Sprintf("you claimed %s, but nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
+		promise = fmt.Sprintf(
+			"you claimed %s, but nothing in scenario %s is covered by this rule", s.capabilityName(), s.Name)
 	}
 	promise += ": " + describeDialogue(p)
 	if s.Required {

@@ -69,7 +69,9 @@ func (t *Target) decode(trace spec.Trace) iter.Seq[spec.Event] {
 // evaluate runs the checks of a plan on the events of p's conversation and sets p's summaries.
 // If ctx ends first, it does not wait for the checks: complete is false, and the evaluation is
 // that of a conversation without events. A panic of a check is passed on.
-func (p *ScenarioResult) evaluate(ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event]) (h spec.Evaluation, complete bool) {
+func (p *ScenarioResult) evaluate(
+	ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event],
+) (h spec.Evaluation, complete bool) {
 	type outcome struct {
 		evaluation spec.Evaluation
 		summaries  []exchangeSummary
@@ -123,7 +125,8 @@ func (t *Target) maxEventBytes() int {
 // capability promises what the agent replies to conformance prompts; a natural prompt leaves
 // that open.
 func (t *Target) isPromised(s Scenario) bool {
-	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted { // its runs may end before the limit is reached
+	// Runs of an agent that is not scripted may end before the stream limit is reached.
+	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {
 		return false
 	}
 	if s.Name == "text" || s.Required {
