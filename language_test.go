@@ -22,9 +22,7 @@ const maxLine = 120
 // sameName are the names of unexported types that several packages use, each with the
 // reason why that is one meaning.
 var sameName = map[string]string{
-	"conversation": "the exchanges of one thread: as recorded (mockserver/replay), as judged (spec/rules)",
-	"exchange":     "one request and its response: as served (mockserver), as recorded (mockserver/replay), as judged (spec/rules)",
-	"candidate":    "one of several that are compared to find the best match",
+	"exchange": "one request and its response: as served (mockserver), as judged (spec/rules)",
 }
 
 // isNo matches "X is no Y", which reads as a translation of "X is not a Y". "There is no
@@ -80,7 +78,7 @@ func startsUpper(s string) bool {
 }
 
 // row matches a line of a table: an element of a composite literal, or a string.
-var row = regexp.MustCompile("^\\s*(\\{|\"|`|[A-Za-z.]+:\\s|\\S+\\(\"|.*`)")
+var row = regexp.MustCompile("^\\s*(\\{|\"|`|[A-Za-z.]+:\\s|\\S+\\((\\d+, )?\"|(var )?\\S+\\s*= \\[\\]string\\{|return \"|const \\S+ = \"|.*`)")
 
 // longLines reports the lines of a file that are longer than maxLine.
 func longLines(t *testing.T, path string) {

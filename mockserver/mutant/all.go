@@ -8,6 +8,8 @@ import "slices"
 
 // All lists the mutants. To add one, put a value into the list of its area.
 var All = slices.Concat(
-	wireMutants, lifecycleMutants, messageMutants, contentMutants, toolMutants, scriptMutants, sequenceMutants, echoMutants, schemaMutants,
-	replyMutants, refuseMutants, resumeMutants, historyMutants, usersMutants, uploadMutants, limitMutants, concurrencyMutants,
+	wireMutants, lifecycleMutants, messageMutants, contentMutants, toolMutants, scriptMutants, sequenceMutants,
+	echoMutants, schemaMutants,
+	replyMutants, refuseMutants, resumeMutants, historyMutants, usersMutants, uploadMutants, limitMutants,
+	concurrencyMutants,
 )

@@ -22,7 +22,7 @@ var concurrencyMutants = []*Mutant{
 		KilledBy: map[string]string{"run.outlives-others": "http.close"},
 		// So the stream has no end, and what was told of its run is not all of it.
 		AlsoFails:  []string{"run.ends", "script.idle", "cancel.spares-others"},
-		Middleware: onRunEnd(func(n *openStreams, thread, run string, canceled bool) { n.endOthers(thread, run) }),
+		Middleware: onRunEnd(func(n *cancellableStreams, thread, run string, canceled bool) { n.endOthers(thread, run) }),
 	}, {
 		Name: "ends-with-a-canceled-one", Doc: "the end of a run that was canceled ends the streams of all runs of its conversation",
 		Violates: []string{"runs.stream.other-terminal", "runs.cancel.only-named"},
@@ -31,7 +31,7 @@ var concurrencyMutants = []*Mutant{
 			"cancel.spares-others": "http.close",
 		},
 		AlsoFails: []string{"run.ends", "script.idle"}, // the other runs end without a terminal event
-		Middleware: onRunEnd(func(n *openStreams, thread, run string, canceled bool) {
+		Middleware: onRunEnd(func(n *cancellableStreams, thread, run string, canceled bool) {
 			if canceled {
 				n.endOthers(thread, run)
 			}
@@ -66,15 +66,15 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// An openStreams holds the open streams of runs, and which runs were cancelled.
-type openStreams struct {
+// An cancellableStreams holds the open streams of runs, and which runs were cancelled.
+type cancellableStreams struct {
 	mu          sync.Mutex
 	cancelByRun map[string]map[string]context.CancelFunc // thread → run → function that ends its stream
 	canceled    map[string]bool                          // runs
 }
 
 // endOthers ends the streams of all other runs of a thread.
-func (n *openStreams) endOthers(thread, run string) {
+func (n *cancellableStreams) endOthers(thread, run string) {
 	for other, end := range n.cancelByRun[thread] {
 		if other != run {
 			end()
@@ -83,9 +83,9 @@ func (n *openStreams) endOthers(thread, run string) {
 }
 
 // onRunEnd returns a middleware that calls ended when the terminal event of a run was sent.
-func onRunEnd(ended func(n *openStreams, thread, run string, canceled bool)) middleware {
+func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next http.Handler) http.Handler {
-		n := &openStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
+		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 			thread, run := v.parsed().Thread, v.parsed().Run
 			n.mu.Lock()
@@ -161,7 +161,8 @@ func redirectCancel(which func(runs []string, named string) []string) middleware
 				other.Target = strings.ReplaceAll(other.Target, url.QueryEscape(run), url.QueryEscape(victim))
 				h := &bufferedResponse{w: w, header: http.Header{}}
 				next.ServeHTTP(h, v.withRequest(other))
-				last = plainResponse{status: h.status, header: h.header, body: bytes.ReplaceAll(h.body.Bytes(), []byte(victim), []byte(run))}
+				body := bytes.ReplaceAll(h.body.Bytes(), []byte(victim), []byte(run))
+				last = plainResponse{status: h.status, header: h.header, body: body}
 			}
 			last.send(w)
 		})(next)

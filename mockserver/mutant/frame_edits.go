@@ -117,7 +117,9 @@ func (t *lastFrameEditor) Close() error {
 // changeLastFrame returns a fault that edits the last frame of every stream.
 func changeLastFrame(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
-		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return &lastFrameEditor{out: w, change: change} }}
+		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
+			return &lastFrameEditor{out: w, change: change}
+		}}
 	}
 }
 

@@ -286,7 +286,9 @@ func dayBefore(day string) string {
 // greetingMessages returns one old message. One version of the protocol requires a uiSchema with
 // it, the others permit it.
 func greetingMessages(at string) []any {
-	return []any{map[string]any{"id": "greeting", "seq": 1, "role": "assistant", "content": "Hello.", "timestamp": at, "uiSchema": nil}}
+	return []any{map[string]any{
+		"id": "greeting", "seq": 1, "role": "assistant", "content": "Hello.", "timestamp": at, "uiSchema": nil,
+	}}
 }
 
 // shiftTimestamps returns a middleware that shifts the timestamps of the messages for which which

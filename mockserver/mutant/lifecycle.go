@@ -98,7 +98,9 @@ var lifecycleMutants = []*Mutant{
 	}, {
 		Name: "failure-then-end", Doc: "a failed run is reported as completed afterwards",
 		NewEffect: insertAfter(fault.OfKind(spec.RunError), func(e *spec.Event) []spec.Event {
-			return []spec.Event{withChange(e, func(o *spec.Event) { o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created })}
+			return []spec.Event{withChange(e, func(o *spec.Event) {
+				o.Kind, o.Text, o.Code, o.Completed = spec.RunEnd, "", "", e.Created
+			})}
 		}),
 		Violates: slices.Concat(reqStaysFailed, reqRunEndsOnce),
 		KilledBy: map[string]string{"run.stays-failed": "run.end", "run.ends-once": "run.end"},

@@ -89,7 +89,10 @@ var messageMutants = []*Mutant{
 	}, {
 		Name: "message-begun", Doc: "a message is reported as in progress at its start, and never again",
 		NewEffect: insertAfter(fault.OfKind(spec.RunStart), func(e *spec.Event) []spec.Event {
-			m := spec.Event{Kind: spec.MessageProgress, Thread: e.Thread, Run: e.Run, Message: e.Run + "-begun", Type: "message", Role: "assistant", Status: "in_progress"}
+			m := spec.Event{
+				Kind: spec.MessageProgress, Thread: e.Thread, Run: e.Run, Message: e.Run + "-begun",
+				Type: "message", Role: "assistant", Status: "in_progress",
+			}
 			return []spec.Event{m}
 		}),
 		ExceptIn: []string{"agentscope-java@0.1"}, // this dialect announces messages: message-left-open is the same defect

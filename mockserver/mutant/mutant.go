@@ -74,16 +74,18 @@ func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(
 // Validate returns what is wrong with the definition of the mutant.
 func (m *Mutant) Validate() (problems []error) {
 	if m.Doc == "" || len(m.Violates) == 0 || len(m.KilledBy) == 0 {
-		problems = append(problems, errors.New("Doc, Violates and KilledBy must be set"))
+		problems = append(problems, errors.New("one of Doc, Violates and KilledBy is not set"))
 	}
 	ways := 0
-	for _, way := range []bool{m.Fault != "", m.Script != "", m.Configure != nil, m.NewEffect != nil, m.Middleware != nil} {
+	isSet := []bool{m.Fault != "", m.Script != "", m.Configure != nil, m.NewEffect != nil, m.Middleware != nil}
+	for _, way := range isSet {
 		if way {
 			ways++
 		}
 	}
 	if ways != 1 {
-		problems = append(problems, fmt.Errorf("%d of Fault, Script, Configure, NewEffect and Middleware are set: want 1", ways))
+		err := fmt.Errorf("%d of Fault, Script, Configure, NewEffect and Middleware are set: want 1", ways)
+		problems = append(problems, err)
 	}
 	if _, err := m.faultSpecs(); err != nil {
 		problems = append(problems, err)
@@ -123,5 +125,7 @@ func validateLocations(list string) error {
 func isAtLocation(f spec.Finding, places string) bool {
 	list := strings.Fields(places)
 	return matchesAny(list, string(f.Event.Kind)) ||
-		slices.ContainsFunc(f.Event.Violations, func(b spec.Violation) bool { return b.Pointer != "" && matchesAny(list, b.Pointer) })
+		slices.ContainsFunc(f.Event.Violations, func(v spec.Violation) bool {
+			return v.Pointer != "" && matchesAny(list, v.Pointer)
+		})
 }

@@ -222,14 +222,18 @@ func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
 		requirement := r.Obligation.Requirement(f)
-		return isAtLocation(f, places) && (m.violates(requirement.ID) && r.VerdictOn(requirement) >= spec.Warned || m.violatesShared(r, f))
+		violated := m.violates(requirement.ID) && r.VerdictOn(requirement) >= spec.Warned
+		return isAtLocation(f, places) && (violated || m.violatesShared(r, f))
 	})
 }
 
 // violatesShared reports whether a finding that names no requirement, and so is about all that its
 // check serves, is about one that the mutant violates.
 func (m *Mutant) violatesShared(r spec.Result, f spec.Finding) bool {
-	return f.Event.Requirement == "" && slices.ContainsFunc(r.Obligation.Requirements, func(requirement spec.Requirement) bool {
+	if f.Event.Requirement != "" {
+		return false
+	}
+	return slices.ContainsFunc(r.Obligation.Requirements, func(requirement spec.Requirement) bool {
 		return m.violates(requirement.ID) && r.VerdictOn(requirement) >= spec.Warned
 	})
 }

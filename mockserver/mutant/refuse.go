@@ -115,7 +115,9 @@ func refuseValid(which func(v parsedRequest) bool) middleware {
 // exercisesRequirement returns a function that reports whether a request exercises a requirement.
 func exercisesRequirement(requirement string) func(v parsedRequest) bool {
 	return func(v parsedRequest) bool {
-		return slices.ContainsFunc(v.parsed().Exercised, func(id string) bool { return matchesAny([]string{requirement}, id) })
+		return slices.ContainsFunc(v.parsed().Exercised, func(id string) bool {
+			return matchesAny([]string{requirement}, id)
+		})
 	}
 }
 
@@ -194,7 +196,9 @@ const (
 
 // refuseMutants are servers that are careless with one kind of invalid input each. They are named
 // by the requirements behind the refusal, so they apply to every dialect that has these.
-var refuseMutants = slices.Concat(refuseBodyMutants, refuseMessageMutants, refuseStreamMutants, refuseUploadMutants, refuseOtherMutants)
+var refuseMutants = slices.Concat(
+	refuseBodyMutants, refuseMessageMutants, refuseStreamMutants, refuseUploadMutants, refuseOtherMutants,
+)
 
 // refuseBodyMutants accept or refuse wrongly what is in the body of a request for a run.
 var refuseBodyMutants = []*Mutant{
@@ -231,7 +235,7 @@ var refuseBodyMutants = []*Mutant{
 // refuseMessageMutants accept or refuse wrongly what is in the messages of a request for a run.
 var refuseMessageMutants = []*Mutant{
 	acceptingMutant("takes-no-messages", "a run without messages is accepted", messagesCode, "runs.create.messages-required"),
-	wrongStatusMutant(400, "messages-type-400", "messages that are no list are refused with 400", "runs.create.messages-type"),
+	wrongStatusMutant(400, "messages-type-400", "messages that are not a list are refused with 400", "runs.create.messages-type"),
 	acceptingMutant("takes-many-messages", "201 messages are accepted", messagesCode+" runs.errors.text-messages", "runs.create.messages-200"),
 	wrongTextMutant("messages-without-text", "too many messages are refused without the documented text", "runs.errors.text-messages"),
 	acceptingMutant("takes-no-user", "messages without one of the user are accepted", messagesCode+" runs.errors.text-one-user", "runs.create.no-user"),

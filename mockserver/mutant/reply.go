@@ -224,7 +224,8 @@ var replyAllowedMutants = []*Mutant{
 		Violates: []string{"agkit.http.post", "agentscope-java.http.status", "agentscope-java.req.roundtrip"},
 		KilledBy: map[string]string{"accept.as-documented": "http.request"},
 		Middleware: refuseValid(func(v parsedRequest) bool {
-			return strings.HasPrefix(v.parsed().Text, "conformance:many ") || strings.HasPrefix(v.parsed().Text, "conformance:large ")
+			text := v.parsed().Text
+			return strings.HasPrefix(text, "conformance:many ") || strings.HasPrefix(text, "conformance:large ")
 		}),
 	},
 }

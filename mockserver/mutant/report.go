@@ -27,7 +27,9 @@ func (r *Report) Summary() string {
 			proven++
 		}
 	}
-	return fmt.Sprintf("%d of %d mutants killed, for the reason expected; %d survivors, %d over-kills; %d of %d checks proven able to fail",
+	const format = "%d of %d mutants killed, for the reason expected; %d survivors, %d over-kills; " +
+		"%d of %d checks proven able to fail"
+	return fmt.Sprintf(format,
 		killed, len(played), len(survivors), len(over), proven, len(rules.All))
 }
 

@@ -168,7 +168,9 @@ func editLast(last func(frame []byte) [][]byte) streamEdit {
 	}
 }
 
-var resumeMutants = slices.Concat(resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants)
+var resumeMutants = slices.Concat(
+	resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
+)
 
 // resumeStartMutants resume a stream at the wrong frame.
 var resumeStartMutants = []*Mutant{

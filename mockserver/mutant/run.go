@@ -153,7 +153,8 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 	}
 	sure := len(jobs)
 	for n, m := range All {
-		if ok, _ := path.Match(p.NamePattern, m.Name); !ok && p.NamePattern != "" || p.SampleEvery > 1 && n%p.SampleEvery != 0 {
+		matched, _ := path.Match(p.NamePattern, m.Name)
+		if !matched && p.NamePattern != "" || p.SampleEvery > 1 && n%p.SampleEvery != 0 {
 			continue
 		}
 		fit := slices.DeleteFunc(slices.Clone(p.Dialects), func(d *dialect.Dialect) bool { return !m.AppliesTo(d) })
@@ -178,7 +179,8 @@ func (p RunOptions) newReport(outcomes []Outcome) *Report {
 		switch {
 		case o.Mutant == "":
 			for _, check := range o.OverKills {
-				r.InvalidReasons = append(r.InvalidReasons, fmt.Sprintf("%s: the right server is red: %s: %s", o.Dialect, check, o.FailedChecks[check]))
+				reason := fmt.Sprintf("%s: the correct server fails %s: %s", o.Dialect, check, o.FailedChecks[check])
+				r.InvalidReasons = append(r.InvalidReasons, reason)
 			}
 		case o.Mutant == Canary.Name:
 			if !o.IsKilled() {

@@ -163,7 +163,9 @@ func endOfCall(tool string) func(*spec.Event) bool {
 
 // toolResult returns a result of the call that an event ends.
 func toolResult(e *spec.Event, text string) spec.Event {
-	return spec.Event{Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text}
+	return spec.Event{
+		Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text,
+	}
 }
 
 // answerLate returns a fault that sends an empty result for the calls of a tool at the end of the

@@ -15,7 +15,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-var uploadMutants = slices.Concat(uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants)
+var uploadMutants = slices.Concat(
+	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
+)
 
 // editReplyJSON returns a middleware that edits the JSON object in responses to a template's
 // operation.

@@ -129,7 +129,8 @@ var anonymousMutants = []*Mutant{
 		Violates: []string{"runs.auth.bad-token", "runs.auth.plain"},
 		KilledBy: map[string]string{"auth.needs-credentials": "http.request"},
 		Middleware: asFirstUser(func(v parsedRequest) bool {
-			return !v.isAnonymous() && (v.startsRun() || v.isOperation("listen") || v.isOperation("cancel") || v.isOperation("attach"))
+			guarded := v.startsRun() || v.isOperation("listen") || v.isOperation("cancel") || v.isOperation("attach")
+			return !v.isAnonymous() && guarded
 		}),
 	}, {
 		Name: "strangers-listen", Doc: "streams are served with unknown credentials",

@@ -137,7 +137,7 @@ func openS3(ctx context.Context, location string) (*blob.Bucket, error) {
 	}
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
-		return nil, errors.New("s3: invalid parameters, want NAME=VALUE&...")
+		return nil, errors.New("s3: invalid parameters, want NAME=VALUE pairs joined by &")
 	}
 	if e, err := url.Parse(q.Get("endpoint")); err != nil || e.User != nil {
 		return nil, errors.New("s3: invalid endpoint, want a URL without a user")
