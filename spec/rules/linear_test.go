@@ -39,7 +39,7 @@ func TestJudgingIsLinear(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, frames := range map[string][]string{
-			"open": {s.open, s.piece}, "closed in order": {s.open, s.closed}, "strays": {s.open, s.stray}, "one long text": {s.start, s.start},
+			"open": {s.open, s.piece}, "closed in order": {s.open, s.closed}, "strays": {s.open, s.stray}, "one long text": {s.start, s.start}, "ended again and again": {s.open, s.closed, s.end},
 		} {
 			t.Run(s.dialect+" "+name, func(t *testing.T) {
 				judging := func(n int) time.Duration {

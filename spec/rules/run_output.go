@@ -38,17 +38,24 @@ var OutputMatches = &spec.Check{
 Members that only one of the two has are not compared.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
 	Watch: eachRunSummary(func(p *spec.Pass, e spec.Event, completed []spec.Event, listed []spec.Event) {
+		byID := map[string][]spec.Event{}
+		for _, t := range completed {
+			if t.Message != "" && len(byID[t.Message]) < maxCompletions {
+				byID[t.Message] = append(byID[t.Message], t)
+			}
+		}
 		for _, l := range listed {
-			for _, t := range completed {
-				if t.Message != l.Message || t.Message == "" {
-					continue
-				}
+			for _, t := range byID[l.Message] {
 				p.Judge(e, messagesAgree(t, l), "output has message %s as %s; expected %s, as it was streamed",
 					t.Message, describeMessage(l), describeMessage(t))
 			}
 		}
 	}),
 }
+
+// maxCompletions bounds how many messages of one id, which must be unique, are compared with
+// what the end of the run lists.
+const maxCompletions = 4
 
 // messagesAgree reports whether two copies of a message have the same role, type and
 // contents, where both have them.
@@ -63,20 +70,25 @@ func messagesAgree(a, b spec.Event) bool {
 
 // eachRunSummary returns a watchFunc that calls judge with the event that finishes a run,
 // the messages completed in the run, and the messages that the event lists. A completed
-// message whose end names no role or type has those of its start.
+// message whose end names no role or type has those of its start. A run ends once: a second
+// end is not judged.
 func eachRunSummary(judge func(p *spec.Pass, end spec.Event, completed, listed []spec.Event)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []spec.Event
+		ended := false
 		opened := map[string][2]string{} // role and type
 		return func(e spec.Event) {
 			switch {
+			case ended:
 			case isMessageStatus(e) && e.Kind.Phase() == "end":
 				e.Role, e.Type = cmp.Or(e.Role, opened[e.Message][0]), cmp.Or(e.Type, opened[e.Message][1])
 				completed = append(completed, e)
 			case isMessageStatus(e):
 				opened[e.Message] = [2]string{e.Role, e.Type}
-			case e.Kind == spec.RunEnd && (len(e.Parts) > 0 || len(completed) > 0):
-				judge(p, e, completed, e.Parts)
+			case e.Kind == spec.RunEnd:
+				if ended = true; len(e.Parts) > 0 || len(completed) > 0 {
+					judge(p, e, completed, e.Parts)
+				}
 			}
 		}
 	})
