@@ -93,7 +93,7 @@ var (
 	// against the server.
 	ErrClientLeft = errors.New("the client left")
 	// ErrTruncated is the end of a body whose connection closed before its framing was complete.
-	ErrTruncated = errors.New("the connection ended before the body did")
+	ErrTruncated = errors.New("the connection was closed before the end of the body")
 	// ErrReset is the end of a body whose connection or HTTP/2 stream the peer reset.
 	ErrReset = errors.New("the connection was reset")
 	// ErrIdleTimeout is the end of a body that sent nothing for longer than the idle timeout.

@@ -34,22 +34,23 @@ func (t *Target) requireText(p ScenarioResult) bool {
 		})
 		if i >= 0 && t.requirementLevel(id).FailureVerdict() > spec.Silent {
 			evidence.Requirement = id
-			p.Evaluation.Results[i].Add(evidence, "no text in reply to a plain prompt: %s", describeMissingText(evidence))
+			p.Evaluation.Results[i].Add(evidence, "%s", describeMissingText(evidence))
 			return true
 		}
 	}
 	return false
 }
 
-// describeMissingText describes the event that findMissingText returned.
+// describeMissingText returns the finding about the event that findMissingText returned.
 func describeMissingText(evidence spec.Event) string {
 	switch {
 	case evidence.Kind != spec.HTTPResponse:
-		return "the stream has no text event"
+		return "the stream that answers a plain prompt contains no text; expected at least one text event"
 	case evidence.StatusCode == 0:
-		return fmt.Sprintf("no response: %v", evidence.Err)
+		return fmt.Sprintf("no response to a plain prompt (%v); expected a response that contains text", evidence.Err)
 	}
-	return fmt.Sprintf("got status %d with content type %q", evidence.StatusCode, evidence.Header.Get("Content-Type"))
+	return fmt.Sprintf("response to a plain prompt has status %d and content type %q; expected one that contains text",
+		evidence.StatusCode, evidence.Header.Get("Content-Type"))
 }
 
 // requirementLevel returns the level of a requirement of the dialect, MAY for an unknown id.

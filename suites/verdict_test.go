@@ -84,7 +84,7 @@ func TestTextIsPromised(t *testing.T) {
 				}
 				for _, r := range parts[0].Evaluation.Results {
 					for _, f := range r.Findings {
-						if says := strings.HasPrefix(f.Message, "no text in reply to a plain prompt: "); !test.fail || !says || f.Event.Requirement != law {
+						if says := strings.HasPrefix(f.Message, "the stream that answers a plain prompt contains no text; "); !test.fail || !says || f.Event.Requirement != law {
 							t.Errorf("%s for %q finds: %s", r.Obligation.Check.ID, f.Event.Requirement, f.Message)
 						}
 					}

@@ -38,7 +38,7 @@ type way struct {
 var foreigners = []foreigner{
 	{file: "agkit.py", dialect: "agkit@0.0.10", variants: []string{"busy", "kept-at-end", "waits"}, ways: []way{
 		{name: "half-of-large", breaks: "agkit.scripted.large", says: `^got 50000 bytes of text; expected at least 100000$`},
-		{name: "quiet-failure", breaks: "agkit.scripted.error-mid", says: `^run ended like a success; expected a failure midway$`, also: "agkit.error.visible"},
+		{name: "quiet-failure", breaks: "agkit.scripted.error-mid", says: `^run completed successfully; expected it to fail after some content$`, also: "agkit.error.visible"},
 		{name: "runs-client-tool", breaks: "agkit.client-tool.no-server-result", says: `^server returned a result for call "call-\w+" of the client tool paint; `},
 		// What is no JSON is not what was asked for.
 		{name: "python-arguments", breaks: "agkit.order.args-json", says: `^arguments of call .* are "{'city': 'Paris'`,
@@ -46,11 +46,11 @@ var foreigners = []foreigner{
 		// With everybody's words in one history, what was said before may be somebody else's, too.
 		{name: "one-history", breaks: "agkit.conv.isolated", says: `^got text ".*; expected "nothing"$`, also: "agkit.conv.history agkit.scripted.recall"},
 		// Events of another name are nobody's fault, but a plain prompt is to be answered in those that there are.
-		{name: "other-words", breaks: "agkit.event.text", says: `^no text in reply to a plain prompt: the stream has no text event$`},
+		{name: "other-words", breaks: "agkit.event.text", says: `^the stream that answers a plain prompt contains no text; `},
 		// What breaks off is no answer, though it began with 200.
-		{name: "cut", breaks: "agkit.http.post", says: `^valid request: response is truncated `},
+		{name: "cut", breaks: "agkit.http.post", says: `^the response to a valid request is truncated `},
 		// A failure that is shown by breaking off is right, so only other prompts have a fault.
-		{name: "cut", breaks: "agkit.http.post", says: `^valid request: response is truncated \(the connection ended before the body did\)`},
+		{name: "cut", breaks: "agkit.http.post", says: `^the response to a valid request is truncated \(the connection was closed before the end of the body\)`},
 		{name: "no-tool-end", breaks: "agkit.order.ended", says: `^stream closed while call "call-\w+" was open; `, also: "agkit.order.result-after-end"},
 	}},
 	{file: "agentscope.py", dialect: "agentscope@1.1", variants: []string{"by-user", "busy"}, ways: []way{
@@ -66,7 +66,7 @@ var foreigners = []foreigner{
 		{name: "unannounced", breaks: "agentscope-java.msg.created", says: `^first status event of message "msg_[^"]+" is `,
 			also: "agentscope-java.content.msgid agentscope-java.content.in-message"},
 		{name: "pieces-unmarked", breaks: "agentscope-java.content.delta", says: `"delta".*: expected true$`},
-		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^content in_progress text comes after content 0 of message .* was completed; `},
+		{name: "piece-after-end", breaks: "agentscope-java.content.after-completed", says: `^event "content in_progress text" comes after content 0 of message .* was completed; `},
 		// What names its message by another name does not name it.
 		{name: "snake-case", breaks: "agentscope-java.names", says: `^"(created_at|msg_id)" `, also: "agentscope-java.content.msgid"},
 		// Where there is no error, there are no words either.

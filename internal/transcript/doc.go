@@ -70,7 +70,7 @@
 //	:@ wait 50ms        the following part arrived this long after the previous one, or
 //	                    after the request; parts end at the next wait. A body without
 //	                    wait has unknown timing.
-//	:@ cut              the connection ended before the body did
+//	:@ cut              the connection was closed before the end of the body
 //	:@ reset            the connection or the HTTP/2 stream was reset
 //	:@ left             the client closed the connection
 //	:@ idle             the client's idle timeout expired

@@ -47,7 +47,8 @@ var DeltasJoin = &spec.Check{
 				states.get(e).text.WriteString(e.Text)
 			case e.Kind == spec.ContentEnd && e.Text != "":
 				if joined := states.get(e).text.String(); joined != "" {
-					p.Judge(e, joined == e.Text, "completed text is %q; expected %q, the joined deltas", e.Text, joined)
+					p.Judge(e, joined == e.Text, "deltas join to %q, but the completed text is %q; expected them to be equal",
+						joined, e.Text)
 				}
 			}
 		}
@@ -67,7 +68,7 @@ var ContentIsComplete = &spec.Check{
 				states.get(e).text.WriteString(e.Text)
 			case e.Kind == spec.ContentEnd:
 				joined := states.get(e).text.String()
-				p.Judge(e, joined == "" || e.Text != "", "completed content has no value; expected %q, the joined deltas", joined)
+				p.Judge(e, joined == "" || e.Text != "", "completed content has no value; expected the joined deltas, %q", joined)
 			}
 		}
 	}),
@@ -126,7 +127,7 @@ var ContentEndsOnce = &spec.Check{
 			c := states.get(e)
 			if c.completed || e.Kind == spec.ContentEnd {
 				p.Judge(e, !c.completed, "%s comes after content %s of message %q was completed; expected no further event of it",
-					e.DisplayName(), e.Index, e.Message)
+					displayName(e), e.Index, e.Message)
 			}
 			c.completed = c.completed || e.Kind == spec.ContentEnd
 		}

@@ -1,7 +1,9 @@
 package rules
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -18,7 +20,7 @@ var lifecycleChecks = []*spec.Check{
 // firstFrameCheck returns a check that the kind of the first frame of a stream is allowed.
 // The result of want describes the expected frame in a message.
 func firstFrameCheck(
-	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) string,
+	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) eventName,
 ) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: needs,
@@ -26,7 +28,8 @@ func firstFrameCheck(
 			seen := false
 			return func(e spec.Event) {
 				if e.IsFrame() && !seen {
-					p.Judge(e, allowed(e.Kind), "first event is %s; expected %s", e.DisplayName(), want(request))
+					p.Judge(e, allowed(e.Kind), "first event is %s; expected %s",
+						displayName(e).quoted(), want(request).quoted())
 					seen = true
 				}
 			}
@@ -38,13 +41,13 @@ func firstFrameCheck(
 var (
 	RunComesFirst = firstFrameCheck("run.comes-first",
 		"the first event of a stream is about the run", []spec.Kind{spec.RunEnd},
-		func(k spec.Kind) bool { return k.Subject() == "run" }, func(spec.Event) string { return "one about the run" })
+		func(k spec.Kind) bool { return k.Subject() == "run" }, func(spec.Event) eventName { return eventName{text: "one about the run"} })
 	RunOpensFirst = firstFrameCheck("run.opens-first", `the first event of a stream starts the run
 
 Clients create their view of the run there and have no place for earlier events.`,
 		[]spec.Kind{spec.RunStart},
 		func(k spec.Kind) bool { return k == spec.RunStart || k == spec.RunRefused },
-		func(request spec.Event) string { return request.KindName(spec.RunStart, "the start of the run") })
+		func(request spec.Event) eventName { return kindName(request, spec.RunStart, "the start of the run") })
 )
 
 // ProgressPrecedesContent judges whether a run is reported in progress before its content.
@@ -60,7 +63,7 @@ var ProgressPrecedesContent = &spec.Check{
 				inProgress = true
 			case !judged && (subject == "message" || subject == "reasoning" || subject == "content"):
 				p.Judge(e, inProgress, "%s comes before %s; expected the reverse order",
-					e.DisplayName(), request.KindName(spec.RunProgress, "the run is in progress"))
+					displayName(e), kindName(request, spec.RunProgress, "the run is in progress"))
 				judged = true
 			}
 		}
@@ -132,7 +135,7 @@ var RunEndsOnce = &spec.Check{
 		var first spec.Event
 		return func(e spec.Event) {
 			if isTerminal(e) {
-				p.Judge(e, first.Raw == nil, "%s comes after %s; expected one terminal event", e.DisplayName(), first.DisplayName())
+				p.Judge(e, first.Raw == nil, "%s comes after %s; expected one terminal event", displayName(e), displayName(first))
 				first = e
 			}
 		}
@@ -155,7 +158,7 @@ Clients stop reading there. Comments and the in-band terminator may follow.`,
 				last, ended = e, ended || isTerminal(e)
 			case e.Kind == spec.BodyEnd && ended:
 				p.Judge(last, isTerminal(last),
-					"%s comes after the run's terminal event; expected no event after it", last.DisplayName())
+					"%s comes after the run's terminal event; expected no event after it", displayName(last))
 			}
 		}
 	}),
@@ -263,10 +266,29 @@ does not expect it to start again.`,
 			}
 			previousRank := ranks[before.Kind.Phase()]
 			forward := rank >= previousRank && (previousRank < 2 || e.Kind.Subject() == "run" && before.Kind == e.Kind)
-			p.Judge(e, !seen || forward, "%s comes after %s; expected no earlier status", e.DisplayName(), before.DisplayName())
+			if !seen || forward {
+				p.Judge(e, true, "")
+			} else {
+				p.Judge(e, false, "%s", describeStatusChange(*before, e, rank < previousRank))
+			}
 			last[key] = keep(e)
 		}
 	}),
+}
+
+// describeStatusChange describes a change of status that is not allowed: backwards, or after
+// the end.
+func describeStatusChange(before, e spec.Event, backwards bool) string {
+	subject := "run"
+	if e.Kind.Subject() != "run" {
+		subject = fmt.Sprintf("message %q", e.Message)
+	}
+	status := func(e spec.Event) string { return cmp.Or(e.Status, strconv.Quote(e.DisplayName())) }
+	if !backwards {
+		return fmt.Sprintf("%s has status %s after it ended with status %s; expected no further status",
+			subject, status(e), status(before))
+	}
+	return fmt.Sprintf("%s went from %s back to %s; a status must not move backwards", subject, status(before), status(e))
 }
 
 // CreatedIsStable judges the time at which a run began.
@@ -324,7 +346,7 @@ var RunStaysFailed = &spec.Check{
 				failed = e
 			case e.Kind == spec.RunEnd && failed.Raw != nil:
 				endedWell = true
-				p.Judge(e, false, "%s comes after %s; expected the run to stay failed", e.DisplayName(), failed.DisplayName())
+				p.Judge(e, false, "%s comes after %s; expected the run to stay failed", displayName(e), displayName(failed))
 			case e.Kind == spec.BodyEnd && failed.Raw != nil && !endedWell:
 				p.Judge(failed, true, "")
 			}
@@ -363,7 +385,7 @@ var DoneIsLast = &spec.Check{
 			switch {
 			case e.IsFrame() && done.Raw != nil:
 				after = true
-				p.Judge(e, false, "%s comes after %s; expected no event after it", e.DisplayName(), done.DisplayName())
+				p.Judge(e, false, "%s comes after %s; expected no event after it", displayName(e), displayName(done))
 			case e.Kind == spec.Done:
 				done = e
 			case e.Kind == spec.BodyEnd && done.Raw != nil && !after:

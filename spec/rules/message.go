@@ -130,7 +130,7 @@ It does not begin in progress or ended.`,
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageStatus(e) && e.Message != "" && states.byID[e.Message] == nil {
 			p.Judge(e, e.Kind.Phase() == "start",
-				"first status event of message %q is %s; expected its start", e.Message, e.DisplayName())
+				"first status event of message %q is %s; expected its start", e.Message, displayName(e).quoted())
 		}
 	}),
 }
@@ -145,7 +145,7 @@ Clients append it to that message and have nothing to append to before.`,
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageContent(e) && e.Message != "" {
 			b := states.byID[e.Message]
-			p.Judge(e, b != nil, "%s comes before message %q started; expected the start first", e.DisplayName(), e.Message)
+			p.Judge(e, b != nil, "%s comes before message %q started; expected the start first", displayName(e), e.Message)
 		}
 	}),
 }
@@ -159,7 +159,7 @@ var MessageClosed = &spec.Check{
 		if isMessageContent(e) && e.Message != "" {
 			b := states.byID[e.Message]
 			p.Judge(e, b == nil || !b.ended,
-				"%s comes after message %q ended; expected no further content", e.DisplayName(), e.Message)
+				"%s comes after message %q ended; expected no further content", displayName(e), e.Message)
 		}
 	}),
 }
@@ -185,7 +185,7 @@ var MessageAppears = &spec.Check{
 			case isCleanEnd(e):
 				for _, id := range order {
 					p.Judge(*named[id], known[id],
-						"%s names message %q; expected that message in the stream", named[id].DisplayName(), id)
+						"%s names message %q; expected that message in the stream", displayName(*named[id]), id)
 				}
 			}
 		}
@@ -206,7 +206,7 @@ var MessageUnambiguous = &spec.Check{
 			return
 		}
 		p.Judge(e, states.openCount == 1, "%s names no message while %d are open; expected exactly one open message",
-			e.DisplayName(), states.openCount)
+			displayName(e), states.openCount)
 	}),
 }
 
@@ -248,8 +248,8 @@ var MessageIDsUnique = &spec.Check{
 	Watch: eachMessageEvent(func(p *spec.Pass, e spec.Event, states *messageStates) {
 		if isMessageStatus(e) && e.Message != "" {
 			b := states.byID[e.Message]
-			p.Judge(e, b == nil || !b.ended, "%s has the id %q of a message that has ended; expected a new id",
-				e.DisplayName(), e.Message)
+			p.Judge(e, b == nil || !b.ended, "%s reuses the id %q of an ended message; expected a new id",
+				displayName(e), e.Message)
 		}
 	}),
 }
@@ -271,7 +271,7 @@ var MessageContentEquals = &spec.Check{
 			case isMessageStatus(e) && e.Kind.Phase() == "end" && len(e.Parts) > 0 && contents[e.Message] != nil:
 				want, got := contents[e.Message].values(), contentValues(e.Parts)
 				p.Judge(e, slices.EqualFunc(want, got, sameValue), "%s repeats the contents %q; expected %q, as they were streamed",
-					e.DisplayName(), got, want)
+					displayName(e), got, want)
 				delete(contents, e.Message)
 			}
 		}
@@ -363,13 +363,24 @@ func describeMessage(e spec.Event) string {
 	return fmt.Sprintf("%s %s %q", e.Role, e.Type, contentValues(e.Parts))
 }
 
-// messageIDs returns the ids of messages for a finding.
-func messageIDs(list []spec.Event) string {
-	names := []string{}
-	for _, e := range list {
-		names = append(names, e.Message)
+// describeMessageIDs returns the ids of messages for a finding: each id once, in order of
+// first appearance, with the number of times if there are several.
+func describeMessageIDs(ids []string) string {
+	counts := map[string]int{}
+	for _, id := range ids {
+		counts[id]++
 	}
-	return "[" + strings.Join(names, " ") + "]"
+	var texts []string
+	for _, id := range ids {
+		switch n := counts[id]; {
+		case n == 1:
+			texts = append(texts, strconv.Quote(id))
+		case n > 1:
+			texts = append(texts, fmt.Sprintf("%q (%d times)", id, n))
+		}
+		delete(counts, id)
+	}
+	return strings.Join(texts, ", ")
 }
 
 // sameFrameData reports whether two frames carry the same data: equal as JSON, or as text

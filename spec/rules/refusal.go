@@ -378,7 +378,8 @@ issued by the server or uploaded in this conversation.`,
 			case uploads.isUnverifiable(x.request) || x.threadBusy:
 			case x.isCutOff() && x.requiresCompleteBody():
 				x.bodyEnd.Requirement = x.request.Requirement
-				p.Judge(x.bodyEnd, false, "valid request: response is truncated (%v); expected a complete response", x.bodyEnd.Err)
+				p.Judge(x.bodyEnd, false, "the response to a valid request is truncated (%v); expected a complete response",
+					x.bodyEnd.Err)
 			case x.refusedInBand || x.status/100 == 4 && !isStateDependentStatus(x.status): // a 5xx is not a refusal
 				refused = append(refused, x)
 			}

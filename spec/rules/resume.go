@@ -204,11 +204,12 @@ complete from there.`,
 			case i >= 0 && i < next: // judged by resume.starts-after-cursor
 			case i < 0 && full.runEnded:
 				p.Judge(h.event(), false,
-					"got event id %q, which the complete stream of the run does not have; expected the same events",
+					"got event id %q, which the uninterrupted stream does not have; expected the same events",
 					h.cursor)
 			case next < len(full.frames):
 				p.Judge(h.event(), i == next,
-					"got event id %q; expected %q, the next in the complete stream", h.cursor, full.frames[next].cursor)
+					"got event id %q, but the uninterrupted stream continues with %q; expected the same events",
+					h.cursor, full.frames[next].cursor)
 				next = max(next, i) + 1
 			}
 		}

@@ -5,6 +5,7 @@ package rules
 import (
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/streamassay/streamassay/spec"
 )
@@ -29,6 +30,37 @@ func ByID(id string) (*spec.Check, bool) {
 
 // A watchFunc starts one application of a check to one conversation: see [spec.Check].
 type watchFunc = func(*spec.Pass) func(spec.Event)
+
+// An eventName is the name of an event for messages. It is formatted only if the message is.
+type eventName struct {
+	text   string // as returned by [spec.Event.DisplayName]
+	onWire bool
+}
+
+// displayName returns the name of e.
+func displayName(e spec.Event) eventName { return eventName{e.DisplayName(), e.WireName != ""} }
+
+// kindName returns the name of the events of a kind in the response to a request, or words if
+// they have no name on the wire.
+func kindName(request spec.Event, k spec.Kind, words string) eventName {
+	return eventName{request.KindName(k, words), request.WireNames[k] != ""}
+}
+
+// String returns a name on the wire as `event "name"`, and any other description unchanged.
+func (n eventName) String() string {
+	if n.onWire {
+		return "event " + n.quoted()
+	}
+	return n.text
+}
+
+// quoted returns a name on the wire in quotes, and any other description unchanged.
+func (n eventName) quoted() string {
+	if n.onWire {
+		return strconv.Quote(n.text)
+	}
+	return n.text
+}
 
 // eachStream returns a watchFunc that applies w to each stream of a run on its own. It
 // selects streams that were requested from their start (without a cursor) by a request that

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/streamassay/streamassay/spec"
@@ -20,14 +21,40 @@ and entries that are not messages of the answer, such as heartbeats.`,
 		for _, t := range completed {
 			optional[t.Message] = t.Status != "" && e.Status != "" && t.Status != e.Status
 		}
-		requiredIDs := func(list []spec.Event) string {
-			return messageIDs(slices.DeleteFunc(slices.Clone(list), func(m spec.Event) bool {
-				return optional[m.Message] || !isMessageStatus(m)
-			}))
+		requiredIDs := func(list []spec.Event) (ids []string) {
+			for _, m := range list {
+				if !optional[m.Message] && isMessageStatus(m) {
+					ids = append(ids, m.Message)
+				}
+			}
+			return ids
 		}
 		want, got := requiredIDs(completed), requiredIDs(listed)
-		p.Judge(e, want == got, "output lists the messages %s; expected %s, the ones that were completed", got, want)
+		p.Judge(e, slices.Equal(want, got), "output %s; expected all completed messages, in order of completion",
+			compareMessageIDs(got, want))
 	}),
+}
+
+// compareMessageIDs describes, after the word "output", how the listed messages differ from the
+// completed ones.
+func compareMessageIDs(listed, completed []string) string {
+	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
+		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
+			describeMessageIDs(listed), describeMessageIDs(completed))
+	}
+	text := "lists " + pluralize(len(listed), "message")
+	if len(listed) > 0 {
+		text += " (" + describeMessageIDs(listed) + ")"
+	}
+	were := "were"
+	if len(completed) == 1 {
+		were = "was"
+	}
+	text += fmt.Sprintf(", but %s %s completed", pluralize(len(completed), "message"), were)
+	if len(completed) > 0 {
+		text += ": " + describeMessageIDs(completed)
+	}
+	return text
 }
 
 // OutputMatches judges the contents of the messages that the event that ends a run lists.

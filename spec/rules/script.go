@@ -134,7 +134,7 @@ var (
 
 	ScriptError = scriptCheck("error", "asked to fail, a target fails before any content with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run ended like a success; expected a failure before any content")
+			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run completed successfully; expected it to fail before any content")
 			if a.failure.Kind != "" { // a broken transfer carries no message
 				p.Judge(a.failure, a.text() == "", "got text %q before the failure; expected none", a.text())
 				a.judgeFailureText(p, words)
@@ -143,7 +143,7 @@ var (
 
 	ScriptErrorMid = scriptCheck("error-mid", "asked to fail midway, a target fails with the requested message",
 		func(p *spec.Pass, a *assembledRun, words string) {
-			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run ended like a success; expected a failure midway")
+			p.Judge(a.bodyEnd, a.hasVisibleFailure(), "run completed successfully; expected it to fail after some content")
 			if a.failure.Kind != "" {
 				a.judgeFailureText(p, words)
 			}
@@ -165,7 +165,7 @@ Not required of dialects in which a server may lose text at a failure.`,
 func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	if f := a.failure; f.Text == "" && words != "" {
 		p.Judge(f, false,
-			"got %s without an error message%s; expected one that contains %q", f.DisplayName(), describeViolations(f.Violations), words)
+			"got %s without an error message%s; expected one that contains %q", displayName(f), describeViolations(f.Violations), words)
 	} else {
 		p.Judge(f, strings.Contains(f.Text, words), "got error message %q; expected one that contains %q", f.Text, words)
 	}
@@ -366,7 +366,7 @@ It ends with an event that reports the failure, or its transfer is broken off.`,
 	Watch: eachScriptedRun(func(p *spec.Pass, a *assembledRun) {
 		if a.isToFail() {
 			p.Judge(a.bodyEnd, a.hasVisibleFailure(),
-				"failed run ended like a success; expected an error event or a broken transfer")
+				"run that was asked to fail completed successfully; expected an error event or a broken transfer")
 		}
 	}),
 }

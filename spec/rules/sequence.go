@@ -45,18 +45,36 @@ var SequenceDense = &spec.Check{
 	Doc:   "the sequence numbers of a stream are 0, 1, 2 and so on without gaps",
 	Needs: []spec.Kind{spec.SlotSeq},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		next := int64(0)
+		next, before := int64(0), ""
 		return func(e spec.Event) {
 			if !e.IsFrame() || e.Kind == spec.Done || e.Kind == spec.RunRefused || e.Kind == spec.Undecodable {
 				return
 			}
 			n, err := strconv.ParseInt(e.Seq, 10, 64)
-			p.Judge(e, err == nil && n == next, "got sequence number %q; expected %d", e.Seq, next)
+			if err == nil && n == next {
+				p.Judge(e, true, "")
+			} else {
+				p.Judge(e, false, "%s; expected %d", describeSequence(e.Seq, before), next)
+			}
 			if next++; err == nil {
 				next = n + 1
 			}
+			before = e.Seq
 		}
 	}),
+}
+
+// describeSequence describes the sequence number of an event, and that of the event before it
+// unless that is "".
+func describeSequence(n, before string) string {
+	text := "got no sequence number"
+	if n != "" {
+		text = "got sequence number " + n
+	}
+	if before != "" {
+		text += " after " + before
+	}
+	return text
 }
 
 // SequenceNeverFalls judges the order of sequence numbers where an event may be repeated.
@@ -87,7 +105,7 @@ var CursorPresent = &spec.Check{
 					first = e
 				}
 			case isCleanEnd(e) && first.Raw != nil:
-				p.Judge(first, seen, "stream has no event with an SSE id; expected one to resume from")
+				p.Judge(first, seen, "no event in the stream has an SSE id; expected ids, so that clients can resume")
 			}
 		}
 	}),

@@ -28,7 +28,7 @@ var ToolStartsFirst = &spec.Check{
 				open[e.Call] = true
 			case spec.ToolDelta, spec.ToolEnd:
 				p.Judge(e, open[e.Call], "got %s of call %q, which is not open; expected %s first",
-					e.DisplayName(), e.Call, request.KindName(spec.ToolStart, "its start"))
+					displayName(e), e.Call, kindName(request, spec.ToolStart, "its start"))
 				if e.Kind == spec.ToolEnd {
 					delete(open, e.Call)
 				}
@@ -67,7 +67,7 @@ Clients run a tool when its call has ended.`,
 				for _, id := range order {
 					if start, ok := open[id]; ok {
 						p.Judge(*start, false, "stream closed while call %q was open; expected %s first",
-							id, request.KindName(spec.ToolEnd, "its end"))
+							id, kindName(request, spec.ToolEnd, "its end"))
 					}
 				}
 			}
@@ -207,7 +207,7 @@ func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool)
 				judged[part.Call] = true
 				if begun[part.Call] && !made[part.Call] {
 					p.Judge(part, made[""], "result of call %q comes before the end of the call; expected %s first",
-						part.Call, request.KindName(spec.ToolEnd, "its end"))
+						part.Call, kindName(request, spec.ToolEnd, "its end"))
 					return
 				}
 				p.Judge(part, made[part.Call] || made[""],
@@ -353,7 +353,7 @@ Further tool calls, their results and empty deltas may follow.`,
 		switch subject := e.Kind.Subject(); {
 		case c.openClientCalls == 0:
 		case subject == "message" || subject == "reasoning" || subject == "content":
-			p.Judge(e, e.Text == "", "%s comes after a call of a client tool; expected the stream to end", e.DisplayName())
+			p.Judge(e, e.Text == "", "%s comes after a call of a client tool; expected the stream to end", displayName(e))
 		case isCleanEnd(e):
 			p.Judge(e, true, "")
 		}
@@ -377,7 +377,7 @@ reading at the interrupt loses nothing by them.`,
 			case interrupt.Raw == nil || e.Kind == spec.Unrecognized || isDelta(e) && e.Text == "":
 			case e.IsFrame():
 				p.Judge(e, isTerminal(e) || e.Kind == spec.Done,
-					"%s comes after an interrupt; expected the end of the run", e.DisplayName())
+					"%s comes after an interrupt; expected the end of the run", displayName(e))
 			case isCleanEnd(e):
 				p.Judge(interrupt, true, "")
 			}
