@@ -41,7 +41,8 @@ func firstFrameCheck(
 var (
 	RunComesFirst = firstFrameCheck("run.comes-first",
 		"the first event of a stream is about the run", []spec.Kind{spec.RunEnd},
-		func(k spec.Kind) bool { return k.Subject() == "run" }, func(spec.Event) eventName { return eventName{text: "one about the run"} })
+		func(k spec.Kind) bool { return k.Subject() == "run" },
+		func(spec.Event) eventName { return eventName{text: "one about the run"} })
 	RunOpensFirst = firstFrameCheck("run.opens-first", `the first event of a stream starts the run
 
 Clients create their view of the run there and have no place for earlier events.`,

@@ -165,7 +165,8 @@ Not required of dialects in which a server may lose text at a failure.`,
 func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	if f := a.failure; f.Text == "" && words != "" {
 		p.Judge(f, false,
-			"got %s without an error message%s; expected one that contains %q", displayName(f), describeViolations(f.Violations), words)
+			"got %s without an error message%s; expected one that contains %q",
+			displayName(f), describeViolations(f.Violations), words)
 	} else {
 		p.Judge(f, strings.Contains(f.Text, words), "got error message %q; expected one that contains %q", f.Text, words)
 	}
