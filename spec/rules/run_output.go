@@ -30,8 +30,12 @@ and entries that are not messages of the answer, such as heartbeats.`,
 			return ids
 		}
 		want, got := requiredIDs(completed), requiredIDs(listed)
-		p.Judge(e, slices.Equal(want, got), "output %s; expected all completed messages, in order of completion",
-			compareMessageIDs(got, want))
+		if slices.Equal(want, got) {
+			p.Judge(e, true, "")
+		} else {
+			p.Judge(e, false, "output %s; expected all completed messages, in order of completion",
+				compareMessageIDs(got, want))
+		}
 	}),
 }
 
