@@ -106,8 +106,8 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	}
 }
 
-// maxStreams is the largest stream limit that is tested.
-const maxStreams = 256
+// MaxStreamLimit is the largest stream limit that is tested.
+const MaxStreamLimit = 256
 
 // disconnectTimeout is how long a server may take to notice that a client left, with a margin.
 const disconnectTimeout = 6 * time.Second

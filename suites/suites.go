@@ -7,6 +7,7 @@ package suites
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -183,10 +184,13 @@ func (t *Target) Check() error {
 	known := Capabilities()
 	for _, name := range slices.Concat(t.ClaimedCapabilities, t.LackedCapabilities) {
 		if !slices.Contains(known, name) && name != "all" {
-			return fmt.Errorf("unknown capability %q (want one of %s)", name, strings.Join(known, ", "))
+			return fmt.Errorf("unknown capability %q (want %s)", name, t.describeCapabilities(name))
 		}
-		if (name == "text" || name == "all") && slices.Contains(t.LackedCapabilities, name) {
-			return fmt.Errorf("capability %q cannot be lacking: every server must answer with text", name)
+		if name == "text" && slices.Contains(t.LackedCapabilities, name) {
+			return errors.New(`"text" cannot be lacking: every target must support it`)
+		}
+		if name == "all" && slices.Contains(t.LackedCapabilities, name) {
+			return errors.New(`"all" cannot be lacking: every target must support "text"`)
 		}
 		if slices.Contains(t.ClaimedCapabilities, name) && slices.Contains(t.LackedCapabilities, name) {
 			return fmt.Errorf("capability %q is both claimed and lacked", name)
@@ -206,10 +210,10 @@ func (t *Target) Check() error {
 		}
 	}
 	if t.Sequences < 0 || t.Sequences > MaxSequences {
-		return fmt.Errorf("invalid number of sequences %d (0 to %d)", t.Sequences, MaxSequences)
+		return fmt.Errorf("invalid number of sequences %d (must be from 0 to %d)", t.Sequences, MaxSequences)
 	}
-	if t.StreamLimit < 0 || t.StreamLimit > maxStreams {
-		return fmt.Errorf("invalid stream limit %d (1 to %d)", t.StreamLimit, maxStreams)
+	if t.StreamLimit < 0 || t.StreamLimit > MaxStreamLimit {
+		return fmt.Errorf("invalid stream limit %d (must be from 1 to %d, or 0 for unknown)", t.StreamLimit, MaxStreamLimit)
 	}
 	if err := t.checkCredentials(); err != nil {
 		return err
@@ -234,6 +238,16 @@ func Capabilities() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// describeCapabilities returns the valid values of the list with name: what can be claimed or lacked.
+func (t *Target) describeCapabilities(name string) string {
+	known := Capabilities()
+	if slices.Contains(t.ClaimedCapabilities, name) {
+		return "all or one of " + strings.Join(known, ", ")
+	}
+	known = slices.DeleteFunc(known, func(s string) bool { return s == "text" })
+	return "one of " + strings.Join(known, ", ")
 }
 
 // wireConfig returns the configuration of the HTTP clients, without credentials.

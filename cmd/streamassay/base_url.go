@@ -47,7 +47,7 @@ func parseBase(text string) (*url.URL, error) {
 	case u.Hostname() == "":
 		return nil, errors.New("has no host (e.g. http://127.0.0.1:8080)")
 	case u.Port() != "" && (port < 1 || port > 65535):
-		return nil, fmt.Errorf("has the port %s, which must be from 1 to 65535", u.Port())
+		return nil, fmt.Errorf("has port %s, which is out of range (1 to 65535)", u.Port())
 	case u.User != nil:
 		return nil, errors.New("contains a user: send credentials with --header 'Authorization: Basic …'")
 	case u.RawQuery != "" || u.ForceQuery:

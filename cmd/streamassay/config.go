@@ -51,6 +51,9 @@ func (s configSource) locate(err error) error {
 	if s.file == "" || !errors.As(err, &exit) || exit.code != exitUsage {
 		return err
 	}
+	if strings.HasPrefix(exit.message, "--config "+s.file+":") { // reports have their position already
+		return err
+	}
 	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 

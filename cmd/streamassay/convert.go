@@ -27,8 +27,8 @@ func convertCommand(sh stdio) *cobra.Command {
 		Use:   "convert FILE...",
 		Short: "Convert recordings and fixtures of other tools for the mock",
 		Long: `Convert recordings of browsers (.har) and curl (.http, .sse) to transcripts (.txtar), one
-per conversation, and fixture files of aimock (.json) to scripts (.yaml). What cannot be
-converted, or only approximately, is listed on standard error.
+per conversation, and fixture files (.json) of aimock, a mock server of LLM APIs, to scripts
+(.yaml). What cannot be converted, or only approximately, is listed on standard error.
 
 Exit codes: 0 everything converted, 1 something could not be converted, 2 usage error.`,
 		Example: `  streamassay convert page.har --dialect runs --out recordings
@@ -45,10 +45,10 @@ Exit codes: 0 everything converted, 1 something could not be converted, 2 usage 
 	}
 	f := cmd.Flags()
 	f.Var((*nameList)(&c.dialects), "dialect",
-		"`DIALECT` of the recordings, NAME or NAME@VERSION; other requests are left out")
-	f.StringVar(&c.format, "to", "", "output `FORMAT`: transcript or script (default: by the kind of file)")
-	f.StringVar(&c.base, "base", "", "base `PATH` or URL of the recorded server")
-	f.StringVar(&c.dir, "out", ".", "`DIR` to write to, created if missing")
+		"`DIALECT` dialect of the recordings: NAME or NAME@VERSION; requests of other dialects are left out")
+	f.StringVar(&c.format, "to", "", "`FORMAT` output format: transcript or script (default: by the kind of file)")
+	f.StringVar(&c.base, "base", "", "`PATH` base path or URL of the recorded server; it is removed from the paths of requests")
+	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")
 	f.BoolVar(&c.force, "force", false, "overwrite existing files")
 	completeFlag(cmd, "dialect", dialect.Names())
 	return cmd

@@ -38,12 +38,13 @@ func diffCommand(sh stdio) *cobra.Command {
 		Short: "Compare two servers or two recordings",
 		Long: `Compare two servers or two recordings. A and B are base URLs, or "reference" for the
 embedded reference server; or files or directories of recordings, as written by
-run --transcripts (with run --repeat: several takes of each conversation).
+run --transcripts. Recordings made with run --repeat contain each conversation several
+times, so volatile values can be recognized.
 
 Both servers get the same requests, each twice. What differs between two responses of one
-server (times, random text) is volatile and ignored. Also ignored are ids that differ but map
-one to one, and texts that are split differently. Whether a response is correct is not
-judged; run does that.
+server (times, random text) is volatile and ignored. Also ignored are ids that differ only
+by a consistent renaming, and text that is split into different deltas. Whether a response
+is correct is not judged; run does that.
 
 Exit codes: 0 no difference, 1 differences, 2 usage or configuration error, 3 nothing could
 be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
@@ -52,7 +53,7 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
   streamassay diff before after --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError("diff needs two arguments: base URLs, %q, or files or directories of recordings", referenceName)
+				return usageError("diff needs two arguments, each a base URL, %q, or a file or directory of recordings", referenceName)
 			}
 			for _, word := range args {
 				if err := checkSide(word); err != nil {
@@ -68,23 +69,23 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 		},
 	}
 	f := cmd.Flags()
-	f.Var((*nameList)(&d.Dialects), "dialect", "`DIALECT` to compare, NAME or NAME@VERSION (repeatable)")
+	f.Var((*nameList)(&d.Dialects), "dialect", "`DIALECT` dialect to compare: NAME or NAME@VERSION (repeatable)")
 	f.StringArrayVar(&d.Headers, "header", nil,
-		"`'Name: value'` to send with every request to both (repeatable); the value is never shown")
-	f.StringArrayVar(&d.headerA, "header-a", nil, "`'Name: value'` to send to A only (repeatable); the value is never shown")
-	f.StringArrayVar(&d.headerB, "header-b", nil, "`'Name: value'` to send to B only (repeatable); the value is never shown")
+		"`'Name: value'` header to send with every request to both (repeatable); the value is never shown")
+	f.StringArrayVar(&d.headerA, "header-a", nil, "`'Name: value'` header to send to A only (repeatable); the value is never shown")
+	f.StringArrayVar(&d.headerB, "header-b", nil, "`'Name: value'` header to send to B only (repeatable); the value is never shown")
 	f.StringArrayVar(&d.OtherHeaders, "other-header", nil,
-		"`'Name: value'` of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
+		"`'Name: value'` header of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
 	f.StringVar(&d.Prompts, "prompts", d.Prompts,
-		"style of prompts: those of docs/prompts.md, or plain language (`conformance|natural`)")
-	f.Var((*nameList)(&d.Lacks), "lacks", "`CAPABILITY` that one of them does not have (repeatable)")
-	f.StringArrayVar(&d.Only, "only", nil, "compare only scenarios whose name matches `GLOB` (repeatable)")
-	f.StringArrayVar(&d.Skip, "skip", nil, "leave out scenarios whose name matches `GLOB` (repeatable)")
+		"`STYLE` style of prompts: conformance (those of docs/prompts.md) or natural (plain language)")
+	f.Var((*nameList)(&d.Lacks), "lacks", "`CAPABILITY` capability that one of them does not have (repeatable)")
+	f.StringArrayVar(&d.Only, "only", nil, "`GLOB` compare only scenarios whose name matches (repeatable)")
+	f.StringArrayVar(&d.Skip, "skip", nil, "`GLOB` leave out scenarios whose name matches (repeatable)")
 	d.addLimitFlags(f)
-	f.IntVar(&d.Parallel, "parallel", d.Parallel, "run up to `N` scenarios concurrently")
-	f.Uint64Var(&d.Seed, "seed", 0, "seed `NUMBER` for random choices (0 = random; the seed used is in the report)")
-	f.Uint64Var(&d.Salt, "salt", 0, "salt `NUMBER` for ids of threads, runs and messages (0 = random, so that every run uses new ids)")
-	f.StringVar(&d.CA, "ca", "", "`FILE` with PEM certificates to trust")
+	f.IntVar(&d.Parallel, "parallel", d.Parallel, "`N` maximum number of scenarios that run concurrently")
+	f.Uint64Var(&d.Seed, "seed", 0, "`NUMBER` seed for random choices (0 = random; the seed used is in the report)")
+	f.Uint64Var(&d.Salt, "salt", 0, "`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids)")
+	f.StringVar(&d.CA, "ca", "", "`FILE` PEM file with certificates to trust")
 	f.BoolVar(&d.Insecure, "insecure", false, "accept any TLS certificate")
 	f.BoolVar(&d.json, "json", false, "print JSON")
 	completeFlag(cmd, "dialect", dialect.Names())

@@ -147,7 +147,7 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 		names = []string{t.Dialect}
 	}
 	if len(names) != 1 {
-		return usageError("%s does not name its dialect: add --dialect, one of %s",
+		return usageError("%s does not name its dialect: --dialect is required (one of %s)",
 			t.Name, strings.Join(dialect.Names(), ", "))
 	}
 	of, err := dialect.Open(names[0])

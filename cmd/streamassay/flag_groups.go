@@ -11,6 +11,35 @@ import (
 // helpWidth is the width in columns to which the descriptions of flags are wrapped.
 const helpWidth = 110
 
+// A placeholderValue is the value of a flag in a help text. Its type name is the placeholder.
+type placeholderValue struct {
+	pflag.Value
+	placeholder string
+}
+
+func (v placeholderValue) Type() string { return v.placeholder }
+
+// describeFlags returns the help text of a set of flags, wrapped. A placeholder in backquotes
+// at the beginning of a usage is shown after the name of the flag only, not in the text.
+func describeFlags(set *pflag.FlagSet) string {
+	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
+	shown.SortFlags = set.SortFlags
+	set.VisitAll(func(f *pflag.Flag) {
+		entry := *f
+		if quoted, text, ok := strings.Cut(strings.TrimPrefix(f.Usage, "`"), "` "); ok && strings.HasPrefix(f.Usage, "`") {
+			entry.Usage, entry.Value = text, placeholderValue{f.Value, quoted}
+			if f.DefValue == "[]" { // an empty list
+				entry.DefValue = ""
+			}
+		}
+		shown.AddFlag(&entry)
+	})
+	return shown.FlagUsagesWrapped(helpWidth)
+}
+
+// Templates of help texts may call describeFlags.
+func init() { cobra.AddTemplateFunc("describeFlags", describeFlags) }
+
 // A flagGroup is a titled group of flags in the help of a command.
 type flagGroup struct {
 	title    string
@@ -37,7 +66,7 @@ func addFlagGroups(cmd *cobra.Command, groups []flagGroup) {
 		out := cmd.OutOrStdout()
 		fmt.Fprintf(out, "%s\n\nUsage:\n  %s\n\nExamples:\n%s\n", cmd.Long, cmd.UseLine(), cmd.Example)
 		for i, g := range groups {
-			fmt.Fprintf(out, "\n%s:\n%s", g.title, sets[i].FlagUsagesWrapped(helpWidth))
+			fmt.Fprintf(out, "\n%s:\n%s", g.title, describeFlags(sets[i]))
 		}
 		fmt.Fprintf(out, "\n%s\n", strings.TrimSpace(`Sizes are written as 64KiB or 1MiB, durations as 500ms, 30s or 10m.`))
 	})

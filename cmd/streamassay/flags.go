@@ -63,7 +63,7 @@ func runCompletion(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	return usageError("completion %s: unknown shell, want bash, fish, powershell or zsh", args[0])
+	return usageError("completion: unknown shell %q (want one of bash, fish, powershell, zsh)", args[0])
 }
 
 // flagError turns an error of the flag parser into a usage error that names the flag and the values it takes.

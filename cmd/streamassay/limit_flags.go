@@ -12,17 +12,24 @@ import (
 // addLimitFlags adds the flags that limit the time and the bytes spent on a target.
 func (t *targetOptions) addLimitFlags(f *pflag.FlagSet) {
 	t.MaxBytes, t.MaxEvent = suites.DefaultMaxBytes, dialect.MaxEventBytes
-	f.StringVar(&t.Timeout, "timeout", defaultTimeout, "maximum `DURATION` of one exchange")
+	f.StringVar(&t.Timeout, "timeout", defaultTimeout, "`DURATION` maximum duration of one exchange")
 	f.StringVar(&t.IdleTimeout, "idle-timeout", "",
-		"maximum `DURATION` without a byte in one exchange (default 15s, at most --timeout)")
+		"`DURATION` maximum time without a byte in one exchange (default 15s, at most --timeout)")
 	f.StringVar(&t.MaxTime, "max-time", "",
-		"maximum `DURATION` of the whole run; then no more requests are sent and the report is marked incomplete (default: no limit)")
+		"`DURATION` maximum duration of the whole run; then no more requests are sent and the report is marked incomplete "+
+			"(default: no limit)")
 	f.Var(&t.MaxBytes, "max-bytes",
-		"maximum size of one response body; all event streams, and all other responses, together may have four times as much, but at least 256MiB")
+		"maximum size of one response body, at least 1KiB; the total of all event streams, and separately of all other "+
+			"responses, is limited to four times this or 256MiB, whichever is larger")
 	f.IntVar(&t.MaxEvents, "max-events", suites.DefaultMaxEvents,
-		"maximum `NUMBER` of events and comments in one stream; all streams together may have four times as many, but at least 800000")
+		"`NUMBER` maximum number of events and comments in one stream; the total of all streams is limited to four times this "+
+			"or 800000, whichever is larger")
 	f.Var(&t.MaxEvent, "max-event", "maximum size of one event")
 }
+
+// minBodyLimit is the least value of --max-bytes. A smaller limit would cut the responses of
+// every server, and the report would blame the server for it.
+const minBodyLimit = 1 << 10
 
 // applyLimits parses and checks the limits of a target and stores them in s.
 func (t targetOptions) applyLimits(s *suites.Target) error {
@@ -46,10 +53,11 @@ func (t targetOptions) applyLimits(s *suites.Target) error {
 	if t.MaxEvents < 1 || t.MaxEvents > maxLimit {
 		return usageError("%s %d: must be from 1 to %d", t.source.settingName("max-events"), t.MaxEvents, maxLimit)
 	}
-	for key, n := range map[string]byteSize{"max-bytes": t.MaxBytes, "max-event": t.MaxEvent} {
-		if n < 1 || n > maxLimit {
-			return usageError("%s %s: must be from 1 byte to 1GiB", t.source.settingName(key), &n)
-		}
+	if t.MaxBytes < minBodyLimit || t.MaxBytes > maxLimit {
+		return usageError("%s %s: must be from 1KiB to 1GiB", t.source.settingName("max-bytes"), &t.MaxBytes)
+	}
+	if t.MaxEvent < 1 || t.MaxEvent > maxLimit {
+		return usageError("%s %s: must be from 1 byte to 1GiB", t.source.settingName("max-event"), &t.MaxEvent)
 	}
 	s.Limits.MaxBytes, s.Limits.MaxEvents, s.MaxEventBytes = int(t.MaxBytes), t.MaxEvents, int(t.MaxEvent)
 	return nil

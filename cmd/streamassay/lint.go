@@ -35,24 +35,24 @@ func lintCommand(sh stdio) *cobra.Command {
 		Short: "Judge recorded exchanges with the checks of run",
 		Long: `Judge recorded exchanges with the checks of run. A FILE is one of:
   .txtar   a transcript, as written by run --transcripts
-  .http    output of curl -i. The request is read from NAME.request.json, if that exists:
-           its JSON body, or an object with method, path, headers and body.
+  .http    output of curl -i. NAME.request.json, if present, holds the request: either just
+           its JSON body, or an object with the members method, path, headers and body.
            NAME.1.http, NAME.2.http … are one conversation.
   .sse     an event stream without its HTTP headers
   .har     an HTTP archive, as saved by browsers
 A DIR stands for all such files in it and below; - is standard input. All are treated as
 recordings of one target.
 
-Exit codes: 0 no MUST is violated and something was judged, 1 a MUST is violated (with
---strict also a SHOULD), 2 usage or configuration error, 3 nothing could be judged,
-5 internal error, 130 or 143 interrupted by a signal.`,
+Exit codes: 0 something was judged and no MUST requirement is violated, 1 a MUST requirement
+is violated (with --strict also a SHOULD), 2 usage or configuration error, 3 nothing could
+be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 		Example: `  curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json > answer.http
   streamassay lint answer.http --dialect agentscope
   curl -sN -i http://127.0.0.1:8080/process --json @answer.request.json | streamassay lint - --dialect agentscope
   streamassay lint recorded --report json=report.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError("lint needs files (.txtar, .http, .sse, .har), directories, or - for standard input")
+				return usageError("lint needs at least one argument: a recording (.txtar, .http, .sse, .har), a directory, or - for standard input")
 			}
 			return checkPaths(args)
 		},
@@ -62,12 +62,12 @@ Exit codes: 0 no MUST is violated and something was judged, 1 a MUST is violated
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.dialect, "dialect", "", "`DIALECT` of all files, NAME or NAME@VERSION; overrides what a file itself says")
-	f.Var((*nameList)(&l.claims), "claim", "`CAPABILITY` that the target has; must be scripted: it follows docs/prompts.md")
-	f.BoolVar(&l.strict, "strict", false, "fail on a violated SHOULD too")
+	f.StringVar(&l.dialect, "dialect", "", "`DIALECT` dialect of all files: NAME or NAME@VERSION; overrides the dialect that a file names")
+	f.Var((*nameList)(&l.claims), "claim", "`CAPABILITY` the only value is \"scripted\": the target answers as docs/prompts.md describes")
+	f.BoolVar(&l.strict, "strict", false, "fail if a SHOULD requirement is violated too")
 	f.StringArrayVar(&l.reports, "report", nil,
-		"report to write, `FORMAT[=PATH]` (repeatable; stdout if PATH is - or missing): "+reportFormatNames())
-	f.BoolVarP(&l.verbose, "verbose", "v", false, "also list what was silent, skipped or excluded")
+		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+reportFormatNames())
+	f.BoolVarP(&l.verbose, "verbose", "v", false, "also list checks that found nothing to judge, were skipped or were excluded")
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var(&l.maxEvent, "max-event", "maximum size of one event")
 	completeFlag(cmd, "dialect", dialect.Names())
@@ -86,7 +86,7 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	}
 	for _, c := range l.claims {
 		if c != "scripted" {
-			return usageError("--claim %s: must be scripted, the only capability that lint knows", c)
+			return usageError("--claim: unknown capability %q (the only one of lint is \"scripted\")", c)
 		}
 	}
 	// The live heap is mainly one copy of the recordings. With the default GC percentage it
@@ -149,7 +149,7 @@ func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript
 			name = l.dialect
 		}
 		if name == "" {
-			return nil, nil, usageError("%s does not name its dialect: add --dialect, one of %s",
+			return nil, nil, usageError("%s does not name its dialect: --dialect is required (one of %s)",
 				t.Name, strings.Join(dialect.Names(), ", "))
 		}
 		d, err := dialect.Open(name)

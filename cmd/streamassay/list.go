@@ -33,7 +33,7 @@ func listCommand(sh stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list " + strings.Join(kinds, "|"),
 		Short: "List dialects, requirements, checks, scenarios, faults or mutants",
-		Long: `List one kind of things that streamassay knows:
+		Long: `List one kind of thing that streamassay knows:
   dialects       versions of protocols, each with its OpenAPI document
   requirements   clauses of a protocol, with level and source, and the checks that judge them
   checks         rules in code, each of which judges conversations in all dialects
@@ -44,8 +44,11 @@ func listCommand(sh stdio) *cobra.Command {
   streamassay list requirements --dialect runs --json`,
 		ValidArgs: kinds,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 || listFuncs[args[0]] == nil {
-				return usageError("list needs one argument, one of %s", strings.Join(kinds, ", "))
+			if len(args) != 1 {
+				return usageError("list needs one argument (one of %s)", strings.Join(kinds, ", "))
+			}
+			if listFuncs[args[0]] == nil {
+				return usageError("unknown kind %q (want one of %s)", args[0], strings.Join(kinds, ", "))
 			}
 			return nil
 		},
@@ -80,7 +83,7 @@ func completeFlag(cmd *cobra.Command, flag string, values []string) {
 
 // addDialectFlag adds --dialect, with completion of its values.
 func addDialectFlag(cmd *cobra.Command, list *[]string) {
-	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT`, NAME or NAME@VERSION (repeatable; default: all)")
+	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT` dialect: NAME or NAME@VERSION (repeatable; default: all)")
 	completeFlag(cmd, "dialect", dialect.Names())
 }
 

@@ -116,8 +116,10 @@ For developers of clients there are a reference server and a mock server.`,
 	root.SetErr(sh.err)
 	root.SetVersionTemplate("streamassay {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	wrapped := fmt.Sprintf(".FlagUsagesWrapped %d", helpWidth)
-	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", wrapped))
+	flagUsages := strings.NewReplacer(
+		".LocalFlags.FlagUsages", "describeFlags .LocalFlags", ".InheritedFlags.FlagUsages", "describeFlags .InheritedFlags",
+	)
+	root.SetUsageTemplate(flagUsages.Replace(root.UsageTemplate()))
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return checkEmptyFlags(cmd) }
 	for _, c := range commandConstructors {
 		root.AddCommand(c(sh))

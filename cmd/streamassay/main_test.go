@@ -112,7 +112,7 @@ func TestBadInput(t *testing.T) {
 		{"serve --dialect nope", "nope"},
 		{"serve here", "here"},
 		{"list", "list needs one argument"},
-		{"list everything", "list needs one argument"},
+		{"list everything", `unknown kind "everything"`},
 		{"explain", "one id"},
 		{"explain nope", "nope"},
 		{"spec", "one dialect"},

@@ -52,10 +52,10 @@ func mockCommand(sh stdio) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mock [FILE...] [-- COMMAND...]",
 		Short: "Start a mock server with scripted replies and fault injection",
-		Long: `Start a mock server of every operation, in one dialect or in all. Without FILE it replies
-as the reference server does (docs/prompts.md). A FILE is a script (.yaml; docs/mock.md), a
-recording (.txtar, .http, .sse, .har), or a directory of those. Changed files are reloaded
-without interrupting open streams.
+		Long: `Start a mock server that implements every operation of one or all dialects. Without FILE it
+replies as the reference server does (docs/prompts.md). A FILE is a script (.yaml;
+docs/mock.md), a recording (.txtar, .http, .sse, .har), or a directory of those. Changed
+files are reloaded without interrupting open streams.
 
 Requests and responses can be inspected at the control address, which is printed: a page
 for browsers and an API. With a COMMAND, the mock runs it, with the mock's URL in MOCK_URL,
@@ -99,25 +99,25 @@ expectations of --expect, 2 usage or configuration error, 3 no request arrived (
 			f.BoolVar(&m.schema, "schema", false, "print the JSON Schema of scripts, for editors, and exit")
 			f.BoolVar(&m.watch, "watch", true, "reload FILEs when they change")
 			f.Var(&m.poll, "poll", "time after which a long poll without new events returns")
-			f.BoolVar(&m.eventSource, "eventsource", false, "support EventSource of browsers, as in serve")
+			f.BoolVar(&m.eventSource, "eventsource", false, "support browsers' EventSource, as serve does")
 		}},
 		{"Defaults for all requests", m.defaults.addFlags},
 		{"Address", func(f *pflag.FlagSet) {
 			m.endpoint.addFlags(f)
-			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` of the control API and page, or off")
+			f.StringVar(&m.control, "control", "127.0.0.1:0", "`HOST:PORT` address of the control API and page, or off")
 		}},
 		{"Journal and expectations", func(f *pflag.FlagSet) {
 			m.journal.addFlags(f)
-			f.Var(&singleValue{value: &m.expect}, "expect", "YAML `FILE` of requests that clients must send; sets the exit code")
+			f.Var(&singleValue{value: &m.expect}, "expect", "`FILE` YAML file with expectations of requests; exit with 1 if clients violate them")
 			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
-				"`PATH` of a JSON report on the clients' requests; sets the exit code too")
+				"`PATH` JSON report on the clients' requests; exit with 1 if clients violate the protocol")
 		}},
 		{"Recording a real server, instead of mocking", func(f *pflag.FlagSet) {
 			f.Var(&singleValue{value: &m.upstream}, "record",
-				"forward requests to the server at `URL`, which speaks the one dialect, and record each conversation")
-			f.StringVar(&m.save, "save", "recordings", "`DIR` for recordings; mock DIR replays them")
+				"`URL` record each conversation, by forwarding requests to the server at URL (needs exactly one --dialect)")
+			f.StringVar(&m.save, "save", "recordings", "`DIR` directory for the recordings; mock DIR replays them")
 			f.StringArrayVar(&m.headers, "header", nil,
-				"`'Name: value'` to add to forwarded requests that lack it (repeatable); never recorded")
+				"`'Name: value'` header to add to forwarded requests that lack it (repeatable); never recorded")
 		}},
 		{"Limits", m.limits.addFlags},
 		{"Log", m.log.addFlags},

@@ -29,15 +29,15 @@ func newMockDefaultFlags() mockDefaultFlags {
 // addFlags adds the flags of the settings to f.
 func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
-		"seed `NUMBER` for ids and random choices; also stops the clock (default: random, with a running clock)")
-	f.StringVar(&m.clock, "clock", "", "`TIME` (RFC 3339) at which the clock stands still, or now for a running clock")
-	f.StringVar(&m.pace, "pace", "", "`PACE` of deltas, as in scripts: '{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}'")
+		"`NUMBER` seed for ids and random choices; also freezes the clock, see --clock (default: random seed, running clock)")
+	f.StringVar(&m.clock, "clock", "", "`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running")
+	f.StringVar(&m.pace, "pace", "", "`PACE` pace of deltas, as in scripts: '{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}'")
 	f.StringArrayVar(&m.faults, "fault", nil,
-		"inject `FAULT` into every applicable request, e.g. 'abort; event=3' (repeatable; see streamassay list faults)")
-	f.StringVar(&m.vary, "vary", "", "vary the encoding within the protocol, seeded by `SEED`")
-	f.BoolVar(&m.strict, "strict", false, "refuse runs that no rule matches")
+		"`FAULT` fault to inject into every applicable request, e.g. 'abort; event=3' (repeatable; see streamassay list faults)")
+	f.StringVar(&m.vary, "vary", "", "`SEED` vary the encoding of responses as far as the protocol allows, with random choices from SEED")
+	f.BoolVar(&m.strict, "strict", false, "reject requests for a run that match no rule of the scripts or recordings")
 	f.Var(&m.flush, "flush",
-		"how to flush: coalesce sends events that are due together in one piece, each sends every event by itself")
+		"how to flush: coalesce sends events that are due together in one write, each sends every event in its own write")
 }
 
 // mockConfig parses the flags into the configuration of a mock.
@@ -58,7 +58,7 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	for _, text := range m.faults {
 		uses, err := fault.Parse(text)
 		if err != nil {
-			return cfg, usageError("--fault %.200s: %v (see streamassay list faults)", text, err)
+			return cfg, usageError("--fault %.200q: %v (see streamassay list faults)", text, err)
 		}
 		cfg.Defaults.Faults = append(cfg.Defaults.Faults, uses...)
 	}

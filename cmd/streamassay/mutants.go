@@ -76,8 +76,8 @@ nothing is proven.`,
 	cmd.Flags().Var((*positiveInt)(&plan.MaxDialects), "each",
 		"run each mutant in at most `N` dialects, chosen in turn (default: all)")
 	cmd.Flags().Var((*positiveInt)(&plan.SampleEvery), "sample", "run only every `N`th mutant (default: all)")
-	cmd.Flags().StringVar(&to, "write", "", "`DIR` to write "+mutantsFile+" to")
-	cmd.Flags().StringVar(&check, "check", "", "`DIR` with the "+mutantsFile+" to compare the results with")
+	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write "+mutantsFile+" to")
+	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with the "+mutantsFile+" to compare the results with")
 	return cmd
 }
 

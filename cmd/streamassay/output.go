@@ -29,7 +29,7 @@ func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 		text = name + " " + text
 		f, err := reports.FormatByName(format)
 		if err != nil {
-			return nil, usageError("%s: %v", text, err)
+			return nil, usageError("%s: %v", name, err)
 		}
 		if !given {
 			path = stdoutPath

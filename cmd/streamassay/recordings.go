@@ -58,6 +58,8 @@ func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, er
 				return nil, err
 			}
 			files = append(files, in...)
+		case err != nil:
+			return nil, usageError("%s: %v", path, withoutPath(err))
 		default:
 			files = append(files, path)
 		}

@@ -38,18 +38,18 @@ TARGET, or with the word "reference", the embedded reference server is tested, i
 dialect unless --dialect selects some.
 
 Credentials are headers such as Authorization, Cookie, X-API-Key, Api-Key or X-Auth-Token
-given with --header, and any header that --other-header gives too. They make these rules
-testable:
+given with --header, and any header name given with both --header and --other-header.
+These flags make more requirements testable:
   --header         if the dialect requires authentication, requests with missing or
                    invalid credentials must be rejected
   --other-header   one user must have no access to the threads and files of the other
   --stream-limit   a stream above the limit must be refused
-Rules whose flags are missing are not judged. Without credentials, requests of a dialect
+Without the flag, its requirement is not tested. Without credentials, requests of a dialect
 that requires authentication carry 'Authorization: Bearer streamassay'.
 
-Exit codes: 0 no MUST is violated and something was tested, 1 a MUST is violated (with
---strict also a SHOULD), 2 usage or configuration error, 3 nothing could be tested,
-5 internal error, 130 or 143 interrupted by a signal.`,
+Exit codes: 0 something was tested and no MUST requirement is violated, 1 a MUST requirement
+is violated (with --strict also a SHOULD), 2 usage or configuration error, 3 nothing could
+be tested, 5 internal error, 130 or 143 interrupted by a signal.`,
 		Example: `  streamassay run
   streamassay run http://127.0.0.1:8080 --dialect agkit
   streamassay run http://127.0.0.1:8080 --dialect agkit --only client-tool
@@ -82,7 +82,7 @@ Exit codes: 0 no MUST is violated and something was tested, 1 a MUST is violated
 	}
 	t.addFlags(cmd)
 	cmd.Flags().Var(&singleValue{value: &config}, "config",
-		"YAML `FILE` with targets and their options, named like the flags (see docs/targets.yaml)")
+		"`FILE` YAML file with targets and their options, named like the flags (see docs/targets.yaml)")
 	return cmd
 }
 
@@ -147,8 +147,11 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	j = targetRun{targetOptions: t, embedded: t.URL == "", displayName: "the embedded reference"}
 	name := t.source.settingName
 	if !j.embedded && len(t.Dialects) == 0 {
-		return j, usageError("%s is missing: it names the protocol of %s, one of %s",
-			name("dialects"), withoutSecrets(t.URL), strings.Join(dialect.Names(), ", "))
+		known := strings.Join(dialect.Names(), ", ")
+		if t.source.file != "" {
+			return j, usageError("dialects is missing (want a list of one or more of %s)", known)
+		}
+		return j, usageError("--dialect is required when TARGET is a URL (one of %s)", known)
 	}
 	if t.Repeat < 1 || t.Repeat > maxRounds {
 		return j, usageError("%s %d: must be from 1 to %d", name("repeat"), t.Repeat, maxRounds)

@@ -47,7 +47,7 @@ func newBackendFlags() backendFlags {
 	return backendFlags{
 		agent: backendFlag{flag: "agent", text: "scripted", syntax: "scripted or openai:BASE_URL",
 			kinds: []backendKind{{"scripted", noLocation}, {"openai", urlLocation}}},
-		state: backendFlag{flag: "state", text: "memory", syntax: "memory, sqlite:PATH, redis://HOST:PORT or unix://PATH",
+		state: backendFlag{flag: "state", text: "memory", syntax: "memory, sqlite:PATH, redis://HOST:PORT or unix://PATH (a Redis socket)",
 			kinds: []backendKind{
 				{"memory", noLocation}, {"sqlite", textLocation}, {"redis", wholeURL}, {"rediss", wholeURL}, {"unix", wholeURL},
 			}},
@@ -63,14 +63,15 @@ func newBackendFlags() backendFlags {
 // addFlags adds --agent, --state, --files, --speech and the names of models to flags.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.agent.text, "agent", p.agent.text,
-		"`AGENT`: scripted (docs/prompts.md), or openai:BASE_URL of a chat completions API, with the key in OPENAI_API_KEY")
-	flags.StringVar(&p.model, "model", "", "`NAME` of the model for --agent openai:BASE_URL")
+		"`AGENT` agent: scripted (docs/prompts.md), or openai:BASE_URL of a chat completions API, with the key in OPENAI_API_KEY")
+	flags.StringVar(&p.model, "model", "", "`NAME` model for --agent openai:BASE_URL")
 	flags.StringVar(&p.state.text, "state", p.state.text,
-		"`STORE` of threads and runs: memory, sqlite:PATH, or redis://HOST:PORT (or unix://PATH), which several servers can share")
-	flags.StringVar(&p.files.text, "files", p.files.text, "`STORE` of attachments: memory, dir:PATH or s3://BUCKET")
+		"`STORE` store of threads and runs: memory, sqlite:PATH, or redis://HOST:PORT or unix://PATH (a Redis socket), which "+
+			"several servers can share")
+	flags.StringVar(&p.files.text, "files", p.files.text, "`STORE` store of attachments: memory, dir:PATH or s3://BUCKET")
 	flags.StringVar(&p.speech.text, "speech", p.speech.text,
-		"speech-to-text `BACKEND`: scripted, exec:COMMAND, openai:BASE_URL or none")
-	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` of the model for --speech openai:BASE_URL (default: whisper-1)")
+		"`BACKEND` speech-to-text backend: scripted, exec:COMMAND, openai:BASE_URL or none")
+	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech openai:BASE_URL (default: whisper-1)")
 }
 
 // check parses the flags and validates their combinations.

@@ -22,10 +22,10 @@ type listenFlags struct {
 
 // addFlags adds --addr, --ready-file and the flags of TLS to flags.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` to listen on; port 0 picks a free one")
-	flags.StringVar(&l.readyFile, "ready-file", "", "`PATH` of a JSON file with process id and base URLs, written once requests are served")
-	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` with the certificate chain as PEM; serves HTTPS")
-	flags.StringVar(&l.key, "tls-key", "", "`FILE` with the private key of the certificate as PEM")
+	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one")
+	flags.StringVar(&l.readyFile, "ready-file", "", "`PATH` JSON file with process id and base URLs, written when the server is ready to accept requests")
+	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` PEM file with the certificate chain; serves HTTPS")
+	flags.StringVar(&l.key, "tls-key", "", "`FILE` PEM file with the private key of the certificate")
 }
 
 // check validates the address and the ready file. Unless the server is secured by

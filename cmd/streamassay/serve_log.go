@@ -20,8 +20,8 @@ func newLogFlags() logFlags {
 
 // addFlags adds --log and --log-level to flags.
 func (n *logFlags) addFlags(flags *pflag.FlagSet) {
-	flags.Var(&n.format, "log", "`FORMAT` of the log on stderr: text, json or off")
-	flags.Var(&n.level, "log-level", "minimum `LEVEL` of log lines: debug, info (each request), warn or error")
+	flags.Var(&n.format, "log", "`FORMAT` format of the log on stderr: text, json or off")
+	flags.Var(&n.level, "log-level", "`LEVEL` minimum level of log lines: debug, info (each request), warn or error")
 }
 
 // logger returns the logger that the flags select, writing to out.

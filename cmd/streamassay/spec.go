@@ -17,7 +17,7 @@ func specCommand(sh stdio) *cobra.Command {
 		ValidArgsFunction: cobra.FixedCompletions(dialect.Names(), cobra.ShellCompDirectiveNoFileComp),
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError("spec needs one dialect, one of %s", strings.Join(dialect.Names(), ", "))
+				return usageError("spec needs a dialect (one of %s)", strings.Join(dialect.Names(), ", "))
 			}
 			return nil
 		},

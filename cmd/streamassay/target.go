@@ -58,36 +58,38 @@ type targetOptions struct {
 // addFlags adds a flag for each field that a --config file can have.
 func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.Var((*nameList)(&t.Dialects), "dialect", "`DIALECT` to test, NAME or NAME@VERSION (repeatable)")
+	f.Var((*nameList)(&t.Dialects), "dialect", "`DIALECT` dialect to test: NAME or NAME@VERSION (repeatable)")
 	f.StringArrayVar(&t.Headers, "header", nil,
-		"`'Name: value'` to send with every request (repeatable); the value is never shown")
+		"`'Name: value'` header to send with every request (repeatable); the value is never shown")
 	f.StringArrayVar(&t.OtherHeaders, "other-header", nil,
-		"`'Name: value'` of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
+		"`'Name: value'` header of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
 	f.IntVar(&t.StreamLimit, "stream-limit", 0,
-		"limit of `N` concurrent streams per user that the target enforces (0 = unknown, not tested)")
+		"`N` maximum number of concurrent streams per user that the target allows (0 = unknown, not tested)")
 	f.StringVar(&t.Prompts, "prompts", "conformance",
-		"style of prompts: those of docs/prompts.md, or plain language (`conformance|natural`)")
-	f.StringToStringVar(&t.Prompt, "prompt", nil, "prompt to use for a scenario, `SCENARIO=TEXT` (repeatable)")
-	f.Var((*nameList)(&t.Claim), "claim", "`CAPABILITY` that the target promises (repeatable; all = every capability)")
-	f.Var((*nameList)(&t.Lacks), "lacks", "`CAPABILITY` that the target does not have (repeatable); its checks are skipped")
-	f.StringArrayVar(&t.Only, "only", nil, "judge only checks, requirements or scenarios whose id matches `GLOB` (repeatable)")
-	f.StringArrayVar(&t.Skip, "skip", nil, "leave out checks, requirements or scenarios whose id matches `GLOB` (repeatable)")
-	f.BoolVar(&t.Strict, "strict", false, "fail on a violated SHOULD too")
+		"`STYLE` style of prompts: conformance (those of docs/prompts.md) or natural (plain language)")
+	f.StringToStringVar(&t.Prompt, "prompt", nil, "`SCENARIO=TEXT` prompt to use for a scenario (repeatable)")
+	f.Var((*nameList)(&t.Claim), "claim", "`CAPABILITY` capability that the target has (repeatable; all = every one): its checks fail if the target does not exercise "+
+		"them, instead of being reported as not tested")
+	f.Var((*nameList)(&t.Lacks), "lacks", "`CAPABILITY` capability that the target does not have (repeatable); its checks are skipped")
+	f.StringArrayVar(&t.Only, "only", nil, "`GLOB` judge only checks, requirements or scenarios whose id matches (repeatable)")
+	f.StringArrayVar(&t.Skip, "skip", nil, "`GLOB` leave out checks, requirements or scenarios whose id matches (repeatable)")
+	f.BoolVar(&t.Strict, "strict", false, "fail if a SHOULD requirement is violated too")
 	t.addLimitFlags(f)
-	f.IntVar(&t.Parallel, "parallel", 16, "run up to `N` scenarios concurrently")
-	f.Uint64Var(&t.Seed, "seed", 0, "seed `NUMBER` for random choices (0 = random; the seed used is in the report)")
+	f.IntVar(&t.Parallel, "parallel", 16, "`N` maximum number of scenarios that run concurrently")
+	f.Uint64Var(&t.Seed, "seed", 0, "`NUMBER` seed for random choices (0 = random; the seed used is in the report)")
 	f.Uint64Var(&t.Salt, "salt", 0,
-		"salt `NUMBER` for ids of threads, runs and messages (0 = random, so that every run uses new ids); with --seed, the same requests again, for a target that was restarted")
+		"`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids); give the same --salt "+
+			"and --seed to repeat the same requests, e.g. after restarting the target")
 	f.IntVar(&t.Sequences, "sequences", 0,
-		"run `N` random request sequences after the scenarios, reproducible with --seed (default 0)")
+		"`N` number of random request sequences to run after the scenarios, reproducible with --seed")
 	f.IntVar(&t.Repeat, "repeat", 1,
-		"run `N` rounds; requirements whose verdict differs between rounds are reported as flaky, and each recording is judged a second time (a different verdict is an internal error, exit 5)")
-	f.BoolVarP(&t.verbose, "verbose", "v", false, "also list what was silent, skipped or excluded")
-	f.StringVar(&t.CA, "ca", "", "`FILE` with PEM certificates to trust")
+		"`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky")
+	f.BoolVarP(&t.verbose, "verbose", "v", false, "also list checks that found nothing to judge, were skipped or were excluded")
+	f.StringVar(&t.CA, "ca", "", "`FILE` PEM file with certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "accept any TLS certificate")
 	f.StringArrayVar(&t.Reports, "report", nil,
-		"report to write, `FORMAT[=PATH]` (repeatable; stdout if PATH is - or missing): "+reportFormatNames())
-	f.Var(&singleValue{value: &t.Transcripts}, "transcripts", "`DIR` to write the transcript of each conversation to")
+		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+reportFormatNames())
+	f.Var(&singleValue{value: &t.Transcripts}, "transcripts", "`DIR` directory for the transcript of each conversation")
 	completeFlag(cmd, "dialect", dialect.Names())
 	completeFlag(cmd, "claim", suites.Capabilities())
 	completeFlag(cmd, "lacks", suites.Capabilities())
@@ -129,6 +131,13 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Ta
 	}
 	if err := t.applyLimits(&s); err != nil {
 		return s, err
+	}
+	if t.Sequences < 0 || t.Sequences > suites.MaxSequences {
+		return s, usageError("%s %d: must be from 0 to %d", t.source.settingName("sequences"), t.Sequences, suites.MaxSequences)
+	}
+	if t.StreamLimit < 0 || t.StreamLimit > suites.MaxStreamLimit {
+		return s, usageError("%s %d: must be from 1 to %d, or 0 for unknown",
+			t.source.settingName("stream-limit"), t.StreamLimit, suites.MaxStreamLimit)
 	}
 	var err error
 	if t.Parallel < 1 || t.Parallel > maxParallel {

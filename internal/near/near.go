@@ -28,9 +28,9 @@ func Suggest(word string, known []string) string {
 		return "; did you mean " + best + "?"
 	}
 	if more := len(known) - maxListed; more > 0 {
-		return fmt.Sprintf("; want one of %s and %d more", strings.Join(known[:maxListed], ", "), more)
+		return fmt.Sprintf(" (want one of %s and %d more)", strings.Join(known[:maxListed], ", "), more)
 	}
-	return "; want one of " + strings.Join(known, ", ")
+	return " (want one of " + strings.Join(known, ", ") + ")"
 }
 
 // editDistance returns the Levenshtein distance of two words in bytes, or 64 if either is

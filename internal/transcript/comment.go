@@ -125,7 +125,7 @@ func (t *Transcript) parseComment(comment string) error {
 		i := slices.IndexFunc(settings, func(s commentSetting) bool { return s.key == key })
 		switch {
 		case i < 0:
-			return at.errorAt("%s: unknown setting: want one of %s (prose that begins with a word and a colon must be indented)",
+			return at.errorAt("%s: unknown setting (want one of %s; prose that begins with a word and a colon must be indented)",
 				excerpt(key), settingNames())
 		case seen[key] && !settings[i].repeatable:
 			return at.errorAt("%s: setting occurs twice", key)

@@ -109,7 +109,7 @@ func decodeStrictly(name string, data []byte, v any) error {
 		return nil
 	}
 	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return fmt.Errorf("%s: %s: unknown member: want one of %s", name, field, strings.Join(curlRequestMembers, ", "))
+		return fmt.Errorf("%s: %s: unknown member (want one of %s)", name, field, strings.Join(curlRequestMembers, ", "))
 	}
 	return jsonError(name, data, err)
 }

@@ -37,7 +37,7 @@ var parsers = map[string]func(path string, data []byte) (*Transcript, error){
 func Open(path string) (*Transcript, error) {
 	read, ok := parsers[strings.ToLower(filepath.Ext(path))]
 	if !ok {
-		return nil, fmt.Errorf("%s: unknown kind of recording: want a name that ends with .txtar, .http, .sse or .har", path)
+		return nil, fmt.Errorf("%s: unknown kind of recording (want a name that ends with .txtar, .http, .sse or .har)", path)
 	}
 	data, err := readFile(path)
 	if err != nil {

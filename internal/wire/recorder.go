@@ -77,9 +77,9 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	}
 	switch {
 	case over:
-		return limitError("sent more than %s", formatBytes(h.maxBody))
+		return limitError("sent more than %s, the limit of --max-bytes", formatBytes(h.maxBody))
 	case h.eventCount.N > h.maxEvents:
-		return limitError("sent more than %s events", formatThousands(h.maxEvents))
+		return limitError("sent more than %s events, the limit of --max-events", formatThousands(h.maxEvents))
 	}
 	return h.checkStop()
 }

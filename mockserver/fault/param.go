@@ -20,19 +20,19 @@ func (p Param) parse(text string) (v paramValue, err error) {
 	switch p.Type {
 	case "int":
 		if v.number, err = strconv.Atoi(text); err != nil {
-			return v, fmt.Errorf("invalid integer %q%s", text, p.describeBounds())
+			return v, fmt.Errorf("must be an integer%s, not %q", p.describeBounds(), text)
 		}
 		low, high := p.parseInt(p.Min), p.parseInt(p.Max)
 		if p.Min != "" && v.number < low || p.Max != "" && v.number > high {
-			return v, fmt.Errorf("%d is out of range%s", v.number, p.describeBounds())
+			return v, fmt.Errorf("must be an integer%s, not %d", p.describeBounds(), v.number)
 		}
 	case "duration":
 		if v.duration, err = time.ParseDuration(text); err != nil {
-			return v, fmt.Errorf("invalid duration %q (e.g. 250ms, 2s)%s", text, p.describeBounds())
+			return v, fmt.Errorf("must be a duration%s, not %q (e.g. 250ms, 2s)", p.describeBounds(), text)
 		}
 		low, high := p.parseDuration(p.Min), p.parseDuration(p.Max)
 		if p.Min != "" && v.duration < low || p.Max != "" && v.duration > high {
-			return v, fmt.Errorf("%v is out of range%s", v.duration, p.describeBounds())
+			return v, fmt.Errorf("must be a duration%s, not %v", p.describeBounds(), v.duration)
 		}
 	default:
 		return v, p.validateText(text)
@@ -43,7 +43,7 @@ func (p Param) parse(text string) (v paramValue, err error) {
 // validateText returns an error if text is not a valid value of the parameter.
 func (p Param) validateText(text string) error {
 	if len(p.Enum) > 0 && !slices.Contains(p.Enum, text) {
-		return fmt.Errorf("got %q, want one of %s", text, strings.Join(p.Enum, ", "))
+		return fmt.Errorf("invalid value %q (want one of %s)", text, strings.Join(p.Enum, ", "))
 	}
 	if len(text) > maxTextSize {
 		return fmt.Errorf("the text has %d bytes, want at most %d", len(text), maxTextSize)
@@ -69,15 +69,15 @@ func (p Param) parseDuration(s string) time.Duration {
 	return d
 }
 
-// describeBounds returns the end of an error message that states the valid range.
+// describeBounds returns the valid range for the middle of an error message: " from 0 to 10".
 func (p Param) describeBounds() string {
 	switch {
 	case p.Min != "" && p.Max != "":
-		return fmt.Sprintf(", want a value from %s to %s", p.Min, p.Max)
+		return fmt.Sprintf(" from %s to %s", p.Min, p.Max)
 	case p.Min != "":
-		return fmt.Sprintf(", want %s or more", p.Min)
+		return fmt.Sprintf(" of %s or more", p.Min)
 	case p.Max != "":
-		return fmt.Sprintf(", want at most %s", p.Max)
+		return fmt.Sprintf(" of at most %s", p.Max)
 	}
 	return ""
 }
