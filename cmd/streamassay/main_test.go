@@ -88,7 +88,7 @@ func TestBadInput(t *testing.T) {
 		{"run URL --dialect runs --other-header NoColon", "--other-header"},
 		{"run URL --dialect runs --other-header A:b", "other headers"},
 		{"run URL --dialect runs --header Cookie:b --other-header Cookie:b", "other headers"},
-		{"run URL --dialect runs --stream-limit -1", "stream limit -1"},
+		{"run URL --dialect runs --stream-limit -1", "--stream-limit -1: must be from 1 to 256"},
 		{"run URL --dialect runs --stream-limit many", "--stream-limit"},
 		{"run URL --dialect agkit --ca no.pem", "no.pem"},
 		{"run URL --dialect agkit --ca missing.pem", "missing.pem"},
@@ -99,7 +99,7 @@ func TestBadInput(t *testing.T) {
 		{"run --config unknown.yaml", "dialect"},
 		{"run --config empty.yaml", "targets"},
 		{"run URL --config empty.yaml", "--config"},
-		{"lint", "lint needs files"},
+		{"lint", "lint needs at least one argument"},
 		{"lint missing.http --dialect agkit", "missing.http"},
 		{"lint plain.sse", "--dialect"},
 		{"lint plain.sse --dialect nope", "nope"},
@@ -115,7 +115,7 @@ func TestBadInput(t *testing.T) {
 		{"list everything", `unknown kind "everything"`},
 		{"explain", "one id"},
 		{"explain nope", "nope"},
-		{"spec", "one dialect"},
+		{"spec", "spec needs a dialect"},
 		{"spec nope", "nope"},
 	} {
 		code, out, said := streamassay(t, dir, strings.Fields(strings.ReplaceAll(c.args, "URL", srv.URL))...)

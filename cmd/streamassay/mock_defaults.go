@@ -58,7 +58,7 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	for _, text := range m.faults {
 		uses, err := fault.Parse(text)
 		if err != nil {
-			return cfg, usageError("--fault %.200q: %v (see streamassay list faults)", text, err)
+			return cfg, usageError("--fault %.200s: %v (see streamassay list faults)", text, err)
 		}
 		cfg.Defaults.Faults = append(cfg.Defaults.Faults, uses...)
 	}

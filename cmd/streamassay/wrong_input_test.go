@@ -61,7 +61,7 @@ var wrongTried = []wrong{
 	{"mutants --each 0", "--each 0|above 0"},
 	{"diff missing folder", "missing: no such file"},
 	{"diff folder missing", "missing: no such file"},
-	{"mock --dialect agkit --fault abort;event=x", `--fault "abort;event=x"|event: must be an integer from 0 to 1000000, not "x"`},
+	{"mock --dialect agkit --fault abort;event=x", `--fault abort;event=x|event: must be an integer from 0 to 1000000, not "x"`},
 	{"serve --state redis", "unix://PATH (a Redis socket)"},
 	{"mock --dialect agkit --record nope", "--record|nope|http://"},
 	{"serve --ready-file folder", "--ready-file folder|is a directory, want a file"},
