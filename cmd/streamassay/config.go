@@ -48,7 +48,8 @@ var flagNames = map[string]string{
 // message begins with, or else that of the target.
 func (s configSource) locate(err error) error {
 	var exit exitError
-	if s.file == "" || !errors.As(err, &exit) || exit.code != exitUsage {
+	located := "--config " + s.file + ":"
+	if s.file == "" || !errors.As(err, &exit) || exit.code != exitUsage || strings.HasPrefix(exit.message, located) {
 		return err
 	}
 	if strings.HasPrefix(exit.message, "--config "+s.file+":") { // reports have their position already
