@@ -47,7 +47,8 @@ Exit codes: 0 everything converted, 1 something could not be converted, 2 usage 
 	f.Var((*nameList)(&c.dialects), "dialect",
 		"`DIALECT` dialect of the recordings: NAME or NAME@VERSION; requests of other dialects are left out")
 	f.StringVar(&c.format, "to", "", "`FORMAT` output format: transcript or script (default: by the kind of file)")
-	f.StringVar(&c.base, "base", "", "`PATH` base path or URL of the recorded server; it is removed from the paths of requests")
+	f.StringVar(&c.base, "base", "",
+		"`PATH` base path or URL of the recorded server; it is removed from the paths of requests")
 	f.StringVar(&c.dir, "out", ".", "`DIR` output directory, created if missing")
 	f.BoolVar(&c.force, "force", false, "overwrite existing files")
 	completeFlag(cmd, "dialect", dialect.Names())

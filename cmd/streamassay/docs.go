@@ -51,7 +51,8 @@ func docsCommand(sh stdio) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "write", "", "`DIR` directory to write the documents to")
-	cmd.Flags().StringVar(&check, "check", "", "`DIR` directory with documents to compare; exit code 1 if one is not up to date")
+	cmd.Flags().StringVar(&check, "check", "",
+		"`DIR` directory with documents to compare; exit code 1 if one is not up to date")
 	return cmd
 }
 

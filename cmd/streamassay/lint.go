@@ -62,11 +62,14 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&l.dialect, "dialect", "", "`DIALECT` dialect of all files: NAME or NAME@VERSION; overrides the dialect that a file names")
-	f.Var((*nameList)(&l.claims), "claim", "`CAPABILITY` the only value is \"scripted\": the target answers as docs/prompts.md describes")
+	f.StringVar(&l.dialect, "dialect", "",
+		"`DIALECT` dialect of all files: NAME or NAME@VERSION; overrides the dialect that a file names")
+	f.Var((*nameList)(&l.claims), "claim",
+		"`CAPABILITY` the only value is \"scripted\": the target answers as docs/prompts.md describes")
 	f.BoolVar(&l.strict, "strict", false, "fail if a SHOULD requirement is violated too")
 	f.StringArrayVar(&l.reports, "report", nil,
-		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+reportFormatNames())
+		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+
+			""+reportFormatNames())
 	f.BoolVarP(&l.verbose, "verbose", "v", false, "also list checks that found nothing to judge, were skipped or were excluded")
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var(&l.maxEvent, "max-event", "maximum size of one event")

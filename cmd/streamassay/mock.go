@@ -108,7 +108,8 @@ expectations of --expect, 2 usage or configuration error, 3 no request arrived (
 		}},
 		{"Journal and expectations", func(f *pflag.FlagSet) {
 			m.journal.addFlags(f)
-			f.Var(&singleValue{value: &m.expect}, "expect", "`FILE` YAML file with expectations of requests; exit with 1 if clients violate them")
+			f.Var(&singleValue{value: &m.expect}, "expect",
+				"`FILE` YAML file with expectations of requests; exit with 1 if clients violate them")
 			f.Var(&singleValue{value: &m.expectReport}, "expect-report",
 				"`PATH` JSON report on the clients' requests; exit with 1 if clients violate the protocol")
 		}},

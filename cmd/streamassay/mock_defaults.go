@@ -31,10 +31,13 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&m.seed, "seed", "",
 		"`NUMBER` seed for ids and random choices; also freezes the clock, see --clock (default: random seed, running clock)")
 	f.StringVar(&m.clock, "clock", "", "`TIME` freeze the clock at TIME (RFC 3339); \"now\" keeps it running")
-	f.StringVar(&m.pace, "pace", "", "`PACE` pace of deltas, as in scripts: '{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}'")
+	f.StringVar(&m.pace, "pace", "",
+		"`PACE` pace of deltas, as in scripts: '{first: 300ms, rate: 40, jitter: {lognormal: 0.3}}'")
 	f.StringArrayVar(&m.faults, "fault", nil,
-		"`FAULT` fault to inject into every applicable request, e.g. 'abort; event=3' (repeatable; see streamassay list faults)")
-	f.StringVar(&m.vary, "vary", "", "`SEED` vary the encoding of responses as far as the protocol allows, with random choices from SEED")
+		"`FAULT` fault to inject into every applicable request, e.g. 'abort; event=3' (repeatable; see streamassay "+
+			"list faults)")
+	f.StringVar(&m.vary, "vary", "",
+		"`SEED` vary the encoding of responses as far as the protocol allows, with random choices from SEED")
 	f.BoolVar(&m.strict, "strict", false, "reject requests for a run that match no rule of the scripts or recordings")
 	f.Var(&m.flush, "flush",
 		"how to flush: coalesce sends events that are due together in one write, each sends every event in its own write")

@@ -73,12 +73,14 @@ server listens on loopback addresses only.`,
 		{"Address", func(f *pflag.FlagSet) {
 			s.endpoint.addFlags(f)
 			f.StringVar(&s.basePath, "base", "", "`PATH` path to prepend to all paths, as a gateway would (e.g. /v1/bots/b1)")
-			f.StringVar(&s.publicURL, "public-url", "", "`URL` base URL at which clients reach the server if it is behind a proxy; used in links")
+			f.StringVar(&s.publicURL, "public-url", "",
+				"`URL` base URL at which clients reach the server if it is behind a proxy; used in links")
 		}},
 		{"Authentication", func(f *pflag.FlagSet) {
 			s.auth.addFlags(f)
 			f.BoolVar(&s.eventSource, "eventsource", false,
-				"support browsers' EventSource: accept the token in the query parameter access_token; reply 204 to a reconnect after "+
+				"support browsers' EventSource: accept the token in the query parameter access_token; reply 204 to a "+
+					"reconnect after "+
 					"the end of the stream")
 		}},
 		{"Limits", func(f *pflag.FlagSet) { s.limits.addFlags(f); s.retention.addFlags(f) }},

@@ -63,10 +63,12 @@ func newBackendFlags() backendFlags {
 // addFlags adds --agent, --state, --files, --speech and the names of models to flags.
 func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.agent.text, "agent", p.agent.text,
-		"`AGENT` agent: scripted (docs/prompts.md), or openai:BASE_URL of a chat completions API, with the key in OPENAI_API_KEY")
+		"`AGENT` agent: scripted (docs/prompts.md), or openai:BASE_URL of a chat completions API, with the key in "+
+			"OPENAI_API_KEY")
 	flags.StringVar(&p.model, "model", "", "`NAME` model for --agent openai:BASE_URL")
 	flags.StringVar(&p.state.text, "state", p.state.text,
-		"`STORE` store of threads and runs: memory, sqlite:PATH, or redis://HOST:PORT or unix://PATH (a Redis socket), which "+
+		"`STORE` store of threads and runs: memory, sqlite:PATH, or redis://HOST:PORT or unix://PATH (a Redis "+
+			"socket), which "+
 			"several servers can share")
 	flags.StringVar(&p.files.text, "files", p.files.text, "`STORE` store of attachments: memory, dir:PATH or s3://BUCKET")
 	flags.StringVar(&p.speech.text, "speech", p.speech.text,

@@ -23,7 +23,8 @@ type listenFlags struct {
 // addFlags adds --addr, --ready-file and the flags of TLS to flags.
 func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.addr, "addr", "127.0.0.1:0", "`HOST:PORT` address to listen on; port 0 picks a free one")
-	flags.StringVar(&l.readyFile, "ready-file", "", "`PATH` JSON file with process id and base URLs, written when the server is ready to accept requests")
+	flags.StringVar(&l.readyFile, "ready-file", "",
+		"`PATH` JSON file with process id and base URLs, written when the server is ready to accept requests")
 	flags.StringVar(&l.cert, "tls-cert", "", "`FILE` PEM file with the certificate chain; serves HTTPS")
 	flags.StringVar(&l.key, "tls-key", "", "`FILE` PEM file with the private key of the certificate")
 }

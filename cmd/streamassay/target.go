@@ -62,23 +62,30 @@ func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f.StringArrayVar(&t.Headers, "header", nil,
 		"`'Name: value'` header to send with every request (repeatable); the value is never shown")
 	f.StringArrayVar(&t.OtherHeaders, "other-header", nil,
-		"`'Name: value'` header of a second user, sent instead of the first user's credentials (repeatable); the value is never shown")
+		"`'Name: value'` header of a second user, sent instead of the first user's credentials (repeatable); the "+
+			"value is never shown")
 	f.IntVar(&t.StreamLimit, "stream-limit", 0,
 		"`N` maximum number of concurrent streams per user that the target allows (0 = unknown, not tested)")
 	f.StringVar(&t.Prompts, "prompts", "conformance",
 		"`STYLE` style of prompts: conformance (those of docs/prompts.md) or natural (plain language)")
 	f.StringToStringVar(&t.Prompt, "prompt", nil, "`SCENARIO=TEXT` prompt to use for a scenario (repeatable)")
-	f.Var((*nameList)(&t.Claim), "claim", "`CAPABILITY` capability that the target has (repeatable; all = every one): its checks fail if the target does not exercise "+
-		"them, instead of being reported as not tested")
-	f.Var((*nameList)(&t.Lacks), "lacks", "`CAPABILITY` capability that the target does not have (repeatable); its checks are skipped")
-	f.StringArrayVar(&t.Only, "only", nil, "`GLOB` judge only checks, requirements or scenarios whose id matches (repeatable)")
-	f.StringArrayVar(&t.Skip, "skip", nil, "`GLOB` leave out checks, requirements or scenarios whose id matches (repeatable)")
+	f.Var((*nameList)(&t.Claim), "claim",
+		"`CAPABILITY` capability that the target has (repeatable; all = every one): its checks fail if the target "+
+			"does not exercise "+
+			"them, instead of being reported as not tested")
+	f.Var((*nameList)(&t.Lacks), "lacks",
+		"`CAPABILITY` capability that the target does not have (repeatable); its checks are skipped")
+	f.StringArrayVar(&t.Only, "only", nil,
+		"`GLOB` judge only checks, requirements or scenarios whose id matches (repeatable)")
+	f.StringArrayVar(&t.Skip, "skip", nil,
+		"`GLOB` leave out checks, requirements or scenarios whose id matches (repeatable)")
 	f.BoolVar(&t.Strict, "strict", false, "fail if a SHOULD requirement is violated too")
 	t.addLimitFlags(f)
 	f.IntVar(&t.Parallel, "parallel", 16, "`N` maximum number of scenarios that run concurrently")
 	f.Uint64Var(&t.Seed, "seed", 0, "`NUMBER` seed for random choices (0 = random; the seed used is in the report)")
 	f.Uint64Var(&t.Salt, "salt", 0,
-		"`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids); give the same --salt "+
+		"`NUMBER` salt for ids of threads, runs and messages (0 = random, so that every run uses new ids); give the "+
+			"same --salt "+
 			"and --seed to repeat the same requests, e.g. after restarting the target")
 	f.IntVar(&t.Sequences, "sequences", 0,
 		"`N` number of random request sequences to run after the scenarios, reproducible with --seed")
@@ -88,7 +95,8 @@ func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&t.CA, "ca", "", "`FILE` PEM file with certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "accept any TLS certificate")
 	f.StringArrayVar(&t.Reports, "report", nil,
-		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+reportFormatNames())
+		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+
+			""+reportFormatNames())
 	f.Var(&singleValue{value: &t.Transcripts}, "transcripts", "`DIR` directory for the transcript of each conversation")
 	completeFlag(cmd, "dialect", dialect.Names())
 	completeFlag(cmd, "claim", suites.Capabilities())
