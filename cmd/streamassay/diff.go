@@ -53,7 +53,8 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
   streamassay diff before after --json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError("diff needs two arguments, each a base URL, %q, or a file or directory of recordings", referenceName)
+				return usageError("diff needs two arguments, each a base URL, %q, or a file or directory of recordings",
+					referenceName)
 			}
 			for _, word := range args {
 				if err := checkSide(word); err != nil {

@@ -52,7 +52,8 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
   streamassay lint recorded --report json=report.json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError("lint needs at least one argument: a recording (.txtar, .http, .sse, .har), a directory, or - for standard input")
+				return usageError("lint needs at least one argument: " +
+					"a recording (.txtar, .http, .sse, .har), a directory, or - for standard input")
 			}
 			return checkPaths(args)
 		},
@@ -70,7 +71,8 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 	f.StringArrayVar(&l.reports, "report", nil,
 		"`FORMAT[=PATH]` report to write (repeatable; to stdout if PATH is - or missing); FORMAT is one of "+
 			""+reportFormatNames())
-	f.BoolVarP(&l.verbose, "verbose", "v", false, "also list checks that found nothing to judge, were skipped or were excluded")
+	f.BoolVarP(&l.verbose, "verbose", "v", false,
+		"also list checks that found nothing to judge, were skipped or were excluded")
 	l.maxEvent = dialect.MaxEventBytes
 	f.Var(&l.maxEvent, "max-event", "maximum size of one event")
 	completeFlag(cmd, "dialect", dialect.Names())

@@ -91,7 +91,8 @@ func (t *targetOptions) addFlags(cmd *cobra.Command) {
 		"`N` number of random request sequences to run after the scenarios, reproducible with --seed")
 	f.IntVar(&t.Repeat, "repeat", 1,
 		"`N` number of rounds; requirements whose verdict differs between rounds are reported as flaky")
-	f.BoolVarP(&t.verbose, "verbose", "v", false, "also list checks that found nothing to judge, were skipped or were excluded")
+	f.BoolVarP(&t.verbose, "verbose", "v", false,
+		"also list checks that found nothing to judge, were skipped or were excluded")
 	f.StringVar(&t.CA, "ca", "", "`FILE` PEM file with certificates to trust")
 	f.BoolVar(&t.Insecure, "insecure", false, "accept any TLS certificate")
 	f.StringArrayVar(&t.Reports, "report", nil,
@@ -141,7 +142,8 @@ func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Ta
 		return s, err
 	}
 	if t.Sequences < 0 || t.Sequences > suites.MaxSequences {
-		return s, usageError("%s %d: must be from 0 to %d", t.source.settingName("sequences"), t.Sequences, suites.MaxSequences)
+		name := t.source.settingName("sequences")
+		return s, usageError("%s %d: must be from 0 to %d", name, t.Sequences, suites.MaxSequences)
 	}
 	if t.StreamLimit < 0 || t.StreamLimit > suites.MaxStreamLimit {
 		return s, usageError("%s %d: must be from 1 to %d, or 0 for unknown",
