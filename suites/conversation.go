@@ -223,16 +223,16 @@ func (t *Conversation) tracker(r spec.Request) *limitTracker {
 // a limit, the response ends there; if it is merely large, the conversation ends, because
 // decoding it again and again would be expensive. It waits for memory to decode in; an error is the
 // reason why no more requests of the kind are sent in the meantime.
-func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseVolume, stopped error) {
+func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseTotals, stopped error) {
 	if !dialect.HasContentCoding(*r) {
-		return responseVolume{wire.CountEvents(*r), len(r.Body)}, nil
+		return responseTotals{wire.CountEvents(*r), len(r.Body)}, nil
 	}
 	t.clients[spec.PrimaryUser].Use(t.ctx, func() {
 		if stopped = tracker.stopCause(); stopped != nil {
 			return
 		}
 		plain := dialect.DecodeContent(*r)
-		size = responseVolume{wire.CountEvents(plain), len(plain.Body)}
+		size = responseTotals{wire.CountEvents(plain), len(plain.Body)}
 		large := len(plain.Body) > maxRetained
 		t.mu.Lock()
 		defer t.mu.Unlock()

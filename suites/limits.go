@@ -79,17 +79,17 @@ type budget struct {
 // A limitTracker measures the exchanges of one kind. Its methods may be called concurrently.
 type limitTracker struct {
 	kind    string          // "stream" or "reply"
-	max     responseVolume  // of all responses of the kind together
+	max     responseTotals  // of all responses of the kind together
 	stopped context.Context // ends when no more requests of the kind are sent
 	stop    context.CancelCauseFunc
 
 	mu                     sync.Mutex
 	withinLimit, overLimit int            // exchanges that kept within the limits, and that exceeded one
-	total                  responseVolume // of all of them
+	total                  responseTotals // of all of them
 }
 
-// A responseVolume is the size of responses, without their content coding.
-type responseVolume struct{ events, bytes int }
+// A responseTotals is the size of responses, without their content coding.
+type responseTotals struct{ events, bytes int }
 
 // newBudget returns the budget of a run, unused.
 func newBudget(l Limits) *budget {
@@ -98,7 +98,7 @@ func newBudget(l Limits) *budget {
 		trackers: map[bool]*limitTracker{}, judgeCtx: context.Background(),
 	}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
-		e := &limitTracker{kind: kind, max: responseVolume{
+		e := &limitTracker{kind: kind, max: responseTotals{
 			events: max(maxAllEvents, minResponses*l.MaxEvents),
 			bytes:  max(maxAllBytes, minResponses*l.MaxBytes),
 		}}
@@ -112,7 +112,7 @@ func newBudget(l Limits) *budget {
 type overrunError struct {
 	kind       string
 	last       error // how the last response that exceeded a limit ended; nil if none did
-	total, max responseVolume
+	total, max responseTotals
 }
 
 func (g overrunError) Error() string {
@@ -133,7 +133,7 @@ func (g overrunError) Error() string {
 }
 
 // record counts how an exchange ended, and the size of its response.
-func (e *limitTracker) record(end error, size responseVolume) {
+func (e *limitTracker) record(end error, size responseTotals) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.total.events, e.total.bytes = e.total.events+size.events, e.total.bytes+size.bytes

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// An exitCodes lists the exit codes of several targets, in the order of the targets.
-type exitCodes []int
+// An targetExitCodes lists the exit codes of several targets, in the order of the targets.
+type targetExitCodes []int
 
 // worst returns the exit code of the whole run: the worst of all targets, by [worseExitCode].
-func (c exitCodes) worst() int {
+func (c targetExitCodes) worst() int {
 	worst := exitOK
 	for _, code := range c {
 		worst = worseExitCode(worst, code)
@@ -19,7 +19,7 @@ func (c exitCodes) worst() int {
 
 // summaryLine returns the result of the whole run in one line. If unwritten, a report could
 // not be written, which counts as a failure of the harness.
-func (c exitCodes) summaryLine(unwritten bool) string {
+func (c targetExitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int
 		word, count string

@@ -106,7 +106,7 @@ func (p mockSources) parse(dialects []*dialect.Dialect) (
 		}
 	}
 	if len(recordings) > 0 {
-		var found []replay.Problem
+		var found []replay.FileProblem
 		library, found = replay.Load(recordings, dialects)
 		for _, one := range found {
 			problems = append(problems, one.String())

@@ -234,7 +234,7 @@ func (j *targetRun) checkSuite(s *suites.Target) error {
 
 // runAll runs all targets one after the other and writes their reports. The exit code is the worst of all.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
-	var all exitCodes
+	var all targetExitCodes
 	var results []suites.ScenarioResult
 	var failed []string
 	for _, j := range jobs {

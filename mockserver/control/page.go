@@ -29,14 +29,14 @@ const (
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"raw":   displayText,
-		"frame": func(raw journal.Raw) string { return strings.TrimRight(displayText(raw), "\r\n") },
+		"frame": func(raw journal.BodyBytes) string { return strings.TrimRight(displayText(raw), "\r\n") },
 		"rfc":   func(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) },
 	}).ParseFS(assets, "*.html"))
 })
 
 // displayText returns raw as text, in base64 if it is not valid UTF-8, with at most
 // maxShownBytes of it.
-func displayText(raw journal.Raw) string {
+func displayText(raw journal.BodyBytes) string {
 	rest := ""
 	if len(raw) > maxShownBytes {
 		rest = fmt.Sprintf("… and %d bytes more", len(raw)-maxShownBytes)

@@ -67,7 +67,7 @@ func TestReadable(t *testing.T) {
 		{"\xff", "base64: /w=="},
 		{long, strings.Repeat("a", maxShownBytes-1) + fmt.Sprintf("… and %d bytes more", len(long)-maxShownBytes)},
 	} {
-		if got := displayText(journal.Raw(c.in)); got != c.want {
+		if got := displayText(journal.BodyBytes(c.in)); got != c.want {
 			t.Errorf("%.80q…: …%q", c.in, got[max(0, len(got)-40):])
 		}
 	}

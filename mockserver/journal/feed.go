@@ -21,7 +21,7 @@ type Note struct {
 	N       int           // sent: number of the write, from 0; dropped: number of lost notes
 	At      time.Duration // sent, closed: time since the head was sent
 	Bytes   int           // sent: size of the write; closed: size of the body
-	Raw     Raw           // sent: the beginning of the written bytes
+	Raw     BodyBytes     // sent: the beginning of the written bytes
 }
 
 // A NoteKind is the kind of change that a note reports.
@@ -48,17 +48,17 @@ const (
 // MarshalJSON implements json.Marshaler.
 func (n Note) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
-		Kind    NoteKind `json:"note"`
-		ID      uint64   `json:"id,omitempty"`
-		Test    string   `json:"test"`
-		Dialect string   `json:"dialect,omitempty"`
-		Op      string   `json:"op,omitempty"`
-		Text    string   `json:"text,omitempty"`
-		Status  int      `json:"status,omitempty"`
-		N       int      `json:"n"`
-		AtMS    float64  `json:"at_ms"`
-		Bytes   int      `json:"bytes"`
-		Raw     Raw      `json:"raw,omitempty"`
+		Kind    NoteKind  `json:"note"`
+		ID      uint64    `json:"id,omitempty"`
+		Test    string    `json:"test"`
+		Dialect string    `json:"dialect,omitempty"`
+		Op      string    `json:"op,omitempty"`
+		Text    string    `json:"text,omitempty"`
+		Status  int       `json:"status,omitempty"`
+		N       int       `json:"n"`
+		AtMS    float64   `json:"at_ms"`
+		Bytes   int       `json:"bytes"`
+		Raw     BodyBytes `json:"raw,omitempty"`
 	}{n.Kind, n.ID, n.Test, n.Dialect, n.Op, n.Text, n.Status, n.N, milliseconds(n.At), n.Bytes, n.Raw})
 }
 

@@ -29,7 +29,7 @@ type Record struct {
 	Misses    []Miss          `json:"misses"`           // why other rules did not match; at most 64
 	Missed    int             `json:"missed"`           // number of rules that did not match
 	Status    int             `json:"status"`           // 0: the head was not sent yet
-	Header    []Field         `json:"header"`
+	Header    []HeaderField   `json:"header"`
 	WaitedMS  float64         `json:"waited_ms"`      // time from the request to the head
 	Bytes     int64           `json:"bytes"`          // size of the body as sent
 	Events    []SentPiece     `json:"events"`         // frames of a stream, or writes of another body
@@ -41,25 +41,25 @@ type Record struct {
 
 // A RecordedRequest is the request of a Record.
 type RecordedRequest struct {
-	Method string  `json:"method"`
-	Target string  `json:"target"`
-	Header []Field `json:"header"`
-	Body   Raw     `json:"body"`
-	Bytes  int     `json:"bytes"` // size of the complete body, of which Body may be a part
+	Method string        `json:"method"`
+	Target string        `json:"target"`
+	Header []HeaderField `json:"header"`
+	Body   BodyBytes     `json:"body"`
+	Bytes  int           `json:"bytes"` // size of the complete body, of which Body may be a part
 }
 
-// A Field is a header field.
-type Field struct {
+// A HeaderField is a header field.
+type HeaderField struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
 // A SentPiece is a frame of a stream, or the part of one that was sent by one write.
 type SentPiece struct {
-	N     int     `json:"n"`     // number of the frame, from 0; -1: a comment
-	AtMS  float64 `json:"at_ms"` // time since the head was sent
-	Bytes int     `json:"bytes"`
-	Raw   Raw     `json:"raw"` // nil: the bytes were not kept
+	N     int       `json:"n"`     // number of the frame, from 0; -1: a comment
+	AtMS  float64   `json:"at_ms"` // time since the head was sent
+	Bytes int       `json:"bytes"`
+	Raw   BodyBytes `json:"raw"` // nil: the bytes were not kept
 }
 
 // An AppliedFault is a fault that took effect.
@@ -76,12 +76,12 @@ type EndRecord struct {
 	AtMS float64   `json:"at_ms"`
 }
 
-// Raw is a sequence of bytes. In JSON it is a string or, if it is not valid UTF-8, an object
+// BodyBytes is a sequence of bytes. In JSON it is a string or, if it is not valid UTF-8, an object
 // {"base64": …}.
-type Raw []byte
+type BodyBytes []byte
 
 // MarshalJSON implements json.Marshaler.
-func (r Raw) MarshalJSON() ([]byte, error) {
+func (r BodyBytes) MarshalJSON() ([]byte, error) {
 	switch {
 	case r == nil:
 		return []byte("null"), nil
@@ -110,7 +110,7 @@ func (s *entryBuffer) toRecord() Record {
 		ID: s.id, Test: s.test, Seed: s.seed, Dialect: s.dialect, Op: s.op, Operation: s.operation, Time: s.mockTime,
 		Request: RecordedRequest{
 			Method: s.method, Target: s.target, Header: toFields(s.requestHeader),
-			Body: append(Raw{}, s.body...), Bytes: s.bodySize,
+			Body: append(BodyBytes{}, s.body...), Bytes: s.bodySize,
 		},
 		Thread: s.thread, Run: s.run, Cursor: s.cursor,
 		Rule: s.rule, Misses: append([]Miss{}, s.misses...), Missed: s.missCount,
@@ -120,7 +120,7 @@ func (s *entryBuffer) toRecord() Record {
 	if !s.headTime.IsZero() {
 		r.WaitedMS = milliseconds(s.headTime.Sub(s.startTime))
 	}
-	slices.SortStableFunc(r.Header, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(r.Header, func(a, b HeaderField) int { return strings.Compare(a.Name, b.Name) })
 	frames := s.splitEvents(&r)
 	for _, f := range s.faults {
 		n := f.piece
@@ -241,10 +241,10 @@ func (c *frameScanner) current() int {
 }
 
 // toFields converts a header to its form in records.
-func toFields(h spec.Header) []Field {
-	all := make([]Field, len(h))
+func toFields(h spec.Header) []HeaderField {
+	all := make([]HeaderField, len(h))
 	for i, f := range h {
-		all[i] = Field(f)
+		all[i] = HeaderField(f)
 	}
 	return all
 }

@@ -38,14 +38,14 @@ const maxEagerBody = 1 << 20
 // maxRequestBody bounds the body of a request, in bytes. No document allows more.
 const maxRequestBody = 32 << 20
 
-// A dialectServer is a mock that can name its dialect.
-type dialectServer interface{ Dialects() []*dialect.Dialect }
+// A dialectNamer is a mock that can name its dialect.
+type dialectNamer interface{ Dialects() []*dialect.Dialect }
 
 // interceptRequests returns a middleware that passes each parsed request to serve. In front of a
 // handler that has no dialect it does nothing, so the mutant survives.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next http.Handler) http.Handler {
-		server, ok := next.(dialectServer)
+		server, ok := next.(dialectNamer)
 		if !ok || len(server.Dialects()) != 1 {
 			return next
 		}

@@ -16,11 +16,11 @@ const maxRules = 10_000
 
 // ConvertFixtures converts a file of aimock fixtures, {"fixtures": [{"match": …, "response": …}]},
 // to a script. It returns no files if no fixture can be converted. See [Convert] for the problems.
-func ConvertFixtures(name string, data []byte) ([]OutputFile, []Problem) {
+func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	c.readObject("the file", data, memberReaders{
+	c.readObject("the file", data, jsonMemberReaders{
 		"fixtures": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &list) != nil {
 				c.errorf("fixtures must be a list of objects with match and response")
@@ -56,7 +56,7 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []Problem) {
 type fixtureConverter struct {
 	file              string
 	label             string // prefix of messages that names the fixture
-	problems          []Problem
+	problems          []FileProblem
 	failed            bool              // the current fixture cannot be converted
 	toolByCallID      map[string]string // tool names by call id
 	nextIndex         map[string]int    // the next sequenceIndex of fixtures that are otherwise equal
@@ -74,16 +74,16 @@ func (c *fixtureConverter) warnf(format string, args ...any) { c.addProblem(Warn
 
 func (c *fixtureConverter) addProblem(level Severity, format string, args ...any) {
 	message := c.label + fmt.Sprintf(format, args...)
-	c.problems = append(c.problems, Problem{File: c.file, Severity: level, Message: message})
+	c.problems = append(c.problems, FileProblem{File: c.file, Severity: level, Message: message})
 }
 
-// memberReaders maps the name of each known member of an object to the function that converts its
+// jsonMemberReaders maps the name of each known member of an object to the function that converts its
 // value.
-type memberReaders map[string]func(raw json.RawMessage)
+type jsonMemberReaders map[string]func(raw json.RawMessage)
 
 // readObject converts the members of an object in alphabetical order, and warns about unknown ones;
 // what names the object in messages.
-func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberReaders) {
+func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known jsonMemberReaders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
 		c.errorf("%s is not an object", what)
@@ -99,14 +99,14 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known me
 }
 
 // ignoreMembers registers members that are dropped with a warning that gives the reason.
-func (c *fixtureConverter) ignoreMembers(known memberReaders, why string, names ...string) {
+func (c *fixtureConverter) ignoreMembers(known jsonMemberReaders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
 // rejectMembers registers members because of which the fixture is omitted, with the reason.
-func (c *fixtureConverter) rejectMembers(known memberReaders, why string, names ...string) {
+func (c *fixtureConverter) rejectMembers(known jsonMemberReaders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
 	}
@@ -159,7 +159,7 @@ func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orde
 	var m ruleMatch
 	var r ruleReply
 	p := streamOptions{}
-	known := memberReaders{
+	known := jsonMemberReaders{
 		"match":    func(raw json.RawMessage) { m = c.readMatch(raw) },
 		"response": func(raw json.RawMessage) { r = c.readResponse(raw) },
 	}

@@ -24,7 +24,7 @@ type matchMembers struct {
 // readMatch converts the match of a fixture.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 	var is matchMembers
-	known := memberReaders{
+	known := jsonMemberReaders{
 		"userMessage": func(raw json.RawMessage) {
 			is.hasUser = true
 			c.readText(&is.user, "userMessage")(raw)

@@ -25,7 +25,7 @@ type responseMembers struct {
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 	var s responseMembers
 	var status, after *float64
-	known := memberReaders{
+	known := jsonMemberReaders{
 		"content":    func(raw json.RawMessage) { s.content, s.hasContent = c.readContent(raw), true },
 		"reasoning":  c.readText(&s.reasoning, "reasoning"),
 		"toolCalls":  func(raw json.RawMessage) { s.calls = c.readCalls(raw) },
@@ -95,10 +95,10 @@ func compactJSON(raw json.RawMessage) string {
 }
 
 // readCall converts a tool call to a client-tool step: with aimock, the client runs all tools.
-func (c *fixtureConverter) readCall(raw json.RawMessage, more memberReaders) any {
+func (c *fixtureConverter) readCall(raw json.RawMessage, more jsonMemberReaders) any {
 	var name, id string
 	var arguments any = orderedMap{}
-	known := memberReaders{
+	known := jsonMemberReaders{
 		"name": c.readText(&name, "toolCalls: name"),
 		"id":   c.readText(&id, "toolCalls: id"), // learnToolNames has recorded it
 		"arguments": func(raw json.RawMessage) {
@@ -162,7 +162,7 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 		case "text":
 			all = append(all, orderedMap{{"text", escapeTemplates(kind.Text)}})
 		case "toolCall":
-			all = append(all, c.readCall(one, memberReaders{"type": func(json.RawMessage) {}}))
+			all = append(all, c.readCall(one, jsonMemberReaders{"type": func(json.RawMessage) {}}))
 		default:
 			c.errorf("blocks: want a block of type text or toolCall, got %.60s", one)
 		}
@@ -208,7 +208,7 @@ func (c *fixtureConverter) replySteps(s responseMembers) (all []any) {
 // readError converts an error without its status.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
-	known := memberReaders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
+	known := jsonMemberReaders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
 		if string(raw) != "null" {
 			c.readText(&code, "error: code")(raw)
 		}

@@ -42,30 +42,30 @@ const maxFixtureBytes = 16 << 20
 // Convert converts recordings of browsers and curl to transcripts, one for each conversation, and
 // fixtures of aimock to scripts. Every loss is reported: an error names something that was omitted,
 // a warning something that the result represents differently.
-func Convert(path string, o ConvertOptions) ([]OutputFile, []Problem) {
+func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".har", ".sse", ".http":
 	case ".json":
 		to = Script
 	default:
-		return nil, []Problem{{File: path, Severity: Error, Message: fmt.Sprintf(
+		return nil, []FileProblem{{File: path, Severity: Error, Message: fmt.Sprintf(
 			"cannot convert %q: .har, .sse and .http become transcripts, .json (fixtures of aimock) scripts", ext)}}
 	}
 	if o.Format != "" && o.Format != to {
-		return nil, []Problem{{File: path, Severity: Error, Message: fmt.Sprintf(
+		return nil, []FileProblem{{File: path, Severity: Error, Message: fmt.Sprintf(
 			"the file can be converted to a %s, not to a %s", to, o.Format)}}
 	}
 	if to == Script {
 		data, err := readFixtures(path)
 		if err != nil {
-			return nil, []Problem{{File: path, Severity: Error, Message: withoutPath(err)}}
+			return nil, []FileProblem{{File: path, Severity: Error, Message: withoutPath(err)}}
 		}
 		return ConvertFixtures(path, data)
 	}
 	t, err := transcript.Open(path)
 	if err != nil {
-		return nil, []Problem{problemOf(err)}
+		return nil, []FileProblem{problemOf(err)}
 	}
 	return convertRecording(path, t, o)
 }
@@ -91,19 +91,19 @@ func fileStem(path string) string {
 // convertRecording writes each conversation of a recording as a transcript.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
-) (files []OutputFile, problems []Problem) {
+) (files []OutputFile, problems []FileProblem) {
 	for _, note := range t.Notes {
-		problems = append(problems, Problem{File: path, Severity: Warning, Message: note})
+		problems = append(problems, FileProblem{File: path, Severity: Warning, Message: note})
 	}
 	if o.BaseURL != "" {
 		t.StripBasePath(o.BaseURL)
 	}
 	conversations, skipped := splitConversations(t, o.Dialect)
 	for _, message := range skipped {
-		problems = append(problems, Problem{File: path, Severity: Warning, Message: message})
+		problems = append(problems, FileProblem{File: path, Severity: Warning, Message: message})
 	}
 	if len(conversations) == 0 {
-		return nil, append(problems, Problem{File: path, Severity: Error, Message: fmt.Sprintf(
+		return nil, append(problems, FileProblem{File: path, Severity: Error, Message: fmt.Sprintf(
 			"no requests of %s in the file: if their path does not begin with %s, set --base",
 			o.Dialect.Name, cmp.Or(o.Dialect.Base, "/"))})
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // converted returns the script of fixtures, which must load without errors.
-func converted(t *testing.T, fixtures string) (yaml string, problems []replay.Problem) {
+func converted(t *testing.T, fixtures string) (yaml string, problems []replay.FileProblem) {
 	t.Helper()
 	files, problems := replay.ConvertFixtures("dir/chat.json", []byte(fixtures))
 	if len(files) == 0 {

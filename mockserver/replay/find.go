@@ -48,7 +48,7 @@ func (l *Library) Find(
 		dialect: d, operation: op, rawRequest: r, request: request,
 		key: newMatchKey(request), playback: seen.playbackOf(l),
 	}
-	s.thread = threadKey{d.Name, request.Thread}
+	s.thread = clientThread{d.Name, request.Thread}
 	for _, c := range l.conversations {
 		if c.dialect.Name == d.Name {
 			s.searchConversation(c)
@@ -68,7 +68,7 @@ type recordingSearch struct {
 	rawRequest spec.Request
 	request    *spec.Event
 	key        matchKey
-	thread     threadKey
+	thread     clientThread
 	playback   *playback
 
 	candidates []candidate
@@ -249,7 +249,7 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
 	if thread := cmp.Or(is.Thread, x.thread()); b == nil && thread != "" {
-		b = s.playback.bind(threadKey{s.dialect.Name, thread}, x)
+		b = s.playback.bind(clientThread{s.dialect.Name, thread}, x)
 	}
 	s.playback.exchangeCounts[x]++
 	var ids map[string]string

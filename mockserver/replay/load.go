@@ -32,20 +32,20 @@ func IsRecording(path string) bool {
 // Load loads a library from files and, recursively, from directories. In directories, other files
 // and those whose names begin with a dot are ignored. If one of the problems is an error, the
 // library is nil.
-func Load(paths []string, dialects []*dialect.Dialect) (*Library, []Problem) {
+func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	list, err := transcript.OpenAll(files)
 	if err != nil {
-		return nil, []Problem{problemOf(err)}
+		return nil, []FileProblem{problemOf(err)}
 	}
 	return NewLibrary(list, dialects)
 }
 
 // findRecordings returns the recordings at or below paths, within the limits of a library.
-func findRecordings(paths []string) (files []string, problems []Problem) {
+func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
 		if slices.Contains(files, path) {
@@ -75,7 +75,7 @@ func findRecordings(paths []string) (files []string, problems []Problem) {
 			err = add(path, info.Size())
 		}
 		if err != nil {
-			return nil, []Problem{{File: path, Severity: Error, Message: withoutPath(err)}}
+			return nil, []FileProblem{{File: path, Severity: Error, Message: withoutPath(err)}}
 		}
 	}
 	return files, nil
@@ -112,8 +112,8 @@ func withoutPath(err error) string {
 }
 
 // problemOf converts an error that begins with "FILE:LINE: " or "FILE: ".
-func problemOf(err error) Problem {
-	p := Problem{Severity: Error, Message: err.Error()}
+func problemOf(err error) FileProblem {
+	p := FileProblem{Severity: Error, Message: err.Error()}
 	file, text, ok := strings.Cut(p.Message, ": ")
 	if !ok {
 		return p
@@ -129,13 +129,13 @@ func problemOf(err error) Problem {
 
 // NewLibrary returns a library of transcripts. A transcript of a dialect that is not in dialects is
 // omitted with a warning. A transcript without a dialect requires that there is only one.
-func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []Problem) {
+func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
 	for _, t := range list {
 		b.addTranscript(t)
 	}
-	if slices.ContainsFunc(b.problems, func(p Problem) bool { return p.Severity == Error }) {
+	if slices.ContainsFunc(b.problems, func(p FileProblem) bool { return p.Severity == Error }) {
 		return nil, b.problems
 	}
 	if l.exchanges == 0 {
@@ -150,11 +150,11 @@ func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Li
 type libraryBuilder struct {
 	library  *Library
 	dialects []*dialect.Dialect
-	problems []Problem
+	problems []FileProblem
 }
 
 func (b *libraryBuilder) addProblem(level Severity, file, format string, args ...any) {
-	b.problems = append(b.problems, Problem{File: file, Severity: level, Message: fmt.Sprintf(format, args...)})
+	b.problems = append(b.problems, FileProblem{File: file, Severity: level, Message: fmt.Sprintf(format, args...)})
 }
 
 // warnf records a warning about an exchange.

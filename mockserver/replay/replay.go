@@ -26,9 +26,9 @@ const (
 	Warning Severity = "warning" // the file is used, with a restriction
 )
 
-// A Problem is a defect of a file, with how to correct it. Line is 0 if the file has no lines or
+// A FileProblem is a defect of a file, with how to correct it. Line is 0 if the file has no lines or
 // the message contains the position.
-type Problem struct {
+type FileProblem struct {
 	File     string
 	Line     int
 	Severity Severity
@@ -36,7 +36,7 @@ type Problem struct {
 }
 
 // String returns the problem as FILE:LINE: MESSAGE.
-func (p Problem) String() string {
+func (p FileProblem) String() string {
 	if p.Line > 0 {
 		return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 	}

@@ -27,14 +27,14 @@ func (s *Session) Reset() {
 // A playback records what has been replayed from one library.
 type playback struct {
 	library            *Library
-	threads            map[threadKey][]*binding
-	threadOrder        []threadKey             // the keys of threads, oldest first
+	threads            map[clientThread][]*binding
+	threadOrder        []clientThread          // the keys of threads, oldest first
 	conversationCounts map[*recording]int      // number of bindings of each conversation
 	exchangeCounts     map[*storedExchange]int // how often each exchange was replayed
 }
 
-// A threadKey identifies a thread of the client.
-type threadKey struct{ dialect, thread string }
+// A clientThread identifies a thread of the client.
+type clientThread struct{ dialect, thread string }
 
 // A binding maps a thread of the client to a recorded one.
 type binding struct {
@@ -55,7 +55,7 @@ func (s *Session) playbackOf(l *Library) *playback {
 		}
 	}
 	one := &playback{
-		library: l, threads: map[threadKey][]*binding{},
+		library: l, threads: map[clientThread][]*binding{},
 		conversationCounts: map[*recording]int{}, exchangeCounts: map[*storedExchange]int{},
 	}
 	s.playbacks = append([]*playback{one}, s.playbacks[:min(len(s.playbacks), maxLibraries-1)]...)
@@ -63,7 +63,7 @@ func (s *Session) playbackOf(l *Library) *playback {
 }
 
 // findBinding returns the binding of a client's thread to that of x, or nil.
-func (s *playback) findBinding(key threadKey, x *storedExchange) *binding {
+func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
 			return b
@@ -73,7 +73,7 @@ func (s *playback) findBinding(key threadKey, x *storedExchange) *binding {
 }
 
 // bind returns the binding of a client's thread to that of x, and creates it if necessary.
-func (s *playback) bind(key threadKey, x *storedExchange) *binding {
+func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
 	}

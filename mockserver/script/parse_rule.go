@@ -187,7 +187,7 @@ func (r *scriptParser) parseStatus(n *yamlNode) *statusReply {
 }
 
 // parseQuota parses a quota, of which both members are required.
-func (r *scriptParser) parseQuota(n *yamlNode) (q quota) {
+func (r *scriptParser) parseQuota(n *yamlNode) (q requestQuota) {
 	r.parseObject(n, "quota", memberParsers{
 		"requests": func(n *yamlNode) { q.requests = r.parseInt(n, "quota: requests", 1, 1_000_000_000) },
 		"per": func(n *yamlNode) {

@@ -27,7 +27,7 @@ func (f *RequestContext) analyze(st *State) {
 	if f.Parsed == nil {
 		f.Parsed = &spec.Event{}
 	}
-	var info turnInfo
+	var info userTurn
 	answered := false
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {

@@ -97,12 +97,12 @@ type Rule struct {
 	conditions  conditions
 	action      ruleAction
 	maxMatches  int // 0 if unlimited
-	quota       quota
+	quota       requestQuota
 	transitions []scenarioStep
 }
 
-// A quota allows a number of requests per time window.
-type quota struct {
+// A requestQuota allows a number of requests per time window.
+type requestQuota struct {
 	requests int
 	per      time.Duration
 }

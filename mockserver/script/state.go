@@ -26,7 +26,7 @@ type State struct {
 	scenarios    boundedMap[string]
 	counters     boundedMap[int]
 	quotaWindows boundedMap[quotaWindow]
-	threads      boundedMap[threadState]
+	threads      boundedMap[threadProgress]
 	clientCalls  boundedMap[string] // by call, the tool that the client runs
 }
 
@@ -36,8 +36,8 @@ type quotaWindow struct {
 	used  int
 }
 
-// A threadState is the progress of one thread.
-type threadState struct {
+// A threadProgress is the progress of one thread.
+type threadProgress struct {
 	turns int
 	run   string // the run of the latest turn
 }
@@ -56,7 +56,7 @@ func (s *State) Reset() {
 	s.scenarios = boundedMap[string]{max: maxScenarios}
 	s.counters = boundedMap[int]{max: maxCounters}
 	s.quotaWindows = boundedMap[quotaWindow]{max: maxCounters}
-	s.threads = boundedMap[threadState]{max: maxThreads}
+	s.threads = boundedMap[threadProgress]{max: maxThreads}
 	s.clientCalls = boundedMap[string]{max: maxCalls}
 }
 
@@ -143,7 +143,7 @@ func (s *State) nextCount(name string) int {
 // recordTurn returns the number of the turn that a request belongs to, and stores it. A request
 // that repeats the history determines the number by itself, so a client may go back to an earlier
 // turn. undo restores the previous state.
-func (s *State) recordTurn(thread, run string, info turnInfo) (n int, undo func()) {
+func (s *State) recordTurn(thread, run string, info userTurn) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before, known := s.threads.get(thread)
@@ -159,7 +159,7 @@ func (s *State) recordTurn(thread, run string, info turnInfo) (n int, undo func(
 	if thread == "" {
 		return n, func() {}
 	}
-	after := threadState{turns: n, run: run}
+	after := threadProgress{turns: n, run: run}
 	s.threads.put(thread, after)
 	return n, func() {
 		s.mu.Lock()
@@ -170,8 +170,8 @@ func (s *State) recordTurn(thread, run string, info turnInfo) (n int, undo func(
 	}
 }
 
-// A turnInfo describes the user messages of a request.
-type turnInfo struct {
+// A userTurn describes the user messages of a request.
+type userTurn struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message stands between them
 	endsWithUser bool // the last input is a user message

@@ -45,7 +45,7 @@ rules:
 func TestStateIsBounded(t *testing.T) {
 	st := NewState()
 	for i := range 3 * maxThreads {
-		st.recordTurn(fmt.Sprint(i), "", turnInfo{endsWithUser: true})
+		st.recordTurn(fmt.Sprint(i), "", userTurn{endsWithUser: true})
 		st.SetStep(fmt.Sprint("s", i), "x")
 		st.recordCall(fmt.Sprint(i), strings.Repeat("x", 3))
 	}
@@ -64,7 +64,7 @@ func TestStateIsBounded(t *testing.T) {
 }
 
 func TestAQuotaBeginsAgain(t *testing.T) {
-	r := &Rule{counterKey: "k", quota: quota{2, time.Minute}}
+	r := &Rule{counterKey: "k", quota: requestQuota{2, time.Minute}}
 	st, now := NewState(), time.Unix(0, 0)
 	for i, want := range []time.Duration{0, 0, time.Minute} {
 		if _, after := st.claim(r, now); after != want {

@@ -14,7 +14,7 @@ const readyTimeout = 2 * time.Second
 
 // processEndpoint returns the handler for an endpoint of the process, or nil for any
 // other request.
-func (f *processHandler) processEndpoint(r *http.Request) func(http.ResponseWriter, *http.Request) {
+func (f *outermostHandler) processEndpoint(r *http.Request) func(http.ResponseWriter, *http.Request) {
 	var serve func(http.ResponseWriter, *http.Request)
 	switch r.URL.Path {
 	case "/healthz":
@@ -44,7 +44,7 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 func serveHealth(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }
 
 // serveReady responds 200 if requests can be served, and else 503 with the reason.
-func (f *processHandler) serveReady(w http.ResponseWriter, r *http.Request) {
+func (f *outermostHandler) serveReady(w http.ResponseWriter, r *http.Request) {
 	if f.cfg.Ready != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)
 		defer cancel()

@@ -37,8 +37,8 @@ type Config struct {
 // requestIDHeader is the header with the id of a request, in requests and responses.
 const requestIDHeader = "X-Request-Id"
 
-// A processHandler wraps the handler of all servers of a process.
-type processHandler struct {
+// A outermostHandler wraps the handler of all servers of a process.
+type outermostHandler struct {
 	next http.Handler
 	cfg  Config
 	cors *cors
@@ -53,7 +53,7 @@ func New(next http.Handler, cfg Config) http.Handler {
 	if cfg.NewID == nil {
 		cfg.NewID = randomID
 	}
-	return &processHandler{next, cfg, newCORS(cfg.AllowedOrigins, cfg.ExposedHeaders)}
+	return &outermostHandler{next, cfg, newCORS(cfg.AllowedOrigins, cfg.ExposedHeaders)}
 }
 
 // randomID returns 128 random bits in hexadecimal. It is not cryptographically secure,
@@ -72,7 +72,7 @@ func randomID() string {
 }
 
 // ServeHTTP serves a request.
-func (f *processHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ids := r.Header[requestIDHeader]
 	if len(ids) != 1 || !isSafeID(ids[0]) {
 		ids = []string{f.cfg.NewID()}
@@ -115,7 +115,7 @@ func isSafeID(id string) bool {
 
 // logRequest logs a request that was served, without its query, which may contain
 // secrets.
-func (f *processHandler) logRequest(
+func (f *outermostHandler) logRequest(
 	r *http.Request, a *statusRecorder, level slog.Level, id string, took time.Duration,
 ) {
 	path := r.URL.Path
@@ -130,7 +130,7 @@ func (f *processHandler) logRequest(
 // recoverPanic turns a panic of the wrapped handler into a log record and a response
 // 500 without details. If the response has begun, it aborts the connection, so that
 // clients do not take the response for complete.
-func (f *processHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
+func (f *outermostHandler) recoverPanic(r *http.Request, a *statusRecorder, id string) {
 	panicked := recover()
 	if panicked == nil {
 		if a.status == 0 { // net/http sends 200 if a handler sends nothing

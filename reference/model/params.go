@@ -15,25 +15,25 @@ import (
 // completionParams returns a request to the model's server.
 func (r *modelRun) completionParams(messages []chatMessage) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{Model: r.Model, Tools: r.toolParams()}
-	ids := &callIDs{serverIDs: r.serverIDs, assigned: map[string]string{}, taken: map[string]bool{}}
+	ids := &toolCallIDMap{serverIDs: r.serverIDs, assigned: map[string]string{}, taken: map[string]bool{}}
 	for _, w := range messages {
 		p.Messages = append(p.Messages, w.toParam(ids))
 	}
 	return p
 }
 
-// callIDs assigns ids to the tool calls of one request. A call that the server made in
+// toolCallIDMap assigns ids to the tool calls of one request. A call that the server made in
 // this run keeps the server's id. Other calls get short ids, since some servers accept
 // at most nine letters and digits and the ids of the dialect may be longer. The ids of
 // different requests may be the same.
-type callIDs struct {
+type toolCallIDMap struct {
 	serverIDs map[string]string // the server's ids, by those of the dialect
 	assigned  map[string]string // latest assigned ids, by those of the dialect
 	taken     map[string]bool
 }
 
 // assign returns a new id for a call.
-func (n *callIDs) assign(call string) string {
+func (n *toolCallIDMap) assign(call string) string {
 	name := n.serverIDs[call]
 	for i := len(n.taken) + 1; name == "" || n.taken[name]; i++ {
 		name = fmt.Sprintf("call%05d", i)
@@ -43,7 +43,7 @@ func (n *callIDs) assign(call string) string {
 }
 
 // toParam returns a message as the OpenAI client expects it.
-func (w chatMessage) toParam(calls *callIDs) openai.ChatCompletionMessageParamUnion {
+func (w chatMessage) toParam(calls *toolCallIDMap) openai.ChatCompletionMessageParamUnion {
 	switch w.role {
 	case roleSystem:
 		return openai.SystemMessage(w.text)
@@ -66,7 +66,7 @@ func (w chatMessage) toParam(calls *callIDs) openai.ChatCompletionMessageParamUn
 }
 
 // toAssistantParam returns a message of the assistant, with new ids for its calls.
-func (w chatMessage) toAssistantParam(ids *callIDs) openai.ChatCompletionMessageParamUnion {
+func (w chatMessage) toAssistantParam(ids *toolCallIDMap) openai.ChatCompletionMessageParamUnion {
 	var m openai.ChatCompletionAssistantMessageParam
 	if w.text != "" || len(w.calls) == 0 {
 		m.Content.OfString = openai.String(w.text)

@@ -32,7 +32,7 @@ type redisStore struct {
 	cfg        Config
 	lastToken  atomic.Int64
 	locks      runLocks
-	uncertain  uncertainRuns
+	uncertain  possiblyStartedRuns
 	subscriber *redisSubscriber
 	heartbeat  *heartbeat
 	takeover   takeover

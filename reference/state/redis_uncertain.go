@@ -9,9 +9,9 @@ import (
 // maxUncertain is how many uncertain runs are remembered.
 const maxUncertain = 10_000
 
-// uncertainRuns are the runs whose StartRun failed although the server may have
+// possiblyStartedRuns are the runs whose StartRun failed although the server may have
 // executed it. Such a run belongs to this replica, which would otherwise never end it.
-type uncertainRuns struct {
+type possiblyStartedRuns struct {
 	mu   sync.Mutex
 	runs map[RunRef]uncertainRun
 }
@@ -23,7 +23,7 @@ type uncertainRun struct {
 }
 
 // add remembers a failed StartRun.
-func (l *uncertainRuns) add(b RunRequest, token string) {
+func (l *possiblyStartedRuns) add(b RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs == nil {
@@ -35,7 +35,7 @@ func (l *uncertainRuns) add(b RunRequest, token string) {
 }
 
 // takeToken returns the token of a failed StartRun that b repeats, and forgets it.
-func (l *uncertainRuns) takeToken(b RunRequest) (token string) {
+func (l *possiblyStartedRuns) takeToken(b RunRequest) (token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if run, ok := l.runs[b.RunRef]; ok && run.task == b.TaskID {
@@ -46,7 +46,7 @@ func (l *uncertainRuns) takeToken(b RunRequest) (token string) {
 }
 
 // due returns at most limit runs that were not retried for the given time.
-func (l *uncertainRuns) due(after time.Duration, limit int) map[RunRef]uncertainRun {
+func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[RunRef]uncertainRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	due := map[RunRef]uncertainRun{}
@@ -59,7 +59,7 @@ func (l *uncertainRuns) due(after time.Duration, limit int) map[RunRef]uncertain
 }
 
 // remove forgets a run, and reports whether it was still remembered.
-func (l *uncertainRuns) remove(ref RunRef, run uncertainRun) bool {
+func (l *possiblyStartedRuns) remove(ref RunRef, run uncertainRun) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.runs[ref] != run {

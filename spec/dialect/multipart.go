@@ -27,8 +27,8 @@ type formFile struct {
 	data        []byte
 }
 
-// A filePart describes a property of a form that is a file.
-type filePart struct {
+// A formFileProperty describes a property of a form that is a file.
+type formFileProperty struct {
 	kind         spec.Kind // of the decoded part
 	node         node
 	mediaTypes   []string       // accepted media types; empty means any
@@ -36,13 +36,13 @@ type filePart struct {
 }
 
 // fileParts returns the file properties of a form by name.
-func fileParts(media node) map[string]filePart {
-	files := map[string]filePart{}
+func fileParts(media node) map[string]formFileProperty {
+	files := map[string]formFileProperty{}
 	names, properties := media.get("schema").get("properties").members()
 	for i, name := range names {
 		if kind, ok := properties[i].extension("x-kind"); ok {
 			coding := media.get("encoding").get(name)
-			s := filePart{
+			s := formFileProperty{
 				kind: spec.Kind(kind.text()), node: properties[i].deref(),
 				requirements: coding.get("x-requirement").object(),
 			}
@@ -58,7 +58,7 @@ func fileParts(media node) map[string]filePart {
 }
 
 // acceptsMediaType reports whether the document allows a file of this media type.
-func (s filePart) acceptsMediaType(media string) bool {
+func (s formFileProperty) acceptsMediaType(media string) bool {
 	media, _, err := mime.ParseMediaType(media)
 	return len(s.mediaTypes) == 0 || err == nil && slices.ContainsFunc(s.mediaTypes, func(one string) bool {
 		family, any := strings.CutSuffix(one, "/*")
@@ -81,7 +81,7 @@ type duplicateFieldError struct{ name string }
 func (e duplicateFieldError) Error() string { return "occurs more than once" }
 
 // decodeForm decodes a form by field name: a string for text, a formFile for a file.
-func decodeForm(r spec.Request, files map[string]filePart) (map[string]any, error) {
+func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]any, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
 		return nil, errors.New("the content type has no boundary")
@@ -105,7 +105,7 @@ func decodeForm(r spec.Request, files map[string]filePart) (map[string]any, erro
 
 // readField adds one field to form. A file without a Content-Type is text/plain (RFC 7578
 // section 4.4).
-func readField(form map[string]any, part *multipart.Part, files map[string]filePart) error {
+func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {
 		for _, v := range values {
@@ -335,7 +335,7 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 }
 
 // breakFile adds requests that violate what is documented for a file.
-func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part filePart) {
+func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
 	m.add(where+" is empty", m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
 	for _, wrong := range wrongTypeFiles {

@@ -60,7 +60,7 @@ type requestContent struct {
 	node      node
 	validate  func(any) error
 	limit     bodyLimit
-	files     map[string]filePart // files of a form, by field name
+	files     map[string]formFileProperty // files of a form, by field name
 }
 
 // A responseContent is the documented content of a response with one status.

@@ -14,8 +14,8 @@ var resumeChecks = []*spec.Check{
 	ResumeAcceptsThreadCursor,
 }
 
-// A recordedStream is one stream of a run, from its start or from a cursor.
-type recordedStream struct {
+// A observedStream is one stream of a run, from its start or from a cursor.
+type observedStream struct {
 	request    spec.Event
 	frames     []streamFrame
 	err        error // how the body ended, as in bodyEnd
@@ -43,7 +43,7 @@ func (h streamFrame) event() spec.Event {
 }
 
 // indexOf returns the index of the frame with a cursor, -1 if there is none.
-func (t *recordedStream) indexOf(cursor string) int {
+func (t *observedStream) indexOf(cursor string) int {
 	if t.positions == nil {
 		t.positions = map[string]int{}
 		for i, h := range slices.Backward(t.frames) {
@@ -58,10 +58,10 @@ func (t *recordedStream) indexOf(cursor string) int {
 
 // eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, with
 // each stream t of a run and the longest stream of the same run.
-func eachResumedStream(judge func(p *spec.Pass, full, t *recordedStream)) watchFunc {
+func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		all, observe := spec.SharedState(p, "resumes", func() (*streamsByRun, func(spec.Event)) {
-			all := &streamsByRun{runs: map[string][]*recordedStream{}, hashSeed: maphash.MakeSeed()}
+			all := &streamsByRun{runs: map[string][]*observedStream{}, hashSeed: maphash.MakeSeed()}
 			return all, all.observe
 		})
 		return func(e spec.Event) {
@@ -82,9 +82,9 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *recordedStream)) watchF
 
 // streamsByRun holds the streams of a conversation by run key.
 type streamsByRun struct {
-	runs     map[string][]*recordedStream
+	runs     map[string][]*observedStream
 	runOrder []string // the keys of runs, in order
-	current  *recordedStream
+	current  *observedStream
 	hashSeed maphash.Seed
 }
 
@@ -95,7 +95,7 @@ func (all *streamsByRun) observe(e spec.Event) {
 	case e.Kind == spec.HTTPRequest:
 		all.current = nil
 		if e.IsStream() && e.Valid() && e.Run != "" {
-			all.current = &recordedStream{request: e}
+			all.current = &observedStream{request: e}
 		}
 	case e.Kind == spec.HTTPResponse && current != nil && e.IsStream() && e.StatusCode == 200:
 		key := runKey(current.request)
@@ -115,7 +115,7 @@ func (all *streamsByRun) observe(e spec.Event) {
 
 // longestStream returns the longest stream from the start of a run, preferring those with a
 // terminal event, or nil.
-func longestStream(streams []*recordedStream) (full *recordedStream) {
+func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
 			continue
@@ -129,7 +129,7 @@ func longestStream(streams []*recordedStream) (full *recordedStream) {
 }
 
 // startIndex returns the index in full at which t has to start, -1 if that is unknown.
-func (t *recordedStream) startIndex(full *recordedStream) int {
+func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
 	}
@@ -140,7 +140,7 @@ func (t *recordedStream) startIndex(full *recordedStream) int {
 }
 
 // describeStart returns how the stream was requested, for a message.
-func (t *recordedStream) describeStart() string {
+func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"
 	}
@@ -152,7 +152,7 @@ var ResumeStartsAfterCursor = &spec.Check{
 	ID:    "resume.starts-after-cursor",
 	Doc:   "a resumed stream has no event from before the cursor",
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		from := t.startIndex(full)
 		if t.request.Cursor == "" || from < 0 {
 			return
@@ -171,7 +171,7 @@ var ResumeExcludesCursor = &spec.Check{
 	ID:    "resume.excludes-cursor",
 	Doc:   "a resumed stream does not repeat the event of the cursor",
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		if t.request.Cursor == "" || t.startIndex(full) < 0 || len(t.frames) == 0 {
 			return
 		}
@@ -190,7 +190,7 @@ A client that lost its connection has received everything up to the cursor and n
 after it. A stream that is requested again without a cursor may start anywhere and must be
 complete from there.`,
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		next := t.startIndex(full)
 		if t.request.Cursor == "" && len(t.frames) > 0 {
 			next = full.indexOf(t.frames[0].cursor)
@@ -226,7 +226,7 @@ var ResumedEventsAreUnchanged = &spec.Check{
 	ID:    "resume.tells-the-same",
 	Doc:   "an event has the same data in every stream of its run",
 	Needs: []spec.Kind{spec.SlotCursor},
-	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		for _, h := range t.frames {
 			if i := full.indexOf(h.cursor); i >= 0 {
 				same := full.frames[i].hash == h.hash || sameFrameData(full.frames[i].raw, h.raw)
@@ -242,7 +242,7 @@ var ResumeEndsRun = &spec.Check{
 	ID:    "resume.ends",
 	Doc:   "a resumed stream sends its run's terminal event before it closes",
 	Needs: []spec.Kind{spec.SlotCursor, spec.RunEnd},
-	Watch: eachResumedStream(func(p *spec.Pass, full, t *recordedStream) {
+	Watch: eachResumedStream(func(p *spec.Pass, full, t *observedStream) {
 		from := t.startIndex(full)
 		unknown := t.request.Cursor == "" || from < 0 || from >= len(full.frames) || !full.runEnded
 		if unknown || errors.Is(t.err, spec.ErrClientLeft) || t.request.PollLimit != "" {
@@ -264,10 +264,10 @@ requested before the cursor was issued.`,
 	Needs: []spec.Kind{spec.SlotCursor},
 	Watch: func(p *spec.Pass) func(spec.Event) {
 		t := threadCursors{
-			map[string]*spec.Event{}, map[string]map[string]bool{}, map[string]int{}, map[string][]*recordedStream{},
+			map[string]*spec.Event{}, map[string]map[string]bool{}, map[string]int{}, map[string][]*observedStream{},
 		}
-		var earlier []*recordedStream // resumed from a cursor of an earlier run
-		var current *recordedStream
+		var earlier []*observedStream // resumed from a cursor of an earlier run
+		var current *observedStream
 		return func(e spec.Event) {
 			switch {
 			case e.Kind == spec.HTTPRequest:
@@ -312,18 +312,18 @@ type threadCursors struct {
 	issuedBy      map[string]*spec.Event       // by cursor: the request whose stream had it first
 	ownCursors    map[string]map[string]bool   // by run: its cursors
 	firstExchange map[string]int               // by run: the exchange that requested it first
-	runs          map[string][]*recordedStream // by run
+	runs          map[string][]*observedStream // by run
 }
 
 // startStream returns a new stream for a request, or nil if it is invalid or names no run.
-func (t *threadCursors) startStream(e spec.Event) *recordedStream {
+func (t *threadCursors) startStream(e spec.Event) *observedStream {
 	if e.Run == "" || !e.Valid() {
 		return nil
 	}
 	if _, ok := t.firstExchange[runKey(e)]; !ok {
 		t.firstExchange[runKey(e)] = e.Exchange
 	}
-	return &recordedStream{request: e}
+	return &observedStream{request: e}
 }
 
 // isFromEarlierRun reports whether the cursor of a request is of an earlier run of the same
@@ -335,7 +335,7 @@ func (t *threadCursors) isFromEarlierRun(request spec.Event) bool {
 }
 
 // addFrame adds a frame with a cursor to a stream.
-func (t *threadCursors) addFrame(stream *recordedStream, e spec.Event) {
+func (t *threadCursors) addFrame(stream *observedStream, e spec.Event) {
 	if stream.ownCursors == nil {
 		if stream.ownCursors = t.ownCursors[runKey(stream.request)]; stream.ownCursors == nil {
 			stream.ownCursors = map[string]bool{}
@@ -351,7 +351,7 @@ func (t *threadCursors) addFrame(stream *recordedStream, e spec.Event) {
 }
 
 // commonPrefixLen returns the number of leading frames with the same cursors in t and full.
-func (t *recordedStream) commonPrefixLen(full *recordedStream) (n int) {
+func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 	for n < min(len(t.frames), len(full.frames)) && t.frames[n].cursor == full.frames[n].cursor {
 		n++
 	}

@@ -6,16 +6,16 @@ import "github.com/streamassay/streamassay/spec"
 // constant time, as a stream may have very many calls.
 type toolCallIndex struct {
 	byID             map[string]*assembledCall
-	byPosition       map[contentKey]callCandidates // by the position of the call
-	byResultPosition map[contentKey]callCandidates // by the position of its result
-	unanswered       callCandidates                // in order; may contain calls that have a result by now
+	byPosition       map[contentKey]candidateToolCalls // by the position of the call
+	byResultPosition map[contentKey]candidateToolCalls // by the position of its result
+	unanswered       candidateToolCalls                // in order; may contain calls that have a result by now
 }
 
-// callCandidates are tool calls that an event may belong to, and those of them without an id.
-type callCandidates struct{ all, withoutID []*assembledCall }
+// candidateToolCalls are tool calls that an event may belong to, and those of them without an id.
+type candidateToolCalls struct{ all, withoutID []*assembledCall }
 
 // with returns c with a call added.
-func (c callCandidates) with(u *assembledCall) callCandidates {
+func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	if c.all = append(c.all, u); u.id == "" {
 		c.withoutID = append(c.withoutID, u)
 	}
@@ -24,7 +24,7 @@ func (c callCandidates) with(u *assembledCall) callCandidates {
 
 // matching returns the candidates that e may belong to: if e has a call id, only calls
 // without an id.
-func (c *callCandidates) matching(e spec.Event) *[]*assembledCall {
+func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
 	}
@@ -79,7 +79,7 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 // findAt returns the first call at the position of e that fits, or nil. Events without a
 // message have no position.
 func (s *toolCallIndex) findAt(
-	places map[contentKey]callCandidates, e spec.Event, fits func(u *assembledCall) bool,
+	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {
 	if e.Message == "" {
 		return nil
@@ -96,7 +96,7 @@ func (s *toolCallIndex) findAt(
 func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
 		s.byID = map[string]*assembledCall{}
-		s.byPosition, s.byResultPosition = map[contentKey]callCandidates{}, map[contentKey]callCandidates{}
+		s.byPosition, s.byResultPosition = map[contentKey]candidateToolCalls{}, map[contentKey]candidateToolCalls{}
 	}
 	if u.id != "" {
 		s.byID[u.id] = u
