@@ -40,7 +40,8 @@ before, and no other request touched the thread.`,
 	}
 )
 
-// hasCreatedFlag reports whether the reply that accepted a run says if its thread is new.
+// hasCreatedFlag reports whether the reply that accepted a run says if the run created its thread,
+// that is if its created member is true or false.
 func hasCreatedFlag(r *acceptedRun) bool {
 	return r.acceptance.Created == "true" || r.acceptance.Created == "false"
 }
@@ -56,9 +57,10 @@ func (c *conversation) isFirstInThread(r *acceptedRun) bool {
 	return true
 }
 
-// wasThreadUnknown reports whether the last history of r's thread that the same user
-// requested before r was empty or not found, and no other request touched the thread. A 403
-// counts as not found for a user who does not own the thread.
+// wasThreadUnknown reports whether the server did not know r's thread before r: the last history of
+// the thread that the same user requested before r was empty or not found, and no other request
+// touched the thread. Status 403 counts as not found, as it is the refusal for a thread that the
+// user does not own.
 func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	unknown := false
 	for _, x := range c.historyExchanges {
@@ -73,7 +75,8 @@ func (c *conversation) wasThreadUnknown(r *acceptedRun) bool {
 	return unknown && !c.touchedThreads[r.request.Thread] && !c.touchedThreads[""]
 }
 
-// AcceptedPromptIsStored judges whether a prompt is in the history while its run is active.
+// AcceptedPromptIsStored judges whether the history contains the prompt of a run while the run is
+// active.
 var AcceptedPromptIsStored = &spec.Check{
 	ID: "accepted.keeps-prompt",
 	Doc: `the prompt of a run is in the history as soon as the run is accepted

@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An assembledRun is what a run sent in response to its prompt, assembled from its events.
+// An assembledRun is one run as its stream shows it: its messages, tool calls, interrupts and end,
+// assembled from the events of the stream.
 type assembledRun struct {
 	request           spec.Event    // the request that started the run
 	streamedBy        spec.Event    // the request whose response is the stream
@@ -34,7 +35,7 @@ type assembledRun struct {
 	keep              func(spec.Event) *spec.Event
 }
 
-// An assembledMessage is one message, or one section of reasoning.
+// An assembledMessage is one message of an assembledRun, or one section of reasoning.
 type assembledMessage struct {
 	id            string
 	isReasoning   bool
@@ -44,7 +45,7 @@ type assembledMessage struct {
 	repeatedLen   int             // bytes of text that the ends of other messages have repeated
 }
 
-// An assembledCall is one tool call and its result.
+// An assembledCall is one tool call of an assembledRun, with its result if the stream has one.
 type assembledCall struct {
 	id, name    string
 	arguments   strings.Builder
@@ -54,10 +55,10 @@ type assembledCall struct {
 	resultEvent contentKey  // the position of its result
 }
 
-// args returns the joined arguments.
+// args returns the arguments of the call: its deltas joined, or the text of the complete call.
 func (u *assembledCall) args() string { return u.arguments.String() }
 
-// text returns the text of all messages without reasoning.
+// text returns the text of all messages, joined, without the reasoning.
 func (a *assembledRun) text() string {
 	var b strings.Builder
 	for _, s := range a.messages {
@@ -68,7 +69,8 @@ func (a *assembledRun) text() string {
 	return b.String()
 }
 
-// messageTexts returns the texts of the messages that have any.
+// messageTexts returns the text of each message in order, without reasoning and without messages
+// that have no text.
 func (a *assembledRun) messageTexts() (all []string) {
 	for _, s := range a.messages {
 		if !s.isReasoning && s.text.Len() > 0 {
@@ -78,7 +80,7 @@ func (a *assembledRun) messageTexts() (all []string) {
 	return all
 }
 
-// reasoningText returns the text of all reasoning.
+// reasoningText returns the text of all sections of reasoning, joined.
 func (a *assembledRun) reasoningText() string {
 	var b strings.Builder
 	for _, s := range a.messages {
@@ -99,7 +101,7 @@ func (a *assembledRun) hasMessageIDs() bool {
 	return false
 }
 
-// observe adds one event of the stream.
+// observe adds one event of the stream to the run.
 func (a *assembledRun) observe(e spec.Event) {
 	a.refused = a.refused || e.Kind == spec.RunRefused && a.failure.Kind == "" && e.Frame == 0
 	switch e = a.tracker.resolve(e); e.Kind {
@@ -122,10 +124,11 @@ func (a *assembledRun) observe(e spec.Event) {
 	}
 }
 
-// messageByID returns the message with the given id, or nil.
+// messageByID returns the message with the given id, or nil if the run has no such message.
 func (a *assembledRun) messageByID(id string) *assembledMessage { return a.messagesByID[id] }
 
-// messageFor returns the message that e belongs to and adds it if it is new.
+// messageFor returns the message that e belongs to. If the run does not have it yet, messageFor
+// adds it.
 func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	if s := a.messageByID(e.Message); s != nil {
 		return s
@@ -138,7 +141,8 @@ func (a *assembledRun) messageFor(e spec.Event) *assembledMessage {
 	return s
 }
 
-// addContent adds a complete content to a message, unless it is text that came in deltas.
+// addContent adds the content part of e to the message s. It ignores a text whose deltas were
+// already added, and a text that is not yet complete.
 func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	switch {
 	case e.Type != "" && e.Type != "text":
@@ -149,7 +153,8 @@ func (a *assembledRun) addContent(s *assembledMessage, e spec.Event) {
 	}
 }
 
-// endMessage adds the contents that the end of a message repeats, as far as they are new.
+// endMessage adds the content parts that the end of a message repeats, except those that the run
+// already has.
 func (a *assembledRun) endMessage(e spec.Event) {
 	for i, part := range e.Parts {
 		part = inheritContext(part, e)
@@ -169,8 +174,9 @@ func (a *assembledRun) endMessage(e spec.Event) {
 	}
 }
 
-// repeatsUnnamedText reports whether the text at the end of a message that had no other event
-// repeats deltas that named no message.
+// repeatsUnnamedText reports whether a text at the end of a message only repeats deltas that were
+// already added. That is so if the message had no other event and the next unrepeated deltas
+// without a message id begin with the text, which then counts as repeated.
 func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	unnamed := a.messageByID("")
 	if unnamed == nil || end.Message == "" || a.messageByID(end.Message) != nil {
@@ -183,7 +189,8 @@ func (a *assembledRun) repeatsUnnamedText(end spec.Event, text string) bool {
 	return repeated
 }
 
-// addToolEvent adds an event of a tool call.
+// addToolEvent adds a start, a delta, a complete call or a result to the tool call that e belongs
+// to.
 func (a *assembledRun) addToolEvent(e spec.Event) {
 	call := a.toolCallFor(e)
 	switch e.Kind {

@@ -13,7 +13,8 @@ var attachmentChecks = []*spec.Check{
 	RefusesForeignLink, ReturnsTranscript,
 }
 
-// UploadTypeMatches judges the media type in the reply to an upload.
+// UploadTypeMatches judges whether the reply to an upload names the media type of the uploaded
+// file.
 var UploadTypeMatches = &spec.Check{
 	ID:    "attachment.type-as-sent",
 	Doc:   "the reply to an upload has the media type of the uploaded file",
@@ -35,7 +36,7 @@ var UploadTypeMatches = &spec.Check{
 	},
 }
 
-// SignedLinkMatches judges for which object a link is issued.
+// SignedLinkMatches judges whether a new link is for the bucket and path that were requested.
 var SignedLinkMatches = &spec.Check{
 	ID:    "attachment.signs-what-was-asked",
 	Doc:   "a new link is for the requested bucket and path",
@@ -69,10 +70,11 @@ func newKnownUploads() *knownUploads {
 	return &knownUploads{files: map[string]string{}, links: map[string]spec.Event{}}
 }
 
-// objectKey returns a key for the bucket and path of a reply.
+// objectKey returns a map key for the object that e names by its bucket and path.
 func objectKey(e spec.Event) string { return e.Name + "\x00" + e.ID }
 
-// record adds the file and the link of a reply.
+// record adds the file that the request uploaded and the link that its reply e issued. It ignores
+// other exchanges.
 func (s *knownUploads) record(request, e spec.Event) {
 	switch file, ok := request.Last(spec.InputFile); {
 	case e.Kind == spec.AttachmentStored && ok:
@@ -83,7 +85,8 @@ func (s *knownUploads) record(request, e spec.Event) {
 	}
 }
 
-// hasUnknownLink reports whether a request has a link that was not issued in the conversation.
+// hasUnknownLink reports whether a request contains an image link that no reply of the conversation
+// issued.
 func (s *knownUploads) hasUnknownLink(request spec.Event) (found bool) {
 	walkParts(request, func(part spec.Event) {
 		if _, handed := s.links[part.Text]; part.Kind == spec.InputImage && !handed {
@@ -93,8 +96,9 @@ func (s *knownUploads) hasUnknownLink(request spec.Event) (found bool) {
 	return found
 }
 
-// isUnverifiable reports whether only the server knows if a request is valid, because it has
-// a link that was not issued, or names a file that was not uploaded, in the conversation.
+// isUnverifiable reports whether only the server can know if a request is valid, because the
+// request has a link that no reply of the conversation issued, or names a file that was not
+// uploaded in it.
 func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	_, sent := s.files[objectKey(request)]
 	names := request.Name != "" && request.ID != "" &&
@@ -102,15 +106,16 @@ func (s *knownUploads) isUnverifiable(request spec.Event) bool {
 	return s.hasUnknownLink(request) || names && !sent
 }
 
-// missingObjectName is part of the paths of files that do not exist: no file of this name is
-// uploaded.
+// missingObjectName is part of every path with which the harness asks for a file that does not
+// exist. No file of this name is ever uploaded.
 const missingObjectName = "conformance-nothing"
 
-// maxLinkAge is how long after it was issued a link is required to work. No document states
-// how long links live.
+// maxLinkAge is how long a link must work after it was issued. No document states how long links
+// live, so this is short.
 const maxLinkAge = 30 * time.Second
 
-// linkCheck returns a check of the content behind the links in replies of a kind.
+// linkCheck returns a check that requests for the links in replies of the given kind return the
+// uploaded file.
 func linkCheck(id, doc string, kind spec.Kind) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -149,7 +154,8 @@ expired after half a minute or more, redirects, and servers that are too busy.`,
 	}
 }
 
-// describeSize returns a description of how much of a file a body has.
+// describeSize compares a body with the file that was expected, for a message: "these bytes" if
+// they are equal, "as many other bytes", or the number of bytes of the body.
 func describeSize(got, file string) string {
 	switch {
 	case got == file:
@@ -160,7 +166,8 @@ func describeSize(got, file string) string {
 	return pluralize(len(got), "byte")
 }
 
-// UploadLinkReturnsFile and SignedLinkReturnsFile judge the contents behind links.
+// UploadLinkReturnsFile and SignedLinkReturnsFile judge whether the links that a server issued
+// return the uploaded file.
 var (
 	UploadLinkReturnsFile = linkCheck("attachment.link-gives-the-file",
 		"the link in the reply to an upload returns the file", spec.AttachmentStored)
@@ -168,7 +175,7 @@ var (
 		"a newly issued link returns the file", spec.AttachmentSigned)
 )
 
-// RefusesUnknownFile judges requests for a link to a file that does not exist.
+// RefusesUnknownFile judges whether a server refuses to issue a link to a file that does not exist.
 var RefusesUnknownFile = &spec.Check{
 	ID: "attachment.refuses-unknown-file",
 	Doc: `a request for a link to a file that does not exist is refused
@@ -201,7 +208,8 @@ pass by accident: a refusal counts only if the server has issued a link before.`
 	}),
 }
 
-// RefusesForeignLink judges runs with an image that is not on the server.
+// RefusesForeignLink judges whether a server refuses to start a run with an image from another
+// host.
 var RefusesForeignLink = &spec.Check{
 	ID: "attachment.refuses-foreign-link",
 	Doc: `a run with an image that was not uploaded to the server is refused
@@ -240,10 +248,11 @@ with one of the server's own links was accepted.`,
 	}),
 }
 
-// isRefusal reports whether a status refuses the request itself.
+// isRefusal reports whether a status is a refusal because of the request itself: a 4xx status other
+// than those that a server may return before it has looked at the request.
 func isRefusal(status int) bool { return status/100 == 4 && !isRequestIndependentStatus(status) }
 
-// ReturnsTranscript judges the response to an uploaded recording.
+// ReturnsTranscript judges whether the reply to an accepted recording contains its transcription.
 var ReturnsTranscript = &spec.Check{
 	ID:    "transcript.is-told",
 	Doc:   "the reply to an accepted recording contains its transcript",
@@ -269,7 +278,7 @@ func imageLinks(request spec.Event) (links []string) {
 	return links
 }
 
-// hostOf returns the host and port of a link, or "" if it is not a URL.
+// hostOf returns the host and port of a link in lower case, or "" if the link is not a URL.
 func hostOf(link string) string {
 	u, err := url.Parse(link)
 	if err != nil {

@@ -10,10 +10,10 @@ type accessLog struct {
 	attempts []exchange      // requests by other principals
 }
 
-// eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with
-// each exchange of a principal that is to be denied, and whether the same request of the
-// primary user was accepted. The result of denial is the reason to deny a request, "" for
-// none. A resource counts as another's only if the primary user had it first.
+// eachAccessAttempt returns a watchFunc that calls judge, at the end of a conversation, with each
+// exchange x whose principal is to be denied. The argument granted tells whether the server
+// accepted the same request of the primary user. denial returns the reason to deny a request, or ""
+// if there is none. A resource counts as another user's only if the primary user had it first.
 func eachAccessAttempt(
 	denial func(spec.Event) spec.DenialReason, judge func(p *spec.Pass, x exchange, granted bool),
 ) watchFunc {
@@ -69,8 +69,8 @@ var principalNames = map[spec.Principal]string{
 	spec.UnknownUser: "a client with invalid credentials",
 }
 
-// resourceKey returns a key for the resource that a request is about: a thread, or else
-// anything with an id. It is "" if there is none.
+// resourceKey returns a map key for the resource that e is about: its thread, otherwise the object
+// that its id names. It returns "" if e has neither.
 func resourceKey(e spec.Event) string {
 	if e.Thread != "" {
 		return e.Thread
@@ -84,8 +84,8 @@ func resourceKey(e spec.Event) string {
 // ownership holds the owner of each resource, by resource key.
 type ownership map[string]spec.Principal
 
-// record makes the principal of an accepted request the owner of its resources, unless they
-// have one.
+// record makes the principal of an accepted request the owner of the resources that the request and
+// its reply are about, except of resources that already have an owner.
 func (o ownership) record(x exchange) {
 	if !x.isAccepted() {
 		return
@@ -99,7 +99,8 @@ func (o ownership) record(x exchange) {
 	}
 }
 
-// isOwnedBy reports whether a principal owns the resource that e is about.
+// isOwnedBy reports whether the principal owns the resource that e is about. It returns false if no
+// owner is known.
 func (o ownership) isOwnedBy(principal spec.Principal, e spec.Event) bool {
 	owner, known := o[resourceKey(e)]
 	return known && owner == principal
@@ -141,7 +142,8 @@ only if the same request of the owner was accepted.`,
 	}),
 }
 
-// HistoryIsOwn judges whose history a server returns if the request names no thread.
+// HistoryIsOwn judges whether a history request that names no thread returns only a thread of the
+// same user.
 var HistoryIsOwn = &spec.Check{
 	ID: "auth.own-history",
 	Doc: `a history request that names no thread returns only a thread of the same user

@@ -11,7 +11,7 @@ import (
 
 var concurrencyChecks = []*spec.Check{SurvivesOtherRuns, CancelEndsRun, CancelAffectsNamedRunOnly}
 
-// CancelEndsRun judges the streams of canceled runs.
+// CancelEndsRun judges whether the stream of a canceled run sends exactly one terminal event.
 var CancelEndsRun = &spec.Check{
 	ID: "cancel.run-ends",
 	Doc: `the stream of a canceled run sends one terminal event
@@ -53,7 +53,8 @@ func (a *streamTimeline) isCanceled(l completedStream) bool {
 	return slices.ContainsFunc(a.cancels, l.isCanceledBy)
 }
 
-// isCanceledBy reports whether a cancel request applies to the run of the stream.
+// isCanceledBy reports whether a cancel request applies to the run of the stream: it names the run,
+// or it names only the thread and was sent while the stream was open.
 func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 	if cancel.Run != "" {
 		return runKey(cancel) == runKey(l.request)
@@ -62,7 +63,8 @@ func (l completedStream) isCanceledBy(cancel spec.Event) bool {
 		cancel.Exchange > l.request.Exchange && cancel.At <= l.bodyEnd.At
 }
 
-// isOpenAt reports whether the stream was open at a time, or closed less than later before it.
+// isOpenAt reports whether the stream was open at a time, or had closed less than the duration
+// later before that time.
 func (l completedStream) isOpenAt(at, later time.Duration) bool {
 	return l.openedAt < at && at < l.bodyEnd.At+later
 }
@@ -72,8 +74,8 @@ func areSiblingRuns(a, b spec.Event) bool {
 	return a.Thread != "" && a.Thread == b.Thread && a.Run != "" && b.Run != "" && a.Run != b.Run
 }
 
-// judgeStreams returns a watchFunc that calls judge with the streams of a conversation at
-// its end.
+// judgeStreams returns a watchFunc that calls judge once, at the end of a conversation, with all
+// its streams.
 func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		timeline := &streamTimeline{requestedAt: map[string]time.Duration{}}
@@ -96,7 +98,8 @@ func judgeStreams(judge func(p *spec.Pass, a *streamTimeline)) watchFunc {
 	}
 }
 
-// observeStream returns a function that records one stream.
+// observeStream returns a function that observes the events of one stream and adds the stream to
+// the timeline when its body ends properly.
 func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(spec.Event) {
 	l := completedStream{request: request}
 	return func(e spec.Event) {
@@ -121,8 +124,8 @@ func (a *streamTimeline) observeStream(_ *spec.Pass, request spec.Event) func(sp
 	}
 }
 
-// scriptedDuration returns the shortest duration of the run that a request scripts. It
-// reports false if the target is not scripted or the prompt scripts no duration.
+// scriptedDuration returns how long the run that a request asks for lasts at least. The second
+// result is false if the target is not scripted or the prompt does not fix a duration.
 func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	if argument, ok := strings.CutPrefix(request.Text, "conformance:idle "); ok {
 		ms, err := strconv.Atoi(argument)
@@ -131,7 +134,7 @@ func scriptedDuration(request spec.Event) (time.Duration, bool) {
 	return scriptedDeltaSpan(request)
 }
 
-// SurvivesOtherRuns judges streams during which another run of the thread ended.
+// SurvivesOtherRuns judges whether a stream stays open when another run of its thread ends.
 var SurvivesOtherRuns = &spec.Check{
 	ID: "run.outlives-others",
 	Doc: `the end of one run does not close the stream of another run
@@ -157,7 +160,8 @@ was open. A stream whose request limits how long it may be idle may close before
 	}),
 }
 
-// CancelAffectsNamedRunOnly judges runs during which another run of the thread was canceled.
+// CancelAffectsNamedRunOnly judges whether a run continues when another run of its thread is
+// canceled.
 var CancelAffectsNamedRunOnly = &spec.Check{
 	ID: "cancel.spares-others",
 	Doc: `canceling a run does not end another run

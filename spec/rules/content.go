@@ -9,20 +9,21 @@ import (
 
 var contentChecks = []*spec.Check{DeltasJoin, ContentIsComplete, ContentsAllEnd, ContentEndsOnce, IndexDense}
 
-// A contentKey identifies one content of one message.
+// A contentKey identifies one content part by its message and its index in that message.
 type contentKey struct{ message, index string }
 
-// contentStates holds the state of each content at a point of a stream.
+// contentStates holds the state of each content part at a point of a stream.
 type contentStates map[contentKey]*contentState
 
-// A contentState is the state of one content.
+// A contentState is the state of one content part: what was streamed of it so far.
 type contentState struct {
 	firstEvent *spec.Event     // the first delta; set by ContentsAllEnd only
 	text       strings.Builder // the joined deltas
 	completed  bool            // a content.end was seen
 }
 
-// get returns the state of the content that e belongs to.
+// get returns the state of the content part that e belongs to. If there is none yet, get adds an
+// empty one.
 func (s contentStates) get(e spec.Event) *contentState {
 	key := contentKey{e.Message, e.Index}
 	if s[key] == nil {
@@ -34,7 +35,7 @@ func (s contentStates) get(e spec.Event) *contentState {
 // isDelta reports whether an event is a delta of a message or of reasoning.
 func isDelta(e spec.Event) bool { return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta }
 
-// DeltasJoin compares the joined deltas with the completed text.
+// DeltasJoin judges whether the joined deltas of a content part equal its completed text.
 var DeltasJoin = &spec.Check{
 	ID:    "delta.joins-to-whole",
 	Doc:   "the deltas of a content join to its completed text",
@@ -55,7 +56,7 @@ var DeltasJoin = &spec.Check{
 	}),
 }
 
-// ContentIsComplete judges whether completed contents have a value.
+// ContentIsComplete judges whether a completed content part repeats its value.
 var ContentIsComplete = &spec.Check{
 	ID:    "content.is-whole",
 	Doc:   "a completed content repeats its full value",
@@ -74,7 +75,7 @@ var ContentIsComplete = &spec.Check{
 	}),
 }
 
-// ContentsAllEnd judges whether all contents are completed.
+// ContentsAllEnd judges whether every content part that is streamed in deltas is completed.
 var ContentsAllEnd = &spec.Check{
 	ID: "content.all-end",
 	Doc: `every text that is streamed in deltas is completed before its run finishes
@@ -113,7 +114,7 @@ are not judged.`,
 	}),
 }
 
-// ContentEndsOnce judges the events of a content that is completed.
+// ContentEndsOnce judges whether a completed content part gets no further event.
 var ContentEndsOnce = &spec.Check{
 	ID:    "content.ends-once",
 	Doc:   "a content is completed once and gets no event afterwards",
@@ -134,7 +135,7 @@ var ContentEndsOnce = &spec.Check{
 	}),
 }
 
-// IndexDense judges the indexes of contents.
+// IndexDense judges whether the content parts of a message have the indexes 0, 1, 2 and so on.
 var IndexDense = &spec.Check{
 	ID:    "content.index-dense",
 	Doc:   "the contents of a message have the indexes 0, 1, 2 and so on without gaps",

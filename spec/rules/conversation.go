@@ -8,12 +8,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// historySettleTime is how long after the end of a run its history may be incomplete, and how
-// long it may be undecided which thread is the latest.
+// historySettleTime is how long after the end of a run its history may be incomplete, and how long
+// the server may take to return the thread of a new run as the latest thread.
 const historySettleTime = 5 * time.Second
 
-// A conversation holds the accepted runs of a conversation, their streams, and the histories
-// that the server returned.
+// A conversation collects what checks of whole conversations need: the accepted runs, their
+// streams, and the histories that the server returned.
 type conversation struct {
 	keep             func(spec.Event) *spec.Event
 	runs             []*acceptedRun
@@ -28,14 +28,14 @@ type conversation struct {
 	content        *assembledRun         // the content of the current stream, if it is the first from the start
 }
 
-// An acceptedRun is one run that was accepted, with what its streams showed.
+// An acceptedRun is one run that the server accepted, together with what its streams showed.
 type acceptedRun struct {
 	request, acceptance spec.Event
 	requestedAgain      bool // more than once, so that its prompt is ambiguous
 	runStream
 }
 
-// A runStream holds what the streams of one run showed.
+// A runStream holds what the streams of one run showed, together.
 type runStream struct {
 	end         spec.Event    // the earliest terminal event; zero if none was seen
 	toolResults int           // number of tool results
@@ -47,18 +47,20 @@ type historyExchange struct {
 	request, response, body, bodyEnd spec.Event
 }
 
-// atConversationEnd returns a watchFunc that calls judge at the end of a conversation.
+// atConversationEnd returns a watchFunc that collects a conversation and calls judge once, at its
+// end.
 func atConversationEnd(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) { return watchConversation(p, judge, false) }
 }
 
-// atConversationEndWithContent is atConversationEnd with the contents of the runs.
+// atConversationEndWithContent is like atConversationEnd, and also collects the messages and tool
+// calls of each run in runStream.content.
 func atConversationEndWithContent(judge func(p *spec.Pass, c *conversation)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) { return watchConversation(p, judge, true) }
 }
 
-// watchConversation implements atConversationEnd. The checks of one [spec.Run] share the
-// conversation.
+// watchConversation implements atConversationEnd and atConversationEndWithContent, which sets
+// keepsContent. The checks of one [spec.Run] share the collected conversation.
 func watchConversation(
 	p *spec.Pass, judge func(p *spec.Pass, c *conversation), keepsContent bool,
 ) func(spec.Event) {
@@ -127,7 +129,7 @@ func (c *conversation) markTouched(status int) {
 	}
 }
 
-// observe records one event of the response.
+// observe records one event of the response: its head, its decoded body or the end of the body.
 func (r *historyExchange) observe(e spec.Event) {
 	switch e.Kind {
 	case spec.HTTPResponse:
@@ -139,7 +141,8 @@ func (r *historyExchange) observe(e spec.Event) {
 	}
 }
 
-// addRun records that the current request started a run, which e accepts.
+// addRun records that the current request started a run, which the reply e accepts. It ignores
+// invalid requests and those that do not name both thread and run.
 func (c *conversation) addRun(e spec.Event) {
 	if !c.request.Valid() || c.request.Run == "" || c.request.Thread == "" {
 		return
@@ -153,7 +156,7 @@ func (c *conversation) addRun(e spec.Event) {
 	c.runs = append(c.runs, &acceptedRun{request: c.request, acceptance: e})
 }
 
-// openStream records that the current response is a stream of the requested run.
+// openStream records that the current response is a stream of the run that the request names.
 func (c *conversation) openStream() {
 	if c.stream = c.streams[runKey(c.request)]; c.stream == nil {
 		c.stream = &runStream{}
@@ -164,7 +167,8 @@ func (c *conversation) openStream() {
 	}
 }
 
-// observeFrame records one frame of the current stream.
+// observeFrame records one frame of the current stream: a tool result, the terminal event, and, if
+// contents are collected, any part of the answer.
 func (c *conversation) observeFrame(e spec.Event) {
 	if e.Kind == spec.ToolResult && c.stream.end.Kind == "" {
 		c.stream.toolResults++
@@ -183,12 +187,14 @@ func (c *conversation) observeFrame(e spec.Event) {
 	}
 }
 
-// credentialKey returns a key for the credentials of a request.
+// credentialKey returns a map key for the credentials of a request, equal for requests of the same
+// user.
 func credentialKey(request spec.Event) string {
 	return request.Header.Get("Authorization") + "\x00" + request.Header.Get("Cookie")
 }
 
-// page returns the history in the response and reports whether there is one.
+// page returns the history in the response. The second result is false if the response is not a
+// history.
 func (r *historyExchange) page() (spec.Event, bool) {
 	return r.body, r.response.StatusCode/100 == 2 && r.body.Kind == spec.History
 }
@@ -198,14 +204,14 @@ func (r *historyExchange) isThreadUnknown() bool {
 	return r.response.StatusCode == 404 || r.response.StatusCode == 410
 }
 
-// latestPage returns the page of the latest day of a thread and reports whether the response
-// is that page.
+// latestPage returns the history in the response. The second result reports whether it is the
+// latest page of the given thread, that is a history of that thread, requested without a day.
 func (r *historyExchange) latestPage(thread string) (spec.Event, bool) {
 	page, ok := r.page()
 	return page, ok && r.request.Day == "" && page.Thread == thread
 }
 
-// partsOfKind returns the messages of kind k on a page.
+// partsOfKind returns the messages on a page, or other parts of an event, that have kind k.
 func partsOfKind(page spec.Event, k spec.Kind) (all []spec.Event) {
 	for _, part := range page.Parts {
 		if part.Kind == k {
@@ -215,7 +221,8 @@ func partsOfKind(page spec.Event, k spec.Kind) (all []spec.Event) {
 	return all
 }
 
-// endedBefore reports whether the run was requested once and finished at least margin before at.
+// endedBefore reports whether the run finished at least the duration margin before the time at. It
+// returns false for a run that was requested more than once.
 func (r *acceptedRun) endedBefore(at, margin time.Duration) bool {
 	return !r.requestedAgain && r.end.Kind == spec.RunEnd && r.end.At+margin <= at
 }

@@ -4,7 +4,9 @@ import "github.com/streamassay/streamassay/spec"
 
 var echoChecks = []*spec.Check{EchoesRun, EchoesThread, CreatesThread}
 
-// echoCheck returns a check that the id in a slot of a response is that of the request.
+// echoCheck returns a check that responses name the same id as their requests. The function slot
+// returns that id of an event, such as its run id; kind is the feature that the dialect needs for
+// it.
 func echoCheck(id, doc string, kind spec.Kind, slot func(spec.Event) string) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc + `
@@ -34,7 +36,7 @@ var (
 		func(e spec.Event) string { return e.Thread })
 )
 
-// CreatesThread judges whether the server assigns a thread id if the request has none.
+// CreatesThread judges whether the server assigns a thread id if the request names no thread.
 var CreatesThread = &spec.Check{
 	ID:    "echo.thread-made",
 	Doc:   "the server names a thread in its response to a request that names none",

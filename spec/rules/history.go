@@ -12,10 +12,11 @@ var historyContentChecks = []*spec.Check{
 	HistoryHasPrompt, HistoryHasImages, HistoryHasResponse, HistoryHasToolResults, HistoryToolResultsAreJSON,
 }
 
-// eachStoredRun returns a judge for atConversationEnd about what the history has of each run
-// that finished. applies reports whether there is anything to look for, has whether a page has
-// it; report makes the finding. A page without it may be of a later day or too early: it
-// counts only if there are no earlier days and the history had time to settle.
+// eachStoredRun returns a judge function for atConversationEnd that looks for something about each
+// finished run in the latest page of its thread's history. applies reports whether there is
+// anything to look for, has reports whether a page contains it, and report makes the finding if the
+// page lacks it. A page may lack it because it belongs to a later day or was requested too early,
+// so report is called only if there are no earlier days and the history had time to settle.
 func eachStoredRun(
 	applies func(r *acceptedRun) bool, has func(r *acceptedRun, page spec.Event) bool,
 	report func(p *spec.Pass, r *acceptedRun, page spec.Event),
@@ -37,7 +38,7 @@ func eachStoredRun(
 	}
 }
 
-// Checks of what a history has of a finished run.
+// Checks of what the history contains of a finished run.
 var (
 	HistoryHasPrompt = &spec.Check{
 		ID: "history.tells-the-user",
@@ -106,16 +107,16 @@ show.`,
 	}
 )
 
-// hasUserText reports whether a page has a user's text.
+// hasUserText reports whether a page has a user message that contains the text.
 func hasUserText(page spec.Event, text string) bool {
 	return slices.ContainsFunc(partsOfKind(page, spec.HistoryUser), func(m spec.Event) bool {
 		return matchesText(m.Text, text)
 	})
 }
 
-// matchesText reports whether the content of a history message contains a user's text. Spaces
-// are ignored and additions allowed, as blocks may be joined in any way. JSON that contains
-// the text does not count.
+// matchesText reports whether the content of a history message contains the text that a user sent.
+// White space is ignored and additions are allowed, because a server may join the blocks of a
+// prompt in any way. Content that is JSON must equal the text.
 func matchesText(content, text string) bool {
 	if content == text {
 		return true
@@ -130,8 +131,8 @@ func matchesText(content, text string) bool {
 // withoutSpaces returns s without its white space.
 func withoutSpaces(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// hasAssistantText reports whether a page has a text of the assistant, in one message or in
-// several successive ones. Spaces are ignored.
+// hasAssistantText reports whether a page contains the text as one assistant message or as several
+// successive ones, joined. White space is ignored.
 func hasAssistantText(page spec.Event, text string) bool {
 	messages, text := partsOfKind(page, spec.HistoryAssistant), withoutSpaces(text)
 	for i := range messages {
@@ -146,7 +147,7 @@ func hasAssistantText(page spec.Event, text string) bool {
 	return false
 }
 
-// HistoryToolResultsAreJSON judges the contents of tool messages.
+// HistoryToolResultsAreJSON judges whether the content of each tool message is JSON text.
 var HistoryToolResultsAreJSON = &spec.Check{
 	ID:    "history.tools-are-json",
 	Doc:   "the content of a tool message in the history is JSON text",

@@ -28,7 +28,7 @@ func eachHistoryPage(judge func(p *spec.Pass, x *historyExchange, page spec.Even
 	})
 }
 
-// HistoryMatchesThread judges of which thread a history is.
+// HistoryMatchesThread judges whether a history is that of the requested thread.
 var HistoryMatchesThread = &spec.Check{
 	ID: "history.thread-as-asked",
 	Doc: `a server returns the history of the requested thread
@@ -56,7 +56,7 @@ There must be one if a run of the thread finished at least five seconds before.`
 	}),
 }
 
-// HistoryOwnThreadOnly judges to which thread the messages of a history belong.
+// HistoryOwnThreadOnly judges whether a history contains messages of another thread.
 var HistoryOwnThreadOnly = &spec.Check{
 	ID: "history.keeps-to-its-thread",
 	Doc: `a history has no messages of other threads
@@ -94,8 +94,9 @@ text, id and time must not be in the history of another thread.`,
 	}),
 }
 
-// eachUserMessage calls f with a key for each user message of a page with the given text.
-// Copies of a message have the same key.
+// eachUserMessage calls f for each user message on the page that contains the given text and has a
+// time. The argument of f identifies the message by its id, time and content: it is the same for
+// the same message on another page.
 func eachUserMessage(page spec.Event, text string, f func(key string)) {
 	for _, m := range partsOfKind(page, spec.HistoryUser) {
 		if m.Created != "" && matchesText(m.Text, text) {
@@ -104,7 +105,8 @@ func eachUserMessage(page spec.Event, text string, f func(key string)) {
 	}
 }
 
-// HistoryIsLatestThread judges which history a server returns if the request names no thread.
+// HistoryIsLatestThread judges whether a history request that names no thread returns the thread
+// with the latest run.
 var HistoryIsLatestThread = &spec.Check{
 	ID: "history.latest",
 	Doc: `a history request that names no thread returns the latest thread
@@ -140,9 +142,9 @@ returns it five seconds later.`,
 	}),
 }
 
-// latestRun returns the last run that the same user had accepted before x, and the first run
-// of its thread. It returns nil for both if there is none, or if runs overlap, so that it is
-// unknown which is the latest.
+// latestRun returns last, the last run that the user of x had accepted before x, and first, the
+// first run of the same thread. Both are nil if the user had no run before x, or if runs overlap,
+// so that it is unknown which is the latest.
 func (c *conversation) latestRun(x *historyExchange) (first, last *acceptedRun) {
 	for _, r := range c.runs {
 		switch {
@@ -160,8 +162,8 @@ func (c *conversation) latestRun(x *historyExchange) (first, last *acceptedRun) 
 	return c.runs[i], last
 }
 
-// isOlderThan reports whether the thread of a page is certainly older than r, the first run
-// of another thread.
+// isOlderThan reports whether the thread of a page is certainly older than the thread that the run
+// r created. It returns false if that is unknown.
 func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	if page.Thread == "" {
 		return true
@@ -181,7 +183,8 @@ func (c *conversation) isOlderThan(page spec.Event, r *acceptedRun) bool {
 	return seen || c.pagePrecedes(page, r)
 }
 
-// pagePrecedes reports whether all messages of a page are older than the prompt of r.
+// pagePrecedes reports whether all messages of a page are older than the prompt of r. It returns
+// false if a time or its zone is unknown.
 func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	began := time.Time{}
 	for _, x := range c.historyExchanges {
@@ -202,7 +205,7 @@ func (c *conversation) pagePrecedes(page spec.Event, r *acceptedRun) bool {
 	})
 }
 
-// HistoryOfNoThreadIsEmpty judges the history of a user without threads.
+// HistoryOfNoThreadIsEmpty judges whether the history of a user without threads is empty.
 var HistoryOfNoThreadIsEmpty = &spec.Check{
 	ID:    "history.none-is-empty",
 	Doc:   "the history of a user without threads has no thread, no day and no messages",
@@ -218,7 +221,8 @@ var HistoryOfNoThreadIsEmpty = &spec.Check{
 	}),
 }
 
-// PreviousDayIsEarlier judges which day a server returns before a given day.
+// PreviousDayIsEarlier judges whether a history that was requested before a day is of an earlier
+// day.
 var PreviousDayIsEarlier = &spec.Check{
 	ID:    "history.before-is-earlier",
 	Doc:   "the history before a day is of an earlier day, or of none",
@@ -230,14 +234,15 @@ var PreviousDayIsEarlier = &spec.Check{
 	}),
 }
 
-// isDayOrEmpty reports whether a day is "" or valid. Others are judged by
-// wire.matches-schema.
+// isDayOrEmpty reports whether day is "" or a valid date. The check wire.matches-schema reports
+// days that are neither.
 func isDayOrEmpty(day string) bool {
 	_, err := time.Parse(time.DateOnly, day)
 	return day == "" || err == nil
 }
 
-// PreviousDayIsNearest judges whether days are skipped.
+// PreviousDayIsNearest judges whether a history that was requested before a day skips a day with
+// messages.
 var PreviousDayIsNearest = &spec.Check{
 	ID: "history.before-is-nearest",
 	Doc: `the history before a day is of the nearest earlier day with messages
@@ -266,8 +271,8 @@ This is judged by the other histories of the same thread in the conversation.`,
 	}),
 }
 
-// MoreDaysExist and NoMoreDaysExist judge what a history reports about earlier days, if
-// those were requested as well.
+// MoreDaysExist and NoMoreDaysExist judge whether what a history reports about earlier days is
+// true, if the history before its day was requested as well.
 var (
 	MoreDaysExist = moreCheck("history.more-is-there",
 		"an earlier day exists if a history reports one", "true",
@@ -283,8 +288,9 @@ var (
 		})
 )
 
-// moreCheck returns a check that calls report with each history of the time before a day, if
-// the history of that day has the given hasMore flag.
+// moreCheck returns a check of the hasMore member of histories. If the history of a day has the
+// value flag ("true" or "false"), the check calls report with that day and with each history that
+// was requested before that day.
 func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earlier spec.Event)) *spec.Check {
 	return &spec.Check{
 		ID: id, Doc: doc, Needs: []spec.Kind{spec.History, "slot.day", "slot.more"},
@@ -306,10 +312,11 @@ func moreCheck(id, doc, flag string, report func(p *spec.Pass, day string, earli
 	}
 }
 
-// maxZoneOffset is the greatest offset from UTC of the time zone that a day may be in.
+// maxZoneOffset is the greatest offset from UTC of any time zone. A server may count days in any
+// zone, so a message may be that far outside of its day in UTC.
 const maxZoneOffset = 14 * time.Hour
 
-// HistoryCoversOneDay judges the times of the messages of a history.
+// HistoryCoversOneDay judges whether all messages of a history are from the day that it names.
 var HistoryCoversOneDay = &spec.Check{
 	ID: "history.one-day",
 	Doc: `the messages of a history are from its day, in some time zone
@@ -341,8 +348,8 @@ var timestampLayouts = []string{
 	"2006-01-02T15:04:05", "20060102T150405", "2006-01-02T15:04", "20060102T1504", "2006-01-02T15", "20060102T15",
 }
 
-// parseTimestamp parses a time in any form of ISO 8601. It reports whether the time has a time
-// zone, and whether it is valid.
+// parseTimestamp parses a date and time in any form of ISO 8601. zoned reports whether s names a
+// time zone; ok is false if s is not a valid time.
 func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	s = strings.ToUpper(s)
 	for _, zone := range []string{"Z07:00", "Z0700", "Z07", ""} {
@@ -355,7 +362,8 @@ func parseTimestamp(s string) (at time.Time, zoned, ok bool) {
 	return time.Time{}, false, false
 }
 
-// HistorySequenceIsOrdered judges the sequence numbers of the messages of a history.
+// HistorySequenceIsOrdered judges whether the sequence numbers of the messages of a history rise or
+// fall throughout.
 var HistorySequenceIsOrdered = &spec.Check{
 	ID: "history.seq-orders",
 	Doc: `the sequence numbers of the messages of a history are unique and in order

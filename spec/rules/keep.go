@@ -2,8 +2,8 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// keeper returns a function that copies an event to the heap and returns the copy. Checks
-// that retain events use it: an event is large, and if several checks of a [spec.Run]
+// keeper returns a function that copies an event to the heap and returns a pointer to the copy.
+// Checks that retain events use it because an event is large: if several checks of a [spec.Run]
 // retain the same event one after the other, they share one copy.
 func keeper(p *spec.Pass) (keep func(spec.Event) *spec.Event) {
 	last, _ := spec.SharedState(p, "kept event", func() (**spec.Event, func(spec.Event)) {
@@ -19,9 +19,9 @@ func keeper(p *spec.Pass) (keep func(spec.Event) *spec.Event) {
 	}
 }
 
-// sameEvent reports whether a and b are the same event of a conversation, with the same
-// members. Parts have the position of the event that contains them, and a check may have
-// added to an event, so the position does not suffice.
+// sameEvent reports whether a and b are the same event of a conversation. Equal positions do not
+// suffice: parts have the position of the event that contains them, and a check may have filled in
+// members such as the message id.
 func sameEvent(a, b *spec.Event) bool {
 	return a.Exchange == b.Exchange && a.Frame == b.Frame && a.Offset == b.Offset && a.Kind == b.Kind &&
 		a.Message == b.Message && a.Call == b.Call && a.Index == b.Index && a.ID == b.ID && a.Name == b.Name &&

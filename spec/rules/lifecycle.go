@@ -17,8 +17,9 @@ var lifecycleChecks = []*spec.Check{
 	OutputIsComplete, OutputMatches, RunStaysFailed, StreamsOwnRunOnly, DoneIsLast,
 }
 
-// firstFrameCheck returns a check that the kind of the first frame of a stream is allowed.
-// The result of want describes the expected frame in a message.
+// firstFrameCheck returns a check of the first frame of each stream: allowed reports whether a
+// stream may begin with a frame of that kind, and want returns the name of the expected frame for
+// the message of a finding.
 func firstFrameCheck(
 	id, doc string, needs []spec.Kind, allowed func(spec.Kind) bool, want func(request spec.Event) eventName,
 ) *spec.Check {
@@ -51,7 +52,8 @@ Clients create their view of the run there and have no place for earlier events.
 		func(request spec.Event) eventName { return kindName(request, spec.RunStart, "the start of the run") })
 )
 
-// ProgressPrecedesContent judges whether a run is reported in progress before its content.
+// ProgressPrecedesContent judges whether a run is reported to be in progress before its first
+// message.
 var ProgressPrecedesContent = &spec.Check{
 	ID:    "run.progress-precedes-content",
 	Doc:   "a run is reported in progress before its first message",
@@ -71,7 +73,7 @@ var ProgressPrecedesContent = &spec.Check{
 	}),
 }
 
-// RunEnds judges whether a stream has a terminal event.
+// RunEnds judges whether a stream has a terminal event before it closes.
 var RunEnds = &spec.Check{
 	ID: "run.ends",
 	Doc: `a stream sends its run's terminal event before it closes
@@ -108,8 +110,9 @@ canceled at once are judged by cancel.run-ends.`,
 	},
 }
 
-// watchRunEnd observes one stream and calls onMissingEnd at its end if it should have had a
-// terminal event and had none.
+// watchRunEnd returns a function that observes one stream. At the end of its body, the function
+// judges a stream that had a terminal event as right, and calls onMissingEnd with the end of the
+// body if there was none and one was required.
 func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec.Event)) func(spec.Event) {
 	ended, silent, hasComment := false, true, false
 	unrequested := request.Run != "" && request.Text == "" && len(request.Parts) == 0
@@ -127,7 +130,7 @@ func watchRunEnd(p *spec.Pass, request spec.Event, onMissingEnd func(closed spec
 	}
 }
 
-// RunEndsOnce judges the number of terminal events.
+// RunEndsOnce judges whether a stream has more than one terminal event.
 var RunEndsOnce = &spec.Check{
 	ID:    "run.ends-once",
 	Doc:   "a stream sends the terminal event of its run once",
@@ -143,7 +146,7 @@ var RunEndsOnce = &spec.Check{
 	}),
 }
 
-// RunEndIsLast judges the events after the terminal event.
+// RunEndIsLast judges whether events follow the terminal event.
 var RunEndIsLast = &spec.Check{
 	ID: "run.end-is-last",
 	Doc: `the terminal event of a run is the last event of its stream
@@ -165,7 +168,7 @@ Clients stop reading there. Comments and the in-band terminator may follow.`,
 	}),
 }
 
-// ClosesAfterEnd judges how long a body stays open after the terminal event.
+// ClosesAfterEnd judges whether the body ends soon after the terminal event.
 var ClosesAfterEnd = &spec.Check{
 	ID:    "run.closes-after-end",
 	Doc:   "the body ends within five seconds of the run's terminal event",
@@ -185,7 +188,8 @@ var ClosesAfterEnd = &spec.Check{
 	}),
 }
 
-// IdleLimitEnds judges the effect of the idle limit that a request sets.
+// IdleLimitEnds judges whether a stream ends when it has been idle for as long as its request
+// allows.
 var IdleLimitEnds = &spec.Check{
 	ID: "run.idle-limit-ends",
 	Doc: `a request's idle limit ends its stream
@@ -213,7 +217,7 @@ it. A stream that never falls silent is not judged.`,
 	}),
 }
 
-// RunIDIsStable judges the run ids of the events about a run.
+// RunIDIsStable judges whether all events about a run have the same run id.
 var RunIDIsStable = &spec.Check{
 	ID:    "run.id-is-stable",
 	Doc:   "all events about a run have the same run id",
@@ -234,7 +238,7 @@ var RunIDIsStable = &spec.Check{
 	}),
 }
 
-// StatusMovesForward judges the order of the statuses of runs and messages.
+// StatusMovesForward judges whether the status of a run or message never moves backwards.
 var StatusMovesForward = &spec.Check{
 	ID: "run.status-moves-forward",
 	Doc: `the status of a run or message never goes back
@@ -277,8 +281,8 @@ does not expect it to start again.`,
 	}),
 }
 
-// describeStatusChange describes a change of status that is not allowed: backwards, or after
-// the end.
+// describeStatusChange returns the message for a status change from the event before to e that is
+// not allowed: backwards, or, if backwards is false, after the end.
 func describeStatusChange(before, e spec.Event, backwards bool) string {
 	subject := "run"
 	if e.Kind.Subject() != "run" {
@@ -292,7 +296,7 @@ func describeStatusChange(before, e spec.Event, backwards bool) string {
 	return fmt.Sprintf("%s went from %s back to %s; a status must not move backwards", subject, status(before), status(e))
 }
 
-// CreatedIsStable judges the time at which a run began.
+// CreatedIsStable judges whether all events report the same start time of the run.
 var CreatedIsStable = &spec.Check{
 	ID:    "run.created-is-stable",
 	Doc:   "the time at which a run began does not change",
@@ -310,7 +314,8 @@ var CreatedIsStable = &spec.Check{
 	}),
 }
 
-// CompletedAfterCreated judges the time at which a run ended.
+// CompletedAfterCreated judges whether the reported end time of a run is no earlier than its start
+// time.
 var CompletedAfterCreated = &spec.Check{
 	ID: "run.completed-after-created",
 	Doc: `a run does not end before it began
@@ -333,7 +338,7 @@ Whether the times are required is judged by wire.matches-schema.`,
 	}),
 }
 
-// RunStaysFailed judges the events after a failure.
+// RunStaysFailed judges whether a run that failed is later reported as finished.
 var RunStaysFailed = &spec.Check{
 	ID:    "run.stays-failed",
 	Doc:   "a run that failed does not succeed afterwards",
@@ -355,7 +360,7 @@ var RunStaysFailed = &spec.Check{
 	}),
 }
 
-// StreamsOwnRunOnly judges to which run the events of a stream belong.
+// StreamsOwnRunOnly judges whether all events of a stream belong to the requested run.
 var StreamsOwnRunOnly = &spec.Check{
 	ID:    "run.keeps-to-itself",
 	Doc:   "a stream contains only events of the requested run",
@@ -374,7 +379,7 @@ var StreamsOwnRunOnly = &spec.Check{
 	},
 }
 
-// DoneIsLast judges the events after the in-band terminator.
+// DoneIsLast judges whether events follow the in-band terminator.
 var DoneIsLast = &spec.Check{
 	ID:    "done.is-last",
 	Doc:   "the in-band terminator is the last event of its stream",

@@ -17,8 +17,8 @@ var messageChecks = []*spec.Check{
 	MessageIDsUnique, MessageContentEquals,
 }
 
-// isMessageContent reports whether an event belongs to the content of a message: a delta, a
-// content part, or a tool call or result that is a content of a message.
+// isMessageContent reports whether an event belongs to the content of a message: a delta, a content
+// part, or a tool call or result that has an index in a message.
 func isMessageContent(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageDelta, spec.ReasoningDelta, spec.ContentPart, spec.ContentEnd:
@@ -29,15 +29,15 @@ func isMessageContent(e spec.Event) bool {
 	return false
 }
 
-// isMessageStatus reports whether an event is about the status of a message or of
+// isMessageStatus reports whether an event is about the status of a message or of a section of
 // reasoning: its start, progress or end.
 func isMessageStatus(e spec.Event) bool {
 	subject := e.Kind.Subject()
 	return (subject == "message" || subject == "reasoning") && e.Kind.Phase() != "delta"
 }
 
-// eachResolvedStream is eachStream, except that a content that names no message gets the id
-// of the message that is open, if exactly one is.
+// eachResolvedStream is like eachStream, except that an event with content that names no message
+// gets the id of the open message, if exactly one is open.
 func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watchFunc {
 	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		var tracker messageTracker
@@ -52,8 +52,8 @@ type messageTracker struct {
 	elements map[string]*list.Element
 }
 
-// resolve observes e and returns it. A content that names no message is returned with the id
-// of the open message, if exactly one is open.
+// resolve updates the tracker with e and returns e. If e has content but names no message, it is
+// returned with the id of the open message, if exactly one is open.
 func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	switch {
 	case isMessageStatus(e) && e.Message != "":
@@ -85,8 +85,8 @@ type messageStates struct {
 	openCount int
 }
 
-// eachMessageEvent returns a watchFunc that calls judge with each event of a stream and the
-// states of the messages before it.
+// eachMessageEvent returns a watchFunc that calls judge with each event of a stream and the states
+// of the messages before that event.
 func eachMessageEvent(judge func(p *spec.Pass, e spec.Event, states *messageStates)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		states := &messageStates{byID: map[string]*messageState{}}
@@ -120,7 +120,7 @@ func (s *messageStates) observe(e spec.Event) {
 	}
 }
 
-// MessageStartsFirst judges the first status event of each message.
+// MessageStartsFirst judges whether the first status event of each message is its start.
 var MessageStartsFirst = &spec.Check{
 	ID: "message.starts-first",
 	Doc: `the first status event of a message is its start
@@ -135,7 +135,7 @@ It does not begin in progress or ended.`,
 	}),
 }
 
-// MessageAnnounced judges whether contents come after the start of their message.
+// MessageAnnounced judges whether the content of a message comes after the message has started.
 var MessageAnnounced = &spec.Check{
 	ID: "message.announced",
 	Doc: `a content or delta comes after the start of the message that it names
@@ -150,7 +150,7 @@ Clients append it to that message and have nothing to append to before.`,
 	}),
 }
 
-// MessageClosed judges whether contents come after the end of their message.
+// MessageClosed judges whether a message gets content after it has ended.
 var MessageClosed = &spec.Check{
 	ID:    "message.closed",
 	Doc:   "a message that has ended gets no further content or delta",
@@ -164,7 +164,8 @@ var MessageClosed = &spec.Check{
 	}),
 }
 
-// MessageAppears judges whether the messages that contents name are in the stream.
+// MessageAppears judges whether every message to which a delta or content part refers has a status
+// event in the stream.
 var MessageAppears = &spec.Check{
 	ID:    "message.known",
 	Doc:   "every message that a content names appears in the stream, before or after it",
@@ -192,7 +193,8 @@ var MessageAppears = &spec.Check{
 	}),
 }
 
-// MessageUnambiguous judges contents that name no message.
+// MessageUnambiguous judges whether a content part that names no message can belong to one message
+// only.
 var MessageUnambiguous = &spec.Check{
 	ID:    "message.unambiguous",
 	Doc:   "a content that names no message is sent only while exactly one message is open",
@@ -210,7 +212,7 @@ var MessageUnambiguous = &spec.Check{
 	}),
 }
 
-// MessagesAllEnd judges whether messages end before their run.
+// MessagesAllEnd judges whether all messages end before their run finishes.
 var MessagesAllEnd = &spec.Check{
 	ID: "message.all-end",
 	Doc: `every message ends before its run finishes
@@ -240,7 +242,7 @@ A client cannot tell whether a message that is left open is complete.`,
 	}),
 }
 
-// MessageIDsUnique judges whether message ids are reused.
+// MessageIDsUnique judges whether the id of an ended message is used again.
 var MessageIDsUnique = &spec.Check{
 	ID:    "message.ids-unique",
 	Doc:   "the id of a message that has ended is not used again",
@@ -254,7 +256,8 @@ var MessageIDsUnique = &spec.Check{
 	}),
 }
 
-// MessageContentEquals judges the contents that the end of a message repeats.
+// MessageContentEquals judges whether the content parts that the end of a message repeats equal the
+// streamed ones.
 var MessageContentEquals = &spec.Check{
 	ID:    "message.content-equals",
 	Doc:   "the contents that the end of a message repeats equal the streamed ones",
@@ -278,7 +281,7 @@ var MessageContentEquals = &spec.Check{
 	}),
 }
 
-// messageContents collects the contents of one message, by their index.
+// messageContents collects the content parts of one message as they are streamed, by index.
 type messageContents struct {
 	order     []string                    // indexes, in order of appearance
 	deltas    map[string]*strings.Builder // by index: the joined deltas
@@ -290,7 +293,7 @@ func newMessageContents() *messageContents {
 	return &messageContents{deltas: map[string]*strings.Builder{}, completed: map[string]string{}}
 }
 
-// observe adds a delta or a content.
+// observe adds a delta, or a complete content part.
 func (t *messageContents) observe(e spec.Event) {
 	if t.deltas[e.Index] == nil {
 		t.order = append(t.order, e.Index)
@@ -304,7 +307,7 @@ func (t *messageContents) observe(e spec.Event) {
 	}
 }
 
-// values returns the contents in order of their indexes.
+// values returns the value of each content part, in order of the indexes.
 func (t *messageContents) values() (all []string) {
 	slices.SortStableFunc(t.order, compareIndexes)
 	for _, index := range t.order {
@@ -317,7 +320,8 @@ func (t *messageContents) values() (all []string) {
 	return all
 }
 
-// compareIndexes compares two indexes as numbers, or as text if one is not a number.
+// compareIndexes compares two indexes as numbers, or as text if one of them is not a number. The
+// result is negative if a comes first, positive if b does, and 0 if they are equal.
 func compareIndexes(a, b string) int {
 	x, err := strconv.Atoi(a)
 	y, err2 := strconv.Atoi(b)
@@ -327,9 +331,9 @@ func compareIndexes(a, b string) int {
 	return x - y
 }
 
-// contentValue returns the value of a content of any type as text: for a tool call its name,
-// id and arguments, for a tool result the id and the result. A result's own tool name is
-// left out, as it is optional.
+// contentValue returns the value of a content part of any type as text: for a tool call its name,
+// id and arguments, for a tool result the id and the result, otherwise the text. The tool name of a
+// result is left out because it is optional.
 func contentValue(e spec.Event) string {
 	name := e.Name
 	if e.Kind == spec.ToolResult {
@@ -341,7 +345,7 @@ func contentValue(e spec.Event) string {
 	return strings.TrimSpace(name + " " + e.Call + " " + e.Text)
 }
 
-// contentValues returns the contentValue of each part.
+// contentValues returns the contentValue of each part, in order.
 func contentValues(parts []spec.Event) (all []string) {
 	for _, part := range parts {
 		all = append(all, contentValue(part))
@@ -349,22 +353,23 @@ func contentValues(parts []spec.Event) (all []string) {
 	return all
 }
 
-// sameValue reports whether two contents are equal as text or as JSON.
+// sameValue reports whether the values of two content parts are equal as text or as JSON.
 func sameValue(a, b string) bool { return a == b || sameJSON(a, b) }
 
-// sameJSON reports whether a and b are JSON of equal value.
+// sameJSON reports whether a and b are valid JSON with equal values. Spaces and the order of
+// members do not matter.
 func sameJSON(a, b string) bool {
 	var x, y any
 	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// describeMessage returns the role, type and contents of a message for a finding.
+// describeMessage returns the role, type and content parts of a message for a finding.
 func describeMessage(e spec.Event) string {
 	return fmt.Sprintf("%s %s %q", e.Role, e.Type, contentValues(e.Parts))
 }
 
-// describeMessageIDs returns the ids of messages for a finding: each id once, in order of
-// first appearance, with the number of times if there are several.
+// describeMessageIDs returns a list of message ids for a finding. It has each id once, in order of
+// first appearance; an id that appears several times is followed by how often.
 func describeMessageIDs(ids []string) string {
 	counts := map[string]int{}
 	for _, id := range ids {
@@ -390,7 +395,8 @@ func sameFrameData(a, b []byte) bool {
 	return x == y || sameJSON(x, y)
 }
 
-// frameData returns the data of a frame as it is on the wire.
+// frameData returns the data of a frame as it is on the wire: its data lines without the field
+// name, joined by newlines.
 func frameData(raw []byte) string {
 	var lines []string
 	for line := range strings.FieldsFuncSeq(string(raw), func(r rune) bool { return r == '\n' || r == '\r' }) {

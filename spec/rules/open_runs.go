@@ -6,10 +6,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// openRuns holds, by thread, the runs whose end was not seen, by the user that the request
-// named and the run id. A server may lock a thread while a run is active, and for some time
-// after the client has left: no document forbids it, and released servers do so. Some lock
-// the thread as a whole, others for each of its users.
+// openRuns holds the runs whose end was not seen: by thread, then by user id and run id. It matters
+// because a server may lock a thread while a run is active, and for some time after the client has
+// left: no document forbids it, and released servers do so. Some lock the thread as a whole, others
+// separately for each of its users.
 type openRuns map[string]map[[2]string]openRun
 
 // An openRun is a run whose end was not seen.
@@ -17,9 +17,9 @@ type openRun struct {
 	waitsForClient bool // it stopped for a resume or for the result of a client tool
 }
 
-// mayRefuse reports whether the server may refuse a request because another run of its
-// thread may be active, or waits for other input. That does not excuse the refusal of
-// requests that start no run, such as those for the run's stream or the history.
+// mayRefuse reports whether the server may refuse a request because another run of its thread may
+// be active or may wait for other input. It returns false for a valid request that starts no run,
+// such as one for a run's stream or for a history.
 func (o openRuns) mayRefuse(request spec.Event) bool {
 	if !isRunRequest(request) && request.Valid() {
 		return false
@@ -66,7 +66,8 @@ func isRunRequest(request spec.Event) bool {
 	})
 }
 
-// observeFrame updates x with a frame of its response.
+// observeFrame updates the exchange with one frame of its stream: whether the run ended, failed or
+// waits for the client.
 func (x *exchange) observeFrame(e spec.Event) {
 	x.runEnded, x.streamDone = x.runEnded || isTerminal(e), x.streamDone || e.Kind == spec.Done
 	x.runFailed = x.runFailed || e.Kind == spec.RunError

@@ -35,12 +35,12 @@ type exchange struct {
 // isAccepted reports whether the response is a success.
 func (x exchange) isAccepted() bool { return x.status/100 == 2 && !x.refusedInBand }
 
-// isComplete reports whether the response is a success and was transferred completely, or
-// as far as the client read it.
+// isComplete reports whether the response is a success that was transferred completely. A body that
+// the client stopped reading counts as complete.
 func (x exchange) isComplete() bool { return x.isAccepted() && !x.isCutOff() }
 
-// isCutOff reports whether the transfer of the response failed before its terminal event and
-// before its in-band terminator.
+// isCutOff reports whether the transfer of the response failed before its terminal event and its
+// in-band terminator.
 func (x exchange) isCutOff() bool {
 	failed := isBrokenTransfer(x.bodyEnd) || errors.Is(x.bodyEnd.Err, spec.ErrNotHTTP)
 	return x.status != 0 && !x.runEnded && !x.streamDone && failed
@@ -63,17 +63,17 @@ func (x exchange) String() string {
 	return "server closed the connection without a response"
 }
 
-// requiresCompleteBody reports whether the response of an exchange must not be cut off: the
-// request is a test prompt that asks for no failure, its operation has a requirement, and
-// the dialect has no terminal event. Otherwise cutting off the transfer may be the agent's
-// way to report a failure.
+// requiresCompleteBody reports whether the response must not be cut off: the request is a test
+// prompt that asks for no failure, its operation has a requirement, and the dialect has no terminal
+// event. In all other cases an agent may cut off the transfer to report a failure.
 func (x exchange) requiresCompleteBody() bool {
 	prompt, _ := x.request.Prompt()
 	isTestPrompt := strings.HasPrefix(prompt, "conformance:") && !isFailurePrompt(prompt)
 	return isTestPrompt && x.request.Requirement != "" && x.request.IsStream() && !x.request.Promised.HasEndEvent
 }
 
-// satisfies reports whether the response is the refusal that d requires.
+// satisfies reports whether the response is a refusal as d requires it: with its status, error
+// code, text and form.
 func (x exchange) satisfies(d spec.RefusalRequirement) bool {
 	if x.refusedInBand {
 		return d.InBand
@@ -98,7 +98,7 @@ func bodyContains(body []byte, text string) bool {
 	return json.Unmarshal(body, &v) == nil && valueContains(v, text)
 }
 
-// valueContains reports whether a text is in a string of a JSON value.
+// valueContains reports whether any string within a decoded JSON value contains the text.
 func valueContains(v any, text string) bool {
 	switch v := v.(type) {
 	case string:
@@ -115,7 +115,8 @@ func valueContains(v any, text string) bool {
 	return false
 }
 
-// matchesStatus reports whether a status is want, which is a number or a class such as 4XX.
+// matchesStatus reports whether a status is the one that want spells: a number such as "422", or a
+// class such as "4XX".
 func matchesStatus(want string, status int) bool {
 	if class, ok := strings.CutSuffix(strings.ToUpper(want), "XX"); ok {
 		return class == strconv.Itoa(status/100)
@@ -148,9 +149,9 @@ func DescribeRefusal(d spec.RefusalRequirement) string {
 	return strings.Join(want, ", ")
 }
 
-// eachExchange returns a watchFunc that calls onExchange with each exchange, without those
-// in which the client left before there was a response, and onEnd at the end of the
-// conversation.
+// eachExchange returns a watchFunc for w, which is called once per conversation. Of its results,
+// onExchange is called with each exchange when its body has ended, and onEnd at the end of the
+// conversation. Exchanges in which the client left before there was a response are left out.
 func eachExchange(w func(p *spec.Pass) (onExchange func(exchange), onEnd func())) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		onExchange, onEnd := w(p)
@@ -179,7 +180,8 @@ func eachExchange(w func(p *spec.Pass) (onExchange func(exchange), onEnd func())
 	}
 }
 
-// RefusesAsDocumented judges the responses to invalid requests.
+// RefusesAsDocumented judges whether invalid requests are refused in the way that the document
+// requires.
 var RefusesAsDocumented = &spec.Check{
 	ID: "refuse.as-documented",
 	Doc: `an invalid request is refused as documented, and a valid one is not
@@ -213,7 +215,8 @@ run of the thread is active), and a missing response to more than a megabyte. A 
 	}),
 }
 
-// An operationState holds the requests to one operation so far.
+// An operationState is what the requests to one operation have shown so far, and the judgements
+// that depend on it.
 type operationState struct {
 	hasAccepted     bool            // a valid request was accepted
 	acceptedThreads map[string]bool // the threads of accepted valid requests
@@ -221,7 +224,8 @@ type operationState struct {
 	pending         []func() // judgements that count once a valid request is accepted
 }
 
-// observe judges an exchange if its request is invalid.
+// observe updates the state with an exchange whose request is valid, and judges an exchange whose
+// request is invalid.
 func (d *operationState) observe(p *spec.Pass, x exchange) {
 	if x.request.Valid() {
 		d.lastValid = &x
@@ -263,8 +267,10 @@ func (d *operationState) observe(p *spec.Pass, x exchange) {
 	}
 }
 
-// judgeOrDefer calls judge if the response to x counts already, and defers the call if it
-// will count once a valid request is accepted.
+// judgeOrDefer calls judge at once, or later, or never. A refusal that satisfies its requirement
+// counts only once the operation has accepted a valid request, so judge is deferred until then. A
+// status that depends on the state of the server counts only for a thread for which a valid request
+// was accepted: for other threads judge is dropped.
 func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) {
 	switch {
 	case satisfied && !d.hasAccepted:
@@ -274,9 +280,9 @@ func (d *operationState) judgeOrDefer(x exchange, satisfied bool, judge func()) 
 	}
 }
 
-// judgeCombined judges the response to a request with several violations: it must be the
-// right refusal for one of them. If it is not, the finding is for the violation that it
-// comes closest to.
+// judgeCombined judges the response to a request with several violations: it must be the right
+// refusal for one of them. If it is not, the finding is about the violation for which the response
+// is least wrong.
 func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	evidence, satisfied, least := x.request, false, spec.Error
 	for _, violation := range x.request.Violations {
@@ -302,7 +308,7 @@ func (d *operationState) judgeCombined(p *spec.Pass, x exchange) {
 	})
 }
 
-// joinViolations returns a description of several violations of one request.
+// joinViolations returns the messages of several violations of one request, joined by ", and ".
 func joinViolations(violations []spec.Violation) string {
 	texts := make([]string, 0, len(violations))
 	for _, b := range violations {
@@ -311,8 +317,8 @@ func joinViolations(violations []spec.Violation) string {
 	return strings.Join(texts, ", and ")
 }
 
-// describeRefusals returns a description of the refusals that are right for any of several
-// violations.
+// describeRefusals returns a description of all refusals that are right for one of the violations,
+// joined by ", or ".
 func describeRefusals(violations []spec.Violation) string {
 	var all []string
 	for _, b := range violations {
@@ -325,25 +331,26 @@ func describeRefusals(violations []spec.Violation) string {
 	return strings.Join(all, ", or ")
 }
 
-// largeRequestBytes is the size of a request, in bytes, above which a missing response is not
-// judged: a server may respond before it has read all of it and close the connection, by
-// which the client loses the response.
+// largeRequestBytes is the size of a request above which a missing response is not judged. A server
+// may respond and close the connection before it has read all of a large request; the client then
+// often loses the response.
 const largeRequestBytes = 1 << 20
 
-// isRequestIndependentStatus reports whether a server may respond with a status before it
-// has looked at the request.
+// isRequestIndependentStatus reports whether a server may return a status before it has looked at
+// the request: 401, 429 or 503.
 func isRequestIndependentStatus(status int) bool {
 	return status == 401 || status == 429 || status == 503
 }
 
-// refusedLastValid reports whether the last valid request before x was refused.
+// refusedLastValid reports whether the last valid request to the operation before x was refused
+// although an earlier one was accepted. A refusal of x then proves nothing.
 func (d *operationState) refusedLastValid(x exchange) bool {
 	valid := d.lastValid
 	return d.hasAccepted && valid != nil && !valid.isAccepted() && !isStateDependentStatus(valid.status) &&
 		valid.status >= 400 && x.request.Operation == valid.request.Operation
 }
 
-// AcceptsAsDocumented judges the responses to valid requests.
+// AcceptsAsDocumented judges whether valid requests are accepted.
 var AcceptsAsDocumented = &spec.Check{
 	ID: "accept.as-documented",
 	Doc: `a valid request is accepted

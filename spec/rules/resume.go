@@ -14,7 +14,7 @@ var resumeChecks = []*spec.Check{
 	ResumeAcceptsThreadCursor,
 }
 
-// A observedStream is one stream of a run, from its start or from a cursor.
+// An observedStream is one stream of a run, requested from its start or from a cursor.
 type observedStream struct {
 	request    spec.Event
 	frames     []streamFrame
@@ -25,7 +25,7 @@ type observedStream struct {
 	ownCursors map[string]bool // the cursors of its run, shared with the run's other streams
 }
 
-// A streamFrame is the part of an event that suffices to compare and to report it. Whole
+// A streamFrame is what is kept of a frame: enough to compare it and to report it. Keeping whole
 // events of all streams would take too much memory.
 type streamFrame struct {
 	cursor                        string
@@ -35,14 +35,14 @@ type streamFrame struct {
 	kind                          spec.Kind
 }
 
-// event returns the event as evidence for a finding.
+// event returns an event with the members of the frame that were kept, as evidence for a finding.
 func (h streamFrame) event() spec.Event {
 	return spec.Event{
 		Kind: h.kind, Exchange: h.exchange, Frame: h.frame, Line: h.line, Offset: h.offset, Raw: h.raw, Cursor: h.cursor,
 	}
 }
 
-// indexOf returns the index of the frame with a cursor, -1 if there is none.
+// indexOf returns the index of the first frame that has the cursor, or -1 if there is none.
 func (t *observedStream) indexOf(cursor string) int {
 	if t.positions == nil {
 		t.positions = map[string]int{}
@@ -56,8 +56,9 @@ func (t *observedStream) indexOf(cursor string) int {
 	return -1
 }
 
-// eachResumedStream returns a watchFunc that calls judge, at the end of a conversation, with
-// each stream t of a run and the longest stream of the same run.
+// eachResumedStream returns a watchFunc that calls judge at the end of a conversation. It calls it
+// for each run that was streamed from its start: with full, the longest of these streams, and t,
+// each other stream of the run in turn.
 func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		all, observe := spec.SharedState(p, "resumes", func() (*streamsByRun, func(spec.Event)) {
@@ -113,8 +114,8 @@ func (all *streamsByRun) observe(e spec.Event) {
 	}
 }
 
-// longestStream returns the longest stream from the start of a run, preferring those with a
-// terminal event, or nil.
+// longestStream returns the longest stream that was requested from the start of a run, preferring
+// those with a terminal event. It returns nil if all streams were requested from a cursor.
 func longestStream(streams []*observedStream) (full *observedStream) {
 	for _, t := range streams {
 		if t.request.Cursor != "" {
@@ -128,7 +129,8 @@ func longestStream(streams []*observedStream) (full *observedStream) {
 	return full
 }
 
-// startIndex returns the index in full at which t has to start, -1 if that is unknown.
+// startIndex returns the index of the frame in full with which t has to start. It returns -1 if
+// full does not have the cursor from which t was requested.
 func (t *observedStream) startIndex(full *observedStream) int {
 	if t.request.Cursor == "" {
 		return 0
@@ -139,7 +141,8 @@ func (t *observedStream) startIndex(full *observedStream) int {
 	return -1
 }
 
-// describeStart returns how the stream was requested, for a message.
+// describeStart returns for a message whether the stream was requested without a cursor, or after
+// which one.
 func (t *observedStream) describeStart() string {
 	if t.request.Cursor == "" {
 		return "requested without a cursor"
@@ -147,7 +150,7 @@ func (t *observedStream) describeStart() string {
 	return fmt.Sprintf("resumed after %q", t.request.Cursor)
 }
 
-// ResumeStartsAfterCursor judges where resumed streams start.
+// ResumeStartsAfterCursor judges whether a resumed stream has events from before its cursor.
 var ResumeStartsAfterCursor = &spec.Check{
 	ID:    "resume.starts-after-cursor",
 	Doc:   "a resumed stream has no event from before the cursor",
@@ -181,7 +184,8 @@ var ResumeExcludesCursor = &spec.Check{
 	}),
 }
 
-// ResumeIsComplete compares resumed streams with the complete one.
+// ResumeIsComplete judges whether a resumed stream has all events that the longest stream of the
+// run has after the cursor.
 var ResumeIsComplete = &spec.Check{
 	ID: "resume.loses-nothing",
 	Doc: `a resumed stream has all events after the cursor, in order
@@ -221,7 +225,7 @@ complete from there.`,
 	}),
 }
 
-// ResumedEventsAreUnchanged judges whether events are the same in all streams of a run.
+// ResumedEventsAreUnchanged judges whether an event has the same data in all streams of a run.
 var ResumedEventsAreUnchanged = &spec.Check{
 	ID:    "resume.tells-the-same",
 	Doc:   "an event has the same data in every stream of its run",
@@ -253,7 +257,8 @@ var ResumeEndsRun = &spec.Check{
 	}),
 }
 
-// ResumeAcceptsThreadCursor judges how a server resumes from a cursor of an earlier run.
+// ResumeAcceptsThreadCursor judges whether a stream that is requested with a cursor of an earlier
+// run starts at the beginning of its own run.
 var ResumeAcceptsThreadCursor = &spec.Check{
 	ID: "resume.takes-thread-cursor",
 	Doc: `a cursor of an earlier run of the same thread resumes a later run from its start
@@ -307,7 +312,8 @@ requested before the cursor was issued.`,
 	},
 }
 
-// threadCursors holds the cursors and streams of a conversation.
+// threadCursors holds the cursors that a server issued in a conversation, and the streams that had
+// them.
 type threadCursors struct {
 	issuedBy      map[string]*spec.Event       // by cursor: the request whose stream had it first
 	ownCursors    map[string]map[string]bool   // by run: its cursors
@@ -326,15 +332,15 @@ func (t *threadCursors) startStream(e spec.Event) *observedStream {
 	return &observedStream{request: e}
 }
 
-// isFromEarlierRun reports whether the cursor of a request is of an earlier run of the same
-// thread and was issued before the requested run was first requested.
+// isFromEarlierRun reports whether the cursor of a request was issued in a stream of an earlier run
+// of the same thread, before the requested run was first requested.
 func (t *threadCursors) isFromEarlierRun(request spec.Event) bool {
 	from, known := t.issuedBy[request.Cursor]
 	return known && from.Thread == request.Thread && from.Run != request.Run &&
 		from.Exchange < t.firstExchange[runKey(request)] && !t.ownCursors[runKey(request)][request.Cursor]
 }
 
-// addFrame adds a frame with a cursor to a stream.
+// addFrame adds a frame with a cursor to a stream, and the cursor to those that the server issued.
 func (t *threadCursors) addFrame(stream *observedStream, e spec.Event) {
 	if stream.ownCursors == nil {
 		if stream.ownCursors = t.ownCursors[runKey(stream.request)]; stream.ownCursors == nil {

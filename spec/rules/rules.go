@@ -19,7 +19,7 @@ var All = slices.Concat(
 	attachmentChecks, errorChecks, scriptChecks,
 )
 
-// ByID returns the check with the given id and reports whether there is one.
+// ByID returns the check with the given id. The second result is false if there is none.
 func ByID(id string) (*spec.Check, bool) {
 	i := slices.IndexFunc(All, func(c *spec.Check) bool { return c.ID == id })
 	if i < 0 {
@@ -28,20 +28,22 @@ func ByID(id string) (*spec.Check, bool) {
 	return All[i], true
 }
 
-// A watchFunc starts one application of a check to one conversation: see [spec.Check].
+// A watchFunc is the Watch function of a check: called once per conversation, it returns the
+// function that observes the events, as documented at [spec.Check].
 type watchFunc = func(*spec.Pass) func(spec.Event)
 
-// An eventName is the name of an event for messages. It is formatted only if the message is.
+// An eventName is the name of an event for messages. It is a type of its own so that the text is
+// formatted only if the message is needed.
 type eventName struct {
 	text   string // as returned by [spec.Event.DisplayName]
 	onWire bool
 }
 
-// displayName returns the name of e.
+// displayName returns the name of e for messages.
 func displayName(e spec.Event) eventName { return eventName{e.DisplayName(), e.WireName != ""} }
 
-// kindName returns the name of the events of a kind in the response to a request, or words if
-// they have no name on the wire.
+// kindName returns the name on the wire of events of kind k in the response to a request. If they
+// have none, the name is words, such as "the start of the run".
 func kindName(request spec.Event, k spec.Kind, words string) eventName {
 	return eventName{request.KindName(k, words), request.WireNames[k] != ""}
 }
@@ -91,10 +93,11 @@ func eachStream(w func(p *spec.Pass, request spec.Event) func(spec.Event)) watch
 	}
 }
 
-// isCleanEnd reports whether an event is the end of a body that is complete.
+// isCleanEnd reports whether an event is the end of a body that was transferred completely.
 func isCleanEnd(closed spec.Event) bool { return closed.Kind == spec.BodyEnd && closed.Err == nil }
 
-// isBrokenTransfer reports whether a body was cut off by the server or the network.
+// isBrokenTransfer reports whether an event is the end of a body that the server or the network cut
+// off.
 func isBrokenTransfer(closed spec.Event) bool {
 	return errors.Is(closed.Err, spec.ErrTruncated) || errors.Is(closed.Err, spec.ErrReset)
 }
@@ -110,7 +113,7 @@ func isStateDependentStatus(status int) bool {
 	return slices.Contains([]int{401, 403, 404, 409, 410, 429, 503}, status)
 }
 
-// runKey returns a key that identifies the run of an event within a conversation.
+// runKey returns a map key for the run that an event names, made of its thread id and run id.
 func runKey(e spec.Event) string { return e.Thread + "\x00" + e.Run }
 
 // walkParts calls visit with an event and then with all of its parts, outermost first.

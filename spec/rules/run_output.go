@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// OutputIsComplete judges which messages the event that ends a run lists.
+// OutputIsComplete judges whether the event that ends a run lists all completed messages of the
+// run.
 var OutputIsComplete = &spec.Check{
 	ID: "run.output-is-complete",
 	Doc: `the output of a finished run lists its completed messages in order of completion
@@ -39,8 +40,8 @@ and entries that are not messages of the answer, such as heartbeats.`,
 	}),
 }
 
-// compareMessageIDs describes, after the word "output", how the listed messages differ from the
-// completed ones.
+// compareMessageIDs returns the predicate of a message whose subject is "output": how the listed
+// message ids differ from the completed ones, by their order or by their number.
 func compareMessageIDs(listed, completed []string) string {
 	if slices.Equal(slices.Sorted(slices.Values(listed)), slices.Sorted(slices.Values(completed))) {
 		return fmt.Sprintf("lists the messages in the order %s, but they were completed in the order %s",
@@ -61,7 +62,8 @@ func compareMessageIDs(listed, completed []string) string {
 	return text
 }
 
-// OutputMatches judges the contents of the messages that the event that ends a run lists.
+// OutputMatches judges whether the messages that the event that ends a run lists equal the streamed
+// ones.
 var OutputMatches = &spec.Check{
 	ID: "run.output-matches",
 	Doc: `the messages in the output of a finished run equal the streamed ones
@@ -84,12 +86,13 @@ Members that only one of the two has are not compared.`,
 	}),
 }
 
-// maxCompletions bounds how many messages of one id, which must be unique, are compared with
-// what the end of the run lists.
+// maxCompletions is the maximum number of completed messages with the same id that are compared
+// with the output. Ids must be unique, so more than one is a defect that another check reports;
+// without the limit, comparing many would take quadratic time.
 const maxCompletions = 4
 
-// messagesAgree reports whether two copies of a message have the same role, type and
-// contents, where both have them.
+// messagesAgree reports whether two copies of a message have the same role, type and content parts.
+// A member that only one of them has is ignored.
 func messagesAgree(a, b spec.Event) bool {
 	either := func(x, y string) bool { return x == y || x == "" || y == "" }
 	if !either(a.Role, b.Role) || !either(a.Type, b.Type) {
@@ -99,10 +102,10 @@ func messagesAgree(a, b spec.Event) bool {
 		slices.EqualFunc(contentValues(a.Parts), contentValues(b.Parts), sameValue)
 }
 
-// eachRunSummary returns a watchFunc that calls judge with the event that finishes a run,
-// the messages completed in the run, and the messages that the event lists. A completed
-// message whose end names no role or type has those of its start. A run ends once: a second
-// end is not judged.
+// eachRunSummary returns a watchFunc that calls judge for each run that finishes: with the event
+// that ends it, the messages that were completed in the stream, and the messages that the event
+// lists. If the end of a message names no role or type, its start provides them. Only the first end
+// of a run is judged.
 func eachRunSummary(judge func(p *spec.Pass, end spec.Event, completed, listed []spec.Event)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var completed []spec.Event

@@ -18,8 +18,8 @@ var scriptChecks = []*spec.Check{
 	ScriptSlow, ScriptMany, ScriptLarge, ScriptIdle, ScriptError, ScriptErrorMid, ScriptErrorMidHasText,
 }
 
-// scriptCheck returns a check of the runs that answer the prompt conformance:NAME. The
-// argument that judge gets is the rest of the prompt.
+// scriptCheck returns a check of the runs that answer the test prompt conformance:NAME. It calls
+// judge with each such run and with the argument of the prompt, the text after the name.
 func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, argument string)) *spec.Check {
 	return &spec.Check{
 		ID: "script." + name, Doc: doc,
@@ -33,7 +33,7 @@ func scriptCheck(name, doc string, judge func(p *spec.Pass, a *assembledRun, arg
 	}
 }
 
-// judgeText judges the text and the success of a run.
+// judgeText judges whether the run succeeded with exactly the text want.
 func (a *assembledRun) judgeText(p *spec.Pass, want string) {
 	p.Judge(a.bodyEnd, a.text() == want && a.isSuccessful(), "got text %q%s; expected %q", a.text(), a.describeEnd(), want)
 }
@@ -55,7 +55,8 @@ func (a *assembledRun) describeText() string {
 	return "text"
 }
 
-// describeEnd returns how a run ended that did not succeed, to follow a description of it.
+// describeEnd returns how a run failed, as a clause to append to a description of the run. It
+// returns "" if the run succeeded.
 func (a *assembledRun) describeEnd() string {
 	switch {
 	case a.failure.Kind != "":
@@ -66,7 +67,7 @@ func (a *assembledRun) describeEnd() string {
 	return ""
 }
 
-// Checks of single prompts.
+// Checks of one test prompt each.
 var (
 	ScriptText = scriptCheck("text", "asked for a text, a target sends exactly that text in one message",
 		func(p *spec.Pass, a *assembledRun, words string) {
@@ -150,7 +151,8 @@ var (
 		})
 )
 
-// ScriptErrorMidHasText judges the text before a failure.
+// ScriptErrorMidHasText judges whether a target sends text before the failure that it was asked
+// for.
 var ScriptErrorMidHasText = &spec.Check{
 	ID: "script.error-mid-says",
 	Doc: `asked to fail midway, a target sends text before it fails
@@ -161,7 +163,7 @@ Not required of dialects in which a server may lose text at a failure.`,
 	}).Watch,
 }
 
-// judgeFailureText judges the message of a failure.
+// judgeFailureText judges whether the error message of the run's failure contains words.
 func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	if f := a.failure; f.Text == "" && words != "" {
 		p.Judge(f, false,
@@ -172,7 +174,8 @@ func (a *assembledRun) judgeFailureText(p *spec.Pass, words string) {
 	}
 }
 
-// describeViolations returns violations in parentheses, or "" if there are none.
+// describeViolations returns a space and the messages of the violations in parentheses, or "" if
+// there are none.
 func describeViolations(broken []spec.Violation) string {
 	if len(broken) == 0 {
 		return ""
@@ -180,7 +183,7 @@ func describeViolations(broken []spec.Violation) string {
 	return " (" + joinViolations(broken) + ")"
 }
 
-// describeError returns the text of an error in parentheses, or "" for nil.
+// describeError returns a space and the text of an error in parentheses, or "" for nil.
 func describeError(err error) string {
 	if err == nil {
 		return ""
@@ -199,14 +202,14 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// judgeHasText judges whether a run succeeds with any text.
+// judgeHasText judges whether a run succeeds with a text, whatever the text is.
 func judgeHasText(p *spec.Pass, a *assembledRun, _ string) {
 	p.Judge(a.bodyEnd, a.text() != "" && a.isSuccessful(),
 		"got %s%s; expected a text and a successful end", a.describeText(), a.describeEnd())
 }
 
-// judgeToolCalls judges n calls of the server's own tool and the text after them. It compares
-// the arguments with args, unless that is "".
+// judgeToolCalls judges whether the run has n calls of the server's tool "lookup", each with a
+// result, and then a text. If args is not "", the arguments of each call must equal it as JSON.
 func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 	p.Judge(a.bodyEnd, len(a.toolCalls) == n,
 		"got %s%s; expected %s of lookup",
@@ -223,7 +226,7 @@ func (a *assembledRun) judgeToolCalls(p *spec.Pass, n int, args string) {
 		a.describeText(), a.describeEnd())
 }
 
-// ScriptClientTool judges the call of a client tool.
+// ScriptClientTool judges whether a target calls the client tool as it was asked to.
 var ScriptClientTool = &spec.Check{
 	ID:    "script.client-tool",
 	Doc:   "asked to call the client tool, a target calls it with the requested arguments",
@@ -236,7 +239,7 @@ var ScriptClientTool = &spec.Check{
 	}),
 }
 
-// ScriptClientResult judges the run that continues with the result of a client tool.
+// ScriptClientResult judges whether a target continues with the result of a client tool.
 var ScriptClientResult = &spec.Check{
 	ID:    "script.client-tool-result",
 	Doc:   "given the result of the client tool, a target continues with it",
@@ -251,8 +254,8 @@ var ScriptClientResult = &spec.Check{
 	}),
 }
 
-// judgeClientCall judges the call of the first tool that the request offers. It does nothing
-// if the request offers none.
+// judgeClientCall judges whether the run calls the first tool that its request offers, once and
+// with the arguments args. It does nothing if the request offers no tool.
 func (a *assembledRun) judgeClientCall(p *spec.Pass, args string) {
 	i := slices.IndexFunc(a.request.Parts, func(part spec.Event) bool { return part.Kind == spec.InputTool })
 	if i < 0 {
@@ -267,8 +270,8 @@ func (a *assembledRun) judgeClientCall(p *spec.Pass, args string) {
 	}
 }
 
-// toolResults returns the results of client tools that are new in a request, without those in
-// the history that it repeats.
+// toolResults returns the results of client tools that are new in the request of the run: those
+// after the last message of the history that the request repeats.
 func (a *assembledRun) toolResults() (texts []string) {
 	for _, part := range a.request.Parts {
 		switch part.Kind {
@@ -281,7 +284,7 @@ func (a *assembledRun) toolResults() (texts []string) {
 	return texts
 }
 
-// ScriptInterrupt judges the interrupt of a run.
+// ScriptInterrupt judges whether a target sends the interrupt that it was asked for.
 var ScriptInterrupt = &spec.Check{
 	ID:    "script.interrupt",
 	Doc:   "asked for an interrupt, a target sends one with the requested payload",
@@ -298,7 +301,7 @@ var ScriptInterrupt = &spec.Check{
 	}).Watch,
 }
 
-// ScriptResume judges the run that resumes after an interrupt.
+// ScriptResume judges whether a target continues with the payload of the resume after an interrupt.
 var ScriptResume = &spec.Check{
 	ID:    "script.resume",
 	Doc:   "resumed after an interrupt, a target continues with the given payload",
@@ -320,7 +323,7 @@ func quoteJSON(s string) string {
 	return string(text)
 }
 
-// ScriptRecall judges whether a target remembers the conversation.
+// ScriptRecall judges whether a target remembers the previous prompt of the conversation.
 var ScriptRecall = &spec.Check{
 	ID: "script.recall",
 	Doc: `asked to recall, a target repeats the previous prompt of the conversation
@@ -341,7 +344,8 @@ failed), of another user, or sent in place of input that the conversation was wa
 	}),
 }
 
-// ScriptIsolated judges whether threads are kept apart.
+// ScriptIsolated judges whether a target that is asked to recall reveals a prompt of another
+// thread.
 var ScriptIsolated = &spec.Check{
 	ID:    "script.isolated",
 	Doc:   "asked to recall in a new conversation, a target answers \"nothing\"",
@@ -358,7 +362,7 @@ var ScriptIsolated = &spec.Check{
 
 var errorChecks = []*spec.Check{ErrorVisible, NoStackTrace}
 
-// ErrorVisible judges whether clients can tell a failure from a success.
+// ErrorVisible judges whether clients can see that a run failed.
 var ErrorVisible = &spec.Check{
 	ID: "error.visible",
 	Doc: `a failed run does not end like a successful one
@@ -372,12 +376,12 @@ It ends with an event that reports the failure, or its transfer is broken off.`,
 	}),
 }
 
-// stackTracePattern matches the start of a stack trace of Python, of Java or JavaScript, and
-// of Go.
+// stackTracePattern matches what a stack trace of Python, Java, JavaScript or Go contains.
 var stackTracePattern = regexp.MustCompile(
 	`Traceback \(most recent call last\)|(\n|\\n)(\t|\\t|    )at |goroutine \d+ \[`)
 
-// NoStackTrace judges whether errors reveal internals of the server.
+// NoStackTrace judges whether error responses contain a stack trace, which reveals internals of the
+// server.
 var NoStackTrace = &spec.Check{
 	ID:  "error.no-stack-trace",
 	Doc: "errors contain no stack trace",

@@ -9,9 +9,9 @@ import (
 
 var sequenceChecks = []*spec.Check{SequenceIncreases, SequenceDense, SequenceNeverFalls, CursorPresent, CursorUnique}
 
-// eachSequenceNumber returns a watchFunc that calls judge with each numbered event of a
-// stream, the numbered event before it, and the numbers of both. The number before the
-// first event is -1.
+// eachSequenceNumber returns a watchFunc that calls judge with each numbered event e of a stream,
+// the numbered event before it, e's number n, and last, the number of the event before. For the
+// first numbered event, before is zero and last is -1.
 func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last int64)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		var before spec.Event
@@ -27,7 +27,7 @@ func eachSequenceNumber(judge func(p *spec.Pass, e, before spec.Event, n, last i
 	})
 }
 
-// SequenceIncreases judges the order of sequence numbers.
+// SequenceIncreases judges whether each sequence number is greater than the one before.
 var SequenceIncreases = &spec.Check{
 	ID:    "sequence.increases",
 	Doc:   "sequence numbers increase from event to event",
@@ -39,7 +39,7 @@ var SequenceIncreases = &spec.Check{
 	}),
 }
 
-// SequenceDense judges whether sequence numbers are consecutive.
+// SequenceDense judges whether sequence numbers are consecutive, from 0.
 var SequenceDense = &spec.Check{
 	ID:    "sequence.dense",
 	Doc:   "the sequence numbers of a stream are 0, 1, 2 and so on without gaps",
@@ -64,8 +64,8 @@ var SequenceDense = &spec.Check{
 	}),
 }
 
-// describeSequence describes the sequence number of an event, and that of the event before it
-// unless that is "".
+// describeSequence describes the sequence number n of an event for a message, followed by that of
+// the event before it. Either may be "" for an event without a number.
 func describeSequence(n, before string) string {
 	text := "got no sequence number"
 	if n != "" {
@@ -77,7 +77,8 @@ func describeSequence(n, before string) string {
 	return text
 }
 
-// SequenceNeverFalls judges the order of sequence numbers where an event may be repeated.
+// SequenceNeverFalls judges whether sequence numbers never decrease, in dialects where a server may
+// send an event again.
 var SequenceNeverFalls = &spec.Check{
 	ID:    "sequence.never-falls",
 	Doc:   "sequence numbers never decrease, and repeat only for an unchanged event",
@@ -90,7 +91,7 @@ var SequenceNeverFalls = &spec.Check{
 	}),
 }
 
-// CursorPresent judges whether a stream has cursors.
+// CursorPresent judges whether the events of a stream have SSE ids, from which a client can resume.
 var CursorPresent = &spec.Check{
 	ID:    "cursor.present",
 	Doc:   "events have an SSE id from which a client can resume",
@@ -111,7 +112,7 @@ var CursorPresent = &spec.Check{
 	}),
 }
 
-// CursorUnique judges the SSE ids of events.
+// CursorUnique judges whether each SSE id appears only once in a stream.
 var CursorUnique = &spec.Check{
 	ID:    "cursor.unique",
 	Doc:   "no two events of a stream have the same id",

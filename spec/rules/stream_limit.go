@@ -7,10 +7,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// disconnectDelay is how long a server may take to notice that a client has left.
+// disconnectDelay is how long a server may take to notice that a client has left. Until then the
+// stream of that client may count towards the limit.
 const disconnectDelay = 5 * time.Second
 
-// timeTolerance is the error of recorded times: recordings have milliseconds.
+// timeTolerance is how inaccurate recorded times may be: recordings round to milliseconds. Times
+// that differ by less count as unordered.
 const timeTolerance = 5 * time.Millisecond
 
 // A streamRequest is one request of the primary user for a stream, and the time in which the
@@ -23,8 +25,8 @@ type streamRequest struct {
 	firstActivity, lastActivity time.Duration // of the first and last event; a body end counts as well
 }
 
-// judgeStreamRequests returns a watchFunc that calls judge with the primary user's requests
-// for streams at the end of a conversation.
+// judgeStreamRequests returns a watchFunc that calls judge once, at the end of a conversation, with
+// all requests of the primary user for streams.
 func judgeStreamRequests(judge func(p *spec.Pass, all []*streamRequest)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		var all []*streamRequest
@@ -52,7 +54,7 @@ func judgeStreamRequests(judge func(p *spec.Pass, all []*streamRequest)) watchFu
 	}
 }
 
-// observe records one event of the response.
+// observe records one event of the response: whether a stream opened, and when it was active.
 func (l *streamRequest) observe(e spec.Event) {
 	switch {
 	case e.Kind == spec.HTTPResponse:
@@ -66,7 +68,8 @@ func (l *streamRequest) observe(e spec.Event) {
 	}
 }
 
-// respondedAt returns the latest time of the response: for a stream, that of its first event.
+// respondedAt returns the latest time at which the server may have decided on its response: the
+// time of the first event of a stream, or of the end of the body if no stream was opened.
 func (l *streamRequest) respondedAt() time.Duration {
 	if l.opened {
 		return l.firstActivity
@@ -74,8 +77,8 @@ func (l *streamRequest) respondedAt() time.Duration {
 	return l.bodyEnd.At
 }
 
-// countCertainlyOpen returns the number of other streams that were certainly open from the
-// request of l to its response.
+// countCertainlyOpen returns the number of streams in all, other than l, that were certainly open
+// during the whole time from the request of l to its response.
 func (l *streamRequest) countCertainlyOpen(all []*streamRequest) (n int) {
 	for _, other := range all {
 		openBefore := other.opened && other.firstActivity+timeTolerance <= l.request.At
@@ -86,8 +89,8 @@ func (l *streamRequest) countCertainlyOpen(all []*streamRequest) (n int) {
 	return n
 }
 
-// countPossiblyOpen returns the number of other streams that may have been open when l was
-// requested.
+// countPossiblyOpen returns the number of streams in all, other than l, that may have been open for
+// the server when l was requested.
 func (l *streamRequest) countPossiblyOpen(all []*streamRequest) (n int) {
 	for _, other := range all {
 		openBefore := other.opened && other.request.At <= l.request.At
@@ -99,7 +102,7 @@ func (l *streamRequest) countPossiblyOpen(all []*streamRequest) (n int) {
 	return n
 }
 
-// RefusesExcessStreams judges the responses to requests above the stream limit.
+// RefusesExcessStreams judges whether a request for a stream above the user's limit is refused.
 var RefusesExcessStreams = &spec.Check{
 	ID: "limit.refuses-streams",
 	Doc: `a request for a stream above the user's limit is refused as documented
@@ -125,7 +128,7 @@ does. A stream counts as open from its first event to its last.`,
 	}),
 }
 
-// ReleasesStreams judges whether closed streams count towards the limit.
+// ReleasesStreams judges whether a user can open a stream again after another one has closed.
 var ReleasesStreams = &spec.Check{
 	ID: "limit.frees-streams",
 	Doc: `a user at the stream limit can open a stream after another has closed

@@ -8,11 +8,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with
-// each run of the primary user on a scripted target. A run may have been started by one
-// request and streamed by another. It leaves out runs from which nothing follows: canceled
-// and refused ones, runs whose transfer was cut off, runs requested in place of input that
-// the conversation was waiting for, and runs that failed while another may have been active.
+// eachScriptedRun returns a watchFunc that calls judge, at the end of a conversation, with each run
+// of the primary user on a scripted target. One request may have started the run and another
+// streamed it. Runs that prove nothing about the target are left out: canceled and refused ones,
+// runs whose transfer was cut off, runs requested in place of input that the conversation was
+// waiting for, and runs that failed while another run may have been active.
 func eachScriptedRun(judge func(p *spec.Pass, a *assembledRun)) watchFunc {
 	return func(p *spec.Pass) func(spec.Event) {
 		t, observe := spec.SharedState(p, "scripted runs", func() (*threadTracker, func(spec.Event)) {
@@ -39,8 +39,8 @@ func (a *assembledRun) failedWhileBusy() bool {
 	return a.threadBusy && a.failure.Kind != "" && a.text() == ""
 }
 
-// wasCutOff reports whether the transfer of a run that should succeed was cut off. Other
-// checks find that; what the run lacks is only a consequence.
+// wasCutOff reports whether the transfer of a run that was not asked to fail was cut off. Other
+// checks report that; what the run then lacks is only a consequence.
 func (a *assembledRun) wasCutOff() bool { return isBrokenTransfer(a.bodyEnd) && !a.isToFail() }
 
 // isToFail reports whether the prompt of a run asks for a failure.
@@ -78,8 +78,8 @@ type threadTracker struct {
 	threadID     string // of the request or, if it has none, of the response
 }
 
-// A userThread identifies a thread. Threads of the same name are different for different
-// users, whether the request names the user or its credentials identify it.
+// A userThread identifies a thread by its id and its user. The same id stands for different threads
+// of different users, whether the request names the user or its credentials do.
 type userThread struct {
 	thread, user string
 	principal    spec.Principal
@@ -112,9 +112,9 @@ func (t *threadTracker) currentKey() userThread {
 	return userThread{t.threadID, t.request.User, t.request.Principal}
 }
 
-// discardPrompts forgets the prompts of the current thread, or of all threads if the current
-// one is unknown. It is called after an invalid request was accepted: how the server understood
-// it is unknown.
+// discardPrompts forgets the prompts of the current thread, or of all threads if it is unknown
+// which thread is current. It is called when the server accepted an invalid request, as it is
+// unknown how the server understood that request.
 func (t *threadTracker) discardPrompts() {
 	if t.hasUnknownThread = t.hasUnknownThread || t.threadID == ""; t.threadID != "" && t.threads[t.currentKey()] == nil {
 		t.threads[t.currentKey()] = &trackedThread{}
@@ -150,7 +150,7 @@ func (t *threadTracker) observe(e spec.Event) {
 	}
 }
 
-// observeFrame updates the current run with a frame of its stream.
+// observeFrame updates the tracker, and the run that is streamed, with one frame.
 func (t *threadTracker) observeFrame(e spec.Event) {
 	if t.threadID == "" { // the server assigned one
 		t.threadID = e.Thread
@@ -164,14 +164,16 @@ func (t *threadTracker) observeFrame(e spec.Event) {
 	t.accepted = t.accepted && (e.Kind != spec.RunRefused || e.Frame > 0)
 }
 
-// markEnded records the first end of a run.
+// markEnded records that e ended the run, unless the run has already ended. It may be called on nil
+// and then does nothing.
 func (a *assembledRun) markEnded(e spec.Event) {
 	if a != nil && !a.ended {
 		a.ended, a.succeeded, a.endedAt = true, e.Kind == spec.RunEnd || e.Kind == spec.BodyEnd, e.At
 	}
 }
 
-// newRun returns a run for a request, with what was said before it.
+// newRun returns a new run for a request, with the prompts that came before it in its thread. It
+// does not add the run to the tracker.
 func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	before := t.threads[t.currentKey()]
 	known := slices.ContainsFunc(slices.Collect(maps.Keys(t.threads)), func(key userThread) bool {
@@ -208,8 +210,8 @@ func (t *threadTracker) newRun(request spec.Event) *assembledRun {
 	return a
 }
 
-// isBusy reports whether a run may be active in a thread: the end of the last run of one of
-// its users was not seen.
+// isBusy reports whether a run may be active in a thread: for at least one user of the thread, the
+// end of the last run was not seen.
 func (t *threadTracker) isBusy(thread string) bool {
 	for key, state := range t.threads {
 		if key.thread == thread && thread != "" && state.lastRun != nil && !state.lastRun.ended {
@@ -220,9 +222,9 @@ func (t *threadTracker) isBusy(thread string) bool {
 }
 
 // certainPrompts returns the prompts that the server has certainly stored in a thread before a
-// request. Others are added to the possible prompts: those of runs that were not seen to
-// succeed by then, of canceled runs, of requests in place of input that the thread waited for,
-// and of other users in a thread of the same name.
+// request, in order. It moves all others to the possible prompts: those of runs that were not seen
+// to succeed by then, of canceled runs, of requests in place of input that the thread waited for,
+// and of other users in a thread with the same id.
 func (t *threadTracker) certainPrompts(state *trackedThread, request spec.Event) (certain []string) {
 	state.prompts = slices.DeleteFunc(state.prompts, func(s userPrompt) bool {
 		late := s.run.endedAt > request.At
@@ -252,7 +254,8 @@ func (t *threadTracker) addPossiblePrompt(thread, text string) {
 	}
 }
 
-// observeResponse determines which run the response belongs to.
+// observeResponse updates the tracker with the head of a response, from which it determines whether
+// the request was accepted and which run the response streams.
 func (t *threadTracker) observeResponse(e spec.Event) {
 	t.accepted = e.StatusCode/100 == 2
 	streams := e.StatusCode == 200 && e.IsStream()

@@ -15,7 +15,7 @@ var toolChecks = []*spec.Check{
 	ClientCallIsLeftOpen, ClientCallIsOffered, ClientCallEndsStream, InterruptIsLast,
 }
 
-// ToolStartsFirst judges the order of the events of a tool call.
+// ToolStartsFirst judges whether the arguments and the end of a tool call come after its start.
 var ToolStartsFirst = &spec.Check{
 	ID:    "tool.starts-first",
 	Doc:   "the arguments and the end of a tool call are sent only while the call is open",
@@ -37,7 +37,7 @@ var ToolStartsFirst = &spec.Check{
 	}),
 }
 
-// ToolsAllEnd judges whether tool calls end.
+// ToolsAllEnd judges whether every tool call that starts also ends.
 var ToolsAllEnd = &spec.Check{
 	ID: "tool.all-end",
 	Doc: `every tool call that starts ends before its stream does, unless the run fails
@@ -75,7 +75,7 @@ Clients run a tool when its call has ended.`,
 	}),
 }
 
-// ToolArgumentsAreJSON judges the arguments of tool calls.
+// ToolArgumentsAreJSON judges whether the arguments of each tool call are one JSON value.
 var ToolArgumentsAreJSON = &spec.Check{
 	ID: "tool.arguments-are-json",
 	Doc: `the arguments of a tool call are one JSON value
@@ -131,7 +131,7 @@ the last state is judged, unless the run failed: the arguments may be incomplete
 	}),
 }
 
-// ToolIDsUnique judges whether ids of tool calls are reused.
+// ToolIDsUnique judges whether the id of a tool call is used for another call.
 var ToolIDsUnique = &spec.Check{
 	ID:    "tool.ids-unique",
 	Doc:   "the id of a tool call is not used for another call of the conversation",
@@ -165,7 +165,7 @@ var ToolIDsUnique = &spec.Check{
 	},
 }
 
-// ResultAfterCall judges the order of tool calls and their results.
+// ResultAfterCall judges whether each tool result comes after its call.
 var ResultAfterCall = &spec.Check{
 	ID: "tool.result-after-call",
 	Doc: `a tool result comes after the end of its call, in the same stream
@@ -187,7 +187,9 @@ an earlier stream of the conversation.`,
 	},
 }
 
-// watchResultOrder judges one stream and adds its completed calls to those of the thread.
+// watchResultOrder returns a function that judges the order of calls and results in one stream. The
+// ids in earlier are the completed calls of the thread so far, to which it adds those of this
+// stream.
 func watchResultOrder(p *spec.Pass, request spec.Event, earlier map[string]bool) func(spec.Event) {
 	made, begun, judged := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	if _, prompted := request.Prompt(); !prompted && request.Thread != "" {
@@ -243,10 +245,11 @@ type callTracker struct {
 	halted bool
 }
 
-// find returns the call with the given id, or nil.
+// find returns the call with the given id, or nil if there is none.
 func (c *callTracker) find(id string) *callState { return c.byID[id] }
 
-// isLeftToClient reports whether a call of a client tool has ended and has no result.
+// isLeftToClient reports whether k is a call of a client tool that has ended and has no result, so
+// that the client has to run the tool. It returns false if k is nil.
 func (c *callTracker) isLeftToClient(k *callState) bool {
 	return k != nil && k.ended && !k.hasResult && c.isClientTool(k)
 }
@@ -254,7 +257,7 @@ func (c *callTracker) isLeftToClient(k *callState) bool {
 // isClientTool reports whether the request offers the tool of a call.
 func (c *callTracker) isClientTool(k *callState) bool { return offersTool(c.request, k.start.Name) }
 
-// observe updates the state of the call that e belongs to.
+// observe updates the state of the call that e belongs to, and adds a call that e starts.
 func (c *callTracker) observe(e spec.Event) {
 	k := c.find(e.Call)
 	wasLeft := c.isLeftToClient(k)
@@ -298,7 +301,7 @@ func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watc
 	})
 }
 
-// ClientCallIsLeftOpen judges whether a server returns results for client tools.
+// ClientCallIsLeftOpen judges whether a server leaves the calls of client tools to the client.
 var ClientCallIsLeftOpen = &spec.Check{
 	ID: "tool.client-call-is-left-open",
 	Doc: `a server sends no result for a call of a client tool
@@ -323,7 +326,8 @@ The server cannot run a tool that the request offers, so a result from it is mad
 	}),
 }
 
-// ClientCallIsOffered judges for which tools a server leaves calls to the client.
+// ClientCallIsOffered judges whether each call that the server leaves to the client is of a tool
+// that the client offered.
 var ClientCallIsOffered = &spec.Check{
 	ID:    "tool.client-call-is-offered",
 	Doc:   "a call that is left to the client is of a tool that the request offers",
@@ -342,7 +346,7 @@ var ClientCallIsOffered = &spec.Check{
 	}),
 }
 
-// ClientCallEndsStream judges the events after a call that is left to the client.
+// ClientCallEndsStream judges whether the stream ends after a call that is left to the client.
 var ClientCallEndsStream = &spec.Check{
 	ID: "tool.client-call-ends-stream",
 	Doc: `the stream ends after a tool call that is left to the client
@@ -360,7 +364,7 @@ Further tool calls, their results and empty deltas may follow.`,
 	}),
 }
 
-// InterruptIsLast judges the events after an interrupt.
+// InterruptIsLast judges whether anything but the end of the run follows an interrupt.
 var InterruptIsLast = &spec.Check{
 	ID: "interrupt.is-last",
 	Doc: `only the end of the run and the in-band terminator follow an interrupt

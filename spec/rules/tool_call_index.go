@@ -2,8 +2,8 @@ package rules
 
 import "github.com/streamassay/streamassay/spec"
 
-// A toolCallIndex finds the tool call that an event belongs to. All lookups take amortized
-// constant time, as a stream may have very many calls.
+// A toolCallIndex finds the tool call of a run that an event belongs to. All lookups take amortized
+// constant time because a stream may have very many calls.
 type toolCallIndex struct {
 	byID             map[string]*assembledCall
 	byPosition       map[contentKey]candidateToolCalls // by the position of the call
@@ -11,10 +11,11 @@ type toolCallIndex struct {
 	unanswered       candidateToolCalls                // in order; may contain calls that have a result by now
 }
 
-// candidateToolCalls are tool calls that an event may belong to, and those of them without an id.
+// candidateToolCalls lists the tool calls that an event may belong to, and separately those of them
+// that have no id.
 type candidateToolCalls struct{ all, withoutID []*assembledCall }
 
-// with returns c with a call added.
+// with returns c with the call u added to its lists.
 func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	if c.all = append(c.all, u); u.id == "" {
 		c.withoutID = append(c.withoutID, u)
@@ -22,8 +23,8 @@ func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 	return c
 }
 
-// matching returns the candidates that e may belong to: if e has a call id, only calls
-// without an id.
+// matching returns a pointer to the list of candidates that e may belong to: all of them, or, if e
+// has a call id, only calls without an id, as those with another id are ruled out.
 func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
@@ -31,8 +32,9 @@ func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
 	return &c.withoutID
 }
 
-// firstMatching returns the first call that fits, or nil. It removes the calls before it
-// from the list: they will not fit later either.
+// firstMatching returns the first call of the list for which fits returns true, or nil if there is
+// none. It removes the calls before it from the list, because a call that does not fit now never
+// fits later.
 func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *assembledCall {
 	for len(*list) > 0 && !fits((*list)[0]) {
 		*list = (*list)[1:]
@@ -43,11 +45,11 @@ func firstMatching(list *[]*assembledCall, fits func(u *assembledCall) bool) *as
 	return (*list)[0]
 }
 
-// positionOf returns the message and index of an event.
+// positionOf returns the position of an event in its stream's content: its message id and index.
 func positionOf(e spec.Event) contentKey { return contentKey{e.Message, e.Index} }
 
-// toolCallFor returns the call that e belongs to, by its id or, without ids, by position or
-// order. It adds a new call if there is none.
+// toolCallFor returns the tool call that e belongs to, found by its id or, where ids are missing,
+// by position or order. If the run does not have it yet, toolCallFor adds it.
 func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	if u := a.callIndex.find(e); u != nil {
 		return u
@@ -58,7 +60,7 @@ func (a *assembledRun) toolCallFor(e spec.Event) *assembledCall {
 	return u
 }
 
-// find returns the call that e belongs to, or nil.
+// find returns the call that e belongs to, or nil if the index does not have it.
 func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	if u := s.byID[e.Call]; u != nil && e.Call != "" {
 		return u
@@ -76,8 +78,8 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 	return nil
 }
 
-// findAt returns the first call at the position of e that fits, or nil. Events without a
-// message have no position.
+// findAt returns the first call in places at the position of e for which fits returns true, or nil
+// if there is none. An event that names no message has no position.
 func (s *toolCallIndex) findAt(
 	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {
@@ -92,7 +94,7 @@ func (s *toolCallIndex) findAt(
 	return u
 }
 
-// add indexes a new call.
+// add adds a new call to the index, by its id and its position.
 func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
 		s.byID = map[string]*assembledCall{}
@@ -106,7 +108,7 @@ func (s *toolCallIndex) add(u *assembledCall) {
 	s.unanswered = s.unanswered.with(u)
 }
 
-// addResult indexes a call by the position of its result.
+// addResult adds a call that got its result to the index, by the position of the result.
 func (s *toolCallIndex) addResult(u *assembledCall) {
 	s.byResultPosition[u.resultEvent] = s.byResultPosition[u.resultEvent].with(u)
 }

@@ -16,7 +16,7 @@ var wireChecks = []*spec.Check{
 	MatchesSchema, ReplyAsPromised, DeltasArriveIncrementally, KeepsAlive, KeepAliveText, HealthResponds,
 }
 
-// OpensStream judges the response to a request for a stream.
+// OpensStream judges whether the response to a valid request for a stream is an event stream.
 var OpensStream = &spec.Check{
 	ID: "wire.opens-stream",
 	Doc: `a valid request for a stream is answered with status 200 and text/event-stream
@@ -55,16 +55,17 @@ resumes after the terminal event.`,
 	},
 }
 
-// streamResponses collects the responses with status 200 to requests for a stream, by
-// whether they are event streams. Their media types are judged at the end of the
-// conversation, because a missing stream may have one of two causes: the server never
-// streams, or it ignores what the request left to a default.
+// streamResponses collects the responses with status 200 to requests for a stream: those that are
+// event streams, and others. Their media types are judged at the end of the conversation because a
+// missing stream may have one of two causes: the server never streams, or it ignores the default of
+// a member that the request left out.
 type streamResponses struct{ streams, others []responsePair }
 
 // A responsePair is the head of a response and the request that it answers.
 type responsePair struct{ request, response spec.Event }
 
-// add judges the status and the content coding of a response, each for its own requirement.
+// add judges the status and the content coding of a response, each for its own requirement. If the
+// status is 200, it keeps the response for judge.
 func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	status, coding := response, response
 	status.Requirement, coding.Requirement = request.Promised.Status, request.Promised.ContentCoding
@@ -110,8 +111,8 @@ func (h *streamResponses) judge(p *spec.Pass) {
 	}
 }
 
-// describeHead returns the status and the content type of a response, or why there is none,
-// for a message: "got status 503 with no content type".
+// describeHead returns the status and the content type of a response for a message, such as "got
+// status 503 with no content type". If there was no response, it returns the reason.
 func describeHead(response spec.Event) string {
 	contentType := response.Header.Get("Content-Type")
 	switch {
@@ -129,7 +130,7 @@ func hasContentCoding(response spec.Event) bool {
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// FramesAreJSON judges the data of every frame.
+// FramesAreJSON judges whether the data of every frame is JSON.
 var FramesAreJSON = &spec.Check{
 	ID: "wire.frames-are-json",
 	Doc: `the data of every frame is one JSON object, or the in-band terminator
@@ -154,7 +155,7 @@ func hasFlaw(e spec.Event, k spec.FlawKind) bool {
 	return false
 }
 
-// FramesHaveDataOnly judges which SSE fields the frames have.
+// FramesHaveDataOnly judges whether frames have SSE fields other than data.
 var FramesHaveDataOnly = &spec.Check{
 	ID: "wire.frames-are-plain",
 	Doc: `frames have no SSE field other than data
@@ -176,7 +177,7 @@ Clients that parse lines by hand, as most clients of this protocol do, support n
 	},
 }
 
-// UTF8 judges the bytes of all text that a server sends.
+// UTF8 judges whether all text that a server sends is valid UTF-8.
 var UTF8 = &spec.Check{
 	ID: "wire.utf-8",
 	Doc: `bodies and events are valid UTF-8
@@ -193,7 +194,8 @@ Event streams are UTF-8 by definition (HTML section 9.2.5), JSON by RFC 8259 sec
 	},
 }
 
-// describeBytes returns the noun for what the bytes of an event are, for use in a message.
+// describeBytes returns a noun for the bytes of an event, for use in a message: "event", "comment",
+// "end of the stream" or "response body".
 func describeBytes(e spec.Event) string {
 	switch {
 	case e.IsFrame():
@@ -206,7 +208,7 @@ func describeBytes(e spec.Event) string {
 	return "response body"
 }
 
-// LastFrameIsTerminated judges whether the last frame of a stream is complete.
+// LastFrameIsTerminated judges whether a blank line follows the last frame of a stream.
 var LastFrameIsTerminated = &spec.Check{
 	ID: "wire.last-frame-is-terminated",
 	Doc: `the last frame of a stream is followed by a blank line
@@ -229,7 +231,7 @@ incomplete comment is not judged: it carries no data.`,
 	}),
 }
 
-// BodyIsComplete judges how bodies end.
+// BodyIsComplete judges whether bodies are transferred completely.
 var BodyIsComplete = &spec.Check{
 	ID: "wire.body-is-whole",
 	Doc: `a body is transferred completely, as its framing announces
@@ -257,7 +259,7 @@ looks like a failure to every HTTP library.`,
 	},
 }
 
-// ResponseEnds judges whether responses end.
+// ResponseEnds judges whether responses end within the limits of the client.
 var ResponseEnds = &spec.Check{
 	ID: "wire.ends",
 	Doc: `a response ends within the client's limits on time, silence, bytes and events
@@ -296,7 +298,7 @@ it may be the last one.`,
 	},
 }
 
-// MatchesSchema judges all frames and replies by the schemas of the document.
+// MatchesSchema judges whether all frames and replies match the schemas of the document.
 var MatchesSchema = &spec.Check{
 	ID: "wire.matches-schema",
 	Doc: `every frame and reply matches its schema
@@ -323,7 +325,8 @@ serves; a finding names that requirement.`,
 	},
 }
 
-// ReplyAsPromised judges the responses to requests that do not ask for a stream.
+// ReplyAsPromised judges whether requests that do not ask for a stream get the documented status
+// and media type.
 var ReplyAsPromised = &spec.Check{
 	ID: "reply.as-promised",
 	Doc: `a valid request is answered with the documented status and media type
@@ -359,7 +362,7 @@ operations that no requirement covers.`,
 	},
 }
 
-// HealthResponds judges the response of the health operation.
+// HealthResponds judges whether the health operation returns its documented status.
 var HealthResponds = &spec.Check{
 	ID:  "health.answers",
 	Doc: "the health operation returns its documented status",
@@ -377,7 +380,8 @@ var HealthResponds = &spec.Check{
 	},
 }
 
-// DeltasArriveIncrementally judges the times at which deltas arrive.
+// DeltasArriveIncrementally judges whether deltas arrive when they are produced, and not all at the
+// end.
 var DeltasArriveIncrementally = &spec.Check{
 	ID: "wire.flushes",
 	Doc: `deltas arrive as they are produced
@@ -403,13 +407,13 @@ its run began may deliver the earlier deltas at once, and a canceled run may be 
 	}),
 }
 
-// minDeltaSpan is the shortest time between the first and the last delta that is judged:
-// below it, a network may deliver a proper stream in one piece.
+// minDeltaSpan is the shortest time between the first and the last delta that is judged. In less
+// time, a network may deliver a correct stream in one piece.
 const minDeltaSpan = 300 * time.Millisecond
 
-// scriptedDeltaSpan returns the time between the first and the last delta that a request
-// scripts. It reports false if the target is not scripted, if the prompt is not
-// conformance:slow, or if the time is shorter than minDeltaSpan.
+// scriptedDeltaSpan returns the time between the first and the last delta that a request asks a
+// scripted target for. The second result is false if the target is not scripted, if the prompt is
+// not conformance:slow, or if the time is shorter than minDeltaSpan.
 func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
 	count, interval, _ := strings.Cut(argument, " ")
@@ -419,7 +423,7 @@ func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
 	return span, ok && request.Scripted && err == nil && err2 == nil && n > 1 && span >= minDeltaSpan
 }
 
-// KeepsAlive judges whether idle streams carry comments.
+// KeepsAlive judges whether a server sends comments on an idle stream.
 var KeepsAlive = &spec.Check{
 	ID: "wire.keeps-alive",
 	Doc: `an idle stream sends keep-alive comments
