@@ -1,9 +1,11 @@
 package fault
 
-// maxBatchSize is the number of bytes above which held frames are sent.
+// maxBatchSize is how many bytes of frames batchFrames holds back at most. When more are held, it
+// sends them before the batch is full, so that the memory of a stream is bounded.
 const maxBatchSize = 16 << 20
 
-// Together sends several events in one segment, which is legal.
+// Together is the fault that sends several events in one segment. That is legal: it tests whether
+// a client splits what it reads into events.
 var Together = &Fault{
 	Name: "together", Doc: "several events are sent in one segment", Category: CategoryWire, Triggers: []string{"event"},
 	Params: []Param{{Name: "events", Doc: "number of events in a segment", Type: "int", Default: "3", Min: "2", Max: "10000"}},
@@ -12,7 +14,8 @@ var Together = &Fault{
 	},
 }
 
-// Gathered sends all events at the end of the stream.
+// Gathered is the fault that holds back all events and sends them at once at the end of the
+// stream, as a buffering proxy does.
 var Gathered = &Fault{
 	Name: "gathered", Doc: "all events are sent at once at the end, as by a buffering proxy", Category: CategoryWire, Triggers: []string{"event"},
 	Checks: []string{"wire.flushes"},
@@ -21,8 +24,9 @@ var Gathered = &Fault{
 	},
 }
 
-// batchFrames returns a WrapBody function that, from the trigger on, sends frames in
-// segments of batch frames.
+// batchFrames returns an [Effect.WrapBody] function that passes frames on unchanged before the
+// trigger. From the trigger on it gathers frames and sends batch frames in one segment; the end of
+// the stream sends an incomplete batch.
 func batchFrames(at Trigger, batch int) func(StreamWriter) FrameWriter {
 	return func(w StreamWriter) FrameWriter {
 		var held []byte

@@ -2,7 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// ContentNotEnded omits the event that completes a text.
+// ContentNotEnded is the fault that omits the event that completes a text, so that the client
+// receives only deltas.
 var ContentNotEnded = &Fault{
 	Name: "content-not-ended", Doc: "a text that was sent in deltas is never completed", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
@@ -10,7 +11,7 @@ var ContentNotEnded = &Fault{
 	NewEffect: dropFirst(isCompletedText),
 }
 
-// ContentEndedTwice repeats the event that completes a text.
+// ContentEndedTwice is the fault that sends the event that completes a text twice.
 var ContentEndedTwice = &Fault{
 	Name: "content-ended-twice", Doc: "a text is completed twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
@@ -18,7 +19,8 @@ var ContentEndedTwice = &Fault{
 	NewEffect: duplicateFirst(isCompletedText),
 }
 
-// ContentEmpty sends an empty text in the event that completes a text.
+// ContentEmpty is the fault that empties the text in the event that completes a text, although
+// deltas with text were sent before.
 var ContentEmpty = &Fault{
 	Name: "content-empty", Doc: "the completed text is empty, though there were deltas", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
@@ -26,10 +28,12 @@ var ContentEmpty = &Fault{
 	NewEffect: changeFirst(isCompletedText, func(e *spec.Event) { e.Text = "" }),
 }
 
-// isCompletedText reports whether e completes a text that is not empty.
+// isCompletedText reports whether e is an event that completes a text and contains that text,
+// which is not empty.
 func isCompletedText(e *spec.Event) bool { return e.Kind == spec.ContentEnd && e.Text != "" }
 
-// WrongIndex changes the index of a content.
+// WrongIndex is the fault that adds 1 to the index of a content part, its position within the
+// message, in one event.
 var WrongIndex = &Fault{
 	Name: "wrong-index", Doc: "the index of a content is one too high", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotIndex}, Triggers: []string{"event"},

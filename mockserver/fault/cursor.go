@@ -6,7 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// CursorMissing removes the ids of events, from which a stream could be resumed.
+// CursorMissing is the fault that removes the id line from the frames of a stream, so that the
+// client has no cursor from which to resume it.
 var CursorMissing = &Fault{
 	Name: "cursor-missing", Doc: "events have no id", Category: CategoryResume, Triggers: []string{"event"},
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
@@ -24,7 +25,8 @@ var CursorMissing = &Fault{
 	},
 }
 
-// CursorRepeated gives an event the id of the preceding one.
+// CursorRepeated is the fault that gives one frame the id of the frame before it, so that two
+// events have the same cursor.
 var CursorRepeated = &Fault{
 	Name: "cursor-repeated", Doc: "an event has the same id as the preceding event", Category: CategoryResume, Triggers: []string{"event"},
 	RequiredKinds: []spec.Kind{spec.SlotCursor},
@@ -48,8 +50,9 @@ var CursorRepeated = &Fault{
 	},
 }
 
-// DifferentOnReplay changes the data of events in the first stream of a run, so that later
-// streams of the run replay them differently.
+// DifferentOnReplay is the fault that adds a member to the data of one event, or of every event if
+// no trigger is set. By default it affects only the first stream of a run, so that the same event
+// has other data when a resumed stream replays it.
 var DifferentOnReplay = &Fault{
 	Name: "told-differently", Doc: "an event, or every event if no trigger is set, has other data than when it is replayed", Category: CategoryWire,
 	Triggers:      []string{"event"},
@@ -70,9 +73,11 @@ var DifferentOnReplay = &Fault{
 	},
 }
 
+// idPrefix is the beginning of the line of a frame that contains the id of the event.
 var idPrefix = []byte("id: ")
 
-// findIDLine returns the line of a frame that contains its id, or nil.
+// findIDLine returns the line of frame that contains the id of the event, including its line end.
+// It returns nil if the frame has no id.
 func findIDLine(frame []byte) []byte {
 	for line := range bytes.Lines(frame) {
 		if bytes.HasPrefix(line, idPrefix) {
@@ -82,8 +87,8 @@ func findIDLine(frame []byte) []byte {
 	return nil
 }
 
-// replaceIDLine returns the frame with line in place of its id line. A nil line removes
-// the id.
+// replaceIDLine returns a copy of frame in which line replaces the line with the id; a nil line
+// removes it. It returns frame itself if the frame has no id.
 func replaceIDLine(frame, line []byte) []byte {
 	if id := findIDLine(frame); id != nil {
 		return bytes.Replace(frame, id, line, 1)

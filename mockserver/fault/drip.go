@@ -1,6 +1,7 @@
 package fault
 
-// Drip sends the stream slowly, a few bytes at a time.
+// Drip is the fault that sends the stream slowly, a few bytes at a time with a pause before each
+// piece.
 var Drip = &Fault{
 	Name: "drip", Doc: "the stream is sent slowly, a few bytes at a time", Category: CategoryWire, Triggers: []string{"event", "byte"},
 	Params: []Param{
@@ -39,7 +40,8 @@ var Drip = &Fault{
 	},
 }
 
-// writeSegment writes and flushes p. It does nothing if p is empty.
+// writeSegment writes p and flushes it, so that it is sent as a segment of its own. It does
+// nothing if p is empty. It returns the first error of w.
 func writeSegment(w StreamWriter, p []byte) error {
 	if len(p) == 0 {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// firstMatch returns a function that is called with each event of a run and reports whether
-// a fault affects it: the first event from the trigger on for which fits returns true.
+// firstMatch returns a function that must be called with each event of a run, in order. It reports
+// true once: for the first event at or after the trigger for which fits returns true.
 func firstMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n, done := -1, false
 	return func(e *spec.Event) bool {
@@ -21,7 +21,8 @@ func firstMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool 
 	}
 }
 
-// everyMatch is like firstMatch for a fault that affects every matching event.
+// everyMatch returns a function that must be called with each event of a run, in order. It reports
+// true for each event at or after the trigger for which fits returns true.
 func everyMatch(at Trigger, fits func(*spec.Event) bool) func(*spec.Event) bool {
 	n := -1
 	return func(e *spec.Event) bool {
@@ -41,16 +42,18 @@ func isTerminal(e *spec.Event) bool { return e.Kind == spec.RunEnd || e.Kind == 
 // isFinal reports whether e is a terminal event or the sentinel of the stream.
 func isFinal(e *spec.Event) bool { return isTerminal(e) || e.Kind == spec.Done }
 
-// isDelta reports whether e is a delta of a message or a reasoning.
+// isDelta reports whether e is a delta of a message or of reasoning.
 func isDelta(e *spec.Event) bool {
 	return e.Kind == spec.MessageDelta || e.Kind == spec.ReasoningDelta
 }
 
-// A renumberer keeps the sequence numbers of a run consecutive when a fault drops or
-// inserts events, so that faults not concerned with numbers do not affect them.
+// A renumberer keeps the sequence numbers of a run consecutive when a fault drops or inserts
+// events. Without it, such a fault would also break the numbers, and the checks of numbers would
+// find it instead of the checks that it is meant for.
 type renumberer struct{ shift int64 }
 
-// emit emits an event of the run.
+// emit passes e to the function emit, with its sequence number adjusted for the events that were
+// dropped or inserted before.
 func (s *renumberer) emit(e *spec.Event, emit func(*spec.Event)) {
 	if s.shift == 0 || e.Seq == "" {
 		emit(e)
@@ -61,8 +64,8 @@ func (s *renumberer) emit(e *spec.Event, emit func(*spec.Event)) {
 	emit(&moved)
 }
 
-// insert emits an additional event with the number that follows after, the original number
-// of the preceding event.
+// insert passes a copy of e to emit as an additional event. Its sequence number follows after,
+// which is the original number of the event before it. The numbers of later events move up by one.
 func (s *renumberer) insert(e *spec.Event, after string, emit func(*spec.Event)) {
 	extra := *e
 	if e.Seq != "" {
@@ -72,14 +75,16 @@ func (s *renumberer) insert(e *spec.Event, after string, emit func(*spec.Event))
 	emit(&extra)
 }
 
-// drop adjusts the numbers of later events for an event that is not emitted.
+// drop records that e is not sent: the sequence numbers of later events move down by one. It has
+// no effect if e has no number.
 func (s *renumberer) drop(e *spec.Event) {
 	if e.Seq != "" {
 		s.shift--
 	}
 }
 
-// addToNumber returns the decimal number plus n, or number itself if it does not parse.
+// addToNumber returns the sum of a decimal number and n as text. It returns number unchanged if it
+// is not an integer.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
@@ -88,12 +93,14 @@ func addToNumber(number string, n int64) string {
 	return strconv.FormatInt(at+n, 10)
 }
 
-// dropFirst returns an effect constructor for a fault that drops the first matching event.
+// dropFirst returns a value for [Fault.NewEffect]: the effect drops the first event at or after
+// the trigger for which fits returns true.
 func dropFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect { return dropEvents(firstMatch(a.Trigger, fits)) }
 }
 
-// dropEvents returns an effect that drops the affected events.
+// dropEvents returns an effect that drops each event for which isAffected returns true and
+// renumbers the others.
 func dropEvents(isAffected func(*spec.Event) bool) Effect {
 	var s renumberer
 	return Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -105,8 +112,8 @@ func dropEvents(isAffected func(*spec.Event) bool) Effect {
 	}}
 }
 
-// duplicateFirst returns an effect constructor for a fault that repeats the first matching
-// event with the next sequence number.
+// duplicateFirst returns a value for [Fault.NewEffect]: the effect sends the first event at or
+// after the trigger for which fits returns true twice, the copy with the next sequence number.
 func duplicateFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect {
 		var s renumberer
@@ -120,8 +127,8 @@ func duplicateFirst(fits func(*spec.Event) bool) func(Args) Effect {
 	}
 }
 
-// changeFirst returns an effect constructor for a fault that changes the first matching
-// event.
+// changeFirst returns a value for [Fault.NewEffect]: the effect applies change to a copy of the
+// first event at or after the trigger for which fits returns true, and sends the copy instead.
 func changeFirst(fits func(*spec.Event) bool, change func(*spec.Event)) func(Args) Effect {
 	return func(a Args) Effect {
 		isAffected := firstMatch(a.Trigger, fits)
@@ -136,8 +143,9 @@ func changeFirst(fits func(*spec.Event) bool, change func(*spec.Event)) func(Arg
 	}
 }
 
-// mapParts returns a copy of list to which change was applied recursively. Parts for which
-// change reports false are left out. The original is not modified.
+// mapParts returns a copy of a list of content parts in which each part, at any depth, is replaced
+// by the result of change. If keep is false, the part is left out. The list itself is not
+// modified; the result is nil if list is.
 func mapParts(list []spec.Event, change func(spec.Event) (part spec.Event, keep bool)) []spec.Event {
 	if list == nil {
 		return nil

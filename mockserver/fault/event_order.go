@@ -2,7 +2,7 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// Duplicated sends an event twice with the same sequence number.
+// Duplicated is the fault that sends an event twice, both times with the same sequence number.
 var Duplicated = &Fault{
 	Name: "duplicated", Doc: "an event (a text delta if no trigger is set) is sent twice, byte for byte", Category: CategoryProtocol,
 	Triggers: []string{"event"},
@@ -18,7 +18,8 @@ var Duplicated = &Fault{
 	},
 }
 
-// Reordered swaps two events together with their sequence numbers.
+// Reordered is the fault that sends an event after its successor. Both keep their sequence
+// numbers.
 var Reordered = &Fault{
 	Name: "reordered", Doc: "an event (a text delta if no trigger is set) is sent after the next one", Category: CategoryProtocol,
 	Triggers:  []string{"event"},
@@ -26,7 +27,8 @@ var Reordered = &Fault{
 	NewEffect: func(a Args) Effect { return swapEvents(targetEvents(a.Trigger))(a) },
 }
 
-// Lost drops an event together with its sequence number.
+// Lost is the fault that omits an event. The other events keep their sequence numbers, so that
+// there is a gap.
 var Lost = &Fault{
 	Name: "lost", Doc: "an event (a text delta if no trigger is set) is never sent", Category: CategoryProtocol,
 	Triggers: []string{"event"},
@@ -41,8 +43,9 @@ var Lost = &Fault{
 	},
 }
 
-// targetEvents returns the filter of events that a fault may affect: all if an event number
-// is set, and text deltas otherwise.
+// targetEvents returns the condition for events that a fault of order may affect. If the trigger
+// is an event number, every event meets it; otherwise only deltas with text do, because clients
+// show them.
 func targetEvents(at Trigger) func(*spec.Event) bool {
 	if at.Event >= 0 {
 		return func(*spec.Event) bool { return true }
@@ -50,8 +53,9 @@ func targetEvents(at Trigger) func(*spec.Event) bool {
 	return func(e *spec.Event) bool { return isDelta(e) && e.Text != "" }
 }
 
-// swapEvents returns an effect constructor for a fault that swaps the first matching event
-// with its successor.
+// swapEvents returns a value for [Fault.NewEffect]: the effect sends the first event at or after
+// the trigger for which fits returns true after its successor. If it has no successor, it is sent
+// at the end.
 func swapEvents(fits func(*spec.Event) bool) func(Args) Effect {
 	return func(a Args) Effect {
 		var held *spec.Event

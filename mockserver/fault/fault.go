@@ -15,7 +15,7 @@ import (
 // A Category is the part of a response that a fault affects.
 type Category string
 
-// The categories.
+// Values of Category: the part of a response that a fault affects.
 const (
 	CategoryResponse Category = "reply"    // the status and header, or the whole response
 	CategoryProtocol Category = "protocol" // the events of a run, in all of its streams
@@ -140,7 +140,7 @@ type FrameWriter interface {
 // A StreamEnd is the way in which a stream ends, as seen by the client.
 type StreamEnd string
 
-// The five endings.
+// The ways in which a stream ends. All but Clean and Stall close the connection.
 const (
 	Clean StreamEnd = "clean" // the body is terminated correctly
 	Abort StreamEnd = "abort" // the connection is closed before the body is complete

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// editFrame returns an effect constructor for a fault that changes one frame: the first
-// with a JSON object as data, from the trigger on or, without one, from the second frame
-// on, for which change reports true.
+// editFrame returns a value for [Fault.NewEffect]: the effect changes one frame. It calls change
+// with each frame whose data is a JSON object, from the trigger on or, if none is set, from the
+// second frame on, until change returns ok with the frame to send instead.
 func editFrame(change func(a Args, frame, data []byte) (out []byte, ok bool)) func(Args) Effect {
 	return func(a Args) Effect {
 		n, done := -1, false
@@ -35,7 +35,9 @@ func editFrame(change func(a Args, frame, data []byte) (out []byte, ok bool)) fu
 	}
 }
 
-// frameData returns the data of a frame, or nil. The reference puts it on one line.
+// frameData returns the data of a frame: the rest of its first line that begins with "data: ",
+// without the line end. It returns nil if there is no such line. The reference writes the data of
+// an event on one line.
 func frameData(frame []byte) []byte {
 	for line := range bytes.Lines(frame) {
 		if data, ok := bytes.CutPrefix(line, []byte("data: ")); ok {
@@ -45,13 +47,14 @@ func frameData(frame []byte) []byte {
 	return nil
 }
 
-// replaceData returns a copy of frame with other data.
+// replaceData returns a copy of frame in which the first occurrence of data, as returned by
+// frameData, is replaced by other.
 func replaceData(frame, data, other []byte) []byte {
 	return bytes.Replace(frame, data, other, 1)
 }
 
-// decodeMembers returns the members of a JSON object with their encoded values, or nil if
-// data is not an object.
+// decodeMembers returns the members of a JSON object by name, with their values still encoded. It
+// returns nil if data is not a JSON object.
 func decodeMembers(data []byte) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(data, &m) != nil {
@@ -60,7 +63,8 @@ func decodeMembers(data []byte) map[string]json.RawMessage {
 	return m
 }
 
-// encodeMembers returns the JSON object with the given members, sorted by name.
+// encodeMembers returns the JSON object with the members m, whose values are encoded already. The
+// members are sorted by name, so that the result is reproducible.
 func encodeMembers(m map[string]json.RawMessage) []byte {
 	out := []byte{'{'}
 	for i, name := range slices.Sorted(maps.Keys(m)) {
@@ -73,9 +77,10 @@ func encodeMembers(m map[string]json.RawMessage) []byte {
 	return append(out, '}')
 }
 
-// chooseMember returns the member that a fault changes: the one named by the parameter
-// "member", or else the first by name, with ids before all others and without the
-// discriminators of frames. It reports false if there is none.
+// chooseMember returns the name of the member of m that a fault changes: the one that the
+// parameter "member" names or, if it is not set, the first by name whose name ends in "id", or the
+// first of any name. It never chooses type, object or status by itself, because the type of an
+// event depends on them. ok is false if m has no such member.
 func chooseMember(a Args, m map[string]json.RawMessage) (name string, ok bool) {
 	if configured := a.Strings["member"]; configured != "" {
 		_, ok = m[configured]
@@ -95,8 +100,8 @@ func chooseMember(a Args, m map[string]json.RawMessage) (name string, ok bool) {
 	return names[0], true
 }
 
-// startIndex returns the event number of the trigger, or 1 if it is not set: faults in the
-// very first event are the least typical.
+// startIndex returns the event number of the trigger, or 1 if it is not set. The default is not 0
+// because defects in the very first event are the least typical.
 func startIndex(at Trigger) int {
 	if at.Event < 0 {
 		return 1

@@ -1,6 +1,6 @@
 package fault
 
-// Garbage inserts a frame of random bytes that are not valid UTF-8.
+// Garbage is the fault that inserts a frame of random bytes that are not valid UTF-8.
 var Garbage = &Fault{
 	Name: "garbage", Doc: "a frame of random bytes that are not valid UTF-8 is inserted", Category: CategoryWire, Triggers: allTriggers,
 	Params: []Param{{Name: "bytes", Doc: "number of bytes", Type: "int", Default: "256", Min: "1", Max: "16777216"}},

@@ -1,6 +1,7 @@
 package fault
 
-// HTTPError refuses the request with an error response in the format of the dialect.
+// HTTPError is the fault that refuses a request with a configurable status and an error body in
+// the format of the dialect.
 var HTTPError = &Fault{
 	Name: "http-error", Doc: "the request is refused with a status and an error body as the protocol defines it", Category: CategoryResponse,
 	Params: []Param{
@@ -14,7 +15,8 @@ var HTTPError = &Fault{
 	},
 }
 
-// TooMany refuses the request because of a rate limit.
+// TooMany is the fault that refuses a request with status 429 and a Retry-After header, as a
+// server with a rate limit does.
 var TooMany = &Fault{
 	Name: "too-many", Doc: "the request is refused with 429 and Retry-After", Category: CategoryResponse,
 	Params: []Param{

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// Linger keeps a stream open after its last event.
+// Linger is the fault that keeps a stream open for some time after its last event.
 var Linger = &Fault{
 	Name: "linger", Doc: "the stream stays open for a while after its last event", Category: CategoryWire,
 	Params: []Param{{Name: "for", Doc: "time until the stream is closed", Type: "duration", Default: "6s", Min: "0s", Max: "24h"}},
@@ -25,7 +25,8 @@ var Linger = &Fault{
 	},
 }
 
-// NoKeepAlive omits the comments that keep an idle connection alive.
+// NoKeepAlive is the fault that omits the comments by which a server keeps an idle connection
+// alive.
 var NoKeepAlive = &Fault{
 	Name: "no-keep-alive", Doc: "no keep-alive comments are sent while the stream is idle", Category: CategoryWire,
 	RequiredKinds: []spec.Kind{"slot.limit"},
@@ -33,7 +34,8 @@ var NoKeepAlive = &Fault{
 	NewEffect:     replaceComments(nil),
 }
 
-// OtherKeepAlive changes the text of the keep-alive comments.
+// OtherKeepAlive is the fault that replaces the keep-alive comments by comments with another text
+// than the protocol requires.
 var OtherKeepAlive = &Fault{
 	Name: "other-keep-alive", Doc: "the keep-alive comments have another text than the protocol defines", Category: CategoryWire,
 	RequiredKinds: []spec.Kind{"slot.limit"},
@@ -41,8 +43,8 @@ var OtherKeepAlive = &Fault{
 	NewEffect:     replaceComments([]byte(": still here\n\n")),
 }
 
-// replaceComments returns an effect constructor for a fault that replaces comments, or
-// removes them if comment is nil.
+// replaceComments returns a value for [Fault.NewEffect]: the effect sends comment in place of each
+// comment of the stream, or nothing if comment is nil.
 func replaceComments(comment []byte) func(Args) Effect {
 	return func(Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {

@@ -2,7 +2,8 @@ package fault
 
 import "bytes"
 
-// Malformed sends truncated JSON.
+// Malformed is the fault that removes the last byte of an event's data, so that it is not valid
+// JSON.
 var Malformed = &Fault{
 	Name: "malformed", Doc: "the data of an event is truncated JSON", Category: CategoryProtocol,
 	Triggers: []string{"event"},
@@ -12,7 +13,8 @@ var Malformed = &Fault{
 	}),
 }
 
-// BadUTF8 sends a byte that is not valid UTF-8.
+// BadUTF8 is the fault that inserts a byte that is not valid UTF-8 into a string of an event's
+// data.
 var BadUTF8 = &Fault{
 	Name: "bad-utf8", Doc: "a text in the data of an event contains invalid UTF-8", Category: CategoryProtocol,
 	Triggers: []string{"event"},
@@ -27,7 +29,8 @@ var BadUTF8 = &Fault{
 	}),
 }
 
-// OtherFields adds an SSE field other than data.
+// OtherFields is the fault that adds a field other than data to a frame: "event", or "retry" if
+// the frame has an event field already.
 var OtherFields = &Fault{
 	Name: "other-fields", Doc: "an event has an additional SSE field (event or retry), which some protocols allow", Category: CategoryProtocol,
 	Triggers: []string{"event"},

@@ -2,20 +2,22 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// unknownID is an id that no message or tool call of a run has.
+// unknownID is an id that no message and no tool call has. Faults put it into references to make
+// them refer to nothing.
 const unknownID = "nobody-told-of-this"
 
-// isMessageStart reports whether e starts a message or a reasoning.
+// isMessageStart reports whether e starts a message or reasoning.
 func isMessageStart(e *spec.Event) bool {
 	return e.Kind == spec.MessageStart || e.Kind == spec.ReasoningStart
 }
 
-// isMessageEnd reports whether e ends a message or a reasoning.
+// isMessageEnd reports whether e ends a message or reasoning.
 func isMessageEnd(e *spec.Event) bool {
 	return e.Kind == spec.MessageEnd || e.Kind == spec.ReasoningEnd
 }
 
-// UnknownMessage sends a delta of a message that was never started.
+// UnknownMessage is the fault that changes the message id of a delta to one of which no message
+// was started.
 var UnknownMessage = &Fault{
 	Name: "unknown-message", Doc: "a delta names a message that was never started", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageDelta}, Triggers: []string{"event"},
@@ -25,7 +27,7 @@ var UnknownMessage = &Fault{
 	}),
 }
 
-// MessageNotStarted omits the start event of a message.
+// MessageNotStarted is the fault that omits the start event of a message.
 var MessageNotStarted = &Fault{
 	Name: "message-not-started", Doc: "the start event of a message is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageStart}, Triggers: []string{"event"},
@@ -33,7 +35,7 @@ var MessageNotStarted = &Fault{
 	NewEffect: dropFirst(isMessageStart),
 }
 
-// MessageNotEnded omits the end event of a message.
+// MessageNotEnded is the fault that omits the end event of a message.
 var MessageNotEnded = &Fault{
 	Name: "message-not-ended", Doc: "the end event of a message is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageEnd}, Triggers: []string{"event"},
@@ -41,14 +43,15 @@ var MessageNotEnded = &Fault{
 	NewEffect: dropFirst(isMessageEnd),
 }
 
-// MessageOpenedTwice repeats the start event of a message. No check detects it.
+// MessageOpenedTwice is the fault that sends the start event of a message twice. It only tests
+// clients: no check detects it.
 var MessageOpenedTwice = &Fault{
 	Name: "message-opened-twice", Doc: "the start event of a message is sent twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageStart}, Triggers: []string{"event"},
 	NewEffect: duplicateFirst(isMessageStart),
 }
 
-// LateDelta sends a delta of a message that has ended.
+// LateDelta is the fault that repeats the last delta of a message after the message has ended.
 var LateDelta = &Fault{
 	Name: "late-delta", Doc: "the last delta of a message is repeated after the message has ended", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageDelta, spec.MessageEnd}, Triggers: []string{"event"},
@@ -72,7 +75,8 @@ var LateDelta = &Fault{
 	},
 }
 
-// ReusedMessageID starts another message with the id of one that has ended.
+// ReusedMessageID is the fault that sends, after the end of a message, the start and the end of
+// another message with the same id.
 var ReusedMessageID = &Fault{
 	Name: "reused-message-id", Doc: "after a message has ended, another one with the same id follows", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageEnd}, Triggers: []string{"event"},

@@ -2,7 +2,8 @@ package fault
 
 import "bytes"
 
-// NoLastBlankLine omits the blank line that terminates the last frame.
+// NoLastBlankLine is the fault that omits the blank line that terminates the last frame of a
+// stream. Clients must then ignore that frame.
 var NoLastBlankLine = &Fault{
 	Name: "no-last-blank-line", Doc: "the blank line after the last event is missing", Category: CategoryWire,
 	Checks: []string{"wire.last-frame-is-terminated"},

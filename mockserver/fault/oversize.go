@@ -2,7 +2,8 @@ package fault
 
 import "bytes"
 
-// Oversize pads an event to a size that a client may not accept. The event stays valid.
+// Oversize is the fault that pads a frame with spaces before its data, to a size that may exceed
+// what a client accepts. The event itself stays valid.
 var Oversize = &Fault{
 	Name: "oversize", Doc: "an event is padded to a given size by spaces before its data", Category: CategoryWire, Triggers: []string{"event"},
 	Params: []Param{{Name: "bytes", Doc: "size of the event in bytes", Type: "int", Default: "1048576", Min: "1", Max: "268435456"}},

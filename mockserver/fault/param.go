@@ -11,10 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// maxTextSize is the maximum length of a text parameter in bytes.
+// maxTextSize is how many bytes the value of a text parameter may have.
 const maxTextSize = 4096
 
-// parse parses and validates the value of a parameter.
+// parse converts text to the type of the parameter. It returns an error, without the name of the
+// parameter, if text has the wrong type, is out of bounds or fails the parameter's own validation.
 func (p Param) parse(text string) (v paramValue, err error) {
 	v.text = text
 	switch p.Type {
@@ -40,7 +41,8 @@ func (p Param) parse(text string) (v paramValue, err error) {
 	return v, nil
 }
 
-// validateText returns an error if text is not a valid value of the parameter.
+// validateText returns an error if text is not allowed as the value of a text parameter: not in
+// Enum, too long, not printable or refused by Validate.
 func (p Param) validateText(text string) error {
 	if len(p.Enum) > 0 && !slices.Contains(p.Enum, text) {
 		return fmt.Errorf("invalid value %q (want one of %s)", text, strings.Join(p.Enum, ", "))
@@ -57,19 +59,22 @@ func (p Param) validateText(text string) error {
 	return nil
 }
 
-// parseInt returns a bound of an int parameter.
+// parseInt converts Min or Max of an int parameter. It returns 0 for "", which means that there is
+// no bound.
 func (p Param) parseInt(s string) int {
 	n, _ := strconv.Atoi(s)
 	return n
 }
 
-// parseDuration returns a bound of a duration parameter.
+// parseDuration converts Min or Max of a duration parameter. It returns 0 for "", which means that
+// there is no bound.
 func (p Param) parseDuration(s string) time.Duration {
 	d, _ := time.ParseDuration(s)
 	return d
 }
 
-// describeBounds returns the valid range for the middle of an error message: " from 0 to 10".
+// describeBounds returns the valid range of the parameter for the middle of an error message, such
+// as " from 0 to 10", or "" if there are no bounds.
 func (p Param) describeBounds() string {
 	switch {
 	case p.Min != "" && p.Max != "":

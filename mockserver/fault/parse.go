@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// maxSpecs is the maximum number of faults in one header.
+// maxSpecs is how many faults one header may list.
 const maxSpecs = 32
 
 // Parse parses the fault list of a header or command line. Faults are separated by commas;
@@ -55,7 +55,8 @@ func Parse(header string) (specs []Spec, err error) {
 	return specs, nil
 }
 
-// parseName splits s after the name of a fault at its beginning.
+// parseName parses the name of a fault at the beginning of s. rest is what follows: "", or text
+// that begins with a comma or semicolon. It returns an error if the name is empty.
 func parseName(s string) (name, rest string, err error) {
 	i := strings.IndexAny(s, ",;")
 	if i < 0 {
@@ -67,7 +68,9 @@ func parseName(s string) (name, rest string, err error) {
 	return name, s[i:], nil
 }
 
-// parseSetting splits s after a setting "key=value" at its beginning.
+// parseSetting parses a setting "key=text" at the beginning of s, in which text may be quoted.
+// rest is what follows: "", or text that begins with a comma or semicolon. It returns an error if
+// the equals sign, the key or a closing quote is missing.
 func parseSetting(s string) (key, text, rest string, err error) {
 	key, s, ok := strings.Cut(s, "=")
 	key = strings.TrimSpace(key)
@@ -101,7 +104,8 @@ func parseSetting(s string) (key, text, rest string, err error) {
 	return "", "", "", fmt.Errorf("%s: missing closing quote", key)
 }
 
-// String returns the fault in the syntax of [Parse].
+// String returns the fault with its settings in the syntax of [Parse]. It returns "" for a Spec
+// without a Fault.
 func (u Spec) String() string {
 	if u.Fault == nil {
 		return ""
@@ -117,7 +121,8 @@ func (u Spec) String() string {
 	return b.String()
 }
 
-// quoteValue returns text, quoted if the syntax of [Parse] requires it.
+// quoteValue returns text as [Parse] reads it: in double quotes if it is empty or has characters
+// with a meaning in that syntax, and unchanged otherwise.
 func quoteValue(text string) string {
 	if text != "" && !strings.ContainsAny(text, "\",;\\") && strings.TrimSpace(text) == text {
 		return text
@@ -128,8 +133,8 @@ func quoteValue(text string) string {
 // MarshalText implements encoding.TextMarshaler. It returns the result of [Spec.String].
 func (u Spec) MarshalText() ([]byte, error) { return []byte(u.String()), nil }
 
-// UnmarshalText implements encoding.TextUnmarshaler. It accepts exactly one fault in the
-// syntax of [Parse].
+// UnmarshalText implements encoding.TextUnmarshaler. It returns an error and leaves u unchanged
+// unless text is exactly one fault in the syntax of [Parse].
 func (u *Spec) UnmarshalText(text []byte) error {
 	specs, err := Parse(string(text))
 	if err == nil && len(specs) != 1 {

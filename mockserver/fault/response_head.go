@@ -2,7 +2,8 @@ package fault
 
 import "strings"
 
-// Redirect sends the client to the same URL again.
+// Redirect is the fault that answers a request with a redirect to the same URL, so that a client
+// that follows it is redirected again.
 var Redirect = &Fault{
 	Name: "redirect", Doc: "the response is a redirect to the same URL", Category: CategoryResponse,
 	Params: []Param{{Name: "status", Doc: "status code", Type: "text", Default: "307", Enum: []string{"301", "302", "303", "307", "308"}}},
@@ -17,7 +18,8 @@ var Redirect = &Fault{
 	},
 }
 
-// WrongStatus changes only the status code of a response.
+// WrongStatus is the fault that changes the status code of a response and leaves its header and
+// body unchanged.
 var WrongStatus = &Fault{
 	Name: "wrong-status", Doc: "the status code of the response is wrong; header and body are unchanged", Category: CategoryResponse,
 	Params: []Param{{Name: "status", Doc: "status code", Type: "int", Default: "201", Min: "200", Max: "599"}},
@@ -27,7 +29,7 @@ var WrongStatus = &Fault{
 	},
 }
 
-// WrongContentType changes the content type of a response.
+// WrongContentType is the fault that changes or removes the Content-Type of a response.
 var WrongContentType = &Fault{
 	Name: "content-type", Doc: "the content type of the response is wrong or missing", Category: CategoryResponse,
 	Params: []Param{{Name: "type", Doc: "content type, or \"none\" to omit the header field", Type: "text", Default: "text/plain; charset=utf-8"}},
@@ -43,7 +45,7 @@ var WrongContentType = &Fault{
 	},
 }
 
-// SlowHead delays the head of a response.
+// SlowHead is the fault that delays the status and the header of a response.
 var SlowHead = &Fault{
 	Name: "slow-head", Doc: "the response is delayed, including its status", Category: CategoryResponse,
 	Params: []Param{{Name: "for", Doc: "length of the delay", Type: "duration", Default: "3s", Min: "0s", Max: "1h"}},

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// ResultMissing omits the results of the server's tools.
+// ResultMissing is the fault that omits all results of the tools that the server runs.
 var ResultMissing = &Fault{
 	Name: "result-missing", Doc: "the results of the server's tools are missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolResult},
@@ -19,14 +19,16 @@ var ResultMissing = &Fault{
 	},
 }
 
-// ResultTwice repeats a tool result. No check detects it.
+// ResultTwice is the fault that sends a tool result twice. It only tests clients: no check detects
+// it.
 var ResultTwice = &Fault{
 	Name: "result-twice", Doc: "a tool result is sent twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolResult}, Triggers: []string{"event"},
 	NewEffect: duplicateFirst(OfKind(spec.ToolResult)),
 }
 
-// UnknownResult changes the call ids of tool results to one that no call has.
+// UnknownResult is the fault that changes the call id of all tool results to one that no tool call
+// has.
 var UnknownResult = &Fault{
 	Name: "unknown-result", Doc: "tool results name calls that were never made", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolResult},
@@ -43,7 +45,7 @@ var UnknownResult = &Fault{
 	},
 }
 
-// ResultEarly sends a tool result before the end event of its call.
+// ResultEarly is the fault that sends a tool result before the end event of its tool call.
 var ResultEarly = &Fault{
 	Name: "result-early", Doc: "a tool result is sent before its call has ended", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolEnd, spec.ToolResult}, Triggers: []string{"event"},

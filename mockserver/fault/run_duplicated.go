@@ -2,7 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// DoubleStart repeats the start event of a run in the middle of the run.
+// DoubleStart is the fault that repeats the start event of a run after the first event that is not
+// about the run itself.
 var DoubleStart = &Fault{
 	Name: "double-start", Doc: "the start event of the run is repeated after its first content", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart}, Triggers: []string{"event"},
@@ -26,7 +27,7 @@ var DoubleStart = &Fault{
 	},
 }
 
-// DoubleEnd repeats the terminal event of a run.
+// DoubleEnd is the fault that sends the terminal event of a run twice.
 var DoubleEnd = &Fault{
 	Name: "double-end", Doc: "the terminal event of the run is sent twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd},

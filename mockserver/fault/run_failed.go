@@ -2,7 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// EndAfterError sends an error event and then the end event of a run.
+// EndAfterError is the fault that makes a run both fail and end successfully: first the error
+// event is sent, then the end event.
 var EndAfterError = &Fault{
 	Name: "end-after-error", Doc: "the run fails and then ends successfully", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd, spec.RunError},
@@ -24,7 +25,8 @@ var EndAfterError = &Fault{
 	},
 }
 
-// ErrorAfterEnd sends an error event after the end event of a run.
+// ErrorAfterEnd is the fault that makes a run both end successfully and fail: first the end event
+// is sent, then an error event.
 var ErrorAfterEnd = &Fault{
 	Name: "error-after-end", Doc: "the run ends successfully and then fails", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd, spec.RunError},
@@ -40,14 +42,16 @@ var ErrorAfterEnd = &Fault{
 	},
 }
 
-// newRunError returns an error event for the run of e, with the sequence number of e.
+// newRunError returns an error event with the given text and code. Its run, thread, creation time
+// and sequence number are those of e.
 func newRunError(e *spec.Event, text, code string) *spec.Event {
 	return &spec.Event{
 		Kind: spec.RunError, Thread: e.Thread, Run: e.Run, Created: e.Created, Seq: e.Seq, Text: text, Code: code,
 	}
 }
 
-// RunFails makes a run fail in the middle, as the protocol allows.
+// RunFails is the fault that ends a run at the trigger with an error event, as the protocol
+// allows. It only tests clients: no check detects it.
 var RunFails = &Fault{
 	Name: "run-fails", Doc: "at the trigger the run fails with an error event, as the protocol allows", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunError}, Triggers: []string{"event"},
@@ -58,7 +62,7 @@ var RunFails = &Fault{
 	NewEffect: failRun(func(a Args) string { return a.Strings["text"] }),
 }
 
-// StackTrace makes a run fail with a stack trace in the error text.
+// StackTrace is the fault that ends a run with an error event whose text contains a stack trace.
 var StackTrace = &Fault{
 	Name: "stack-trace", Doc: "the run fails with an error text that contains a stack trace", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunError}, Triggers: []string{"event"},
@@ -69,8 +73,9 @@ var StackTrace = &Fault{
 	}),
 }
 
-// failRun returns an effect constructor for a fault that makes a run fail: at the trigger
-// or, without one, before the second event that is not about the run itself.
+// failRun returns a value for [Fault.NewEffect]: the effect replaces the event at the trigger by
+// an error event with the text that the function text returns, and drops what follows. If no
+// trigger is set, the run fails before the second event that is not about the run itself.
 func failRun(text func(Args) string) func(Args) Effect {
 	return func(a Args) Effect {
 		n, contentEvents, failed := -1, 0, false

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// FirstMissing omits the start event of a run.
+// FirstMissing is the fault that omits the start event of a run.
 var FirstMissing = &Fault{
 	Name: "first-missing", Doc: "the start event of the run is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart},
@@ -12,7 +12,7 @@ var FirstMissing = &Fault{
 	},
 }
 
-// ProgressMissing omits the progress event of a run.
+// ProgressMissing is the fault that omits the event that reports the run as in progress.
 var ProgressMissing = &Fault{
 	Name: "progress-missing", Doc: "the event that reports the run as in progress is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart, spec.RunProgress},
@@ -20,7 +20,8 @@ var ProgressMissing = &Fault{
 	NewEffect:     func(a Args) Effect { return dropEvents(everyMatch(a.Trigger, OfKind(spec.RunProgress))) },
 }
 
-// EndMissing omits the terminal event of a run.
+// EndMissing is the fault that omits the terminal event of a run, so that the stream ends without
+// it.
 var EndMissing = &Fault{
 	Name: "end-missing", Doc: "the terminal event of the run is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd},
@@ -28,7 +29,8 @@ var EndMissing = &Fault{
 	NewEffect:     func(a Args) Effect { return dropEvents(everyMatch(a.Trigger, isTerminal)) },
 }
 
-// FailureMissing omits the error event of a run, so that the stream ends without it.
+// FailureMissing is the fault that omits the error event of a failed run, so that its stream ends
+// without a terminal event.
 var FailureMissing = &Fault{
 	Name: "failure-missing", Doc: "the error event of a failed run is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunError},

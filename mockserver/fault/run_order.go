@@ -2,7 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// StartLate sends the first content event before the start event of the run.
+// StartLate is the fault that sends the first event that is not about the run itself before the
+// start event of the run.
 var StartLate = &Fault{
 	Name: "start-late", Doc: "the event after the start of the run is sent before it", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunStart},
@@ -46,7 +47,8 @@ var StartLate = &Fault{
 	},
 }
 
-// EventAfterEnd repeats an event after the end of the stream.
+// EventAfterEnd is the fault that repeats an earlier event after the last event of the stream: the
+// last text delta or, if the run has none, the last event before the end.
 var EventAfterEnd = &Fault{
 	Name: "event-after-end", Doc: "after the end of the stream its last text delta, or else its last event, is repeated", Category: CategoryProtocol,
 	Checks: []string{"run.end-is-last", "done.is-last"},

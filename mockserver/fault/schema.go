@@ -2,10 +2,11 @@ package fault
 
 import "encoding/json"
 
-// memberParam selects the member of the data that a fault changes.
+// memberParam is the parameter by which faults let the user choose the JSON member that they
+// change.
 var memberParam = Param{Name: "member", Doc: "name of the member; by default an id", Type: "text"}
 
-// MissingMember removes a member of the data.
+// MissingMember is the fault that removes a member from the JSON data of an event.
 var MissingMember = &Fault{
 	Name: "missing-member", Doc: "a member of the data of an event is missing", Category: CategoryProtocol,
 	Params: []Param{memberParam}, Triggers: []string{"event"},
@@ -15,7 +16,8 @@ var MissingMember = &Fault{
 	}),
 }
 
-// WrongType replaces the value of a member by one of another JSON type.
+// WrongType is the fault that replaces the value of a member of an event's JSON data by an array,
+// which is the wrong JSON type.
 var WrongType = &Fault{
 	Name: "wrong-type", Doc: "a member of the data of an event has the wrong JSON type", Category: CategoryProtocol,
 	Params: []Param{memberParam}, Triggers: []string{"event"},
@@ -25,7 +27,8 @@ var WrongType = &Fault{
 	}),
 }
 
-// WrongValue replaces the value of a member by a string without meaning.
+// WrongValue is the fault that replaces the value of a member of an event's JSON data by the
+// string "nonsense".
 var WrongValue = &Fault{
 	Name: "wrong-value", Doc: "a member of the data of an event (type or object if none is named) has an undefined value", Category: CategoryProtocol,
 	Params: []Param{memberParam}, Triggers: []string{"event"},
@@ -45,8 +48,9 @@ var WrongValue = &Fault{
 	}),
 }
 
-// editMember returns an effect constructor for a fault that changes the data of the first
-// frame that has the chosen member.
+// editMember returns a value for [Fault.NewEffect]: the effect calls change with the members of
+// the first frame that has the member that chooseMember selects, and with the name of that member,
+// and sends the frame with the changed members.
 func editMember(change func(m map[string]json.RawMessage, name string)) func(Args) Effect {
 	return editFrame(func(a Args, frame, data []byte) ([]byte, bool) {
 		m := decodeMembers(data)

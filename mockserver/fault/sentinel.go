@@ -2,14 +2,16 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// SentinelMissing omits the sentinel that ends the stream. No check detects it.
+// SentinelMissing is the fault that omits the sentinel, the frame that marks the end of a stream.
+// It only tests clients: no check detects it.
 var SentinelMissing = &Fault{
 	Name: "sentinel-missing", Doc: "the stream ends without its sentinel", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.Done},
 	NewEffect:     dropFirst(OfKind(spec.Done)),
 }
 
-// SentinelTwice repeats the sentinel that ends the stream.
+// SentinelTwice is the fault that sends the sentinel, the frame that marks the end of a stream,
+// twice.
 var SentinelTwice = &Fault{
 	Name: "sentinel-twice", Doc: "the sentinel is sent twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.Done},
@@ -17,7 +19,8 @@ var SentinelTwice = &Fault{
 	NewEffect:     duplicateFirst(OfKind(spec.Done)),
 }
 
-// InterruptNotLast sends a message after an interrupt.
+// InterruptNotLast is the fault that sends a message after an interrupt, with which a run must
+// stop.
 var InterruptNotLast = &Fault{
 	Name: "interrupt-not-last", Doc: "the run sends a message after an interrupt", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.Interrupt, spec.MessageDelta},

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// SeqSkipped skips a sequence number.
+// SeqSkipped is the fault that leaves out one sequence number and adds 1 to all that follow.
 var SeqSkipped = &Fault{
 	Name: "seq-skipped", Doc: "the sequence numbers skip one; with event=0 they begin at 1", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotSeq}, Triggers: []string{"event"},
@@ -10,7 +10,8 @@ var SeqSkipped = &Fault{
 	NewEffect: shiftNumbers(1),
 }
 
-// SeqRepeated uses a sequence number twice.
+// SeqRepeated is the fault that gives an event the sequence number of the event before it and
+// subtracts 1 from all that follow.
 var SeqRepeated = &Fault{
 	Name: "seq-repeated", Doc: "two different events have the same sequence number", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotSeq}, Triggers: []string{"event"},
@@ -18,8 +19,9 @@ var SeqRepeated = &Fault{
 	NewEffect: shiftNumbers(-1),
 }
 
-// shiftNumbers returns an effect constructor for a fault that changes all sequence numbers
-// from the trigger on or, without one, from the first text delta on.
+// shiftNumbers returns a value for [Fault.NewEffect]: the effect adds by to all sequence numbers
+// from the trigger on or, if none is set, from the first text delta on. No number becomes
+// negative.
 func shiftNumbers(by int64) func(Args) Effect {
 	return func(a Args) Effect {
 		var s renumberer
@@ -34,7 +36,8 @@ func shiftNumbers(by int64) func(Args) Effect {
 	}
 }
 
-// SeqFalls sets one sequence number back to 0.
+// SeqFalls is the fault that sets the sequence number of one event to 0, although earlier events
+// have higher numbers.
 var SeqFalls = &Fault{
 	Name: "seq-falls", Doc: "the sequence number of an event is 0 again", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotSeq}, Triggers: []string{"event"},

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// A Spec is a fault with its trigger and parameters. [FromYAML] and [Parse] return
-// validated ones. A literal must set Trigger, with [NoTrigger] if there is none, because
-// the zero Trigger means "before event 0".
+// A Spec is a fault together with its trigger and parameters. [FromYAML] and [Parse] return
+// validated values. A composite literal must set Trigger, to [NoTrigger] for a fault without one,
+// because the zero Trigger means "before event 0".
 type Spec struct {
 	Fault   *Fault
 	Trigger Trigger
@@ -33,10 +33,10 @@ type paramValue struct {
 // NoTrigger returns a Trigger with no field set.
 func NoTrigger() Trigger { return Trigger{Event: -1, Byte: -1, Time: -1} }
 
-// IsSet reports whether one of the fields is set.
+// IsSet reports whether the trigger names a position, that is whether one of its fields is set.
 func (p Trigger) IsSet() bool { return p.Event >= 0 || p.Byte >= 0 || p.Time >= 0 }
 
-// String returns the trigger in the syntax of [Parse], such as "event=3", or "".
+// String returns the trigger in the syntax of [Parse], such as "event=3", or "" if none is set.
 func (p Trigger) String() string {
 	switch {
 	case p.Event >= 0:
@@ -62,8 +62,8 @@ var triggerParams = map[string]Param{
 	"time":  {Name: "time", Doc: "after this time since the stream began", Type: "duration", Min: "0s", Max: "1h"},
 }
 
-// ByName returns the fault with the given name. The error for an unknown name suggests
-// similar ones.
+// ByName returns the fault with the given name. If there is none, it returns an error that
+// suggests similar names.
 func ByName(name string) (*Fault, error) {
 	for _, f := range All {
 		if f.Name == name {
@@ -101,8 +101,8 @@ func FromYAML(name string, args map[string]any) (Spec, error) {
 	return newSpec(name, settings)
 }
 
-// formatValue returns a decoded YAML or JSON value in the syntax of [Parse]. It returns an
-// error if v is not a scalar or a list of scalars.
+// formatValue returns a decoded YAML or JSON value as the text that [Parse] reads; the items of a
+// list are separated by spaces. It returns an error unless v is a scalar or a list of scalars.
 func formatValue(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -127,7 +127,9 @@ func formatValue(v any) (string, error) {
 	return "", fmt.Errorf("got a value of type %T, want a number, a text or a list of these", v)
 }
 
-// newSpec returns the Spec of a named fault with the given settings.
+// newSpec returns the Spec of the fault with the given name. settings holds its trigger and
+// parameters as text. It returns an error for an unknown fault or parameter, an invalid value and
+// a second trigger.
 func newSpec(name string, settings map[string]string) (Spec, error) {
 	f, err := ByName(name)
 	if err != nil {
@@ -151,7 +153,8 @@ func newSpec(name string, settings map[string]string) (Spec, error) {
 	return u, nil
 }
 
-// unknownKeyHint returns the end of the error message for an unknown parameter.
+// unknownKeyHint returns what to append to the error message for the unknown parameter key: a
+// suggestion, or the statement that the fault has no trigger. It returns "" if it knows neither.
 func (f *Fault) unknownKeyHint(key string) string {
 	var names []string
 	for _, p := range f.AllParams() {
@@ -163,8 +166,8 @@ func (f *Fault) unknownKeyHint(key string) string {
 	return near.Suggest(key, names)
 }
 
-// setParam sets a trigger or another parameter. It returns an error if a trigger is
-// already set.
+// setParam stores v as the parameter key or, if key is a kind of trigger, as the trigger. It
+// returns an error if a trigger was stored before.
 func (u *Spec) setParam(key string, v paramValue) error {
 	if !slices.Contains(u.Fault.Triggers, key) {
 		u.params[key] = v
@@ -184,8 +187,8 @@ func (u *Spec) setParam(key string, v paramValue) error {
 	return nil
 }
 
-// MaxStreams returns the number of streams of a run that are affected, counted from the
-// first, or 0 if all are.
+// MaxStreams returns how many streams of a run the fault affects, counted from the first; 0 means
+// all.
 func (u Spec) MaxStreams() int {
 	if v, isSet := u.params["streams"]; isSet || u.Fault.Category != CategoryWire {
 		return v.number
@@ -193,8 +196,8 @@ func (u Spec) MaxStreams() int {
 	return 1
 }
 
-// NewEffect returns the effect of the fault on one response of the given run, or an empty
-// one if the parameter "chance" spares the response. All random choices are drawn from r.
+// NewEffect returns the effect of the fault on one response of the given run. All random choices
+// are drawn from r. The effect is empty if the parameter "chance" exempts this response.
 func (u Spec) NewEffect(r *rand.Rand, thread, run string) Effect {
 	if chance, isSet := u.params["chance"]; isSet && r.IntN(100) >= chance.number {
 		return Effect{}

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Split sends each frame in several segments, which is legal.
+// Split is the fault that sends each frame in several segments. That is legal: it tests whether a
+// client joins what it reads.
 var Split = &Fault{
 	Name: "split", Doc: "frames are sent in several segments, cut at given offsets", Category: CategoryWire, Triggers: []string{"event"},
 	Params: []Param{
@@ -46,7 +47,7 @@ var Split = &Fault{
 	},
 }
 
-// maxOffsets is the maximum number of offsets of the parameter "at".
+// maxOffsets is how many byte offsets the parameter "at" of the fault Split may list.
 const maxOffsets = 256
 
 // parseOffsets parses a list of byte offsets, separated by spaces or commas. It returns an
@@ -62,8 +63,10 @@ func parseOffsets(text string) (all []int, err error) {
 	return all, nil
 }
 
-// segmentEnds returns the offsets in a frame of the given length at which its segments end:
-// those of at or, if there are none, multiples of size.
+// segmentEnds returns, in ascending order, the offsets at which a frame of length bytes is cut,
+// followed by length. The offsets are those in at, of which negative ones count from the end of
+// the frame and others outside of the frame are ignored. If at is empty, a cut is made every size
+// bytes.
 func segmentEnds(length int, at []int, size int) (ends []int) {
 	for _, n := range at {
 		if n < 0 {

@@ -2,7 +2,8 @@ package fault
 
 import "time"
 
-// StallEnd stops sending without closing the connection.
+// StallEnd is the fault that stops sending at the trigger and keeps the connection open, for a
+// given time or until the client leaves.
 var StallEnd = &Fault{
 	Name: "stall", Doc: "nothing more is sent, or not for a while, and the connection stays open", Category: CategoryWire,
 	Triggers: allTriggers,
@@ -23,7 +24,8 @@ var StallEnd = &Fault{
 	},
 }
 
-// pauseStream flushes what was written, waits for span and sends the rest of the frame.
+// pauseStream flushes what was written, waits for span and writes rest, the part of the current
+// frame that has not been written. It returns an error if the client leaves or the stream ends.
 func pauseStream(c *triggeredWriter, rest []byte, span time.Duration) error {
 	if err := c.out.Flush(); err != nil {
 		return err

@@ -2,7 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// WrongText changes the text in the event that completes a text.
+// WrongText is the fault that appends a character to the text in the event that completes a text,
+// so that it differs from its deltas.
 var WrongText = &Fault{
 	Name: "wrong-text", Doc: "the completed text differs from the concatenation of its deltas", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta, spec.ContentEnd}, Triggers: []string{"event"},
@@ -12,7 +13,8 @@ var WrongText = &Fault{
 	}),
 }
 
-// WrongMessage changes the contents that the end event of a message repeats.
+// WrongMessage is the fault that changes the texts that the end event of a message repeats, so
+// that they differ from those sent before.
 var WrongMessage = &Fault{
 	Name: "wrong-message", Doc: "the contents repeated in the end event of a message differ from those sent before", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotMessage, spec.MessageEnd, spec.MessageDelta}, Triggers: []string{"event"},
@@ -20,7 +22,8 @@ var WrongMessage = &Fault{
 	NewEffect: changeFirst(func(e *spec.Event) bool { return isMessageEnd(e) && len(e.Parts) > 0 }, changeTexts),
 }
 
-// WrongSummary changes a message in the list of messages in the end event of a run.
+// WrongSummary is the fault that changes the texts of the messages that the end event of a run
+// lists, so that they differ from those sent before.
 var WrongSummary = &Fault{
 	Name: "wrong-summary", Doc: "a message listed in the end event of the run differs from the one sent before", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd, spec.MessageEnd},
@@ -28,7 +31,7 @@ var WrongSummary = &Fault{
 	NewEffect:     changeFirst(func(e *spec.Event) bool { return e.Kind == spec.RunEnd && len(e.Parts) > 0 }, changeTexts),
 }
 
-// SummaryShort removes a message from the list of messages in the end event of a run.
+// SummaryShort is the fault that removes the last message from the list in the end event of a run.
 var SummaryShort = &Fault{
 	Name: "summary-short", Doc: "the end event of the run does not list its last message", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.RunEnd, spec.MessageEnd},
@@ -38,7 +41,8 @@ var SummaryShort = &Fault{
 	}),
 }
 
-// changeTexts changes all texts in the parts of an event.
+// changeTexts appends a character to each text in the parts of e, at any depth. The parts are
+// copied first.
 func changeTexts(e *spec.Event) {
 	e.Parts = mapParts(e.Parts, func(p spec.Event) (spec.Event, bool) {
 		if p.Text != "" {
@@ -48,7 +52,8 @@ func changeTexts(e *spec.Event) {
 	})
 }
 
-// EmptyDelta inserts a delta with an empty text.
+// EmptyDelta is the fault that inserts a delta with an empty text. It only tests clients: no check
+// detects it.
 var EmptyDelta = &Fault{
 	Name: "empty-delta", Doc: "a delta has an empty text", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.MessageDelta}, Triggers: []string{"event"},

@@ -2,7 +2,8 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// CreatedChanges changes the creation time of a run in its terminal event.
+// CreatedChanges is the fault that changes the creation time of a run in its terminal event, so
+// that it differs from that in earlier events.
 var CreatedChanges = &Fault{
 	Name: "created-changes", Doc: "the creation time of the run differs in its terminal event", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{"slot.created"},
@@ -12,7 +13,7 @@ var CreatedChanges = &Fault{
 	}),
 }
 
-// CompletedEarly sets the completion time of a run to before its creation time.
+// CompletedEarly is the fault that sets the completion time of a run to before its creation time.
 var CompletedEarly = &Fault{
 	Name: "completed-early", Doc: "the completion time of the run is before its creation time", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{"slot.created", "slot.completed"},

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// CallNotStarted omits the start event of a tool call.
+// CallNotStarted is the fault that omits the start event of a tool call.
 var CallNotStarted = &Fault{
 	Name: "call-not-started", Doc: "the start event of a tool call is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolStart, spec.ToolEnd}, Triggers: []string{"event"},
@@ -10,7 +10,7 @@ var CallNotStarted = &Fault{
 	NewEffect: dropFirst(OfKind(spec.ToolStart)),
 }
 
-// CallNotEnded omits the end event of a tool call.
+// CallNotEnded is the fault that omits the end event of a tool call.
 var CallNotEnded = &Fault{
 	Name: "call-not-ended", Doc: "the end event of a tool call is missing", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolStart, spec.ToolEnd}, Triggers: []string{"event"},
@@ -18,7 +18,8 @@ var CallNotEnded = &Fault{
 	NewEffect: dropFirst(OfKind(spec.ToolEnd)),
 }
 
-// ReusedCallID repeats the start event of a tool call.
+// ReusedCallID is the fault that sends the start event of a tool call twice, so that two calls
+// have the same id.
 var ReusedCallID = &Fault{
 	Name: "reused-call-id", Doc: "the start event of a tool call is sent twice", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolStart}, Triggers: []string{"event"},
@@ -26,7 +27,8 @@ var ReusedCallID = &Fault{
 	NewEffect: duplicateFirst(OfKind(spec.ToolStart)),
 }
 
-// UnknownCall sends an arguments delta of a tool call that was never started.
+// UnknownCall is the fault that changes the call id of an arguments delta to one of which no tool
+// call was started.
 var UnknownCall = &Fault{
 	Name: "unknown-call", Doc: "an arguments delta names a tool call that was never started", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.ToolStart, spec.ToolDelta, spec.ToolEnd}, Triggers: []string{"event"},
@@ -34,7 +36,8 @@ var UnknownCall = &Fault{
 	NewEffect: changeFirst(OfKind(spec.ToolDelta), func(e *spec.Event) { e.Call = unknownID }),
 }
 
-// ArgumentsBroken makes the arguments of a tool call invalid JSON.
+// ArgumentsBroken is the fault that appends a brace to the arguments of a tool call, so that they
+// are not valid JSON.
 var ArgumentsBroken = &Fault{
 	Name: "arguments-broken", Doc: "the arguments of a tool call are not valid JSON", Category: CategoryProtocol,
 	Triggers: []string{"event"},
@@ -59,8 +62,9 @@ var ArgumentsBroken = &Fault{
 	},
 }
 
-// mapEvent returns a copy of e to which change was applied, recursively in its parts. It
-// returns e itself if neither e nor its parts can be a tool call or result.
+// mapEvent returns a copy of e in which change was applied to e and to its parts, at any depth.
+// Parts for which keep is false are left out. It returns e itself, without a call of change, if e
+// has no parts and is neither a tool call nor a tool result.
 func mapEvent(e *spec.Event, change func(spec.Event) (part spec.Event, keep bool)) *spec.Event {
 	if e.Parts == nil && e.Kind != spec.ToolCall && e.Kind != spec.ToolResult {
 		return e

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// A triggeredWriter is a FrameWriter that passes frames on and injects a fault once, when
-// its trigger fires.
+// A triggeredWriter is a FrameWriter that passes frames on unchanged, except that it calls its
+// inject function once, at the position that the trigger names.
 type triggeredWriter struct {
 	out         StreamWriter
 	beforeFrame int   // number of the frame before which to inject; -1: none
@@ -23,8 +23,9 @@ type triggeredWriter struct {
 	inject func(rest []byte) error
 }
 
-// newTriggeredWriter returns a triggeredWriter for the trigger in a or, if none is set, for
-// a random position among the first events. The caller must set its inject function.
+// newTriggeredWriter returns a triggeredWriter that writes to w. The fault occurs at the trigger
+// in a or, if none is set, before the second, third or fourth frame, chosen at random. The caller
+// must set the inject function, and isDue when the time of a time trigger has passed.
 func newTriggeredWriter(w StreamWriter, a Args) *triggeredWriter {
 	c := &triggeredWriter{out: w, beforeFrame: a.Trigger.Event, afterBytes: a.Trigger.Byte}
 	if !a.Trigger.IsSet() {
@@ -41,7 +42,8 @@ func randomBelow(r *rand.Rand, n int) int {
 	return r.IntN(n)
 }
 
-// WriteFrame passes a frame on, unless the trigger fires.
+// WriteFrame writes frame, or calls inject if the position of the fault is reached. It returns the
+// first error of either.
 func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	switch {
 	case c.done:
@@ -59,7 +61,8 @@ func (c *triggeredWriter) WriteFrame(n int, frame []byte) error {
 	return c.writeBytes(frame)
 }
 
-// writeBytes writes p and counts its bytes.
+// writeBytes writes p and adds its length to the bytes written, by which a byte trigger is
+// determined.
 func (c *triggeredWriter) writeBytes(p []byte) error {
 	if len(p) == 0 {
 		return nil
@@ -69,7 +72,8 @@ func (c *triggeredWriter) writeBytes(p []byte) error {
 	return err
 }
 
-// Close injects the fault if atEnd is set and the trigger has not fired.
+// Close calls inject with nil if the stream was too short for a position that was chosen at
+// random, so that the fault occurs nevertheless.
 func (c *triggeredWriter) Close() error {
 	if c.done || !c.atEnd {
 		return nil
@@ -84,10 +88,10 @@ type frameFuncs struct {
 	close func() error // may be nil
 }
 
-// WriteFrame calls the function frame.
+// WriteFrame returns the result of the function frame.
 func (b frameFuncs) WriteFrame(n int, frame []byte) error { return b.frame(n, frame) }
 
-// Close calls the function close, if any.
+// Close returns the result of the function close, or nil if there is none.
 func (b frameFuncs) Close() error {
 	if b.close == nil {
 		return nil
@@ -95,8 +99,9 @@ func (b frameFuncs) Close() error {
 	return b.close()
 }
 
-// hasReached returns a function that is called with the number of each frame, or -1 for a
-// comment, and reports whether the event number of the trigger is reached.
+// hasReached returns a function that must be called with the number of each frame, or with -1 for
+// a comment. It reports whether the event number of the trigger has been reached; without an event
+// number it always reports true.
 func hasReached(at Trigger) func(n int) bool {
 	reached := at.Event <= 0
 	return func(n int) bool {
@@ -105,12 +110,14 @@ func hasReached(at Trigger) func(n int) bool {
 	}
 }
 
-// emptyBody is a WrapBody function that ends the stream before its first frame.
+// emptyBody is an [Effect.WrapBody] function that ends the stream correctly in place of its first
+// frame, so that the body is empty.
 func emptyBody(w StreamWriter) FrameWriter {
 	return frameFuncs{frame: func(int, []byte) error { return w.Finish(Clean) }}
 }
 
-// endStreamAt returns an effect constructor for a fault that ends the stream at the trigger.
+// endStreamAt returns a value for [Fault.NewEffect]: the effect ends the stream in the given way
+// at the trigger.
 func endStreamAt(how StreamEnd) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
@@ -124,7 +131,9 @@ func endStreamAt(how StreamEnd) func(Args) Effect {
 	}
 }
 
-// injectAt returns an effect that calls inject once, when the trigger fires.
+// injectAt returns an effect that calls inject once, at the trigger. rest is the part of the
+// current frame that has not been written, which inject must write; it is nil at the end of the
+// stream.
 func injectAt(a Args, inject func(c *triggeredWriter, rest []byte) error) Effect {
 	return Effect{WrapBody: func(w StreamWriter) FrameWriter {
 		c := newTriggeredWriter(w, a)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// TornEnd closes the connection in the middle of a line.
+// TornEnd is the fault that closes the connection in the middle of a line of a frame.
 var TornEnd = &Fault{
 	Name: "torn", Doc: "the connection is closed in the middle of a line", Category: CategoryWire, Triggers: []string{"event", "byte"},
 	Checks: []string{"run.ends"},
@@ -15,7 +15,8 @@ var TornEnd = &Fault{
 	}),
 }
 
-// TornUTF8 closes the connection in the middle of a character.
+// TornUTF8 is the fault that closes the connection in the middle of a multibyte character, which
+// it inserts if the frame has none.
 var TornUTF8 = &Fault{
 	Name: "torn-utf8", Doc: "the connection is closed in the middle of a character, which is inserted if necessary", Category: CategoryWire,
 	Triggers:  []string{"event"},
@@ -23,9 +24,9 @@ var TornUTF8 = &Fault{
 	NewEffect: truncateFrame(cutInsideCharacter),
 }
 
-// truncateFrame returns an effect constructor for a fault that sends the given part of a
-// frame and closes the connection. If the trigger is a number of bytes, the connection is
-// closed at exactly that offset instead.
+// truncateFrame returns a value for [Fault.NewEffect]: the effect sends only the beginning of a
+// frame, which part returns, and closes the connection. If the trigger is a number of bytes, the
+// connection is closed after exactly that number instead.
 func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	return func(a Args) Effect {
 		return Effect{WrapBody: func(w StreamWriter) FrameWriter {
@@ -43,8 +44,9 @@ func truncateFrame(part func(frame []byte) []byte) func(Args) Effect {
 	}
 }
 
-// cutInsideCharacter returns the beginning of a frame up to the first byte of a multibyte
-// character. If the frame has none, it inserts part of one into the last string.
+// cutInsideCharacter returns the beginning of a frame up to and including the first byte of its
+// first multibyte character. If the frame has no such character, it returns the frame up to its
+// last quotation mark, followed by a part of one.
 func cutInsideCharacter(frame []byte) []byte {
 	for i := 0; i < len(frame); {
 		_, size := utf8.DecodeRune(frame[i:])

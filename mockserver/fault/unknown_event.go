@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// UnknownEvent inserts an event of a type that no protocol defines. Some protocols require
-// clients to ignore such events.
+// UnknownEvent is the fault that inserts an event of a type that no protocol defines, which some
+// protocols require clients to ignore. It only tests clients: no check detects it.
 var UnknownEvent = &Fault{
 	Name: "unknown-event", Doc: "an event of an undefined type is inserted", Category: CategoryProtocol,
 	Params:   []Param{{Name: "data", Doc: "data of the event, a JSON object", Type: "text", Default: `{"object":"x-unknown","type":"x-unknown"}`, Validate: validateJSONObject}},
@@ -22,7 +22,8 @@ var UnknownEvent = &Fault{
 	},
 }
 
-// validateJSONObject returns an error if text is not a JSON object.
+// validateJSONObject returns an error if text is not a JSON object. It is the validation of the
+// parameter "data" of UnknownEvent.
 func validateJSONObject(text string) error {
 	var m map[string]json.RawMessage
 	if json.Unmarshal([]byte(text), &m) != nil || m == nil {

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/streamassay/streamassay/spec"
 
-// WrongRun changes the run id of an event about the run.
+// WrongRun is the fault that changes the run id in one event about the run.
 var WrongRun = &Fault{
 	Name: "wrong-run", Doc: "an event about the run names another run", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotRun}, Triggers: []string{"event"},
@@ -12,7 +12,7 @@ var WrongRun = &Fault{
 	}),
 }
 
-// WrongThread changes the thread id of an event about the run.
+// WrongThread is the fault that changes the thread id in one event about the run.
 var WrongThread = &Fault{
 	Name: "wrong-thread", Doc: "an event about the run names another thread", Category: CategoryProtocol,
 	RequiredKinds: []spec.Kind{spec.SlotThread}, Triggers: []string{"event"},
@@ -22,7 +22,8 @@ var WrongThread = &Fault{
 	}),
 }
 
-// similarID returns another id of the same form.
+// similarID returns an id that differs from id in one letter or digit, or is one character longer
+// if id has neither. It has the same form, so that only a comparison finds the difference.
 func similarID(id string) string {
 	b := []byte(id)
 	for i := len(b) - 1; i >= 0; i-- {

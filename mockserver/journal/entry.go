@@ -38,7 +38,7 @@ const (
 // EndReasons lists all reasons except InProgress.
 var EndReasons = []EndReason{Complete, Clean, Abort, Reset, Torn, Stall, ClientLeft, Shutdown}
 
-// A Miss is the reason why a rule did not match a request.
+// A Miss names a rule of a script that did not match a request, and says why.
 type Miss struct {
 	Rule string `json:"rule"`
 	Why  string `json:"why"`
@@ -55,8 +55,8 @@ type Entry struct {
 // ID returns the id of the exchange. Exchanges are numbered from 1.
 func (e *Entry) ID() uint64 { return e.id }
 
-// lock locks and returns the buffer of the exchange, or returns nil if the exchange has
-// ended or was dropped.
+// lock returns the buffer of the exchange with its lock held, or nil if the exchange has ended or
+// was dropped from the journal. The caller must unlock the buffer.
 func (e *Entry) lock() *entryBuffer {
 	e.buffer.mu.Lock()
 	if e.buffer.id != e.id || e.buffer.endReason != InProgress {
@@ -66,7 +66,8 @@ func (e *Entry) lock() *entryBuffer {
 	return e.buffer
 }
 
-// SetTest sets the test of the exchange if it was not known when the exchange was opened.
+// SetTest sets the id of the test to which the exchange belongs, for exchanges whose test became
+// known only after they were opened.
 func (e *Entry) SetTest(test string) {
 	if s := e.lock(); s != nil {
 		s.test = test
@@ -74,8 +75,9 @@ func (e *Entry) SetTest(test string) {
 	}
 }
 
-// Parsed records the parsed request. op is the name of the operation in the dialect's
-// document. Violations in event become findings about the client.
+// Parsed records what the server read from the request: op is the name of the operation in the
+// dialect's document, and event the decoded request. The violations in event become findings about
+// the client.
 func (e *Entry) Parsed(op string, event *spec.Event) {
 	s := e.lock()
 	if s == nil {
@@ -86,8 +88,8 @@ func (e *Entry) Parsed(op string, event *spec.Event) {
 	e.journal.waiters.wake()
 }
 
-// Matched records the name of the rule that matched the request, or "", and why the rules
-// before it did not match.
+// Matched records the name of the rule that matched the request, or "" if there is none, and why
+// the rules that were tried before did not match.
 func (e *Entry) Matched(rule string, misses []Miss) {
 	s := e.lock()
 	if s == nil {
@@ -98,7 +100,8 @@ func (e *Entry) Matched(rule string, misses []Miss) {
 	e.journal.waiters.wake()
 }
 
-// HeadSent records the head of the response. Later times are relative to this call.
+// HeadSent records the status and the header of the response. The times of later calls are
+// relative to this one.
 func (e *Entry) HeadSent(status int, header http.Header) {
 	now := e.journal.cfg.Now()
 	s := e.lock()
@@ -132,7 +135,8 @@ func (e *Entry) BytesSent(at time.Duration, data []byte) {
 	e.journal.publish(note)
 }
 
-// FaultApplied records that a fault took effect after the bytes recorded so far.
+// FaultApplied records that the named fault changed the response, at the position given by the
+// bytes recorded so far.
 func (e *Entry) FaultApplied(name string) {
 	s := e.lock()
 	if s == nil {
@@ -149,7 +153,8 @@ func (e *Entry) FaultApplied(name string) {
 	e.journal.publish(note)
 }
 
-// Close records the end of the exchange. InProgress counts as Complete.
+// Close records that the exchange has ended, and why. The reason InProgress is recorded as
+// Complete.
 func (e *Entry) Close(reason EndReason) {
 	now := e.journal.cfg.Now()
 	s := e.lock()
@@ -169,8 +174,8 @@ func (e *Entry) Close(reason EndReason) {
 	e.journal.waiters.wake()
 }
 
-// unlock unlocks the buffer and drops old exchanges if the buffer has grown beyond the
-// limits of the journal.
+// unlock unlocks s, the buffer that lock returned. If s has grown so much that the journal exceeds
+// its memory limit, it drops the oldest exchanges.
 func (e *Entry) unlock(s *entryBuffer) {
 	grown := s.memorySize() - s.countedBytes
 	s.countedBytes += grown

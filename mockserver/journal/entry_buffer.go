@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of one exchange, in addition to Config.Body.
+// Limits of what is kept of one exchange, in addition to Config.Body. They bound its memory,
+// whatever the client or the server sends.
 const (
 	maxPieces     = 4096 // writes that are kept; further ones are only counted
 	maxMisses     = 64
@@ -21,8 +22,8 @@ const (
 	maxText       = 1024 // bytes of a message or reason
 )
 
-// An entryBuffer holds the data of one exchange. When the exchange is dropped, the buffer
-// is reused for another one with another id.
+// An entryBuffer holds the data of one exchange. After the exchange is dropped, the buffer is
+// reused for another exchange, which has another id.
 type entryBuffer struct {
 	mu           sync.Mutex
 	id           uint64 // 0: the buffer is not in use
@@ -118,7 +119,8 @@ func (j *Journal) Open(o ExchangeStart) *Entry {
 	return e
 }
 
-// begin sets the request, without its secrets and with at most maxBody bytes of its body.
+// begin sets the request that starts the exchange, with secrets redacted and at most maxBody bytes
+// of its body. names tells which headers and query parameters are secret.
 func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.dialect, s.op, s.test, s.seed, s.mockTime = o.Dialect, o.Op, o.Test, o.Seed, o.At
 	s.secrets = names.appendSecrets(s.secrets[:0], o.Request)
@@ -139,7 +141,8 @@ func (s *entryBuffer) begin(names *secretNames, o ExchangeStart, maxBody int) {
 	s.otherBytes = int64(cap(s.body)+len(s.target)) + headerSize(s.requestHeader)
 }
 
-// reset clears the buffer, retaining at most maxIdleBytes of memory per slice.
+// reset clears the buffer for reuse. It keeps the memory of its slices, but of each only up to
+// maxIdleBytes.
 func (s *entryBuffer) reset() {
 	buf, pieces, head, secrets := s.sentBytes[:0], s.pieces[:0], s.header[:0], s.secrets[:0]
 	clear(head[:cap(head)])
@@ -180,8 +183,8 @@ func headerSize(h spec.Header) (n int64) {
 	return n
 }
 
-// setParsed copies the relevant parts of the parsed request. It does not keep event, which
-// may reference much more memory.
+// setParsed copies what the journal needs of event, the decoded request of the operation op. It
+// does not retain event, which may hold much more memory.
 func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 	s.parsed, s.operation = true, op
 	if event == nil {
@@ -208,7 +211,8 @@ func (s *entryBuffer) setParsed(op string, event *spec.Event) {
 	}
 }
 
-// setMatch sets the rule that matched and the reasons why others did not.
+// setMatch records the rule that matched, or "", and why the others did not. It keeps at most
+// maxMisses reasons.
 func (s *entryBuffer) setMatch(rule string, misses []Miss) {
 	s.matched, s.rule, s.missCount = true, rule, len(misses)
 	s.misses = slices.Clone(misses[:min(len(misses), maxMisses)])
@@ -218,7 +222,8 @@ func (s *entryBuffer) setMatch(rule string, misses []Miss) {
 	}
 }
 
-// setHead sets the head of the response without its secrets.
+// setHead records the status and the header of the response, which were sent at the time now, with
+// secrets redacted.
 func (s *entryBuffer) setHead(names *secretNames, status int, header http.Header, now time.Time) {
 	s.status, s.headTime = status, now
 	s.header = s.header[:0]
@@ -240,7 +245,8 @@ func (s *entryBuffer) setHead(names *secretNames, status int, header http.Header
 	}
 }
 
-// addPiece adds one write of the response body, keeping at most maxBody bytes of all.
+// addPiece records a write of data, a part of the response body, at the given time since the head
+// was sent. The exchange keeps at most maxBody bytes of the body in total.
 func (s *entryBuffer) addPiece(at time.Duration, data []byte, maxBody int) {
 	s.sentSize += int64(len(data))
 	if len(s.pieces) >= maxPieces {
@@ -270,7 +276,7 @@ func (s *entryBuffer) elapsed(now time.Time) time.Duration {
 	return now.Sub(s.startTime)
 }
 
-// redact returns text with secrets replaced.
+// redact returns text with the secrets of the exchange replaced by a placeholder.
 func (s *entryBuffer) redact(text string) string { return s.redactor.Shortened(text) }
 
 // truncate returns text, cut to maxText bytes.

@@ -11,8 +11,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// Expect holds the expectations on clients, as read from a file (`mock --expect FILE`). The
-// zero value expects only that clients violate no requirement.
+// Expect holds what is expected of clients, as read from a file (`mock --expect FILE`). The zero
+// value expects only that clients violate no requirement.
 type Expect struct {
 	AllowUnmatched bool          `yaml:"allow-unmatched"` // requests without an operation or a rule are not findings
 	Strict         bool          `yaml:"strict"`          // a violated SHOULD fails
@@ -42,8 +42,8 @@ type Expectation struct {
 // maxExpectBytes is the maximum size of an expectation file in bytes.
 const maxExpectBytes = 1 << 20
 
-// LoadExpect reads expectations from YAML or JSON. Errors begin with name and, where known,
-// the line. Unknown fields and invalid values are errors.
+// LoadExpect reads expectations in YAML or JSON from r. Unknown fields and invalid values are
+// errors. An error begins with name, the name of the file, and the line if it is known.
 func LoadExpect(name string, r io.Reader) (x Expect, err error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxExpectBytes+1))
 	if err != nil {
@@ -67,7 +67,8 @@ func LoadExpect(name string, r io.Reader) (x Expect, err error) {
 	return x, nil
 }
 
-// yamlErrorText returns the message of e, for an unknown field with the known ones.
+// yamlErrorText returns the message of e. If e is about an unknown field, it adds the names of the
+// known fields.
 func yamlErrorText(e yaml.Error) string {
 	var unknown *yaml.UnknownFieldError
 	if !errors.As(e, &unknown) {
@@ -77,7 +78,8 @@ func yamlErrorText(e yaml.Error) string {
 		"method, path, status, thread, run, rule, ended, contains, exactly, at-least or at-most"
 }
 
-// lineOf returns the line of the call with the given index, or 1 if it cannot be found.
+// lineOf returns the line of the file data on which the call with the given index begins, counted
+// from 1. It returns 1 if the line cannot be determined.
 func lineOf(data []byte, call int) int {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -95,7 +97,8 @@ func lineOf(data []byte, call int) int {
 	return line
 }
 
-// check returns an error if a count or a filter value is invalid.
+// check returns an error if a count is negative or contradicts another count, or if a filter value
+// is invalid.
 func (x Expectation) check() error {
 	for _, n := range []*int{x.Exactly, x.AtLeast, x.AtMost} {
 		if n != nil && *n < 0 {
@@ -111,7 +114,7 @@ func (x Expectation) check() error {
 	return x.filter().Check()
 }
 
-// filter returns the filter that selects the expected exchanges.
+// filter returns the filter that selects the exchanges to which the expectation applies.
 func (x Expectation) filter() Filter {
 	return Filter{
 		Dialect: x.Dialect, Op: x.Op, Method: x.Method, Path: x.Path, Status: x.Status, Thread: x.Thread, Run: x.Run,

@@ -24,10 +24,10 @@ type Note struct {
 	Raw     BodyBytes     // sent: the beginning of the written bytes
 }
 
-// A NoteKind is the kind of change that a note reports.
+// A NoteKind says which change of the journal a note reports.
 type NoteKind string
 
-// The kinds of notes.
+// The kinds of notes. Each comment of a field of Note names the kinds that set the field.
 const (
 	NoteOpened  NoteKind = "opened"
 	NoteHead    NoteKind = "head"
@@ -38,8 +38,8 @@ const (
 	NoteDropped NoteKind = "dropped" // N notes were lost because the subscriber was too slow
 )
 
-// Limits of notes: the bytes of a write that a note contains, and the number of notes that
-// are queued for a slow subscriber.
+// Limits of notes: how many bytes of a write a note contains, and how many notes wait for a slow
+// subscriber before further ones are lost.
 const (
 	maxNoteBytes   = 4096
 	maxQueuedNotes = 256
@@ -62,23 +62,23 @@ func (n Note) MarshalJSON() ([]byte, error) {
 	}{n.Kind, n.ID, n.Test, n.Dialect, n.Op, n.Text, n.Status, n.N, milliseconds(n.At), n.Bytes, n.Raw})
 }
 
-// A feed delivers notes to subscribers without waiting for them.
+// A feed delivers notes to subscribers and never waits for a slow one.
 type feed struct {
 	subscriberCount atomic.Int32 // len(subscribers)
 	mu              sync.Mutex
 	subscribers     []*noteSubscriber
 }
 
-// A noteSubscriber is a channel that receives notes, with the number of notes that were
-// lost since the last one it received.
+// A noteSubscriber delivers notes to one subscriber through a channel. It counts the notes that
+// were lost since the last one that the channel took.
 type noteSubscriber struct {
 	notes     chan Note
 	lostNotes int
 }
 
-// Subscribe returns a channel that receives a note for each change of the journal until ctx
-// is done, when it is closed. A receiver that is too slow loses notes; the next one that it
-// receives is a NoteDropped with their number.
+// Subscribe returns a channel that receives a note for each change of the journal; it is closed
+// when ctx is done. A receiver that is too slow loses notes. It then receives a note of the kind
+// NoteDropped, which says how many were lost, before the next note.
 func (j *Journal) Subscribe(ctx context.Context) <-chan Note {
 	l := &noteSubscriber{notes: make(chan Note, maxQueuedNotes)}
 	j.feed.mu.Lock()
@@ -132,7 +132,8 @@ type waiters struct {
 	channels []chan struct{}
 }
 
-// add returns a new channel that receives a value after each change.
+// add returns a new channel that receives a value after each change. The caller must remove the
+// channel when it stops waiting.
 func (w *waiters) add() chan struct{} {
 	changed := make(chan struct{}, 1)
 	w.mu.Lock()
@@ -150,7 +151,7 @@ func (w *waiters) remove(changed chan struct{}) {
 	w.channels = slices.DeleteFunc(w.channels, func(o chan struct{}) bool { return o == changed })
 }
 
-// wake signals a change to all channels.
+// wake sends a value to each channel that has not received one since its goroutine last read it.
 func (w *waiters) wake() {
 	if w.count.Load() == 0 {
 		return

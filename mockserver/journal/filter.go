@@ -53,10 +53,12 @@ func (f Filter) Check() error {
 	return nil
 }
 
-// operationKinds lists the values of Filter.Op: those of reference.OperationKinds.
+// operationKinds lists the valid kinds of operations in Filter.Op. They are those of
+// reference.OperationKinds.
 var operationKinds = []string{"run", "listen", "cancel", "history", "attach", "sign", "transcribe", "tell"}
 
-// isValidStatus reports whether s is a status code or a class such as "4XX".
+// isValidStatus reports whether s is a three-digit status code such as "404", or a class such as
+// "4XX".
 func isValidStatus(s string) bool {
 	if len(s) != 3 || s[0] < '1' || s[0] > '5' {
 		return false
@@ -65,7 +67,7 @@ func isValidStatus(s string) bool {
 	return err == nil || strings.EqualFold(s[1:], "XX")
 }
 
-// joinStrings returns the strings, separated by commas.
+// joinStrings returns the strings in all as one, separated by commas.
 func joinStrings[T ~string](all []T) string {
 	texts := make([]string, len(all))
 	for i, t := range all {
@@ -74,8 +76,9 @@ func joinStrings[T ~string](all []T) string {
 	return strings.Join(texts, ", ")
 }
 
-// mismatches returns a text for each field of the filter, other than Finding, that an
-// exchange does not match. The caller must hold the lock of s.
+// mismatches returns a text for each field of the filter that the exchange s does not match, such
+// as "status was 404"; nil means that it matches. It does not consider the field Finding. The
+// caller must hold the lock of s.
 func (f Filter) mismatches(s *entryBuffer) (all []string) {
 	miss := func(ok bool, name, seen string) {
 		if !ok {
@@ -128,7 +131,8 @@ func orNone(seen string) string {
 	return seen
 }
 
-// selectEntries returns the exchanges that match a filter, sorted by id.
+// selectEntries returns references to the exchanges that match a filter, sorted by id. It ignores
+// Offset and Limit.
 func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	refs := j.entryRefs()
 	var seen *history
@@ -153,8 +157,8 @@ func (j *Journal) selectEntries(f Filter) (all []entryRef) {
 	return all
 }
 
-// List returns a page of the exchanges that match a filter, oldest first, and the number of
-// all that match.
+// List returns those exchanges that match a filter, oldest first: a page of them, which Offset and
+// Limit of the filter select, and their total number.
 func (j *Journal) List(f Filter) (page []Record, total int) {
 	all := j.selectEntries(f)
 	total = len(all)
@@ -172,8 +176,8 @@ func (j *Journal) List(f Filter) (page []Record, total int) {
 	return page, total
 }
 
-// record returns the record of an exchange with its findings, or reports false if the
-// exchange was dropped.
+// record returns a snapshot of an exchange with its findings; seen gives access to the exchanges
+// before it. ok is false if the exchange was dropped.
 func (j *Journal) record(r entryRef, seen *history) (record Record, ok bool) {
 	if !r.lock() {
 		return record, false
@@ -184,8 +188,7 @@ func (j *Journal) record(r entryRef, seen *history) (record Record, ok bool) {
 	return record, true
 }
 
-// Get returns the exchange with the given id, or reports false if the journal does not
-// contain it.
+// Get returns the exchange with the given id. ok is false if the journal does not contain it.
 func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	refs := j.entryRefs()
 	i, ok := slices.BinarySearchFunc(refs, id, func(r entryRef, id uint64) int {
@@ -203,8 +206,8 @@ func (j *Journal) Get(id uint64) (record Record, ok bool) {
 	return j.record(refs[i], j.newHistory(refs))
 }
 
-// Export writes the exchanges that match a filter as JSON Lines. It returns the first
-// error of w.
+// Export writes the exchanges that match a filter to w as JSON Lines, oldest first. It stops at
+// the first error of w and returns it.
 func (j *Journal) Export(w io.Writer, f Filter) error {
 	seen := j.newHistory(nil)
 	all := j.selectEntries(f)
@@ -228,8 +231,8 @@ func (j *Journal) Export(w io.Writer, f Filter) error {
 	return nil
 }
 
-// Wait blocks until at least n exchanges match a filter. It returns an error if ctx is done
-// before.
+// Wait blocks until at least n exchanges match a filter. If ctx is done before, it returns an
+// error with the number of those that match.
 func (j *Journal) Wait(ctx context.Context, f Filter, n int) error {
 	changed := j.waiters.add()
 	defer j.waiters.remove(changed)

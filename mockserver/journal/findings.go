@@ -11,7 +11,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Finding is an error of a client.
+// A Finding is a mistake that a client made in one request.
 type Finding struct {
 	Kind        string     `json:"kind"`
 	Requirement string     `json:"requirement"` // id in the dialect's catalogue; "": none covers it
@@ -20,7 +20,7 @@ type Finding struct {
 	Message     string     `json:"message"`
 }
 
-// The kinds of findings.
+// The kinds of findings: each is a mistake of a client.
 const (
 	FindingDocument   = "client.document"    // the request violates the dialect's document
 	FindingRoute      = "client.route"       // no operation has this method and path
@@ -42,14 +42,14 @@ var findingKinds = []struct{ id, title string }{
 	{FindingInterrupt, "answers refer to interrupts that were sent"},
 }
 
-// refusalStatuses lists the status codes that mean an error of the client, unless a script
-// or a fault caused them.
+// refusalStatuses lists the status codes of refusals that mean a mistake of the client, unless a
+// script or a fault made the mock refuse the request.
 var refusalStatuses = []int{
 	http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType,
 	http.StatusRequestHeaderFieldsTooLarge,
 }
 
-// A LocatedFinding is a finding with the exchange that it is about.
+// A LocatedFinding is a finding together with the exchange whose request it is about.
 type LocatedFinding struct {
 	ID      uint64 `json:"id"`
 	Dialect string `json:"dialect"`
@@ -59,8 +59,8 @@ type LocatedFinding struct {
 }
 
 // Judge returns the findings about the exchanges that match a filter, in the order of the
-// exchanges. It includes findings about exchanges that were dropped, and ignores Offset and
-// Limit.
+// exchanges. Findings about exchanges that were dropped from the journal come first. It ignores
+// Offset and Limit.
 func (j *Journal) Judge(f Filter) []LocatedFinding {
 	f.Offset, f.Limit = 0, 0
 	all := j.keptFindings(f)
@@ -80,14 +80,14 @@ func (j *Journal) Judge(f Filter) []LocatedFinding {
 	return all
 }
 
-// findingLocation returns a LocatedFinding for the exchange without the finding itself. The
-// caller must hold the lock of s.
+// findingLocation returns a LocatedFinding that names the exchange s; the caller fills in the
+// finding. The caller must hold the lock of s.
 func (s *entryBuffer) findingLocation() LocatedFinding {
 	return LocatedFinding{ID: s.id, Dialect: s.dialect, Test: s.test, Request: s.method + " " + s.target}
 }
 
-// ownFindings returns the findings that do not depend on other exchanges. The caller must
-// hold the lock of s.
+// ownFindings returns the findings about the exchange s that follow from its own request and
+// response, without earlier exchanges. The caller must hold the lock of s.
 func (s *entryBuffer) ownFindings() (all []Finding) {
 	for _, violation := range s.violations {
 		requirement := violation.Requirement
@@ -119,14 +119,16 @@ func (s *entryBuffer) ownFindings() (all []Finding) {
 	return all
 }
 
-// isUnmatched reports whether the request is valid, but no rule of the script matches it.
-// Requests other than for runs need a rule only if the mock is strict (status 501).
+// isUnmatched reports whether no rule of the script matches the request although it is valid and
+// needs a rule. Requests that start a run need one if there are rules; others need one only if the
+// mock is strict, in which case the status is 501.
 func (s *entryBuffer) isUnmatched() bool {
 	return s.matched && s.rule == "" && len(s.violations) == 0 &&
 		(s.missCount > 0 && s.op == "run" || s.status == http.StatusNotImplemented)
 }
 
-// nearestMiss returns the first miss as the end of a message, or "" if there is none.
+// nearestMiss returns the first of the misses as the end of an error message, or "" if there are
+// none.
 func nearestMiss(misses []Miss) string {
 	if len(misses) == 0 {
 		return ""
@@ -153,19 +155,20 @@ func requirementLevel(name, requirement string) spec.Level {
 	return spec.Must
 }
 
-// A history gives access to the exchanges before a given one, for findings that depend on
-// them.
+// A history gives access to the exchanges before another one, for findings that depend on what the
+// server sent earlier.
 type history struct {
 	journal *Journal
 	refs    []entryRef
 }
 
-// newHistory returns a history of the given exchanges or, if refs is nil, of all that are
-// in the journal when they are first needed.
+// newHistory returns a history of the given exchanges. If refs is nil, the history takes all
+// exchanges that are in the journal when it first needs them.
 func (j *Journal) newHistory(refs []entryRef) *history { return &history{j, refs} }
 
-// findings returns the findings about an exchange. Those that depend on earlier exchanges
-// are determined by the first call and stored, because the earlier ones may be dropped.
+// findings returns the findings about an exchange. Its first call stores those that depend on
+// earlier exchanges, because these may be dropped before the next call. It returns nil if the
+// exchange itself was dropped.
 func (p *history) findings(r entryRef) []Finding {
 	if !r.lock() {
 		return nil
@@ -196,7 +199,8 @@ func (p *history) findings(r entryRef) []Finding {
 	return append(all, found...)
 }
 
-// references holds the ids in a request that must occur in earlier responses.
+// references holds those ids in a request that only make sense if the server sent them in an
+// earlier response.
 type references struct {
 	id          uint64 // id of the exchange
 	dialect, op string
@@ -205,9 +209,9 @@ type references struct {
 	interrupts  []string
 }
 
-// findUnsent returns a finding for each reference that does not occur in an earlier response
-// of the same dialect. It returns none if some of these responses are not completely in the
-// journal.
+// findUnsent returns a finding for each id in refs that does not occur in an earlier response of
+// the same dialect. It returns nil if one of these responses is not completely in the journal,
+// because the id may be in the missing part.
 func (p *history) findUnsent(refs references) (all []Finding) {
 	if p.refs == nil {
 		p.refs = p.journal.entryRefs()
@@ -257,8 +261,8 @@ func (p *history) findUnsent(refs references) (all []Finding) {
 	return all
 }
 
-// sentCursor reports whether a response body contains an event with this id, or the id as a
-// JSON string.
+// sentCursor reports whether the client can have got the cursor from buf, a response body: whether
+// an event has it as its id, or it occurs as a JSON string.
 func (p *history) sentCursor(buf []byte, cursor string) bool {
 	for line := range bytes.FieldsFuncSeq(buf, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		id, ok := bytes.CutPrefix(line, []byte("id:"))
@@ -276,11 +280,13 @@ func (p *history) sentCursor(buf []byte, cursor string) bool {
 	return bytes.Contains(buf, jsonString(cursor))
 }
 
-// minMentionLength is the length of an id in bytes from which any occurrence counts.
+// minMentionLength is the number of bytes from which on an id is so long that it hardly occurs in
+// a response by chance; see mentions.
 const minMentionLength = 6
 
-// mentions reports whether a response body contains an id. A short id must occur as a JSON
-// string. A long one may occur anywhere, because it may be part of JSON within a string.
+// mentions reports whether buf, a response body, contains an id. A short id must occur as a
+// complete JSON string. A long id may occur anywhere, because it may be part of JSON within a
+// string.
 func mentions(buf []byte, id string) bool {
 	if len(id) < minMentionLength {
 		return bytes.Contains(buf, jsonString(id))
@@ -288,8 +294,8 @@ func mentions(buf []byte, id string) bool {
 	return bytes.Contains(buf, []byte(id))
 }
 
-// cursorRequirement returns the requirement of the dialect's catalogue about unknown
-// cursors, or "".
+// cursorRequirement returns the id of the requirement in the dialect's catalogue that covers
+// unknown cursors for the operation of refs, or "" if there is none.
 func cursorRequirement(refs references) string {
 	d, err := dialect.Open(refs.dialect)
 	if err != nil {
@@ -308,11 +314,11 @@ func cursorRequirement(refs references) string {
 	return ""
 }
 
-// maxKeptFindings is the maximum number of findings about dropped exchanges.
+// maxKeptFindings is how many findings a journal keeps about exchanges that were dropped.
 const maxKeptFindings = 200
 
-// keepFindings stores the findings about an exchange that is being dropped. The caller must
-// hold the locks of the journal and the buffer.
+// keepFindings stores the findings about the exchange s, which is about to be dropped. The caller
+// must hold the locks of the journal and of s.
 func (j *Journal) keepFindings(s *entryBuffer) {
 	all := append(s.ownFindings(), s.historyFindings...)
 	if len(all) == 0 {
@@ -327,8 +333,9 @@ func (j *Journal) keepFindings(s *entryBuffer) {
 	}
 }
 
-// keptFindings returns the findings about dropped exchanges that match a filter. It ignores
-// fields of the filter whose values are unknown for dropped exchanges.
+// keptFindings returns the stored findings about dropped exchanges that match a filter. Of its
+// fields it considers only Dialect, Test, Finding and After, because the others are unknown for
+// dropped exchanges.
 func (j *Journal) keptFindings(f Filter) (all []LocatedFinding) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -26,7 +26,7 @@ type Config struct {
 	Cursor func(string) string // decodes a cursor as sent on the wire; nil: cursors are sent as they are
 }
 
-// Defaults of Config.
+// Values of the fields of Config that are 0: exchanges, and bytes of memory and of each body.
 const (
 	defaultEntries = 1000
 	defaultBytes   = 64 << 20
@@ -80,7 +80,8 @@ func (j *Journal) Clear() {
 	j.publish(Note{Kind: NoteReset})
 }
 
-// dropTests removes the exchanges and findings of the tests that match.
+// dropTests removes the exchanges and the stored findings of the tests for whose ids match returns
+// true.
 func (j *Journal) dropTests(match func(test string) bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -96,9 +97,9 @@ func (j *Journal) dropTests(match func(test string) bool) {
 	})
 }
 
-// recycle resets a buffer for reuse. If its exchange is still in progress, the changed id
-// makes later calls of the Entry have no effect. The caller must hold the locks of the
-// journal and the buffer.
+// recycle clears the buffer s for reuse by another exchange. If the exchange of s is in progress,
+// the calls of its Entry have no effect from then on. The caller must hold the locks of the
+// journal and of s.
 func (j *Journal) recycle(s *entryBuffer) {
 	j.heldBytes.Add(-s.countedBytes)
 	s.reset()
@@ -107,15 +108,15 @@ func (j *Journal) recycle(s *entryBuffer) {
 	}
 }
 
-// Limits of the buffers kept for reuse: their number and the bytes of memory that each may
-// retain.
+// Limits of the buffers that are kept for reuse: their number, and the bytes of memory that each
+// slice of a buffer may keep.
 const (
 	maxFreeBuffers = 64
 	maxIdleBytes   = 8 << 10
 )
 
-// enforceLimits drops the oldest exchanges that exceed the limits. The caller must hold
-// j.mu.
+// enforceLimits drops the oldest exchanges until the journal is within its limits of number and
+// memory. The caller must hold j.mu.
 func (j *Journal) enforceLimits() {
 	n := 0
 	for n < len(j.entries) && (len(j.entries)-n > j.cfg.Entries || j.heldBytes.Load() > j.cfg.Bytes) {
@@ -139,7 +140,8 @@ type entryRef struct {
 	id     uint64
 }
 
-// lock locks the buffer and reports true if it still holds the exchange.
+// lock reports whether the buffer still holds the exchange. If so, the lock of the buffer is held
+// and the caller must release it.
 func (r entryRef) lock() bool {
 	r.buffer.mu.Lock()
 	if r.buffer.id == r.id {
@@ -149,7 +151,7 @@ func (r entryRef) lock() bool {
 	return false
 }
 
-// entryRefs returns the exchanges in the journal, sorted by id.
+// entryRefs returns references to the exchanges in the journal, sorted by id.
 func (j *Journal) entryRefs() []entryRef {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An Outcome is the verdict on the clients. Its JSON form follows the JSON report of a run
-// where possible; the checks are the kinds of findings and the expected calls.
+// An Outcome is the verdict on all clients of a mock. Its JSON form follows the JSON report of a
+// conformance run where possible. In place of the checks of a run it has the kinds of findings and
+// the expected calls.
 type Outcome struct {
 	Verdict   spec.Verdict     `json:"verdict"`
 	ExitCode  int              `json:"exit"`
@@ -22,8 +23,8 @@ type Outcome struct {
 	Failures  []Failure        `json:"failures"`
 }
 
-// A DialectOutcome is the outcome for one dialect. The one with an empty name holds the
-// expected calls and the requests that belong to no dialect.
+// A DialectOutcome is the part of an Outcome about the requests of one dialect. That with an empty
+// name is about the expected calls and the requests that belong to no dialect.
 type DialectOutcome struct {
 	Dialect      string                `json:"dialect"`
 	Requirements []ViolatedRequirement `json:"requirements"`
@@ -50,7 +51,7 @@ type CheckResult struct {
 	Requirements []string     `json:"requirements"`
 }
 
-// Evidence is a finding in a CheckResult.
+// Evidence is a finding as a CheckResult reports it: what was wrong, and in which request.
 type Evidence struct {
 	Message     string     `json:"message"`
 	Level       spec.Level `json:"level"`
@@ -60,15 +61,16 @@ type Evidence struct {
 	Location    string     `json:"where"`
 }
 
-// The exit codes of an outcome. They have the same meaning as those of a run.
+// Exit codes of a mock with expectations. They have the same meaning as those of a conformance
+// run.
 const (
 	ExitPassed     = 0
 	ExitFailed     = 1
 	ExitNoRequests = 3
 )
 
-// Conclude returns the outcome for the exchanges that match the filter: the findings about
-// them, and the expected calls.
+// Conclude judges the exchanges in j that match the filter: it returns the findings about them,
+// and which of the expected calls were received.
 func (x Expect) Conclude(j *Journal, f Filter) Outcome {
 	out := Outcome{Strict: x.Strict, Counts: map[string]int{}, Dialects: []DialectOutcome{}, Forgotten: j.Forgotten()}
 	exchanges := map[string]int{} // by dialect
@@ -104,7 +106,9 @@ func (x Expect) Conclude(j *Journal, f Filter) Outcome {
 	return out
 }
 
-// dialectOutcome returns the outcome for one dialect with the given number of exchanges.
+// dialectOutcome returns the outcome for the named dialect, with one check for each kind of
+// finding. exchanges is the number of its exchanges; of found it uses the findings about this
+// dialect.
 func dialectOutcome(name string, exchanges int, found []LocatedFinding) DialectOutcome {
 	t := DialectOutcome{Dialect: name, Requirements: []ViolatedRequirement{}, Checks: []CheckResult{}}
 	for _, kind := range findingKinds {
@@ -139,7 +143,8 @@ func dialectOutcome(name string, exchanges int, found []LocatedFinding) DialectO
 	return t
 }
 
-// callChecks returns a check for each expected call.
+// callChecks returns the result of a check for each expected call. It fails if failures has an
+// entry for the call.
 func (x Expect) callChecks(failures []Failure) (all []CheckResult) {
 	for i, call := range x.Calls {
 		c := CheckResult{ID: fmt.Sprintf("expect.%d", i+1), Title: call.String() + ": " + call.countText(), Level: spec.Must,
@@ -155,8 +160,9 @@ func (x Expect) callChecks(failures []Failure) (all []CheckResult) {
 	return all
 }
 
-// conclude sets the counts, the verdict and the exit code. Without any exchange the verdict
-// is silent, whatever calls were expected.
+// conclude sets the counts, the verdict and the exit code from the checks. found is the number of
+// findings. If there are neither exchanges nor findings, the verdict is silent, whatever calls
+// were expected.
 func (o *Outcome) conclude(found int) {
 	for _, v := range []spec.Verdict{spec.Passed, spec.Failed, spec.Warned, spec.Silent, spec.Skipped, spec.Error} {
 		o.Counts[v.String()] = 0
@@ -175,7 +181,7 @@ func (o *Outcome) conclude(found int) {
 	}
 }
 
-// WriteJSON writes the outcome as one line of JSON. It returns the error of w, if any.
+// WriteJSON writes the outcome to w as one line of JSON. It returns the error of w.
 func (o Outcome) WriteJSON(w io.Writer) error {
 	data, err := encodeJSON(o)
 	if err == nil {

@@ -70,13 +70,14 @@ type AppliedFault struct {
 	AtMS float64 `json:"at_ms"` // time since the head was sent
 }
 
-// An EndRecord states how and when an exchange ended.
+// An EndRecord states why and when an exchange ended. The time counts from the head of the
+// response.
 type EndRecord struct {
 	How  EndReason `json:"how"`
 	AtMS float64   `json:"at_ms"`
 }
 
-// BodyBytes is a sequence of bytes. In JSON it is a string or, if it is not valid UTF-8, an object
+// BodyBytes is a part of a body. In JSON it is a string or, if it is not valid UTF-8, an object
 // {"base64": …}.
 type BodyBytes []byte
 
@@ -137,8 +138,9 @@ func (s *entryBuffer) toRecord() Record {
 	return r
 }
 
-// splitEvents sets r.Events to the frames of the response body. It returns the number of
-// frames begun before each write, and before the end.
+// splitEvents sets r.Events to the frames of the response body, or to its writes if it is not an
+// event stream. begun[i] is how many of these began before write i; the last element is their
+// total number.
 func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
 	buf := bytes.Clone(s.sentBytes)
 	s.redactor.Mask(buf)
@@ -170,7 +172,8 @@ func (s *entryBuffer) splitEvents(r *Record) (begun []int) {
 	return append(begun, len(s.pieces))
 }
 
-// newSentPiece returns a SentPiece, with a nil Raw if raw is empty.
+// newSentPiece returns the SentPiece for frame n, of which size bytes were sent at the given time.
+// raw is the part of these bytes that was kept; if it is empty, Raw is nil.
 func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	e := SentPiece{N: n, AtMS: milliseconds(at), Bytes: size}
 	if len(raw) > 0 {
@@ -179,8 +182,8 @@ func newSentPiece(n int, at time.Duration, size int, raw []byte) SentPiece {
 	return e
 }
 
-// A frameScanner finds the ends of the frames in a stream that is given in pieces. Lines
-// may end with LF, CR or CRLF.
+// A frameScanner finds the ends of frames in a stream that is given piece by piece. Lines may end
+// with LF, CR or CRLF.
 type frameScanner struct {
 	frame        int  // number of the latest frame
 	atStart      bool // the next byte begins a frame or comment
@@ -189,11 +192,12 @@ type frameScanner struct {
 	lastWasCR    bool // the previous byte was CR
 }
 
-// count returns the number of frames begun so far.
+// count returns how many frames have begun so far, comments not included.
 func (c *frameScanner) count() int { return c.frame + 1 }
 
-// next returns the number of the frame to which the first bytes of data belong, or -1 for a
-// comment, and the number of these bytes.
+// next splits data, the next bytes of the stream, at the end of the current frame. size is how
+// many of the bytes belong to the current frame, and n the number of that frame, or -1 if it is a
+// comment.
 func (c *frameScanner) next(data []byte) (n, size int) {
 	i := 0
 	if c.atStart && c.lastWasCR && data[0] == '\n' { // second byte of a CRLF that was split over two pieces
@@ -232,7 +236,7 @@ func (c *frameScanner) next(data []byte) (n, size int) {
 	return c.current(), i
 }
 
-// current returns the number of the current frame, or -1 for a comment.
+// current returns the number of the current frame, from 0, or -1 if it is a comment.
 func (c *frameScanner) current() int {
 	if c.isComment {
 		return -1

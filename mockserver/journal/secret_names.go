@@ -21,16 +21,19 @@ type secretNames struct {
 	redactors map[string]*redact.Redactor
 }
 
-// maxRedactors is the number of cached redactors at which the cache is emptied.
+// maxRedactors is how many redactors a secretNames caches. When there are as many, it empties the
+// cache.
 const maxRedactors = 64
 
-// isSecret reports whether the value of the named header or query parameter is a secret.
+// isSecret reports whether the value of the header or query parameter with this name must be
+// redacted.
 func (n *secretNames) isSecret(name string) bool {
 	isName := func(s string) bool { return strings.EqualFold(s, name) }
 	return redact.IsCredential(name) || slices.ContainsFunc(n.extra, isName)
 }
 
-// appendSecrets appends the secrets in the header and query of a request to dst.
+// appendSecrets appends to dst the secret values in the header and the query of a request that are
+// long enough to be redacted wherever they occur, and returns the extended slice.
 func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	for _, f := range r.Header {
 		if n.isSecret(f.Name) {
@@ -40,7 +43,8 @@ func (n *secretNames) appendSecrets(dst []string, r spec.Request) []string {
 	return appendMaskable(dst, redact.SecretParameters(r.Target, n.isSecret))
 }
 
-// appendMaskable appends the values that are long enough to be redacted wherever they occur.
+// appendMaskable appends to dst those values that are long enough to be redacted wherever they
+// occur, and returns the extended slice. Shorter ones would also match ordinary text.
 func appendMaskable(dst, values []string) []string {
 	for _, s := range values {
 		if len(s) >= redact.MinDetectedSecret {
@@ -50,7 +54,8 @@ func appendMaskable(dst, values []string) []string {
 	return dst
 }
 
-// redactorFor returns the redactor of the given secrets, or nil if there are none.
+// redactorFor returns a redactor that replaces the given secrets. It returns nil if there are
+// none.
 func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	if len(secrets) == 0 {
 		return nil
@@ -69,7 +74,8 @@ func (n *secretNames) redactorFor(secrets []string) *redact.Redactor {
 	return r
 }
 
-// redactHeader returns a copy of h with secret values and secrets in URLs replaced.
+// redactHeader returns a copy of h with the values of secret headers replaced by a placeholder,
+// and secrets in the URLs of Referer and Location as well.
 func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	if len(h) == 0 {
 		return nil
@@ -86,7 +92,8 @@ func (n *secretNames) redactHeader(h spec.Header) spec.Header {
 	return out
 }
 
-// redactURL returns a URL with user information and secret query parameters replaced.
+// redactURL returns a URL with its user information and the values of its secret query parameters
+// replaced by a placeholder.
 func (n *secretNames) redactURL(text string) string {
 	if u, err := url.Parse(text); err == nil && u.User != nil {
 		u.User = url.User(redact.Placeholder)
@@ -95,7 +102,7 @@ func (n *secretNames) redactURL(text string) string {
 	return redact.RedactTarget(text, n.isSecret)
 }
 
-// jsonString returns the JSON encoding of s.
+// jsonString returns s encoded as a JSON string, with quotation marks.
 func jsonString(s string) []byte {
 	b, _ := json.Marshal(s)
 	return b

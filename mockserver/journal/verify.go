@@ -16,9 +16,9 @@ type Failure struct {
 	Message string `json:"message"` // what was expected, and the exchanges received instead
 }
 
-// Verify returns a failure for each expected call that does not match the exchanges
-// received. Only exchanges that match the filter are considered, for instance those of one
-// test or those after a certain id.
+// Verify compares the exchanges that match the filter f with the calls that x expects. It returns
+// a failure for each call that was received too rarely, too often or in the wrong order; the
+// result is never nil.
 func (j *Journal) Verify(f Filter, x Expect) (failures []Failure) {
 	failures = []Failure{}
 	f.Offset, f.Limit = 0, 0
@@ -50,15 +50,15 @@ func (j *Journal) Verify(f Filter, x Expect) (failures []Failure) {
 	return failures
 }
 
-// An entrySummary describes an exchange in the message of a failure.
+// An entrySummary describes an exchange in the message of a Failure.
 type entrySummary struct {
 	id         uint64
 	text       string
 	mismatches []string // why it does not match the expectation
 }
 
-// matchEntries returns the exchanges that match a filter, and the others sorted by their
-// number of mismatches.
+// matchEntries divides entries by a filter: seen are the exchanges that match it, and near the
+// others, those with the fewest mismatches first.
 func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	for _, r := range entries {
 		if !r.lock() {
@@ -77,8 +77,8 @@ func matchEntries(entries []entryRef, f Filter) (seen, near []entrySummary) {
 	return seen, near
 }
 
-// describeResponse returns the status and the end of a response as text. The caller must
-// hold the lock of s.
+// describeResponse returns the status and the end of the response of s as text, such as "200,
+// whole". The caller must hold the lock of s.
 func describeResponse(s *entryBuffer) string {
 	switch {
 	case s.status == 0:
@@ -89,11 +89,12 @@ func describeResponse(s *entryBuffer) string {
 	return fmt.Sprintf("%d, %s", s.status, s.endReason)
 }
 
-// maxShown is the maximum number of exchanges of each kind in the message of a failure.
+// maxShown is how many matching exchanges, and how many others, the message of a Failure lists.
 const maxShown = 3
 
-// describeSeen returns the end of a failure's message: the exchanges that matched, those
-// that nearly matched, and the number of dropped ones.
+// describeSeen returns the end of a Failure's message. It lists exchanges that matched (seen) and
+// exchanges that nearly matched (near). all is the number of exchanges that were considered, and
+// lost that of exchanges that were dropped from the journal.
 func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	var b strings.Builder
 	for i, g := range seen {
@@ -117,7 +118,8 @@ func describeSeen(seen, near []entrySummary, all int, lost uint64) string {
 	return b.String()
 }
 
-// separator returns first for the item with index 0, and other for the rest.
+// separator returns what to write before item i of a list: first for item 0, and other for the
+// rest.
 func separator(i int, first, other string) string {
 	if i == 0 {
 		return first

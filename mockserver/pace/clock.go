@@ -32,9 +32,9 @@ func (p Pace) NewClock(r *rand.Rand) *Clock {
 	return c
 }
 
-// NewRecordedClock returns a clock for a recorded stream, of which offsets has the time of
-// each event, tokens or not. Further events are due immediately. A speed of 2 is twice as
-// fast as recorded; 0 means 1.
+// NewRecordedClock returns a clock for a recorded stream. offsets holds the time of each of its
+// events, whether a token or not, since the beginning of the stream. Events beyond the recorded
+// ones are due immediately. A speed of 2 is twice as fast as recorded; 0 means 1.
 func NewRecordedClock(offsets []time.Duration, speed float64) *Clock {
 	if !(speed > 0) {
 		speed = 1
@@ -45,7 +45,8 @@ func NewRecordedClock(offsets []time.Duration, speed float64) *Clock {
 	return &Clock{recorded: offsets, speed: speed}
 }
 
-// NextToken returns the time at which the next token (delta) is due.
+// NextToken returns the time at which the next token is due: the next delta of a text, as an
+// offset from the beginning of the stream.
 func (c *Clock) NextToken() time.Duration {
 	if c.recorded != nil {
 		return c.replay()
@@ -61,8 +62,9 @@ func (c *Clock) NextToken() time.Duration {
 	return c.advance(addCapped(toDuration(slot), c.delay))
 }
 
-// NextEvent returns the time at which the next event other than a token is due: that of the
-// preceding event, unless the clock is recorded.
+// NextEvent returns the time at which the next event other than a token is due, as an offset from
+// the beginning of the stream: the recorded time or, if the clock follows a Pace, the time of the
+// event before it.
 func (c *Clock) NextEvent() time.Duration {
 	if c.recorded != nil {
 		return c.replay()
@@ -78,7 +80,8 @@ func (c *Clock) Delay(d time.Duration) {
 	}
 }
 
-// replay returns the time of the next recorded event.
+// replay returns the time at which the next recorded event is due, scaled by the speed. After the
+// last recorded event it returns the latest time again.
 func (c *Clock) replay() time.Duration {
 	if c.next == len(c.recorded) {
 		return c.last
@@ -88,14 +91,16 @@ func (c *Clock) replay() time.Duration {
 	return c.advance(addCapped(at, c.delay))
 }
 
-// advance sets the latest time to at, unless that is earlier, and returns it.
+// advance returns at, or the latest time that was returned before if at is earlier, so that times
+// never decrease.
 func (c *Clock) advance(at time.Duration) time.Duration {
 	c.last = max(c.last, at)
 	return c.last
 }
 
-// jitter returns the deviation of the nth token from its scheduled time in nanoseconds. It
-// is independent of earlier deviations, so that these do not accumulate.
+// jitter returns by how many nanoseconds the nth token is due after (or, if negative, before) its
+// scheduled time. The deviation does not depend on those of earlier tokens, so that they do not
+// accumulate.
 func (c *Clock) jitter(n int64) float64 {
 	j := c.pace.Jitter
 	switch {
@@ -112,7 +117,8 @@ func (c *Clock) jitter(n int64) float64 {
 	return 0
 }
 
-// toDuration converts nanoseconds to a Duration from 0 to the maximum.
+// toDuration converts ns nanoseconds to a Duration. Negative values become 0, and values too large
+// for a Duration become the greatest one.
 func toDuration(ns float64) time.Duration {
 	if ns >= math.MaxInt64 {
 		return math.MaxInt64
@@ -120,7 +126,8 @@ func toDuration(ns float64) time.Duration {
 	return time.Duration(max(ns, 0))
 }
 
-// addCapped returns a+b, or the maximum Duration on overflow. a and b must not be negative.
+// addCapped returns a+b, or the greatest Duration if the sum is too large for one. a and b must
+// not be negative.
 func addCapped(a, b time.Duration) time.Duration {
 	if a > math.MaxInt64-b {
 		return math.MaxInt64

@@ -36,14 +36,15 @@ type Jitter struct {
 // constants. The zero value is equivalent to Words.
 type Chunk int
 
-// Special values of Chunk.
+// Values of Chunk other than a number of characters above 1.
 const (
 	Words      Chunk = -1 // a word with the preceding spaces
 	WholeText  Chunk = -2 // the complete text
 	Characters Chunk = 1  // a single character
 )
 
-// String returns the chunk as written in scripts.
+// String returns the chunk as scripts write it: "words", "whole", "characters" or a number of
+// characters.
 func (c Chunk) String() string {
 	switch c {
 	case 0, Words:
@@ -56,7 +57,8 @@ func (c Chunk) String() string {
 	return fmt.Sprint(int(c))
 }
 
-// Limits of the fields of a Pace.
+// Limits of the fields of a Pace, which keep the computed times finite. Check and Parse refuse
+// values beyond them.
 const (
 	maxDuration = 24 * time.Hour // First, Jitter.Fixed
 	minRate     = 0.001
@@ -67,7 +69,8 @@ const (
 	maxSpeed    = 1_000_000
 )
 
-// Check returns an error if a field is out of range.
+// Check returns an error that names the first field of p that is out of range, or nil if there is
+// none.
 func (p Pace) Check() error {
 	switch {
 	case p.First < 0 || p.First > maxDuration:
@@ -84,7 +87,7 @@ func (p Pace) Check() error {
 	return p.Jitter.check()
 }
 
-// check returns an error if more than one kind of jitter is set or one is out of range.
+// check returns an error if more than one field of j is set, or if a field is out of range.
 func (j Jitter) check() error {
 	kinds := 0
 	for _, set := range []bool{j.Fixed != 0, j.Uniform != 0, j.Lognormal != 0} {
@@ -105,15 +108,17 @@ func (j Jitter) check() error {
 	return nil
 }
 
-// inRange reports whether v is in [from, to]. It reports false for NaN.
+// inRange reports whether v is a number from from to to, both included.
 func inRange(v, from, to float64) bool { return !math.IsNaN(v) && v >= from && v <= to }
 
-// rangeError returns an error for a value that is not in [from, to].
+// rangeError returns an error that says that the value got of the field name is not from from to
+// to.
 func rangeError[T any](name string, got, from, to T) error {
 	return fmt.Errorf("%s: %v is out of range (want %v to %v)", name, got, from, to)
 }
 
-// Merge returns p with the fields that over sets replaced.
+// Merge returns p with the fields that are set in over replaced by those of over. A field is set
+// if it is not zero or if [Parse] read it.
 func (p Pace) Merge(over Pace) Pace {
 	if over.First != 0 || over.set&setFirst != 0 {
 		p.First = over.First
@@ -137,9 +142,11 @@ func (p Pace) Merge(over Pace) Pace {
 	return p
 }
 
-// A fieldSet is the set of fields that a parsed value contains, even if as zero.
+// A fieldSet records which fields of a Pace were given by a parsed value, so that Merge can tell a
+// zero that was given from a field that was not.
 type fieldSet uint8
 
+// The bits of a fieldSet, one for each field of a Pace.
 const (
 	setFirst fieldSet = 1 << iota
 	setRate
@@ -149,5 +156,5 @@ const (
 	setSpeed
 )
 
-// IsInstant reports whether all events are due at once.
+// IsInstant reports whether p delays nothing: all events are due at once.
 func (p Pace) IsInstant() bool { return p.First == 0 && p.Rate == 0 && p.Jitter.Fixed == 0 }

@@ -4,9 +4,9 @@ import (
 	"unicode"
 )
 
-// Split splits a text into chunks whose concatenation is the text. It never splits a code
-// point. A word includes the preceding spaces; in writing systems without spaces, each
-// letter counts as a word.
+// Split cuts a text into chunks whose concatenation is the text, but never within a code point. It
+// returns nil for an empty text. A word includes the spaces before it; in writing systems without
+// spaces, each letter counts as a word.
 func Split(text string, chunk Chunk) []string {
 	switch {
 	case text == "":
@@ -19,7 +19,8 @@ func Split(text string, chunk Chunk) []string {
 	return splitByWord(text)
 }
 
-// splitByCount splits a text into chunks of n characters.
+// splitByCount cuts a text into chunks of n characters (code points), of which the last may be
+// shorter.
 func splitByCount(text string, n int) []string {
 	pieces := make([]string, 0, len(text)/n+1)
 	from, count := 0, 0
@@ -38,8 +39,8 @@ var spacelessScripts = []*unicode.RangeTable{
 	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer,
 }
 
-// splitByWord splits a text into words. Spaces at the end belong to the last word, and
-// combining marks to the letter before them.
+// splitByWord cuts a text into words, each with the spaces before it. Spaces at the end of the
+// text belong to the last word, and combining marks to the letter before them.
 func splitByWord(text string) []string {
 	var pieces []string
 	from, word, alone := 0, false, false // word: the piece contains a word; alone: that is a single letter

@@ -45,7 +45,8 @@ func Parse(v any) (Pace, error) {
 	return p, p.Check()
 }
 
-// paceReaders maps the fields of a pace to their parsers.
+// paceReaders maps the name of each field of a pace to the function that parses its decoded value
+// v and stores it in p. The function returns an error if v has the wrong type.
 var paceReaders = map[string]func(p *Pace, v any) error{
 	"first":  func(p *Pace, v any) error { p.set |= setFirst; return readDuration(&p.First, v) },
 	"rate":   func(p *Pace, v any) error { p.set |= setRate; return readNumber(&p.Rate, v) },
@@ -61,14 +62,16 @@ var paceReaders = map[string]func(p *Pace, v any) error{
 	},
 }
 
-// jitterReaders maps the fields of a jitter to their parsers.
+// jitterReaders maps the name of each field of a jitter to the function that parses its decoded
+// value v and stores it in j. The function returns an error if v has the wrong type.
 var jitterReaders = map[string]func(j *Jitter, v any) error{
 	"fixed":     func(j *Jitter, v any) error { return readDuration(&j.Fixed, v) },
 	"uniform":   func(j *Jitter, v any) error { return readNumber(&j.Uniform, v) },
 	"lognormal": func(j *Jitter, v any) error { return readNumber(&j.Lognormal, v) },
 }
 
-// read sets j to the decoded value v.
+// read sets j to a decoded YAML or JSON object. It returns an error if v is not an object, or if a
+// field is unknown or has the wrong type; Check finds values that are out of range.
 func (j *Jitter) read(v any) error {
 	m, ok := v.(map[string]any)
 	if !ok {
@@ -86,7 +89,8 @@ func (j *Jitter) read(v any) error {
 	return nil
 }
 
-// read sets c to the decoded value v.
+// read sets c to a decoded YAML or JSON value: the name of a unit, or a number of characters. It
+// returns an error for any other value.
 func (c *Chunk) read(v any) error {
 	switch v {
 	case "words":
@@ -105,8 +109,8 @@ func (c *Chunk) read(v any) error {
 	return nil
 }
 
-// readDuration sets *to to a duration in the syntax of time.ParseDuration. The number 0 is
-// also accepted.
+// readDuration parses the decoded value v and stores it in *to: a string in the syntax of
+// time.ParseDuration, or the number 0. It returns an error for any other value.
 func readDuration(to *time.Duration, v any) error {
 	if n, ok := toFloat(v); ok && n == 0 {
 		*to = 0
@@ -121,7 +125,7 @@ func readDuration(to *time.Duration, v any) error {
 	return nil
 }
 
-// readNumber sets *to to a finite number.
+// readNumber stores the decoded value v in *to. It returns an error if v is not a finite number.
 func readNumber(to *float64, v any) error {
 	n, ok := toFloat(v)
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -131,7 +135,8 @@ func readNumber(to *float64, v any) error {
 	return nil
 }
 
-// readInt sets *to to an integer.
+// readInt stores the decoded value v in *to. It returns an error if v is not an integer of at most
+// 31 bits.
 func readInt(to *int, v any) error {
 	n, ok := toFloat(v)
 	if !ok || n != math.Trunc(n) || math.Abs(n) > math.MaxInt32 {
@@ -141,7 +146,8 @@ func readInt(to *int, v any) error {
 	return nil
 }
 
-// toFloat returns a number of any type that YAML and JSON decoders return, or reports false.
+// toFloat converts a number of any type that YAML and JSON decoders produce. It reports false if v
+// is not a number.
 func toFloat(v any) (float64, bool) {
 	switch v := v.(type) {
 	case float64:
@@ -159,7 +165,8 @@ func toFloat(v any) (float64, bool) {
 	return 0, false
 }
 
-// describe returns a short description of a decoded value for error messages.
+// describe returns what to call a decoded value in an error message, such as "an object", or the
+// value itself if it is short.
 func describe(v any) string {
 	switch v := v.(type) {
 	case nil:
