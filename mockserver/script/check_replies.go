@@ -12,13 +12,15 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ConformanceCheck plays an agent to the checks of a dialect and returns the messages of their
-// findings. The agent is used as in [reference.Config].
+// A ConformanceCheck runs the checks of a dialect against a server whose replies come from agent,
+// and returns the messages of the findings; there are none if the replies conform. The agent is
+// used as in [reference.Config].
 type ConformanceCheck func(d *dialect.Dialect, agent reference.Agent) []string
 
-// CheckReplies returns an error for each rule whose reply violates a dialect that it is for, unless
-// the rule is marked with violates. Replies without raw frames are encoded by the server, so only
-// one reply of each sequence of step kinds is checked per dialect.
+// CheckReplies runs check on the reply of each rule, in every served dialect that the rule is for,
+// and returns an error for each rule whose reply violates the protocol. Rules marked with violates
+// are skipped. The server encodes replies without raw frames itself, so of the replies with the
+// same sequence of step kinds only one is checked per dialect.
 func (s *RuleSet) CheckReplies(check ConformanceCheck) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
@@ -42,7 +44,8 @@ func (s *RuleSet) CheckReplies(check ConformanceCheck) []Problem {
 	return problems
 }
 
-// stepSignature returns the kinds of the steps of a reply as one string.
+// stepSignature returns the kinds of the steps of a reply as one string, such as "text()wait()".
+// Replies without raw frames that have the same signature need to be checked only once.
 func stepSignature(steps []step) (text string) {
 	for _, s := range steps {
 		text += s.name + "(" + stepSignature(s.children) + ")"
@@ -50,7 +53,9 @@ func stepSignature(steps []step) (text string) {
 	return text
 }
 
-// checkReply checks the reply of a rule in one dialect. ok is false if p is a problem.
+// checkReply runs check on the reply of a rule in one dialect. If the reply violates the protocol,
+// ok is false and p describes the violation. If the templates of the reply need a real request, it
+// cannot be checked and ok is true.
 func (r *Rule) checkReply(d *dialect.Dialect, check ConformanceCheck) (p Problem, ok bool) {
 	reply, err := r.exampleReply(d)
 	if err != nil { // its templates need a real request
@@ -74,8 +79,9 @@ func (r *Rule) checkReply(d *dialect.Dialect, check ConformanceCheck) (p Problem
 	return Problem{r.File, at.line, at.column, Error, text}, false
 }
 
-// exampleReply returns the rule's reply to a minimal request. It fails if a template depends on
-// something that such a request lacks.
+// exampleReply returns the rule's reply to a minimal request, in which every group of a regular
+// expression is "1". It returns an error if a template depends on something that this request
+// lacks.
 func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	match := map[string]string{}
 	for group := range r.conditions.captureGroups() {
@@ -95,7 +101,7 @@ func (r *Rule) exampleReply(d *dialect.Dialect) (Reply, error) {
 	return r.renderReply(p), nil
 }
 
-// replyAgent returns an agent that emits the events of a reply without delays.
+// replyAgent returns an agent that emits the events that play yields, without their delays.
 func replyAgent(play func(context.Context, reference.Turn) iter.Seq[TimedEvent]) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {

@@ -11,9 +11,11 @@ import (
 // maxMismatches is the maximum number of mismatches in a [Decision].
 const maxMismatches = 20
 
-// Decide returns the reply of the first rule that matches, and updates the counters, quota and
-// scenarios of that rule in st. If no rule matches, the decision lists the mismatches. It is safe
-// for concurrent use; concurrent requests on one thread are counted in the order of their calls.
+// Decide tries the rules on request f in order and returns the reply of the first rule that
+// matches. It updates the counters, the quota and the scenarios of that rule in st; if the quota is
+// exhausted, the reply is a refusal with status 429. If no rule matches, the Rule of the decision
+// is nil and its Mismatches say why. Decide is safe for concurrent use; concurrent requests on one
+// thread are counted in the order of their calls.
 func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	if s == nil || len(s.rules) == 0 {
 		return Decision{}
@@ -46,7 +48,8 @@ func (s *RuleSet) Decide(f *RequestContext, st *State) Decision {
 	return Decision{Mismatches: s.mismatches(f, st)}
 }
 
-// mismatches returns why each rule did not match, beginning with the rule that met most conditions.
+// mismatches returns, for at most maxMismatches rules, why each did not match request f. Rules that
+// met more conditions come first.
 func (s *RuleSet) mismatches(f *RequestContext, st *State) []Mismatch {
 	type rankedRule struct {
 		rule          *Rule

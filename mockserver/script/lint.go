@@ -14,8 +14,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// lintRule checks the templates of a parsed rule, and reports whatever can have no effect in the
-// dialects that are served.
+// lintRule checks a parsed rule against the dialects that are served: its templates, faults, steps
+// and raw frames must be valid there and have an effect. n is the object of the rule in the script.
+// Problems are recorded in r.
 func (r *scriptParser) lintRule(rule *Rule, n *yamlNode) {
 	groups := rule.conditions.captureGroups()
 	for _, w := range rule.action.templates() {
@@ -44,7 +45,7 @@ func (r *scriptParser) lintRule(rule *Rule, n *yamlNode) {
 	}
 }
 
-// supportsAny reports whether at least one of the dialects has at least one of the kinds.
+// supportsAny reports whether at least one of the dialects has at least one of the event kinds.
 func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	return slices.ContainsFunc(dialects, func(d *dialect.Dialect) bool {
 		has := d.Kinds()
@@ -52,7 +53,7 @@ func supportsAny(dialects []*dialect.Dialect, kinds ...spec.Kind) bool {
 	})
 }
 
-// dialectNames returns the names of dialects for a message.
+// dialectNames returns the names of dialects as a list for a message, such as "a, b and c".
 func dialectNames(dialects []*dialect.Dialect) string {
 	var all []string
 	for _, d := range dialects {
@@ -61,8 +62,9 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return joinNames(all)
 }
 
-// lintFaults warns about faults that have no effect in any of the dialects, or in one that the
-// script names.
+// lintFaults warns about each fault of a rule that has no effect because dialects lack the events
+// that it needs. If the rule lists its dialects, one such dialect is enough; otherwise all served
+// dialects must lack the events. at is the list of faults in the script.
 func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yamlNode) {
 	for i, use := range rule.action.faults {
 		var lacks []*dialect.Dialect
@@ -82,7 +84,9 @@ func (r *scriptParser) lintFaults(rule *Rule, served []*dialect.Dialect, at *yam
 	}
 }
 
-// lintStep warns about a step that none of the dialects can express.
+// lintStep warns about a step, or a part of it, that none of the served dialects can express, and
+// says what is sent instead. A call of a client's tool is an error if clients cannot send the
+// result.
 func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
 	for i := range s.children {
 		r.lintStep(&s.children[i], served)
@@ -119,8 +123,8 @@ func (r *scriptParser) lintStep(s *step, served []*dialect.Dialect) {
 	}
 }
 
-// lintRawFrame checks a raw frame against the documents of the dialects. Frames with templates are
-// skipped, since their text depends on the request.
+// lintRawFrame records an error if a step is a raw frame that violates the document of a served
+// dialect. Frames with templates are skipped, since their text depends on the request.
 func (r *scriptParser) lintRawFrame(s *step, served []*dialect.Dialect) {
 	if s.name != "raw" || s.hasTemplates() {
 		return
@@ -141,8 +145,8 @@ func (r *scriptParser) lintRawFrame(s *step, served []*dialect.Dialect) {
 	}
 }
 
-// frameViolation describes how a frame violates the document of a dialect. It returns "" if it does
-// not.
+// frameViolation describes the first violation of a dialect's document in a frame. It returns "" if
+// the frame conforms.
 func frameViolation(d *dialect.Dialect, frame []byte) string {
 	header := spec.Header{{Name: "Content-Type", Value: spec.EventStream}}
 	x := spec.Exchange{Response: spec.Response{Status: 200, Header: header, Body: frame}}
@@ -160,7 +164,8 @@ func frameViolation(d *dialect.Dialect, frame []byte) string {
 	return ""
 }
 
-// captureGroups returns the names and numbers of all groups in the regular expressions of a rule.
+// captureGroups returns the set of all groups in the regular expressions of a rule's conditions:
+// their numbers, as text, and their names. Templates refer to them.
 func (c *conditions) captureGroups() map[string]bool {
 	all := map[string]bool{}
 	from := []*textMatcher{c.text, c.resume, c.thread, c.run}
@@ -186,7 +191,8 @@ func (c *conditions) captureGroups() map[string]bool {
 	return all
 }
 
-// templates returns all templates of an action.
+// templates returns all templates of an action: those in its steps, their tool calls and its error
+// status. Texts without a template are left out.
 func (a *ruleAction) templates() (all []textTemplate) {
 	add := func(w textTemplate) {
 		if w.tmpl != nil {
@@ -224,7 +230,8 @@ func (a *ruleAction) templates() (all []textTemplate) {
 	return all
 }
 
-// templateFields returns the fields that templates may use, each with its leading dot.
+// templateFields returns the names of the fields that templates may use, each with a leading dot,
+// such as ".Text".
 func templateFields() (all []string) {
 	for field := range reflect.TypeFor[templateData]().Fields() {
 		if field.IsExported() {
@@ -234,8 +241,9 @@ func templateFields() (all []string) {
 	return all
 }
 
-// checkNames checks the fields, groups and JSON pointers that a template uses. Templates that
-// contain "with" are skipped, because it changes the meaning of the dot.
+// checkNames returns an error for the first unknown field, unknown group or invalid JSON pointer
+// that a template uses, or nil. groups are those of the rule's regular expressions. Templates that
+// contain the action "with" are not checked, because it changes the meaning of the dot.
 func (w textTemplate) checkNames(groups map[string]bool) error {
 	if w.tmpl == nil || w.tmpl.Tree == nil || strings.Contains(w.text, "with") {
 		return nil
@@ -261,7 +269,8 @@ func (w textTemplate) checkNames(groups map[string]bool) error {
 	})
 }
 
-// checkPointer checks the argument of body if it is a literal.
+// checkPointer returns an error if n is a call of the template function body with a literal
+// argument that is not a JSON pointer. It accepts all other nodes.
 func checkPointer(n parse.Node) error {
 	command, ok := n.(*parse.CommandNode)
 	if !ok || len(command.Args) != 2 {

@@ -9,12 +9,13 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxSources is the maximum number of files in a rule set.
+// maxSources is the maximum number of script files in a rule set.
 const maxSources = 1000
 
-// Load parses scripts strictly, for the dialects that are served. Without dialects, checks that
-// depend on one are omitted. It returns the problems of all files in order of position. If one of
-// them is an error, the rule set is nil.
+// Load parses script files strictly and returns their rules in the order in which they are tried.
+// dialects are those that the mock serves; if there are none, checks that depend on a dialect are
+// omitted. The problems are sorted by file and position, and followed by warnings about rules that
+// never match. If one of the problems is an error, the rule set is nil.
 func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	s := &RuleSet{dialects: dialects}
 	var problems []Problem
@@ -46,7 +47,8 @@ func Load(sources []Source, dialects []*dialect.Dialect) (*RuleSet, []Problem) {
 	return s, append(problems, s.shadowedRules()...)
 }
 
-// parseFile parses one file and records its problems.
+// parseFile parses the content of one file and returns its rules; a file that is not valid YAML has
+// none. Problems are recorded in r.
 func (r *scriptParser) parseFile(data []byte) (rules []*Rule) {
 	root, err := parseYAML(data)
 	var f *positionError
@@ -63,7 +65,7 @@ func (r *scriptParser) parseFile(data []byte) (rules []*Rule) {
 	return rules
 }
 
-// hasErrors reports whether problems contain an error.
+// hasErrors reports whether at least one of the problems is an error rather than a warning.
 func hasErrors(all []Problem) bool {
 	return slices.ContainsFunc(all, func(p Problem) bool { return p.Severity == Error })
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// LoadChecked combines [Load] and [RuleSet.CheckReplies]: a rule set with a reply that violates the
-// protocol, without being marked as such, is not returned either. If check is nil, replies are not
-// checked.
+// LoadChecked loads scripts like [Load] and then checks their replies like [RuleSet.CheckReplies].
+// It returns the problems of both; if one of them is an error, the rule set is nil. If check is
+// nil, replies are not checked.
 func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ConformanceCheck) (*RuleSet, []Problem) {
 	set, problems := Load(sources, dialects)
 	if set == nil || check == nil {

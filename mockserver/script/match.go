@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A conditions holds the conditions of a rule, which must all hold. Unset ones always do.
+// A conditions holds the conditions of a rule. A request matches the rule if it meets all
+// conditions that are set.
 type conditions struct {
 	operations    []string // any of these
 	lastInput     string   // the kind of input that the reply is for
@@ -29,17 +30,20 @@ type conditions struct {
 	hasLast       bool           // the script sets last explicitly
 }
 
-// An intRange is a range of integers, both ends included. If high is 0, the range has no upper end.
+// An intRange is a range of integers from low to high, both included. If high is 0, the range has
+// no upper end.
 type intRange struct{ low, high int }
 
-// A textMatcher is a condition on text. All fields that are set must hold.
+// A textMatcher is a condition on a text, such as a message or the value of a header field. All
+// fields that are set must hold.
 type textMatcher struct {
 	equals, contains *string
 	matches          *regexp.Regexp
 	exists           *bool // nil: the text must exist if another field is set
 }
 
-// A toolResultMatcher is a condition on the result of a client's tool.
+// A toolResultMatcher is a condition on the result of a tool that the client ran: on the name of
+// the tool, the id of the call and the text of the result. Matchers that are nil always hold.
 type toolResultMatcher struct{ name, call, text *textMatcher }
 
 // A headerMatcher is a condition on the value of a header field.
@@ -48,14 +52,15 @@ type headerMatcher struct {
 	matcher *textMatcher
 }
 
-// A bodyMatcher is a condition on the value at one place of the JSON body.
+// A bodyMatcher is a condition on the value at a JSON pointer in the request body. The value must
+// meet matcher as text and equal value as JSON; each of them may be nil, which always holds.
 type bodyMatcher struct {
 	pointer string
 	value   *any // the JSON value that is required
 	matcher *textMatcher
 }
 
-// A matchContext holds the state of trying one rule on a request.
+// A matchContext holds the request that a rule is tried on, and what its conditions found there.
 type matchContext struct {
 	request       *RequestContext
 	state         *State
@@ -64,11 +69,12 @@ type matchContext struct {
 	conditionsMet int               // the number of conditions that held
 }
 
-// A mismatchReason describes the condition that failed; nil means that all held. It is a function
-// because most reasons are never read.
+// A mismatchReason describes the condition that a request does not meet; nil means that all
+// conditions hold. It is a function because most reasons are never read.
 type mismatchReason func() string
 
-// match tries the rule's conditions on p.request. It returns nil if all hold.
+// match tries the rule's conditions on the request in p, and stores what they find in p. It returns
+// nil if all conditions hold, otherwise the reason for the first that does not.
 func (r *Rule) match(p *matchContext) mismatchReason {
 	f, c := p.request, &r.conditions
 	if !r.appliesTo(f.Dialect) {
@@ -144,7 +150,10 @@ func (c *conditions) matchIDs(p *matchContext) mismatchReason {
 	return c.run.match(p, "run", p.request.Parsed.Run, p.request.Parsed.Run != "")
 }
 
-// matchToolResult looks for a matching tool result among those after the last message of the user.
+// matchToolResult tries the condition on tool results on those after the user's last message. It
+// returns nil if one of them meets the condition or if there is no condition, otherwise why the
+// last one does not. It stores the result that matched in p, or the last one if there is no
+// condition.
 func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	results := p.request.toolResults()
 	if len(results) > 0 {
@@ -163,7 +172,8 @@ func (c *conditions) matchToolResult(p *matchContext) (no mismatchReason) {
 	return no
 }
 
-// match returns nil if a tool result meets the condition.
+// match returns nil if part, a tool result of the request in p, meets the condition, otherwise why
+// it does not.
 func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchReason {
 	if r.name != nil {
 		tool := p.toolName(part)
@@ -182,8 +192,8 @@ func (r *toolResultMatcher) match(p *matchContext, part *spec.Event) mismatchRea
 	return r.text.match(p, "tool-result: text", part.Text, true)
 }
 
-// toolName returns the name of the tool that produced a result. If the client did not repeat the
-// name, it is looked up by the call.
+// toolName returns the name of the tool that produced the result part, or "" if it is unknown. If
+// the client did not send the name, it is looked up by the id of the call.
 func (p *matchContext) toolName(part *spec.Event) string {
 	if part.Name != "" {
 		return part.Name
@@ -234,8 +244,9 @@ func (c *conditions) matchBody(p *matchContext) mismatchReason {
 	return nil
 }
 
-// match returns nil if the text meets the condition, and stores the groups of a matching regular
-// expression in p. In the reason the text is called what; there is false if the request lacks it.
+// match returns nil if text meets the condition, otherwise why it does not. what names the text in
+// the reason; there is false if the request lacks the text. The groups of a matching regular
+// expression are stored in p.
 func (t *textMatcher) match(p *matchContext, what, text string, there bool) mismatchReason {
 	if t.exists != nil && *t.exists != there {
 		return func() string {
@@ -279,7 +290,8 @@ func (t *textMatcher) match(p *matchContext, what, text string, there bool) mism
 	return nil
 }
 
-// jsonToText returns strings unchanged and other JSON values encoded.
+// jsonToText returns a decoded JSON value as text: a string as it is, any other value encoded as
+// JSON.
 func jsonToText(v any) string {
 	if text, ok := v.(string); ok {
 		return text

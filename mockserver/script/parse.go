@@ -12,27 +12,29 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxProblems is the maximum number of problems reported for one file.
+// maxProblems is the maximum number of problems reported for one file; further ones are dropped.
 const maxProblems = 100
 
-// A scriptParser parses one file and collects its problems.
+// A scriptParser parses one script file. Its methods named parseX read the value at a node; if the
+// value is invalid, they add an error at its position to problems and return a substitute.
 type scriptParser struct {
 	file     string
 	dialects []*dialect.Dialect
 	problems []Problem
 }
 
-// errorf records an error at the position of n.
+// errorf adds an error at the position of n to the problems of the file.
 func (r *scriptParser) errorf(n *yamlNode, format string, args ...any) {
 	r.addProblem(n, Error, fmt.Sprintf(format, args...))
 }
 
-// warnf records a warning at the position of n.
+// warnf adds a warning at the position of n to the problems of the file.
 func (r *scriptParser) warnf(n *yamlNode, format string, args ...any) {
 	r.addProblem(n, Warning, fmt.Sprintf(format, args...))
 }
 
-// addProblem records a problem, unless the file already has maxProblems.
+// addProblem adds a problem at the position of n to those of the file, unless the file already has
+// maxProblems of them.
 func (r *scriptParser) addProblem(n *yamlNode, level Severity, text string) {
 	if len(r.problems) < maxProblems {
 		r.problems = append(r.problems, Problem{r.file, n.line, n.column, level, text})
@@ -42,8 +44,9 @@ func (r *scriptParser) addProblem(n *yamlNode, level Severity, text string) {
 // memberParsers maps each key that an object may have to the function that parses its value.
 type memberParsers map[string]func(n *yamlNode)
 
-// parseObject parses an object, member by member in source order. Unknown keys are errors. It
-// reports whether n is an object; what names the object in messages.
+// parseObject calls the parser in known for the value of each member of an object, in source order.
+// Each key that is not in known is recorded as an error. If n is not an object, parseObject records
+// an error and returns false. what names the object in messages.
 func (r *scriptParser) parseObject(n *yamlNode, what string, known memberParsers) bool {
 	names := slices.Sorted(maps.Keys(known))
 	if n.kind != objectNode {
@@ -61,7 +64,8 @@ func (r *scriptParser) parseObject(n *yamlNode, what string, known memberParsers
 	return true
 }
 
-// parseList calls read for each item of a list.
+// parseList calls read with the index and the node of each item of a list. If n is not a list, it
+// records an error instead. what names the list in messages.
 func (r *scriptParser) parseList(n *yamlNode, what string, read func(i int, n *yamlNode)) {
 	if n.kind != listNode {
 		r.errorf(n, "%s must be a list, got %s", what, n.describe())
@@ -72,7 +76,8 @@ func (r *scriptParser) parseList(n *yamlNode, what string, read func(i int, n *y
 	}
 }
 
-// parseText parses text. Unquoted numbers and booleans are accepted as written.
+// parseText returns a scalar as text; numbers and booleans are returned as written. If n is null, a
+// list or an object, it records an error and returns false. what names the text in messages.
 func (r *scriptParser) parseText(n *yamlNode, what string) (string, bool) {
 	if n.kind != scalarNode || n.value == nil {
 		r.errorf(n, "%s must be text, got %s", what, n.describe())
@@ -81,7 +86,8 @@ func (r *scriptParser) parseText(n *yamlNode, what string) (string, bool) {
 	return n.text, true
 }
 
-// parseName parses non-empty text.
+// parseName returns a text that must not be empty. If n is not such a text, it records an error, in
+// which what names the value, and returns "".
 func (r *scriptParser) parseName(n *yamlNode, what string) string {
 	text, ok := r.parseText(n, what)
 	if ok && text == "" {
@@ -90,7 +96,9 @@ func (r *scriptParser) parseName(n *yamlNode, what string) string {
 	return text
 }
 
-// parseNames parses a single name or a non-empty list of names.
+// parseNames returns the names in n, which is a single name or a non-empty list of names. For an
+// empty list and for each item that is not a name it records an error. what names the value in
+// messages.
 func (r *scriptParser) parseNames(n *yamlNode, what string) (all []string) {
 	if n.kind != listNode {
 		return []string{r.parseName(n, what)}
@@ -104,7 +112,8 @@ func (r *scriptParser) parseNames(n *yamlNode, what string) (all []string) {
 	return all
 }
 
-// parseEnum parses text that must be one of the given values.
+// parseEnum returns a text that must be one of the values in of. If it is not, parseEnum records an
+// error, in which what names the value, and returns the text nevertheless.
 func (r *scriptParser) parseEnum(n *yamlNode, what string, of []string) string {
 	text, ok := r.parseText(n, what)
 	if ok && !slices.Contains(of, text) {
@@ -113,7 +122,9 @@ func (r *scriptParser) parseEnum(n *yamlNode, what string, of []string) string {
 	return text
 }
 
-// parseInt parses an integer from low to high, both included. It returns low on an error.
+// parseInt returns the value of n, an integer from low to high, both included. If n is anything
+// else, parseInt adds an error to the problems of the file and returns low. what names the value in
+// that error.
 func (r *scriptParser) parseInt(n *yamlNode, what string, low, high int) int {
 	v, ok := n.value.(int64)
 	if n.kind != scalarNode || !ok || v < int64(low) || v > int64(high) {
@@ -123,7 +134,8 @@ func (r *scriptParser) parseInt(n *yamlNode, what string, low, high int) int {
 	return int(v)
 }
 
-// parseBool parses true or false.
+// parseBool returns the value of n, true or false. If n is anything else, parseBool adds an error
+// to the problems of the file and returns false. what names the value in that error.
 func (r *scriptParser) parseBool(n *yamlNode, what string) bool {
 	v, ok := n.value.(bool)
 	if n.kind != scalarNode || !ok {
@@ -132,7 +144,9 @@ func (r *scriptParser) parseBool(n *yamlNode, what string) bool {
 	return v
 }
 
-// parseTrue parses a member whose only legal value is true.
+// parseTrue returns the value of a member that may be left out but, if present, must be true. If n
+// is anything else, parseTrue adds an error to the problems of the file and returns false. what
+// names the value in that error.
 func (r *scriptParser) parseTrue(n *yamlNode, what string) bool {
 	v, ok := n.value.(bool)
 	if n.kind != scalarNode || !ok || !v {
@@ -141,10 +155,12 @@ func (r *scriptParser) parseTrue(n *yamlNode, what string) bool {
 	return v
 }
 
-// maxDuration is the maximum of any duration in a script.
+// maxDuration is the longest duration that a script may contain.
 const maxDuration = 24 * time.Hour
 
-// parseDuration parses a duration in Go's notation, or the number 0.
+// parseDuration returns a duration in Go's notation, such as 1.5s, or the number 0. If n is no
+// duration from 0 to maxDuration, it adds an error to the problems of the file and returns 0. what
+// names the value in that error.
 func (r *scriptParser) parseDuration(n *yamlNode, what string) time.Duration {
 	if n.kind == scalarNode && (n.value == int64(0) || n.text == "0") {
 		return 0
@@ -158,7 +174,9 @@ func (r *scriptParser) parseDuration(n *yamlNode, what string) time.Duration {
 	return d
 }
 
-// parseTemplate parses text and compiles it if it contains a template.
+// parseTemplate returns a text, compiled as a template if it contains template actions. If n is not
+// text or its template is invalid, parseTemplate adds an error to the problems of the file and
+// returns an empty text. what names the text in that error.
 func (r *scriptParser) parseTemplate(n *yamlNode, what string) textTemplate {
 	text, ok := r.parseText(n, what)
 	if !ok {
@@ -175,8 +193,9 @@ func (r *scriptParser) parseTemplate(n *yamlNode, what string) textTemplate {
 // textMatcherKeys are the keys of an object that describes a condition on text.
 var textMatcherKeys = []string{"contains", "equals", "exists", "matches"}
 
-// parseTextMatcher parses a condition on text: the expected text, or an object whose members must
-// all hold.
+// parseTextMatcher returns a condition on text. n is the expected text, or an object with at least
+// one of the keys contains, equals, exists and matches, which must all hold. Errors are added to
+// the problems of the file; what names the condition in them. The result is never nil.
 func (r *scriptParser) parseTextMatcher(n *yamlNode, what string) *textMatcher {
 	t := &textMatcher{}
 	if n.kind != objectNode {
@@ -207,7 +226,8 @@ func (r *scriptParser) parseTextMatcher(n *yamlNode, what string) *textMatcher {
 	return t
 }
 
-// parseRegexp parses a regular expression in RE2 syntax. It returns nil on an error.
+// parseRegexp returns a regular expression in RE2 syntax. If n is not one, it adds an error to the
+// problems of the file and returns nil. what names the expression in that error.
 func (r *scriptParser) parseRegexp(n *yamlNode, what string) *regexp.Regexp {
 	text, ok := r.parseText(n, what)
 	if !ok {
@@ -220,7 +240,9 @@ func (r *scriptParser) parseRegexp(n *yamlNode, what string) *regexp.Regexp {
 	return re
 }
 
-// parseRange parses a positive number, or an object with min and max.
+// parseRange returns a range of positive integers. n is a single integer, or an object with min
+// (default 1) and max (default: no upper end). Errors are added to the problems of the file; what
+// names the range in them.
 func (r *scriptParser) parseRange(n *yamlNode, what string) *intRange {
 	const maxInt = math.MaxInt32
 	if n.kind != objectNode {
@@ -238,7 +260,7 @@ func (r *scriptParser) parseRange(n *yamlNode, what string) *intRange {
 	return s
 }
 
-// joinNames joins names with commas and a final "and".
+// joinNames joins names with commas and a final "and", such as "a, b and c".
 func joinNames(names []string) string {
 	switch n := len(names); n {
 	case 0:

@@ -4,10 +4,11 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// runOperation is the operation of rules that name none.
+// runOperation is the operation that rules are for if they name none: starting a run.
 const runOperation = "run"
 
-// parseConditions parses the member "when" of a rule.
+// parseConditions returns the conditions in n, the object when of a rule. Errors are added to the
+// problems of the file.
 func (r *scriptParser) parseConditions(n *yamlNode) conditions {
 	var c conditions
 	r.parseObject(n, "when", memberParsers{
@@ -31,9 +32,11 @@ func (r *scriptParser) parseConditions(n *yamlNode) conditions {
 	return c
 }
 
-// inferLast sets the condition "last" of a rule that leaves it out. A condition on the user's text
-// or turn implies that the user spoke last; otherwise the rule would also match the request that
-// brings a tool result afterwards.
+// inferLast sets the condition last, the kind of input that a request ends with, if the rule leaves
+// it out. A condition on a tool result or on the answer to an interrupt implies that the request
+// ends with it. A condition on the user's text or turn implies that the user spoke last; otherwise
+// the rule would also match the request that brings a tool result afterwards. Conditions that
+// exclude each other are recorded as errors. n is the object when.
 func (r *scriptParser) inferLast(n *yamlNode, c *conditions) {
 	if c.toolResult != nil && c.resume != nil {
 		r.errorf(n, "tool-result and resume exclude each other: remove one")
@@ -57,7 +60,8 @@ func (r *scriptParser) inferLast(n *yamlNode, c *conditions) {
 	}
 }
 
-// parseOperations parses the name of one operation or a non-empty list of them.
+// parseOperations returns the operations that a rule is for. n is the name of one operation or a
+// non-empty list of names; unknown names are recorded as errors.
 func (r *scriptParser) parseOperations(n *yamlNode) (all []string) {
 	if n.kind != listNode {
 		return []string{r.parseEnum(n, "operation", operationNames())}
@@ -71,7 +75,7 @@ func (r *scriptParser) parseOperations(n *yamlNode) (all []string) {
 	return all
 }
 
-// operationNames returns the names of the operations that a rule can be for.
+// operationNames returns the names of all operations that a rule can be for.
 func operationNames() (all []string) {
 	for _, operation := range reference.OperationKinds {
 		if operation != "" {
@@ -81,7 +85,8 @@ func operationNames() (all []string) {
 	return all
 }
 
-// parseToolResult parses the condition on the result of a client's tool.
+// parseToolResult returns the condition on the result of a tool that the client ran. n is an object
+// with conditions on the name of the tool, the id of the call and the text of the result.
 func (r *scriptParser) parseToolResult(n *yamlNode) *toolResultMatcher {
 	var t toolResultMatcher
 	r.parseObject(n, "tool-result", memberParsers{
@@ -92,7 +97,8 @@ func (r *scriptParser) parseToolResult(n *yamlNode) *toolResultMatcher {
 	return &t
 }
 
-// parseHeaders parses the conditions on header fields.
+// parseHeaders returns the conditions on header fields in n, an object that maps the names of
+// fields to conditions on their values.
 func (r *scriptParser) parseHeaders(n *yamlNode) (all []headerMatcher) {
 	if n.kind != objectNode {
 		r.errorf(n, "header must be an object of header names and conditions, got %s", n.describe())
@@ -104,8 +110,9 @@ func (r *scriptParser) parseHeaders(n *yamlNode) (all []headerMatcher) {
 	return all
 }
 
-// parseBody parses the conditions on values in the JSON body, keyed by JSON pointer. An object is
-// parsed as a matcher; any other value must be equal to the one in the body.
+// parseBody returns the conditions on the request body in n, an object that maps JSON pointers to
+// what the values there must be. An object is parsed as a matcher; any other value must be equal to
+// the one in the body.
 func (r *scriptParser) parseBody(n *yamlNode) (all []bodyMatcher) {
 	if n.kind != objectNode {
 		r.errorf(n, "body must be an object of JSON pointers and expected values, got %s", n.describe())
@@ -128,7 +135,9 @@ func (r *scriptParser) parseBody(n *yamlNode) (all []bodyMatcher) {
 	return all
 }
 
-// parseJSONMatcher parses a matcher of a JSON value into want. Its equals may be any value.
+// parseJSONMatcher parses n, an object of conditions on a JSON value, into want. It accepts the
+// keys of a condition on text, but equals may be any JSON value. what names the condition in
+// messages.
 func (r *scriptParser) parseJSONMatcher(n *yamlNode, what string, want *bodyMatcher) {
 	rest := *n
 	rest.members = nil
@@ -144,7 +153,8 @@ func (r *scriptParser) parseJSONMatcher(n *yamlNode, what string, want *bodyMatc
 	}
 }
 
-// parseJSON returns a node as a decoded JSON value, or nil if JSON cannot represent it.
+// parseJSON returns a node as a decoded JSON value. If JSON cannot represent the node, parseJSON
+// records an error and returns nil.
 func (r *scriptParser) parseJSON(n *yamlNode) *any {
 	text, err := encodeJSON(n.decode())
 	if err != nil {
@@ -155,7 +165,8 @@ func (r *scriptParser) parseJSON(n *yamlNode) *any {
 	return &v
 }
 
-// parseScenarioSteps parses an object that maps scenarios to steps.
+// parseScenarioSteps returns the entries of n, an object that maps the names of scenarios to the
+// names of their steps. what names the object in messages.
 func (r *scriptParser) parseScenarioSteps(n *yamlNode, what string) (all []scenarioStep) {
 	if n.kind != objectNode {
 		r.errorf(n, "%s must be an object of scenarios and their steps, got %s", what, n.describe())

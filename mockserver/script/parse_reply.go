@@ -9,13 +9,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The maximum size of a reply: steps, and tool calls in one step.
+// The maximum numbers of steps in a reply, and of tool calls in one step.
 const (
 	maxSteps     = 10_000
 	maxToolCalls = 100
 )
 
-// A step is one element of a scripted reply.
+// A step is one element of a scripted reply, such as a text, a tool call or a pause.
 type step struct {
 	node     *yamlNode
 	name     string        // the kind of step, as the script names it
@@ -28,14 +28,16 @@ type step struct {
 	wait     time.Duration
 }
 
-// A call is a tool call in a reply. If result is nil, the client runs the tool.
+// A call is a tool call in a scripted reply. If result is nil, the client runs the tool and sends
+// the result in its next request.
 type call struct {
 	name      textTemplate
 	arguments valueTemplate
 	result    *valueTemplate
 }
 
-// parseSteps parses the steps of a reply, which may also be a single text.
+// parseSteps returns the steps of a reply. n is a list of steps, or a text, which stands for a
+// single text step. Invalid steps are recorded as errors and left out.
 func (r *scriptParser) parseSteps(n *yamlNode) (all []step) {
 	if n.kind == scalarNode && n.value != nil {
 		return []step{{node: n, name: "text", kind: spec.MessageDelta, text: r.parseTemplate(n, "reply")}}
@@ -55,10 +57,10 @@ func (r *scriptParser) parseSteps(n *yamlNode) (all []step) {
 	return all
 }
 
-// A stepDecoder parses the value of one kind of step into s.
+// A stepDecoder parses n, the value of one kind of step, and stores the result in s.
 type stepDecoder func(n *yamlNode, s *step)
 
-// stepDecoders returns the decoder of each kind of step, by name.
+// stepDecoders returns the decoders of all kinds of steps, by the names that scripts use.
 func (r *scriptParser) stepDecoders() map[string]stepDecoder {
 	return map[string]stepDecoder{
 		"text":      func(n *yamlNode, s *step) { s.kind, s.text = spec.MessageDelta, r.parseTemplate(n, "text") },
@@ -79,7 +81,9 @@ func (r *scriptParser) stepDecoders() map[string]stepDecoder {
 	}
 }
 
-// parseStep parses a step: an object whose only key names the kind of step.
+// parseStep returns the step in n, an object whose only key names the kind of step. known holds the
+// decoders of the kinds that are allowed here. If n has another form or an unknown key, parseStep
+// records an error and ok is false.
 func (r *scriptParser) parseStep(n *yamlNode, known map[string]stepDecoder) (s step, ok bool) {
 	names := slices.Sorted(maps.Keys(known))
 	if n.kind != objectNode || len(n.members) != 1 {
@@ -97,7 +101,8 @@ func (r *scriptParser) parseStep(n *yamlNode, known map[string]stepDecoder) (s s
 	return s, true
 }
 
-// describeMembers describes a node for a message; an object by its keys.
+// describeMembers returns a short description of a node for messages. Unlike describe, it names the
+// first keys of an object.
 func (n *yamlNode) describeMembers() string {
 	if n.kind != objectNode || len(n.members) == 0 {
 		return n.describe()
@@ -109,7 +114,8 @@ func (n *yamlNode) describeMembers() string {
 	return "an object with " + joinNames(names)
 }
 
-// parseRaw parses a frame that is sent as written: its lines, or an object that becomes its data.
+// parseRaw parses a raw frame, which is sent as written, into s. n is the text of the frame's
+// lines, or an object or list that becomes its data.
 func (r *scriptParser) parseRaw(n *yamlNode, s *step) {
 	s.kind = spec.Undecodable
 	if n.kind == scalarNode {
@@ -119,7 +125,8 @@ func (r *scriptParser) parseRaw(n *yamlNode, s *step) {
 	s.data = r.parseValue(n)
 }
 
-// parseError parses a step that fails the run.
+// parseError parses an error step, which fails the run, into s. n is the text of the error, or an
+// object with text and code.
 func (r *scriptParser) parseError(n *yamlNode, s *step) {
 	s.kind = spec.RunError
 	if n.kind != objectNode {
@@ -132,8 +139,8 @@ func (r *scriptParser) parseError(n *yamlNode, s *step) {
 	})
 }
 
-// parseMessage parses the parts of one message. An error among them ends the run with the message
-// still open.
+// parseMessage parses a message step into s. n is a list of texts, images and pauses, which form
+// one message, and possibly an error, which fails the run while the message is still open.
 func (r *scriptParser) parseMessage(n *yamlNode, s *step) {
 	s.kind = spec.MessageDelta
 	all := r.stepDecoders()
@@ -151,7 +158,7 @@ func (r *scriptParser) parseMessage(n *yamlNode, s *step) {
 	r.checkStepOrder(s.children)
 }
 
-// A resultMode is the rule for the result of a tool call: required or forbidden.
+// A resultMode says whether a tool call in a script must have a result or must not have one.
 type resultMode int
 
 const (
@@ -159,7 +166,8 @@ const (
 	resultForbidden                   // the client runs the tool
 )
 
-// parseTools parses a step with several tool calls.
+// parseTools parses a step with several tool calls, which are open at the same time, into s. n is a
+// list of calls with their results.
 func (r *scriptParser) parseTools(n *yamlNode, s *step) {
 	s.kind = spec.ToolStart
 	r.parseList(n, "tools", func(i int, n *yamlNode) {
@@ -175,7 +183,9 @@ func (r *scriptParser) parseTools(n *yamlNode, s *step) {
 	}
 }
 
-// parseCall parses a tool call; what names the step in messages.
+// parseCall returns the tool call in n, an object with name, arguments and result. rule says
+// whether the result is required or forbidden. Errors are added to the problems of the file; what
+// names the step in them.
 func (r *scriptParser) parseCall(n *yamlNode, what string, rule resultMode) (c call) {
 	r.parseObject(n, what, memberParsers{
 		"name":      func(n *yamlNode) { c.name = r.parseTemplate(n, what+": name") },
@@ -206,7 +216,8 @@ func (r *scriptParser) parseCall(n *yamlNode, what string, rule resultMode) (c c
 	return c
 }
 
-// checkStepOrder reports the first step that cannot follow the ones before it.
+// checkStepOrder records an error for the first step that cannot follow the steps before it, such
+// as a text after an error, which ends the run.
 func (r *scriptParser) checkStepOrder(all []step) {
 	after := ""
 	for _, s := range all {

@@ -12,17 +12,18 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRules is the maximum number of rules in a set.
+// maxRules is the maximum number of rules in one file and in a whole rule set.
 const maxRules = 10_000
 
-// A ruleDefaults holds the settings of a file for rules that have none of their own.
+// A ruleDefaults holds the settings of a file that apply to rules without settings of their own.
 type ruleDefaults struct {
 	dialects []string
 	pace     pace.Pace
 	faults   []fault.Spec
 }
 
-// A ruleAction is the effect of a rule on the response.
+// A ruleAction holds what a rule does to the response: the reply or error status that it sends, and
+// the pace and faults of the response.
 type ruleAction struct {
 	steps        []step
 	rendered     []renderedStep // the rendered steps, if they have no templates
@@ -33,14 +34,15 @@ type ruleAction struct {
 	violatesNode *yamlNode // the value of violates
 }
 
-// A statusReply is a response with an error status instead of an event stream.
+// A statusReply is a response with an error status, which is sent instead of an event stream.
 type statusReply struct {
 	code          int
 	text, problem textTemplate
 	retryAfter    time.Duration
 }
 
-// parseRules parses the root object of a file.
+// parseRules returns the rules in root, the object of a whole file. Errors, such as a missing list
+// of rules or a duplicate name, are added to the problems of the file.
 func (r *scriptParser) parseRules(root *yamlNode) (all []*Rule) {
 	var d ruleDefaults
 	var list *yamlNode
@@ -77,8 +79,9 @@ func (r *scriptParser) parseRules(root *yamlNode) (all []*Rule) {
 	return all
 }
 
-// checkDialectNames reports unknown dialects. Known dialects that are not served are accepted: a
-// script may be shared by several mocks.
+// checkDialectNames records an error for each unknown name in n, which is the name of a dialect or
+// family or a list of them. Known dialects that are not served are accepted, because several mocks
+// may share a script.
 func (r *scriptParser) checkDialectNames(n *yamlNode) {
 	var names []string
 	for _, name := range dialect.Names() {
@@ -97,7 +100,8 @@ func (r *scriptParser) checkDialectNames(n *yamlNode) {
 	}
 }
 
-// parseRule parses rule i of the file.
+// parseRule returns the rule in n, which has index i in the list of the file. d holds the defaults
+// of the file. Errors are added to the problems of the file.
 func (r *scriptParser) parseRule(n *yamlNode, i int, d ruleDefaults) *Rule {
 	rule := &Rule{
 		Name: "rule " + strconv.Itoa(i+1), File: r.file, Line: n.line, column: n.column,
@@ -138,8 +142,8 @@ func (r *scriptParser) parseRule(n *yamlNode, i int, d ruleDefaults) *Rule {
 	return rule
 }
 
-// checkRule reports missing and contradictory members of a rule; outcomes are those of reply,
-// status and default that it has.
+// checkRule records missing and contradictory members of a rule as errors. n is the object of the
+// rule; outcomes lists those of the keys reply, status and default that it has.
 func (r *scriptParser) checkRule(n *yamlNode, rule *Rule, outcomes []string) {
 	if n.kind != objectNode {
 		return
@@ -161,12 +165,15 @@ func (r *scriptParser) checkRule(n *yamlNode, rule *Rule, outcomes []string) {
 	}
 }
 
-// hasRawFrames reports whether a reply has raw frames.
+// hasRawFrames reports whether the reply has raw frames, which are sent as written and may violate
+// the protocol.
 func (a *ruleAction) hasRawFrames() bool {
 	return slices.ContainsFunc(a.steps, func(s step) bool { return s.name == "raw" })
 }
 
-// parseStatus parses a status code, or an object with the code and the rest of the response.
+// parseStatus returns a response with an error status. n is a status code from 400 to 599, or an
+// object with the code and optionally text, problem and retry-after. Errors are added to the
+// problems of the file.
 func (r *scriptParser) parseStatus(n *yamlNode) *statusReply {
 	s := &statusReply{}
 	code := func(n *yamlNode) { s.code = r.parseInt(n, "status", 400, 599) }
@@ -186,7 +193,8 @@ func (r *scriptParser) parseStatus(n *yamlNode) *statusReply {
 	return s
 }
 
-// parseQuota parses a quota, of which both members are required.
+// parseQuota returns the quota in n, an object with the number of requests and the time window
+// (per) in which they are allowed. Both members are required.
 func (r *scriptParser) parseQuota(n *yamlNode) (q requestQuota) {
 	r.parseObject(n, "quota", memberParsers{
 		"requests": func(n *yamlNode) { q.requests = r.parseInt(n, "quota: requests", 1, 1_000_000_000) },
@@ -203,7 +211,8 @@ func (r *scriptParser) parseQuota(n *yamlNode) (q requestQuota) {
 	return q
 }
 
-// parsePace parses a pace.
+// parsePace returns the pace in n: when the first event of a reply is sent, and how fast the others
+// follow. An invalid pace is recorded as an error.
 func (r *scriptParser) parsePace(n *yamlNode) pace.Pace {
 	p, err := pace.Parse(n.decode())
 	if err != nil {
@@ -212,7 +221,8 @@ func (r *scriptParser) parsePace(n *yamlNode) pace.Pace {
 	return p
 }
 
-// parseFaults parses a list of faults: names, or objects that map a name to its parameters.
+// parseFaults returns the faults in n, a list of names and of objects that map one name to its
+// parameters. Invalid items are recorded as errors and left out.
 func (r *scriptParser) parseFaults(n *yamlNode) (all []fault.Spec) {
 	const maxFaults = 32
 	r.parseList(n, "faults", func(i int, n *yamlNode) {
@@ -246,12 +256,13 @@ func (r *scriptParser) parseFaults(n *yamlNode) (all []fault.Spec) {
 	return all
 }
 
-// appliesTo reports whether a rule is for a dialect, named in full or by its family.
+// appliesTo reports whether a rule is for dialect d: the rule lists no dialects, or it lists the
+// name or the family of d.
 func (r *Rule) appliesTo(d *dialect.Dialect) bool {
 	return len(r.dialects) == 0 || slices.Contains(r.dialects, d.Name) || slices.Contains(r.dialects, d.Family)
 }
 
-// applicableDialects returns those of dialects that the rule is for.
+// applicableDialects returns those of the given dialects that the rule is for.
 func (r *Rule) applicableDialects(dialects []*dialect.Dialect) (all []*dialect.Dialect) {
 	for _, d := range dialects {
 		if r.appliesTo(d) {

@@ -31,8 +31,8 @@ type renderedCall struct {
 	hasResult               bool
 }
 
-// renderStatic renders the steps of a reply once for all requests. ok is false if they contain
-// templates.
+// renderStatic renders the steps of a reply once for all requests. ok is false if the steps contain
+// templates, which have to be rendered for each request, or cannot be rendered.
 func (a *ruleAction) renderStatic() (all []renderedStep, ok bool) {
 	for _, s := range a.steps {
 		if s.hasTemplates() {
@@ -44,7 +44,8 @@ func (a *ruleAction) renderStatic() (all []renderedStep, ok bool) {
 	return all, err == nil
 }
 
-// hasTemplates reports whether the step or one of its parts has a template.
+// hasTemplates reports whether a text of the step, of its tool calls or of its parts contains a
+// template.
 func (s *step) hasTemplates() bool {
 	if s.text.tmpl != nil || s.code.tmpl != nil || s.data.hasTemplates() {
 		return true
@@ -64,7 +65,8 @@ func (s *step) hasTemplates() bool {
 
 func (v *valueTemplate) hasTemplates() bool { return v.templates != nil || v.text.tmpl != nil }
 
-// renderSteps executes the templates of steps. On an error, at is the step that failed.
+// renderSteps returns steps with their templates executed on v. If a template fails, at is the step
+// that contains it and all is nil.
 func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, err error) {
 	for i := range steps {
 		b, err := steps[i].render(v)
@@ -76,7 +78,7 @@ func renderSteps(steps []step, v *templateData) (all []renderedStep, at *step, e
 	return all, nil, nil
 }
 
-// render executes the templates of the step.
+// render returns the step with its templates executed on v.
 func (s *step) render(v *templateData) (b renderedStep, err error) {
 	b.name, b.wait = s.name, s.wait
 	if b.text, err = s.text.render(v); err != nil {
@@ -107,7 +109,7 @@ func (s *step) render(v *templateData) (b renderedStep, err error) {
 	return b, err
 }
 
-// render executes the templates of the call.
+// render returns the tool call with its templates executed on v.
 func (c *call) render(v *templateData) (m renderedCall, err error) {
 	if m.name, err = c.name.render(v); err != nil {
 		return m, err
@@ -120,7 +122,8 @@ func (c *call) render(v *templateData) (m renderedCall, err error) {
 	return m, err
 }
 
-// renderReply returns the reply of the rule to a request that it matched.
+// renderReply returns the reply of the rule to the request in p, which the rule matched. If a
+// template fails, the reply is a refusal with status 500.
 func (r *Rule) renderReply(p *matchContext) Reply {
 	a := &r.action
 	reply := Reply{Pace: a.pace, Faults: a.faults}
@@ -150,8 +153,9 @@ func (r *Rule) renderReply(p *matchContext) Reply {
 	return reply
 }
 
-// renderFailure returns a response with status 500 whose message names the place in the script that
-// could not be rendered.
+// renderFailure returns a refusal with status 500 for a template of rule r that failed with err. at
+// is the place of the template in the script, and what the step or member that contains it; the
+// message names both.
 func renderFailure(r *Rule, at *yamlNode, what string, err error) *fault.Refusal {
 	return &fault.Refusal{
 		Status:  http.StatusInternalServerError,
@@ -159,7 +163,8 @@ func renderFailure(r *Rule, at *yamlNode, what string, err error) *fault.Refusal
 	}
 }
 
-// renderRefusal executes the templates of a response with an error status.
+// renderRefusal returns the error response of rule r to the request in p, with its templates
+// executed. If a template fails, the response has status 500.
 func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	v := newTemplateData(p)
 	text, err := s.text.render(v)
@@ -172,7 +177,8 @@ func (s *statusReply) renderRefusal(r *Rule, p *matchContext) *fault.Refusal {
 	return renderFailure(r, &yamlNode{line: r.Line}, "status", err)
 }
 
-// A player emits the events of one reply. It stops once the consumer stops or the context is done.
+// A player emits the events of one reply by calling yield. It stops when yield returns false or the
+// context is done.
 type player struct {
 	ctx   context.Context
 	run   string
@@ -185,7 +191,8 @@ type player struct {
 	messages, calls, interrupts int
 }
 
-// emit passes on an event with the delay that has accumulated.
+// emit yields an event with the delay of the wait steps since the previous event. It does nothing
+// once the player has stopped.
 func (p *player) emit(e spec.Event) {
 	if p.done = p.done || p.ctx.Err() != nil; p.done {
 		return
@@ -194,13 +201,14 @@ func (p *player) emit(e spec.Event) {
 	p.wait = 0
 }
 
-// newID returns an identifier that is unique across the runs of a thread.
+// newID increments the counter n and returns an id made of the run's id, thing and the counter. It
+// is unique across the runs of a thread, because their ids differ.
 func (p *player) newID(thing string, n *int) string {
 	*n++
 	return p.run + "-" + thing + strconv.Itoa(*n)
 }
 
-// playSteps emits the events of a complete run.
+// playSteps emits the events of a complete run: its start, the events of the steps and its end.
 func playSteps(steps []renderedStep, p *player) {
 	p.emit(spec.Event{Kind: spec.RunStart})
 	for i := range steps {
@@ -237,7 +245,7 @@ func (p *player) playStep(b *renderedStep) {
 	}
 }
 
-// emitError fails the run. No event follows.
+// emitError emits the event that fails the run, and stops the player.
 func (p *player) emitError(b *renderedStep) {
 	p.emit(spec.Event{Kind: spec.RunError, Text: b.text, Code: b.code})
 	p.done = true
@@ -274,7 +282,8 @@ func (p *player) playMessage(inner []renderedStep) {
 	p.emit(spec.Event{Kind: spec.MessageEnd, Message: id})
 }
 
-// emitDeltas emits a text in chunks.
+// emitDeltas emits a text as deltas of kind k for the message id, split into the chunks of the
+// pace.
 func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	for _, piece := range pace.Split(text, p.chunk) {
 		if p.done {
@@ -284,8 +293,9 @@ func (p *player) emitDeltas(k spec.Kind, id, text string) {
 	}
 }
 
-// playToolCalls opens all calls, then sends their arguments and closes them, then sends the results
-// of those that the server runs.
+// playToolCalls emits the events of tool calls that are open at the same time: the starts of all
+// calls, then the arguments and the end of each, then the results of the calls that the server
+// runs.
 func (p *player) playToolCalls(calls []renderedCall) {
 	ids := make([]string, len(calls))
 	for i, c := range calls {

@@ -11,14 +11,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The values of the condition last: the kind of input that the request ends with.
+// The values of the condition last: the request ends with a message of the user, the result of a
+// client's tool, or the answer to an interrupt.
 const (
 	lastUser   = "user"
 	lastTool   = "tool"
 	lastResume = "resume"
 )
 
-// analyze fills in the derived fields, and counts the turn in st. Further calls do nothing.
+// analyze derives the turn, the kind of the last input and the user's text from the parsed request,
+// and counts the turn in st. Further calls do nothing, so that a request that is passed to several
+// rule sets is counted once.
 func (f *RequestContext) analyze(st *State) {
 	if f.analyzed {
 		return
@@ -54,7 +57,8 @@ func (f *RequestContext) analyze(st *State) {
 	f.turn, f.undoTurn = st.recordTurn(thread, f.Parsed.Run, info)
 }
 
-// toolResults returns the results of client tools since the last message of the user.
+// toolResults returns the results of the client's tools that follow the user's last message, in the
+// order of the request.
 func (f *RequestContext) toolResults() (all []spec.Event) {
 	for _, part := range f.Parsed.Parts {
 		switch part.Kind {
@@ -67,7 +71,7 @@ func (f *RequestContext) toolResults() (all []spec.Event) {
 	return all
 }
 
-// bodyJSON returns the decoded body, or nil if it is not valid JSON.
+// bodyJSON returns the request body as a decoded JSON value, or nil if it is not valid JSON.
 func (f *RequestContext) bodyJSON() any {
 	if !f.bodyParsed {
 		f.bodyParsed = true
@@ -115,7 +119,8 @@ func canonicalNumbers(v any) any {
 	return v
 }
 
-// lookupPointer returns the value at a JSON pointer (RFC 6901), and whether there is one.
+// lookupPointer returns the value in v that a JSON pointer (RFC 6901) refers to, or false if there
+// is none.
 func lookupPointer(v any, pointer string) (any, bool) {
 	if pointer == "" {
 		return v, v != nil

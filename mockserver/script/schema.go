@@ -19,7 +19,7 @@ func Schema() []byte {
 	return append(data, '\n')
 }
 
-// SchemaID is the "$id" of the schema.
+// SchemaID is the "$id" of the JSON Schema of scripts.
 const SchemaID = "https://github.com/streamassay/streamassay/mockserver/script/schema.json"
 
 type schemaObject = map[string]any
@@ -60,15 +60,16 @@ func scriptSchema() schemaObject {
 	}
 }
 
-// textTypes are the JSON types that are accepted as text.
+// textTypes are the JSON types of values that scripts accept as text.
 var textTypes = []string{"string", "number", "boolean"}
 
 func schemaRef(name string) schemaObject { return schemaObject{"$ref": "#/$defs/" + name} }
 
-// describe adds a description to a schema.
+// describe adds a description to a schema and returns the schema.
 func describe(what string, of schemaObject) schemaObject { of["description"] = what; return of }
 
-// closedObject returns the schema of an object with no other members.
+// closedObject returns the schema of an object that may have the given properties and no others.
+// required lists the properties that it must have.
 func closedObject(properties schemaObject, required ...string) schemaObject {
 	d := schemaObject{"type": "object", "additionalProperties": false, "properties": properties}
 	if len(required) > 0 {
@@ -178,7 +179,7 @@ func stepSchemas() schemaObject {
 	}
 }
 
-// stepSchema returns the schema of a step of one of the given kinds.
+// stepSchema returns the schema of a step whose kind is one of words.
 func stepSchema(words ...string) schemaObject {
 	all, known := schemaObject{}, stepSchemas()
 	for _, w := range words {
@@ -222,8 +223,9 @@ func faultsSchema() schemaObject {
 	return schemaObject{"type": "array", "maxItems": 32, "items": items}
 }
 
-// paramSchema returns the schema of a parameter of a fault. Bounds are left to [Load], because
-// numbers may be written as strings. Parameters that faults share are defined once and referenced.
+// paramSchema returns the schema of parameter p of fault f. It does not contain bounds, which
+// [Load] checks, because numbers may be written as strings. Parameters that several faults share
+// are defined once and referenced.
 func paramSchema(f *fault.Fault, p fault.Param) schemaObject {
 	if !hasOwnParam(f, p.Name) {
 		return schemaRef("fault-" + p.Name)
@@ -248,7 +250,8 @@ func paramValueSchema(p fault.Param) schemaObject {
 	return d
 }
 
-// addSharedParams adds the definitions of parameters that faults share.
+// addSharedParams adds the schemas of the parameters that several faults share to defs, and returns
+// defs.
 func addSharedParams(defs schemaObject) schemaObject {
 	for _, f := range fault.All {
 		for _, p := range f.AllParams() {

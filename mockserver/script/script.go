@@ -29,7 +29,7 @@ type Source struct {
 // A Severity is the severity of a problem: error or warning.
 type Severity int
 
-// The severities. A script with an error is not loaded.
+// The severities. A script with an error is not loaded; warnings do not prevent that.
 const (
 	Error Severity = iota
 	Warning
@@ -63,7 +63,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d:%d: %s", p.File, p.Line, p.Column, text)
 }
 
-// compare orders problems by their position in the file, errors before warnings.
+// compare returns a negative number if p is reported before q, and a positive one if after:
+// problems are sorted by position in the file, at the same position errors before warnings.
 func (p Problem) compare(q Problem) int {
 	return cmp.Or(cmp.Compare(p.Line, q.Line), cmp.Compare(p.Column, q.Column), cmp.Compare(p.Severity, q.Severity))
 }
@@ -101,7 +102,8 @@ type Rule struct {
 	transitions []scenarioStep
 }
 
-// A requestQuota allows a number of requests per time window.
+// A requestQuota is the number of requests that a rule serves per time window; further requests are
+// refused.
 type requestQuota struct {
 	requests int
 	per      time.Duration
@@ -164,8 +166,8 @@ func (r Reply) WithPace(p pace.Pace) Reply {
 	return r
 }
 
-// A TimedEvent is an event and a delay that is added to what the pace prescribes. Its events follow
-// the protocol of [reference.Agent].
+// A TimedEvent is an event of a reply with a delay, which is added to what the pace prescribes. The
+// events of a reply follow the protocol of [reference.Agent].
 type TimedEvent struct {
 	Event spec.Event
 	Delay time.Duration

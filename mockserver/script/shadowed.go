@@ -11,8 +11,8 @@ import (
 // very large scripts, at the price of missing warnings.
 const maxRulePairs = 5_000_000
 
-// shadowedRules warns about rules that never match because an earlier rule matches all of their
-// requests.
+// shadowedRules returns a warning for each rule that never matches because an earlier rule matches
+// all of its requests.
 func (s *RuleSet) shadowedRules() (all []Problem) {
 	var shadowing []*Rule
 	pairs := 0
@@ -35,8 +35,8 @@ func (s *RuleSet) shadowedRules() (all []Problem) {
 	return all
 }
 
-// displayName returns the rule's name for a message. Rules without a name are already called "rule
-// 3".
+// displayName returns the rule's name for a message, such as "rule greeting". A rule without a name
+// in the script is already called by its number, such as "rule 3".
 func (r *Rule) displayName() string {
 	if strings.HasPrefix(r.Name, "rule ") {
 		return r.Name
@@ -44,7 +44,8 @@ func (r *Rule) displayName() string {
 	return "rule " + r.Name
 }
 
-// describe returns the rule's name and position for a message about another rule.
+// describe returns the rule's name and line for a message about the rule from. The file and the
+// priority are included if they differ from those of that rule.
 func (r *Rule) describe(from *Rule) string {
 	where := fmt.Sprintf("line %d", r.Line)
 	if r.File != from.File {
@@ -56,7 +57,8 @@ func (r *Rule) describe(from *Rule) string {
 	return fmt.Sprintf("%s (%s)", r.displayName(), where)
 }
 
-// shadows reports whether r certainly matches whenever other does.
+// shadows reports whether r certainly matches every request that other matches. If it returns
+// false, r may or may not match them.
 func (r *Rule) shadows(other *Rule) bool {
 	a, b := &r.conditions, &other.conditions
 	switch {
@@ -74,7 +76,8 @@ func (r *Rule) shadows(other *Rule) bool {
 	return a.coversRest(b)
 }
 
-// coversRest compares offers, headers and places of the body.
+// coversRest reports whether the conditions of c on offered tools, header fields and values in the
+// body certainly hold for every request that meets the conditions other.
 func (c *conditions) coversRest(other *conditions) bool {
 	if len(c.offers) > 0 && (len(other.offers) == 0 || !isSubset(c.offers, other.offers)) {
 		return false
@@ -97,8 +100,8 @@ func (c *conditions) coversRest(other *conditions) bool {
 	return true
 }
 
-// isSubset reports whether all of these are among those, where an empty list stands for every
-// value.
+// isSubset reports whether all strings in these are also in those. An empty list stands for every
+// string.
 func isSubset(these, those []string) bool {
 	if len(those) == 0 {
 		return true
@@ -109,18 +112,18 @@ func isSubset(these, those []string) bool {
 	return !slices.ContainsFunc(these, func(one string) bool { return !slices.Contains(those, one) })
 }
 
-// covers reports whether s includes all of other.
+// covers reports whether every integer in the range other is also in the range s.
 func (s *intRange) covers(other intRange) bool {
 	return s.low <= other.low && (s.high == 0 || other.high != 0 && other.high <= s.high)
 }
 
-// covers reports whether r certainly matches every result that other matches.
+// covers reports whether r certainly matches every tool result that other matches.
 func (r *toolResultMatcher) covers(other *toolResultMatcher) bool {
 	return r.name.covers(other.name) && r.call.covers(other.call) && r.text.covers(other.text)
 }
 
 // covers reports whether t certainly matches every text that other matches. A nil matcher matches
-// everything.
+// every text.
 func (t *textMatcher) covers(other *textMatcher) bool {
 	if t == nil {
 		return true
@@ -144,7 +147,8 @@ func (t *textMatcher) covers(other *textMatcher) bool {
 	return t.matches == nil || other.matches != nil && t.matches.String() == other.matches.String()
 }
 
-// hasNoTextCondition reports whether the matcher leaves the content of the text open.
+// hasNoTextCondition reports whether the matcher accepts any text, so that at most its existence
+// matters.
 func (t *textMatcher) hasNoTextCondition() bool {
 	return t.equals == nil && t.contains == nil && t.matches == nil
 }

@@ -16,7 +16,7 @@ const (
 	maxScenarios = 2_000
 )
 
-// InitialStep is the step of a scenario for which none has been set.
+// InitialStep is the step of a scenario before a rule or the user has set one.
 const InitialStep = "started"
 
 // A State holds what rules remember between the requests of one test: scenario steps, match counts,
@@ -30,13 +30,14 @@ type State struct {
 	clientCalls  boundedMap[string] // by call, the tool that the client runs
 }
 
-// A quotaWindow is one period of a quota and the requests that it served.
+// A quotaWindow is the current time window of a rule's quota, with the number of requests that it
+// has served.
 type quotaWindow struct {
 	start time.Time
 	used  int
 }
 
-// A threadProgress is the progress of one thread.
+// A threadProgress records how many turns a thread has had.
 type threadProgress struct {
 	turns int
 	run   string // the run of the latest turn
@@ -60,7 +61,8 @@ func (s *State) Reset() {
 	s.clientCalls = boundedMap[string]{max: maxCalls}
 }
 
-// ScenarioSteps returns the current steps of the scenarios that have been set.
+// ScenarioSteps returns the current steps of scenarios, by scenario. Scenarios whose step has never
+// been set are missing; they are at InitialStep.
 func (s *State) ScenarioSteps() map[string]string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,14 +74,15 @@ func (s *State) ScenarioSteps() map[string]string {
 	return all
 }
 
-// SetStep sets the step of a scenario.
+// SetStep moves a scenario to a step.
 func (s *State) SetStep(scenario, step string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scenarios.put(scenario, step)
 }
 
-// currentStep returns the step of a scenario. The caller holds s.mu.
+// currentStep returns the current step of a scenario, or InitialStep if none has been set. The
+// caller holds s.mu.
 func (s *State) currentStep(scenario string) string {
 	if step, ok := s.scenarios.get(scenario); ok {
 		return step
@@ -87,9 +90,10 @@ func (s *State) currentStep(scenario string) string {
 	return InitialStep
 }
 
-// claim updates the counters, quota and scenarios of a rule whose conditions hold, unless the state
-// blocks the rule; then why is the reason. Both happen under one lock, so two requests cannot claim
-// the same match. If the quota is exhausted, after is the time until it is renewed.
+// claim counts a match of rule r, whose conditions hold: it updates the counter, the quota and the
+// scenarios of r. If a scenario is at another step or r has matched often enough, nothing changes
+// and why is the reason. If the quota is exhausted, nothing changes and after is the time until it
+// is renewed. Check and update happen under one lock, so two requests cannot claim the same match.
 func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) {
 	if r.maxMatches == 0 && r.quota.requests == 0 &&
 		len(r.transitions) == 0 && len(r.conditions.scenarioSteps) == 0 {
@@ -113,7 +117,8 @@ func (s *State) claim(r *Rule, now time.Time) (why string, after time.Duration) 
 	return "", 0
 }
 
-// spendQuota takes one request from a rule's quota, or returns the time until the quota is renewed.
+// spendQuota takes one request from a rule's quota and returns 0. If the quota is exhausted, it
+// returns the time until it is renewed. The caller holds s.mu.
 func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	if r.quota.requests == 0 {
 		return 0
@@ -131,7 +136,8 @@ func (s *State) spendQuota(r *Rule, now time.Time) (after time.Duration) {
 	return 0
 }
 
-// nextCount increments a counter and returns it; the first value is 1.
+// nextCount increments the counter with the given name and returns its new value; the first value
+// is 1.
 func (s *State) nextCount(name string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,9 +146,11 @@ func (s *State) nextCount(name string) int {
 	return n + 1
 }
 
-// recordTurn returns the number of the turn that a request belongs to, and stores it. A request
-// that repeats the history determines the number by itself, so a client may go back to an earlier
-// turn. undo restores the previous state.
+// recordTurn returns the number n of the turn that a request belongs to, and stores it for the
+// thread. A request that repeats the history determines the number by its user messages, so a
+// client may go back to an earlier turn. A repeated request, which names the run of the latest
+// turn, is not counted again. undo restores the previous state of the thread, unless the thread has
+// moved on.
 func (s *State) recordTurn(thread, run string, info userTurn) (n int, undo func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,21 +178,22 @@ func (s *State) recordTurn(thread, run string, info userTurn) (n int, undo func(
 	}
 }
 
-// A userTurn describes the user messages of a request.
+// A userTurn describes the user messages of a request, which determine the number of its turn.
 type userTurn struct {
 	userMessages int  // the number of user messages
 	hasHistory   bool // an assistant message stands between them
 	endsWithUser bool // the last input is a user message
 }
 
-// recordCall stores the tool of a call whose result the client will send.
+// recordCall stores which tool the client runs for a call, because clients may send the result of a
+// call without the name of the tool.
 func (s *State) recordCall(call, tool string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clientCalls.put(call, tool)
 }
 
-// toolName returns the tool of a call, or "" if the call is unknown.
+// toolName returns the tool that recordCall stored for a call, or "" if the call is unknown.
 func (s *State) toolName(call string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,9 +201,9 @@ func (s *State) toolName(call string) string {
 	return tool
 }
 
-// A boundedMap holds at most max entries and drops those not used for longest. It keeps two
-// generations: when the recent one is half of max, it replaces the old one, whose entries are
-// dropped.
+// A boundedMap is a map that holds at most max entries and drops those not used for longest. It
+// keeps two generations: when the recent one has max/2 entries, it becomes the old one, and the
+// entries of the previous old one are dropped.
 type boundedMap[T any] struct {
 	max         int
 	recent, old map[string]T
@@ -219,10 +228,12 @@ func (m *boundedMap[T]) put(key string, v T) {
 	m.recent[key] = v
 }
 
-// maxKeyLength is the number of bytes of a key that are compared and stored.
+// maxKeyLength is the maximum length of the keys of a boundedMap in bytes, which bounds its memory.
+// Only this many bytes of a longer key are compared and stored.
 const maxKeyLength = 1024
 
-// blockedReason returns why the state blocks a rule, or "" if it does not.
+// blockedReason returns why the state keeps a rule from matching: a scenario is at another step, or
+// the rule has matched often enough. It returns "" if neither is the case.
 func (s *State) blockedReason(r *Rule) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// The maximum sizes of templates and their results.
+// The maximum sizes of templates and of the texts that they produce, which bound the memory for one
+// request.
 const (
 	maxTextSize  = 1 << 20 // bytes in one rendered text
 	maxReplySize = 8 << 20 // bytes in all rendered texts of one reply
@@ -26,15 +27,15 @@ const (
 	maxTemplateActions = 1000 // actions in one text
 )
 
-// A textTemplate is a text of a script, which may contain a template.
+// A textTemplate is a text of a script, compiled if it contains template actions.
 type textTemplate struct {
 	node *yamlNode
 	text string
 	tmpl *template.Template // nil if the text has no template
 }
 
-// A templateData is the data of templates for one request. Its exported fields are available in
-// templates.
+// A templateData holds what the templates of a reply to one request refer to. Its exported fields
+// are available in templates.
 type templateData struct {
 	Text   string            // text of the last message of the user
 	Turn   int               // number of that message, from 1
@@ -51,7 +52,7 @@ type templateData struct {
 	remaining int // bytes that the texts of the reply may still have
 }
 
-// newTemplateData returns the data for the request that p matched.
+// newTemplateData returns the data for the templates of a reply to the request in p.
 func newTemplateData(p *matchContext) *templateData {
 	v := &templateData{
 		Text: p.request.userText, Turn: p.request.turn, Match: p.groups,
@@ -72,7 +73,8 @@ func newTemplateData(p *matchContext) *templateData {
 	return v
 }
 
-// funcs returns the functions that templates may call, bound to v.
+// funcs returns the functions that templates may call, by name. They use the request and the state
+// in v.
 func (v *templateData) funcs() template.FuncMap {
 	return template.FuncMap{
 		"header":  func(name string) string { return v.request.Request.Header.Get(name) },
@@ -97,8 +99,8 @@ func (v *templateData) funcs() template.FuncMap {
 // print are left out: they can produce large texts from small input.
 var builtinFuncs = []string{"and", "or", "not", "eq", "ne", "lt", "le", "gt", "ge", "len", "index", "slice"}
 
-// bodyValue returns the value at a JSON pointer in the request body as text, or "" if there is
-// none.
+// bodyValue returns the value at a JSON pointer in the request body as text, or "" if it is missing
+// or null. It returns an error if pointer is not a JSON pointer.
 func (v *templateData) bodyValue(pointer string) (string, error) {
 	if !isJSONPointer(pointer) {
 		return "", fmt.Errorf("%s is not a JSON pointer (e.g. /messages/0/role)", quoteTruncated(pointer))
@@ -110,7 +112,8 @@ func (v *templateData) bodyValue(pointer string) (string, error) {
 	return jsonToText(found), nil
 }
 
-// rng returns the source of randomness, with a fixed seed if the request has none.
+// rng returns the source of randomness of the request, or one with a fixed seed if the request has
+// none.
 func (v *templateData) rng() *rand.Rand {
 	if v.request.Rand == nil {
 		v.request.Rand = rand.New(rand.NewPCG(1, 1))
@@ -118,7 +121,7 @@ func (v *templateData) rng() *rand.Rand {
 	return v.request.Rand
 }
 
-// uuid returns a UUID of version 4 (RFC 9562).
+// uuid returns a random UUID of version 4 (RFC 9562).
 func (v *templateData) uuid() string {
 	var b [16]byte
 	r := v.rng()
@@ -127,10 +130,12 @@ func (v *templateData) uuid() string {
 	return reference.UUIDv4(b)
 }
 
-// seq returns the next number of the named counter, from 1.
+// seq returns the next number of the counter with the given name, from 1. Several arguments are
+// joined to one name; without arguments the counter has no name.
 func (v *templateData) seq(name ...string) int { return v.state.nextCount(strings.Join(name, " ")) }
 
-// now returns the time of the request in UTC, in a layout of package time or as RFC 3339.
+// now returns the time of the request in UTC. The arguments, joined by spaces, are a layout of
+// package time; the default is RFC 3339.
 func (v *templateData) now(layout ...string) string {
 	if len(layout) == 0 {
 		return v.request.Now.UTC().Format(time.RFC3339)
@@ -138,7 +143,8 @@ func (v *templateData) now(layout ...string) string {
 	return v.request.Now.UTC().Format(strings.Join(layout, " "))
 }
 
-// random returns an integer from low to high, both included.
+// random returns a random integer from low to high, both included. It returns an error if high is
+// less than low or the range is too large.
 func (v *templateData) random(low, high int) (int, error) {
 	if high < low || high-low >= 1<<31 {
 		return 0, fmt.Errorf("random %d %d: the second number must be the larger one, by less than 2147483648", low, high)
@@ -146,7 +152,7 @@ func (v *templateData) random(low, high int) (int, error) {
 	return low + v.rng().IntN(high-low+1), nil
 }
 
-// pick returns one of its arguments at random.
+// pick returns one of its arguments at random. It returns an error if there are none.
 func (v *templateData) pick(all ...string) (string, error) {
 	if len(all) == 0 {
 		return "", errors.New("pick needs at least one argument")
@@ -154,12 +160,13 @@ func (v *templateData) pick(all ...string) (string, error) {
 	return all[v.rng().IntN(len(all))], nil
 }
 
-// fillerWords are the words that random text is made of.
+// fillerWords are the words that the template function words chooses from.
 var fillerWords = strings.Fields("a the one this every river stone light garden winter answer question " +
 	"letter table window morning quiet small large early late green open slow and or but " +
 	"under over between after before says takes gives keeps finds holds turns")
 
-// randomWords returns n random words.
+// randomWords returns n random words, separated by spaces. It returns an error if n is negative or
+// the text would exceed the limits of the reply.
 func (v *templateData) randomWords(n int) (string, error) {
 	if n < 0 || n > maxTextSize/10 {
 		return "", fmt.Errorf("words %d: the number must be from 0 to %d", n, maxTextSize/10)
@@ -177,7 +184,8 @@ func (v *templateData) randomWords(n int) (string, error) {
 	return b.String(), nil
 }
 
-// repeat returns n copies of a text.
+// repeat returns n copies of a text. It returns an error if n is negative or the result would
+// exceed the limits of the reply.
 func (v *templateData) repeat(n int, text string) (string, error) {
 	if n < 0 || n > maxTextSize || n*len(text) > maxTextSize {
 		return "", fmt.Errorf("repeat %d: the result must have at most %d bytes", n, maxTextSize)
@@ -188,7 +196,7 @@ func (v *templateData) repeat(n int, text string) (string, error) {
 	return strings.Repeat(text, n), nil
 }
 
-// defaultText returns the text, or instead if the text is empty.
+// defaultText returns text, or instead if text is empty.
 func defaultText(instead, text string) string {
 	if text == "" {
 		return instead
@@ -196,7 +204,8 @@ func defaultText(instead, text string) string {
 	return text
 }
 
-// compileTemplate compiles a text, as a template if it contains an action.
+// compileTemplate returns a text, compiled as a template if it contains actions. It returns an
+// error if the template is invalid or uses something that scripts may not use.
 func compileTemplate(text string) (textTemplate, error) {
 	if !strings.Contains(text, "{{") {
 		return textTemplate{text: text}, nil
@@ -229,8 +238,8 @@ func compileTemplate(text string) (textTemplate, error) {
 	return textTemplate{text: text, tmpl: t}, nil
 }
 
-// simplifyTemplateError removes from an error of text/template the parts that name the template,
-// and suggests one of known for a function that does not exist.
+// simplifyTemplateError returns an error of text/template without the parts that name the template.
+// For an unknown function it suggests a similar one of known.
 func simplifyTemplateError(err error, known []string) error {
 	text := strings.TrimPrefix(err.Error(), "template: ")
 	text = strings.TrimPrefix(text, ":")
@@ -248,7 +257,8 @@ func simplifyTemplateError(err error, known []string) error {
 	return errors.New(text)
 }
 
-// checkNodes rejects templates that could run for an unbounded time or produce unbounded output.
+// checkNodes returns an error if the template below n contains range, template, or a function that
+// is not in known: it could run for an unbounded time or produce unbounded output.
 func checkNodes(n parse.Node, known map[string]bool) error {
 	return walkNodes(reflect.ValueOf(n), func(n parse.Node) error {
 		switch n := n.(type) {
@@ -266,7 +276,8 @@ func checkNodes(n parse.Node, known map[string]bool) error {
 	})
 }
 
-// walkNodes calls f for each node of a template until f returns an error.
+// walkNodes calls f for v and every template node below it. It stops at the first error of f and
+// returns that error.
 func walkNodes(v reflect.Value, f func(parse.Node) error) error {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -309,11 +320,12 @@ func walkNodes(v reflect.Value, f func(parse.Node) error) error {
 	return nil
 }
 
-// errTooLong is the error of a text or a reply that exceeds its maximum size.
+// errTooLong is the error of a template whose text, or whose reply, exceeds its maximum size.
 var errTooLong = fmt.Errorf("too much text: more than %d bytes in one text, or %d in the reply",
 	maxTextSize, maxReplySize)
 
-// A limitedBuilder is a string builder that accepts a limited number of bytes.
+// A limitedBuilder is a string builder that accepts at most remaining bytes. A longer write fails
+// with errTooLong.
 type limitedBuilder struct {
 	strings.Builder
 	remaining int
@@ -326,7 +338,8 @@ func (b *limitedBuilder) Write(data []byte) (int, error) {
 	return b.Builder.Write(data)
 }
 
-// render returns the text for a request.
+// render returns the text, with its template executed on v. It returns an error if the template
+// fails or the text exceeds the limits of the reply.
 func (w textTemplate) render(v *templateData) (string, error) {
 	if w.tmpl == nil {
 		return w.text, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A tokenLimits bounds the nesting and the number of members in a file by its tokens, before it is
-// parsed: the parser needs quadratic time in both.
+// A tokenLimits counts the nesting and the members of objects in the tokens of a file. It rejects a
+// file with too many before it is parsed, because the YAML parser needs quadratic time in both.
 type tokenLimits struct {
 	line, lineOpeners int         // the current line, and the tokens in it that open a level
 	flowMembers       []int       // members of each open object in braces; -1 for a list
@@ -16,7 +16,7 @@ type tokenLimits struct {
 	emptyEntries      int         // list entries without a value
 }
 
-// checkTokens returns a positionError for the first token that exceeds a limit.
+// checkTokens returns a *positionError for the first token of a file that exceeds a limit, or nil.
 func checkTokens(tokens token.Tokens) error {
 	s := tokenLimits{blockMembers: map[int]int{}}
 	for i, tk := range tokens {
@@ -34,7 +34,8 @@ func checkTokens(tokens token.Tokens) error {
 	return nil
 }
 
-// check counts one token. It returns a message if a limit is exceeded, else "".
+// check counts the token tk, which follows the token before (nil for the first one). It returns a
+// message if tk exceeds a limit, otherwise "".
 func (s *tokenLimits) check(tk, before *token.Token) string {
 	members := 0
 	switch tk.Type {
@@ -67,8 +68,9 @@ func (s *tokenLimits) check(tk, before *token.Token) string {
 	return ""
 }
 
-// countMember counts a member of the object that the colon tk belongs to, and returns the number of
-// members so far.
+// countMember counts the member of an object whose colon is the token tk; before is the token
+// before the colon. It returns the number of members of that object so far, or -1 in a list in
+// brackets, whose members are not counted.
 func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	if n := len(s.flowMembers); n > 0 {
 		if s.flowMembers[n-1] >= 0 {
@@ -86,7 +88,8 @@ func (s *tokenLimits) countMember(tk, before *token.Token) int {
 	return s.blockMembers[column]
 }
 
-// closeBlocks drops the counters of block objects to the right of column, which are complete.
+// closeBlocks drops the counters of block objects to the right of column: a token at column shows
+// that these objects are complete.
 func (s *tokenLimits) closeBlocks(column int) {
 	if s.maxColumn <= column {
 		return

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// A valueTemplate is a value of a script that is sent as JSON and may contain templates. A string
-// is sent without quotes: results are often plain text, and arguments may already be encoded.
+// A valueTemplate is a value of a script, such as the arguments of a tool call, that is sent as
+// JSON and may contain templates. A value that is a string is sent without quotes: results are
+// often plain text, and arguments may already be encoded.
 type valueTemplate struct {
 	node      *yamlNode
 	text      textTemplate               // the text, if the value is a string
@@ -17,7 +18,8 @@ type valueTemplate struct {
 	empty     bool                       // the script has no value
 }
 
-// parseValue parses a value and compiles its templates.
+// parseValue returns the value in n, which may be of any kind, with its templates compiled. Errors
+// are added to the problems of the file.
 func (r *scriptParser) parseValue(n *yamlNode) valueTemplate {
 	v := valueTemplate{node: n}
 	if _, ok := n.value.(string); ok && n.kind == scalarNode {
@@ -36,7 +38,8 @@ func (r *scriptParser) parseValue(n *yamlNode) valueTemplate {
 	return v
 }
 
-// compileTexts compiles the templates in a node and below it.
+// compileTexts compiles the templates in the strings of n and of all nodes below it, and stores
+// them in v.
 func (r *scriptParser) compileTexts(n *yamlNode, v *valueTemplate) {
 	for _, item := range n.items {
 		r.compileTexts(item, v)
@@ -52,7 +55,8 @@ func (r *scriptParser) compileTexts(n *yamlNode, v *valueTemplate) {
 	}
 }
 
-// render returns the value for a request: a string unchanged, anything else as compact JSON.
+// render returns the value with its templates executed on to: a string as it is, any other value as
+// compact JSON, and a value that the script leaves out as {}.
 func (v *valueTemplate) render(to *templateData) (string, error) {
 	switch {
 	case v.empty:
@@ -72,7 +76,7 @@ func (v *valueTemplate) render(to *templateData) (string, error) {
 	return b.String(), nil
 }
 
-// renderJSON is like render, but encodes a string that is not valid JSON.
+// renderJSON is like render, but always returns JSON: it encodes a string that is not valid JSON.
 func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	text, err := v.render(to)
 	if err != nil || v.node.kind != scalarNode || v.static != "" || json.Valid([]byte(text)) {
@@ -81,8 +85,8 @@ func (v *valueTemplate) renderJSON(to *templateData) (string, error) {
 	return encodeJSON(text)
 }
 
-// writeJSON writes a node as compact JSON, with members in source order. If to is nil, templates
-// are written as they are.
+// writeJSON appends node n to b as compact JSON, with members in source order. Its templates are
+// executed on to; if to is nil, they are written as they are.
 func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData) error {
 	switch n.kind {
 	case listNode:
@@ -125,7 +129,7 @@ func (v *valueTemplate) writeJSON(b *bytes.Buffer, n *yamlNode, to *templateData
 	return err
 }
 
-// encodeJSON returns a value as compact JSON.
+// encodeJSON returns a value as compact JSON, without escaping the characters <, > and &.
 func encodeJSON(v any) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

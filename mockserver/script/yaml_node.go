@@ -14,7 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// The maximum sizes of a file.
+// The limits of a script file, which bound the time and the memory to parse it.
 const (
 	maxFileSize = 1 << 20 // bytes
 	maxDepth    = 32      // levels of nesting
@@ -22,7 +22,7 @@ const (
 	maxNodes    = 300_000 // values, counting each expansion of an alias
 )
 
-// A yamlNode is a value of a script with its position.
+// A yamlNode is a value in a script file, with its position.
 type yamlNode struct {
 	line, column int
 	kind         nodeKind
@@ -40,17 +40,17 @@ type yamlMember struct {
 	value   *yamlNode
 }
 
-// A nodeKind is the form of a node.
+// A nodeKind says whether a node is a scalar, a list or an object.
 type nodeKind int
 
-// The forms of a node.
+// The kinds of nodes: a single value, a list, or an object with members.
 const (
 	scalarNode nodeKind = iota
 	listNode
 	objectNode
 )
 
-// get returns the member with the given key, or nil.
+// get returns the value of the member with the given key, or nil if the node has no such member.
 func (n *yamlNode) get(key string) *yamlNode {
 	for _, m := range n.members {
 		if m.key == key {
@@ -60,7 +60,8 @@ func (n *yamlNode) get(key string) *yamlNode {
 	return nil
 }
 
-// decode returns the node as maps, slices and scalars, like a decoder of JSON.
+// decode returns the node as maps, slices and scalars, like a decoder of JSON. Integers are of type
+// int64.
 func (n *yamlNode) decode() any {
 	switch n.kind {
 	case listNode:
@@ -79,7 +80,8 @@ func (n *yamlNode) decode() any {
 	return n.value
 }
 
-// describe describes a node for a message.
+// describe returns a short description of a node for messages: "a list", "an object", "null" or the
+// scalar itself.
 func (n *yamlNode) describe() string {
 	switch {
 	case n.kind == listNode:
@@ -95,7 +97,7 @@ func (n *yamlNode) describe() string {
 	return truncate(n.text, 40)
 }
 
-// A positionError is an error at a position of a file.
+// A positionError is an error at a position of a file. The line is 0 if the position is unknown.
 type positionError struct {
 	line, column int
 	text         string
@@ -104,8 +106,8 @@ type positionError struct {
 // Error returns the message without the position.
 func (f *positionError) Error() string { return f.text }
 
-// parseYAML parses a file. The root is nil if the file has no content. Errors are of type
-// *positionError.
+// parseYAML returns the root node of a file, or nil if the file has no content. All errors are of
+// type *positionError.
 func parseYAML(data []byte) (root *yamlNode, err error) {
 	if len(data) > maxFileSize {
 		message := fmt.Sprintf("the file is too large: %d bytes, at most %d are allowed", len(data), maxFileSize)
@@ -147,7 +149,8 @@ func parseYAML(data []byte) (root *yamlNode, err error) {
 	return t.convert(body, 0)
 }
 
-// invalidUTF8Position returns the position of the first invalid byte.
+// invalidUTF8Position returns the line and the column, both from 1, of the first byte in data that
+// is not valid UTF-8.
 func invalidUTF8Position(data []byte) (line, column int) {
 	line, column = 1, 1
 	for len(data) > 0 {
@@ -164,7 +167,8 @@ func invalidUTF8Position(data []byte) (line, column int) {
 	return line, column
 }
 
-// yamlError converts an error of the YAML parser.
+// yamlError converts an error of the YAML parser to a *positionError, with the position if the
+// parser tells it.
 func yamlError(err error) error {
 	var where yaml.Error
 	if errors.As(err, &where) {
@@ -178,7 +182,8 @@ func yamlError(err error) error {
 	return &positionError{text: "invalid YAML: " + truncate(first, 200)}
 }
 
-// newYAMLNode returns a node with the position of n and no value.
+// newYAMLNode returns a node with the position of n, a node of the YAML parser, and no value. The
+// position of a block object is that of its first key.
 func newYAMLNode(n ast.Node) *yamlNode {
 	for range maxDepth {
 		m, ok := n.(*ast.MappingNode)
@@ -197,18 +202,20 @@ func newYAMLNode(n ast.Node) *yamlNode {
 	return at
 }
 
-// A yamlConverter converts the syntax tree of the YAML parser to nodes.
+// A yamlConverter converts the syntax tree of the YAML parser to yamlNodes and resolves aliases.
 type yamlConverter struct {
 	anchors    map[string]*yamlNode
 	inProgress map[string]bool // anchors whose value is being converted
 }
 
-// errorf returns an error at the position of the node.
+// errorf returns a *positionError at the position of the node.
 func (n *yamlNode) errorf(format string, args ...any) error {
 	return &positionError{n.line, n.column, fmt.Sprintf(format, args...)}
 }
 
-// convert converts a syntax node that is depth levels below the root.
+// convert returns the yamlNode for from, a node of the YAML parser that is depth levels below the
+// root. It returns an error if the node exceeds a limit or uses something that scripts do not
+// support.
 func (t *yamlConverter) convert(from ast.Node, depth int) (n *yamlNode, err error) {
 	if from == nil {
 		return &yamlNode{size: 1, text: "null"}, nil
@@ -258,7 +265,8 @@ func (t *yamlConverter) convert(from ast.Node, depth int) (n *yamlNode, err erro
 	return n, err
 }
 
-// resolveAlias returns a copy of the anchored value with the position of the alias.
+// resolveAlias returns a copy of the value that an alias refers to, with the position of n, the
+// alias. It returns an error if no anchor of that name precedes the alias.
 func (t *yamlConverter) resolveAlias(n *yamlNode, from *ast.AliasNode) (*yamlNode, error) {
 	name := from.Value.GetToken().Value
 	known := t.anchors[name]
@@ -270,7 +278,8 @@ func (t *yamlConverter) resolveAlias(n *yamlNode, from *ast.AliasNode) (*yamlNod
 	return &again, nil
 }
 
-// addMember converts a member of an object and adds it to n.
+// addMember converts the member v of an object that is depth levels below the root, and adds it to
+// n. It returns an error if the key is a duplicate or the object has too many members.
 func (t *yamlConverter) addMember(n *yamlNode, v *ast.MappingValueNode, depth int) error {
 	key := newYAMLNode(v.Key)
 	if _, merges := v.Key.(*ast.MergeKeyNode); merges {
@@ -301,7 +310,8 @@ func (t *yamlConverter) addMember(n *yamlNode, v *ast.MappingValueNode, depth in
 	return nil
 }
 
-// readScalar sets the value of n to a scalar.
+// readScalar sets the text and the value of n to those of from, a scalar of the YAML parser. It
+// returns an error if scripts do not support the scalar.
 func (n *yamlNode) readScalar(from ast.Node) error {
 	n.text = from.GetToken().Value
 	defer func() { n.size += len(n.text) / 32 }()
@@ -331,10 +341,12 @@ func (n *yamlNode) readScalar(from ast.Node) error {
 	return nil
 }
 
-// quoteTruncated quotes a text of which it shows at most 60 bytes.
+// quoteTruncated returns a text in quotes. Only the first 60 bytes of a longer text are shown, with
+// an ellipsis.
 func quoteTruncated(text string) string { return strconv.Quote(truncate(text, 60)) }
 
-// truncate shortens a text to at most maxLen bytes and appends an ellipsis if it was longer.
+// truncate returns at most the first maxLen bytes of a text, with an ellipsis if the text is
+// longer.
 func truncate(text string, maxLen int) string {
 	if len(text) <= maxLen {
 		return text
