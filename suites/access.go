@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// accessScenarios are the scenarios about credentials, ownership and the stream limit.
+// accessScenarios are the scenarios that test credentials, the ownership of threads, runs and
+// files, and the limit of streams that one user may have open.
 var accessScenarios = []Scenario{
 	{
 		Name: "credentials", Doc: "every operation without credentials, with unknown ones, and with the user's (needs --header)",
@@ -31,8 +32,9 @@ var accessScenarios = []Scenario{
 	},
 }
 
-// requestAsOthers sends every request as the user, and as other principals that must be refused.
-// Cancels are sent during the stream of a run, so that there is a run to cancel.
+// requestAsOthers sends prompts, stream requests, requests for stored data and cancel requests as
+// the user, and as each of the others, whom the server must refuse. It sends cancel requests during
+// the stream of a run, so that there is a run to cancel.
 func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	run, cursors := t.Run, t.Cursors()
@@ -53,7 +55,8 @@ func (t *Conversation) requestAsOthers(others ...spec.Principal) {
 	}
 }
 
-// templateCapabilities maps templates to the capabilities that their operations belong to.
+// templateCapabilities maps a template to the capability that a server needs for it. The requests
+// of a template are not sent to a server that lacks the capability.
 var templateCapabilities = map[string]string{
 	"history": "history", "attach": "attachments", "sign": "attachments", "transcribe": "transcribe",
 }
@@ -64,8 +67,8 @@ func (t *Conversation) hasTemplate(template string) bool {
 	return ok
 }
 
-// sendAsEach sends the request of a template on the user's thread as other principals, with a new
-// run id each if it starts a run.
+// sendAsEach sends the request of a template about the user's thread, once as each of the other
+// principals. Each request that starts a run gets a new run id.
 func (t *Conversation) sendAsEach(others []spec.Principal, template string, e spec.Event) {
 	for _, who := range others {
 		if o, _ := t.dialect.TemplateOperation(template); o.StartsRun {
@@ -75,8 +78,8 @@ func (t *Conversation) sendAsEach(others []spec.Principal, template string, e sp
 	}
 }
 
-// sendAs sends a request as a principal, leaves the response if it is a stream, and reports
-// whether it was a success.
+// sendAs sends a request as a principal and reports whether the response is a success (2xx). It
+// closes the connection of a successful stream once the head has arrived: only the status matters.
 func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	r.Principal = who
 	return t.send(r, wire.StopWhen{Until: func(r spec.Response) bool {
@@ -84,7 +87,9 @@ func (t *Conversation) sendAs(who spec.Principal, r spec.Request) bool {
 	}})
 }
 
-// requestStoredAsOthers requests the history, files and transcriptions as the user and as others.
+// requestStoredAsOthers requests the history, uploads a file, has its URL signed and requests a
+// transcription, each as the user and then as each of the others. If one of the others is the other
+// user, that user also requests the history of the latest thread.
 func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	var stored spec.Event
 	for _, template := range []string{"history", "attach", "sign", "transcribe"} {
@@ -106,14 +111,17 @@ func (t *Conversation) requestStoredAsOthers(others []spec.Principal) {
 	}
 }
 
-// MaxStreamLimit is the largest stream limit that is tested.
+// MaxStreamLimit is the largest valid [Target.StreamLimit]: the stream-limit scenario opens that
+// many streams at once.
 const MaxStreamLimit = 256
 
-// disconnectTimeout is how long a server may take to notice that a client left, with a margin.
+// disconnectTimeout is how long a server may take to notice that a client closed its streams. Until
+// then the server may still refuse new ones.
 const disconnectTimeout = 6 * time.Second
 
-// runStreamLimit opens as many streams as are allowed, all of one run: whether the server counts
-// them by user, thread or run, the limit is reached.
+// runStreamLimit plays the stream-limit scenario: it opens as many streams as are allowed, requests
+// one more, which the server must refuse, and one after the others were closed. All streams are of
+// one run, so the limit is reached whether the server counts by user, thread or run.
 func runStreamLimit(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", fmt.Sprint(300+4*t.target.StreamLimit, " 100"))) {
 		return
@@ -131,7 +139,8 @@ func runStreamLimit(t *Conversation) {
 	}
 }
 
-// openStreams holds streams open until closeAt.
+// openStreams is a set of streams of one run that the client keeps open until closeAt, in order to
+// reach the stream limit.
 type openStreams struct {
 	conversation *Conversation
 	request      spec.Request
@@ -139,11 +148,12 @@ type openStreams struct {
 	group        sync.WaitGroup
 }
 
-// settleDelay is how long a stream is held open before and after another is requested, so that it
-// is certainly open meanwhile.
+// settleDelay is how long the client waits before and after it requests the stream that exceeds the
+// limit, so that the others are certainly open meanwhile.
 const settleDelay = 50 * time.Millisecond
 
-// tryOpen requests a stream, leaves it at its first event and returns the status code.
+// tryOpen requests a stream, closes the connection after its first event and returns the status
+// code, 0 if there is no response.
 func (h *openStreams) tryOpen() (status int) {
 	h.conversation.send(h.request, wire.StopWhen{Frames: 1, Until: func(r spec.Response) bool {
 		status = r.Status
@@ -152,8 +162,9 @@ func (h *openStreams) tryOpen() (status int) {
 	return status
 }
 
-// open requests a stream and returns its status code (0 if there is no response) as soon as it is
-// known. The stream is read in the background and left with the first bytes after closeAt.
+// open requests a stream and returns its status code as soon as it is known, 0 if there is no
+// response. It reads the stream in the background and closes the connection when the next bytes
+// arrive after closeAt.
 func (h *openStreams) open() int {
 	status := make(chan int, 1)
 	h.group.Go(func() {
@@ -175,8 +186,8 @@ func (h *openStreams) open() int {
 	return <-status
 }
 
-// retryWhileFull calls open until the status is not 429, for at most [disconnectTimeout], and
-// reports whether a stream was opened.
+// retryWhileFull calls open again while it returns the status 429 (too many streams), for at most
+// [disconnectTimeout]. It reports whether the last status was 200.
 func (h *openStreams) retryWhileFull(open func() int) bool {
 	for began := time.Now(); ; {
 		status := open()
@@ -189,7 +200,7 @@ func (h *openStreams) retryWhileFull(open func() int) bool {
 	}
 }
 
-// sleep waits and reports whether the context is still valid.
+// sleep waits for d. It returns false, at once, if the context of the conversation ends before.
 func (h *openStreams) sleep(d time.Duration) bool {
 	select {
 	case <-h.conversation.ctx.Done():

@@ -223,8 +223,8 @@ func meanwhile(before []spec.Exchange, x spec.Exchange) bool {
 	})
 }
 
-// idleGuard is longer than any recorded pause, and no longer than it has to be where
-// the recorded server never ended.
+// An idleGuard makes the client leave an event stream that sends one endless event. Bodies that are
+// not event streams, or that have a content coding, are bounded only by the general limits.
 func idleGuard(tr *transcript.Transcript) time.Duration {
 	longest := time.Duration(0)
 	for _, cues := range tr.Playback {

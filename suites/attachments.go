@@ -9,15 +9,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Values of the attachments scenario.
+// Values that the attachments scenario uses.
 const (
 	missingFileSuffix = "-conformance-nothing"                // makes the id of a file that does not exist
 	foreignURL        = "https://elsewhere.invalid/image.png" // of no server (RFC 2606, section 2)
 	maxFetchBytes     = 1 << 20                               // bytes of a file that are fetched
 )
 
-// runAttachments uploads an image, has its URL signed, sends it, and does the same with a file that
-// does not exist and a URL of another server.
+// runAttachments plays the attachments scenario: it uploads an image, fetches it, sends it in a
+// message, and does the same with a newly signed URL of it. Then it requests a signed URL of a file
+// that does not exist, and starts a run with an image of another server. Checks judge the
+// responses.
 func runAttachments(t *Conversation) {
 	image, ok := t.elicit("uploaded")
 	if !ok {
@@ -37,8 +39,8 @@ func runAttachments(t *Conversation) {
 	t.StartRun("uploaded", image)
 }
 
-// fetch requests a signed URL, without credentials. URLs of other hosts than the target's are not
-// requested.
+// fetch requests a signed URL without credentials, as a browser would. It requests nothing if the
+// URL is invalid or does not belong to the target's origin.
 func (t *Conversation) fetch(link string) {
 	u, err := url.Parse(link)
 	unsafe := func(c rune) bool { return c <= ' ' || c >= 0x7f }
@@ -57,8 +59,7 @@ func (t *Conversation) fetch(link string) {
 	t.doExchange(t.clients[spec.PrimaryUser].AtRoot(), r, path, enough)
 }
 
-// isSameOrigin reports whether two URLs have the same scheme, host and port, and a has no
-// credentials.
+// isSameOrigin reports whether a has the scheme, host and port of b and contains no credentials.
 func isSameOrigin(a, b *url.URL) bool {
 	address := func(u *url.URL) string {
 		port := u.Port()

@@ -17,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// setText sets the message and the advice of the cause.
+// setText sets the message and the advice of the cause. parts are the results of all scenarios.
 func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	if c.Exchange < 0 {
 		c.Message, c.Advice = unplayedText(*c, t, parts)
@@ -30,7 +30,8 @@ func (c *Cause) setText(t Target, parts []ScenarioResult) {
 	}
 }
 
-// countExchanges returns the number of exchanges that show the symptom.
+// countExchanges returns the number of exchanges in parts with the symptom and status of the cause,
+// 0 for [SymptomNotScripted], which is about the whole run.
 func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	for _, p := range parts {
 		for _, o := range p.summaries {
@@ -42,7 +43,8 @@ func (c Cause) countExchanges(parts []ScenarioResult) (n int) {
 	return n
 }
 
-// unplayedText returns the message and the advice of a cause that no exchange shows.
+// unplayedText returns the message and the advice of a cause that kept scenarios from being played.
+// The message names these scenarios, unless no scenario at all could be played.
 func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice string) {
 	message = c.reason
 	var without []string
@@ -72,7 +74,8 @@ func unplayedText(c Cause, t Target, parts []ScenarioResult) (message, advice st
 	return message, ""
 }
 
-// joinFirst joins the first limit names of a list and says how many more there are.
+// joinFirst joins at most limit of the names with commas. If there are more, it adds their number:
+// "a, b, … and 3 more".
 func joinFirst(names []string, limit int) string {
 	if len(names) <= limit {
 		return strings.Join(names, ", ")
@@ -80,9 +83,9 @@ func joinFirst(names []string, limit int) string {
 	return fmt.Sprintf("%s, … and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
-// describeResponse returns the status line and, where they explain a symptom, the content
-// type or the beginning of the body: `404 Not Found, body: '{"detail":"Not Found"}'`. A
-// missing response is described instead.
+// describeResponse describes a response for a message: its status line and, if the exchange has a
+// symptom, its content type or the beginning of its body, as in `404 Not Found, body:
+// '{"detail":"Not Found"}'`. If there was no response, it says why.
 func (o exchangeSummary) describeResponse() string {
 	if o.status == 0 {
 		switch o.symptom {
@@ -107,7 +110,8 @@ func (o exchangeSummary) describeResponse() string {
 	return s
 }
 
-// describeEnd returns how a response ended: the detail of the error, if it has one.
+// describeEnd returns why a response ended early: the text of its error after the first colon, or
+// all of the text if there is no colon.
 func (o exchangeSummary) describeEnd() string {
 	why := fmt.Sprint(o.end)
 	if _, detail, ok := strings.Cut(why, ": "); ok {
@@ -116,7 +120,8 @@ func (o exchangeSummary) describeEnd() string {
 	return why
 }
 
-// notHTTPDetail returns what the server sent instead of HTTP, as the client quotes it.
+// notHTTPDetail says what the server sent instead of HTTP: "it sent", with a quotation of the first
+// bytes, or the text of the error if it has no quotation.
 func (o exchangeSummary) notHTTPDetail() string {
 	detail := o.describeEnd()
 	if quoted, ok := strings.CutPrefix(detail, "it begins with "); ok {
@@ -125,13 +130,14 @@ func (o exchangeSummary) notHTTPDetail() string {
 	return detail
 }
 
-// statusLine returns "404 Not Found": the server's reason template, or else the usual one.
+// statusLine returns a status with its reason phrase, such as "404 Not Found". The phrase is the
+// server's; the standard one if the server sent none.
 func statusLine(status int, reason string) string {
 	return strings.TrimSpace(fmt.Sprintf("%d %s", status, cmp.Or(reason, http.StatusText(status))))
 }
 
-// url returns the URL of an exchange, without credentials; its path, if the base URL is not
-// known.
+// url returns the absolute URL of an exchange's request without credentials, or only its path and
+// query if the base URL of the target is not known.
 func (t Target) url(o exchangeSummary) string {
 	if t.Base == nil {
 		return o.requestTarget
@@ -139,7 +145,7 @@ func (t Target) url(o exchangeSummary) string {
 	return withoutUserinfo(t.Base) + o.requestTarget
 }
 
-// message returns what was seen, in one line.
+// message says in one line what was seen in the exchange that shows the cause.
 func (c Cause) message(t Target) string {
 	o := c.exchange
 	switch c.Kind {
@@ -189,7 +195,8 @@ func (c Cause) message(t Target) string {
 	return c.streamMessage(t)
 }
 
-// notEventStreamMessage describes a success with another media type than an event stream's.
+// notEventStreamMessage describes a successful response (2xx) whose media type is not that of an
+// event stream although its operation requires one.
 func (o exchangeSummary) notEventStreamMessage() string {
 	status, body := statusLine(o.status, o.reason), "no body"
 	if text := bytes.TrimSpace(o.bodyPrefix); len(text) > 0 {
@@ -207,8 +214,8 @@ func (o exchangeSummary) notEventStreamMessage() string {
 	}
 }
 
-// isOneJSONValue reports whether a body, or the beginning of a long one, is a single JSON
-// value, and not one on each line.
+// isOneJSONValue reports whether a body is a single JSON value, rather than one JSON value per
+// line. A body that was cut at [maxBodyPrefix] bytes counts if its beginning is that of one value.
 func isOneJSONValue(body []byte) bool {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	var value json.RawMessage
@@ -218,7 +225,7 @@ func isOneJSONValue(body []byte) bool {
 	return !decoder.More()
 }
 
-// streamMessage describes a symptom of a stream that was opened.
+// streamMessage says in one line what is wrong with an event stream that the server did open.
 func (c Cause) streamMessage(t Target) string {
 	o := c.exchange
 	stream := "the stream of " + o.operation
@@ -255,7 +262,8 @@ func (c Cause) streamMessage(t Target) string {
 	return c.Kind
 }
 
-// advice returns what to do about the cause, "" if there is nothing to say.
+// advice says what the user can do about a cause that an exchange shows, "" if there is nothing to
+// say.
 func (c Cause) advice(t Target) string {
 	o := c.exchange
 	switch c.Kind {
@@ -305,7 +313,8 @@ func (c Cause) advice(t Target) string {
 	return c.streamAdvice(t)
 }
 
-// notEventStreamAdvice returns the advice for a success that is not an event stream.
+// notEventStreamAdvice says what the user can do about a successful response (2xx) that should be
+// an event stream but has another media type.
 func notEventStreamAdvice(o exchangeSummary) string {
 	switch media := o.header.MediaType(); {
 	case media == "text/html":
@@ -316,7 +325,8 @@ func notEventStreamAdvice(o exchangeSummary) string {
 	return "send Content-Type: text/event-stream"
 }
 
-// streamAdvice returns the advice for a symptom of a stream that was opened.
+// streamAdvice says what the user can do about an event stream that was opened but is wrong, "" if
+// there is nothing to say.
 func (c Cause) streamAdvice(t Target) string {
 	switch c.Kind {
 	case SymptomNoData:
@@ -346,7 +356,7 @@ func (c Cause) streamAdvice(t Target) string {
 	return ""
 }
 
-// hostPort returns the host and port of a URL: the scheme's port if the URL names none.
+// hostPort returns "host:port" of a URL. A URL without a port gets the default port of its scheme.
 func hostPort(u *url.URL) string {
 	if u.Port() != "" {
 		return u.Host
@@ -354,8 +364,9 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 }
 
-// similarDialect returns the name of the other dialect that most events of a stream are valid
-// in, "" if there is none in which four of five are.
+// similarDialect returns the name of the dialect, other than own, in which the largest share of a
+// stream's events is valid. It returns "" if that share is less than four in five for every
+// dialect.
 func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -381,8 +392,8 @@ func similarDialect(own *dialect.Dialect, o exchangeSummary) string {
 	return best
 }
 
-// otherPromptOperations lists the operations that start a run in the other families of
-// dialects: "runs has POST /api/v1/agent/runs, …".
+// otherPromptOperations lists how a run is started in the other families, one operation each: "runs
+// has POST /api/v1/agent/runs, …". Operations with the name of own's are left out.
 func otherPromptOperations(own *dialect.Dialect) string {
 	all, err := dialect.All()
 	if err != nil {
@@ -402,8 +413,8 @@ func otherPromptOperations(own *dialect.Dialect) string {
 	return strings.Join(others, ", ")
 }
 
-// redirectBase returns the base URL that a redirect leads to, "" if its Location does not end
-// with the operation's path.
+// redirectBase returns the base URL to which the Location of a redirect leads. It returns "" if the
+// Location has no host or does not end with the path of the operation.
 func redirectBase(o exchangeSummary) string {
 	u, err := url.Parse(o.header.Get("Location"))
 	_, path, _ := strings.Cut(o.operation, " ")
@@ -414,7 +425,7 @@ func redirectBase(o exchangeSummary) string {
 	return withoutUserinfo(u)
 }
 
-// withoutUserinfo returns the URL without credentials.
+// withoutUserinfo returns a URL as text without user name and password.
 func withoutUserinfo(u *url.URL) string {
 	without := *u
 	without.User = nil

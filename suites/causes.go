@@ -25,20 +25,22 @@ type Cause struct {
 	exchange exchangeSummary
 }
 
-// A Diagnosis holds the causes of a run and which results each of them explains.
+// A Diagnosis holds the causes of a run and which results of checks each of them explains.
 type Diagnosis struct {
 	Causes  []Cause        // the most severe first
 	causeOf map[[2]int]int // indexes of scenario result and check result → index of the cause
 }
 
-// CauseOf returns the index of the cause that explains a check's result in a scenario's result,
-// and whether there is one.
+// CauseOf returns the index in Causes of the cause that explains one result of a check. part is the
+// index of the scenario's result, and result that of the check's result in it. ok is false if no
+// cause explains it.
 func (d Diagnosis) CauseOf(part, result int) (cause int, ok bool) {
 	cause, ok = d.causeOf[[2]int{part, result}]
 	return cause, ok
 }
 
-// Diagnose returns the causes of what failed, or could not be judged, in evaluated results.
+// Diagnose returns the causes that kept checks from being judged or made them fail. parts are the
+// evaluated results of all scenarios of target t.
 func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	d := Diagnosis{causeOf: map[[2]int]int{}}
 	d.Causes = unplayedCauses(parts)
@@ -67,7 +69,7 @@ func Diagnose(t Target, parts []ScenarioResult) Diagnosis {
 	return d
 }
 
-// causeRank orders causes by severity: the lowest first.
+// causeRank returns the sort key of a cause: the more severe the cause, the lower the number.
 func causeRank(c Cause) int {
 	switch {
 	case c.Fatal:
@@ -78,8 +80,9 @@ func causeRank(c Cause) int {
 	return 1
 }
 
-// unplayedCauses returns the causes of scenarios that ended with an error of the network or of
-// streamassay.
+// unplayedCauses returns one cause for each different error, of the network or of streamassay, that
+// kept scenarios from being played to their end. The causes are fatal if the server responded to no
+// request at all.
 func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	answered := slices.ContainsFunc(parts, func(p ScenarioResult) bool {
 		return slices.ContainsFunc(p.summaries, func(o exchangeSummary) bool { return o.status > 0 })
@@ -97,7 +100,7 @@ func unplayedCauses(parts []ScenarioResult) (all []Cause) {
 	return all
 }
 
-// classifyError returns the symptom and the reason of an error of [wire.Client].
+// classifyError returns the symptom for an error of [wire.Client], and its text for people.
 func classifyError(err error) (kind, why string) {
 	w, ok := errors.AsType[*wire.Error](err)
 	switch {
@@ -109,8 +112,10 @@ func classifyError(err error) (kind, why string) {
 	return SymptomUnreachable, w.Error()
 }
 
-// fatalCauses returns the most frequent symptom, if every plain request that starts a run shows
-// one, or else every plain request for a stream.
+// fatalCauses returns the one fatal cause of the exchanges, or nil. A cause is fatal if every valid
+// request of the primary user that starts a run shows a symptom, so that no run could be judged;
+// failing that, if every such request for a stream does. The cause is the most frequent of these
+// symptoms.
 func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	for _, role := range []func(exchangeSummary) bool{
 		func(o exchangeSummary) bool { return o.startsRun },
@@ -138,14 +143,16 @@ func fatalCauses(t Target, parts []ScenarioResult) []Cause {
 	return nil
 }
 
-// newCause returns the cause of a kind that the ith exchange of a scenario shows.
+// newCause returns a cause of the given kind. Its evidence is exchange i of the scenario's result
+// p.
 func newCause(kind string, p ScenarioResult, i int) Cause {
 	o := p.summaries[i]
 	return Cause{Kind: kind, Scenario: p.Scenario.Name, Exchange: i, Operation: o.operation, status: o.status, exchange: o}
 }
 
-// firstOccurrence returns the cause with the first plain exchange that shows it, and whether
-// there is one.
+// firstOccurrence moves the evidence of a cause to the first exchange in parts with its symptom and
+// operation whose request is valid and the primary user's. ok is false, and the cause unchanged, if
+// there is no such exchange.
 func firstOccurrence(parts []ScenarioResult, c Cause) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
@@ -158,8 +165,8 @@ func firstOccurrence(parts []ScenarioResult, c Cause) (Cause, bool) {
 	return c, false
 }
 
-// findSymptom returns the cause of a kind with the first exchange that shows it, and whether
-// there is one.
+// findSymptom returns a cause whose evidence is the first exchange in parts with the given symptom.
+// It returns false if no exchange has it.
 func findSymptom(parts []ScenarioResult, kind string) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
@@ -171,8 +178,9 @@ func findSymptom(parts []ScenarioResult, kind string) (Cause, bool) {
 	return Cause{}, false
 }
 
-// findNotScripted returns the cause that the agent does not follow the test prompts, or, if no
-// response has any text, that the server does not send text; and whether it is so.
+// findNotScripted returns the cause that the agent does not follow the test prompts or, if no
+// response has any text, that the server sends no text. It returns false if neither is so, or if
+// the target is not expected to follow the prompts.
 func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	if t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted") {
 		return Cause{}, false
@@ -199,8 +207,9 @@ func findNotScripted(t Target, parts []ScenarioResult) (Cause, bool) {
 	return Cause{}, false
 }
 
-// findEncoded returns the cause that streams have a content coding that was not requested, and
-// whether it is so. Such a stream is decoded and judged, but other clients cannot read it.
+// findEncoded returns the cause that the server sends streams with a content coding that was not
+// requested. It returns false if no stream has one. Such a stream is decoded and judged, but other
+// clients cannot read it.
 func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	for _, p := range parts {
 		for i, o := range p.summaries {
@@ -212,7 +221,8 @@ func findEncoded(parts []ScenarioResult) (Cause, bool) {
 	return Cause{}, false
 }
 
-// attribute records which results a cause alone explains, and counts their checks.
+// attribute sets, for each result of a check, the first cause that alone explains it, and for each
+// cause the number of checks it explains results of.
 func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	judged := map[string]bool{}
 	for _, p := range parts {
@@ -240,7 +250,8 @@ func (d *Diagnosis) attribute(parts []ScenarioResult) {
 	}
 }
 
-// dropUnused removes the causes that explain no result, except those that affect clients.
+// dropUnused removes the causes that explain no result. Fatal causes and unrequested content
+// codings stay, because they affect all clients.
 func (d *Diagnosis) dropUnused() {
 	at := make([]int, len(d.Causes))
 	var kept []Cause
@@ -255,8 +266,8 @@ func (d *Diagnosis) dropUnused() {
 	}
 }
 
-// explainsResult reports whether the cause alone explains a result that did not pass. judged
-// is whether its check judged anything in any scenario.
+// explainsResult reports whether the cause alone explains why a result in scenario p did not pass.
+// judged tells whether the result's check judged anything in any scenario of the run.
 func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool {
 	switch {
 	case r.Verdict == spec.Skipped || r.Verdict == spec.Passed:
@@ -276,13 +287,13 @@ func (c Cause) explainsResult(p ScenarioResult, r spec.Result, judged bool) bool
 	return c.Fatal || slices.ContainsFunc(p.summaries, c.matchesSymptom)
 }
 
-// matchesSymptom reports whether an exchange has the symptom and status of the cause.
+// matchesSymptom reports whether an exchange has the same symptom and status as the cause.
 func (c Cause) matchesSymptom(o exchangeSummary) bool {
 	return c.Exchange >= 0 && o.symptom == c.Kind && o.status == c.status
 }
 
-// affectsEvent reports whether a finding about an event follows from the cause: its exchange
-// has the symptom, and the event shows it.
+// affectsEvent reports whether a finding about event e is a consequence of the cause: the event's
+// exchange has the symptom, and the symptom affects events of this kind.
 func (c Cause) affectsEvent(p ScenarioResult, e spec.Event) bool {
 	if e.Exchange >= len(p.summaries) || !c.matchesSymptom(p.summaries[e.Exchange]) {
 		return false

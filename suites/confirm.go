@@ -8,16 +8,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of the replays that detect intermittent findings.
+// Limits of the replays that tell intermittent findings from constant ones, so that a run with many
+// findings does not take much longer.
 const (
 	confirmReplays        = 2               // of each scenario
 	maxConfirmedScenarios = 6               // that are replayed
 	maxQuickDuration      = 2 * time.Second // of a scenario that is replayed
 )
 
-// confirmFindings replays scenarios that have findings, with other ids, and marks the findings that
-// do not occur each time with how often they do. Verdicts stay: an intermittent violation is
-// one.
+// confirmFindings replays scenarios that have findings, with new ids, and marks each finding that
+// does not occur in every replay with the number of plays in which it occurred. Verdicts do not
+// change: a violation that occurs once is a violation.
 func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	left := maxConfirmedScenarios
 	for i, p := range parts {
@@ -44,10 +45,11 @@ func (t *Target) confirmFindings(ctx context.Context, parts []ScenarioResult) {
 	}
 }
 
-// A findingKey identifies findings of several plays of a scenario as the same one.
+// A findingKey identifies a finding by its check and the violated requirement, so that findings of
+// several plays of one scenario can be compared.
 type findingKey struct{ check, requirement string }
 
-// findingKeys returns the keys of the findings in a result.
+// findingKeys returns the set of keys of all findings in the result of a scenario.
 func findingKeys(p ScenarioResult) map[findingKey]bool {
 	all := map[findingKey]bool{}
 	for _, r := range p.Evaluation.Results {
@@ -58,8 +60,8 @@ func findingKeys(p ScenarioResult) map[findingKey]bool {
 	return all
 }
 
-// markIntermittent marks the findings that do not occur in all plays. seen counts how often they
-// occur in the replays.
+// markIntermittent marks the findings of p that occurred in fewer than all plays. seen counts the
+// replays in which each finding occurred; plays counts these replays and the original play.
 func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	for _, r := range p.Evaluation.Results {
 		for k := range r.Findings {
@@ -71,14 +73,14 @@ func markIntermittent(p ScenarioResult, seen map[findingKey]int, plays int) {
 	}
 }
 
-// isReplayable reports whether a scenario was played completely, has findings and is not too large
-// to be replayed.
+// isReplayable reports whether replaying a scenario can confirm its findings: it has some, it was
+// played completely, and its recording was kept completely.
 func isReplayable(p ScenarioResult) bool {
 	return p.Err == nil && p.IncompleteReason == nil && !p.Trimmed && len(findingKeys(p)) > 0
 }
 
-// isQuick reports whether a scenario took at most [maxQuickDuration] and no exchange exceeded a
-// limit.
+// isQuick reports whether playing a scenario took at most [maxQuickDuration] without any response
+// exceeding a limit, so that replaying it costs little.
 func isQuick(p ScenarioResult) bool {
 	took := time.Duration(0)
 	for _, x := range p.Trace.Exchanges {

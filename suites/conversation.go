@@ -16,8 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Conversation sends the requests of one scenario and records the exchanges. After an error,
-// an exceeded limit or the end of its context its methods send nothing.
+// A Conversation sends the requests of one scenario and records the exchanges. Once an error
+// occurred, a limit was exceeded or its context ended, its methods send nothing more.
 type Conversation struct {
 	Thread string // id of the thread that requests belong to
 	Run    string // id of the run that was started last
@@ -37,39 +37,42 @@ type Conversation struct {
 	abortCause   error // why the client stopped sending requests, nil if it did not
 }
 
-// PromptEvent returns the user message that asks for a scenario, in the target's prompt style.
+// PromptEvent returns the user message that asks the agent to do what a scenario needs. args are
+// the arguments of the conformance prompt; the other prompt styles ignore them.
 func (t *Conversation) PromptEvent(scenario, args string) spec.Event {
 	return spec.Event{Text: t.target.promptText(scenario, args)}
 }
 
-// StartRun sends the request that starts a run, reads the response to its end and reports whether
-// it was a success.
+// StartRun gives the conversation a new run id, sends the request of the template, filled from e,
+// and reads the response to its end. It reports whether the response is a success (2xx).
 func (t *Conversation) StartRun(template string, e spec.Event) bool {
 	t.Run = t.newID()
 	return t.send(t.BuildRequest(template, e), wire.StopWhen{})
 }
 
-// ReadStream requests the stream of the last run from a cursor on ("" for its start), and closes
-// the connection after the given number of events (0: reads to the end).
+// ReadStream requests the stream of the last run, starting after cursor ("": from the beginning).
+// It closes the connection after the given number of events; 0 means to read to the end.
 func (t *Conversation) ReadStream(cursor string, events int) {
 	t.send(t.BuildRequest("listen", spec.Event{Cursor: cursor}), wire.StopWhen{Frames: events})
 }
 
-// SendAndRead starts a run and reads its stream, in one request or two as the dialect has it.
+// SendAndRead starts a run with the request of a template, filled from e, and reads the run's
+// stream. The stream is the response itself or that of a second request, depending on the dialect.
 func (t *Conversation) SendAndRead(template string, e spec.Event) {
 	if t.StartRun(template, e) && !t.respondsWithStream(template) {
 		t.ReadStream("", 0)
 	}
 }
 
-// respondsWithStream reports whether the response to a template's request is itself the stream.
+// respondsWithStream reports whether the response to the request of a template is itself the event
+// stream of the run.
 func (t *Conversation) respondsWithStream(template string) bool {
 	o, ok := t.dialect.TemplateOperation(template)
 	return ok && o.IsStream
 }
 
-// BuildRequest returns the request of a template for the current thread and run, without sending
-// it.
+// BuildRequest returns the request of a template, filled from e, for the current thread and run. It
+// sends nothing. If the request cannot be built, the conversation fails.
 func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request {
 	if e.Thread == "" {
 		e.Thread = t.Thread
@@ -82,7 +85,7 @@ func (t *Conversation) BuildRequest(template string, e spec.Event) spec.Request 
 	return r
 }
 
-// fail records the first error.
+// fail ends the conversation with an error. Only the first error is kept.
 func (t *Conversation) fail(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -91,8 +94,8 @@ func (t *Conversation) fail(err error) {
 	}
 }
 
-// LastEvent returns the last event of a kind in the response of the last exchange, or a zero
-// one.
+// LastEvent returns the last event, or part of an event, of kind k in the response of the last
+// exchange. It returns the zero event if there is none.
 func (t *Conversation) LastEvent(k spec.Kind) (last spec.Event) {
 	for e := range t.lastExchangeEvents() {
 		for _, part := range append(slices.Clone(e.Parts), e) {
@@ -117,7 +120,8 @@ func (t *Conversation) Cursors() (all []string) {
 // lastExchangeEvents returns the events of the last exchange.
 func (t *Conversation) lastExchangeEvents() iter.Seq[spec.Event] { return t.recentEvents(1) }
 
-// recentEvents returns the events of the last n exchanges, none after an exceeded limit.
+// recentEvents returns the events of the last n exchanges. It returns none once a limit was
+// exceeded, because no more requests can depend on them.
 func (t *Conversation) recentEvents(n int) iter.Seq[spec.Event] {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -128,13 +132,14 @@ func (t *Conversation) recentEvents(n int) iter.Seq[spec.Event] {
 	return spec.UntilDone(t.ctx, t.dialect.Events(spec.Trace{Exchanges: slices.Clone(all[max(0, len(all)-n):])}))
 }
 
-// send sends a request as its principal, records the exchange and reports whether the response
-// was a success (2xx).
+// send sends a request as the request's principal, reads the response until limit says to leave,
+// and records the exchange. It reports whether the response is a success (2xx).
 func (t *Conversation) send(r spec.Request, limit wire.StopWhen) bool {
 	return t.doExchange(t.clients[r.Principal], r, r.Target, limit)
 }
 
-// doExchange is like send with a given client, for which the request target is target.
+// doExchange does what send does, but sends with the given client and puts target in place of the
+// request target on the wire. The recorded exchange has the original target.
 func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target string, limit wire.StopWhen) bool {
 	tracker := t.tracker(r)
 	t.mu.Lock()
@@ -190,8 +195,9 @@ func (t *Conversation) doExchange(client *wire.Client, r spec.Request, target st
 	return cause == nil && x.Response.Status/100 == 2
 }
 
-// recordCost records what a response has cost. An error is the reason why no more requests of the
-// kind are sent; then this response is not wanted either.
+// recordCost adds the size and the end of a response to the totals of its kind, which tracker
+// holds. It returns nil, or why no more requests of this kind are sent; the response is then to be
+// abandoned.
 func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard idleGuard) error {
 	size, stopped := t.checkDecodedSize(r, tracker)
 	switch {
@@ -204,8 +210,9 @@ func (t *Conversation) recordCost(r *spec.Response, tracker *limitTracker, guard
 	return stopped
 }
 
-// abandon records why the client did not wait for the end of a response. The body of an encoded one
-// is dropped if the target was given up: to judge it could take as long as all before.
+// abandon records cause as the reason why the client left a response before its end. If requests
+// for such responses are no longer sent because they cost too much, a body with a content coding is
+// dropped as well: decoding it could take as long as everything before.
 func abandon(r *spec.Response, cause error) {
 	r.End = fmt.Errorf("%w: %w", spec.ErrClientLeft, cause)
 	if _, stopped := errors.AsType[overrunError](cause); stopped && dialect.HasContentCoding(*r) {
@@ -213,16 +220,17 @@ func abandon(r *spec.Response, cause error) {
 	}
 }
 
-// tracker returns the tracker for the kind of response that a request has: a stream or a reply.
+// tracker returns the limit tracker for the kind of response that a request asks for: an event
+// stream or any other reply.
 func (t *Conversation) tracker(r spec.Request) *limitTracker {
 	o := t.dialect.Operation(r)
 	return t.target.budget.trackers[o != nil && o.IsStream]
 }
 
-// checkDecodedSize returns the size of a body without its content coding. If the decoded body exceeds
-// a limit, the response ends there; if it is merely large, the conversation ends, because
-// decoding it again and again would be expensive. It waits for memory to decode in; an error is the
-// reason why no more requests of the kind are sent in the meantime.
+// checkDecodedSize returns the size of a response without its content coding, and waits for memory
+// to decode it in. If the decoded body exceeds a limit, that becomes the response's end; if it is
+// merely large, the conversation ends, because decoding it repeatedly would be expensive. stopped
+// is nil, or why no more requests of this kind are sent.
 func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker) (size responseTotals, stopped error) {
 	if !dialect.HasContentCoding(*r) {
 		return responseTotals{wire.CountEvents(*r), len(r.Body)}, nil
@@ -247,8 +255,8 @@ func (t *Conversation) checkDecodedSize(r *spec.Response, tracker *limitTracker)
 	return size, stopped
 }
 
-// An idleGuard makes the client leave a stream one event of which never ends. Other bodies, and
-// encoded ones, are bounded by the limits alone.
+// An idleGuard makes the client leave an event stream that sends one endless event. Bodies that are
+// not event streams, or that have a content coding, are bounded only by the general limits.
 type idleGuard struct {
 	maxEventBytes int // limit of one event
 	next          func(spec.Response) bool
@@ -260,10 +268,12 @@ type idleGuard struct {
 	tripped       bool
 }
 
-// maxReadAhead is how many bytes beyond an event may have been read when shouldLeave is called.
+// maxReadAhead is how many bytes after an event the client may already have read when
+// [idleGuard.shouldLeave] is called. They are not counted against the limit of one event.
 const maxReadAhead = 1 << 18
 
-// isStream reports whether the response is an event stream.
+// isStream reports whether the response is an event stream. The first call decides, from the
+// response's header.
 func (p *idleGuard) isStream(r spec.Response) bool {
 	if !p.hasHead {
 		p.hasHead, p.stream, p.encoded = true, r.Header.MediaType() == spec.EventStream, r.Header.Has("Content-Encoding")
@@ -271,7 +281,8 @@ func (p *idleGuard) isStream(r spec.Response) bool {
 	return p.stream
 }
 
-// shouldLeave reports whether the client leaves the response read so far.
+// shouldLeave reports whether the client leaves a response, of which r is what was read so far:
+// because one event is too large, or because next, the caller's own condition, says so.
 func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	if p.isStream(r) && !p.encoded {
 		p.findDataLine(r.Body)
@@ -280,9 +291,9 @@ func (p *idleGuard) shouldLeave(r spec.Response) bool {
 	return p.tripped || p.next != nil && p.next(r)
 }
 
-// findDataLine sets the offset of the last data line. Comments may contain the field name elsewhere
-// than at the beginning of a line. Each byte is searched once, except the last ones, which may be
-// the beginning of the field name.
+// findDataLine sets dataLine to the offset of the last line that begins with "data". The same text
+// inside a line, as in a comment, does not count. Each call continues where the call before ended,
+// so that each byte is searched only once.
 func (p *idleGuard) findDataLine(body []byte) {
 	name := []byte("data")
 	for at := p.scanned; ; at++ {
@@ -298,7 +309,8 @@ func (p *idleGuard) findDataLine(body []byte) {
 	p.scanned = max(p.scanned, len(body)-len(name)+1)
 }
 
-// finalTrace returns the recorded exchanges, without those that were never sent.
+// finalTrace returns the recording of the conversation: its exchanges, without requests that got
+// neither a response nor an error, and what the checks have to know of the target.
 func (t *Conversation) finalTrace() spec.Trace {
 	t.trace.Exchanges = slices.DeleteFunc(t.trace.Exchanges, func(x spec.Exchange) bool {
 		return x.Response.Status == 0 && x.Response.End == nil
@@ -310,8 +322,9 @@ func (t *Conversation) finalTrace() spec.Trace {
 	return truncateTimes(t.trace)
 }
 
-// DuringStream requests a stream, calls request once the given number of its data lines were
-// read, or the stream has ended, and reads the stream to its end.
+// DuringStream requests a stream and calls request while it is open: once frames data lines have
+// arrived, or at the end of the stream if it has fewer. It returns after the stream has ended and
+// request has returned.
 func (t *Conversation) DuringStream(stream spec.Request, frames int, request func()) {
 	started := make(chan struct{})
 	var once sync.Once
@@ -342,7 +355,8 @@ func (t *Conversation) DuringStream(stream spec.Request, frames int, request fun
 	<-over
 }
 
-// withNewIDs returns the request with new thread and run ids, so that it can be sent again.
+// withNewIDs returns a copy of a request with new ids in place of the current thread and run ids,
+// so that the server takes it for another request.
 func (t *Conversation) withNewIDs(r spec.Request) spec.Request {
 	for _, old := range []string{t.Thread, t.Run} {
 		if old == "" {

@@ -13,24 +13,25 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// defaultCredential is the Authorization header for dialects that require credentials, if the
-// target has none configured. Requests without credentials are then not tested.
+// defaultCredential is the Authorization header that is sent if the dialect requires credentials
+// and the target has none configured. The scenarios about missing credentials are then not played.
 const defaultCredential = "Bearer streamassay"
 
-// isCredentialHeader reports whether a header field identifies the user: by its name, or because
-// the other user has it too.
+// isCredentialHeader reports whether the header field with a name identifies the user: because it
+// is a known credential field, or because the other user's configured header has it too.
 func (t *Target) isCredentialHeader(name string) bool {
 	return redact.IdentifiesUser(name) || t.OtherHeader.Has(name)
 }
 
-// hasUserCredentials reports whether credentials of the primary user are configured.
+// hasUserCredentials reports whether credentials of the primary user are configured, in the base
+// URL or in a header field.
 func (t *Target) hasUserCredentials() bool {
 	return t.Base != nil && t.Base.User != nil ||
 		slices.ContainsFunc(t.Header, func(f spec.Field) bool { return t.isCredentialHeader(f.Name) })
 }
 
-// headerFor returns the header fields of every request of a principal. ids makes up the
-// credentials of an unknown user.
+// headerFor returns the header fields that every request of a principal has. ids is the source of
+// random credentials for the unknown user.
 func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	header := spec.Header{}
 	for _, f := range t.Header {
@@ -52,8 +53,8 @@ func (t *Target) headerFor(who spec.Principal, ids *rand.Rand) spec.Header {
 	return header
 }
 
-// invalidCredential returns a random credential of the same form as value: an Authorization
-// scheme or the names of cookies are kept.
+// invalidCredential returns a random credential in the form of value: the Authorization scheme or
+// the cookie names are those of value, the secrets are random.
 func invalidCredential(value string, ids *rand.Rand) string {
 	random := func() string { return fmt.Sprintf("%016x%016x", ids.Uint64(), ids.Uint64()) }
 	if scheme, _, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "=;") {
@@ -73,7 +74,8 @@ func invalidCredential(value string, ids *rand.Rand) string {
 	return strings.Join(pairs, "; ")
 }
 
-// newClients returns an HTTP client for each principal. They share one memory limit.
+// newClients returns an HTTP client for each principal. They share one memory limit. An error means
+// that the configuration of the target is invalid.
 func (t *Target) newClients(ids *rand.Rand) (map[spec.Principal]*wire.Client, error) {
 	cfg := t.wireConfig()
 	cfg.Header = t.headerFor(spec.PrimaryUser, ids)
@@ -90,8 +92,8 @@ func (t *Target) newClients(ids *rand.Rand) (map[spec.Principal]*wire.Client, er
 	return all, nil
 }
 
-// checkCredentials returns an error if the credentials of the two users are incomplete or the
-// same.
+// checkCredentials returns an error if the other user has credentials and the primary user has
+// none, or if both users have the same.
 func (t *Target) checkCredentials() error {
 	if len(t.OtherHeader) == 0 {
 		return nil
@@ -109,8 +111,8 @@ func (t *Target) checkCredentials() error {
 	return nil
 }
 
-// missingSetup returns what is not configured but needed for a scenario about access or the
-// stream limit, "" if nothing is missing.
+// missingSetup says which setting of the target a scenario needs but does not have, "" if nothing
+// is missing. Only scenarios about access and the stream limit need settings.
 func (t *Target) missingSetup(s Scenario) (missing string) {
 	switch {
 	case (s.Denial == spec.DeniedAnonymous || s.Denial == spec.DeniedUnknownUser) && !t.hasUserCredentials():

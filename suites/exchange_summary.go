@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Symptoms are what is wrong with an exchange as a whole, so that little else about it can be
-// judged. They are the kinds of a [Cause].
+// The symptoms name what can be wrong with an exchange as a whole, so that little else about it can
+// be judged. They are the values of [Cause].Kind.
 const (
 	SymptomUnreachable    = "unreachable"   // no connection
 	SymptomInterrupted    = "interrupted"   // the run was cancelled
@@ -42,10 +42,11 @@ const (
 	SymptomNotScripted    = "not-scripted"  // the agent does not follow the test prompts
 )
 
-// maxBodyPrefix is how many bytes of a body a summary keeps.
+// maxBodyPrefix is how many bytes of a body a summary keeps, for quotations in messages.
 const maxBodyPrefix = 16 << 10
 
-// An exchangeSummary is what a [Diagnosis] has to know of an exchange, without its bytes.
+// An exchangeSummary holds the facts about one exchange that a [Diagnosis] needs, so that the
+// recording itself need not be read again.
 type exchangeSummary struct {
 	operation     string // "POST /runs"; method and path of the request if the document has no such operation
 	requestTarget string // path and query
@@ -72,8 +73,8 @@ type exchangeSummary struct {
 	bodyPrefix   []byte // the first [maxBodyPrefix] bytes of a body with a symptom
 }
 
-// summarizeExchanges returns the events of a conversation unchanged. Consuming them appends the
-// summary of each exchange to list.
+// summarizeExchanges returns the events of a conversation unchanged. As they are consumed, it
+// appends one summary per exchange to list.
 func summarizeExchanges(
 	d *dialect.Dialect, t spec.Trace, events iter.Seq[spec.Event], list *[]exchangeSummary,
 ) iter.Seq[spec.Event] {
@@ -99,8 +100,8 @@ func summarizeExchanges(
 	}
 }
 
-// newExchangeSummary returns the summary of an exchange of which only the request is known; o
-// is its operation, nil if the document has none.
+// newExchangeSummary returns the summary of an exchange that has just begun. e is the event of its
+// request; o is the request's operation, nil if the document has none.
 func newExchangeSummary(e spec.Event, o *dialect.Operation, t spec.Trace) exchangeSummary {
 	out := exchangeSummary{isPlain: e.Principal == spec.PrimaryUser && e.Valid()}
 	out.prompt, _ = e.Prompt()
@@ -148,7 +149,8 @@ func (o *exchangeSummary) addEvent(e spec.Event) {
 	}
 }
 
-// classify sets the symptom, after all events of the exchange were added.
+// classify sets the symptom of the exchange and what is reported of its response. It is called
+// once, after the last event of the exchange was added.
 func (o *exchangeSummary) classify(r spec.Response) {
 	o.status, o.reason, o.header, o.end = r.Status, r.Reason, r.Header, r.End
 	if o.symptom = o.headSymptom(); o.symptom == "" {
@@ -159,7 +161,8 @@ func (o *exchangeSummary) classify(r spec.Response) {
 	}
 }
 
-// headSymptom returns the symptom that a response shows before its body, "" if there is none.
+// headSymptom returns the symptom that the status of a response, or the lack of a response, shows,
+// "" if it shows none.
 func (o *exchangeSummary) headSymptom() string {
 	switch {
 	case o.status == 0 && errors.Is(o.end, spec.ErrNotHTTP):
@@ -182,7 +185,8 @@ func (o *exchangeSummary) headSymptom() string {
 	return ""
 }
 
-// bodySymptom returns the symptom of a success (2xx), "" if there is none.
+// bodySymptom returns the symptom that the body of a successful response (2xx) shows, "" if it
+// shows none.
 func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	switch {
 	case o.status/100 != 2:
@@ -224,13 +228,13 @@ func (o *exchangeSummary) bodySymptom(r spec.Response) string {
 	return ""
 }
 
-// isEncoded reports whether a body has a content coding.
+// isEncoded reports whether a response header names a content coding other than identity.
 func isEncoded(h spec.Header) bool {
 	coding := strings.TrimSpace(h.Get("Content-Encoding"))
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// hasData reports whether an event stream has a data line.
+// hasData reports whether any line of an event stream begins with "data:".
 func hasData(body []byte) bool {
 	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	for line := range bytes.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -241,15 +245,15 @@ func hasData(body []byte) bool {
 	return false
 }
 
-// Limits of what a message quotes of a request or response.
+// Limits of the text that a message quotes from a request or response.
 const (
 	maxExcerpt      = 160              // characters
 	maxExcerptBytes = 4*maxExcerpt + 4 // of a text that is kept for a quotation: more characters than are shown
 )
 
-// quote returns the beginning of a text in quotation marks: control characters escaped as in
-// Go, so that it is one line, and an ellipsis at its end if the text goes on. JSON stands
-// between single quotation marks where that saves escapes.
+// quote returns the beginning of a text, at most [maxExcerpt] characters, in quotation marks on one
+// line. Control characters are escaped as in Go, and an ellipsis ends a text that was cut. A text
+// with double quotation marks, such as JSON, is put between single ones if that needs no escapes.
 func quote(text []byte) string {
 	s, cut := shorten(text)
 	if cut {
@@ -262,8 +266,8 @@ func quote(text []byte) string {
 	return quoted
 }
 
-// shorten returns the first [maxExcerpt] characters of a text as valid UTF-8, and whether the
-// text goes on.
+// shorten returns the first [maxExcerpt] characters of a text as valid UTF-8. cut reports whether
+// the text is longer.
 func shorten(text []byte) (s string, cut bool) {
 	all := len(text)
 	text = text[:min(all, maxExcerptBytes)]

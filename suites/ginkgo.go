@@ -16,10 +16,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Declare declares the specs of one target in a Ginkgo suite: one It for each scenario and check,
+// Declare declares the specs for one target in a Ginkgo suite: one It for each scenario and check,
 // labelled with the ids of the check and its requirements. All scenarios are played before the
-// first spec. base returns the target's base URL; it is called when the specs run, so that the
-// suite can start the server.
+// first spec. base returns the base URL of the target; it is called when the specs run, so that the
+// suite can start the server before.
 func Declare(t Target, base func() *url.URL) {
 	Context(t.Dialect.Name, Ordered, ContinueOnFailure, func() {
 		parts := map[string]ScenarioResult{}
@@ -52,7 +52,8 @@ func Declare(t Target, base func() *url.URL) {
 	})
 }
 
-// specLabels returns the ids of the check and its requirements.
+// specLabels returns the labels of a spec: the ids of the obligation's check and of its
+// requirements.
 func specLabels(d spec.Obligation) Labels {
 	all := Labels{d.Check.ID}
 	for _, r := range d.Requirements {
@@ -61,7 +62,8 @@ func specLabels(d spec.Obligation) Labels {
 	return all
 }
 
-// reportResult passes a verdict on to Ginkgo. It must be called in a spec.
+// reportResult makes the current Ginkgo spec fail, be skipped or pass, by the verdict of a result.
+// It must be called inside a spec.
 func reportResult(r spec.Result) {
 	switch r.Verdict {
 	case spec.Failed, spec.Error:
@@ -73,7 +75,8 @@ func reportResult(r spec.Result) {
 	}
 }
 
-// resultSummary returns the first finding of a result with its evidence, or else its note.
+// resultSummary returns the first finding of a result with its bytes and the violated requirement.
+// A result without findings is summarized by its note.
 func resultSummary(r spec.Result) string {
 	if len(r.Findings) == 0 {
 		return r.Note
@@ -84,9 +87,10 @@ func resultSummary(r spec.Result) string {
 		f.Event.Exchange, f.Event.Line, f.Message, f.Event.Raw, violated.Level, violated.ID, violated.Quote, violated.Source)
 }
 
-// Test tests a handler against a dialect, with a subtest for each scenario. The handler serves the
-// paths of the dialect's document, with the document's base path; the dialect is named as on the
-// command line. The adjust functions can change the [Target].
+// Test tests a handler against a dialect, with one Go subtest for each scenario. The handler must
+// serve the paths of the dialect's document below the document's base path. dialectName is a name
+// as on the command line, such as "runs@2026-04". The adjust functions may change the [Target]
+// before the test.
 func Test(t *testing.T, h http.Handler, dialectName string, adjust ...func(*Target)) {
 	t.Helper()
 	d, err := dialect.Open(dialectName)

@@ -12,15 +12,17 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// silentTestingT implements Ginkgo's GinkgoTestingT outside of a Go test.
+// silentTestingT satisfies the interface that Ginkgo expects of *testing.T, so that Ginkgo can run
+// outside of a Go test.
 type silentTestingT struct{}
 
-// Fail does nothing: RunSpecs returns whether the suite passed.
+// Fail does nothing, because RunSpecs returns whether the suite passed.
 func (silentTestingT) Fail() {}
 
-// RunGinkgo reports the results as a Ginkgo suite, one It for each scenario and check, and returns
-// whether Ginkgo agrees: the suite fails if and only if a check failed. It can be called once per
-// process and removes the process's handlers of SIGINT and SIGTERM.
+// RunGinkgo reports the results as a Ginkgo suite, with one It for each scenario and check. It
+// returns whether Ginkgo's result agrees with the verdicts: the suite must fail if and only if a
+// check failed. It can be called once per process and removes the process's handlers of SIGINT and
+// SIGTERM.
 func RunGinkgo(parts []ScenarioResult) (agrees bool) {
 	bad, specs := false, 0
 	Describe("streamassay", Ordered, ContinueOnFailure, func() {

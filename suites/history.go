@@ -10,7 +10,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// historyScenarios are the scenarios about the history of threads.
+// historyScenarios are the scenarios that test the history of threads.
 var historyScenarios = []Scenario{
 	{
 		Name: "history", Doc: "the history of a thread before, during and after runs", Required: true, Templates: []string{"prompt", "listen", "history"},
@@ -25,7 +25,9 @@ var historyScenarios = []Scenario{
 	},
 }
 
-// runHistory requests the history of a thread at several points of its life.
+// runHistory plays the history scenario: it requests the history of a thread before its first run,
+// during a run and after several runs, for single days, and that of another thread. Checks compare
+// the histories with the runs.
 func runHistory(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "in another conversation"))
 	other := t.Thread
@@ -47,7 +49,8 @@ func runHistory(t *Conversation) {
 	t.fetchHistory(spec.Event{})
 }
 
-// runLatest requests the history without a thread id: that of the latest thread.
+// runLatest plays the latest scenario: it runs a prompt on each of two threads and requests the
+// history without a thread id. That must be the history of the thread used last.
 func runLatest(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	t.Thread = t.newID()
@@ -63,17 +66,20 @@ func runLatest(t *Conversation) {
 	t.pollHistory(func(page spec.Event) bool { return page.Thread == mine })
 }
 
-// fetchHistory requests a history once and returns it, a zero event if there is none.
+// fetchHistory requests a history once, filled from e, and returns it. It returns the zero event if
+// the response contains no history.
 func (t *Conversation) fetchHistory(e spec.Event) (page spec.Event) {
 	t.send(t.BuildRequest("history", e), wire.StopWhen{})
 	return t.LastEvent(spec.History)
 }
 
-// historyTimeout is how long a history may take to become complete.
+// historyTimeout is how long a server may take after the end of a run until the history contains
+// all of its messages.
 const historyTimeout = 5 * time.Second
 
-// pollHistory requests the history until isComplete accepts it, or [historyTimeout] is over, and
-// returns the last one.
+// pollHistory requests the history repeatedly until isComplete accepts it or [historyTimeout] is
+// over, and returns the last response. It gives up at once on a failure other than 404. The result
+// is the zero event if there is no history.
 func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page spec.Event) {
 	for began := time.Now(); ; {
 		late := time.Since(began) >= historyTimeout
@@ -86,8 +92,9 @@ func (t *Conversation) pollHistory(isComplete func(page spec.Event) bool) (page 
 	}
 }
 
-// completeHistory returns the history of the thread once it holds all messages, or the last one
-// within [historyTimeout]; a zero event if the server has no history.
+// completeHistory requests the history of the thread until it contains all messages, and returns
+// it. If [historyTimeout] ends before, it returns the incomplete history; if the server has no
+// history, the zero event.
 func (t *Conversation) completeHistory() spec.Event {
 	if !t.hasTemplate("history") || t.target.lacksCapability("history") {
 		return spec.Event{}
@@ -95,8 +102,8 @@ func (t *Conversation) completeHistory() spec.Event {
 	return t.pollHistory(func(page spec.Event) bool { return page.HasMore == "true" || t.isHistoryComplete(page) })
 }
 
-// isHistoryComplete reports whether a history seems to hold the messages of all runs of its
-// thread. Whether it is correct is judged by checks.
+// isHistoryComplete reports whether a history seems to contain the messages of all runs of its
+// thread, so that it need not be requested again. Whether it is correct is left to the checks.
 func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 	held := map[spec.Kind]*strings.Builder{spec.HistoryUser: {}, spec.HistoryAssistant: {}, spec.HistoryTool: {}}
 	images := 0
@@ -136,7 +143,7 @@ func (t *Conversation) isHistoryComplete(page spec.Event) bool {
 // withoutSpaces returns a text without its whitespace.
 func withoutSpaces(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// sleep waits and reports whether the context is still valid.
+// sleep waits for d. It returns false, at once, if the context of the conversation ends before.
 func (t *Conversation) sleep(d time.Duration) bool {
 	select {
 	case <-t.ctx.Done():

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits bound the time and size of responses. A response that exceeds one is a finding. The
-// zero value of a field is its default.
+// Limits bound the time and the size of responses. A response that exceeds a limit is a finding. A
+// field that is zero has its default.
 type Limits struct {
 	IdleTimeout time.Duration // without a byte of the response; 15 s, but at most Target.Timeout
 	RunTimeout  time.Duration // of the whole run; 0: no limit
@@ -24,7 +24,7 @@ type Limits struct {
 	MaxEvents int
 }
 
-// The defaults of a [Target].
+// The defaults of a [Target]: of its Timeout and its Limits.
 const (
 	DefaultTimeout     = 30 * time.Second // of one exchange
 	DefaultIdleTimeout = 15 * time.Second // without a byte of the response
@@ -32,7 +32,8 @@ const (
 	DefaultMaxEvents   = wire.DefaultMaxEvents
 )
 
-// withDefaults returns the limits with the defaults for fields that are 0.
+// withDefaults returns the limits with defaults in place of zero fields. timeout is the time limit
+// of one exchange, which the idle timeout must not exceed.
 func (l Limits) withDefaults(timeout time.Duration) Limits {
 	if l.IdleTimeout == 0 {
 		l.IdleTimeout = min(DefaultIdleTimeout, timeout)
@@ -54,29 +55,33 @@ func (l Limits) validate() error {
 	return nil
 }
 
-// maxLargeConversations is how many conversations of the largest size may be in memory at once.
+// maxLargeConversations is how many conversations whose bodies have the largest allowed size may be
+// in memory at once.
 const maxLargeConversations = 1
 
-// maxOverruns is after how many exceeded limits no more requests of the kind are sent, unless more
-// responses keep within the limits than exceed them.
+// maxOverruns is after how many responses over a limit no more requests are sent for that kind of
+// response, streams or replies, unless at least as many kept within the limits.
 const maxOverruns = 2
 
-// Limits of all responses of a kind together, after which no more requests of the kind are sent: a
-// server that stays just below the limits of one response each time would take too long.
+// Limits of all streams together, and of all replies together. Once they are exceeded, no more
+// requests for that kind of response are sent: a server whose every response stays just below the
+// limits of one response would take too long to test.
 const (
 	minResponses = 4 // responses at the limits of one response that are within them
 	maxAllEvents = minResponses * DefaultMaxEvents
 	maxAllBytes  = minResponses * DefaultMaxBytes
 )
 
-// A budget is what the responses of a target have cost so far. All conversations share it.
+// A budget holds what bounds the cost of a run: memory, and the totals of all responses. All
+// conversations of the run share it.
 type budget struct {
 	memory   *wire.MemoryLimiter
 	trackers map[bool]*limitTracker // true: of streams; false: of other responses
 	judgeCtx context.Context        // of evaluations
 }
 
-// A limitTracker measures the exchanges of one kind. Its methods may be called concurrently.
+// A limitTracker adds up the responses of one kind, streams or other replies, and decides when no
+// more requests for that kind are sent. Its methods may be called concurrently.
 type limitTracker struct {
 	kind    string          // "stream" or "reply"
 	max     responseTotals  // of all responses of the kind together
@@ -88,10 +93,11 @@ type limitTracker struct {
 	total                  responseTotals // of all of them
 }
 
-// A responseTotals is the size of responses, without their content coding.
+// A responseTotals holds the number of events and of bytes of one or more responses, after removal
+// of content codings.
 type responseTotals struct{ events, bytes int }
 
-// newBudget returns the budget of a run, unused.
+// newBudget returns the budget of a new run with the given limits.
 func newBudget(l Limits) *budget {
 	b := &budget{
 		memory:   wire.NewMemoryLimiter(maxLargeConversations, l.MaxBytes),
@@ -108,7 +114,8 @@ func newBudget(l Limits) *budget {
 	return b
 }
 
-// An overrunError is the reason why no more requests of a kind are sent.
+// An overrunError says why no more requests for one kind of response are sent: too many exceeded a
+// limit, or all together were too large.
 type overrunError struct {
 	kind       string
 	last       error // how the last response that exceeded a limit ended; nil if none did
@@ -132,7 +139,8 @@ func (g overrunError) Error() string {
 		"not sent: the %s before had %d bytes together, more than %d (see --max-bytes)", plural, g.total.bytes, g.max.bytes)
 }
 
-// record counts how an exchange ended, and the size of its response.
+// record adds one response to the totals: end is how it ended, nil if regularly. If the responses
+// together have cost too much, no more requests for their kind are sent from now on.
 func (e *limitTracker) record(end error, size responseTotals) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -150,38 +158,41 @@ func (e *limitTracker) record(end error, size responseTotals) {
 	}
 }
 
-// A largeEventError ends a stream that has an event of more bytes than this limit. What was
-// received of it is judged.
+// A largeEventError ends a stream with an event of more bytes than its value. The part that was
+// received is judged.
 type largeEventError int
 
 func (e largeEventError) Error() string {
 	return fmt.Sprintf("sent an event of more than %d bytes", int(e))
 }
 
-// isOverLimit reports whether a response ended because it exceeded a limit.
+// isOverLimit reports whether end, the error with which a response ended, says that it exceeded a
+// limit of time or size.
 func isOverLimit(end error) bool {
 	return errors.Is(end, spec.ErrIdleTimeout) || errors.Is(end, spec.ErrLimitExceeded)
 }
 
-// stopCause returns why no more requests of the kind are sent, nil if they are.
+// stopCause returns why no more requests for this kind of response are sent, nil as long as they
+// are.
 func (e *limitTracker) stopCause() error { return context.Cause(e.stopped) }
 
-// withContext returns a context that ends with parent, or when no more requests of the kind are
-// sent. The caller must call stop.
+// withContext returns a context that ends with parent, or earlier if no more requests for this kind
+// of response are to be sent. The caller must call stop.
 func (e *limitTracker) withContext(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	unlink := context.AfterFunc(e.stopped, func() { cancel(context.Cause(e.stopped)) })
 	return ctx, func() { unlink(); cancel(nil) }
 }
 
-// A runTimeoutError is the reason why a run ended at [Limits.RunTimeout].
+// A runTimeoutError is the cause of a context that ended because the run reached
+// [Limits.RunTimeout].
 type runTimeoutError struct{ limit time.Duration }
 
 func (e runTimeoutError) Error() string {
 	return fmt.Sprintf("the run was stopped after %v (--max-time)", e.limit)
 }
 
-// IsRunTimeout reports whether err is that of a run that reached [Limits.RunTimeout].
+// IsRunTimeout reports whether err says that the run reached [Limits.RunTimeout].
 func IsRunTimeout(err error) bool {
 	_, ok := errors.AsType[runTimeoutError](err)
 	return ok

@@ -8,7 +8,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// runRefusals sends invalid requests to every operation that it can judge.
+// runRefusals plays the refusals scenario: it sends invalid requests, with one fault or two, to
+// every operation whose refusals can be judged, each together with the same request without the
+// fault. Checks compare the responses with those that the document describes.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
 		known := &dialect.SeenInvalidRequests{}
@@ -34,8 +36,8 @@ func runRefusals(t *Conversation) {
 	}
 }
 
-// isProbeable reports whether refusals of an operation can be judged: the target has it, and the
-// suite can send a valid request for it.
+// isProbeable reports whether the refusals of an operation can be judged with a template: the
+// target has the operation, and the suite can send a valid request for it, to compare with.
 func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	if o.AcceptsFiles && !t.target.lacksCapability(templateCapabilities[o.Templates()[0]]) {
 		return true
@@ -54,8 +56,9 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 	return o.StartsRun
 }
 
-// probeRefusals sends a valid request and, if it is accepted, its invalid variants that known
-// does not have yet, each after the valid request that it was derived from.
+// probeRefusals sends a valid request and, if it is accepted, its invalid variants. It leaves out
+// variants that are in known and adds the others to known. Each invalid request follows the valid
+// request that it differs from.
 func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
 	if !t.sendProbe(o, r) {
 		return // a refusal proves nothing where the valid request is refused too
@@ -71,12 +74,14 @@ func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known
 	}
 }
 
-// elicitingCapabilities maps reply templates to the capability that a server needs to elicit them.
+// elicitingCapabilities maps a reply template to the capability with which a server provides what
+// the reply refers to, such as the tool call for a tool result.
 var elicitingCapabilities = map[string]string{
 	"tool-result": "client-tool", "resume": "interrupt", "sign": "attachments", "uploaded": "attachments",
 }
 
-// probeReply is like probeRefusals for a reply template: each request is elicited anew.
+// probeReply does what probeRefusals does for a template whose requests reply to something. Before
+// each request it makes the server send a new tool call or interrupt, or store a new file.
 func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.SeenInvalidRequests) {
 	newReply := func() (spec.Request, bool) {
 		t.Thread = t.newID()
@@ -100,8 +105,8 @@ func (t *Conversation) probeReply(o *dialect.Operation, template string, known *
 	}
 }
 
-// sendProbe sends a request, with new ids if it starts a run, and reports whether it was
-// accepted.
+// sendProbe sends a request and reports whether the server accepted it. A request that starts a run
+// gets new thread and run ids.
 func (t *Conversation) sendProbe(o *dialect.Operation, r spec.Request) (accepted bool) {
 	if o.StartsRun {
 		r = t.withNewIDs(r)

@@ -11,9 +11,9 @@ import (
 // MaxDifferences is how many differences [Rejudge] returns at most.
 const MaxDifferences = 20
 
-// Rejudge evaluates the results of [Run] once more, each from the recording that read returns for
-// it, and returns in what the evaluations differ. The same bytes must give the same verdicts:
-// a difference is an error of streamassay. The error is that of read.
+// Rejudge evaluates the results of [Run] again and returns how the new evaluations differ. read
+// returns the stored recording of a result; its errors are returned. Since the same bytes must give
+// the same verdicts, any difference is a bug of streamassay.
 func Rejudge(
 	t Target, parts []ScenarioResult, read func(ScenarioResult) (spec.Trace, error),
 ) (differences []string, err error) {
@@ -47,8 +47,8 @@ func Rejudge(
 	return differences, nil
 }
 
-// diffEvaluations returns the differences between two evaluations of one conversation, a line
-// each.
+// diffEvaluations returns the differences between a, the evaluation of a live conversation, and b,
+// that of its recording, as one line each. It returns nil if they agree.
 func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	if a.Complete != b.Complete {
 		all = append(all, fmt.Sprintf(
@@ -72,7 +72,8 @@ func diffEvaluations(a, b spec.Evaluation) (all []string) {
 	return all
 }
 
-// describeResult returns a result in one line, with all that a report shows of it.
+// describeResult returns a result in one line: its verdict, the number of judgements, its first
+// findings and its note. Equal results have equal lines.
 func describeResult(r spec.Result) string {
 	s := fmt.Sprintf("%s of %d judgements", r.Verdict, r.Judged)
 	for i, f := range r.Findings {
@@ -88,15 +89,16 @@ func describeResult(r spec.Result) string {
 	return s
 }
 
-// maxComparedFindings is how many findings of a result are compared literally.
+// maxComparedFindings is how many findings of a result are compared one by one. Of the others only
+// the number is compared.
 const maxComparedFindings = 3
 
-// timeResolution is the resolution of times in a recording.
+// timeResolution is the unit to which times are truncated in a recording.
 const timeResolution = time.Microsecond
 
-// truncateTimes returns the trace with its times truncated to [timeResolution], so that a
-// conversation and its recording get the same verdicts. Rounding could change the order of
-// arrivals and requests.
+// truncateTimes truncates the times of a trace to [timeResolution] and returns the trace, so that a
+// conversation and its recording get the same verdicts. It does not round, because rounding could
+// change the order of arrivals and requests.
 func truncateTimes(t spec.Trace) spec.Trace {
 	for i := range t.Exchanges {
 		x := &t.Exchanges[i]

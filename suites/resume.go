@@ -11,15 +11,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// resumeChecks are the checks that a resumed stream exercises.
+// resumeChecks are the ids of the checks that judge a stream which was resumed from a cursor.
 var resumeChecks = []string{
 	"resume.starts-after-cursor", "resume.excludes-cursor", "resume.loses-nothing", "resume.tells-the-same", "resume.ends",
 }
 
-// cursorKinds is the kind that a dialect must have for its streams to be resumable.
+// cursorKinds is what a dialect must define for its streams to be resumable: frames with a cursor.
 var cursorKinds = []spec.Kind{spec.SlotCursor}
 
-// resumeScenarios are the scenarios of a client that loses its connection.
+// resumeScenarios are the scenarios in which a client loses its connection and resumes the stream
+// from a cursor.
 var resumeScenarios = []Scenario{
 	{
 		Name: "resume", Doc: "a stream that is resumed after each of its events, each time in a new run; then one run resumed at each of its events", Required: true,
@@ -42,14 +43,17 @@ var resumeScenarios = []Scenario{
 	},
 }
 
-// maxDisconnects is how often the resume scenario loses the connection at most, however long the
-// run is.
+// maxDisconnects is how often the resume scenario loses the connection at most. It keeps the
+// scenario short if the server sends a run in very many events.
 const maxDisconnects = 32
 
-// quietTimeout is how long a client waits for events that need not be sent.
+// quietTimeout is how long the client reads a stream that was resumed after its last event: a
+// server may keep it open without sending anything.
 const quietTimeout = 2 * time.Second
 
-// runResume resumes runs after each event.
+// runResume plays the resume scenario. It starts one run for each event that a run has, loses the
+// connection after that event and resumes the stream. Then it resumes the last run after each of
+// its events. Checks compare the resumed streams with the complete one.
 func runResume(t *Conversation) {
 	for k, n := 1, 2; k < min(n, maxDisconnects); k++ {
 		if !t.StartRun("prompt", t.PromptEvent("text", "resume after event "+strconv.Itoa(k))) {
@@ -71,9 +75,9 @@ func runResume(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// resume requests the stream from the last cursor of the last exchange on, and closes the
-// connection after the given number of events (0: reads to the end). It reports whether there
-// was a cursor.
+// resume requests the stream again from the last cursor of the last exchange, and closes the
+// connection after the given number of events; 0 means to read to the end. It returns false, and
+// sends nothing, if the last exchange has no cursor.
 func (t *Conversation) resume(events int) bool {
 	cursors := t.Cursors()
 	if len(cursors) == 0 {
@@ -83,13 +87,16 @@ func (t *Conversation) resume(events int) bool {
 	return true
 }
 
-// minPartialEvent is how many bytes of an incomplete event a client has read when it disconnects.
+// minPartialEvent is how many bytes of an incomplete event the client reads before it disconnects,
+// so that the connection is certainly lost inside an event.
 const minPartialEvent = 512
 
-// maxPartialBody is after how many bytes the client disconnects in any case.
+// maxPartialBody is the number of bytes after which the client disconnects even if no event was
+// incomplete.
 const maxPartialBody = 1 << 20
 
-// runResumeInside disconnects in the middle of an event and resumes.
+// runResumeInside plays the resume-inside scenario: it disconnects in the middle of a large event
+// and resumes the stream from the event before. Checks verify that the large event is sent again.
 func runResumeInside(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("large", "100000")) {
 		return
@@ -106,7 +113,9 @@ func runResumeInside(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runResumeTwice disconnects and resumes several times during one run, and in a silent one.
+// runResumeTwice plays the resume-twice scenario: it disconnects and resumes several times during
+// one run, and once in another run while the agent is silent. Checks compare the resumed streams
+// with the complete ones.
 func runResumeTwice(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
@@ -125,10 +134,12 @@ func runResumeTwice(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// disconnectDuration is how long no client is connected: longer than the run takes.
+// disconnectDuration is how long the client of the resume-alone scenario stays disconnected. The
+// run takes less time, so it ends meanwhile.
 const disconnectDuration = 300 * time.Millisecond
 
-// runResumeAlone resumes a run that has ended meanwhile.
+// runResumeAlone plays the resume-alone scenario: it disconnects, waits until the run has ended
+// without a client, and resumes the stream. Checks verify that nothing was lost.
 func runResumeAlone(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "10 15")) {
 		return
@@ -142,7 +153,8 @@ func runResumeAlone(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// runTwoReaders reads one run by two clients at once.
+// runTwoReaders plays the two-readers scenario: two clients read the stream of one run at the same
+// time, one from its beginning and one from a cursor. Checks verify that both get the same events.
 func runTwoReaders(t *Conversation) {
 	if !t.StartRun("prompt", t.PromptEvent("slow", "12 15")) {
 		return
@@ -161,11 +173,13 @@ func runTwoReaders(t *Conversation) {
 	wait.Wait()
 }
 
-// probeTimeout is how long a stream is read that was requested from a foreign cursor: it need
-// neither have events nor end.
+// probeTimeout is how long the client reads a stream that it requested from a foreign cursor. Such
+// a stream need not send events and need not end.
 const probeTimeout = 250 * time.Millisecond
 
-// runForeignCursors requests a stream from cursors that are not its own.
+// runForeignCursors plays the foreign-cursors scenario: it requests the stream of a run from
+// cursors that are not the run's own: of another run, of another thread, not yet assigned, and
+// malformed. Checks judge the responses.
 func runForeignCursors(t *Conversation) {
 	t.SendAndRead("prompt", t.PromptEvent("text", "one"))
 	before := t.Cursors()
@@ -194,7 +208,8 @@ func runForeignCursors(t *Conversation) {
 	t.ReadStream("", 0)
 }
 
-// laterCursor returns a cursor of the same form with a larger first number.
+// laterCursor returns a cursor in the form of the given one that the server has not assigned yet:
+// its first digit below 9 is replaced by 9.
 func laterCursor(cursor string) string {
 	out := []byte(cursor)
 	for i, c := range out {

@@ -13,18 +13,19 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxRetained is how many bytes of responses a conversation may have to be kept until the end of
-// the run. Larger ones are evaluated at once and trimmed.
+// maxRetained is how many bytes of responses a conversation may have to be kept in full until the
+// end of the run. A larger one is evaluated as soon as it ends, and then trimmed.
 const maxRetained = 1 << 20
 
-// Limits of what is kept of a trimmed conversation, in bytes.
+// The sizes, in bytes, to which the parts of a large conversation are cut when it is trimmed.
 const (
 	maxRetainedBody = 64 << 10 // of each response
 	maxRetainedRaw  = 3 << 10  // of the evidence of each finding
 )
 
-// finishConversation returns the result of a conversation that has ended. A large one is evaluated
-// and trimmed; the memory of all is released.
+// finishConversation completes part with what an ended conversation recorded, and returns it. A
+// conversation with too many bytes to keep is evaluated now and trimmed. The memory of the
+// conversation's clients is released.
 func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) ScenarioResult {
 	part.Trace, part.Err, part.IncompleteReason = conv.finalTrace(), conv.err, conv.abortCause
 	n, coded := responseSize(part.Trace)
@@ -45,15 +46,16 @@ func (t *Target) finishConversation(conv *Conversation, part ScenarioResult) Sce
 	return part
 }
 
-// releaseMemory returns the memory of the conversation to the limiter.
+// releaseMemory gives the memory that the responses of the conversation occupy back to the memory
+// limiter.
 func (t *Conversation) releaseMemory() {
 	for _, c := range t.clients {
 		c.ReleaseMemory()
 	}
 }
 
-// responseSize returns the number of bytes of all responses, and whether any has a content
-// coding.
+// responseSize returns the number of bytes in the bodies of all responses. coded reports whether
+// any of them has a content coding.
 func responseSize(t spec.Trace) (n int, coded bool) {
 	for _, x := range t.Exchanges {
 		n += len(x.Response.Body)
@@ -62,7 +64,8 @@ func responseSize(t spec.Trace) (n int, coded bool) {
 	return n, coded
 }
 
-// trimResult drops all but the beginnings of the bodies, and of the bytes that findings quote.
+// trimResult removes from the result of an evaluated conversation what would take too much memory:
+// all but the beginning of each body and of the bytes that each finding quotes.
 func trimResult(p *ScenarioResult) {
 	p.Trimmed = true
 	for i := range p.Trace.Exchanges {
@@ -83,7 +86,7 @@ func trimResult(p *ScenarioResult) {
 	}
 }
 
-// trimEvent returns a copy of an event with what a report needs of it.
+// trimEvent returns a copy of an event with only the fields that reports need.
 func trimEvent(e spec.Event) spec.Event {
 	kept := spec.Event{
 		Kind: e.Kind, Exchange: e.Exchange, Operation: e.Operation, Principal: e.Principal, StatusCode: e.StatusCode, MediaType: e.MediaType, Requirement: e.Requirement,
@@ -96,8 +99,8 @@ func trimEvent(e spec.Event) spec.Event {
 	return kept
 }
 
-// truncateRaw returns the first [maxRetainedRaw] bytes, cut between characters, and the number of
-// those left out in the form that reports use.
+// truncateRaw returns the first [maxRetainedRaw] bytes of raw, cut between characters, followed by
+// a note with the number of bytes left out. Shorter texts are copied unchanged.
 func truncateRaw(raw []byte) []byte {
 	if len(raw) <= maxRetainedRaw {
 		return bytes.Clone(raw)
@@ -109,11 +112,12 @@ func truncateRaw(raw []byte) []byte {
 	return fmt.Appendf(slices.Clone(raw[:n]), " … (%d more bytes)", len(raw)-n)
 }
 
-// judgeGrace is how long an evaluation may take after the run was cancelled.
+// judgeGrace is how long an evaluation may still take after the user cancelled the run.
 const judgeGrace = time.Second
 
-// newJudgeContext returns a context for evaluations that ends [judgeGrace] after ctx. It does not
-// end at the run timeout: what was recorded until then is evaluated.
+// newJudgeContext returns a context for evaluations that ends [judgeGrace] after ctx. If ctx ended
+// because of the run timeout, the new context goes on, so that what was recorded until then is
+// evaluated. The caller must call stop.
 func newJudgeContext(ctx context.Context) (judge context.Context, stop func()) {
 	judge, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {

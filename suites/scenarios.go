@@ -51,7 +51,8 @@ func (s Scenario) capabilityName() string {
 	return s.Name
 }
 
-// naturalPrompts maps scenarios to prompts for agents that do not know the conformance prompts.
+// naturalPrompts maps a scenario to the sentence that it sends to agents which do not know the
+// conformance prompts ([NaturalPrompts]).
 var naturalPrompts = map[string]string{
 	"text":        "Please greet the world in one sentence.",
 	"empty":       "Please answer with nothing at all.",
@@ -71,16 +72,18 @@ var naturalPrompts = map[string]string{
 	"recall":      "What did I say before this?",
 }
 
-// promptTemplates is the requirement of scenarios that only send prompts.
+// promptTemplates are the templates that a scenario needs which only sends prompts.
 var promptTemplates = []string{"prompt"}
 
-// basicStreamChecks are the checks that any stream of a complete run exercises.
+// basicStreamChecks are the ids of the checks that judge the stream of any complete run.
 var basicStreamChecks = []string{
 	"wire.opens-stream", "wire.frames-are-json", "wire.matches-schema", "wire.utf-8",
 	"run.opens-first", "run.comes-first", "run.ends", "run.ends-once", "run.end-is-last",
 }
 
-// singlePrompt returns a scenario that sends one prompt and reads the stream.
+// singlePrompt returns a scenario that sends the test prompt of its own name, with the arguments
+// words, and reads the stream. doc describes the scenario; expectedChecks are the ids of the checks
+// that must judge something in it.
 func singlePrompt(name, words, doc string, expectedChecks ...string) Scenario {
 	return Scenario{
 		Name: name, Doc: doc, Templates: promptTemplates, ExpectedChecks: expectedChecks,
@@ -207,20 +210,23 @@ var singleUserScenarios = []Scenario{
 	},
 }
 
-// isValid reports whether the request of a template is valid in the dialect.
+// isValid reports whether the request of a template, filled from e, is valid by the dialect's
+// document.
 func (t *Conversation) isValid(template string, e spec.Event) bool {
 	return len(t.dialect.ValidateRequest(t.BuildRequest(template, e))) == 0
 }
 
-// runClientTool has the server call a client tool and sends the result.
+// runClientTool plays the client-tool scenario: it offers a client tool, has the agent call it and
+// sends the result. Checks judge the tool call and the reply to the result.
 func runClientTool(t *Conversation) {
 	if e, ok := t.elicit("tool-result"); ok {
 		t.SendAndRead("tool-result", e)
 	}
 }
 
-// elicit makes the server call a tool, send an interrupt or store a file, and returns the event
-// to build the request of a reply template from. ok is false if the server did not.
+// elicit makes the server do what the request of a reply template needs: call a tool, send an
+// interrupt or store a file. It returns the event to build the reply from. ok is false if the
+// server did not do it.
 func (t *Conversation) elicit(template string) (reply spec.Event, ok bool) {
 	switch template {
 	case "resume":
@@ -246,7 +252,9 @@ func (t *Conversation) elicit(template string) (reply spec.Event, ok bool) {
 	return spec.Event{Call: id, Name: "paint", Text: "painted it blue"}, id != ""
 }
 
-// runIdleLimit reads streams with an idle limit of one and of two polls.
+// runIdleLimit plays the idle-limit scenario: it reads the streams of two silent runs, which the
+// server must end after one and after two idle polls. Checks judge when the streams end and how
+// they are kept alive.
 func runIdleLimit(t *Conversation) {
 	for _, limit := range []string{"1", "2"} {
 		if t.StartRun("prompt", t.PromptEvent("idle", "2600")) {
@@ -255,11 +263,13 @@ func runIdleLimit(t *Conversation) {
 	}
 }
 
-// replyTemplates are the templates whose requests refer to something that the server sent before.
+// replyTemplates are the templates whose requests reply to something that the server sent before,
+// such as a tool call.
 var replyTemplates = []string{"tool-result", "resume", "sign", "uploaded"}
 
-// runAccepts sends the request of every template that starts a run, and requests without each of
-// the optional headers.
+// runAccepts plays the accepts scenario: it starts a run with each form of request that the
+// document allows, and leaves out each optional header once. Checks verify that the server accepts
+// all of these requests.
 func runAccepts(t *Conversation) {
 	o, _ := t.dialect.TemplateOperation("prompt")
 	for _, template := range o.Templates() {
@@ -289,8 +299,9 @@ func runAccepts(t *Conversation) {
 	}
 }
 
-// runTogether reads the stream of one run to its end while another run ends and a third is
-// cancelled.
+// runTogether plays the together scenario: during the stream of one run, a second run of the thread
+// ends and a third is cancelled. Checks verify that the first run goes on. A target whose users may
+// have only one stream open is sent nothing.
 func runTogether(t *Conversation) {
 	if t.target.StreamLimit == 1 || !t.StartRun("prompt", t.PromptEvent("idle", "2000")) {
 		return

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// provokedTable lists for each check the scenarios in which the reference exercises it. TestProvoked
-// writes it.
+// provokedTable lists, for each check, the scenarios in which the check judges something when they
+// are played against the reference. TestProvoked generates it.
 //
 //go:embed provoked.tsv
 var provokedTable string
 
-// ScenariosFor returns the names of the scenarios that exercise a check in dialects that have it:
-// those that expect it, and those in which the reference does.
+// ScenariosFor returns the names of the scenarios that give a check something to judge, in dialects
+// that have the check: those that expect it, and those in which the reference provokes it.
 func ScenariosFor(check string) (names []string) {
 	for line := range strings.Lines(provokedTable) {
 		if id, list, _ := strings.Cut(strings.TrimSpace(line), "\t"); id == check {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// An action is one step of a generated sequence.
+// An action is one step of a generated sequence: its type, and what it refers to.
 type action struct {
 	number   int    // from 1; it does not change when other actions are removed
 	typeName string // the name of its actionType
@@ -18,11 +18,11 @@ type action struct {
 // maxActions is how many actions a sequence has at most.
 const maxActions = 12
 
-// threadCount is how many threads a sequence has.
+// threadCount is how many threads the actions of a sequence use.
 const threadCount = 2
 
-// A sequencePlan is a sequence that is being generated, with what its actions leave to refer to if
-// the server responds as required.
+// A sequencePlan is a sequence while it is being generated: the actions so far, and the runs, tool
+// calls and files that later actions can refer to if the server responds as required.
 type sequencePlan struct {
 	target         *Target
 	actionTypes    []actionType
@@ -33,12 +33,14 @@ type sequencePlan struct {
 	uploads        []int        // numbers of the actions that upload files
 }
 
-// newSequencePlan returns an empty plan.
+// newSequencePlan returns a plan without actions, for the types of actions that the target
+// supports.
 func newSequencePlan(t *Target) *sequencePlan {
 	return &sequencePlan{target: t, actionTypes: t.supportedActions(), observedRuns: map[int]bool{}}
 }
 
-// supportedActions returns the types of actions that the dialect and the target support.
+// supportedActions returns the types of actions that the dialect and the target support, in the
+// order of [actionTypes].
 func (t *Target) supportedActions() (can []actionType) {
 	for _, d := range actionTypes {
 		if d.isSupported(t) {
@@ -48,7 +50,8 @@ func (t *Target) supportedActions() (can []actionType) {
 	return can
 }
 
-// add appends an action and reports whether it is possible at this point.
+// add appends an action to the plan. It returns false, and does nothing, if the action is not
+// possible at this point, because nothing before it is what it refers to.
 func (p *sequencePlan) add(s action) bool {
 	i := slices.IndexFunc(p.actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 || !slices.Contains(p.actionTypes[i].subjects(p), s.subject) {
@@ -61,8 +64,8 @@ func (p *sequencePlan) add(s action) bool {
 	return true
 }
 
-// generateActions returns a random sequence of possible actions: a cancel refers to a run that was
-// started before.
+// generateActions returns a random sequence of 4 to [maxActions] actions. Each is possible at its
+// place: a cancel, for example, refers to a run that was started before.
 func (t *Target) generateActions(rng *rand.Rand) []action {
 	p := newSequencePlan(t)
 	for n, last := 1, 4+rng.IntN(maxActions-3); n <= last; n++ {
@@ -93,7 +96,8 @@ func (t *Target) generateActions(rng *rand.Rand) []action {
 	return p.actions
 }
 
-// dropImpossible returns the actions without those that have nothing to refer to.
+// dropImpossible returns the actions without those whose subject is missing, for example because
+// the action that started the run was removed.
 func (t *Target) dropImpossible(actions []action) []action {
 	p := newSequencePlan(t)
 	for _, s := range actions {
@@ -102,7 +106,7 @@ func (t *Target) dropImpossible(actions []action) []action {
 	return p.actions
 }
 
-// describeActions returns a sequence in words: "1. send a message on thread 1, …; 2. …".
+// describeActions describes a sequence for people: "1. send a message on thread 1, …; 2. …".
 func describeActions(actions []action) string {
 	var words []string
 	for _, s := range actions {
@@ -111,7 +115,7 @@ func describeActions(actions []action) string {
 	return strings.Join(words, "; ")
 }
 
-// String returns the action in words.
+// String describes the action for people; see actionType.doc.
 func (s action) String() string {
 	i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName })
 	if i < 0 {

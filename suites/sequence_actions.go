@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An actionType is a type of action. It is used if the dialect and the target support it, and at
-// points of a sequence where it has a subject.
+// An actionType is a type of action that sequences may contain. It can occur if the dialect and the
+// target support it, at points of a sequence where there is something for it to refer to.
 type actionType struct {
 	name         string
 	doc          string // in words; % stands for the subject
@@ -19,39 +19,42 @@ type actionType struct {
 	perform      func(a *sequencePlayer, s action) // does nothing if the server did not do what the action refers to
 }
 
-// inConversation returns the threads, the first twice: most actions are on one thread.
+// inConversation returns the threads as possible subjects of an action. The first thread occurs
+// twice, so that most actions are on one thread.
 func inConversation(*sequencePlan) []int { return []int{1, 1, 2} }
 
-// withoutSubject is for actions that refer to nothing.
+// withoutSubject returns a single placeholder, for types of actions that do not refer to a thread
+// or another action.
 func withoutSubject(*sequencePlan) []int { return []int{1} }
 
-// onOpenedRun returns the runs that were started.
+// onOpenedRun returns the numbers of the actions that started a run, as possible subjects.
 func onOpenedRun(p *sequencePlan) []int { return p.runs }
 
-// onUploadedFile returns the files that were uploaded.
+// onUploadedFile returns the numbers of the actions that uploaded a file, as possible subjects.
 func onUploadedFile(p *sequencePlan) []int { return p.uploads }
 
-// onObservedRun returns the runs whose stream was read, at least in part.
+// onObservedRun returns the numbers of the actions that started a run whose stream was read, at
+// least in part. Only such a run can be resumed from a cursor.
 func onObservedRun(p *sequencePlan) []int {
 	return slices.DeleteFunc(slices.Clone(p.runs), func(n int) bool { return !p.observedRuns[n] })
 }
 
-// addRun records that an action starts a run.
+// addRun records in the plan that action s starts a run.
 func addRun(p *sequencePlan, s action) { p.runs = append(p.runs, s.number) }
 
-// addObservedRun records that an action starts a run and reads its stream.
+// addObservedRun records in the plan that action s starts a run and reads its stream.
 func addObservedRun(p *sequencePlan, s action) { addRun(p, s); p.observedRuns[s.number] = true }
 
-// markObserved records that an action reads the stream of its subject.
+// markObserved records in the plan that action s reads the stream of the run that it refers to.
 func markObserved(p *sequencePlan, s action) { p.observedRuns[s.subject] = true }
 
-// addUpload records that an action uploads a file.
+// addUpload records in the plan that action s uploads a file.
 func addUpload(p *sequencePlan, s action) { p.uploads = append(p.uploads, s.number) }
 
-// actionTypes are all types of actions.
+// actionTypes are all types of actions that sequences are generated from.
 var actionTypes = slices.Concat(runActions, streamActions, storageActions, hostileActions)
 
-// runActions start runs.
+// runActions are the types of actions that start a run.
 var runActions = []actionType{
 	{
 		name: "say", doc: "send a message on thread %, and read the reply", weight: 6,
@@ -110,7 +113,7 @@ var runActions = []actionType{
 	},
 }
 
-// streamActions refer to a run that was started before.
+// streamActions are the types of actions that read or cancel a run which an earlier action started.
 var streamActions = []actionType{
 	{
 		name: "follow", doc: "read the run of action % from its start to its end", weight: 5,

@@ -7,7 +7,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// storageActions are about histories, files and health.
+// storageActions are the types of actions that request histories, use files, or request the
+// server's health.
 var storageActions = []actionType{
 	{
 		name: "remember", doc: "request the history of thread %", weight: 4,
@@ -60,7 +61,8 @@ var storageActions = []actionType{
 	},
 }
 
-// hostileActions are requests that must be refused and must not change anything.
+// hostileActions are the types of actions whose requests the server must refuse, without changing
+// anything.
 var hostileActions = []actionType{
 	{
 		name: "break", doc: "send an invalid request on thread %", weight: 4,
@@ -88,7 +90,8 @@ var hostileActions = []actionType{
 	},
 }
 
-// runTemplates returns the templates whose requests refer to a run or its thread.
+// runTemplates returns the templates whose requests refer to an existing run or its thread and that
+// the target supports.
 func (a *sequencePlayer) runTemplates() (all []string) {
 	for _, template := range []string{"listen", "cancel", "history"} {
 		if o, ok := a.dialect.TemplateOperation(template); ok && !o.StartsRun && !a.target.lacksCapability(template) {
@@ -98,7 +101,8 @@ func (a *sequencePlayer) runTemplates() (all []string) {
 	return all
 }
 
-// sendInvalid sends the request of a template with one fault, which choice selects.
+// sendInvalid sends the request of a template with one fault. choice selects the fault among those
+// of [Target.collectFaults]; without any, nothing is sent.
 func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint64) {
 	faults := a.target.faultNames[template]
 	if len(faults) == 0 {
@@ -111,12 +115,13 @@ func (a *sequencePlayer) sendInvalid(template string, e spec.Event, choice uint6
 	}
 }
 
-// maxInvalidBody is the largest body of an invalid request, in bytes. Scenarios test the refusal of
-// larger ones.
+// maxInvalidBody is the largest body, in bytes, that an invalid request of a generated sequence
+// has. Larger invalid requests are left to the refusals scenario.
 const maxInvalidBody = 1 << 16
 
-// collectFaults sets the faults that the request of each template can have. It is called before
-// the sequences because it takes long enough to disturb checks of time.
+// collectFaults determines, for each template, the names of the faults that its invalid requests
+// can have, and stores them in the target. It is called before any sequence is played, because it
+// takes long enough to disturb checks of time.
 func (t *Target) collectFaults(conv *Conversation) {
 	t.faultNames = map[string][]string{}
 	conv.Run = conv.newID()
@@ -134,8 +139,9 @@ func (t *Target) collectFaults(conv *Conversation) {
 	}
 }
 
-// sendAsIntruder sends, as a principal that must be refused, one of the requests for which the
-// document describes the refusal.
+// sendAsIntruder sends a request about the run of action s as principal who, whom the server must
+// refuse for reason why. The action's choice selects among the requests for which the document
+// describes that refusal; without any, nothing is sent.
 func (a *sequencePlayer) sendAsIntruder(s action, why spec.DenialReason, who spec.Principal) {
 	if !a.selectRun(s.subject) {
 		return

@@ -9,10 +9,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A precondition reports whether the dialect and the target support a type of action.
+// A precondition reports whether the dialect and the target support a type of action. The methods
+// return stricter preconditions.
 type precondition func(t *Target) bool
 
-// hasTemplates requires that the dialect has all of the templates.
+// hasTemplates returns the precondition that the dialect has all of the given templates.
 func hasTemplates(templates ...string) precondition {
 	return func(t *Target) bool {
 		known := t.Dialect.Templates()
@@ -20,7 +21,8 @@ func hasTemplates(templates ...string) precondition {
 	}
 }
 
-// respondsWithStream requires that the response to a template's request is the stream.
+// respondsWithStream returns the precondition that the response to a template's request is itself
+// the event stream of the run.
 func respondsWithStream(template string) precondition {
 	return func(t *Target) bool {
 		o, ok := t.Dialect.TemplateOperation(template)
@@ -28,7 +30,8 @@ func respondsWithStream(template string) precondition {
 	}
 }
 
-// hasReplyOfKind requires that the template does not start a run and that the dialect has the kind.
+// hasReplyOfKind returns the precondition that the dialect has the template, that its request does
+// not start a run, and that the dialect has events of kind k.
 func hasReplyOfKind(template string, k spec.Kind) precondition {
 	return func(t *Target) bool {
 		o, ok := t.Dialect.TemplateOperation(template)
@@ -36,23 +39,25 @@ func hasReplyOfKind(template string, k spec.Kind) precondition {
 	}
 }
 
-// needsTwoStreams adds the requirement that a user may have two streams open at once.
+// needsTwoStreams returns the precondition that o holds and that a user may have two streams open
+// at once.
 func needsTwoStreams(o precondition) precondition {
 	return func(t *Target) bool { return o(t) && t.StreamLimit != 1 }
 }
 
-// andKind adds the requirement that the dialect has the kind.
+// andKind returns the precondition that o holds and that the dialect has events of kind k.
 func (o precondition) andKind(k spec.Kind) precondition {
 	return func(t *Target) bool { return o(t) && slices.Contains(t.Dialect.Kinds(), k) }
 }
 
-// unlessLacking adds the requirement that the target does not lack the capability.
+// unlessLacking returns the precondition that o holds and that the target was not declared to lack
+// the capability.
 func (o precondition) unlessLacking(capability string) precondition {
 	return func(t *Target) bool { return o(t) && !t.lacksCapability(capability) }
 }
 
-// andDenies adds the requirement that the document describes the refusal, and that the target is
-// configured for it and does not lack the capability.
+// andDenies returns the precondition that o holds and that refusals for reason why can be tested:
+// the document describes them, and the target has the settings and the capability that they need.
 func (o precondition) andDenies(why spec.DenialReason) precondition {
 	return func(t *Target) bool {
 		s := Scenario{Denial: why}
@@ -61,7 +66,8 @@ func (o precondition) andDenies(why spec.DenialReason) precondition {
 	}
 }
 
-// A sequencePlayer plays a sequence and keeps what its actions refer to.
+// A sequencePlayer plays the actions of a sequence in one conversation and keeps the threads, runs,
+// cursors and files that later actions refer to.
 type sequencePlayer struct {
 	*Conversation
 	threads        [threadCount + 1]string // thread ids, from index 1
@@ -71,22 +77,23 @@ type sequencePlayer struct {
 	uploads        map[int]uploadedFile    // by the number of the action that uploaded the file
 }
 
-// A runRef holds the ids of a run and its thread.
+// A runRef identifies a run by its id and the id of its thread.
 type runRef struct{ thread, id string }
 
-// A pendingReply is the tool result or resume that the client owes the server.
+// A pendingReply is a tool result, or an answer to an interrupt, that the client still has to send.
 type pendingReply struct {
 	template string
 	event    spec.Event
 }
 
-// An uploadedFile is a stored file and the thread that it was uploaded in.
+// An uploadedFile is the server's description of a stored file, with the id of the thread in which
+// it was uploaded.
 type uploadedFile struct {
 	thread string
 	spec.Event
 }
 
-// newSequencePlayer returns a player that sends its requests in the conversation.
+// newSequencePlayer returns a player that sends its requests in conversation t, on new threads.
 func newSequencePlayer(t *Conversation) *sequencePlayer {
 	a := &sequencePlayer{
 		Conversation: t, runs: map[int]runRef{}, seenCursors: map[int][]string{},
@@ -99,7 +106,7 @@ func newSequencePlayer(t *Conversation) *sequencePlayer {
 	return a
 }
 
-// play performs the actions in order.
+// play performs the actions in order. Actions whose type is unknown are skipped.
 func (a *sequencePlayer) play(actions []action) {
 	for _, s := range actions {
 		if i := slices.IndexFunc(actionTypes, func(d actionType) bool { return d.name == s.typeName }); i >= 0 {
@@ -108,7 +115,8 @@ func (a *sequencePlayer) play(actions []action) {
 	}
 }
 
-// selectRun makes the run of an action the current one, and reports whether it was started.
+// selectRun makes the run that action n started the current run. It returns false if that action
+// did not start a run.
 func (a *sequencePlayer) selectRun(n int) bool {
 	r, ok := a.runs[n]
 	if ok {
@@ -117,12 +125,15 @@ func (a *sequencePlayer) selectRun(n int) bool {
 	return ok
 }
 
-// sendTemplate sends the request of a template that needs no values, and reports success.
+// sendTemplate sends the request of a template that needs no values other than the current thread
+// and run. It reports whether the response is a success (2xx).
 func (a *sequencePlayer) sendTemplate(template string) bool {
 	return a.send(a.BuildRequest(template, spec.Event{}), wire.StopWhen{})
 }
 
-// startRun starts a run on the thread of an action, and reports success.
+// startRun starts a run on the thread of action s, with the request of a template filled from e,
+// and stores the run under the action's number. It returns false if the server did not accept the
+// request.
 func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool {
 	a.Thread = a.threads[s.subject]
 	a.dropPendingReplies(a.Thread)
@@ -133,13 +144,15 @@ func (a *sequencePlayer) startRun(s action, template string, e spec.Event) bool 
 	return true
 }
 
-// dropPendingReplies forgets what the client owes on a thread: the documents do not define what
-// becomes of an open tool call or interrupt once the client sends another message.
+// dropPendingReplies removes the replies that the client still has to send on a thread. The
+// documents do not define what becomes of an open tool call or interrupt once the client sends
+// another message.
 func (a *sequencePlayer) dropPendingReplies(thread string) {
 	maps.DeleteFunc(a.pendingReplies, func(n int, _ pendingReply) bool { return a.runs[n].thread == thread })
 }
 
-// addPendingReply stores what the client owes after an action, if the response was complete.
+// addPendingReply stores a reply to what action s made the server send, for a later action to send.
+// It stores nothing if the last response was incomplete.
 func (a *sequencePlayer) addPendingReply(s action, d pendingReply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -148,7 +161,8 @@ func (a *sequencePlayer) addPendingReply(s action, d pendingReply) {
 	}
 }
 
-// startAndReadRun starts a run on the thread of an action and reads its stream.
+// startAndReadRun starts a run on the thread of action s, with the request of a template filled
+// from e, reads its stream and stores the cursors for later actions.
 func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event) {
 	if !a.startRun(s, template, e) {
 		return
@@ -159,7 +173,8 @@ func (a *sequencePlayer) startAndReadRun(s action, template string, e spec.Event
 	a.seenCursors[s.number] = append(a.seenCursors[s.number], a.resumableCursors(1)...)
 }
 
-// resumableCursors returns the cursors of the last n exchanges after which more events follow.
+// resumableCursors returns the cursors in the last n exchanges, without those of terminal events,
+// after which nothing follows.
 func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	for e := range a.recentEvents(n) {
 		if e.IsFrame() && e.Cursor != "" && e.Kind != spec.RunEnd && e.Kind != spec.RunError {
@@ -169,8 +184,9 @@ func (a *sequencePlayer) resumableCursors(n int) (all []string) {
 	return all
 }
 
-// readRun reads the stream of the run that an action refers to, from a cursor on, up to a number of
-// events (0: to the end).
+// readRun reads the stream of the run that action s refers to, starting after cursor ("": from the
+// beginning). It closes the connection after the given number of events; 0 means to read to the
+// end. It does nothing if the run was not started.
 func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	if a.selectRun(s.subject) {
 		a.ReadStream(cursor, events)
@@ -178,18 +194,20 @@ func (a *sequencePlayer) readRun(s action, cursor string, events int) {
 	}
 }
 
-// slowPromptArgs are the arguments of slow prompts: ten deltas, 10 ms apart. That is long enough to
-// interfere with the run, and too short for checks of time, which would fail on a busy machine.
+// slowPromptArgs are the arguments of prompts for a slow run: ten deltas, 10 ms apart. That leaves
+// time to interfere with the run, but is too short for the checks of time to judge it, which would
+// fail on a busy machine.
 const slowPromptArgs = "10 10"
 
-// promptVariants are the prompts that a sequence may send at any time, the plainest first.
+// promptVariants are the test prompts that a sequence may send at any time, with their arguments.
+// The plainest comes first, because shrinking a sequence replaces the others by it.
 var promptVariants = []struct{ scenario, words string }{
 	{"text", "one"}, {"messages", ""}, {"tool", `{"city":"Paris"}`}, {"reasoning", "an answer"}, {"empty", ""},
 	{"contents", ""}, {"many", "20"}, {"error", "scripted failure"}, {"error-mid", "scripted failure"},
 }
 
-// sendPrompt sends one of the prompts in one of the forms that the document allows, and reads the
-// stream.
+// sendPrompt starts a run with one of the [promptVariants] in one of the forms of request that the
+// document allows, as the action's choice selects, and reads the stream.
 func (a *sequencePlayer) sendPrompt(s action) {
 	variants := slices.Clone(promptVariants)
 	variants = slices.DeleteFunc(variants, func(v struct{ scenario, words string }) bool {
@@ -214,7 +232,8 @@ func (a *sequencePlayer) sendPrompt(s action) {
 	a.startAndReadRun(s, templates[s.choice>>8%uint64(len(templates))], e)
 }
 
-// disconnect starts a run and leaves its stream after a few events.
+// disconnect starts a run by a request whose response is the stream, and closes the connection
+// after one to five events.
 func (a *sequencePlayer) disconnect(s action) {
 	a.Thread, a.Run = a.threads[s.subject], a.newID()
 	a.dropPendingReplies(a.Thread)
@@ -234,7 +253,8 @@ func (a *sequencePlayer) hasRun(thread string) bool {
 	return false
 }
 
-// runConcurrently reads the streams of two runs, one on each thread, at once.
+// runConcurrently starts a slow run on the first thread and, during its stream, reads that of a run
+// on the second thread.
 func (a *sequencePlayer) runConcurrently(s action) {
 	slow, text := a.PromptEvent("slow", slowPromptArgs), a.PromptEvent("text", "meanwhile")
 	template := "listen"
@@ -261,7 +281,8 @@ func (a *sequencePlayer) runConcurrently(s action) {
 	}
 }
 
-// sendPendingReply sends the reply that the action refers to, if it is still owed.
+// sendPendingReply sends the tool result, or the answer to an interrupt, for what the action that s
+// refers to made the server send. It does nothing if that is no longer pending.
 func (a *sequencePlayer) sendPendingReply(s action) {
 	reply, owed := a.pendingReplies[s.subject]
 	if !owed {
@@ -272,7 +293,8 @@ func (a *sequencePlayer) sendPendingReply(s action) {
 	a.startAndReadRun(action{number: s.number, subject: thread}, reply.template, reply.event)
 }
 
-// lastToolCall returns the id of the last tool call in the response of the last exchange.
+// lastToolCall returns the id of the last tool call in the response of the last exchange, "" if
+// there is none.
 func (a *sequencePlayer) lastToolCall() string {
 	if id := a.LastEvent(spec.ToolStart).Call; id != "" {
 		return id

@@ -9,24 +9,27 @@ import (
 	"time"
 )
 
-// Limits of shrinking sequences that have findings. Each try is another conversation.
+// Limits of the time that a run spends on shrinking sequences. Each try plays a shorter sequence as
+// one more conversation.
 const (
 	maxTries       = 60                // for one sequence
 	maxShrinkTries = 300               // for all together
 	maxShrinkTime  = 150 * time.Second // for all together
 )
 
-// MaxSequences is the largest Target.Sequences: the conversations of all are kept in memory.
+// MaxSequences is the largest valid [Target.Sequences]. It bounds memory: the conversations of all
+// sequences are kept until the end of the run.
 const MaxSequences = 1000
 
-// A generatedSequence is a sequence of actions with the result of playing it.
+// A generatedSequence is a sequence of actions and the result of playing it.
 type generatedSequence struct {
 	actions []action
 	rng     *rand.Rand // of its ids; its own, so that it does not depend on other sequences
 	result  ScenarioResult
 }
 
-// selectedSequences generates the sequences that Only and Skip select.
+// selectedSequences generates as many sequences as the target asks for and returns those that Only
+// and Skip select, not yet played.
 func (t *Target) selectedSequences() (all []*generatedSequence) {
 	s := sequenceScenario("", nil)
 	if !s.AppliesTo(t.Dialect) {
@@ -45,7 +48,7 @@ func (t *Target) selectedSequences() (all []*generatedSequence) {
 	return all
 }
 
-// sequenceScenarios returns the selected sequences as scenarios.
+// sequenceScenarios returns the selected sequences in the form of scenarios, in order to list them.
 func (t *Target) sequenceScenarios() (all []Scenario) {
 	for _, o := range t.selectedSequences() {
 		all = append(all, o.result.Scenario)
@@ -53,16 +56,18 @@ func (t *Target) sequenceScenarios() (all []Scenario) {
 	return all
 }
 
-// SequenceName returns the scenario name of the nth sequence, from 1.
+// SequenceName returns the scenario name of sequence n, counted from 1: "sequence-1".
 func SequenceName(n int) string { return fmt.Sprint("sequence-", n) }
 
-// sequenceScenario returns a sequence as a scenario. It expects no checks, so it promises nothing.
+// sequenceScenario returns a sequence in the form of a scenario with the given name. It expects no
+// checks, so the run does not fail if it provokes none.
 func sequenceScenario(name string, actions []action) Scenario {
 	return Scenario{Name: name, Doc: describeActions(actions), Capability: "text", Templates: promptTemplates}
 }
 
-// playSequences plays the sequences and appends their results to parts. Sequences with findings
-// that no result before has are shrunk.
+// playSequences plays the sequences, calls played after each, and returns parts with their results
+// appended. A sequence with findings that no earlier result has is shrunk: its result is that of a
+// shorter sequence with the same findings.
 func (t *Target) playSequences(
 	ctx context.Context, all []*generatedSequence, parts []ScenarioResult, played func(name string),
 ) []ScenarioResult {
@@ -95,8 +100,8 @@ func (t *Target) playSequences(
 	return parts
 }
 
-// sequenceConcurrency returns how many sequences are played at once. Each may have two streams
-// open.
+// sequenceConcurrency returns how many sequences are played at once. It keeps within the target's
+// stream limit, as each sequence may have two streams open.
 func (t *Target) sequenceConcurrency() int {
 	if t.StreamLimit > 0 {
 		return max(1, min(t.Parallel, t.StreamLimit/2))
@@ -104,7 +109,8 @@ func (t *Target) sequenceConcurrency() int {
 	return max(1, t.Parallel)
 }
 
-// playSequence plays a sequence and returns its result. ids is the seed of the ids.
+// playSequence plays the actions as one conversation and returns its result, named name. ids is the
+// seed of the thread and run ids.
 func (t *Target) playSequence(ctx context.Context, name string, actions []action, ids uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: sequenceScenario(name, actions), Dialect: t.Dialect}
 	if t.lacksCapability(part.Scenario.capabilityName()) {
@@ -123,8 +129,8 @@ func (t *Target) playSequence(ctx context.Context, name string, actions []action
 // A findingID identifies a finding by the check and the violated requirement.
 type findingID struct{ check, requirement string }
 
-// findingIDs returns the findings of a conversation, each once. It evaluates the conversation if
-// that was not done.
+// findingIDs returns the ids of the findings of a conversation, each id once. If the conversation
+// was not evaluated yet, it evaluates it first.
 func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
 	if len(p.Evaluation.Results) == 0 {
 		p.Evaluation = t.evaluate(p)
@@ -139,22 +145,22 @@ func (t *Target) findingIDs(p *ScenarioResult) (all []findingID) {
 	return all
 }
 
-// recordFindings adds the findings of a conversation to known.
+// recordFindings adds the ids of a conversation's findings to known.
 func (t *Target) recordFindings(known map[findingID]bool, p *ScenarioResult) {
 	for _, d := range t.findingIDs(p) {
 		known[d] = true
 	}
 }
 
-// newFindings returns the findings of a conversation that are not in known.
+// newFindings returns the ids of a conversation's findings that are not in known.
 func (t *Target) newFindings(known map[findingID]bool, p *ScenarioResult) []findingID {
 	return slices.DeleteFunc(t.findingIDs(p), func(d findingID) bool { return known[d] })
 }
 
-// shrinkSequence replaces a sequence by a shorter one that has the same new findings, and returns how
-// many it tried. It removes halves, then quarters, down to single actions, and then replaces
-// the choices of the remaining actions by the plainest. The result is always that of the
-// sequence which was played last with success.
+// shrinkSequence replaces a sequence by a shorter one that still has all findings in fresh, and
+// returns how many sequences it played for that: at most tries, and none after until. It removes
+// halves, then quarters, down to single actions; then it gives the remaining actions their plainest
+// form. The sequence keeps the result of its last successful play.
 func (t *Target) shrinkSequence(
 	ctx context.Context, o *generatedSequence, fresh []findingID, tries int, until time.Time,
 ) (tried int) {
@@ -187,8 +193,9 @@ func (t *Target) shrinkSequence(
 	return tried
 }
 
-// removeChunks tries the sequence without each chunk of size actions, the last first because few
-// actions refer to those, and reports whether any was removed.
+// removeChunks calls try with the sequence without each chunk of size actions, the last chunk
+// first, because few actions refer to it. try reports whether the findings remain and then replaces
+// the sequence. removed reports whether that happened at least once.
 func (t *Target) removeChunks(o *generatedSequence, size int, try func([]action) bool) (removed bool) {
 	for end := len(o.actions); end > 0; end -= size {
 		end = min(end, len(o.actions))

@@ -23,17 +23,17 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// A PromptStyle is the form of the prompts that scenarios send.
+// A PromptStyle selects the wording of the prompts that scenarios send.
 type PromptStyle string
 
-// The styles of prompts.
+// The styles of the prompts that scenarios send.
 const (
 	ConformancePrompts PromptStyle = "conformance" // the prompts of docs/prompts.md
 	NaturalPrompts     PromptStyle = "natural"     // plain sentences; the content of the reply is not judged
 )
 
-// A Target is a server under test and how it is tested. Dialect and Base are required; the zero
-// value of the other fields is the default.
+// A Target describes a server under test and how to test it. Dialect and Base are required; the
+// zero value of any other field is its default.
 type Target struct {
 	Dialect     *dialect.Dialect
 	Base        *url.URL    // the complete prefix of the document's paths
@@ -70,7 +70,7 @@ type Target struct {
 	budget     *budget
 }
 
-// A ScenarioResult is the recorded conversation of one scenario with its evaluation.
+// A ScenarioResult is the recorded conversation of one scenario, and its evaluation.
 type ScenarioResult struct {
 	Scenario   Scenario
 	Dialect    *dialect.Dialect
@@ -86,14 +86,14 @@ type ScenarioResult struct {
 	Trimmed          bool // the trace has only the beginnings of the bodies: see [Target.BeforeTrim]
 }
 
-// A ProgressFunc is called after each scenario or sequence with its name, the number played so
-// far and the number of all. Calls do not overlap.
+// A ProgressFunc is called after each scenario or sequence, with its name, the number of those
+// played so far and the total number. Calls do not overlap.
 type ProgressFunc func(scenario string, played, of int)
 
-// Run plays every selected scenario of the target's dialect once, and the sequences, and
-// returns their results, evaluated, in the order of [Scenarios]. It returns an error if the
-// target is invalid; failures of the server or the network are in the results. If ctx ends,
-// the remaining scenarios are not played.
+// Run plays the selected scenarios of the target's dialect, and the generated sequences, and
+// returns their evaluated results in the order of [Scenarios], sequences last. It calls progress,
+// which may be nil, after each. An error means that the target is invalid; failures of the server
+// or the network are in the results. If ctx ends, the remaining scenarios are not played.
 func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
@@ -151,9 +151,9 @@ func Run(ctx context.Context, t Target, progress ProgressFunc) ([]ScenarioResult
 	return parts, nil
 }
 
-// concurrentOrder returns the indexes of the scenarios that are played at the same time. Those
-// that start no run come first: waiting for an operation that never responds overlaps with
-// the others.
+// concurrentOrder returns the indexes in list of the scenarios that may be played at the same time,
+// in the order in which to start them. Scenarios that send no prompt come first: if the server
+// never responds to one, the wait for its timeout overlaps with all the others.
 func concurrentOrder(list []Scenario) (order []int) {
 	for _, opens := range []bool{false, true} {
 		for i, s := range list {
@@ -165,7 +165,8 @@ func concurrentOrder(list []Scenario) (order []int) {
 	return order
 }
 
-// Check sets the defaults of a target and returns an error if it is invalid. It sends nothing.
+// Check sets the defaults of a target's fields and returns an error if any field is invalid. It
+// sends nothing.
 func (t *Target) Check() error {
 	if t.Parallel == 0 {
 		t.Parallel = 16
@@ -222,7 +223,7 @@ func (t *Target) Check() error {
 	return err
 }
 
-// ScenarioNames returns the names of [Scenarios].
+// ScenarioNames returns the names of all [Scenarios], in their order.
 func ScenarioNames() (all []string) {
 	for _, s := range Scenarios {
 		all = append(all, s.Name)
@@ -230,7 +231,7 @@ func ScenarioNames() (all []string) {
 	return all
 }
 
-// Capabilities returns the names of what a target can claim or lack, sorted.
+// Capabilities returns the names of all capabilities that a target can claim or lack, sorted.
 func Capabilities() []string {
 	all := []string{"scripted", "history", "attachments", "transcribe", "second-user"}
 	for _, s := range Scenarios {
@@ -240,7 +241,8 @@ func Capabilities() []string {
 	return slices.Compact(all)
 }
 
-// describeCapabilities returns the valid values of the list with name: what can be claimed or lacked.
+// describeCapabilities lists the valid names for an error about the unknown name: those that can be
+// claimed if name is in ClaimedCapabilities, otherwise those that can be lacked.
 func (t *Target) describeCapabilities(name string) string {
 	known := Capabilities()
 	if slices.Contains(t.ClaimedCapabilities, name) {
@@ -250,7 +252,8 @@ func (t *Target) describeCapabilities(name string) string {
 	return "one of " + strings.Join(known, ", ")
 }
 
-// wireConfig returns the configuration of the HTTP clients, without credentials.
+// wireConfig returns the configuration of the HTTP clients without any header fields, which depend
+// on the principal.
 func (t *Target) wireConfig() wire.Config {
 	return wire.Config{
 		Base: t.Base, IdleTimeout: t.Limits.IdleTimeout, TotalTimeout: t.Timeout,
@@ -269,8 +272,8 @@ func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// isScenarioSelected reports whether Only and Skip select a scenario, or any check or
-// requirement of the dialect in it.
+// isScenarioSelected reports whether Only and Skip select a scenario by its name, or any check or
+// requirement that is judged in it.
 func (t *Target) isScenarioSelected(s Scenario) bool {
 	if matchesAny(t.Skip, s.Name) {
 		return false
@@ -278,7 +281,8 @@ func (t *Target) isScenarioSelected(s Scenario) bool {
 	return len(t.Only) == 0 || matchesAny(t.Only, s.Name) || len(t.plan(s).Obligations) > 0
 }
 
-// plan returns the obligations of the dialect that are selected for a scenario.
+// plan returns the obligations of the dialect that are to be judged in a scenario, by Only and
+// Skip.
 func (t *Target) plan(s Scenario) spec.Plan {
 	all := t.Dialect.Plan(rules.All)
 	all.Obligations = slices.DeleteFunc(all.Obligations, func(d spec.Obligation) bool {
@@ -299,8 +303,8 @@ func (t *Target) isSkipped(o spec.Obligation) bool {
 	return matchesAny(t.Skip, o.Check.ID) || len(t.Skip) > 0 && !slices.ContainsFunc(o.Requirements, keeps)
 }
 
-// promptText returns the prompt of a scenario: the target's own, a plain sentence, or the
-// conformance prompt with the arguments words.
+// promptText returns the prompt for a scenario: the target's own if it has one, a sentence if the
+// style is [NaturalPrompts], or else the conformance prompt, with words as its arguments.
 func (t *Target) promptText(scenario, words string) string {
 	if own, ok := t.PromptOverrides[scenario]; ok {
 		return own
@@ -311,18 +315,19 @@ func (t *Target) promptText(scenario, words string) string {
 	return strings.TrimSuffix("conformance:"+scenario+" "+words, " ")
 }
 
-// NewSalt returns a random salt. It is not 0, and a JSON number holds it exactly.
+// NewSalt returns a random salt. It is never 0, which would mean a new salt, and small enough for a
+// JSON number to hold exactly.
 func NewSalt() uint64 { return rand.Uint64()>>11 | 1 }
 
-// idSeed returns the seed of the ids of this round. It depends on the salt so that a server
-// that still remembers the threads of an earlier run sees no id twice. The rounds are further
-// apart than the scenarios and sequences of one round.
+// idSeed returns the seed of the thread and run ids of this round. It depends on the salt, so that
+// a server which remembers the threads of an earlier run never sees an id again. Each round has its
+// own range of seeds, with room for all scenarios and sequences.
 func (t *Target) idSeed() uint64 {
 	return rand.New(rand.NewPCG(t.Seed, t.Salt)).Uint64() + uint64(t.Round)<<24
 }
 
-// newConversation returns a conversation on a new thread; nothing is sent yet. The error is that
-// of an invalid header.
+// newConversation returns a conversation on a new thread, whose ids depend on seed. It sends
+// nothing. It returns an error if a configured header is invalid.
 func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversation, error) {
 	conv := &Conversation{ctx: ctx, target: t, dialect: t.Dialect, rng: rand.New(rand.NewPCG(seed, 0))}
 	conv.Thread = conv.newID()
@@ -331,8 +336,9 @@ func (t *Target) newConversation(ctx context.Context, seed uint64) (*Conversatio
 	return conv, err
 }
 
-// playScenario plays one scenario and returns the recorded conversation. The same seed gives the
-// same requests to a server that gives the same responses.
+// playScenario plays one scenario and returns its recorded conversation. If the target lacks the
+// capability or a setting, the conversation is empty. The same seed gives the same requests, as
+// long as the server gives the same responses.
 func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) ScenarioResult {
 	part := ScenarioResult{Scenario: s, Dialect: t.Dialect}
 	if t.lacksCapability(s.capabilityName()) || t.missingSetup(s) != "" {
@@ -348,8 +354,8 @@ func (t *Target) playScenario(ctx context.Context, s Scenario, seed uint64) Scen
 	return t.finishConversation(conv, part)
 }
 
-// detectScripted reports whether the agent follows the test prompts: asked for a random word, it
-// replies with exactly that word.
+// detectScripted reports whether the agent follows the test prompts. Unless the target's
+// configuration says so, it asks the agent for a random word; the reply must be exactly that word.
 func (t *Target) detectScripted(ctx context.Context) bool {
 	switch {
 	case t.PromptStyle == NaturalPrompts || t.lacksCapability("scripted"):
@@ -373,7 +379,8 @@ func (t *Target) detectScripted(ctx context.Context) bool {
 	return spec.Run(plan, t.Dialect.Events(trace), nil).Results[0].Verdict == spec.Passed
 }
 
-// HasObligations reports whether Only and Skip leave any check to run.
+// HasObligations reports whether Only and Skip leave at least one check, or a generated sequence,
+// to run.
 func (t *Target) HasObligations() bool {
 	return len(t.selectedSequences()) > 0 || slices.ContainsFunc(Scenarios, func(s Scenario) bool {
 		return s.AppliesTo(t.Dialect) && t.isScenarioSelected(s) && len(t.plan(s).Obligations) > 0

@@ -10,11 +10,10 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// requireText adds a finding if the reply to the plain prompt of scenario text has no text. The
-// finding cites the requirement of the dialect's text event; that of the status code, if there
-// was no stream; or the convention of the prompts, if the dialect does not define how text is
-// sent. It returns false if there should be a finding but no check of these requirements is
-// selected.
+// requireText adds a finding to p, the result of scenario text, if the reply to its prompt has no
+// text. The finding cites a requirement on text: that of the dialect's text event, that of the
+// status code if there was no stream, or the convention of the test prompts. It returns false if
+// text is missing but no check of these requirements is selected, so that the finding had no place.
 func (t *Target) requireText(p ScenarioResult) bool {
 	evidence, foreign, ok := t.findMissingText(p.Trace)
 	textRequirement := t.Dialect.TextRequirement()
@@ -41,7 +40,8 @@ func (t *Target) requireText(p ScenarioResult) bool {
 	return false
 }
 
-// describeMissingText returns the finding about the event that findMissingText returned.
+// describeMissingText returns the message of a finding that a reply has no text. evidence is the
+// event that findMissingText returned.
 func describeMissingText(evidence spec.Event) string {
 	switch {
 	case evidence.Kind != spec.HTTPResponse:
@@ -53,7 +53,8 @@ func describeMissingText(evidence spec.Event) string {
 		evidence.StatusCode, evidence.Header.Get("Content-Type"))
 }
 
-// requirementLevel returns the level of a requirement of the dialect, MAY for an unknown id.
+// requirementLevel returns the level of the dialect's requirement with an id. An unknown id has the
+// level MAY, which cannot be violated.
 func (t *Target) requirementLevel(id string) spec.Level {
 	for _, r := range t.Dialect.Requirements {
 		if r.ID == id {
@@ -64,7 +65,7 @@ func (t *Target) requirementLevel(id string) spec.Level {
 }
 
 // textConvention returns the id of the convention that a scripted agent replies with the requested
-// text, "" if the dialect does not have it.
+// text, "" if the catalogue of the dialect does not contain it.
 func (t *Target) textConvention() string {
 	for _, r := range t.Dialect.Requirements {
 		if r.Convention() && slices.Contains(r.Checks, rules.ScriptText.ID) {
@@ -74,9 +75,9 @@ func (t *Target) textConvention() string {
 	return ""
 }
 
-// findMissingText returns the event that shows that a conversation has no text: the end of the last
-// stream or, if there is none, the last response with the requirement on its status code.
-// foreign is whether a frame is unknown to the dialect. ok is false if there is text.
+// findMissingText looks for text in a conversation. ok is true if there is none; last is then the
+// event to cite in a finding: the end of the last stream or, without a stream, the last response.
+// foreign reports whether the dialect does not know some frame, so that it might be the text.
 func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok bool) {
 	streams := false
 	var request spec.Event
@@ -98,11 +99,12 @@ func (t *Target) findMissingText(trace spec.Trace) (last spec.Event, foreign, ok
 	return last, foreign, last.Kind != ""
 }
 
-// readableTypes are the types of content whose text is meant for people.
+// readableTypes are the types of content parts, in lower case, whose text is meant for people to
+// read.
 var readableTypes = []string{"", "text", "refusal", "message"}
 
 // hasReadableText reports whether an event of a response, or one of its parts, has text that is
-// meant for people. Reasoning does not count.
+// meant for people to read. Reasoning does not count.
 func hasReadableText(e spec.Event) bool {
 	switch e.Kind {
 	case spec.MessageStart, spec.MessageProgress, spec.MessageDelta, spec.MessageEnd, spec.ContentPart, spec.ContentEnd:

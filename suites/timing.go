@@ -7,18 +7,20 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// timingChecks maps scenarios to checks of time that may fail because the machine is busy: a client
-// that is late reads at once what was sent in time.
+// timingChecks maps a scenario to the check in it that may fail merely because the machine is busy:
+// a client that reads late receives at once what the server sent over time.
 var timingChecks = map[string]*spec.Check{"slow": rules.DeltasArriveIncrementally}
 
-// maxTimingRetries is how often a scenario is replayed before a failure of time counts.
+// maxTimingRetries is how often a scenario is replayed before a failed check of time is reported.
 const maxTimingRetries = 4
 
-// seedStride is the difference between the seeds of two attempts.
+// seedStride is the difference between the id seeds of two plays of one scenario. It exceeds the
+// number of scenarios, so that no two plays share ids.
 const seedStride = 1 << 16
 
-// retryTiming replays the scenarios whose check of time does not pass, one at a time. Only a failure
-// in all attempts remains.
+// retryTiming replays each scenario whose check of time did not pass, up to [maxTimingRetries]
+// times and one scenario at a time, and replaces its result in parts. So only a check that fails in
+// all attempts is reported.
 func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	for i := range parts {
 		check, timed := timingChecks[parts[i].Scenario.Name]
@@ -28,8 +30,9 @@ func (t *Target) retryTiming(ctx context.Context, parts []ScenarioResult) {
 	}
 }
 
-// failsTiming reports whether a check of time fails, or was not exercised by a complete exchange:
-// then all deltas had arrived before the client read the first.
+// failsTiming reports whether a check of time fails in a scenario. A complete exchange that gave
+// the check nothing to judge counts as a failure: all deltas had arrived before the client read the
+// first.
 func (t *Target) failsTiming(p ScenarioResult, check *spec.Check) bool {
 	if p.Err != nil || p.IncompleteReason != nil || p.Trimmed || len(p.Trace.Exchanges) == 0 || !p.Trace.Scripted {
 		return false

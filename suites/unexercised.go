@@ -6,8 +6,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// explainUnexercised returns why a check that nothing exercised fails: what was promised, what
-// was requested and how the server responded.
+// explainUnexercised explains why a check fails that had nothing to judge in scenario p: what the
+// target promised, what was requested and how the server responded.
 func (t *Target) explainUnexercised(p ScenarioResult) string {
 	s := p.Scenario
 	var promise string
@@ -28,8 +28,9 @@ func (t *Target) explainUnexercised(p ScenarioResult) string {
 	return promise
 }
 
-// describeDialogue returns what was requested in a scenario and how the server responded: to the
-// first valid request with a symptom, or else to the first prompt.
+// describeDialogue says what was requested in a scenario and how the server responded. It shows the
+// first valid exchange with a symptom; without one, the first exchange whose reply has text;
+// without any text, the first exchange.
 func describeDialogue(p ScenarioResult) string {
 	if len(p.summaries) == 0 {
 		return "no request was sent"
@@ -56,7 +57,7 @@ func describeDialogue(p ScenarioResult) string {
 	return fmt.Sprintf("%s, the reply has no text", shown.describeRequest())
 }
 
-// firstPrompt returns the first prompt of a scenario, "" if it has none.
+// firstPrompt returns the text of the first prompt in a scenario, "" if no request has one.
 func firstPrompt(p ScenarioResult) string {
 	for _, o := range p.summaries {
 		if o.prompt != "" {
@@ -66,7 +67,8 @@ func firstPrompt(p ScenarioResult) string {
 	return ""
 }
 
-// describeRequest returns the prompt of the request, or else its operation.
+// describeRequest names the request of an exchange by its prompt, or by its operation if it has no
+// prompt.
 func (o exchangeSummary) describeRequest() string {
 	if o.prompt == "" {
 		return o.operation + " was sent"
@@ -74,9 +76,9 @@ func (o exchangeSummary) describeRequest() string {
 	return "prompt " + quote([]byte(o.prompt))
 }
 
-// MissingCapability returns the capability that a target seems to lack, and true if that
-// explains all findings of a result: each is about a response that the server gives for an
-// operation that it does not have (404, 405, 410, 501).
+// MissingCapability returns the capability that a target seems to lack. ok is true if that would
+// explain all findings of result r: each of them is about a response that means that the server
+// does not have the operation (404, 405, 410 or 501).
 func MissingCapability(p ScenarioResult, r spec.Result) (capability string, ok bool) {
 	if capability = p.Scenario.capabilityName(); capability == "text" || capability == "refusals" || len(r.Findings) == 0 {
 		return "", false

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// evaluateAll evaluates the recorded conversations of a target, unless they were before, and
-// then adjusts the verdicts by what the run as a whole shows: whether an exchange was
-// complete, and which promises were broken. It returns parts.
+// evaluateAll evaluates the recorded conversations that were not evaluated before, and then adjusts
+// the verdicts of all by what the whole run shows: whether any exchange was complete, and which
+// promises the target broke. It modifies and returns parts.
 func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	all := make([]spec.Evaluation, len(parts))
 	for i, p := range parts {
@@ -49,8 +49,8 @@ func (t *Target) evaluateAll(parts []ScenarioResult) []ScenarioResult {
 	return parts
 }
 
-// evaluate evaluates one conversation. If the run is cancelled meanwhile, nothing of it counts
-// as judged and the result is marked incomplete.
+// evaluate evaluates the conversation of p with the selected checks. If the run is cancelled
+// meanwhile, it returns an evaluation in which nothing was judged and marks p as incomplete.
 func (t *Target) evaluate(p *ScenarioResult) spec.Evaluation {
 	events := t.decode(p.Trace)
 	h, complete := p.evaluate(t.budget.judgeCtx, t.plan(p.Scenario), events)
@@ -60,15 +60,15 @@ func (t *Target) evaluate(p *ScenarioResult) spec.Evaluation {
 	return h
 }
 
-// decode returns the events of a conversation.
+// decode returns the events of a recorded conversation, in the words of no dialect.
 func (t *Target) decode(trace spec.Trace) iter.Seq[spec.Event] {
 	info := dialect.TargetInfo{Scripted: trace.Scripted, StreamLimit: trace.StreamLimit}
 	return t.Dialect.DecodeExchanges(trace.All(), info, t.maxEventBytes())
 }
 
-// evaluate runs the checks of a plan on the events of p's conversation and sets p's summaries.
-// If ctx ends first, it does not wait for the checks: complete is false, and the evaluation is
-// that of a conversation without events. A panic of a check is passed on.
+// evaluate runs the checks of a plan on the events of p's conversation and sets p's summaries. If
+// ctx ends first, it returns at once: complete is false, and nothing in the evaluation is judged. A
+// panic of a check is raised again in the caller.
 func (p *ScenarioResult) evaluate(
 	ctx context.Context, plan spec.Plan, events iter.Seq[spec.Event],
 ) (h spec.Evaluation, complete bool) {
@@ -101,9 +101,9 @@ func (p *ScenarioResult) evaluate(
 	return spec.Run(plan, func(func(spec.Event) bool) {}, nil), false
 }
 
-// EvaluateTrace evaluates a recorded conversation with all checks of the dialect. info is what is
-// known of the server that was recorded, and maxEvent the limit of one event in bytes.
-// complete is false if ctx ended before all events were judged.
+// EvaluateTrace evaluates recording t of scenario s with all checks of dialect d. info is what is
+// known of the recorded server, and maxEvent the largest size of one event in bytes. complete is
+// false if ctx ended before all events were judged.
 func EvaluateTrace(
 	ctx context.Context, s Scenario, d *dialect.Dialect, t spec.Trace, info dialect.TargetInfo, maxEvent int,
 ) (p ScenarioResult, complete bool) {
@@ -112,7 +112,7 @@ func EvaluateTrace(
 	return p, complete
 }
 
-// maxEventBytes returns the limit of one event, in bytes.
+// maxEventBytes returns the largest size of one event, in bytes: the configured one or the default.
 func (t *Target) maxEventBytes() int {
 	if t.MaxEventBytes > 0 {
 		return t.MaxEventBytes
@@ -120,10 +120,10 @@ func (t *Target) maxEventBytes() int {
 	return dialect.MaxEventBytes
 }
 
-// isPromised reports whether a check that a scenario expects, and that it does not exercise,
-// fails. Every target promises text and the operations that the document requires. A claimed
-// capability promises what the agent replies to conformance prompts; a natural prompt leaves
-// that open.
+// isPromised reports whether the target promises what scenario s tests, so that a check which the
+// scenario expects fails if it has nothing to judge. Every target promises text and what the
+// document requires. A claimed capability promises the replies to conformance prompts only, as a
+// natural prompt leaves the reply open.
 func (t *Target) isPromised(s Scenario) bool {
 	// Runs of an agent that is not scripted may end before the stream limit is reached.
 	if t.missingSetup(s) != "" || s.Denial == spec.DeniedStreamLimit && !t.isScripted {
@@ -138,9 +138,9 @@ func (t *Target) isPromised(s Scenario) bool {
 	return slices.Contains(t.ClaimedCapabilities, s.capabilityName()) || slices.Contains(t.ClaimedCapabilities, "all")
 }
 
-// adjustVerdict changes a verdict for reasons that are not in the conversation: capabilities
-// that the server lacks, setup that is missing, errors, and promises. promised is the result
-// of [Target.isPromised].
+// adjustVerdict changes the verdict of result r in scenario p for reasons that its conversation
+// does not show: capabilities that the server lacks, missing settings, errors and broken promises.
+// promised tells whether the target promises what the scenario tests ([Target.isPromised]).
 func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) {
 	id := r.Obligation.Check.ID
 	expected := slices.Contains(p.Scenario.ExpectedChecks, id)
@@ -163,8 +163,8 @@ func (t *Target) adjustVerdict(p ScenarioResult, r *spec.Result, promised bool) 
 	}
 }
 
-// requiresScripted reports whether a check judges only the replies of agents that follow the test
-// prompts.
+// requiresScripted reports whether the check with an id judges only the replies of agents that
+// follow the test prompts.
 func requiresScripted(id string) bool {
 	return strings.HasPrefix(id, "script.") || id == rules.DeltasArriveIncrementally.ID
 }
