@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A completion is one response of the model, emitted while it is being received. No
-// event of another kind comes between the start of a tool call and the end of all
-// calls: text that the model sends in between is emitted after them.
+// A completion is one response of the model, whose events are emitted while it is being received.
+// Between the start of the first tool call and the end of all calls, only events of tool calls are
+// emitted: text that the model sends in between is emitted after the calls.
 type completion struct {
 	*modelRun
 	subject        string // kind of the open message: "message", "reasoning" or ""
@@ -29,17 +29,20 @@ type completion struct {
 	finishReason   string                  // finish_reason of the response, or ""
 }
 
-// A textPiece is a delta of a message or of reasoning.
+// A textPiece is a delta whose subject is "message" or "reasoning".
 type textPiece struct{ subject, text string }
 
-// A streamedCall is a tool call being received. It is emitted once its name is known.
+// A streamedCall is a tool call that is being received. Its start is emitted when its name is
+// known.
 type streamedCall struct {
 	state.Call
 	serverID  string // id that the model's server gave it
 	arguments strings.Builder
 }
 
-// requestCompletion sends the messages to the model and emits its response.
+// requestCompletion sends messages to the model and emits the events of its response. It returns
+// the complete response, or an error if the request failed, the response is invalid, or the
+// consumer of the events stopped.
 func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error) {
 	w := r.openUpstream()
 	defer w.stop()
@@ -72,7 +75,8 @@ func (r *modelRun) requestCompletion(messages []chatMessage) (*completion, error
 // doneMarker is the data of the frame that ends the server's stream.
 const doneMarker = "[DONE]"
 
-// addChunk adds a frame of the stream, or returns the error that it contains.
+// addChunk adds the data of one frame of the model's stream to the response. It returns an error
+// if the data is not valid or reports an error of the server.
 func (a *completion) addChunk(data []byte) error {
 	if detail, status, isError := parseErrorBody(data); isError {
 		if status >= 400 && status < 600 {
@@ -98,7 +102,8 @@ func (a *completion) addChunk(data []byte) error {
 	return nil
 }
 
-// addDelta adds the delta of a frame.
+// addDelta adds what one frame contains of the response: pieces of reasoning, text and tool calls.
+// It returns the error of addCall.
 func (a *completion) addDelta(d openai.ChatCompletionChunkChoiceDelta) error {
 	for _, member := range []string{"reasoning_content", "reasoning"} { // some servers send both, with the same text
 		text := jsonString(json.RawMessage(d.JSON.ExtraFields[member].Raw()))
@@ -121,11 +126,14 @@ func (a *completion) addDelta(d openai.ChatCompletionChunkChoiceDelta) error {
 	return nil
 }
 
-// maxHeldSpace is how much leading white space of a message is held back, in bytes.
-// Models often send a little before a tool call, where it would become a message.
+// maxHeldSpace is how many bytes of white space at the beginning of a message are held back until
+// other text follows. Models often send a little white space before a tool call, and it would
+// become a message of its own.
 const maxHeldSpace = 256
 
-// emitText emits text of a message or of reasoning, and starts it if necessary.
+// emitText emits text as a delta of the subject "message" or "reasoning", and starts a message or
+// reasoning first unless one of that subject is open. During tool calls it stores the text for
+// later.
 func (a *completion) emitText(subject, text string) {
 	switch {
 	case text == "":
@@ -149,7 +157,7 @@ func (a *completion) emitText(subject, text string) {
 	a.emit(spec.Event{Kind: spec.Kind(subject + ".delta"), Message: a.messageID, Text: text})
 }
 
-// endMessage ends the open message, if there is one.
+// endMessage emits the end of the open message or reasoning. It does nothing if none is open.
 func (a *completion) endMessage() {
 	if a.messageID != "" {
 		a.emit(spec.Event{Kind: spec.Kind(a.subject + ".end"), Message: a.messageID})
@@ -157,7 +165,8 @@ func (a *completion) endMessage() {
 	a.subject, a.messageID, a.heldSpace = "", "", ""
 }
 
-// addCall adds a delta of a tool call.
+// addCall adds a delta of a tool call, which may start the call. It returns an error if the
+// response calls too many tools.
 func (a *completion) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) error {
 	c := a.callsByIndex[d.Index]
 	if c == nil || c.startsAnother(d) {
@@ -189,8 +198,8 @@ func (a *completion) addCall(d openai.ChatCompletionChunkChoiceDeltaToolCall) er
 	return nil
 }
 
-// startsAnother reports whether a delta belongs to another call, since some servers
-// give all calls the same index.
+// startsAnother reports whether the delta d begins a new call rather than continuing c. Its index
+// does not tell, because some servers give all calls the same index.
 func (c *streamedCall) startsAnother(d openai.ChatCompletionChunkChoiceDeltaToolCall) bool {
 	if d.ID != "" && c.serverID != "" {
 		return d.ID != c.serverID
@@ -198,8 +207,9 @@ func (c *streamedCall) startsAnother(d openai.ChatCompletionChunkChoiceDeltaTool
 	return c.Name != "" && d.Function.Name != "" && d.Function.Arguments != "" && json.Valid([]byte(c.arguments.String()))
 }
 
-// finish ends the open message and all calls, and returns an error if the response is
-// not successful or incomplete.
+// finish emits the end of the open message and of all tool calls, and then the text that was held
+// back during the calls. It returns an error if the model reports a failure, or if a call has no
+// name.
 func (a *completion) finish() error {
 	if slices.Contains([]string{"content_filter", "error", "function_call"}, a.finishReason) {
 		return a.finishError()
@@ -224,8 +234,8 @@ func (a *completion) finish() error {
 	return nil
 }
 
-// finishError returns the error for an unsuccessful finish reason. function_call is
-// that of an obsolete kind of tool call, which was not requested.
+// finishError returns the error for the finish reason of a response that failed. The reason
+// function_call belongs to an obsolete kind of tool call, which was not requested.
 func (a *completion) finishError() error {
 	switch a.finishReason {
 	case "content_filter":
@@ -236,7 +246,7 @@ func (a *completion) finishError() error {
 	return errMalformed
 }
 
-// asMessage returns the response as a message of the next request.
+// asMessage returns the response in the form in which the next request repeats it to the model.
 func (a *completion) asMessage() chatMessage {
 	w := chatMessage{role: roleAssistant, text: a.text.String()}
 	if a.reasoningField != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The roles of messages.
+// The roles of messages in a conversation with the model.
 const (
 	roleSystem    = "system"
 	roleUser      = "user"
@@ -17,7 +17,7 @@ const (
 	roleTool      = "tool"
 )
 
-// A chatMessage is a message of the conversation for the model.
+// A chatMessage is one message of the conversation that is sent to the model.
 type chatMessage struct {
 	role, text                string
 	images                    []string     // URLs, of a user
@@ -27,8 +27,9 @@ type chatMessage struct {
 	reasoningField, reasoning string       // an assistant's reasoning, and the member for it
 }
 
-// conversation returns the messages of a turn for the model: system messages, the
-// earlier ones unless the request repeats them, and those of the request.
+// conversation returns the messages to send to the model for this turn: system messages, the
+// earlier messages of the conversation unless the request itself repeats them, and those of the
+// request. It returns an error if the earlier messages cannot be read.
 func (r *modelRun) conversation() ([]chatMessage, error) {
 	system := []string{r.SystemPrompt}
 	var now []chatMessage
@@ -73,8 +74,8 @@ func (r *modelRun) conversation() ([]chatMessage, error) {
 	return messages, nil
 }
 
-// imageURLs returns the URLs of a user message's images that a server can fetch or
-// decode.
+// imageURLs returns the URLs of the images in a user message, except those with a scheme that the
+// model's server can neither fetch nor decode.
 func imageURLs(user spec.Event) (all []string) {
 	for _, part := range user.Parts {
 		scheme, _, _ := strings.Cut(part.Text, ":")
@@ -85,7 +86,8 @@ func imageURLs(user spec.Event) (all []string) {
 	return all
 }
 
-// earlierMessages returns the messages of the conversation before the request.
+// earlierMessages returns the stored messages of the conversation before this request. It returns
+// an error if they cannot be read.
 func (r *modelRun) earlierMessages() (messages []chatMessage, err error) {
 	if r.turn.EarlierMessages == nil {
 		return nil, nil
@@ -110,8 +112,9 @@ func callsByID(messages []chatMessage) map[string]state.Call {
 	return known
 }
 
-// describeClientTools returns a system message about the client's tools, for dialects
-// in which the client cannot return results and the model must not call them.
+// describeClientTools returns the text of a system message that lists the client's tools, for
+// dialects in which a client cannot return results, so that the model must not call the tools. It
+// returns "" if the client declares none or can return results.
 func (r *modelRun) describeClientTools() string {
 	if len(r.turn.ClientTools) > 0 {
 		return ""
@@ -131,8 +134,8 @@ func (r *modelRun) describeClientTools() string {
 	return "The user's application has these tools. They cannot be called here:" + b.String()
 }
 
-// A conversationBuilder builds a conversation in the order that models' servers
-// require: each call is followed by its result at once, and each result has a call.
+// A conversationBuilder puts messages into the order that servers of models require: each tool
+// call is followed immediately by its result, and each result belongs to a call.
 type conversationBuilder struct {
 	messages      []chatMessage
 	knownCalls    map[string]state.Call // calls of earlier messages, by id
@@ -140,8 +143,9 @@ type conversationBuilder struct {
 	lastAssistant int                   // index of that message, or -1
 }
 
-// normalize returns messages in that order. Stopped runs and incomplete or partly
-// repeated histories violate it. known are the calls of earlier messages, by id.
+// normalize returns messages in the order that a conversationBuilder ensures. Stopped runs, and
+// histories that are incomplete or partly repeated, violate that order. known holds the tool calls
+// of earlier messages, by id.
 func normalize(messages []chatMessage, known map[string]state.Call) []chatMessage {
 	t := &conversationBuilder{knownCalls: known, lastAssistant: -1}
 	for _, w := range messages {
@@ -159,7 +163,8 @@ func normalize(messages []chatMessage, known map[string]state.Call) []chatMessag
 	return t.messages
 }
 
-// closeCalls adds an error as the result of each open call.
+// closeCalls adds a result to each tool call that has none yet: a text that says that there is no
+// result.
 func (t *conversationBuilder) closeCalls() {
 	for _, id := range t.openCalls {
 		t.messages = append(t.messages, chatMessage{role: roleTool, call: id, text: "error: there is no result"})
@@ -167,7 +172,8 @@ func (t *conversationBuilder) closeCalls() {
 	t.openCalls, t.lastAssistant = nil, -1
 }
 
-// addAssistant adds a message of the assistant. Consecutive ones are merged.
+// addAssistant adds a message of the assistant, or appends it to the message before if that is
+// also of the assistant and has no tool calls. It leaves out an empty message.
 func (t *conversationBuilder) addAssistant(w chatMessage) {
 	t.closeCalls()
 	if w.text == "" && len(w.calls) == 0 {
@@ -190,8 +196,9 @@ func (t *conversationBuilder) addAssistant(w chatMessage) {
 	t.lastAssistant = len(t.messages) - 1
 }
 
-// addResult adds a tool result. If only an earlier message has its call, the call is
-// added before it; without a call, the result becomes a message of the user.
+// addResult adds the tool result w. If its call is not open but known from an earlier message, the
+// call is added before it. If the call is unknown or has a result already, the result is added as
+// a message of the user.
 func (t *conversationBuilder) addResult(w chatMessage) {
 	i := slices.Index(t.openCalls, w.call)
 	c, remembered := t.knownCalls[w.call]
@@ -210,7 +217,7 @@ func (t *conversationBuilder) addResult(w chatMessage) {
 	t.messages = append(t.messages, w)
 }
 
-// hasResult reports whether a call has a result already.
+// hasResult reports whether the conversation contains a result of the tool call with this id.
 func (t *conversationBuilder) hasResult(call string) bool {
 	return slices.ContainsFunc(t.messages, func(w chatMessage) bool { return w.role == roleTool && w.call == call })
 }

@@ -8,12 +8,12 @@ import (
 	"unicode"
 )
 
-// A runError is the code and the message of a failed run.
+// A runError is the reason for which a run fails: the code and the text of its error event.
 type runError struct{ code, text string }
 
 func (f *runError) Error() string { return f.text }
 
-// Codes of failed runs. UPSTREAM is the model's server.
+// Codes in the error events of failed runs. UPSTREAM stands for the model's server.
 const (
 	codeTimeout      = "UPSTREAM_TIMEOUT"      // idle timeout
 	codeUnavailable  = "UPSTREAM_UNAVAILABLE"  // unreachable, or temporarily unable to respond
@@ -41,8 +41,9 @@ var (
 	errHistory       = &runError{codeHistory, "the earlier messages cannot be read"}
 )
 
-// statusError returns the error for a status other than 200. A status of 408 or 504
-// means a timeout behind the model's server.
+// statusError returns the error for a response of the model's server with a status other than 200.
+// detail is the server's message, or "". The statuses 408 and 504 mean that a server behind it
+// timed out.
 func statusError(status int, detail string) *runError {
 	f := &runError{codeRefused, "the model's server refused the request"}
 	switch {
@@ -65,7 +66,8 @@ func statusError(status int, detail string) *runError {
 	return f.withDetail(detail)
 }
 
-// withDetail adds the server's own message.
+// withDetail returns the error with the server's own message appended to its text, or f itself if
+// detail is "".
 func (f *runError) withDetail(detail string) *runError {
 	if detail == "" {
 		return f
@@ -73,8 +75,8 @@ func (f *runError) withDetail(detail string) *runError {
 	return &runError{f.code, f.text + ": " + detail}
 }
 
-// An errorBody is the error response of a server. Most have an object "error" with a
-// message, some a string, and some have the message outside of it.
+// An errorBody is the JSON body of an error response. Most servers send an object "error" that has
+// a message; in some, "error" is a string, and in some, the message is outside of it.
 type errorBody struct {
 	Error   json.RawMessage `json:"error"`
 	Message json.RawMessage `json:"message"`
@@ -83,8 +85,8 @@ type errorBody struct {
 	Code    json.RawMessage `json:"code"`
 }
 
-// parseErrorBody returns the message and the status of an error response. isError
-// reports whether data is certainly an error.
+// parseErrorBody returns the message and the status in a JSON error body; either is empty if the
+// body lacks it. isError reports whether data is certainly an error.
 func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	var c errorBody
 	if json.Unmarshal(data, &c) != nil {
@@ -105,17 +107,17 @@ func parseErrorBody(data []byte) (detail string, status int, isError bool) {
 	return detail, status, isError
 }
 
-// jsonString returns the value of a JSON string, or "" for any other value.
+// jsonString decodes a JSON string. It returns "" for any other JSON value.
 func jsonString(raw json.RawMessage) (s string) {
 	_ = json.Unmarshal(raw, &s)
 	return s
 }
 
-// maxDetail is the most characters of a server's message that are reported.
+// maxDetail is how many characters of the message of the model's server an error text quotes.
 const maxDetail = 300
 
-// sanitize returns a server's message as one line of at most maxDetail characters,
-// without the API key.
+// sanitize returns a message of the model's server in a form that can be shown to clients: one
+// line of printable characters, at most maxDetail, without the API key.
 func (m *chatModel) sanitize(message string) string {
 	if m.APIKey != "" {
 		message = strings.ReplaceAll(message, m.APIKey, "***")

@@ -18,7 +18,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A Config configures an agent.
+// A Config configures an agent that uses a model. Only BaseURL and Model are required.
 type Config struct {
 	BaseURL      string        // of the server: "http://127.0.0.1:8000/v1"
 	APIKey       string        // sent as a bearer token, never logged or reported; "" sends none
@@ -30,13 +30,14 @@ type Config struct {
 	HTTPClient   *http.Client  // nil means a new client
 }
 
-// Limits of one run.
+// Limits of one run: the bytes of all responses of the model together, and the number of tool
+// calls in one response.
 const (
 	maxBytes = 16 << 20 // of all responses
 	maxCalls = 128      // tool calls in one response
 )
 
-// A chatModel is a configured model.
+// A chatModel is a model on a server, with the client by which it is reached.
 type chatModel struct {
 	Config
 	completions openai.ChatCompletionService

@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// completionParams returns a request to the model's server.
+// completionParams returns the request that sends messages and the descriptions of the tools to
+// the model's server.
 func (r *modelRun) completionParams(messages []chatMessage) openai.ChatCompletionNewParams {
 	p := openai.ChatCompletionNewParams{Model: r.Model, Tools: r.toolParams()}
 	ids := &toolCallIDMap{serverIDs: r.serverIDs, assigned: map[string]string{}, taken: map[string]bool{}}
@@ -22,17 +23,18 @@ func (r *modelRun) completionParams(messages []chatMessage) openai.ChatCompletio
 	return p
 }
 
-// toolCallIDMap assigns ids to the tool calls of one request. A call that the server made in
-// this run keeps the server's id. Other calls get short ids, since some servers accept
-// at most nine letters and digits and the ids of the dialect may be longer. The ids of
-// different requests may be the same.
+// A toolCallIDMap assigns ids to the tool calls in one request to the model's server. A call that
+// the server made in this run keeps the server's id. Other calls get short ids, because some
+// servers accept at most nine letters and digits while the dialect's ids may be longer. Different
+// requests may use the same ids for different calls.
 type toolCallIDMap struct {
 	serverIDs map[string]string // the server's ids, by those of the dialect
 	assigned  map[string]string // latest assigned ids, by those of the dialect
 	taken     map[string]bool
 }
 
-// assign returns a new id for a call.
+// assign chooses and returns an id for a tool call, which is given by the id that the dialect
+// uses. It records the id, so that the result of the call gets the same one.
 func (n *toolCallIDMap) assign(call string) string {
 	name := n.serverIDs[call]
 	for i := len(n.taken) + 1; name == "" || n.taken[name]; i++ {
@@ -42,7 +44,8 @@ func (n *toolCallIDMap) assign(call string) string {
 	return name
 }
 
-// toParam returns a message as the OpenAI client expects it.
+// toParam returns the message in the form of the OpenAI client library. It uses the ids of tool
+// calls that are assigned in calls.
 func (w chatMessage) toParam(calls *toolCallIDMap) openai.ChatCompletionMessageParamUnion {
 	switch w.role {
 	case roleSystem:
@@ -65,7 +68,8 @@ func (w chatMessage) toParam(calls *toolCallIDMap) openai.ChatCompletionMessageP
 	return openai.UserMessage(parts)
 }
 
-// toAssistantParam returns a message of the assistant, with new ids for its calls.
+// toAssistantParam returns a message of the assistant in the form of the OpenAI client library. It
+// assigns new ids to the tool calls of the message.
 func (w chatMessage) toAssistantParam(ids *toolCallIDMap) openai.ChatCompletionMessageParamUnion {
 	var m openai.ChatCompletionAssistantMessageParam
 	if w.text != "" || len(w.calls) == 0 {
@@ -91,8 +95,9 @@ func (w chatMessage) toAssistantParam(ids *toolCallIDMap) openai.ChatCompletionM
 	return openai.ChatCompletionMessageParamUnion{OfAssistant: &m}
 }
 
-// toolParams returns the tools of the client and of the server. A client's tool hides a
-// server's of the same name.
+// toolParams returns the descriptions of all tools that the model may call: those of the client
+// and those that this server runs. If both have a tool of the same name, only that of the client
+// is included.
 func (r *modelRun) toolParams() (all []openai.ChatCompletionToolUnionParam) {
 	seen := map[string]bool{}
 	add := func(name, description string, schema []byte) {
@@ -120,8 +125,9 @@ func (r *modelRun) toolParams() (all []openai.ChatCompletionToolUnionParam) {
 	return all
 }
 
-// objectSchema returns a JSON Schema of an object: the given one, which may also be
-// encoded as a JSON string, or that of any object if it is invalid.
+// objectSchema returns the JSON Schema of an object for the arguments of a tool. It accepts a
+// schema that is encoded once more as a JSON string. If schema is invalid or is not that of an
+// object, the result allows any object.
 func objectSchema(schema []byte) shared.FunctionParameters {
 	schema = []byte(cmp.Or(jsonString(schema), string(schema)))
 	var members map[string]json.RawMessage

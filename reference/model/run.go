@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A modelRun is one turn of the agent. After the consumer stops, or the context is
+// A modelRun is one turn of the agent. When the consumer of its events stops, or the context is
 // done, it emits nothing more.
 type modelRun struct {
 	*chatModel
@@ -33,17 +33,19 @@ func (r *modelRun) emit(e spec.Event) {
 	}
 }
 
-// newMessageID returns a message id that is unique in the conversation.
+// newMessageID returns a new message id, which is unique in the conversation because it begins
+// with the id of the run.
 func (r *modelRun) newMessageID() string {
 	r.messageCount++
 	return r.turn.Run + "-m" + strconv.Itoa(r.messageCount)
 }
 
-// errClientLeft ends a run whose events are no longer consumed. It is not reported.
+// errClientLeft is the error of a run whose events are no longer consumed. It is not reported to
+// anyone.
 var errClientLeft = errors.New("the client left")
 
-// fail emits the end of a failed run, unless err means that its events are not
-// consumed.
+// fail emits the error event that ends the run, if err is a runError. Other errors mean that
+// nobody consumes the events any more.
 func (r *modelRun) fail(err error) {
 	var f *runError
 	if errors.As(err, &f) {
@@ -51,8 +53,9 @@ func (r *modelRun) fail(err error) {
 	}
 }
 
-// askUntilDone sends requests to the model until it calls no tool, or one of the
-// client.
+// askUntilDone sends requests to the model until it responds without a tool call, or calls a tool
+// that the client runs. After each other response it sends the results of the tools. It returns an
+// error if a request fails or MaxRounds is reached.
 func (r *modelRun) askUntilDone() error {
 	r.serverIDs = map[string]string{}
 	messages, err := r.conversation()
@@ -79,8 +82,9 @@ func (r *modelRun) askUntilDone() error {
 	return errTooManyRounds
 }
 
-// results runs the server's tools that are called, concurrently, and emits their
-// results in order. waits reports whether other calls are left to the client.
+// results runs those of the called tools that this server provides, all at the same time. It emits
+// their results in the order of the calls and returns them as messages. waits reports whether the
+// client must run some of the calls.
 func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits bool) {
 	texts := make([]string, len(calls))
 	var all sync.WaitGroup
@@ -101,13 +105,15 @@ func (r *modelRun) results(calls []*streamedCall) (results []chatMessage, waits 
 	return results, waits
 }
 
-// isClientCall reports whether the client is to run a call.
+// isClientCall reports whether the client must run the tool call c: the tool is the client's and
+// the arguments are valid JSON.
 func (r *modelRun) isClientCall(c *streamedCall) bool {
 	return r.isClientTool(c.Name) && json.Valid([]byte(c.Arguments))
 }
 
-// runTool runs a tool and returns its result. Errors, also those of the call, are
-// returned as text for the model, which may correct itself.
+// runTool runs the tool that the model calls by c and returns its result for the model. Failures
+// are results too, as texts that begin with "error:": an unknown tool, arguments that are not
+// JSON, an error or a panic of the tool. The model can then correct its call.
 func (r *modelRun) runTool(c state.Call) (result string) {
 	tool, ok := r.findTool(c.Name)
 	switch {

@@ -24,7 +24,8 @@ type Tool struct {
 	Run func(ctx context.Context, arguments string) (string, error)
 }
 
-// checkTools returns an error if a list of tools is invalid.
+// checkTools returns an error if a tool lacks a name or a function, if two have the same name, or
+// if a schema is not JSON.
 func checkTools(tools []Tool) error {
 	for i, tool := range tools {
 		same := func(t Tool) bool { return t.Name == tool.Name }
@@ -40,7 +41,8 @@ func checkTools(tools []Tool) error {
 	return nil
 }
 
-// findTool returns a tool of the server, unless a client's tool of that name hides it.
+// findTool returns the tool of this server with the given name. It reports false if there is none,
+// or if the client has a tool of that name, which takes precedence.
 func (r *modelRun) findTool(name string) (Tool, bool) {
 	i := slices.IndexFunc(r.Tools, func(t Tool) bool { return t.Name == name })
 	if i < 0 || r.isClientTool(name) {

@@ -17,15 +17,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of a request to the model's server.
+// Limits of a request to the model's server, which keep a faulty server from delaying a run or
+// using much memory.
 const (
 	maxErrorBody    = 64 << 10        // bytes of an error response
 	maxRetryAfter   = 2 * time.Second // greatest Retry-After that is waited for
 	trailingTimeout = time.Second     // for the rest of the stream after a finish reason
 )
 
-// An upstream is one request to the model's server. It fails if the server sends
-// nothing for idleTimeout, or more than remainingBytes of the run.
+// An upstream is one request to the model's server and its response. It fails if the server sends
+// nothing for idleTimeout, or more than what is left of the bytes that the run may receive.
 type upstream struct {
 	*modelRun
 	ctx         context.Context
@@ -36,8 +37,8 @@ type upstream struct {
 	responseErr error // error that the response reports
 }
 
-// openUpstream returns an upstream whose idle timeout is running. The caller must call
-// stop.
+// openUpstream returns an upstream, before its request is sent. The idle timeout begins at once.
+// The caller must call stop.
 func (r *modelRun) openUpstream() *upstream {
 	w := &upstream{modelRun: r, idleTimeout: r.Timeout}
 	w.ctx, w.cancel = context.WithCancelCause(r.ctx)
@@ -45,7 +46,7 @@ func (r *modelRun) openUpstream() *upstream {
 	return w
 }
 
-// stop ends the request and releases its resources.
+// stop ends the request, if it is still in progress, and releases its resources.
 func (w *upstream) stop() {
 	w.timer.Stop()
 	w.cancel(nil)
@@ -54,7 +55,8 @@ func (w *upstream) stop() {
 	}
 }
 
-// request sends a request and returns the frames of its response.
+// request sends a request and returns a decoder for the frames of the response. The error is a
+// runError, or that of the context if the run was stopped.
 func (w *upstream) request(params openai.ChatCompletionNewParams) (ssestream.Decoder, error) {
 	var res *http.Response
 	_, err := w.completions.New(w.ctx, params,
@@ -66,8 +68,9 @@ func (w *upstream) request(params openai.ChatCompletionNewParams) (ssestream.Dec
 	return ssestream.NewDecoder(res), nil
 }
 
-// classify returns the error to report for err: the run's own cause if it was stopped,
-// else the runError in err or in the cause of its context, else fallback.
+// classify returns the error to report for err, which occurred during the request. If the run was
+// stopped, that is the error of its context; otherwise it is the runError in err or in the cause
+// for which the request was canceled, and fallback if there is neither.
 func (w *upstream) classify(err error, fallback *runError) error {
 	var f *runError
 	switch cause := context.Cause(w.ctx); {
@@ -79,8 +82,8 @@ func (w *upstream) classify(err error, fallback *runError) error {
 	return fallback
 }
 
-// roundTrip is the middleware of the OpenAI client. It retries a request once if the
-// server asks for it, and returns an error unless the response is an event stream.
+// roundTrip sends a request; the OpenAI client calls it as its middleware. It repeats the request
+// once if the server asks for that, and returns an error unless the response is an event stream.
 func (w *upstream) roundTrip(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 	res, err := next(req)
 	if err != nil {
@@ -110,8 +113,8 @@ func (w *upstream) roundTrip(req *http.Request, next option.MiddlewareNext) (*ht
 	return res, nil
 }
 
-// retryAfter returns how long the server asks the client to wait before a retry; ok is
-// false if it does not ask for one, or for more than maxRetryAfter.
+// retryAfter returns how long to wait before repeating the request to which res responds. ok is
+// false if the server does not ask for a repetition, or only after more than maxRetryAfter.
 func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return 0, false
@@ -121,7 +124,8 @@ func retryAfter(res *http.Response) (wait time.Duration, ok bool) {
 	return wait, err == nil && seconds >= 0 && seconds <= maxRetryAfter.Seconds()
 }
 
-// waitRetry waits, with the idle timeout stopped.
+// waitRetry waits for d, during which the idle timeout does not run. It returns an error if the
+// request is canceled before.
 func (w *upstream) waitRetry(d time.Duration) error {
 	w.timer.Stop()
 	defer w.timer.Reset(w.idleTimeout)
@@ -135,7 +139,8 @@ func (w *upstream) waitRetry(d time.Duration) error {
 	}
 }
 
-// responseError returns the error for a response that is not an event stream.
+// responseError reads the body of a response that is not an event stream and returns the error
+// that it stands for.
 func (w *upstream) responseError(res *http.Response) error {
 	w.timer.Reset(w.idleTimeout)
 	defer w.timer.Stop()
@@ -153,8 +158,8 @@ func (w *upstream) responseError(res *http.Response) error {
 	return statusError(res.StatusCode, w.sanitize(detail))
 }
 
-// Read reads from the response body within the limits of time and size. The idle
-// timeout runs only during calls of Read.
+// Read reads from the response body. It returns an error if the run has received all bytes that it
+// may receive. The idle timeout runs only during a call of Read.
 func (w *upstream) Read(p []byte) (n int, err error) {
 	if w.remainingBytes <= 0 {
 		return 0, errTooLong
@@ -169,5 +174,6 @@ func (w *upstream) Read(p []byte) (n int, err error) {
 // Close does nothing; stop closes the body.
 func (w *upstream) Close() error { return nil }
 
-// shortenTimeout shortens the idle timeout, as only the end of the stream is expected.
+// shortenTimeout shortens the idle timeout. It is called after the finish reason, when only the
+// end of the stream can follow.
 func (w *upstream) shortenTimeout() { w.idleTimeout = min(w.idleTimeout, trailingTimeout) }

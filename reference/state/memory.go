@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A memory is a store that keeps everything in maps. One lock guards them all: it is
-// held for less than a microsecond at a time, so finer locks would not pay.
+// A memory is a store that keeps everything in maps. One lock guards all of them. It is held for
+// less than a microsecond at a time, so that finer locks would not pay.
 type memory struct {
 	*notifier
 	maxRuns, maxBytes int64 // limits of ended runs and their bytes
@@ -26,8 +26,8 @@ type memory struct {
 	finishedRuns, finishedBytes int64   // number of ended runs, and their bytes
 }
 
-// A memThread is a thread, and an element of the ring of its owner's threads, which
-// begins with the one whose run was started latest.
+// A memThread is a thread. The threads of one owner form a ring, linked by prev and next, which
+// begins with the thread in which a run was started latest.
 type memThread struct {
 	Thread
 	name            string
@@ -38,7 +38,7 @@ type memThread struct {
 	prev, next      *memThread
 }
 
-// A memRun is a run and its log.
+// A memRun is a run together with the log of its events.
 type memRun struct {
 	ref             RunRef
 	thread          *memThread
@@ -52,8 +52,9 @@ type memRun struct {
 	next            *memRun // the run that ended after this one
 }
 
-// NewMemory returns a store in memory. It keeps the slices of events that it receives
-// and returns the same ones, so callers must not modify them.
+// NewMemory returns a store that keeps everything in memory. It stores the slices of events that
+// it receives without copying them and returns the same slices, so that callers must not modify
+// them.
 func NewMemory(cfg Config) Resetter {
 	m := &memory{
 		notifier:      newNotifier(),
@@ -113,7 +114,7 @@ func (m *memory) newThread(b RunRequest) *memThread {
 	return t
 }
 
-// moveToFront makes a thread the first in its owner's ring.
+// moveToFront moves a thread to the front of the ring of its owner's threads.
 func (m *memory) moveToFront(t *memThread) {
 	first := m.latestByOwner[t.Owner]
 	if first == t {
@@ -167,7 +168,8 @@ func (m *memory) Append(ctx context.Context, run RunRef, update RunUpdate) (firs
 	return first, r.cancelRequested, nil
 }
 
-// finishRun marks a run as ended and drops the oldest ended runs beyond the limits.
+// finishRun marks a run as ended. If there are then more ended runs, or bytes of their events,
+// than the limits allow, it drops the oldest ended runs.
 func (m *memory) finishRun(r *memRun) {
 	live := r.thread.running
 	last := live[len(live)-1]
@@ -196,7 +198,8 @@ func (m *memory) Reset() {
 	}
 }
 
-// forgetOldest drops the oldest ended run, and its thread if it was the last of it.
+// forgetOldest drops the run that ended first. If the thread of that run has no other run, it
+// drops the thread as well.
 func (m *memory) forgetOldest() {
 	r := m.oldest
 	if m.oldest = r.next; m.oldest == nil {

@@ -39,7 +39,8 @@ func (m *memory) EventsAfter(ctx context.Context, run RunRef, position int64, li
 	return r.log[from:to:to], r.finished && to == len(r.log), nil // entries never change
 }
 
-// messages returns all messages of a thread.
+// messages returns all messages of a thread that are kept, oldest first, or nil if the thread does
+// not exist. Callers must not modify them.
 func (m *memory) messages(thread string) []*Message {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,8 +84,8 @@ func (m *memory) DayMessages(ctx context.Context, thread, before string) (
 	return day, messages, latestDay(all, day) != "", nil
 }
 
-// latestDay returns the latest day before a day that has messages which are not hidden.
-// An empty before means any day.
+// latestDay returns the latest day before the day before ("" means any day) on which a message
+// that is not hidden was sent. It returns "" if there is no such day.
 func latestDay(messages []*Message, before string) (day string) {
 	for _, message := range messages {
 		if message.Hidden {
@@ -115,8 +116,8 @@ func (m *memory) LatestThread(ctx context.Context, owner, prefix string) (thread
 	return "", nil
 }
 
-// ClaimOrphans returns no runs: a store in memory ends with the process that executes
-// them.
+// ClaimOrphans implements [Store]. It never returns a run, because a store in memory ends together
+// with the process that executes its runs.
 func (m *memory) ClaimOrphans(ctx context.Context) ([]RunRef, error) { return nil, ctx.Err() }
 
 func (m *memory) Secret(ctx context.Context) ([]byte, error) {

@@ -2,11 +2,11 @@ package state
 
 import "sync"
 
-// maxCanceled is the capacity of the channel of canceled runs. Further ones are
-// dropped; Append reports them, too.
+// maxCanceled is how many canceled runs wait in the channel that Canceled returns. Further ones
+// are dropped; the processes that execute them learn of the request from Append.
 const maxCanceled = 1024
 
-// A notifier implements Watch and Canceled of a store that only one process uses.
+// A notifier implements Watch and Canceled for stores that only one process uses.
 type notifier struct {
 	mu       sync.Mutex
 	watchers map[string][]chan struct{} // by thread
@@ -44,7 +44,7 @@ func (b *notifier) removeWatcher(thread string, c chan struct{}) {
 	}
 }
 
-// notify wakes those who watch a thread.
+// notify sends to the channel of each watcher of a thread.
 func (b *notifier) notify(thread string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -56,7 +56,8 @@ func (b *notifier) notify(thread string) {
 	}
 }
 
-// notifyCanceled sends a run to Canceled.
+// notifyCanceled sends run to the channel that Canceled returns, or drops it if the channel is
+// full.
 func (b *notifier) notifyCanceled(run RunRef) {
 	select {
 	case b.canceled <- run:

@@ -34,14 +34,14 @@ func Open(ctx context.Context, url string, cfg Config) (Store, error) {
 		"rediss://… or unix://SOCKET", kind)
 }
 
-// randomTag returns the number from which the tags of threads count. It is random so
-// that tags of another store, or of this one before its data was lost, are unlikely to
-// match.
+// randomTag returns the number from which a store counts the tags of its threads. It is random, so
+// that cursors of another store, or of this one before its data was lost, are unlikely to be
+// accepted.
 func randomTag() uint32 {
 	var b [4]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return binary.LittleEndian.Uint32(b[:])
 }
 
-// dayOf returns the day of a message in UTC, as "2006-01-02".
+// dayOf returns the day of a message in UTC, in the form "2006-01-02".
 func dayOf(m Message) string { return m.At.UTC().Format(time.DateOnly) }

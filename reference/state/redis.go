@@ -18,7 +18,7 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// redisTimeout bounds every call of the store.
+// redisTimeout is how long one call to the Redis server may take.
 const redisTimeout = 5 * time.Second
 
 // A redisStore keeps everything in a Redis or Valkey server, which several processes,
@@ -81,8 +81,8 @@ func OpenRedis(ctx context.Context, url string, cfg Config) (Store, error) {
 	return s, nil
 }
 
-// startBackground starts the background goroutines, and returns when the heartbeat and
-// the subscription work.
+// startBackground starts the goroutines of the heartbeat and the subscription. It returns nil when
+// both work, or the error of the first attempt.
 func (s *redisStore) startBackground(ctx context.Context) error {
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -102,8 +102,8 @@ func (s *redisStore) startBackground(ctx context.Context) error {
 	}
 }
 
-// parseRedisURL parses the URL of a server. Its errors do not quote the URL, which may
-// contain a password.
+// parseRedisURL returns the client options and the prefix of all keys that a URL names. Its errors
+// do not quote the URL, which may contain a password.
 func parseRedisURL(address string) (o *redis.Options, prefix string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -128,7 +128,8 @@ func parseRedisURL(address string) (o *redis.Options, prefix string, err error) 
 	return o, prefix, nil
 }
 
-// checkServer returns an error for a server that is unsuitable as a store.
+// checkServer returns an error if the server cannot be reached or is unsuitable as a store, for
+// example because it is too old.
 func (s *redisStore) checkServer(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -142,7 +143,8 @@ func (s *redisStore) checkServer(ctx context.Context) error {
 	return nil
 }
 
-// unsuitableReason returns why a server cannot be used, given its reply to INFO, or "".
+// unsuitableReason returns why a server cannot be used as a store, or "" if it can. info is its
+// reply to the command INFO.
 func unsuitableReason(info string) string {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
@@ -168,7 +170,7 @@ func unsuitableReason(info string) string {
 	return ""
 }
 
-// wrap adds the address of the server to an error.
+// wrap returns err with the address of the server before it, or nil if err is nil.
 func (s *redisStore) wrap(err error) error {
 	if err == nil {
 		return nil
@@ -176,7 +178,8 @@ func (s *redisStore) wrap(err error) error {
 	return fmt.Errorf("redis %s: %w", s.address, err)
 }
 
-// runScript executes a script with the given ARGV and a timeout. KEYS[1] is the prefix.
+// runScript executes a script on the server, for at most redisTimeout, and returns its reply,
+// which must be a list. args become ARGV of the script; KEYS[1] is the prefix of all keys.
 func (s *redisStore) runScript(ctx context.Context, script *redis.Script, args ...any) ([]any, error) {
 	return s.runScriptOn(ctx, s.client, script, args...)
 }
@@ -190,16 +193,19 @@ func (s *redisStore) runScriptOn(
 	return reply, s.wrap(err)
 }
 
-// nextToken returns a token for a call that changes something. Tokens of a replica
-// increase; those of different replicas are never compared.
+// nextToken returns a new token for a call that changes something, by which the server recognizes
+// a repetition of the call. The tokens of one replica increase. Those of different replicas are
+// never compared.
 func (s *redisStore) nextToken() string { return strconv.FormatInt(s.lastToken.Add(1), 10) }
 
 func (s *redisStore) key(kind, name string) string { return s.prefix + kind + name }
 
-// encode returns the reference as one string, for keys.
+// encode returns the reference as one string, which is used in the names of keys: the length of
+// the thread's name, a colon, and both names.
 func (r RunRef) encode() string { return strconv.Itoa(len(r.Thread)) + ":" + r.Thread + r.Run }
 
-// parseRunRef parses the result of encode.
+// parseRunRef returns the reference that encode turned into id. It reports false if id is not such
+// a string.
 func parseRunRef(id string) (RunRef, bool) {
 	size, rest, _ := strings.Cut(id, ":")
 	n, err := strconv.Atoi(size)

@@ -8,12 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// maxTakeover is how many orphans one round trip claims at most.
+// maxTakeover is how many orphans, runs whose process is gone, one call to the server claims.
 const maxTakeover = 100
 
-// A heartbeat periodically records that this replica is alive, as a time in a hash. A
-// key with an expiry would not be reliable: a server that is short of memory may evict
-// it first. The hash is also the list of the replicas that may have runs.
+// A heartbeat periodically records in a Redis hash that this replica is alive, with the time at
+// which it counts as dead. A key with an expiry time would not be reliable, because a server that
+// is short of memory may evict it earlier. The hash is also the list of the replicas that may have
+// runs.
 type heartbeat struct {
 	store  *redisStore
 	client *redis.Client // of its own, so that it neither waits for other calls nor backs off
@@ -23,7 +24,8 @@ type heartbeat struct {
 	lastBeat, steadySince int64 // last beat, and first one since a gap: server time in ms
 }
 
-// newHeartbeat returns a heartbeat that uses a client of its own, which leave closes.
+// newHeartbeat returns a heartbeat of the store s. It uses the client db, which no other call uses
+// and which leave closes.
 func newHeartbeat(s *redisStore, db *redis.Client) *heartbeat {
 	return &heartbeat{store: s, client: db, halt: make(chan struct{})}
 }
@@ -36,7 +38,7 @@ call('HSET', P .. 'beats', ARGV[3], now + ARGV[4])
 return {now}
 `)
 
-// beat records a heartbeat.
+// beat records one heartbeat on the server. It returns an error if the server did not confirm it.
 func (p *heartbeat) beat(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, max(p.store.cfg.DeadAfter/3, 200*time.Millisecond))
 	defer cancel()
@@ -55,8 +57,8 @@ func (p *heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
-// run beats three times per Config.DeadAfter, and more often after a failure, until ctx
-// is done.
+// run records a heartbeat three times per Config.DeadAfter, and ten times as long as the latest
+// one failed. It returns when ctx is done.
 func (p *heartbeat) run(ctx context.Context) {
 	for wait := p.store.cfg.DeadAfter / 3; ; {
 		select {
@@ -90,7 +92,8 @@ call('UNLINK', P .. 'got:' .. me)
 return {}
 `)
 
-// leave gives up the runs of this replica and closes the connection.
+// leave marks this replica as dead, so that the others can claim its runs at once, and closes the
+// connection.
 func (p *heartbeat) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -99,7 +102,8 @@ func (p *heartbeat) leave() {
 	_ = p.client.Close() // no call is in progress
 }
 
-// A takeover is the state of ClaimOrphans, whose calls are serialized.
+// A takeover is the state that calls of ClaimOrphans share. Its lock is held during a call, so
+// that there is only one at a time.
 type takeover struct {
 	mu           sync.Mutex
 	pendingToken string // of a call whose reply was lost
@@ -143,8 +147,8 @@ if #taken > 0 then call('RPUSH', got, token, unpack(taken)) end
 return taken
 `)
 
-// ClaimOrphans implements [Store]. It also returns runs of this replica that were
-// stored although StartRun failed.
+// ClaimOrphans implements [Store]. Among the runs that it returns are those of this replica that
+// the server stored although StartRun returned an error.
 func (s *redisStore) ClaimOrphans(ctx context.Context) ([]RunRef, error) {
 	t := &s.takeover
 	t.mu.Lock()

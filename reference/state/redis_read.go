@@ -13,7 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Limits of one round trip.
+// Limits of one call to the server that reads: how many events or messages, and how many threads
+// it returns. They keep a reply small, because the server does nothing else meanwhile.
 const (
 	maxReadItems  = 512  // events or messages
 	maxThreadPage = 1000 // threads
@@ -97,7 +98,7 @@ func (s *redisStore) Messages(ctx context.Context, thread string, before int64, 
 	return s.messages(ctx, thread, max(1, last-int64(limit)+1), last) // numbers are consecutive
 }
 
-// hashNumber returns a number of a hash, or 0 if the field does not exist.
+// hashNumber returns the number in a field of the hash at key, or 0 if the field does not exist.
 func (s *redisStore) hashNumber(ctx context.Context, key, field string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -133,7 +134,8 @@ func (s *redisStore) DayMessages(ctx context.Context, thread, before string) (
 	return days[0], messages, len(days) > 1, nil
 }
 
-// latestDays returns the latest two days before a day, or of all if before is "".
+// latestDays returns up to two days that have messages, latest first: the latest ones before the
+// day before, or the latest of all if before is "".
 func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -147,9 +149,9 @@ func (s *redisStore) latestDays(ctx context.Context, thread, before string) ([]s
 	return days, s.wrap(err)
 }
 
-// LatestThread implements [Store]. It scans the owner's threads in pages, the latest
-// first. Threads in which a run is started meanwhile move to the front, so it scans
-// those again.
+// LatestThread implements [Store]. It reads the owner's threads in pages, those with the latest
+// runs first. If a run is started in a thread meanwhile, that thread moves to the front, so that
+// the front is read again until it no longer changes.
 func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (thread string, err error) {
 	for seen := "-inf"; ; {
 		name, front, err := s.scanLatest(ctx, owner, prefix, seen)
@@ -163,8 +165,9 @@ func (s *redisStore) LatestThread(ctx context.Context, owner, prefix string) (th
 	}
 }
 
-// scanLatest returns the latest matching thread beyond the score bound seen, and the
-// bound of the latest thread that it has scanned.
+// scanLatest returns the name of the latest thread of owner that begins with prefix, among those
+// whose score is beyond the bound seen, or "" if there is none. front is the bound beyond the
+// latest thread that it has read, from which the next scan continues.
 func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string) (thread, front string, err error) {
 	front = seen
 	for below := "+inf"; ; {
@@ -187,7 +190,8 @@ func (s *redisStore) scanLatest(ctx context.Context, owner, prefix, seen string)
 	}
 }
 
-// exclusiveBound returns a score bound that excludes a thread and all beyond it.
+// exclusiveBound returns a score as the bound of a Redis range that does not include the score
+// itself.
 func exclusiveBound(z redis.Z) string { return "(" + strconv.FormatInt(int64(z.Score), 10) }
 
 func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) ([]redis.Z, error) {
@@ -198,7 +202,8 @@ func (s *redisStore) threadPage(ctx context.Context, owner, below, seen string) 
 	return page, s.wrap(err)
 }
 
-// messages returns the messages with numbers from from to to, in several round trips.
+// messages returns the messages of a thread with the numbers from from to to, both included. It
+// reads them in pages of maxReadItems.
 func (s *redisStore) messages(ctx context.Context, thread string, from, to int64) ([]Message, error) {
 	var messages []Message
 	for from <= to {

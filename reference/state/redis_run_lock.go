@@ -8,17 +8,18 @@ import (
 	"sync"
 )
 
-// maxRunLocks is how many runs with an uncertain Append are remembered.
+// maxRunLocks is how many runs a replica remembers whose last Append failed although the server
+// may have executed it.
 const maxRunLocks = 10_000
 
-// runLocks serialize the calls of Append for each run, so that the server needs to
-// remember only the last one to recognize its repetition.
+// runLocks allow one call of Append at a time for each run. The server then needs to remember only
+// the last call of a run to recognize its repetition.
 type runLocks struct {
 	mu    sync.Mutex
 	byRun map[RunRef]*runLock
 }
 
-// A runLock is the lock of one run. Its holder may use token and hash.
+// A runLock is the lock for calls of Append for one run. Only its holder may use token and hash.
 type runLock struct {
 	sem   chan struct{} // capacity 1: full while locked
 	users int           // holders and waiters; guarded by runLocks.mu
@@ -29,7 +30,7 @@ type runLock struct {
 	hash  [sha256.Size]byte
 }
 
-// lock waits for the lock of a run, or until ctx is done.
+// lock acquires the lock of a run. It returns an error if ctx is done before.
 func (ls *runLocks) lock(ctx context.Context, run RunRef) (*runLock, error) {
 	ls.mu.Lock()
 	l := ls.byRun[run]
@@ -56,7 +57,9 @@ func (ls *runLocks) unlock(run RunRef, l *runLock) {
 	ls.release(run, l)
 }
 
-// release removes a lock without users, unless its last Append is uncertain.
+// release gives up one use of the lock l. It removes a lock that is no longer used, but keeps it
+// if the last Append of the run failed and may be repeated, unless there are more than
+// maxRunLocks.
 func (ls *runLocks) release(run RunRef, l *runLock) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -65,8 +68,8 @@ func (ls *runLocks) release(run RunRef, l *runLock) {
 	}
 }
 
-// retryToken returns the token of the last Append if that failed and update repeats it,
-// or "". It forgets the token.
+// retryToken returns the token of the last Append of the run if that failed and update is the same
+// again, and "" otherwise. It forgets the token in any case.
 func (l *runLock) retryToken(update RunUpdate) (token string) {
 	if l.token != "" && l.hash == updateHash(update) {
 		token = l.token
@@ -75,12 +78,13 @@ func (l *runLock) retryToken(update RunUpdate) (token string) {
 	return token
 }
 
-// setUncertain records that an Append failed.
+// setUncertain records that the Append of update with this token failed, although the server may
+// have executed it.
 func (l *runLock) setUncertain(token string, update RunUpdate) {
 	l.token, l.hash = token, updateHash(update)
 }
 
-// updateHash returns a hash that identifies an update.
+// updateHash returns a hash of the contents of update, by which a repeated update is recognized.
 func updateHash(update RunUpdate) (s [sha256.Size]byte) {
 	h := sha256.New()
 	var size [8]byte

@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Timing of the subscription. A connection without any reply for receiveTimeout is
-// replaced by a new one. Since the server does not repeat what was published meanwhile,
-// a new connection wakes all watchers once.
+// Timing and limits of the subscription. If nothing is received for receiveTimeout, not even the
+// reply to a ping, the connection is replaced. The server does not repeat what was published
+// meanwhile, so that a new connection wakes all watchers once.
 const (
 	pingInterval     = time.Second
 	receiveTimeout   = 3 * time.Second
@@ -19,8 +19,8 @@ const (
 	maxQueuedCancels = 10_000 // canceled runs not received yet
 )
 
-// A redisSubscriber receives what all replicas publish, on one connection, and wakes
-// the watchers of this process.
+// A redisSubscriber receives on one connection what all replicas publish, and wakes the watchers
+// in this process.
 type redisSubscriber struct {
 	store *redisStore
 
@@ -49,7 +49,7 @@ func newSubscriber(s *redisStore) *redisSubscriber {
 	}
 }
 
-// signal sends to a channel with a capacity of one, unless it is full.
+// signal sends to c, a channel with a capacity of one. It does nothing if a value is waiting in c.
 func signal(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -59,8 +59,8 @@ func signal(c chan struct{}) {
 
 func (s *redisStore) Canceled() <-chan RunRef { return s.subscriber.canceled }
 
-// Watch implements [Store]. The channel receives once when the server has confirmed the
-// subscription, since earlier changes were not received.
+// Watch implements [Store]. The channel also receives a value when the server has confirmed the
+// subscription, because changes before that were not published to this replica.
 func (s *redisStore) Watch(thread string) (changed <-chan struct{}, stop func()) {
 	channel := s.key("w:", thread)
 	c := make(chan struct{}, 1)
@@ -100,7 +100,8 @@ func (h *redisSubscriber) notify(channel string) {
 	}
 }
 
-// run subscribes until ctx is done, and reconnects after failures.
+// run keeps a connection with the subscriptions open until ctx is done. After a failure it waits
+// and opens a new one.
 func (h *redisSubscriber) run(ctx context.Context) {
 	for pause := minReconnectWait; ctx.Err() == nil; pause = min(2*pause, maxReconnectWait) {
 		received, err := h.session(ctx)
@@ -116,8 +117,8 @@ func (h *redisSubscriber) run(ctx context.Context) {
 	}
 }
 
-// reportReady passes the result of the first connection to OpenRedis. Later ones have
-// no effect.
+// reportReady passes the result of the first attempt to subscribe to startBackground. Later calls
+// have no effect.
 func (h *redisSubscriber) reportReady(err error) {
 	select {
 	case h.ready <- err:
@@ -125,8 +126,8 @@ func (h *redisSubscriber) reportReady(err error) {
 	}
 }
 
-// session receives on one connection until it fails. received reports whether there was
-// any reply.
+// session opens a connection and handles what it receives until the connection fails or ctx is
+// done. It returns the error, and whether it received anything at all before.
 func (h *redisSubscriber) session(ctx context.Context) (received bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	link := h.store.client.Subscribe(ctx)
@@ -166,7 +167,7 @@ func (h *redisSubscriber) session(ctx context.Context) (received bool, err error
 	}
 }
 
-// channels returns the channels that a new connection subscribes to.
+// channels returns the names of the Redis channels to which a new connection must subscribe.
 func (h *redisSubscriber) channels() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -178,8 +179,8 @@ func (h *redisSubscriber) channels() []string {
 	return channels
 }
 
-// syncSubscriptions updates the subscriptions of the connection when watchers come or
-// leave, and pings the server. It returns when the connection fails.
+// syncSubscriptions subscribes and unsubscribes channels as watchers come and leave, and pings the
+// server regularly. It returns when the connection link fails or ctx is done.
 func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.PubSub) {
 	ping := time.NewTicker(pingInterval)
 	defer ping.Stop()
@@ -202,7 +203,8 @@ func (h *redisSubscriber) syncSubscriptions(ctx context.Context, link *redis.Pub
 	}
 }
 
-// takeChanges returns and clears the channels to subscribe to and to unsubscribe from.
+// takeChanges returns the channels to subscribe to (on) and to unsubscribe from (off) since the
+// last call.
 func (h *redisSubscriber) takeChanges() (on, off []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -227,8 +229,8 @@ func (h *redisSubscriber) handleMessage(m *redis.Message) {
 	}
 }
 
-// loadPendingCancels queues the canceled runs that were published while there was no
-// connection.
+// loadPendingCancels queues the runs for which Cancel was called and that have not ended. They may
+// have been published while there was no connection.
 func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -240,8 +242,8 @@ func (h *redisSubscriber) loadPendingCancels(ctx context.Context) {
 	}
 }
 
-// queueCancel queues a run for Canceled. It drops the run if maxQueuedCancels are
-// waiting; Append reports it, too.
+// queueCancel queues a run for the channel that Canceled returns. If maxQueuedCancels runs are
+// waiting, it drops the run; the process that executes it learns of the request from Append.
 func (h *redisSubscriber) queueCancel(run RunRef) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -251,7 +253,7 @@ func (h *redisSubscriber) queueCancel(run RunRef) {
 	signal(h.cancelSignal)
 }
 
-// deliverCancels sends the queued runs to Canceled, until ctx is done.
+// deliverCancels sends the queued runs to the channel that Canceled returns, until ctx is done.
 func (h *redisSubscriber) deliverCancels(ctx context.Context) {
 	for {
 		select {

@@ -6,23 +6,27 @@ import (
 	"time"
 )
 
-// maxUncertain is how many uncertain runs are remembered.
+// maxUncertain is how many runs a replica remembers whose StartRun failed although the server may
+// have executed it.
 const maxUncertain = 10_000
 
-// possiblyStartedRuns are the runs whose StartRun failed although the server may have
-// executed it. Such a run belongs to this replica, which would otherwise never end it.
+// possiblyStartedRuns holds the runs for which StartRun returned an error although the server may
+// have stored them. Such a run belongs to this replica, and only this list makes it known here, so
+// that it can be ended.
 type possiblyStartedRuns struct {
 	mu   sync.Mutex
 	runs map[RunRef]uncertainRun
 }
 
-// An uncertainRun is the task id and token of a failed StartRun.
+// An uncertainRun describes a call of StartRun that failed: the task id and the token with which
+// it was made, and when.
 type uncertainRun struct {
 	task, token string
 	since       time.Time
 }
 
-// add remembers a failed StartRun.
+// add remembers that StartRun failed for the request b, which was sent with this token. It does
+// nothing if there are maxUncertain such runs already.
 func (l *possiblyStartedRuns) add(b RunRequest, token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -34,7 +38,8 @@ func (l *possiblyStartedRuns) add(b RunRequest, token string) {
 	}
 }
 
-// takeToken returns the token of a failed StartRun that b repeats, and forgets it.
+// takeToken returns the token of a failed StartRun if b is the same request again, and forgets it.
+// Otherwise it returns "".
 func (l *possiblyStartedRuns) takeToken(b RunRequest) (token string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -45,7 +50,8 @@ func (l *possiblyStartedRuns) takeToken(b RunRequest) (token string) {
 	return ""
 }
 
-// due returns at most limit runs that were not retried for the given time.
+// due returns at most limit runs whose StartRun failed at least the time after ago and was not
+// repeated since.
 func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[RunRef]uncertainRun {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,7 +64,8 @@ func (l *possiblyStartedRuns) due(after time.Duration, limit int) map[RunRef]unc
 	return due
 }
 
-// remove forgets a run, and reports whether it was still remembered.
+// remove forgets a run that due returned. It reports false if the run was forgotten or started
+// again meanwhile.
 func (l *possiblyStartedRuns) remove(ref RunRef, run uncertainRun) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,8 +76,8 @@ func (l *possiblyStartedRuns) remove(ref RunRef, run uncertainRun) bool {
 	return true
 }
 
-// resolveUncertain returns the runs of this replica that were stored although StartRun
-// failed. Those that cannot be looked up now are left for the next call.
+// resolveUncertain returns those runs of this replica that the server stored although StartRun
+// failed. If the server cannot be asked about some of them, they are left for the next call.
 func (s *redisStore) resolveUncertain(ctx context.Context) (runs []RunRef) {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

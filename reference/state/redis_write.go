@@ -45,8 +45,8 @@ func (s *redisStore) StartRun(ctx context.Context, b RunRequest) (RunInfo, error
 	return g, s.wrap(f.err)
 }
 
-// appendMessages appends two arguments of a script for each message: its JSON, and its
-// day or "" if it is hidden.
+// appendMessages appends to args, the arguments of a script, two for each message: its JSON, and
+// its day or, if it is hidden, "". It returns an error if a message cannot be encoded.
 func appendMessages(args []any, messages []Message) ([]any, error) {
 	for _, m := range messages {
 		data, err := json.Marshal(m)
@@ -105,8 +105,8 @@ func (s *redisStore) Cancel(ctx context.Context, run RunRef) error {
 	return s.wrap(cancelScript.Run(ctx, s.client, []string{s.prefix}, run.Thread, run.Run).Err())
 }
 
-// A scriptReply reads the values of a script's reply, which are all strings. The first
-// error is kept in err.
+// A scriptReply reads the values of a script's reply one by one; all are strings. If a value is
+// missing or invalid, it sets err, and the result of the method is meaningless.
 type scriptReply struct {
 	values []any
 	err    error

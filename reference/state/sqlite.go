@@ -21,8 +21,8 @@ import (
 // errClosed is returned by a store after Close.
 var errClosed = errors.New("the store is closed")
 
-// A sqliteStore keeps everything in one SQLite file. One goroutine writes, through
-// writer; readers have connections of their own and see what has been committed.
+// A sqliteStore keeps everything in one SQLite file. All changes are made by one goroutine,
+// through writer. Readers have connections of their own and see what has been committed.
 type sqliteStore struct {
 	*notifier
 	path       string
@@ -119,7 +119,7 @@ func (s *sqliteStore) openReaders(open *closers) (err error) {
 	return err
 }
 
-// closers are closed in reverse order.
+// closers are resources that Close closes in reverse order of their opening.
 type closers []io.Closer
 
 func (c closers) Close() error {
@@ -130,11 +130,12 @@ func (c closers) Close() error {
 	return errors.Join(all...)
 }
 
-// busyTimeout makes a connection wait 5,000 ms for locks of other programs that read
-// the file.
+// busyTimeout is the option of a connection that makes it wait up to 5,000 ms for locks of other
+// programs that read the file.
 const busyTimeout = "busy_timeout(5000)"
 
-// openDB opens a database with at most the given number of connections.
+// openDB opens the database file at path with at most the given number of connections, on each of
+// which the pragmas are set. It appends the database to open, which is to be closed later.
 func openDB(path string, connections int, open *closers, pragmas ...string) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
@@ -153,7 +154,8 @@ func openDB(path string, connections int, open *closers, pragmas ...string) (*sq
 	return db, nil
 }
 
-// connect opens a database with a single connection.
+// connect opens the database file at path with a single connection, on which the pragmas are set.
+// It appends what is to be closed later to open.
 func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	db, err := openDB(path, 1, open, pragmas...)
 	if err != nil {
@@ -167,8 +169,8 @@ func connect(path string, open *closers, pragmas ...string) (*sql.Conn, error) {
 	return conn, nil
 }
 
-// makeFiles creates the files that do not exist, since errors of the operating system
-// are clearer than those of SQLite.
+// makeFiles creates the database file and its lock file if they do not exist. It reports what is
+// wrong with the path more clearly than SQLite would.
 func makeFiles(path string) error {
 	if dir := filepath.Dir(path); !isDir(dir) {
 		return fmt.Errorf("no directory %s: create it first", dir)
@@ -206,7 +208,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// cause returns an error of the operating system without the path.
+// cause returns the error of the operating system in err without the path that it quotes, or err
+// itself if it is another error.
 func cause(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {
@@ -236,8 +239,8 @@ func (s *sqliteStore) Ping(ctx context.Context) error {
 	return s.probeWrite(ctx, "DELETE FROM meta WHERE name = 'probe'")
 }
 
-// probeWrite executes a statement in the same way as all other changes. A blob of 16
-// KiB needs new pages, so it detects a full disk.
+// probeWrite executes a statement in the way in which all changes are made. The blob that Ping
+// inserts has 16 KiB, which needs new pages in the file, so that a full disk is detected.
 func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	return s.submit(ctx, 0, func(d *writer) error {
 		_, err := d.conn.ExecContext(writeContext, statement)
@@ -245,10 +248,12 @@ func (s *sqliteStore) probeWrite(ctx context.Context, statement string) error {
 	})
 }
 
-// Close waits for the transaction under way. Later calls of all methods fail.
+// Close closes the store when the transaction in progress is complete. Later calls of all methods
+// return an error.
 func (s *sqliteStore) Close() error { return s.wrap(s.closeOnce()) }
 
-// wrap adds the name of the store to errors of the medium.
+// wrap returns err with the name of the file before it. It returns nil, ErrNotOwner and
+// ErrNotFound unchanged, because these do not come from the file.
 func (s *sqliteStore) wrap(err error) error {
 	if err == nil || errors.Is(err, ErrNotOwner) || errors.Is(err, ErrNotFound) {
 		return err

@@ -1,8 +1,8 @@
 package state
 
-// forgetOldest drops the oldest ended runs beyond the limits. The number per
-// transaction is bounded, so that callers do not wait long after the limits were
-// lowered.
+// forgetOldest drops the runs that ended first until there are no more of them, and of bytes of
+// their events, than the limits allow. It drops a bounded number in each transaction, so that
+// callers do not wait long after the limits were lowered.
 func (d *writer) forgetOldest() error {
 	for range 2*d.endedRuns + 16 {
 		if d.finishedRuns <= d.maxRuns && d.counters.finishedBytes <= d.maxBytes {
@@ -15,7 +15,8 @@ func (d *writer) forgetOldest() error {
 	return nil
 }
 
-// dropOldest drops the oldest ended run, and its thread if it was the last of it.
+// dropOldest drops the run that ended first. If the thread of that run has no other run, it drops
+// the thread and its messages as well.
 func (d *writer) dropOldest() error {
 	var run, thread, top, size int64
 	if err := d.statements.oldestRun.QueryRow().Scan(&run, &thread, &top, &size); err != nil {

@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Limits of one write.
+// Limits of the jobs that are written in one transaction, and of the chunks in which their events
+// are stored.
 const (
 	maxBatchJobs   = 256      // jobs in one transaction
 	maxBatchBytes  = 8 << 20  // bytes in one transaction, approximately
@@ -17,8 +18,8 @@ const (
 	maxChunkEvents = 256      // events of one chunk
 )
 
-// A writeJob is a change that waits for the writer. It is claimed either by the writer,
-// which then executes it, or by a caller that no longer waits, and is then skipped.
+// A writeJob is a change that waits for the writer. Either the writer claims it and executes it,
+// or the caller claims it because it no longer waits, and the writer skips it.
 type writeJob struct {
 	apply   func(*writer) error // may be called again after its first transaction was rolled back
 	size    int
@@ -27,8 +28,9 @@ type writeJob struct {
 	done    chan struct{}
 }
 
-// submit passes a change to the writer and returns when it is committed. size is that
-// of its data, in bytes.
+// submit passes the change do to the writer and waits until it is committed. It returns the error
+// of the change, or that of ctx if the writer has not begun it before ctx is done. size is the
+// number of bytes of the change's data.
 func (s *sqliteStore) submit(ctx context.Context, size int, do func(*writer) error) error {
 	j := &writeJob{apply: do, size: size, done: make(chan struct{})}
 	gone := s.closing
@@ -55,7 +57,7 @@ func (s *sqliteStore) submit(ctx context.Context, size int, do func(*writer) err
 	return s.wrap(j.err)
 }
 
-// writeLoop writes the pending jobs, a batch at a time, until the store is closed.
+// writeLoop executes the waiting jobs, a batch in each transaction, until the store is closed.
 func (s *sqliteStore) writeLoop() {
 	var batch []*writeJob
 	for {
@@ -73,8 +75,8 @@ func (s *sqliteStore) writeLoop() {
 	}
 }
 
-// gatherBatch returns first and the jobs that are pending now, up to the limits of a
-// batch, without those that were given up.
+// gatherBatch returns the jobs for the next transaction: the one in first, and those that are
+// waiting, up to the limits of a batch. It leaves out jobs whose callers no longer wait.
 func (s *sqliteStore) gatherBatch(first []*writeJob) (batch []*writeJob) {
 	batch = first[:0]
 	size := 0
@@ -144,13 +146,14 @@ func (s *sqliteStore) Cancel(ctx context.Context, run RunRef) error {
 	return s.submit(ctx, 0, func(d *writer) error { return d.cancelRuns(run) })
 }
 
-// A messageRow is an encoded message.
+// A messageRow is a message as it is stored in a row of the file.
 type messageRow struct {
 	day  any // nil if the message is hidden
 	data []byte
 }
 
-// encodeMessages returns the rows of messages, and their total size in bytes.
+// encodeMessages returns the rows in which messages are stored, and the total size of their data
+// in bytes. It returns an error if a message cannot be encoded.
 func encodeMessages(messages []Message) (lines []messageRow, size int, err error) {
 	for _, m := range messages {
 		data, err := json.Marshal(m)
@@ -167,14 +170,15 @@ func encodeMessages(messages []Message) (lines []messageRow, size int, err error
 	return lines, size, nil
 }
 
-// A chunk is a sequence of events as one row of the file: count events, their sizes as
-// varints and their concatenated data.
+// A chunk is a sequence of events stored in one row of the file: the number of events, their sizes
+// as varints, and their data, one after the other.
 type chunk struct {
 	count       int64
 	sizes, data []byte
 }
 
-// encodeChunks splits events into chunks.
+// encodeChunks divides encoded events into chunks within the limits maxChunkEvents and
+// maxChunkBytes. An event that is larger than the limit has a chunk of its own.
 func encodeChunks(data [][]byte) (chunks []chunk) {
 	for len(data) > 0 {
 		n, size := 0, 0
@@ -193,11 +197,11 @@ func encodeChunks(data [][]byte) (chunks []chunk) {
 	return chunks
 }
 
-// errCorrupt means that a stored chunk cannot be decoded.
+// errCorrupt is the error for a stored chunk whose sizes do not fit its data.
 var errCorrupt = errors.New("stored events are corrupt")
 
-// decode returns the events beyond a position; last is the position of the chunk's last
-// event.
+// decode returns the events of the chunk whose positions are greater than after. last is the
+// position of the last event of the chunk. The error is errCorrupt if the chunk is invalid.
 func (c chunk) decode(last, after int64) (entries []LogEntry, err error) {
 	for sizes := c.sizes; len(sizes) > 0; c.count++ {
 		_, n := binary.Uvarint(sizes)

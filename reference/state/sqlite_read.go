@@ -14,7 +14,7 @@ func (s *sqliteStore) Thread(ctx context.Context, name string) (t Thread, err er
 	return t, s.wrap(notFound(err))
 }
 
-// notFound returns ErrNotFound for a query without a result.
+// notFound returns ErrNotFound if err says that a query had no result, and err itself otherwise.
 func notFound(err error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return ErrNotFound
@@ -22,8 +22,8 @@ func notFound(err error) error {
 	return err
 }
 
-// EventsAfter implements [Store]. It reads first whether the run has ended: if so, all
-// its events are in the file.
+// EventsAfter implements [Store]. It finds out whether the run has ended before it reads the
+// events: if it has, all its events are in the file by then.
 func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, position int64, limit int) (
 	entries []LogEntry, ended bool, err error,
 ) {
@@ -41,7 +41,8 @@ func (s *sqliteStore) EventsAfter(ctx context.Context, run RunRef, position int6
 	return entries, ended && len(entries) > 0 && entries[len(entries)-1].Position == top, nil
 }
 
-// entries returns the events of a run, which is given by its row id, beyond a position.
+// entries returns up to limit events of a run whose positions are greater than position. run is
+// the id of the run's row.
 func (s *sqliteStore) entries(ctx context.Context, run, position int64, limit int) (entries []LogEntry, err error) {
 	rows, err := s.statements.chunksAfter.QueryContext(ctx, run, position, limit) // each chunk has at least one event
 	if err != nil {
@@ -75,7 +76,8 @@ func (s *sqliteStore) Messages(ctx context.Context, thread string, before int64,
 	return messages, s.wrap(err)
 }
 
-// scanMessages returns the messages of all rows and closes rows.
+// scanMessages takes the result of a query. It returns the messages in all rows and closes rows,
+// or returns err if that is not nil.
 func scanMessages(rows *sql.Rows, err error) (messages []Message, _ error) {
 	if err != nil {
 		return nil, err
@@ -97,7 +99,8 @@ func scanMessages(rows *sql.Rows, err error) (messages []Message, _ error) {
 	return messages, rows.Err()
 }
 
-// scanTexts returns the values of a single column and closes rows.
+// scanTexts takes the result of a query of one column. It returns the values of all rows and
+// closes rows, or returns err if that is not nil.
 func scanTexts(rows *sql.Rows, err error) (all []string, _ error) {
 	if err != nil {
 		return nil, err
@@ -142,8 +145,8 @@ func (s *sqliteStore) LatestThread(ctx context.Context, owner, prefix string) (t
 	return thread, s.wrap(err)
 }
 
-// ClaimOrphans returns the runs that had not ended when the file was opened. Their
-// process is gone, since it would have kept the file locked.
+// ClaimOrphans implements [Store]. It returns, once, the runs that had not ended when the file was
+// opened. Their process is gone, because it would have kept the file locked.
 func (s *sqliteStore) ClaimOrphans(ctx context.Context) (runs []RunRef, err error) {
 	s.orphansMu.Lock()
 	defer s.orphansMu.Unlock()

@@ -10,7 +10,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// Identification of the file format, in the header of the file.
+// Identification of the file format, which SQLite stores in the header of the file.
 const (
 	applicationID = 0x73747261 // "stra"
 	schemaVersion = 1
@@ -76,8 +76,8 @@ CREATE TABLE message (
 CREATE INDEX message_day ON message (thread, day) WHERE day IS NOT NULL;
 `
 
-// prepareFile creates the schema in an empty file, or checks that the file is a store
-// of a known version.
+// prepareFile creates the tables in an empty file. It returns an error if the file is not empty
+// and was written by another program or by a later release.
 func prepareFile(conn *sql.Conn) error {
 	var id, v, tables int
 	row := conn.QueryRowContext(writeContext, `SELECT (SELECT application_id FROM pragma_application_id),
@@ -120,7 +120,8 @@ func prepareFile(conn *sql.Conn) error {
 	return tx.Commit()
 }
 
-// explain replaces or extends errors of SQLite by what the user can do about them.
+// explain returns err, if it is an error of SQLite, with advice on what the user can do, and any
+// other error unchanged.
 func explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

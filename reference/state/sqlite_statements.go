@@ -2,7 +2,7 @@ package state
 
 import "database/sql"
 
-// writeStatements are the prepared statements of a writer.
+// writeStatements are the prepared SQL statements by which a writer changes and reads the file.
 type writeStatements struct {
 	begin, commit, rollback                                      *sql.Stmt
 	findThread, findRun, findUnfinished, listUnfinished          *sql.Stmt
@@ -52,8 +52,8 @@ func prepareWrites(conn *sql.Conn, open *closers) (w writeStatements, err error)
 	return w, nil
 }
 
-// readStatements are the statements of readers. database/sql prepares them on each
-// connection.
+// readStatements are the SQL statements of the methods that only read. The package database/sql
+// prepares them on each connection.
 type readStatements struct {
 	thread, run, chunksAfter, messages            *sql.Stmt
 	latestDay, dayMessages, latestThread, orphans *sql.Stmt

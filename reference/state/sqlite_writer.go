@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A writer makes all changes to the file, in one goroutine. It caches the threads with
-// running runs and those runs, so that most changes need no query.
+// A writer makes all changes to the file, in one goroutine. It caches the runs that have not
+// ended, and their threads, so that most changes need no query.
 type writer struct {
 	conn       *sql.Conn
 	statements writeStatements
@@ -29,7 +29,8 @@ type writer struct {
 	changedThreads []string        // threads whose watchers are notified after the commit
 }
 
-// The counters of a writer are restored when a transaction is rolled back.
+// The counters of a writer are the values that it computes without queries. They are restored when
+// a transaction is rolled back.
 type counters struct {
 	lastThread, lastRun         int64 // latest ids
 	lastStart, lastEnd          int64 // latest values of thread.begun and run.ended, see schema
@@ -57,10 +58,12 @@ type writerRun struct {
 	lastPosition, size int64
 }
 
-// writeContext is the context of all changes: a transaction is completed once begun.
+// writeContext is the context of all changes. It is never done, so that a transaction is completed
+// once it has begun.
 var writeContext = context.Background()
 
-// newWriter returns a writer on a connection, with the counters of the file.
+// newWriter returns a writer that uses conn and reads the current counters from the file. It
+// appends what is to be closed later to open.
 func newWriter(conn *sql.Conn, cfg Config, b *notifier, open *closers) (*writer, error) {
 	d := &writer{
 		conn: conn, notifier: b, baseTag: randomTag(),
@@ -80,8 +83,8 @@ func newWriter(conn *sql.Conn, cfg Config, b *notifier, open *closers) (*writer,
 
 func (d *writer) clear() { d.threads, d.runs = map[string]*writerThread{}, map[RunRef]*writerRun{} }
 
-// writeBatch executes jobs in one transaction. If that fails, it executes each in a
-// transaction of its own, so that the error reaches only the job that causes it.
+// writeBatch executes jobs in one transaction and sets their errors. If the transaction fails, it
+// executes each job in a transaction of its own, so that only the job that causes the error fails.
 func (d *writer) writeBatch(batch []*writeJob) {
 	before := d.counters
 	err := d.transact(batch)
@@ -106,8 +109,8 @@ func (d *writer) writeBatch(batch []*writeJob) {
 	}
 }
 
-// transact executes jobs in one transaction. It returns an error if that must be rolled
-// back; ErrNotOwner and ErrNotFound only concern their job.
+// transact executes jobs in one transaction. It returns an error if the transaction must be rolled
+// back. ErrNotOwner and ErrNotFound are stored in their job and do not affect the others.
 func (d *writer) transact(batch []*writeJob) error {
 	clear(d.dirty)
 	clear(d.changedThreads)
@@ -131,8 +134,8 @@ func (d *writer) transact(batch []*writeJob) error {
 	return err
 }
 
-// markChanged has a thread written once at the end of the transaction, and its watchers
-// notified after it.
+// markChanged records that a thread has changed: it is written once, at the end of the
+// transaction, and its watchers are notified after the commit.
 func (d *writer) markChanged(t *writerThread) {
 	if !t.dirty {
 		t.dirty = true
@@ -141,7 +144,7 @@ func (d *writer) markChanged(t *writerThread) {
 	}
 }
 
-// flushThreads writes the changed threads.
+// flushThreads writes the threads that changed in this transaction to the file.
 func (d *writer) flushThreads() error {
 	for _, t := range d.dirty {
 		var err error
@@ -164,7 +167,8 @@ func (d *writer) flushThreads() error {
 	return nil
 }
 
-// findThread returns a thread, or nil if it does not exist.
+// findThread returns the thread with this name, from the cache or the file. It returns nil without
+// an error if the thread does not exist.
 func (d *writer) findThread(name string) (*writerThread, error) {
 	if t := d.threads[name]; t != nil {
 		return t, nil
@@ -214,14 +218,15 @@ func (d *writer) startRun(b RunRequest, messages []messageRow) (g RunInfo, err e
 	return g, d.addMessages(t, messages)
 }
 
-// trackRun adds a run that has not ended, and its thread, to the cache.
+// trackRun adds a run that has not ended, and the run's thread, to the cache.
 func (d *writer) trackRun(run RunRef, r *writerRun) {
 	d.runs[run] = r
 	d.threads[run.Thread] = r.thread
 	r.thread.running++
 }
 
-// existingRun returns a run of a thread, if there is one of that name.
+// existingRun returns what is known of the run with this name in a thread, which is given by its
+// row id. If there is no such run, Existed is false.
 func (d *writer) existingRun(thread int64, run string) (g RunInfo, err error) {
 	var at string
 	err = d.statements.findRun.QueryRow(thread, []byte(run)).Scan(&g.TaskID, &at, &g.FirstMessage)
@@ -251,7 +256,8 @@ func (d *writer) addMessages(t *writerThread, messages []messageRow) error {
 	return nil
 }
 
-// unfinishedRun returns a run that has not ended, or ErrNotFound.
+// unfinishedRun returns a run that has not ended, from the cache or the file. The error is
+// ErrNotFound if the run does not exist or has ended.
 func (d *writer) unfinishedRun(run RunRef) (*writerRun, error) {
 	if r := d.runs[run]; r != nil {
 		return r, nil

@@ -102,8 +102,8 @@ type Call struct{ ID, Name, Arguments string }
 // A File identifies an uploaded file. Type is its media type.
 type File struct{ Bucket, Path, Type string }
 
-// A Resetter is a store that can drop, at once, every run that has ended, and every
-// thread that has no other run.
+// A Resetter is a store with a method Reset, which drops every run that has ended, and every
+// thread without any other run, at once.
 type Resetter interface {
 	Store
 	Reset()
