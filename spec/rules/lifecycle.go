@@ -227,7 +227,11 @@ to begin.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: tellings(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		ranks := map[string]int{"start": 0, "progress": 1, "end": 2, "error": 2}
-		last, keep, none := map[string]*spec.Event{}, keeper(p), &spec.Event{}
+		type stand struct {
+			kind spec.Kind
+			what string
+		}
+		last := map[string]stand{}
 		return func(e spec.Event) {
 			rank, ranked := ranks[e.Kind.Phase()]
 			key := e.Kind.Thing() + "\x00" + e.Message
@@ -245,12 +249,9 @@ to begin.`,
 				return
 			}
 			before, told := last[key]
-			if !told {
-				before = none
-			}
-			was := ranks[before.Kind.Phase()]
-			p.Judge(e, !told || rank >= was && (was < 2 || e.Kind.Thing() == "run" && before.Kind == e.Kind), "%s comes after %s", e.What(), before.What())
-			last[key] = keep(e)
+			was := ranks[before.kind.Phase()]
+			p.Judge(e, !told || rank >= was && (was < 2 || e.Kind.Thing() == "run" && before.kind == e.Kind), "%s comes after %s", e.What(), before.what)
+			last[key] = stand{e.Kind, e.What()}
 		}
 	}),
 }

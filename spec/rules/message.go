@@ -344,13 +344,7 @@ func describe(e spec.Event) string {
 	return fmt.Sprintf("%s %s %q", e.Role, e.Type, partValues(e.Parts))
 }
 
-func ids(list []spec.Event) string {
-	names := []string{}
-	for _, e := range list {
-		names = append(names, e.Message)
-	}
-	return "[" + strings.Join(names, " ") + "]"
-}
+func ids(names []string) string { return "[" + strings.Join(names, " ") + "]" }
 
 // sameFrame compares the bytes of two frames by what they say: the data as JSON,
 // and no matter how its lines are ended.
