@@ -10,15 +10,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A catalogueExtension is a catalogue that extends the one of another version: without some
-// of its requirements, and with others added or replaced by id.
+// A catalogueExtension is a catalogue file that extends the catalogue of another version: it leaves
+// out some of its requirements and adds others, which replace those with the same id.
 type catalogueExtension struct {
 	Extends      string             `yaml:"extends"`
 	Without      []string           `yaml:"without"`
 	Requirements []spec.Requirement `yaml:"requirements"`
 }
 
-// readCatalogue reads FAMILY/VERSION.requirements.yaml, complete with what it extends.
+// readCatalogue reads the catalogue FAMILY/VERSION.requirements.yaml. If the file extends another
+// catalogue, the result contains the requirements of both.
 func readCatalogue(files fs.FS, family, version string) ([]spec.Requirement, error) {
 	name := family + "/" + version + ".requirements.yaml"
 	data, err := fs.ReadFile(files, name)

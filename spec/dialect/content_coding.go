@@ -13,14 +13,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of a body after its content coding is removed. What exceeds them is dropped, and
-// the body ends with spec.ErrLimitExceeded, as it does without a content coding.
+// Limits of a body after its content coding is removed, so that a small response cannot decode to a
+// huge one. What exceeds them is dropped, and the body ends with spec.ErrLimitExceeded, as it does
+// without a content coding.
 const (
 	maxDecoded       = 64 << 20 // bytes
 	maxDecodedEvents = 200_000  // of a stream, comments included
 )
 
-// HasContentCoding reports whether a response has a body with a content coding.
+// HasContentCoding reports whether a response has a body with a content coding other than identity.
 func HasContentCoding(r spec.Response) bool {
 	coding := contentCoding(r)
 	return coding != "" && coding != "identity" && len(r.Body) > 0
@@ -57,8 +58,9 @@ func DecodeContent(r spec.Response) spec.Response {
 	return r
 }
 
-// decompress returns the decoded body, at most maxDecoded+1 bytes of it. The decoded part of
-// a truncated body is returned without an error.
+// decompress returns the body with its content coding removed: at most maxDecoded+1 bytes, so that
+// the caller can see that there are more. For a truncated body it returns the decoded part without
+// an error. It returns an error if the coding is unknown or the body is invalid.
 func decompress(coding string, body []byte) ([]byte, error) {
 	var r io.Reader
 	var err error

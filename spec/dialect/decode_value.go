@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// decode decodes one JSON value, with nothing after it. A leading byte order mark is ignored
-// (RFC 8259 section 8.1). Numbers are json.Number.
+// decode decodes data as one JSON value, with numbers as json.Number. A leading byte order mark is
+// ignored (RFC 8259 section 8.1). It returns an error if data is not UTF-8, not JSON, or contains
+// anything after the value.
 func decode(data []byte) (any, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -34,21 +35,23 @@ func decode(data []byte) (any, error) {
 	return v, nil
 }
 
-// A validateFunc adds the violations and the exercised requirements of the value v to e.
+// A validateFunc validates the value v by the schema of w, and adds to e the violations and the
+// requirements that v exercises.
 type validateFunc func(w *variant, s *document, e *spec.Event, v any)
 
-// decode fills e from the value v and validates v against the variant's schema.
+// decode fills the slots and parts of e from the value v, and validates v by the variant's schema.
 func (w *variant) decode(s *document, e *spec.Event, v any) {
 	w.decodeWith(s, e, v, (*variant).checkSchema)
 }
 
-// skipValidation is the validateFunc for a value that was already validated as part of
-// another. It adds only the exercised requirements.
+// skipValidation is the validateFunc for a value that was already validated as part of another one.
+// It only adds the requirements that v exercises.
 func (w *variant) skipValidation(_ *document, e *spec.Event, v any) {
 	e.Exercised = append(e.Exercised, w.exercisedRequirements(v, nil)...)
 }
 
-// decodeWith fills e from the value v and validates it with validate.
+// decodeWith fills the kind, slots and parts of e from the value v, and calls validate to validate
+// v and its parts.
 func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validateFunc) {
 	e.Kind = w.kind
 	if e.Kind == "" {
@@ -80,7 +83,8 @@ func (w *variant) decodeWith(s *document, e *spec.Event, v any, validate validat
 	}
 }
 
-// checkSchema validates v against the variant's schema. It is the usual validateFunc.
+// checkSchema is the validateFunc that validates v by the variant's schema. It remembers valid
+// values in the variant's cache.
 func (w *variant) checkSchema(s *document, e *spec.Event, v any) {
 	key, cacheable := w.cache.keyOf(v)
 	if cacheable {
@@ -126,7 +130,8 @@ func (w *variant) decodeParts(s *document, v any, validate validateFunc) (parts 
 	return parts
 }
 
-// exercisedRequirements returns the requirements that v exercises, except the violated ones.
+// exercisedRequirements returns the ids of the requirements of the variant that v exercises,
+// without those of the given violations.
 func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids []string) {
 	for _, at := range w.requirements {
 		violated := func(b spec.Violation) bool { return b.Requirement == at.id }
@@ -140,7 +145,8 @@ func (w *variant) exercisedRequirements(v any, violations []spec.Violation) (ids
 	return ids
 }
 
-// isExercised reports whether the value v of the variant exercises the requirement.
+// isExercised reports whether v, a value of the variant, exercises the requirement at this
+// location.
 func (l requirementLocation) isExercised(v any) bool {
 	if l.matchesForm != nil {
 		return slices.ContainsFunc(valuesAt(v, l.path), func(v any) bool { return l.matchesForm(v) == nil })

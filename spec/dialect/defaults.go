@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// DefaultValue returns the default of the parameter that carries a slot, or "" if the
-// document has none.
+// DefaultValue returns the default of the parameter of o that carries the slot, or "" if there is
+// no such parameter or it has no default.
 func (o *Operation) DefaultValue(slot string) string {
 	for _, p := range o.parameters {
 		if p.slot == slot {
@@ -19,8 +19,8 @@ func (o *Operation) DefaultValue(slot string) string {
 	return ""
 }
 
-// MaxBodyBytes returns the documented maximum size of a JSON body of o in bytes, or 0 if
-// there is none.
+// MaxBodyBytes returns the documented maximum size of a JSON body of o in bytes, or 0 if the
+// document sets no maximum.
 func (o *Operation) MaxBodyBytes() int {
 	for _, b := range o.bodies {
 		if b.mediaType == jsonMediaType {
@@ -30,14 +30,14 @@ func (o *Operation) MaxBodyBytes() int {
 	return 0
 }
 
-// RefusalCode returns the error code of refusals with a status for which no x-error gives
-// one (x-code of the response), or "".
+// RefusalCode returns the error code that the reference server sends with the given status where no
+// x-error sets one (x-code of the response). It returns "" if the document does not set one either.
 func (o *Operation) RefusalCode(status int) string {
 	return o.node.get("responses").get(strconv.Itoa(status)).get("x-code").text()
 }
 
-// RepeatCount returns how often the reference server sends each event of kind k (x-times of
-// the variant); 1 by default.
+// RepeatCount returns how often the reference server sends each event of kind k (x-times of the
+// variant), at least 1.
 func (o *Operation) RepeatCount(k spec.Kind) int {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		if n, ok := intValue(w.node.get("x-times")); ok && n > 1 {
@@ -47,8 +47,8 @@ func (o *Operation) RepeatCount(k spec.Kind) int {
 	return 1
 }
 
-// SendsSnapshots reports whether the reference server sends contents of kind k repeatedly
-// while they grow, each time complete so far (x-snapshots of a variant).
+// SendsSnapshots reports whether the reference server sends a content part of kind k repeatedly
+// while it grows, each time as a whole (x-snapshots of a variant).
 func (o *Operation) SendsSnapshots(k spec.Kind) bool {
 	return slices.ContainsFunc(o.frameVariants, func(w *variant) bool {
 		return w.kind == k && w.node.get("x-snapshots").value == true
@@ -83,8 +83,8 @@ func (o *Operation) FormatTime(k spec.Kind, slot string, t time.Time) string {
 // noSlots is an event without slots, which every variant of a kind can encode.
 var noSlots spec.Event
 
-// variantOfKind returns the variant with which o spells a kind, in its stream or in a reply,
-// or nil.
+// variantOfKind returns the variant with which o encodes events of kind k, in its stream or in a
+// reply. It returns nil if o has no such event.
 func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	if w := variantFor(o.frameVariants, k, &noSlots); w != nil {
 		return w
@@ -97,7 +97,8 @@ func (o *Operation) variantOfKind(k spec.Kind) *variant {
 	return nil
 }
 
-// fieldForSlot returns the member that carries a slot, at any depth of the object, or nil.
+// fieldForSlot returns the member that carries a slot, at any depth of the object. It returns nil
+// if no member does.
 func (f *objectLayout) fieldForSlot(slot string) *objectField {
 	for _, m := range f.fields {
 		if m.slot == slot {

@@ -7,19 +7,20 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// denialReasons lists the reasons allowed in x-denied.
+// denialReasons lists the names that may be used as reasons in x-denied.
 var denialReasons = []spec.DenialReason{
 	spec.DeniedAnonymous, spec.DeniedUnknownUser, spec.DeniedOtherUser, spec.DeniedStreamLimit,
 }
 
-// A denialRule is one requirement on how an unauthorized request is refused (x-denied).
+// A denialRule is one requirement on how a valid request without permission is refused (x-denied).
 type denialRule struct {
 	reason       spec.DenialReason
 	requiredSlot string // the rule applies only to requests with this slot
 	refusal      spec.RefusalRequirement
 }
 
-// addDenials reads the x-denied of an operation.
+// addDenials adds the rules of n, the x-denied of the operation. It returns an error if n has an
+// unknown reason or slot.
 func (o *Operation) addDenials(n node) error {
 	names, lists := n.members()
 	for i, name := range names {
@@ -39,7 +40,8 @@ func (o *Operation) addDenials(n node) error {
 	return nil
 }
 
-// denialsFor returns the requirements on a refusal of e, by reason.
+// denialsFor returns, by reason, how the request e must be refused if its sender lacks permission.
+// It returns nil if the document does not specify that.
 func (o *Operation) denialsFor(e *spec.Event) spec.DenialRequirements {
 	if len(o.denials) == 0 {
 		return nil
@@ -58,7 +60,7 @@ func (d *Dialect) RequiresCredentials() bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool { return o.RequiresCredentials })
 }
 
-// HasDenial reports whether the document specifies how requests are refused for this reason.
+// HasDenial reports whether the document specifies how requests are refused for the reason why.
 func (d *Dialect) HasDenial(why spec.DenialReason) bool {
 	return slices.ContainsFunc(d.operations, func(o *Operation) bool {
 		return slices.ContainsFunc(o.denials, func(x denialRule) bool { return x.reason == why })

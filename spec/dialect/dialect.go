@@ -43,10 +43,10 @@ type registry struct {
 	opened map[string]*Dialect
 }
 
-// embeddedRegistry returns the registry of the embedded documents.
+// embeddedRegistry returns the registry of the documents that are embedded in package spec.
 var embeddedRegistry = sync.OnceValue(func() *registry { return newRegistry(spec.Documents) })
 
-// newRegistry returns a registry of the documents in files.
+// newRegistry returns a registry of the documents FAMILY/VERSION.yaml in files.
 func newRegistry(files fs.FS) *registry {
 	s := &registry{files: files, opened: map[string]*Dialect{}}
 	found, _ := fs.Glob(files, "*/*.yaml")
@@ -61,8 +61,8 @@ func newRegistry(files fs.FS) *registry {
 	return s
 }
 
-// findDefaults returns the default version of each family: the one whose document has the
-// line "x-default: true".
+// findDefaults returns the default version of each family: the version whose document has the line
+// "x-default: true".
 func (s *registry) findDefaults() map[string]string {
 	defaults := map[string]string{}
 	for _, name := range s.names {
@@ -90,7 +90,7 @@ func IsDefault(name string) bool {
 // returns an error if the name is unknown or the document is invalid.
 func Open(name string) (*Dialect, error) { return embeddedRegistry().open(name) }
 
-// All returns every dialect, in the order of [Names].
+// All returns every dialect, in the order of [Names]. It returns the first error of any of them.
 func All() ([]*Dialect, error) {
 	names := Names()
 	all := make([]*Dialect, len(names))
@@ -103,7 +103,7 @@ func All() ([]*Dialect, error) {
 	return all, cmp.Or(errs...)
 }
 
-// open implements [Open].
+// open implements [Open] for the documents of the registry.
 func (s *registry) open(name string) (*Dialect, error) {
 	family, version, versioned := strings.Cut(name, "@")
 	if !versioned {
@@ -131,7 +131,8 @@ func (s *registry) open(name string) (*Dialect, error) {
 	return s.opened[full], nil
 }
 
-// load reads the document and the catalogue of one dialect.
+// load reads the document and the catalogue of one dialect. It returns an error if either is
+// missing or invalid.
 func load(files fs.FS, family, version string) (*Dialect, error) {
 	d := &Dialect{Name: family + "@" + version, Family: family, Version: version, files: files}
 	var err error
@@ -156,8 +157,8 @@ func load(files fs.FS, family, version string) (*Dialect, error) {
 	return d, nil
 }
 
-// Document returns the OpenAPI document in YAML: as written, or, if it extends another one,
-// merged with it.
+// Document returns the OpenAPI document in YAML: as it was written, or, if it extends the document
+// of another version, merged with that one.
 func (d *Dialect) Document() ([]byte, error) {
 	text, err := fs.ReadFile(d.files, d.Family+"/"+d.Version+".yaml")
 	if err != nil || !bytes.Contains(text, []byte("\nx-extends:")) && !bytes.HasPrefix(text, []byte("x-extends:")) {
@@ -170,11 +171,11 @@ func (d *Dialect) Document() ([]byte, error) {
 	return yaml.JSONToYAML(text)
 }
 
-// Operations returns all operations of the document.
+// Operations returns all operations of the document, in order of their paths.
 func (d *Dialect) Operations() []*Operation { return slices.Clone(d.operations) }
 
-// Kinds returns the kinds that the dialect's variants have, and, as "slot.NAME", the slots
-// that they carry, in order.
+// Kinds returns the kinds of all events and parts that the document describes, and the slots that
+// they carry as "slot.NAME", sorted.
 func (d *Dialect) Kinds() []spec.Kind {
 	set := map[spec.Kind]bool{}
 	var add func(variants []*variant)
@@ -213,8 +214,8 @@ func (d *Dialect) Kinds() []spec.Kind {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// Plan returns the obligations of the dialect: those of checks that its catalogue names,
-// with their requirements.
+// Plan returns the plan of the dialect: each of the checks that its catalogue names, together with
+// the requirements that name the check.
 func (d *Dialect) Plan(checks []*spec.Check) spec.Plan {
 	return spec.NewPlan(checks, d.Requirements, d.Kinds())
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// A document is a parsed OpenAPI document in which every value is addressed by a JSON
-// pointer. Its schemas are compiled by pointer, and schema errors lead back to one.
+// A document is a parsed OpenAPI document. Every value in it is addressed by a JSON pointer:
+// schemas are compiled by pointer, and schema errors name the pointers that they are about.
 type document struct {
 	url          string
 	root         map[string]any
@@ -27,8 +27,8 @@ type document struct {
 	variantCache map[string]*variant // "POINTER REQUIREMENT" → variant; schemas may be recursive
 }
 
-// readDocument reads FAMILY/VERSION.yaml. A document with x-extends is a JSON merge patch
-// (RFC 7396) on the document of another version.
+// readDocument reads the OpenAPI document FAMILY/VERSION.yaml. If the file has x-extends, it is a
+// JSON merge patch (RFC 7396) for the document of another version.
 func readDocument(files fs.FS, family, version string) (*document, error) {
 	tree, err := readTree(files, family, version)
 	if err != nil {
@@ -45,7 +45,8 @@ func readDocument(files fs.FS, family, version string) (*document, error) {
 	return s, s.compiler.AddResource(s.url, tree)
 }
 
-// readTree reads FAMILY/VERSION.yaml as decoded JSON, merged with what it extends.
+// readTree reads FAMILY/VERSION.yaml as decoded JSON. If the file extends another one, the result
+// is both of them merged.
 func readTree(files fs.FS, family, version string) (map[string]any, error) {
 	name := family + "/" + version + ".yaml"
 	data, err := fs.ReadFile(files, name)
@@ -97,7 +98,8 @@ func mergePatch(target, patch any) any {
 	return t
 }
 
-// index records the pointers of all x-requirement, x-error and x-without at or below v.
+// index records in s every x-requirement, x-error and x-without that is in the value v, or in a
+// value within v, by its pointer. at is the pointer of v.
 func (s *document) index(at string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -121,7 +123,7 @@ func (s *document) index(at string, v any) {
 	}
 }
 
-// compile compiles the schema at a pointer. It is safe for concurrent use.
+// compile returns the compiled schema at a pointer. It is safe for concurrent use.
 func (s *document) compile(at string) (*jsonschema.Schema, error) {
 	s.compileMu.Lock()
 	defer s.compileMu.Unlock()
@@ -142,14 +144,15 @@ func (s *document) validator(at string) func(v any) error {
 	}
 }
 
-// A node is a value within a document and its pointer.
+// A node is a value within a document together with its JSON pointer.
 type node struct {
 	doc     *document
 	pointer string
 	value   any
 }
 
-// lookup returns the node at a pointer. Its value is nil if there is none.
+// lookup returns the node at a JSON pointer. If the document has no such value, the node's value is
+// nil.
 func (s *document) lookup(pointer string) node {
 	var v any = s.root
 	if pointer != "" {
@@ -172,9 +175,11 @@ func (s *document) lookup(pointer string) node {
 	return node{s, pointer, v}
 }
 
+// object returns the value of n as an object, or nil if it is not an object.
 func (n node) object() map[string]any { m, _ := n.value.(map[string]any); return m }
 
-// deref returns the node that n refers to by $ref, or n itself.
+// deref returns the node that n refers to by $ref, directly or through further references. If n is
+// not a reference, it returns n.
 func (n node) deref() node {
 	for range 32 {
 		ref, ok := n.object()["$ref"].(string)
@@ -186,8 +191,8 @@ func (n node) deref() node {
 	return n
 }
 
-// get returns a member of an object, also if n is a reference to it. The result's value is
-// nil if there is no such member.
+// get returns the member of the object n that has the name key. If n is a reference, its target is
+// searched too. If there is no such member, the value of the returned node is nil.
 func (n node) get(key string) node {
 	if v, ok := n.object()[key]; ok {
 		return node{n.doc, n.pointer + "/" + escape(key), v}
@@ -199,8 +204,10 @@ func (n node) get(key string) node {
 	return node{n.doc, d.pointer + "/" + escape(key), nil}
 }
 
+// exists reports whether the document has a value, other than null, at the node's pointer.
 func (n node) exists() bool { return n.value != nil }
 
+// text returns the value of n as a string, or "" if it is not a string.
 func (n node) text() string { t, _ := n.value.(string); return t }
 
 // items returns the items of an array, and nil for any other value.
@@ -212,7 +219,8 @@ func (n node) items() (all []node) {
 	return all
 }
 
-// members returns the members of an object, ordered by name.
+// members returns the names of the members of an object, sorted, and in the same order their
+// values. Both are nil if n is not an object.
 func (n node) members() (names []string, all []node) {
 	names = slices.Sorted(maps.Keys(n.object()))
 	for _, name := range names {
@@ -221,7 +229,8 @@ func (n node) members() (names []string, all []node) {
 	return names, all
 }
 
-// strings returns a string, or the strings of an array. Numbers are converted.
+// strings returns the strings in n, which may be one string or an array of strings. Numbers are
+// converted; for other values it returns nil.
 func (n node) strings() (all []string) {
 	switch v := n.value.(type) {
 	case string:
@@ -241,6 +250,7 @@ var (
 	unescapes = strings.NewReplacer("~1", "/", "~0", "~")
 )
 
-// escape and unescape convert a reference token of a JSON pointer (RFC 6901).
+// escape and unescape convert a text to and from a reference token of a JSON pointer, in which "~"
+// and "/" are escaped (RFC 6901).
 func escape(token string) string   { return escapes.Replace(token) }
 func unescape(token string) string { return unescapes.Replace(token) }

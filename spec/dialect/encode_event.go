@@ -13,13 +13,13 @@ import (
 // ErrUnsupportedKind means that a dialect has no variant for an event.
 var ErrUnsupportedKind = errors.New("the dialect has no event of this kind")
 
-// CanEncode reports whether the stream of o has a frame for e.
+// CanEncode reports whether the stream of o has a frame with which e can be encoded.
 func (o *Operation) CanEncode(e spec.Event) bool {
 	return e.Kind == spec.Done && o.sentinel != "" || variantFor(o.frameVariants, e.Kind, &e) != nil
 }
 
-// variantFor returns the first variant of kind k whose discriminators do not contradict the
-// slots of e, or nil. Deltas of reasoning fall back to those of messages.
+// variantFor returns the first variant of kind k that can encode e. For a delta of reasoning, it
+// falls back to the variants for deltas of messages. It returns nil if no variant fits.
 func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	for _, w := range variants {
 		if w.kind == k && w.canEncode(e) {
@@ -32,7 +32,8 @@ func variantFor(variants []*variant, k spec.Kind, e *spec.Event) *variant {
 	return nil
 }
 
-// canEncode reports whether the variant's constant slots agree with those of e.
+// canEncode reports whether the slots whose values the variant fixes are empty in e or have the
+// same values.
 func (w *variant) canEncode(e *spec.Event) bool {
 	for _, c := range w.constants {
 		if want := *c.slot(e); want != "" && want != c.value {
@@ -42,13 +43,14 @@ func (w *variant) canEncode(e *spec.Event) bool {
 	return true
 }
 
-// A constantSlot is a slot with the same value in every event of a variant.
+// A constantSlot is a slot that has the same value in all events of a variant.
 type constantSlot struct {
 	slot  func(*spec.Event) *string
 	value string
 }
 
-// constantSlotsOf returns the slots whose values the discriminators of w fix.
+// constantSlotsOf returns the slots of w that a discriminator restricts to one value, with that
+// value.
 func constantSlotsOf(w *variant) (all []constantSlot) {
 	for _, m := range w.discriminators {
 		for _, site := range w.slots {
@@ -60,8 +62,8 @@ func constantSlotsOf(w *variant) (all []constantSlot) {
 	return all
 }
 
-// AppendEvent appends e, encoded as a frame of the stream of o, to dst. It returns
-// [ErrUnsupportedKind] if the dialect has no variant for e.
+// AppendEvent encodes e as a frame of the stream of o, appends it to dst and returns the result. It
+// returns an error that wraps [ErrUnsupportedKind] if the dialect has no variant for e.
 func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	switch {
 	case e.Kind == spec.Comment:
@@ -92,9 +94,9 @@ func (o *Operation) AppendEvent(dst []byte, e *spec.Event) ([]byte, error) {
 	return append(dst, "\n\n"...), nil
 }
 
-// AppendCursor appends an SSE id field with the cursor of the next frame to dst, if the
-// stream of o has such fields. [Operation.AppendEvent] does so by itself for events with a
-// cursor.
+// AppendCursor appends an SSE id field with the cursor of the next frame to dst and returns the
+// result. If the stream of o has no id fields, it returns dst unchanged. [Operation.AppendEvent]
+// writes this field by itself for events with a cursor.
 func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 	if o.encoding.cursorAsID {
 		dst = append(append(append(dst, "id: "...), cursor...), '\n')
@@ -106,16 +108,17 @@ func (o *Operation) AppendCursor(dst []byte, cursor string) []byte {
 // terminator.
 func (o *Operation) WritesSentinel() bool { return o.sentinel != "" && o.encoding.sentinel }
 
-// An EncodedResponse is a response other than a stream, encoded as documented.
+// An EncodedResponse is a response that is not an event stream, encoded as the document describes
+// it.
 type EncodedResponse struct {
 	Status    int
 	MediaType string // "" if there is no body
 	Body      []byte
 }
 
-// EncodeResponse encodes an event as the complete response of o. e.StatusCode selects the
-// response; 0 is the first success. If e has no text, a response that is not JSON uses the
-// document's example.
+// EncodeResponse encodes e as the complete response of o with the status e.StatusCode, or with the
+// first documented success status if that is 0. If e has no text and the response is not JSON, the
+// body is the document's example. If the document describes no body for the status, there is none.
 func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	if e.StatusCode == 0 {
 		e.StatusCode = o.successStatus
@@ -137,7 +140,8 @@ func (o *Operation) EncodeResponse(e spec.Event) EncodedResponse {
 	return EncodedResponse{e.StatusCode, r.mediaType, w.appendJSON(nil, &e)}
 }
 
-// appendJSON appends e, encoded as this variant, to dst. The result is an object or a string.
+// appendJSON encodes e as a JSON value of this variant, an object or a string, and appends it to
+// dst.
 func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 	if slices.Contains(w.node.get("type").strings(), "string") {
 		return appendString(dst, cmp.Or(e.Text, w.node.get("x-write").text()))
@@ -146,7 +150,8 @@ func (w *variant) appendJSON(dst []byte, e *spec.Event) []byte {
 	return dst
 }
 
-// fieldText returns a top-level member of the encoding of e as text, or "".
+// fieldText returns the value that the top-level member with the given name has in the encoding of
+// e, as text. It returns "" if there is no such member.
 func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 	i := slices.IndexFunc(f.fields, func(m *objectField) bool { return m.name == name })
 	if i < 0 {
@@ -170,8 +175,9 @@ func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
 	return within.get("type").text(), within.get("role").text(), ok
 }
 
-// findVariant returns the first variant of kind k among the given ones or, after them, their
-// parts at any depth, or nil.
+// findVariant returns the first variant of kind k among the given ones or, if none of them is,
+// among their parts at any depth. It returns nil if there is none. depth is that of the given
+// variants, 0 at first.
 func findVariant(variants []*variant, k spec.Kind, depth int) *variant {
 	for _, w := range variants {
 		if w.kind == k {

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// appendJSON appends e as a compact JSON object to dst, members ordered by name. hasContent
-// is whether the object has anything but constants.
+// appendJSON encodes e as a compact JSON object with members ordered by name, and appends it to
+// dst. hasContent reports whether any member has a value from e, not only constants.
 func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasContent bool) {
 	dst = append(dst, '{')
 	first := len(dst)
@@ -28,8 +28,9 @@ func (f *objectLayout) appendJSON(dst []byte, e *spec.Event) (out []byte, hasCon
 	return append(dst, '}'), hasContent
 }
 
-// appendJSON appends the value of a member to dst. present is whether the object has the
-// member at all.
+// appendJSON encodes the value that e has for the member and appends it to dst. present reports
+// whether the object should have the member at all; if not, the caller removes it. hasContent
+// reports whether the value comes from e and is not a constant.
 func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present, hasContent bool) {
 	switch {
 	case m.variants != nil:
@@ -50,8 +51,9 @@ func (m *objectField) appendJSON(dst []byte, e *spec.Event) (out []byte, present
 	return append(dst, m.encodedDefault...), m.required, false
 }
 
-// appendParts appends the parts that the member can encode to dst: all of them as a list, or
-// the first one as a single value.
+// appendParts encodes those parts that the member can hold, and appends them to dst: all of them as
+// a list, or only the first if the member holds a single value. The other results are those of
+// [objectField.appendJSON].
 func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, present, hasContent bool) {
 	begin := len(dst)
 	for i := range parts {
@@ -79,7 +81,8 @@ func (m *objectField) appendParts(dst []byte, parts []spec.Event) (out []byte, p
 	return append(dst[:begin], m.encodedDefault...), m.hasFixedValue || m.required, false
 }
 
-// emptyValue returns the value of a required member for which the event provides none.
+// emptyValue returns the value to encode for a required member for which an event provides none:
+// null if that is allowed, otherwise the empty value of the member's type.
 func (m *objectField) emptyValue() any {
 	switch {
 	case m.nullable:
@@ -99,7 +102,8 @@ func (m *objectField) emptyValue() any {
 // nameSlots lists the slots that are encoded as strings even if they look like numbers.
 var nameSlots = []string{"thread", "run", "message", "call", "id", "name"}
 
-// appendText appends the text of a slot to dst, as the type that the schema demands.
+// appendText encodes the text of a slot as a value of the type that the member's schema requires,
+// and appends it to dst.
 func (m *objectField) appendText(dst []byte, text string) []byte {
 	has := func(name string) bool { return slices.Contains(m.types, name) }
 	switch {
@@ -119,8 +123,8 @@ func (m *objectField) appendText(dst []byte, text string) []byte {
 	return appendString(dst, text)
 }
 
-// appendString appends text as a JSON string to dst. It avoids the slow path of
-// compactJSON if nothing needs to be escaped.
+// appendString appends text to dst as a JSON string. It is faster than compactJSON for a text in
+// which nothing needs to be escaped.
 func appendString(dst []byte, text string) []byte {
 	simple := true
 	for i := range len(text) {

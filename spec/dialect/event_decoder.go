@@ -20,14 +20,15 @@ import (
 // larger event ends the decoding of its stream.
 const MaxEventBytes = sse.DefaultMaxEvent
 
-// Events returns the events of a conversation, in order.
+// Events returns the events of a recorded conversation, in order: for each exchange its request,
+// its response, the frames or the body of the response, and its end.
 func (d *Dialect) Events(t spec.Trace) iter.Seq[spec.Event] {
 	return d.DecodeExchanges(t.All(), TargetInfo{t.Scripted, t.StreamLimit}, MaxEventBytes)
 }
 
-// DecodeExchanges is like [Dialect.Events] for exchanges that arrive one at a time. Requests
-// carry what is known about the target. maxEventBytes limits the size of one event of a
-// stream.
+// DecodeExchanges is like [Dialect.Events], for exchanges that arrive one at a time. What target
+// says about the server is copied into the events of requests. maxEventBytes limits the size of one
+// event of a stream.
 func (d *Dialect) DecodeExchanges(
 	exchanges iter.Seq[spec.Exchange], target TargetInfo, maxEventBytes int,
 ) iter.Seq[spec.Event] {
@@ -53,14 +54,15 @@ func (d *Dialect) DecodeExchanges(
 	}
 }
 
-// A TargetInfo is what is known about a target in advance; see [spec.Trace].
+// A TargetInfo is what is known about a target before a run; its fields are those of [spec.Trace].
 type TargetInfo struct {
 	Scripted    bool
 	StreamLimit int
 }
 
-// exchangeOperation returns the operation of an exchange, or nil. An exchange whose request
-// was not recorded is taken for the first operation that streams.
+// exchangeOperation returns the operation that an exchange is about, or nil if the document has no
+// such operation. An exchange whose request was not recorded is taken for one of the first
+// operation that streams.
 func (d *Dialect) exchangeOperation(x spec.Exchange) *Operation {
 	if x.Request.Method != "" {
 		return d.Operation(x.Request)
@@ -73,7 +75,7 @@ func (d *Dialect) exchangeOperation(x spec.Exchange) *Operation {
 	return nil
 }
 
-// An eventDecoder decodes one exchange.
+// An eventDecoder decodes the events of one exchange.
 type eventDecoder struct {
 	dialect         *Dialect
 	exchange        *spec.Exchange
@@ -85,7 +87,8 @@ type eventDecoder struct {
 	arrivalIndex    int // index of the arrival that completed the last event
 }
 
-// events returns the request, the response with its frames or body, and its end.
+// events returns the events of the exchange: the request, the head of the response, its frames or
+// its body, and the end of the body.
 func (t *eventDecoder) events() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		r := t.exchange.Response
@@ -126,7 +129,8 @@ func (t *eventDecoder) events() iter.Seq[spec.Event] {
 	}
 }
 
-// decodeFrames returns the events of the body as a stream.
+// decodeFrames decodes the body as an event stream and returns its frames and comments. The last
+// event reports an event above the size limit, or bytes after the last frame, if there are any.
 func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	return func(yield func(spec.Event) bool) {
 		dec := sse.NewDecoder(t.limit)
@@ -158,7 +162,7 @@ func (t *eventDecoder) decodeFrames() iter.Seq[spec.Event] {
 	}
 }
 
-// decodeFrame decodes one item of the stream, a frame or a comment.
+// decodeFrame decodes one item of the stream, which is a frame or a comment.
 func (t *eventDecoder) decodeFrame(item sse.Item) spec.Event {
 	e := spec.Event{Frame: t.frameIndex, Line: item.Line, Offset: item.Offset, Raw: item.Raw, Fields: item.Fields}
 	if item.InvalidUTF8 {
@@ -179,7 +183,9 @@ func (t *eventDecoder) decodeFrame(item sse.Item) spec.Event {
 	return e
 }
 
-// decodeFrameData fills e from the data of a frame of the stream of o.
+// decodeFrameData decodes the data of a frame of the stream of o and fills e from it. Data that
+// cannot be decoded, or that is not a frame of the dialect, makes e an event of kind Undecodable;
+// e.Err then holds the reason.
 func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) {
 	if len(o.frameVariants) == 0 {
 		e.Kind = spec.Undecodable
@@ -214,8 +220,8 @@ func (d *Dialect) decodeFrameData(o *Operation, e *spec.Event, data []byte) {
 	}
 }
 
-// inheritSubject turns message events into reasoning events if their message was started as
-// reasoning.
+// inheritSubject changes e from a message event to a reasoning event if its message was started as
+// reasoning. In some dialects only the start of a message tells the two apart.
 func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	subject, phase := e.Kind.Subject(), e.Kind.Phase()
 	switch {
@@ -229,7 +235,9 @@ func (t *eventDecoder) inheritSubject(e *spec.Event) {
 	}
 }
 
-// decodeBody decodes a body that is not an event stream.
+// decodeBody decodes the body of a response that is not an event stream. The event has kind
+// Undecodable if the body is invalid JSON or too large, and kind Unrecognized if the document does
+// not describe it.
 func (t *eventDecoder) decodeBody() spec.Event {
 	r := t.exchange.Response
 	e := spec.Event{
@@ -263,18 +271,19 @@ func (t *eventDecoder) decodeBody() spec.Event {
 	return e
 }
 
-// isJSON reports whether a media type is JSON (RFC 6839 for the suffix).
+// isJSON reports whether a media type is JSON, or a type based on it with the suffix +json (RFC
+// 6839).
 func isJSON(media string) bool { return media == jsonMediaType || strings.HasSuffix(media, "+json") }
 
-// isUTF8 reports whether a body must be UTF-8: because it is JSON or because its charset is.
-// Other text may be in any charset (RFC 9110 section 8.3.2).
+// isUTF8 reports whether a body with this header must be UTF-8, because it is JSON or because the
+// header says so. Other text may be in any charset (RFC 9110 section 8.3.2).
 func isUTF8(h spec.Header) bool {
 	_, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	return isJSON(h.MediaType()) || strings.EqualFold(params["charset"], "utf-8")
 }
 
-// arrivalTime returns when the last byte of e arrived, since the request was sent; 0 if
-// unknown. It must be called with the events in order.
+// arrivalTime returns the time at which the last byte of e arrived, since the request was sent, or
+// 0 if that is unknown. It must be called with the events in order.
 func (t *eventDecoder) arrivalTime(e spec.Event) time.Duration {
 	arrivals := t.exchange.Response.Arrivals
 	if len(arrivals) == 0 || e.Kind == spec.HTTPRequest || e.Kind == spec.HTTPResponse {

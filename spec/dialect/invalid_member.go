@@ -6,9 +6,10 @@ import (
 	"strconv"
 )
 
-// breakAbsentMember adds requests that violate the schema n of a member which the valid
-// request lacks. The valid counterpart is the original request, except where a limit is
-// tested: a value that the schema allows need not be useful to the server.
+// breakAbsentMember adds requests that violate n, the schema of a member that the valid request
+// lacks at the location at. The valid counterpart of each is the original request, except where a
+// limit is tested: the server need not be able to use every value that the schema allows. depth is
+// that of the schema within the body.
 func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int) {
 	v, ok := exampleValue(n, depth)
 	if !ok || m.addedSchemas[n.pointer] {
@@ -23,8 +24,9 @@ func (m *invalidRequestBuilder) breakAbsentMember(n node, at []string, depth int
 	m.requests, m.edits = inside.requests, inside.edits
 }
 
-// breakItemKinds adds requests that violate the schemas of those kinds of items that a list
-// lacks.
+// breakItemKinds adds requests that violate the schemas of those kinds of items that the list at
+// the location at does not contain. items is the schema of the items, and depth its depth within
+// the body.
 func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []string, depth int) {
 	choices := slices.Concat(items.get("anyOf").items(), items.get("oneOf").items())
 	if len(choices) == 0 && len(list) == 0 && items.exists() {
@@ -42,8 +44,8 @@ func (m *invalidRequestBuilder) breakItemKinds(items node, list []any, at []stri
 	}
 }
 
-// itemKindName returns a name for one of several schemas: its title or the name of its
-// component.
+// itemKindName returns a name for n, one of several alternative schemas of a list item: its title,
+// or else the name of its component, or "without a name".
 func itemKindName(n node) string {
 	if title := n.get("title").text(); title != "" {
 		return title
@@ -55,8 +57,8 @@ func itemKindName(n node) string {
 	return name
 }
 
-// withAddedValue returns a builder whose valid request has one more value, or nil if that
-// request would not be valid.
+// withAddedValue returns a copy of the builder whose valid request also has the value v at the
+// location at. It returns nil if that request is not valid.
 func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidRequestBuilder {
 	extended := *m
 	extended.valid = withBodyValue(m.valid, at, v)
@@ -70,8 +72,8 @@ func (m *invalidRequestBuilder) withAddedValue(at []string, v any) *invalidReque
 	return &extended
 }
 
-// exampleValue returns a small value that the schema n may allow. ok is false if none is
-// found.
+// exampleValue returns a small value for the schema n. The value is not validated and may violate
+// n. ok is false if no value was found.
 func exampleValue(n node, depth int) (v any, ok bool) {
 	if depth > maxDepth {
 		return nil, false
@@ -112,7 +114,8 @@ func exampleValue(n node, depth int) (v any, ok bool) {
 	return nil, false
 }
 
-// exampleObject returns an object with only the members that the schemas require.
+// exampleObject returns an object with only the members that the schemas in all require. The second
+// result is false if no value was found for one of them.
 func exampleObject(all []node, depth int) (any, bool) {
 	out := map[string]any{}
 	for _, s := range all {
@@ -133,7 +136,8 @@ func exampleObject(all []node, depth int) (any, bool) {
 	return out, true
 }
 
-// exampleText returns a text that the schemas may allow; callers validate it.
+// exampleText returns a text that fits the format or the examples of the schemas in all. It may
+// violate other constraints, so callers validate it.
 func exampleText(all []node) string {
 	for _, s := range all {
 		switch s.get("format").text() {

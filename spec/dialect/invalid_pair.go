@@ -16,7 +16,9 @@ type requestEdit struct {
 	apply     func(spec.Request) spec.Request
 }
 
-// addEdit adds the valid request with one change applied, and keeps the change for pairs.
+// addEdit adds the request that results from applying change to the valid request, with the given
+// valid counterpart. If the request is of use, it also keeps the change, to combine it with others
+// in addPairs.
 func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change func(spec.Request) spec.Request) {
 	if name += m.itemKind; !m.isWanted(name) {
 		return
@@ -30,12 +32,12 @@ func (m *invalidRequestBuilder) addEdit(name string, valid spec.Request, change 
 	}
 }
 
-// maxPairs is the maximum number of requests with two violations. A few suffice to find out
-// whether one violation hides another.
+// maxPairs is the maximum number of requests with two violations. A few are enough to find out
+// whether a server reports either of two violations.
 const maxPairs = 6
 
-// addPairs adds requests with two violations, each pair from distant positions of the list
-// of edits and thus of the request.
+// addPairs adds requests with two violations. It combines edits that are far apart in the list of
+// edits, and thus in the request, so that they do not affect each other.
 func (m *invalidRequestBuilder) addPairs() {
 	n, made := len(m.edits), 0
 	step := max(1, n/(2*maxPairs))
@@ -49,8 +51,8 @@ func (m *invalidRequestBuilder) addPairs() {
 	}
 }
 
-// addPair adds a request with the violations of both edits and no others. It reports whether
-// there is one.
+// addPair adds a request with the changes of both edits, if it has their two violations and no
+// others. It reports whether it added the request.
 func (m *invalidRequestBuilder) addPair(a, b requestEdit) bool {
 	name := a.name + pairSeparator + b.name
 	if m.only != "" && m.only != name || m.names[name] {

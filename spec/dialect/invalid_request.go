@@ -33,14 +33,14 @@ type SeenInvalidRequests struct {
 	addedSchemas map[string]bool // schemas of values that were added to be made invalid
 }
 
-// UnseenInvalidRequests is like InvalidRequests without the requests already in seen. It
-// adds those that it returns.
+// UnseenInvalidRequests is like [Dialect.InvalidRequests] without the requests that seen already
+// has. It adds the requests that it returns to seen.
 func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequests) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
 
-// TemplatesBySimplicity returns the templates of o with the plain prompt first, which is the
-// best starting point for [Dialect.InvalidRequests].
+// TemplatesBySimplicity returns the templates of o. The template prompt comes first because it has
+// the fewest members, which makes it the best starting point for [Dialect.InvalidRequests].
 func (o *Operation) TemplatesBySimplicity() []string {
 	all := o.Templates()
 	slices.SortStableFunc(all, func(a, b string) int {
@@ -57,8 +57,8 @@ func (o *Operation) TemplatesBySimplicity() []string {
 	return all
 }
 
-// InvalidRequestByName returns the invalid request of this name that can be derived from r.
-// ok is false if there is none.
+// InvalidRequestByName returns the invalid request with the given name that can be derived from r.
+// ok is false if there is no such request.
 func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRequest, ok bool) {
 	if all := d.invalidRequests(r, &SeenInvalidRequests{}, name); len(all) > 0 {
 		return all[0], true
@@ -66,8 +66,8 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 	return m, false
 }
 
-// invalidRequests implements [Dialect.UnseenInvalidRequests], limited to the request with the
-// name only unless that is empty.
+// invalidRequests implements [Dialect.UnseenInvalidRequests]. If only is not "", it returns only
+// the request with that name.
 func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, only string) []InvalidRequest {
 	if seen.names == nil {
 		*seen = SeenInvalidRequests{map[string]bool{}, map[string]bool{}, map[string]bool{}}
@@ -96,7 +96,8 @@ type invalidRequestBuilder struct {
 	onTry func(name string, bad spec.Request, violations []spec.Violation)
 }
 
-// build adds all requests that violate one constraint.
+// build adds all requests that violate one constraint. It adds none if the original request is not
+// valid.
 func (m *invalidRequestBuilder) build() {
 	r := m.valid
 	o, path := m.dialect.findOperation(r)
@@ -120,13 +121,14 @@ func (m *invalidRequestBuilder) build() {
 	}
 }
 
-// isWanted reports whether a request of this name is still to be made.
+// isWanted reports whether a request with this name is to be made: it was not made yet, and no
+// other request was asked for by name.
 func (m *invalidRequestBuilder) isWanted(name string) bool {
 	return !m.names[name] && (m.only == "" || slices.Contains(strings.Split(m.only, pairSeparator), name))
 }
 
-// add adds a request if it violates exactly one constraint, for which the document specifies
-// a refusal. It reports whether it did.
+// add adds the request bad, with its valid counterpart, if it violates exactly one constraint and
+// the document specifies how that is refused. It reports whether it added the request.
 func (m *invalidRequestBuilder) add(name string, bad, valid spec.Request) bool {
 	if !m.isWanted(name) {
 		return false
@@ -177,7 +179,8 @@ func (m *invalidRequestBuilder) breakContentType() {
 	}
 }
 
-// breakParameter adds requests that violate what is documented for a parameter.
+// breakParameter adds requests that violate what the document says about a parameter. path holds
+// the path parameters of the valid request.
 func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]string) {
 	where := p.in + " " + p.name
 	v, present := p.get(m.valid, path)
@@ -201,8 +204,9 @@ func (m *invalidRequestBuilder) breakParameter(p parameter, path map[string]stri
 	}
 }
 
-// breakValue adds requests that violate the schema n of the value v at a location of the
-// body, and the schemas of values within v.
+// breakValue adds requests in which the value v, at the location at of the body, is replaced by
+// values that violate its schema n. It does the same for the values within v. depth is that of v
+// within the body.
 func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int) {
 	if depth > maxDepth {
 		return
@@ -228,7 +232,9 @@ func (m *invalidRequestBuilder) breakValue(n node, v any, at []string, depth int
 	}
 }
 
-// breakMembers adds requests that violate what a schema says about the members of an object.
+// breakMembers adds requests that violate what the schema n says about the members of the object v,
+// at the location at of the body: which are required, which are forbidden, and what their values
+// may be. depth is that of v within the body.
 func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []string, depth int) {
 	for _, name := range n.get("required").strings() {
 		inside := append(slices.Clone(at), name)
@@ -261,8 +267,8 @@ func (m *invalidRequestBuilder) breakMembers(n node, v map[string]any, at []stri
 	}
 }
 
-// applicableSchemas returns the schemas that apply to v: n, those of its allOf, and the first
-// of its alternatives that v matches.
+// applicableSchemas returns the schemas that apply to v: n, the schemas of its allOf, and the first
+// of its alternatives that v matches. It returns nil if n does not exist.
 func (m *invalidRequestBuilder) applicableSchemas(n node, v any) []node {
 	n = n.deref()
 	if !n.exists() {
@@ -281,10 +287,11 @@ func (m *invalidRequestBuilder) applicableSchemas(n node, v any) []node {
 	return list
 }
 
-// removed is the value of a member to remove.
+// removed is a placeholder for the value of a member that is to be removed.
 type removed struct{}
 
-// withBodyValue returns r with one value of its JSON body replaced or removed.
+// withBodyValue returns r with the value at the location at of its JSON body replaced by v, or
+// removed if v is removed{}. It returns r unchanged if the body is not JSON.
 func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	body, err := decode(r.Body)
 	if err != nil {
@@ -294,7 +301,8 @@ func withBodyValue(r spec.Request, at []string, v any) spec.Request {
 	return r
 }
 
-// replaceAt returns a copy of in with the value at a location replaced or removed.
+// replaceAt returns a copy of in with the value at the location at replaced by v, or removed if v
+// is removed{}. An index just after the end of an array appends v.
 func replaceAt(in any, at []string, v any) any {
 	if len(at) == 0 {
 		return v
@@ -321,15 +329,16 @@ func replaceAt(in any, at []string, v any) any {
 	return in
 }
 
-// A bodyLimit is the maximum size of a body and how to construct bodies around it
-// (x-max-bytes).
+// A bodyLimit is the maximum size of a body, together with what it takes to make valid and invalid
+// bodies near that size (x-max-bytes).
 type bodyLimit struct {
 	maxBytes, over, under int
 	merge                 any
 	fillPath              []string
 }
 
-// bodyLimitOf reads the x-max-bytes of a media type. The zero value means no limit.
+// bodyLimitOf reads the x-max-bytes of a media type. It returns the zero value if there is no
+// limit.
 func bodyLimitOf(media node) (m bodyLimit) {
 	n := media.get("x-max-bytes")
 	m.maxBytes, _ = intValue(n.get("limit"))
@@ -342,9 +351,12 @@ func bodyLimitOf(media node) (m bodyLimit) {
 	return m
 }
 
+// isExceeded reports whether a body is larger than the limit. It returns false if there is no
+// limit.
 func (m bodyLimit) isExceeded(body []byte) bool { return m.maxBytes > 0 && len(body) > m.maxBytes }
 
-// breakBodySize adds a request whose body exceeds the documented size.
+// breakBodySize adds a request whose body exceeds the documented maximum size. v is the decoded
+// valid body. It does nothing if there is no maximum.
 func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	if limit.maxBytes == 0 {
 		return
@@ -359,7 +371,7 @@ func (m *invalidRequestBuilder) breakBodySize(limit bodyLimit, v any) {
 	m.add(fmt.Sprintf("body has %d bytes", limit.over), grown(limit.over), grown(limit.under))
 }
 
-// deepCopy is a deep copy of a decoded value.
+// deepCopy returns a copy of a decoded JSON value that shares nothing with v.
 func deepCopy(v any) any {
 	out, err := decode([]byte(compactJSON(v)))
 	if err != nil {

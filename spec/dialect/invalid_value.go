@@ -15,13 +15,15 @@ type invalidValue struct {
 	bad, valid any
 }
 
-// nearMisses holds, by format, a text that has the shape of the format but is not valid.
+// nearMisses holds, by format, a text that looks like the format but is not valid, such as a date
+// that does not exist.
 var nearMisses = map[string]string{
 	"uuid": "550e8400-e29b-41d4-a716-44665544000g",
 	"date": "2026-02-30",
 }
 
-// invalidValues returns values that violate the schema n itself, in place of v.
+// invalidValues returns values to put in place of v, each of which violates one keyword of the
+// schema n itself. Values within v are not changed.
 func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidValue) {
 	add := func(bad, valid any, format string, args ...any) {
 		list = append(list, invalidValue{fmt.Sprintf(format, args...), bad, valid})
@@ -65,7 +67,8 @@ func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidValu
 // jsonNumber returns n as a decoded JSON number.
 func jsonNumber(n int) json.Number { return json.Number(strconv.Itoa(n)) }
 
-// intValue returns the value of a node as an int. ok is false if it is not an integer.
+// intValue returns the value of a node as an int. The second result is false if the value is not an
+// integer.
 func intValue(n node) (int, bool) {
 	k, ok := n.value.(json.Number)
 	if !ok {
@@ -75,8 +78,8 @@ func intValue(n node) (int, bool) {
 	return i, err == nil
 }
 
-// invalidLists returns lists that violate what the schema n says about the number and the
-// order of items.
+// invalidLists returns lists to put in place of items, each of which violates what the schema n
+// says about the number or the order of items.
 func invalidLists(n node, items []any) (list []invalidValue) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))

@@ -21,13 +21,13 @@ import (
 
 const formMediaType = "multipart/form-data"
 
-// A formFile is a file in a form.
+// A formFile is a file in a form, as it was sent.
 type formFile struct {
 	name, media string
 	data        []byte
 }
 
-// A formFileProperty describes a property of a form that is a file.
+// A formFileProperty describes a property of a documented form that is a file.
 type formFileProperty struct {
 	kind         spec.Kind // of the decoded part
 	node         node
@@ -35,7 +35,7 @@ type formFileProperty struct {
 	requirements map[string]any // media type → id of the requirement that it is accepted
 }
 
-// fileParts returns the file properties of a form by name.
+// fileParts returns the properties of a documented form that are files, by name.
 func fileParts(media node) map[string]formFileProperty {
 	files := map[string]formFileProperty{}
 	names, properties := media.get("schema").get("properties").members()
@@ -57,7 +57,8 @@ func fileParts(media node) map[string]formFileProperty {
 	return files
 }
 
-// acceptsMediaType reports whether the document allows a file of this media type.
+// acceptsMediaType reports whether the document allows files of the given media type for the
+// property. If it lists no types, all are allowed.
 func (s formFileProperty) acceptsMediaType(media string) bool {
 	media, _, err := mime.ParseMediaType(media)
 	return len(s.mediaTypes) == 0 || err == nil && slices.ContainsFunc(s.mediaTypes, func(one string) bool {
@@ -66,21 +67,24 @@ func (s formFileProperty) acceptsMediaType(media string) bool {
 	})
 }
 
-// Limits of a form. Larger ones are not parsed; every document has lower limits.
+// Limits of a form. A form that exceeds one is not parsed and counts as invalid. They keep a
+// malicious request from using much memory; the limits of all documents are lower.
 const (
 	maxFormBytes       = 16 << 20 // bytes
 	maxFormFields      = 100
 	maxPartHeaderBytes = 16 << 10 // bytes of the header of one field
 )
 
-// A duplicateFieldError is a form field that occurs more than once. Servers differ in which
-// of its values they use.
+// A duplicateFieldError reports a form field that occurs more than once. Servers differ in which of
+// its values they use, so such a form is invalid.
 type duplicateFieldError struct{ name string }
 
-// Error returns the problem as a predicate of the field.
+// Error returns what is wrong with the field, as a predicate to follow its name.
 func (e duplicateFieldError) Error() string { return "occurs more than once" }
 
-// decodeForm decodes a form by field name: a string for text, a formFile for a file.
+// decodeForm decodes the form in the body of r by field name: a string for a text field, a formFile
+// for a file. A field is a file if files has its name or if it has a file name. decodeForm returns
+// an error if the body is not a valid form or exceeds a limit.
 func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]any, error) {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || params["boundary"] == "" {
@@ -103,8 +107,9 @@ func decodeForm(r spec.Request, files map[string]formFileProperty) (map[string]a
 	return nil, fmt.Errorf("more than %d fields", maxFormFields)
 }
 
-// readField adds one field to form. A file without a Content-Type is text/plain (RFC 7578
-// section 4.4).
+// readField reads one field of a form and adds it to form. A file without a Content-Type is
+// text/plain (RFC 7578 section 4.4). It returns an error if the field is invalid or was already
+// there.
 func readField(form map[string]any, part *multipart.Part, files map[string]formFileProperty) error {
 	head := 0
 	for name, values := range part.Header {
@@ -139,11 +144,13 @@ func readField(form map[string]any, part *multipart.Part, files map[string]formF
 
 var parameterEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\r", "%0D", "\n", "%0A")
 
-// formBoundary is the boundary of encoded forms. It must not occur in any file that is sent.
+// formBoundary is the boundary of the forms that encodeForm makes. It must not occur in any file
+// that is sent.
 const formBoundary = "streamassay-7MA4YWxkTrZu0gW"
 
-// encodeForm encodes a form with fields ordered by name and files last: many servers process
-// a file as soon as it arrives and need the text fields by then.
+// encodeForm returns the body of a form and its media type with the boundary. Fields are ordered by
+// name, files last, because many servers process a file as soon as it arrives and need the text
+// fields by then.
 func encodeForm(form map[string]any) (body []byte, media string) {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
@@ -177,8 +184,9 @@ func encodeForm(form map[string]any) (body []byte, media string) {
 	return b.Bytes(), w.FormDataContentType()
 }
 
-// withFiles returns a form in which the files of an example, {filename, contentType, base64,
-// zeros}, are replaced by formFiles. zeros is the number of zero bytes to append.
+// withFiles returns a copy of an example form in which the descriptions of files, {filename,
+// contentType, base64, zeros}, are replaced by formFiles. zeros is the number of zero bytes to
+// append to the data.
 func withFiles(form map[string]any) map[string]any {
 	out := map[string]any{}
 	for name, v := range form {
@@ -192,7 +200,9 @@ func withFiles(form map[string]any) map[string]any {
 	return out
 }
 
-// validateForm decodes a form body and returns its violations. Lengths of files are in bytes.
+// validateForm decodes the form in the body of r, and returns it with its violations of the schema
+// of b. The form is nil if it cannot be decoded. The lengths of files are in bytes. outer lists the
+// places in the document around b.
 func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documentPlace) (any, []spec.Violation) {
 	if len(r.Body) > maxFormBytes { // servers may accept what is not examined here
 		message := fmt.Sprintf("the request body has %d bytes: at most %d are read", len(r.Body), maxFormBytes)
@@ -243,8 +253,8 @@ func (d *Dialect) validateForm(b requestContent, r spec.Request, outer []documen
 	return form, violations
 }
 
-// fileEvents returns the files of a decoded form as parts of the request, and the
-// requirements that they exercise.
+// fileEvents returns the files of a decoded form as parts of the request, and the ids of the
+// requirements that their media types exercise.
 func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []string) {
 	fields, _ := form.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(b.files)) {
@@ -260,14 +270,14 @@ func (b requestContent) fileEvents(form any) (parts []spec.Event, exercised []st
 	return parts, exercised
 }
 
-// wrongTypeFiles holds files of types that no document accepts. Name, media type and content
-// agree, since servers may go by any of them.
+// wrongTypeFiles holds files of types that no document accepts. Their names, media types and
+// contents agree because servers may check any of them.
 var wrongTypeFiles = []formFile{
 	{"note.txt", "text/plain", []byte("This is a text, and nothing else.\n")},
 	{"speech.mp3", "audio/mpeg", bytes.Repeat(append([]byte{0xff, 0xfb, 0x90, 0}, make([]byte, 413)...), 38)}, // one second of silence
 }
 
-// breakForm adds requests that violate what is documented for a form.
+// breakForm adds requests that violate what the document says about the form b.
 func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	bad := m.valid
 	bad.Header, bad.Body = bad.Header.With("Content-Type", jsonMediaType), []byte("{}")
@@ -304,22 +314,22 @@ func (m *invalidRequestBuilder) breakForm(b requestContent) {
 	}
 }
 
-// breakBoundary adds a request whose Content-Type has another boundary than its body.
+// breakBoundary adds a request whose Content-Type names a boundary that its body does not use.
 func (m *invalidRequestBuilder) breakBoundary() {
 	bad := m.valid
 	bad.Header = bad.Header.With("Content-Type", formMediaType+"; boundary=another")
 	m.add("header Content-Type names another boundary", bad, m.valid)
 }
 
-// encodeFieldAgain returns the end of a form in which a field occurs again, without the
-// boundary before it.
+// encodeFieldAgain returns bytes that repeat a field when they replace the end of an encoded form:
+// the field and the end of the form, without the boundary before the field.
 func encodeFieldAgain(form map[string]any, name string) []byte {
 	body, _ := encodeForm(map[string]any{name: form[name]})
 	return bytes.TrimPrefix(body, []byte("--"+formBoundary+"\r\n"))
 }
 
-// withFormField returns the valid request with one field of its form replaced, or removed if
-// v is nil.
+// withFormField returns the valid request with another form: the given one with the named field set
+// to v, or removed if v is nil.
 func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, v any) spec.Request {
 	changed := maps.Clone(form)
 	if changed[name] = v; v == nil {
@@ -334,7 +344,8 @@ func (m *invalidRequestBuilder) withFormField(form map[string]any, name string, 
 	return r
 }
 
-// breakFile adds requests that violate what is documented for a file.
+// breakFile adds requests that violate what the document says about the file f, which is the named
+// field of the form.
 func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f formFile, part formFileProperty) {
 	where := "body /" + name
 	m.add(where+" is empty", m.withFormField(form, name, formFile{f.name, f.media, nil}), m.valid)
@@ -349,8 +360,9 @@ func (m *invalidRequestBuilder) breakFile(form map[string]any, name string, f fo
 	}
 }
 
-// padFile returns data grown to size bytes without a change of meaning: readers ignore bytes
-// after the end of a file. In a RIFF file (WAV) they form a JUNK chunk.
+// padFile returns data extended to size bytes in a way that does not change its meaning: readers
+// ignore bytes after the end of a file. In a RIFF file (WAV) these bytes form a JUNK chunk. If data
+// already has size bytes or more, it is returned as it is.
 func padFile(data []byte, size int) []byte {
 	const head = 8
 	out := make([]byte, max(size, len(data)))
@@ -363,8 +375,8 @@ func padFile(data []byte, size int) []byte {
 	return out
 }
 
-// isAbsoluteLink reports whether a request is for an absolute URL, that is for a link that
-// the server gave. Documented operations have only a path.
+// isAbsoluteLink reports whether a request is for an absolute URL, that is for a link that the
+// server issued. The targets of documented operations have only a path.
 func isAbsoluteLink(r spec.Request) bool {
 	return r.Method == "GET" && (strings.HasPrefix(r.Target, "http://") || strings.HasPrefix(r.Target, "https://"))
 }

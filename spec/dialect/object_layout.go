@@ -7,11 +7,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An objectLayout lists the members of an object of a variant, as described by all schemas
-// that apply to it.
+// An objectLayout lists the members of an object of a variant, as described by all schemas that
+// apply to the object.
 type objectLayout struct{ fields []*objectField } // by name
 
-// An objectField is one member of an object.
+// An objectField describes one member of an object: its types, the slot it carries, and how to
+// encode it.
 type objectField struct {
 	name           string
 	encodedKey     string // the name as JSON, with the colon
@@ -30,7 +31,8 @@ type objectField struct {
 	isList         bool
 }
 
-// layoutOf returns the layout of an object to which the given schemas apply.
+// layoutOf returns the layout of the object at a path of the variant, to which all of the given
+// schemas apply. depth is the depth of the object; below maxDepth the layout is empty.
 func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayout {
 	f := &objectLayout{}
 	if depth > maxDepth {
@@ -61,7 +63,8 @@ func (w *variant) layoutOf(schemas []node, path []string, depth int) *objectLayo
 	return f
 }
 
-// addMembers adds the members that one schema describes, without those of its allOf.
+// addMembers adds the members that the schema n describes, and to required the names of those that
+// it requires. The schemas of n's allOf are not followed.
 func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	for _, name := range n.get("required").strings() {
 		required[name] = true
@@ -77,7 +80,8 @@ func (f *objectLayout) addMembers(n node, required map[string]bool) {
 	}
 }
 
-// withAllOf returns a schema followed by those of its allOf, recursively.
+// withAllOf returns the schema n followed by the schemas of its allOf, recursively. depth is the
+// depth of the recursion, 0 at first.
 func withAllOf(n node, depth int) []node {
 	all := []node{n}
 	if depth > maxDepth {
@@ -89,7 +93,7 @@ func withAllOf(n node, depth int) []node {
 	return all
 }
 
-// readSchemas sets the fields that are derived from the schemas of a member.
+// readSchemas sets those fields of m that follow from its schemas: its types, slot and fixed value.
 func (m *objectField) readSchemas() {
 	m.types = m.firstKeyword("type").strings()
 	m.nullable = len(m.types) == 0 || slices.Contains(m.types, "null")
@@ -115,7 +119,8 @@ func (m *objectField) readSchemas() {
 	}
 }
 
-// firstKeyword returns a keyword of the first schema that has it, or a node without a value.
+// firstKeyword returns the value of a keyword in the first schema of the member that has it. If
+// none has it, the returned node has no value.
 func (m *objectField) firstKeyword(key string) node {
 	for _, s := range m.schemas {
 		if n := s.get(key); n.exists() {

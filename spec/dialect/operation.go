@@ -47,14 +47,15 @@ type Operation struct {
 	successMediaType string                     // media type of successStatus
 }
 
-// A streamEncoding is how the reference server encodes frames, apart from their data.
+// A streamEncoding states how the reference server encodes frames, apart from their data
+// (x-stream).
 type streamEncoding struct {
 	sentinel   bool   // end the stream with the sentinel
 	eventField string // the member that is repeated as SSE event field
 	cursorAsID bool   // send the cursor as SSE id
 }
 
-// A requestContent is one media type of a request body.
+// A requestContent describes the body of a request in one media type.
 type requestContent struct {
 	mediaType string
 	node      node
@@ -63,13 +64,14 @@ type requestContent struct {
 	files     map[string]formFileProperty // files of a form, by field name
 }
 
-// A responseContent is the documented content of a response with one status.
+// A responseContent describes the body of a response with one status.
 type responseContent struct {
 	mediaType string
 	variants  []*variant
 	example   string // of a response that is not JSON
 }
 
+// A parameter is one documented parameter of an operation, in its path, query or header.
 type parameter struct {
 	name, in string
 	slot     string
@@ -81,7 +83,8 @@ type parameter struct {
 
 var httpMethods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// addPath adds the operations of a path item.
+// addPath adds the operations of a path to the dialect. item is the path item object of the
+// document.
 func (d *Dialect) addPath(path string, item node) error {
 	for _, method := range httpMethods {
 		op := item.get(method)
@@ -117,8 +120,8 @@ func (d *Dialect) addPath(path string, item node) error {
 	return nil
 }
 
-// requiresCredentials reports whether the security requirements of an operation, or else of
-// its document, demand credentials.
+// requiresCredentials reports whether an operation requires credentials, by its own security
+// keyword or, if it has none, by that of the document.
 func requiresCredentials(op node) bool {
 	list := op.get("security")
 	if !list.exists() {
@@ -128,7 +131,8 @@ func requiresCredentials(op node) bool {
 	return len(all) > 0 && !slices.ContainsFunc(all, func(n node) bool { return len(n.object()) == 0 })
 }
 
-// addParameters adds the parameter objects of a list to the operation.
+// addParameters adds the parameters of a list to the operation. It returns an error if one names an
+// unknown slot.
 func (o *Operation) addParameters(list []node) (err error) {
 	for _, n := range list {
 		p := parameter{
@@ -148,16 +152,16 @@ func (o *Operation) addParameters(list []node) (err error) {
 	return nil
 }
 
-// An omission is a member of the body or a parameter that a request may leave out, and the
-// requirement on what that means.
+// An omission is a parameter or a member of the body that a request may leave out, and the
+// requirement on what that means (x-absent).
 type omission struct {
 	member      string // "" if it is a parameter
 	parameter   parameter
 	requirement string
 }
 
-// omittedRequirements returns the ids of the requirements on what r leaves out. body is the
-// decoded body; path holds the path parameters.
+// omittedRequirements returns the ids of the requirements on the meaning of what r leaves out. body
+// is the decoded body of r, and path holds its path parameters.
 func (o *Operation) omittedRequirements(r spec.Request, body any, path map[string]string) (ids []string) {
 	object, _ := body.(map[string]any)
 	for _, omission := range o.omissions {
@@ -176,7 +180,7 @@ func (o *Operation) omittedRequirements(r spec.Request, body any, path map[strin
 
 const jsonMediaType = "application/json"
 
-// addBodies adds the media types and the templates of a requestBody.
+// addBodies adds the media types and the templates of a requestBody object to the operation.
 func (o *Operation) addBodies(request node) (err error) {
 	o.bodyRequired, _ = request.get("required").value.(bool)
 	medias, contents := request.get("content").members()
@@ -210,7 +214,7 @@ func (o *Operation) addBodies(request node) (err error) {
 	return nil
 }
 
-// addResponses adds the documented responses of an operation.
+// addResponses adds the documented responses of op to the operation.
 func (o *Operation) addResponses(op node) error {
 	if stream := op.get("x-stream"); stream.exists() {
 		o.IsStream = true
@@ -259,7 +263,9 @@ func (o *Operation) addResponses(op node) error {
 	return nil
 }
 
-// responseFor returns what is documented for a status, its class, or by default.
+// responseFor returns what the document says about responses with a status: for the status itself,
+// or else for its class, such as 4XX, or else for "default". The second result is false if it says
+// nothing.
 func (o *Operation) responseFor(status int) (responseContent, bool) {
 	r, ok := o.responses[strconv.Itoa(status)]
 	if !ok {
@@ -271,13 +277,15 @@ func (o *Operation) responseFor(status int) (responseContent, bool) {
 	return r, ok
 }
 
-// Operation returns the operation that r requests, or nil.
+// Operation returns the operation that r requests, or nil if the document has none for its method
+// and path.
 func (d *Dialect) Operation(r spec.Request) *Operation {
 	o, _ := d.findOperation(r)
 	return o
 }
 
-// findOperation returns the operation that r requests, or nil, and its path parameters.
+// findOperation returns the operation that r requests and the values of its path parameters. Both
+// are nil if the document has no such operation.
 func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -288,7 +296,8 @@ func (d *Dialect) findOperation(r spec.Request) (*Operation, map[string]string) 
 	return nil, nil
 }
 
-// pathItem returns the path item of r's target. ok is false if no path matches.
+// pathItem returns the path item object for the target of r, whatever its method. The second result
+// is false if no documented path matches.
 func (d *Dialect) pathItem(r spec.Request) (node, bool) {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -299,8 +308,9 @@ func (d *Dialect) pathItem(r spec.Request) (node, bool) {
 	return node{}, false
 }
 
-// siblingOperation returns the name of an operation on the path of r, whatever the method, or
-// "". How the server handles that one shows whether it serves the path at all.
+// siblingOperation returns the name of the first operation on the path of r, whatever its method,
+// or "" if the document does not have the path. How a server handles that operation shows whether
+// it serves the path at all.
 func (d *Dialect) siblingOperation(r spec.Request) string {
 	path, _, _ := strings.Cut(r.Target, "?")
 	for _, o := range d.operations {
@@ -311,7 +321,8 @@ func (d *Dialect) siblingOperation(r spec.Request) string {
 	return ""
 }
 
-// matchPath reports whether a path is that of o, and returns its path parameters.
+// matchPath reports whether a path is that of o. values holds its path parameters, decoded, and is
+// nil if o has none.
 func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	if !strings.Contains(o.path, "{") {
 		return nil, o.path == path
@@ -335,7 +346,8 @@ func (o *Operation) matchPath(path string) (values map[string]string, ok bool) {
 	return values, true
 }
 
-// set returns r with the parameter set to *v, or without the parameter if v is nil.
+// set returns r with the parameter set to *v, or without the parameter if v is nil. A path
+// parameter can only be set while the target still has its placeholder, such as {threadId}.
 func (p parameter) set(r spec.Request, v *string) spec.Request {
 	path, query, _ := strings.Cut(r.Target, "?")
 	switch p.in {
@@ -360,7 +372,8 @@ func (p parameter) set(r spec.Request, v *string) spec.Request {
 	return r
 }
 
-// get returns the parameter's value in r. An empty header counts as absent.
+// get returns the value of the parameter in r. path holds the path parameters of r. The second
+// result is false if the parameter is absent; an empty header counts as absent.
 func (p parameter) get(r spec.Request, path map[string]string) (string, bool) {
 	switch p.in {
 	case "header":

@@ -12,15 +12,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// ValidateRequest returns the violations of a request, each with how the document requires
-// it to be refused. A request that matches no path has one violation, without refusals.
+// ValidateRequest returns the violations of a request, each with the refusals that the document
+// requires for it. A request that matches no path has one violation, without refusals.
 func (d *Dialect) ValidateRequest(r spec.Request) []spec.Violation {
 	_, violations := d.validateRequest(r)
 	return violations
 }
 
-// validateRequest implements [Dialect.ValidateRequest]. It also returns the decoded body, or
-// nil.
+// validateRequest implements [Dialect.ValidateRequest]. It also returns the decoded body, or nil if
+// there is none or it cannot be decoded.
 func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.Violation) {
 	o, path := d.findOperation(r)
 	if o == nil {
@@ -49,7 +49,8 @@ func (d *Dialect) validateRequest(r spec.Request) (value any, violations []spec.
 	return value, append(violations, more...)
 }
 
-// validateParameter returns the violations of one parameter. path holds the path parameters.
+// validateParameter returns the violations of the parameter p of o in the request r. path holds the
+// path parameters of r.
 func (d *Dialect) validateParameter(
 	o *Operation, p parameter, r spec.Request, path map[string]string,
 ) (violations []spec.Violation) {
@@ -67,7 +68,9 @@ func (d *Dialect) validateParameter(
 	return violations
 }
 
-// newViolation returns the violation for a schema error in a request, with its refusals.
+// newViolation returns the violation for a schema error in a request, with the refusals that the
+// document requires for it and their levels. location is the part of the request, such as "query
+// runId" or "body".
 func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	violation := b.violation(location, partName(location))
 	violation.Refusals = d.document.refusalsFor(b)
@@ -83,7 +86,8 @@ func (d *Dialect) newViolation(location string, b schemaError) spec.Violation {
 	return violation
 }
 
-// partName returns the name of a part of a request for messages.
+// partName returns the name of a part of a request for messages, such as "query parameter runId"
+// for "query runId".
 func partName(where string) string {
 	in, name, _ := strings.Cut(where, " ")
 	switch in {
@@ -95,7 +99,9 @@ func partName(where string) string {
 	return where
 }
 
-// validateBody decodes the body of a request and returns its violations.
+// validateBody decodes the body of r, and returns it with its violations of the schema of o. The
+// decoded body is nil if there is none, if it cannot be decoded, or if its media type is not one
+// that is decoded.
 func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violation) {
 	request := o.node.get("requestBody")
 	if len(o.bodies) == 0 {
@@ -145,7 +151,7 @@ func (d *Dialect) validateBody(o *Operation, r spec.Request) (any, []spec.Violat
 	return v, violations
 }
 
-// allowedMethods returns the documented methods of a path.
+// allowedMethods returns the methods that the document has for a path item, in upper case.
 func allowedMethods(path node) (all []string) {
 	for _, method := range []string{"get", "post", "put", "patch", "delete", "query"} {
 		if path.get(method).exists() {
@@ -155,7 +161,7 @@ func allowedMethods(path node) (all []string) {
 	return all
 }
 
-// mediaTypes returns the media types of the bodies.
+// mediaTypes returns the media type of each of the bodies.
 func mediaTypes(bodies []requestContent) (all []string) {
 	for _, b := range bodies {
 		all = append(all, b.mediaType)
@@ -163,13 +169,13 @@ func mediaTypes(bodies []requestContent) (all []string) {
 	return all
 }
 
-// matchesMediaType reports whether a body of type got is accepted as the documented type.
-// Every +json type is accepted as JSON, as servers do.
+// matchesMediaType reports whether a body of media type got counts as one of the documented type.
+// Every type with the suffix +json is accepted as JSON, as servers do.
 func matchesMediaType(documented, got string) bool {
 	return documented == got || documented == jsonMediaType && strings.HasSuffix(got, "+json")
 }
 
-// requirementIDs returns the requirements on the parameter and its schema.
+// requirementIDs returns the ids of the requirements on the parameter and on its schema.
 func (p parameter) requirementIDs() (ids []string) {
 	for _, at := range slices.Compact([]string{p.node.pointer, p.schema.pointer, p.schema.deref().pointer}) {
 		ids = append(ids, requirementIDs(p.node.doc.requirements[at])...)
@@ -177,7 +183,8 @@ func (p parameter) requirementIDs() (ids []string) {
 	return ids
 }
 
-// typedValue returns the text of a parameter as a decoded value of its schema's type.
+// typedValue returns the text of a parameter as a JSON value of the type that its schema names. It
+// returns the text itself if it does not fit that type.
 func (p parameter) typedValue(v string) any {
 	types := p.schema.get("type").strings()
 	switch {
@@ -191,8 +198,8 @@ func (p parameter) typedValue(v string) any {
 	return v
 }
 
-// ParseRequest returns a request as an event of kind [spec.HTTPRequest], with what the
-// document specifies for its response in StatusCode and MediaType.
+// ParseRequest decodes a request as an event of kind [spec.HTTPRequest]. Its StatusCode and
+// MediaType are those that the document specifies for a successful response.
 func (d *Dialect) ParseRequest(r spec.Request) spec.Event {
 	e := spec.Event{Kind: spec.HTTPRequest, Frame: -1, Line: 1, Raw: r.Body, Header: r.Header, Principal: r.Principal}
 	if r.Method == "" { // not recorded: taken for the first operation that streams

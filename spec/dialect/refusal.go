@@ -6,9 +6,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// UnknownSlotViolation returns the violation for a well-formed but unknown value of the
-// parameter of o that carries a slot, such as a cursor that the server never issued. It has
-// no refusals if there is no such parameter or no x-error for it.
+// UnknownSlotViolation returns the violation that a request commits if a parameter has a
+// well-formed but unknown value, such as a cursor that the server never issued. The parameter is
+// the one of o that carries the slot. The violation has no refusals if o has no such parameter or
+// the document has no x-error for it.
 func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation {
 	i := slices.IndexFunc(o.parameters, func(p parameter) bool { return p.slot == slot })
 	if i < 0 {
@@ -20,8 +21,9 @@ func (d *Dialect) UnknownSlotViolation(o *Operation, slot string) spec.Violation
 	})
 }
 
-// PartViolation returns the violation for a part of kind k in a body of o that violates a
-// keyword in a way that no schema detects, such as a recording without speech.
+// PartViolation returns the violation of a keyword by a part of kind k in a body of o, for errors
+// that no schema detects, such as a recording without speech. It has no refusals if bodies of o
+// have no such part.
 func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.Violation {
 	for _, b := range o.bodies {
 		names, properties := b.node.get("schema").get("properties").members()
@@ -37,9 +39,10 @@ func (d *Dialect) PartViolation(o *Operation, k spec.Kind, keyword string) spec.
 	return spec.Violation{Location: o.Name, Message: o.Name + " has no such part"}
 }
 
-// TextRequirement returns the id of the requirement on the text of an answer: that of the
-// text member in the first variant for message deltas (or complete contents, in dialects
-// without deltas), or else that of the variant. It is "" if the dialect has no text.
+// TextRequirement returns the id of the requirement on the text of an answer. It is the requirement
+// on the text member in the first variant for message deltas (in dialects without deltas: for
+// complete content parts), or else the requirement on that variant. It returns "" if the dialect
+// has no text.
 func (d *Dialect) TextRequirement() string {
 	for _, k := range []spec.Kind{spec.MessageDelta, spec.ContentEnd, spec.ContentPart, spec.MessageEnd} {
 		for _, o := range d.operations {
@@ -51,8 +54,8 @@ func (d *Dialect) TextRequirement() string {
 	return ""
 }
 
-// textRequirement returns the requirement on the member that carries the slot text, or else
-// the variant's default.
+// textRequirement returns the id of the requirement on the member that carries the slot text, or
+// the variant's default requirement if that member has none.
 func (w *variant) textRequirement() string {
 	for _, site := range w.slots {
 		if site.slot != "text" {

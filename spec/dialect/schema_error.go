@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A schemaError is one violated keyword of a schema.
+// A schemaError describes how a value violates one keyword of a schema, with what is needed to find
+// its requirements and to word a message.
 type schemaError struct {
 	location        []string        // location in the validated value
 	documentPlaces  []documentPlace // places in the document that cover it, innermost first
@@ -35,9 +36,10 @@ type documentPlace struct {
 	depth   int
 }
 
-// schemaErrors flattens err, the result of validating v. outer lists the places around the
-// schema. If one of several alternatives had to match, it returns the errors of the one that
-// was evidently intended.
+// schemaErrors returns the schema errors within err, the result of validating v, as a flat list. It
+// returns nil if err is nil. outer lists the places in the document around the schema. If v had to
+// match one of several alternatives, only the errors of the alternative that was evidently intended
+// are returned.
 func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schemaError {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
@@ -83,8 +85,10 @@ func (s *document) schemaErrors(v any, err error, outer []documentPlace) []schem
 	return []schemaError{b}
 }
 
-// intendedBranch returns the errors of the only alternative that v can have been intended to
-// match, with matching type and constants. ok is false unless there is exactly one.
+// intendedBranch returns the errors of the alternative that a value was intended to match: the only
+// one whose type and constants agree with the value. branches holds the errors of each alternative,
+// and depth is the depth of the value. The second result is false if no or several alternatives
+// agree.
 func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	var found []schemaError
 	n := 0
@@ -96,16 +100,16 @@ func intendedBranch(branches [][]schemaError, depth int) ([]schemaError, bool) {
 	return found, n == 1
 }
 
-// isUnintendedBranch reports whether the type or a constant of an alternative differs, so
-// that the value was not intended to match it.
+// isUnintendedBranch reports whether the errors of an alternative show that the value, at the given
+// depth, was not intended to match it: its type or one of its constants differs.
 func isUnintendedBranch(branch []schemaError, depth int) bool {
 	return slices.ContainsFunc(branch, func(b schemaError) bool {
 		return b.isDiscriminator && len(b.location) <= depth+1 || b.keyword == "type" && len(b.location) == depth
 	})
 }
 
-// missingMembers returns one error for each missing member, located at the schema of that
-// member.
+// missingMembers returns one error for each of the missing members of an object. b is the error of
+// the object; each error is located at the schema of its member.
 func (s *document) missingMembers(names []string, b schemaError) (all []schemaError) {
 	for _, name := range names {
 		inside := s.lookup(b.documentPlaces[0].pointer + "/properties/" + escape(name))
@@ -122,7 +126,7 @@ func (s *document) missingMembers(names []string, b schemaError) (all []schemaEr
 	return all
 }
 
-// urlFragment returns the fragment of a URL, decoded.
+// urlFragment returns the decoded fragment of a URL, or "" if the URL is invalid.
 func urlFragment(schemaURL string) string {
 	u, err := url.Parse(schemaURL) // the validator returns it escaped
 	if err != nil {
@@ -139,8 +143,9 @@ func jsonPointer(tokens []string) (p string) {
 	return p
 }
 
-// walkOutward calls f with every pointer that covers the error, innermost first, until f
-// returns true. here is whether the pointer is for exactly the location of the error.
+// walkOutward calls f with each pointer into the document that covers the error, innermost first,
+// until f returns true. here tells f whether the pointer is for exactly the location of the error,
+// and not for a value around it.
 func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	for _, place := range b.documentPlaces {
 		here := place.depth >= len(b.location)
@@ -153,8 +158,8 @@ func (b schemaError) walkOutward(f func(pointer string, here bool) bool) {
 	}
 }
 
-// requirementOf returns the id of the requirement that a frame or reply with this error
-// violates, or "".
+// requirementOf returns the id of the requirement that a frame or reply with the error b violates,
+// or "" if the document names none.
 func (s *document) requirementOf(b schemaError) (id string) {
 	b.walkOutward(func(p string, here bool) bool {
 		switch requirement := s.requirements[p].(type) {
@@ -170,7 +175,8 @@ func (s *document) requirementOf(b schemaError) (id string) {
 	return id
 }
 
-// refusalsFor returns how a request with this error must be refused.
+// refusalsFor returns how a request with the error b must be refused. It returns nil if the
+// document does not specify that.
 func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	b.walkOutward(func(p string, here bool) bool {
 		v, ok := s.refusals[p]
@@ -191,14 +197,15 @@ func (s *document) refusalsFor(b schemaError) (all []spec.RefusalRequirement) {
 	return all
 }
 
-// isPathItem reports whether a pointer is for a path item, whose x-error applies only to
-// undocumented methods.
+// isPathItem reports whether a pointer is that of a path item. The x-error of a path item applies
+// only to undocumented methods.
 func isPathItem(pointer string) bool {
 	rest, ok := strings.CutPrefix(pointer, "/paths/")
 	return ok && !strings.Contains(rest, "/")
 }
 
-// refusalList returns the items of an x-error or x-denied, which may be one or a list.
+// refusalList returns the entries of an x-error or x-denied, which is a list of entries or a single
+// one.
 func refusalList(n node) []node {
 	if _, ok := n.value.([]any); ok {
 		return n.items()
@@ -206,8 +213,9 @@ func refusalList(n node) []node {
 	return []node{n}
 }
 
-// refusal returns one item of an x-error as it applies to a violated keyword. ok is false if
-// it does not.
+// refusal returns one entry of an x-error as a refusal requirement for a violated keyword. here is
+// whether the x-error is at exactly the location of the violation. The second result is false if
+// the entry does not apply.
 func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool) {
 	d := spec.RefusalRequirement{
 		Status: n.get("status").strings(), Code: n.get("code").strings(), Text: n.get("text").text(),
@@ -225,7 +233,7 @@ func (n node) refusal(keyword string, here bool) (spec.RefusalRequirement, bool)
 	return d, true
 }
 
-// schemaPath returns the pointer to the violated keyword.
+// schemaPath returns the pointer to the violated keyword in the document.
 func (b schemaError) schemaPath() string {
 	if len(b.documentPlaces) == 0 {
 		return b.keyword
@@ -233,8 +241,8 @@ func (b schemaError) schemaPath() string {
 	return b.documentPlaces[0].pointer + "/" + b.keyword
 }
 
-// violation returns the error as a violation. part is the part of the request ("" for
-// responses); root is the name of the whole value in the message.
+// violation returns the error as a violation. part names the part of the request ("" for
+// responses), and root is what the message calls the whole value, such as "the request body".
 func (b schemaError) violation(part, root string) spec.Violation {
 	return spec.Violation{
 		Location: strings.TrimSpace(part + " " + jsonPointer(b.location)), Pointer: jsonPointer(b.location),
@@ -242,9 +250,8 @@ func (b schemaError) violation(part, root string) spec.Violation {
 	}
 }
 
-// RequirementIDs returns the ids of the requirements that the document's x-error and x-denied
-// name (refused), and of those that its x-requirement, x-stream and x-absent name (enforced),
-// both sorted.
+// RequirementIDs returns the ids of requirements that the document names, sorted: refused are those
+// in x-error and x-denied, enforced those in x-requirement, x-stream and x-absent.
 func (d *Dialect) RequirementIDs() (refused, enforced []string) {
 	for _, v := range d.document.refusals {
 		for _, demand := range refusalList(node{d.document, "", v}) {
@@ -271,7 +278,8 @@ func (d *Dialect) RequirementIDs() (refused, enforced []string) {
 	return slices.Compact(refused), slices.Compact(enforced)
 }
 
-// requirementIDs returns the ids of an x-requirement, which is one id or a map of them.
+// requirementIDs returns the ids in v, an x-requirement, which is one id or a map from keywords to
+// ids.
 func requirementIDs(v any) (ids []string) {
 	switch v := v.(type) {
 	case string:

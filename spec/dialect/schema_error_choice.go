@@ -9,9 +9,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// describeChoice describes a value that matches none of several schemas, without one that is
-// clearly intended: by the member that tells them apart, by their types, or by the errors of
-// each schema that may have been intended.
+// describeChoice completes b for a value that matches none of several alternative schemas, if none
+// of them was clearly intended. It describes the value by the member that tells the schemas apart,
+// or by their types, or by the errors of each schema that may have been intended. branches holds
+// the errors of each alternative.
 func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	schema := s.lookup(b.documentPlaces[0].pointer)
 	choices := slices.Concat(schema.get("oneOf").items(), schema.get("anyOf").items())
@@ -28,7 +29,8 @@ func (s *document) describeChoice(b *schemaError, branches [][]schemaError) {
 	}
 }
 
-// unrecognizedFrame returns the error for a frame that matches no variant of the dialect.
+// unrecognizedFrame returns the error for a frame with the value v that matches none of the
+// variants frames.
 func unrecognizedFrame(frames []*variant, v any) schemaError {
 	b := schemaError{got: v, expected: "expected an event of the dialect"}
 	var choices []node
@@ -41,8 +43,8 @@ func unrecognizedFrame(frames []*variant, v any) schemaError {
 	return b
 }
 
-// describeByMember describes an object by a member that has constants in all of the choices.
-// It reports whether there is one that is wrong.
+// describeByMember completes b for an object in which one member is wrong for all of the choices,
+// because it has none of the constants that they allow. It reports whether there is such a member.
 func (b *schemaError) describeByMember(choices []node) bool {
 	got, ok := b.got.(map[string]any)
 	if !ok || len(choices) == 0 {
@@ -68,8 +70,8 @@ func (b *schemaError) describeByMember(choices []node) bool {
 	return false
 }
 
-// describeByType describes a value whose type is wrong in all of the choices. It reports
-// whether that is so.
+// describeByType completes b for a value whose type is wrong for all of the choices, whose errors
+// are in branches. It reports whether that is so.
 func (b *schemaError) describeByType(choices []node, branches [][]schemaError) bool {
 	for _, branch := range branches {
 		isWrongType := func(x schemaError) bool { return x.keyword == "type" && len(x.location) == len(b.location) }
@@ -87,8 +89,8 @@ func (b *schemaError) describeByType(choices []node, branches [][]schemaError) b
 	return len(types) > 0
 }
 
-// sharedConstants returns the names of members that have constants in all of the choices, in
-// order.
+// sharedConstants returns the names, sorted, of the members for which every one of the choices
+// allows only constants.
 func sharedConstants(choices []node) (names []string) {
 	for _, n := range withAllOf(choices[0], 0) {
 		more, _ := n.get("properties").members()
@@ -100,7 +102,8 @@ func sharedConstants(choices []node) (names []string) {
 	})
 }
 
-// memberConstants returns the values that a schema allows for a member, nil if unrestricted.
+// memberConstants returns the constants that the schema n allows for a member. It returns nil if
+// the member may have any value.
 func memberConstants(n node, name string) (all []any) {
 	for _, part := range withAllOf(n, 0) {
 		member := part.get("properties").get(name)
@@ -114,14 +117,14 @@ func memberConstants(n node, name string) (all []any) {
 	return all
 }
 
-// requiresMember reports whether a schema requires a member.
+// requiresMember reports whether the schema n, or one of its allOf, requires a member.
 func requiresMember(n node, name string) bool {
 	return slices.ContainsFunc(withAllOf(n, 0), func(part node) bool {
 		return slices.Contains(part.get("required").strings(), name)
 	})
 }
 
-// distinct returns values without duplicates, in the order of first occurrence.
+// distinct returns the values without duplicates, in the order of their first occurrence.
 func distinct(values []any) (all []any) {
 	for _, v := range values {
 		if !slices.ContainsFunc(all, func(one any) bool { return equalScalars(one, v) }) {
@@ -131,7 +134,8 @@ func distinct(values []any) (all []any) {
 	return all
 }
 
-// joinPath returns the path expression of a member: messages[0].role.
+// joinPath returns the path expression for a member of the object at path, such as
+// "messages[0].role".
 func joinPath(path, name string) string {
 	if !isBareWord(name) {
 		return path + "[" + displayValue(name) + "]"
@@ -157,7 +161,8 @@ func expectedText(member node) string {
 	return "expected " + listValues(distinct(values))
 }
 
-// describeForbidden describes a value that matches a schema within "not".
+// describeForbidden completes b for a value that matches the schema not, although the document
+// excludes it.
 func (b *schemaError) describeForbidden(not node) {
 	names, values := not.get("required").strings(), not.get("enum").items()
 	switch {
@@ -176,7 +181,8 @@ func (b *schemaError) describeForbidden(not node) {
 	}
 }
 
-// describeContains describes an array with too few or too many items that match a schema.
+// describeContains completes b for an array that has too few or too many items that match the
+// schema sort.
 func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError) {
 	items := "item"
 	if what := describeConditions(sort, "", 0); len(what) > 0 {
@@ -197,7 +203,8 @@ func (b *schemaError) describeContains(sort node, e *jsonschema.ValidationError)
 	}
 }
 
-// pluralItems returns "item …" or "items …", depending on n.
+// pluralItems returns items, a text that begins with "item", in the singular or the plural that n
+// requires.
 func pluralItems(items string, n int) string {
 	if n == 1 {
 		return items
@@ -205,7 +212,9 @@ func pluralItems(items string, n int) string {
 	return "items" + strings.TrimPrefix(items, "item")
 }
 
-// describeConditions describes what a schema requires of an object: "role user", "data.output".
+// describeConditions returns what the schema n requires of the members of an object, each as a text
+// such as "role user" or "data.output". path is the path of the object, and depth the depth of the
+// recursion, 0 at first.
 func describeConditions(n node, path string, depth int) (all []string) {
 	if depth > maxDepth {
 		return nil

@@ -15,22 +15,23 @@ import (
 	"golang.org/x/text/message"
 )
 
-// Names of values that have no path of their own.
+// Names, for use in messages, of values that have no path of their own.
 const (
 	eventName        = "the event"
 	responseBodyName = "the response body"
 	requestBodyName  = "the request body"
 )
 
-// Limits of what a message shows.
+// Limits of what a message shows of a value. The bytes of the event, which a finding contains, show
+// the rest.
 const (
 	maxShown  = 60  // characters of a value
 	maxPath   = 120 // characters of a path
 	maxListed = 20  // allowed values
 )
 
-// text returns what was found and what is expected as one sentence. root is the name of the
-// whole value.
+// text returns what was found and what is expected, as one sentence for a message. root is what the
+// message calls the whole value, such as "the request body".
 func (b schemaError) text(root string) string {
 	var seen string
 	switch {
@@ -54,8 +55,8 @@ func (b schemaError) text(root string) string {
 // maxAlternatives is the maximum number of alternatives whose errors a message lists.
 const maxAlternatives = 3
 
-// alternativesText returns the first error of each of several schemas, one of which had to
-// match, shortest first.
+// alternativesText returns the text of an error with alternatives: for each of them the first
+// error, shortest first, joined by ", or ". root is as in [schemaError.text].
 func (b schemaError) alternativesText(root string) string {
 	texts := make([]string, 0, len(b.alternatives))
 	for _, alternative := range b.alternatives {
@@ -71,8 +72,8 @@ func (b schemaError) alternativesText(root string) string {
 	return strings.Join(texts, ", or ") + more
 }
 
-// locationName returns a location for a message: root for the whole value, a quoted member
-// name, or a path.
+// locationName returns the name of a location for messages: root for the whole value, otherwise the
+// path, in quotes if it is a single member name.
 func locationName(root, path string) string {
 	switch {
 	case path == "":
@@ -83,7 +84,7 @@ func locationName(root, path string) string {
 	return strconv.Quote(path)
 }
 
-// displayPath returns a location within v as a path expression: messages[0].role.
+// displayPath returns the path expression for the location at within v, such as "messages[0].role".
 func displayPath(v any, at []string) string {
 	var path strings.Builder
 	for _, token := range at {
@@ -106,8 +107,8 @@ func displayPath(v any, at []string) string {
 	return path.String()
 }
 
-// childAt returns the item or member of v that a token of a location refers to, or nil. list
-// is v if that is an array.
+// childAt returns the item or member of v that a token of a location refers to, or nil if there is
+// none. list is v as an array, or nil if v is not an array.
 func childAt(v any, list []any, token string) any {
 	if list == nil {
 		m, _ := v.(map[string]any)
@@ -119,7 +120,7 @@ func childAt(v any, list []any, token string) any {
 	return nil
 }
 
-// valueAtLocation returns the value at a location within v, or nil.
+// valueAtLocation returns the value at a location within v, or nil if there is none.
 func valueAtLocation(v any, at []string) any {
 	for _, token := range at {
 		list, _ := v.([]any)
@@ -142,7 +143,7 @@ func displayValue(v any) string {
 	return truncate(b.String(), maxShown)
 }
 
-// writeValue writes a value as JSON, or as much of it as displayValue shows.
+// writeValue writes v to b as JSON. It stops after somewhat more than displayValue shows.
 func writeValue(b *strings.Builder, v any) {
 	if b.Len() > 4*maxShown {
 		return
@@ -172,7 +173,8 @@ func writeValue(b *strings.Builder, v any) {
 	}
 }
 
-// writeObject writes an object as JSON, members ordered by name.
+// writeObject writes an object to b as JSON with members ordered by name. It stops after somewhat
+// more than displayValue shows.
 func writeObject(b *strings.Builder, v map[string]any) {
 	b.WriteByte('{')
 	names, _ := node{value: v}.members()
@@ -188,7 +190,8 @@ func writeObject(b *strings.Builder, v map[string]any) {
 	b.WriteByte('}')
 }
 
-// truncate returns s, cut after n characters with an ellipsis.
+// truncate returns s unchanged if it has at most n characters, otherwise its first n characters and
+// an ellipsis.
 func truncate(s string, n int) string {
 	i := 0
 	for at := range s {
@@ -200,7 +203,7 @@ func truncate(s string, n int) string {
 	return s
 }
 
-// listValues lists alternative values: "user, assistant or tool".
+// listValues returns alternative values as a text, such as "user, assistant or tool".
 func listValues(values []any) string {
 	words := make([]string, 0, len(values))
 	for _, v := range values {
@@ -216,7 +219,7 @@ func listValues(values []any) string {
 	return joinOr(words)
 }
 
-// joinOr joins alternatives: "a, b or c".
+// joinOr returns alternatives as a text, such as "a, b or c".
 func joinOr(items []string) string {
 	switch n := len(items); n {
 	case 0:
@@ -228,13 +231,14 @@ func joinOr(items []string) string {
 	}
 }
 
-// typeNames holds the names of JSON Schema types in messages.
+// typeNames holds, by JSON Schema type, what messages call a value of the type.
 var typeNames = map[string]string{
 	"string": "a string", "integer": "an integer", "number": "a number", "boolean": "true or false",
 	"array": "an array", "object": "an object", "null": "null",
 }
 
-// describeTypes lists the types that a value may have, null last.
+// describeTypes returns the types that a value may have as a text such as "a string or null", with
+// null last.
 func describeTypes(types []string) string {
 	var words []string
 	for _, t := range slices.SortedStableFunc(slices.Values(types), nullLast) {
@@ -245,7 +249,8 @@ func describeTypes(types []string) string {
 	return joinOr(words)
 }
 
-// nullLast compares types for a stable sort that puts null last.
+// nullLast compares two types for a stable sort: it puts null after all others and keeps the order
+// of the others.
 func nullLast(a, b string) int {
 	switch {
 	case a == b:
@@ -258,7 +263,7 @@ func nullLast(a, b string) int {
 	return 0
 }
 
-// formatNames holds the names of JSON Schema formats in messages.
+// formatNames holds, by JSON Schema format, what messages call a value of the format.
 var formatNames = map[string]string{
 	"uuid":      "a UUID",
 	"date":      "a date as in 2026-01-31",
@@ -276,7 +281,7 @@ func pluralize(n int, thing string) string {
 	return strconv.Itoa(n) + " " + thing + "s"
 }
 
-// formatRat returns a number of the schema in decimal.
+// formatRat returns a number of a schema in decimal notation.
 func formatRat(r *big.Rat) string {
 	if r.IsInt() {
 		return r.Num().String()
@@ -285,7 +290,7 @@ func formatRat(r *big.Rat) string {
 	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
-// describe sets problem and expected for the keyword of a validation error.
+// describe sets problem and expected of b according to the keyword that e reports as violated.
 func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.Type:
@@ -321,7 +326,8 @@ func (b *schemaError) describe(e *jsonschema.ValidationError) {
 	}
 }
 
-// describeSize implements describe for the keywords that count.
+// describeSize implements describe for keywords about lengths and numbers of items, and for all
+// keywords that describe does not know.
 func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	unit := "character"
 	if _, file := b.got.(formFile); file {
@@ -351,7 +357,8 @@ func (b *schemaError) describeSize(e *jsonschema.ValidationError) {
 	}
 }
 
-// quoteNames lists names in quotes: `"a" and "b"`.
+// quoteNames returns names in quotes as a text, such as `"a" and "b"`. It leaves out names beyond
+// maxListed.
 func quoteNames(names []string) string {
 	all := make([]string, 0, len(names))
 	for _, name := range names[:min(len(names), maxListed)] {

@@ -36,7 +36,7 @@ var slotFields = map[string]func(*spec.Event) *string{
 	"about":     func(e *spec.Event) *string { return &e.Description },
 }
 
-// checkSlot returns an error unless there is a slot of this name.
+// checkSlot returns an error if there is no slot with the given name.
 func checkSlot(name string) error {
 	if slotFields[name] == nil {
 		return fmt.Errorf("unknown slot %q in x-slot", name)
@@ -44,7 +44,8 @@ func checkSlot(name string) error {
 	return nil
 }
 
-// slotField returns the field of e that holds a slot. The name must be valid.
+// slotField returns a pointer to the field of e that holds the slot with the given name, which must
+// exist.
 func slotField(e *spec.Event, name string) *string { return slotFields[name](e) }
 
 // jsonType returns the JSON Schema type of a decoded value.
@@ -74,14 +75,15 @@ func isInteger(n json.Number) bool {
 	return !strings.ContainsAny(string(n), ".eE") || canonical != string(n) && !strings.ContainsAny(canonical, ".e")
 }
 
-// fitsTypes reports whether a value is of one of the given JSON Schema types; none is any.
+// fitsTypes reports whether a value is of one of the given JSON Schema types. Every value fits an
+// empty list.
 func fitsTypes(types []string, v any) bool {
 	kind := jsonType(v)
 	return len(types) == 0 || slices.Contains(types, kind) || kind == "integer" && slices.Contains(types, "number")
 }
 
-// slotText returns a decoded value as a slot holds it: strings unchanged, numbers in
-// canonical form, objects and arrays as compact JSON, null as "".
+// slotText returns a decoded JSON value in the form in which a slot holds it: strings unchanged,
+// numbers in canonical form, objects and arrays as compact JSON, null as "".
 func slotText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -94,8 +96,9 @@ func slotText(v any) string {
 	return compactJSON(v)
 }
 
-// slotText returns the value v of this location as its slot holds it. Text of an untyped
-// member is JSON too, since a string could not be told from the value that it spells.
+// slotText returns the value v of this location in the form in which its slot holds it. If the slot
+// is text and the schema allows any type, the result is JSON even for a string: otherwise the
+// string "1" and the number 1 would look alike.
 func (s slotLocation) slotText(v any) string {
 	if s.slot == "text" && len(s.types) == 0 && v != nil {
 		return compactJSON(v)
@@ -103,8 +106,8 @@ func (s slotLocation) slotText(v any) string {
 	return slotText(v)
 }
 
-// canonicalNumber returns a number in canonical form: 1.0 and 1e0 become 1. Extreme numbers
-// are returned unchanged.
+// canonicalNumber returns a number in canonical form: 1.0 and 1e0 become 1. Very long numbers and
+// those with large exponents are returned unchanged, as expanding them would take too much memory.
 func canonicalNumber(n json.Number) string {
 	text := string(n)
 	if !strings.ContainsAny(text, ".eE") || len(text) > 64 {
@@ -124,7 +127,8 @@ func canonicalNumber(n json.Number) string {
 	return fmt.Sprint(f)
 }
 
-// compactJSON returns v as JSON without spaces, members ordered by name.
+// compactJSON returns v as JSON without spaces and with members ordered by name. It returns "" if v
+// cannot be encoded.
 func compactJSON(v any) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

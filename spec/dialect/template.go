@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// TemplateOperation returns the operation of a template: "prompt", "listen", "cancel". ok is
-// false if the dialect does not have the template.
+// TemplateOperation returns the operation that a template, such as "prompt" or "cancel", is a
+// request for. The second result is false if the dialect does not have the template.
 func (d *Dialect) TemplateOperation(template string) (*Operation, bool) {
 	i := slices.IndexFunc(d.operations, func(o *Operation) bool {
 		_, ok := o.templates[template]
@@ -35,8 +35,8 @@ func (o *Operation) Templates() (all []string) {
 	return slices.Compact(all)
 }
 
-// BuildRequest returns the request of a template, with the slots of e filled in. It returns
-// an error if the dialect does not have the template.
+// BuildRequest returns the request that a template describes, with the slots of e filled in. It
+// returns an error if the dialect does not have the template.
 func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, error) {
 	o, ok := d.TemplateOperation(template)
 	if !ok {
@@ -67,8 +67,8 @@ func (d *Dialect) BuildRequest(template string, e spec.Event) (spec.Request, err
 	return r, nil
 }
 
-// fillTemplate returns template with the slots of e filled in. ok is false if it is to be
-// left out.
+// fillTemplate returns a value of a template with the slots of e filled in. ok is false if the
+// value is to be left out of the object or array that contains it.
 func fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	switch t := template.(type) {
 	case string:
@@ -93,8 +93,10 @@ func fillTemplate(template any, e *spec.Event) (v any, ok bool) {
 	return template, true
 }
 
-// fillString fills the slots into one string of a template: {{slot}}, or, as the whole
-// string, {{slot?}} (left out if empty), {{slot*}} (as JSON) or {{slot#}} (as an integer).
+// fillString returns one string of a template with the slots of e filled in for {{slot}}. If the
+// whole string is {{slot?}}, it is left out if the slot is empty; {{slot*}} becomes the slot's text
+// decoded as JSON, and {{slot#}} an integer. The second result is false if the string is to be left
+// out.
 func fillString(t string, e *spec.Event) (any, bool) {
 	name, opened := strings.CutPrefix(t, "{{")
 	name, closed := strings.CutSuffix(name, "}}")
@@ -123,8 +125,9 @@ func fillString(t string, e *spec.Event) (any, bool) {
 	return text, true
 }
 
-// CompleteRequests fills in requests of a recording of which only the body is known: each
-// becomes a prompt with that body, and with credentials if the document requires any.
+// CompleteRequests completes those requests of a recording of which only the body is known: each
+// becomes a request of the template prompt with that body, and with a placeholder for credentials
+// if the document requires any.
 func (d *Dialect) CompleteRequests(t *spec.Trace) {
 	for i := range t.Exchanges {
 		r := &t.Exchanges[i].Request

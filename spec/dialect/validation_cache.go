@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// A validationCache remembers which values of a variant are valid, so that a stream of a
-// million deltas is not validated a million times. Two values share an entry if they differ
-// only in members that the schema restricts by type and bounds alone and on which nothing
-// else in the variant depends. It is safe for concurrent use.
+// A validationCache remembers which values of a variant are valid, so that a stream of a million
+// deltas is not validated a million times. Values that differ only in insignificant members share
+// an entry: members that the schema restricts only by type and bounds, and on which nothing else in
+// the variant depends. It is safe for concurrent use.
 type validationCache struct {
 	boundedMembers map[string]valueBounds // members whose value matters only by its bounds
 	mu             sync.RWMutex
 	entries        map[string][]string // key → the requirements that such values exercise
 }
 
-// valueBounds holds the restrictions of a schema on the value of a member.
+// valueBounds holds the bounds that a schema sets for the value of a member; nil means no bound.
 type valueBounds struct {
 	minimum, maximum     *int
 	minLength, maxLength *int // lengths of strings, in characters
@@ -36,7 +36,8 @@ var simpleKeywords = []string{
 	"type", "description", "title", "default", "example", "examples", "deprecated", "readOnly", "writeOnly",
 }
 
-// newValidationCache returns an empty cache for values of the given layout and schemas.
+// newValidationCache returns an empty cache for values of a variant with the given layout and
+// schemas.
 func newValidationCache(f *objectLayout, schemas []node) *validationCache {
 	m := &validationCache{boundedMembers: map[string]valueBounds{}, entries: map[string][]string{}}
 	dependent := map[string]bool{}
@@ -55,8 +56,8 @@ func newValidationCache(f *objectLayout, schemas []node) *validationCache {
 	return m
 }
 
-// collectNames adds to names all strings in a part of a schema, as they may be names of
-// members on which other members depend.
+// collectNames adds to names every string and key in v, a part of a schema. Any of them may be the
+// name of a member on which other members depend.
 func collectNames(v any, names map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -73,8 +74,8 @@ func collectNames(v any, names map[string]bool) {
 	}
 }
 
-// valueBoundsOf returns the bounds of a member's value. ok is false if its schemas restrict
-// it in other ways too.
+// valueBoundsOf returns the bounds of a member's value. ok is false if the schemas of the member
+// restrict its value in other ways too.
 func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	if f.variants != nil || f.object != nil {
 		return b, false
@@ -101,7 +102,8 @@ func valueBoundsOf(f *objectField) (b valueBounds, ok bool) {
 	return b, true
 }
 
-// followRefs returns an iterator over a node and the chain of nodes that it refers to.
+// followRefs returns an iterator over n, the node that n refers to by $ref, the node that this one
+// refers to, and so on.
 func followRefs(n node) func(func(node) bool) {
 	return func(yield func(node) bool) {
 		for range 32 {
@@ -117,8 +119,8 @@ func followRefs(n node) func(func(node) bool) {
 	}
 }
 
-// contains reports whether a scalar is within the bounds. It is false for a value that
-// cannot be compared.
+// contains reports whether v, a decoded JSON value, is a scalar within the bounds. It returns false
+// for a number that cannot be compared with a bound, and for objects and arrays.
 func (b valueBounds) contains(v any) bool {
 	switch v := v.(type) {
 	case json.Number:
@@ -139,7 +141,8 @@ func (b valueBounds) contains(v any) bool {
 	return false
 }
 
-// keyOf returns the key of a value. ok is false if the value is not worth caching.
+// keyOf returns the cache key of a value. ok is false if the value is not to be cached, because it
+// is not an object, is too large, or has an object or array as a significant member.
 func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	object, ok := v.(map[string]any)
 	if !ok || len(object) > maxKeyBytes/2 { // a member takes at least two bytes
@@ -178,8 +181,8 @@ func (m *validationCache) keyOf(v any) (key string, ok bool) {
 	return string(b), true
 }
 
-// lookup returns the requirements that values with this key exercise. ok is false if no such
-// value is known to be valid.
+// lookup returns the ids of the requirements that values with this key exercise. The second result
+// is false if the cache does not know that such values are valid.
 func (m *validationCache) lookup(key string) ([]string, bool) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -187,7 +190,8 @@ func (m *validationCache) lookup(key string) ([]string, bool) {
 	return exercised, ok
 }
 
-// store records that values with this key are valid.
+// store records that values with this key are valid, and the ids of the requirements that they
+// exercise. It does nothing if the cache is full.
 func (m *validationCache) store(key string, exercised []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A variant is one of the alternative schemas of a value, with the kind that such values mean.
+// A variant is one of the alternative schemas of a value, together with the kind of event that it
+// stands for and what is needed to decode and encode it.
 type variant struct {
 	kind               spec.Kind
 	name               string
@@ -25,29 +26,30 @@ type variant struct {
 	cache              *validationCache
 }
 
-// A discriminator is a constant by which a value is recognised as a variant.
+// A discriminator is a member with a constant value that tells the values of a variant from those
+// of others.
 type discriminator struct {
 	path  []string
 	value any
 }
 
-// A slotLocation is a location whose value is carried in a slot.
-// A slotLocation is a place that carries a slot.
+// A slotLocation is a location in the values of a variant whose value is carried in a slot.
 type slotLocation struct {
 	path  []string // member names; "*" stands for every item of an array
 	slot  string
 	types []string // types that the schema allows; empty means any
 }
 
-// A partLocation is a location whose items are variants of their own.
+// A partLocation is a location in the values of a variant whose items are variants of their own,
+// decoded as parts of the event.
 type partLocation struct {
 	path         []string
 	variants     []*variant
 	onlyWithKind bool // only items of a kind are parts
 }
 
-// A requirementLocation is a location with a requirement. The requirement is exercised if the
-// value is present or required.
+// A requirementLocation is a location in the values of a variant to which a requirement applies. A
+// value exercises the requirement if it has, or must have, a value there.
 type requirementLocation struct {
 	path        []string
 	id          string
@@ -55,8 +57,9 @@ type requirementLocation struct {
 	matchesForm func(any) error // if not nil, validates the alternative that the value must match
 }
 
-// parseVariants returns the variants of a schema: the alternatives of its oneOf or anyOf, or
-// itself. requirement is the default for those without one.
+// parseVariants returns the variants of the schema at a node: the alternatives of its oneOf or
+// anyOf, or, if it has none or has an x-kind, the schema itself. requirement is the default
+// requirement for variants without one.
 func (s *document) parseVariants(at node, requirement string) ([]*variant, error) {
 	if own, ok := s.requirementAt(at); ok {
 		requirement = own
@@ -81,7 +84,8 @@ func (s *document) parseVariants(at node, requirement string) ([]*variant, error
 	return all, nil
 }
 
-// requirementAt returns the x-requirement of a whole schema, at a reference before its target.
+// requirementAt returns the id of the x-requirement on the whole schema n. If n is a reference, its
+// own x-requirement comes before that of its target. The second result is false if there is none.
 func (s *document) requirementAt(n node) (string, bool) {
 	for _, at := range []string{n.pointer, n.deref().pointer} {
 		if id, ok := s.requirements[at].(string); ok {
@@ -91,13 +95,15 @@ func (s *document) requirementAt(n node) (string, bool) {
 	return "", false
 }
 
-// extension returns an x- member of a schema, at a reference before its target.
+// extension returns an x- member of a schema. If n is a reference, its own member comes before that
+// of its target. The second result reports whether there is one.
 func (n node) extension(name string) (node, bool) {
 	v := n.get(name)
 	return v, v.exists()
 }
 
-// parseVariant returns the schema n as a single variant.
+// parseVariant returns the schema n as a single variant, whose default requirement is the given one
+// unless n has its own. Each variant is parsed only once.
 func (s *document) parseVariant(n node, requirement string) (*variant, error) {
 	cacheKey := n.pointer + " " + requirement
 	if w := s.variantCache[cacheKey]; w != nil {
@@ -134,12 +140,14 @@ func lastToken(pointer string) string {
 	return pointer
 }
 
-// maxDepth is the maximum depth to which schemas are followed; they may be recursive.
+// maxDepth is the maximum depth to which nested schemas are followed. A limit is necessary because
+// schemas may be recursive.
 const maxDepth = 12
 
-// scanSchema collects the discriminators, slots, parts and requirements of a schema and of
-// those inside it. always is whether the schema applies to every value of the variant, and
-// not only to some alternative.
+// scanSchema adds the discriminators, slots, parts and requirements of the schema n, and of the
+// schemas inside it, to the variant. path is the location that n applies to, and depth the depth of
+// the recursion. always is whether n applies to every value of the variant, and not only to some
+// alternative.
 func (w *variant) scanSchema(s *document, n node, path []string, always bool, depth int) error {
 	if depth > maxDepth {
 		return nil
@@ -185,7 +193,9 @@ func (w *variant) scanSchema(s *document, n node, path []string, always bool, de
 	return nil
 }
 
-// scanProperty implements scanSchema for a property.
+// scanProperty does the same as scanSchema for p, the schema of a property, and for what the
+// property itself declares, such as x-mark and x-parts. required is whether every value of the
+// variant must have the property.
 func (w *variant) scanProperty(s *document, p node, path []string, always, required bool, depth int) error {
 	w.addRequirements(s, p, path, required)
 	extension, marked := p.extension("x-mark")
@@ -212,7 +222,8 @@ func (w *variant) scanProperty(s *document, p node, path []string, always, requi
 	return w.scanSchema(s, p, path, always, depth+1)
 }
 
-// addRequirements adds the requirements of a property, at a reference and at its target.
+// addRequirements adds the requirements on the property p to the variant, both those beside a
+// reference and those at its target.
 func (w *variant) addRequirements(s *document, p node, path []string, required bool) {
 	for _, at := range slices.Compact([]string{p.pointer, p.deref().pointer}) {
 		switch requirement := s.requirements[at].(type) {
@@ -229,7 +240,7 @@ func (w *variant) addRequirements(s *document, p node, path []string, required b
 	}
 }
 
-// matchVariant returns the first variant that a value is recognised as, or nil.
+// matchVariant returns the first of the variants that the value v matches, or nil if there is none.
 func matchVariant(variants []*variant, v any) *variant {
 	for _, w := range variants {
 		if w.matches(v) {
@@ -239,7 +250,8 @@ func matchVariant(variants []*variant, v any) *variant {
 	return nil
 }
 
-// matches reports whether a value has all discriminators of the variant.
+// matches reports whether the value v has all discriminators of the variant and, if the variant is
+// marked by the presence of members, one of those.
 func (w *variant) matches(v any) bool {
 	for _, m := range w.discriminators {
 		if !equalScalars(memberAt(v, m.path), m.value) {
@@ -250,7 +262,8 @@ func (w *variant) matches(v any) bool {
 	return len(w.presencePaths) == 0 || slices.ContainsFunc(w.presencePaths, isPresent)
 }
 
-// equalScalars reports whether two scalars are equal JSON values: 1 equals 1.0.
+// equalScalars reports whether two scalars are equal as JSON values: 1 equals 1.0. Objects and
+// arrays are never equal.
 func equalScalars(a, b any) bool {
 	switch x := a.(type) {
 	case string, bool, nil:
@@ -262,7 +275,7 @@ func equalScalars(a, b any) bool {
 	return false
 }
 
-// memberAt returns the value at a path of member names, or nil.
+// memberAt returns the value at a path of member names within v, or nil if there is none.
 func memberAt(v any, path []string) any {
 	for _, key := range path {
 		m, ok := v.(map[string]any)
@@ -274,7 +287,8 @@ func memberAt(v any, path []string) any {
 	return v
 }
 
-// valuesAt returns all values at a path, in which "*" stands for every item of an array.
+// valuesAt returns all values at a path within v, in which "*" stands for every item of an array.
+// It returns nil if there are none.
 func valuesAt(v any, path []string) []any {
 	for i, key := range path {
 		if key == "*" {

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// initWireNames determines the members by which the frames of o are named, the most frequent
-// first, and the names by kind.
+// initWireNames sets o.nameMembers to the members that name the frames of o, the most frequent
+// first, and o.wireNames to the name of the frames of each kind.
 func (o *Operation) initWireNames() {
 	count := map[string]int{}
 	for _, w := range o.frameVariants {
@@ -36,9 +36,9 @@ func (o *Operation) initWireNames() {
 	}
 }
 
-// wireName returns the name of a frame on the wire: the values of its variant's
-// discriminators, and its status, such as "response completed". v is the decoded frame; nil
-// leaves out what the variant does not fix.
+// wireName returns the name of a frame on the wire, such as "response completed": the values of its
+// variant's discriminators, and its status. v is the decoded frame. It may be nil, to get only the
+// part of the name that the variant fixes.
 func (o *Operation) wireName(w *variant, v any) string {
 	var parts []string
 	for _, name := range o.nameMembers {
@@ -53,7 +53,9 @@ func (o *Operation) wireName(w *variant, v any) string {
 	return strings.Join(parts, " ")
 }
 
-// discriminatorText returns the variant's discriminator at a top-level member.
+// discriminatorText returns the constant by which the top-level member of the given name tells the
+// variant from others. ok is false if that member is not a discriminator, or its constant is not a
+// string.
 func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	for _, m := range w.discriminators {
 		if len(m.path) == 1 && m.path[0] == name {
@@ -64,14 +66,14 @@ func (w *variant) discriminatorText(name string) (text string, ok bool) {
 	return "", false
 }
 
-// carriesSlot reports whether a top-level member carries a slot.
+// carriesSlot reports whether the top-level member with the given name carries the slot.
 func (w *variant) carriesSlot(name, slot string) bool {
 	return slices.ContainsFunc(w.slots, func(s slotLocation) bool {
 		return s.slot == slot && len(s.path) == 1 && s.path[0] == name
 	})
 }
 
-// displayName returns s, quoted unless it is a bare word.
+// displayName returns s, in quotes unless it is a bare word.
 func displayName(s string) string {
 	if isBareWord(s) {
 		return s
