@@ -1,14 +1,17 @@
 package diff
 
-// maxCells is the maximum size of the table of an alignment. Longer lists are paired by index.
+// maxCells is the maximum number of pairs of elements that an alignment considers, as its time and
+// memory grow with that number. Longer lists are paired by index.
 const maxCells = 1 << 22
 
-// An indexPair holds the indexes of two elements that match; -1 stands for no match.
+// An indexPair holds the indexes of two elements that match, one of each list. An index of -1 means
+// that the other element has no match.
 type indexPair struct{ a, b int }
 
-// align returns the order-preserving pairing of two lists of length n and m with the greatest
-// total weight. Elements with weight 0 are never paired. The result covers all elements, in
-// order.
+// align pairs the elements of two lists, of length n and m, without changing their order, so that
+// the total weight of the pairs is greatest. weight returns the weight of a pair, given its
+// indexes; pairs of weight 0 are never made. The result contains all elements of both lists in
+// order; an element without a match is paired with -1.
 func align(n, m int, weight func(i, j int) int) []indexPair {
 	if n*m > maxCells {
 		return alignByIndex(n, m, weight)
@@ -43,7 +46,8 @@ func align(n, m int, weight func(i, j int) int) []indexPair {
 	return appendUnpaired(all, i, n, j, m)
 }
 
-// alignByIndex pairs the elements with the same index.
+// alignByIndex is a simple form of align for long lists: it pairs only elements that have the same
+// index.
 func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	k := 0
 	for ; k < min(n, m); k++ {
@@ -56,7 +60,8 @@ func alignByIndex(n, m int, weight func(i, j int) int) (all []indexPair) {
 	return appendUnpaired(all, k, n, k, m)
 }
 
-// appendUnpaired appends the remaining elements without a match.
+// appendUnpaired appends to all, without a match, the elements from i to n-1 of the first list and
+// those from j to m-1 of the second list.
 func appendUnpaired(all []indexPair, i, n, j, m int) []indexPair {
 	for ; i < n; i++ {
 		all = append(all, indexPair{i, -1})

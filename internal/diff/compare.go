@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// exchangeEvents holds a request and the events of its response.
+// exchangeEvents holds the events of one exchange: the request, and those of its response.
 type exchangeEvents struct {
 	request      spec.Event
 	index        int
@@ -18,8 +18,8 @@ type exchangeEvents struct {
 	clientLeft   bool         // the client left before the end
 }
 
-// splitExchanges returns the events of a conversation by exchange, in a form that does not
-// depend on how texts are divided into deltas.
+// splitExchanges divides the events of a conversation into its exchanges. Successive deltas of one
+// text are merged, so that the result does not depend on how a server divides texts into deltas.
 func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	at := map[int]int{}
 	for _, e := range events {
@@ -44,7 +44,8 @@ func splitExchanges(events []spec.Event) (all []exchangeEvents) {
 	return all
 }
 
-// appendEvent appends an event, or merges it with the one that it continues or replaces.
+// appendEvent appends an event of the response. If e is a delta that continues the last event, or a
+// new state of the same thing, it is merged with that event instead.
 func (x *exchangeEvents) appendEvent(e spec.Event) {
 	n := len(x.events)
 	for n > 0 && x.events[n-1].Kind == spec.Unrecognized { // may occur between deltas of one text
@@ -67,7 +68,7 @@ func (x *exchangeEvents) appendEvent(e spec.Event) {
 	x.events = append(x.events, e)
 }
 
-// status returns the status of the response, or 0.
+// status returns the status code of the response, or 0 if there was no response.
 func (x exchangeEvents) status() int {
 	if i := slices.IndexFunc(x.events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse }); i >= 0 {
 		return x.events[i].StatusCode
@@ -75,8 +76,9 @@ func (x exchangeEvents) status() int {
 	return 0
 }
 
-// requestKey returns what two requests must have in common to be the same request. Ids are
-// not part of it.
+// requestKey returns a text that is equal for requests that count as the same: those with the same
+// operation, sender, prompt, parts and violations. Ids are ignored, because they differ between
+// conversations.
 func (x exchangeEvents) requestKey() string {
 	var b strings.Builder
 	r := x.request
@@ -90,7 +92,7 @@ func (x exchangeEvents) requestKey() string {
 	return b.String()
 }
 
-// A comparer compares two conversations.
+// A comparer compares two conversations and collects their differences.
 type comparer struct {
 	volatile  volatileFields
 	scope     string                       // the run whose messages and cursors are compared
@@ -102,12 +104,13 @@ type comparer struct {
 	notes     []string
 }
 
-// newComparer returns a comparer that ignores volatile fields.
+// newComparer returns a comparer that ignores the volatile fields.
 func newComparer(volatile volatileFields) *comparer {
 	return &comparer{volatile: volatile, idsAToB: map[string]map[string]string{}, idsBToA: map[string]map[string]string{}}
 }
 
-// compareConversations pairs the exchanges of two conversations and compares each pair.
+// compareConversations pairs the exchanges of two conversations, compares those of each pair, and
+// records the exchanges that only one side has.
 func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	keysA, keysB := requestKeys(a), requestKeys(b)
 	pairs := align(len(a), len(b), func(i, j int) int {
@@ -138,7 +141,9 @@ func (m *comparer) compareConversations(a, b []exchangeEvents) {
 	}
 }
 
-// sameOperation reports whether two requests are for the same operation, though not equal.
+// sameOperation reports whether two requests are similar enough to compare their responses, though
+// they are not the same: they have the same operation and sender, and both resume a stream or
+// neither does.
 func (x exchangeEvents) sameOperation(y exchangeEvents) bool {
 	return x.request.Operation == y.request.Operation && x.request.Principal == y.request.Principal &&
 		x.startsMidway == y.startsMidway
@@ -152,9 +157,10 @@ func requestKeys(list []exchangeEvents) (all []string) {
 	return all
 }
 
-// addUnmatched records an exchange that only one side has. If both sides have requests for
-// its operation, it follows from an earlier response (a run in more pieces is resumed more
-// often) and is a note, not a difference.
+// addUnmatched records an exchange that only one side, "A" or "B", has. Normally this is a
+// difference. If both sides have requests for the same operation (matched), it is only a note,
+// because it follows from an earlier response: for example, a run that is streamed in more pieces
+// is resumed more often.
 func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[string]bool) {
 	if matched[x.request.Operation] {
 		m.notes = append(m.notes, fmt.Sprintf("only %s has exchange %d: %s", side, x.index, x.describeRequest()))
@@ -163,7 +169,7 @@ func (m *comparer) addUnmatched(x exchangeEvents, side string, matched map[strin
 	m.addOneSided(x, x.request, side)
 }
 
-// compareExchange compares the responses to one request.
+// compareExchange compares the responses to one request and records their differences.
 func (m *comparer) compareExchange(a, b exchangeEvents) {
 	m.exchanges++
 	m.scope = a.request.Run
@@ -193,7 +199,9 @@ func (m *comparer) compareExchange(a, b exchangeEvents) {
 	}
 }
 
-// pairedRange returns the indexes of the first and the last pair of matching frames.
+// pairedRange returns the indexes in pairs of the first and the last pair in which two frames
+// match. a holds the events that the pairs refer to. If no frames match, first is len(pairs) and
+// last is -1.
 func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	first, last = len(pairs), -1
 	for i, p := range pairs {
@@ -204,7 +212,8 @@ func pairedRange(pairs []indexPair, a []spec.Event) (first, last int) {
 	return first, last
 }
 
-// requestIDs returns the ids that two requests both have: field, id in A, id in B.
+// requestIDs returns the ids that both of two requests have. Each is given as the name of its
+// field, its value in A and its value in B.
 func requestIDs(a, b spec.Event) (all [][3]string) {
 	fa, fb := facts(a), facts(b)
 	for _, f := range fa {
@@ -216,7 +225,8 @@ func requestIDs(a, b spec.Event) (all [][3]string) {
 	return all
 }
 
-// similarity returns how well two events match; 0 means that they do not.
+// similarity returns how well two events match, as a weight for align: 0 means that they must not
+// be compared.
 func (m *comparer) similarity(a, b spec.Event) int {
 	switch {
 	case a.Kind == b.Kind:
@@ -239,7 +249,8 @@ func (m *comparer) similarity(a, b spec.Event) int {
 	return 0
 }
 
-// addOneSided records an event that only the side of has.
+// addOneSided records as a difference that only the side of, "A" or "B", has the event e of the
+// exchange x. It does nothing if such events are volatile.
 func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, of string) {
 	if m.volatile[string(e.Kind)+" *"] {
 		return
@@ -253,12 +264,14 @@ func (m *comparer) addOneSided(x exchangeEvents, e spec.Event, of string) {
 	m.found = append(m.found, d)
 }
 
-// newSide returns one side of a difference.
+// newSide returns the event e of the exchange x as one side of a difference.
 func newSide(x exchangeEvents, e spec.Event) *DifferenceSide {
 	return &DifferenceSide{Exchange: x.index, Event: e.Frame, Kind: e.Kind, Facts: describeEvent(e)}
 }
 
-// compareEvent returns the fields in which two events differ.
+// compareEvent returns the fields in which two events differ, without volatile ones. open tells
+// whether the exchanges have an open start or end: fields that depend on where a stream was cut are
+// then ignored.
 func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []FieldDiff) {
 	differ := func(name, va, vb string) {
 		if !m.volatile[string(a.Kind)+" "+name] && !m.volatile[string(b.Kind)+" "+name] {
@@ -287,7 +300,8 @@ func (m *comparer) compareEvent(a, b spec.Event, open exchangeEvents) (fields []
 	return fields
 }
 
-// factsMatch reports whether two values of one fact match.
+// factsMatch reports whether two values of the same fact match, according to how the fact is
+// compared. kind is the kind of the event; open is as for compareEvent.
 func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bool {
 	cut := open.startsMidway || open.clientLeft
 	switch {
@@ -301,8 +315,9 @@ func (m *comparer) factsMatch(kind spec.Kind, a, b fact, open exchangeEvents) bo
 	return cut && a.name == "end"
 }
 
-// matchIDs reports whether two ids can be the same, and records them as such: each id of one
-// side corresponds to at most one of the other.
+// matchIDs reports whether the id a of one side can stand for the id b of the other side in a
+// field, and remembers the pair. Each id corresponds to only one id of the other side, so it
+// returns false if either was paired with another id before.
 func (m *comparer) matchIDs(field, a, b string) bool {
 	field = field[strings.LastIndexByte(field, '.')+1:]
 	if field == "message" || field == "cursor" { // unique only within a run

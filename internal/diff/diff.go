@@ -52,7 +52,8 @@ type FieldDiff struct {
 	B    string `json:"b"`
 }
 
-// MaxDifferences is the maximum number of differences that are kept per conversation.
+// MaxDifferences is the maximum number of differences that are kept per conversation, to keep
+// reports readable. Further ones are only counted.
 const MaxDifferences = 100
 
 // Compare compares the first recordings of two conversations, except for what their other
@@ -94,16 +95,17 @@ func Compare(a, b Conversation) ConversationDiff {
 	return c
 }
 
-// hasResponse reports whether any request got a response.
+// hasResponse reports whether any request of a conversation got a response.
 func hasResponse(events []spec.Event) bool {
 	return slices.ContainsFunc(events, func(e spec.Event) bool { return e.Kind == spec.HTTPResponse && e.StatusCode != 0 })
 }
 
-// volatileFields is a set of what differs between recordings of one target: "KIND FIELD", or
-// "KIND *" for events that are not always present.
+// volatileFields is the set of fields that differ between recordings of the same target. A member
+// is "KIND FIELD", or "KIND *" for an event that is not in every recording.
 type volatileFields map[string]bool
 
-// addDifferences adds the differences between two recordings.
+// addDifferences compares two recordings of the same target and adds the fields in which they
+// differ.
 func (v volatileFields) addDifferences(a, b []spec.Event) {
 	m := newComparer(volatileFields{})
 	m.compareConversations(splitExchanges(a), splitExchanges(b))
@@ -121,7 +123,7 @@ func (v volatileFields) addDifferences(a, b []spec.Event) {
 	}
 }
 
-// sorted returns the members in order.
+// sorted returns the members of the set in alphabetical order.
 func (v volatileFields) sorted() (all []string) {
 	for name := range v {
 		all = append(all, name)
@@ -130,7 +132,8 @@ func (v volatileFields) sorted() (all []string) {
 	return all
 }
 
-// describeRequest describes the request for people.
+// describeRequest returns a description of the request for people: its operation, prompt, violation
+// and sender.
 func (x exchangeEvents) describeRequest() string {
 	s := x.request.Operation
 	if s == "" {

@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A factComparison is how the values of a fact are compared.
+// A factComparison states how two values of a fact are compared.
 type factComparison int
 
-// The ways of comparison.
+// The ways in which the values of a fact are compared.
 const (
 	compareEqual    factComparison = iota // equal values match
 	compareAsID                           // ids match if they correspond one to one
@@ -35,13 +35,15 @@ var relevantHeaders = []string{
 	"Access-Control-Allow-Origin",
 }
 
-// maxDepth is the maximum depth of parts that are compared.
+// maxDepth is the maximum depth to which the parts of an event, and parts of parts, are compared.
 const maxDepth = 8
 
-// facts returns the properties of an event in a fixed order, without absent ones.
+// facts returns the properties of an event that are compared, in a fixed order. Absent properties
+// are left out.
 func facts(e spec.Event) []fact { return appendFacts(nil, "", e, 0) }
 
-// appendFacts appends the properties of an event with a prefix for their names.
+// appendFacts appends the properties of e, and of its parts, to all and returns the result. prefix
+// precedes their names, and deep is the depth of e among the parts of an event.
 func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	add := func(name, value string, by factComparison) {
 		if value != "" {
@@ -93,8 +95,8 @@ func appendFacts(all []fact, prefix string, e spec.Event, deep int) []fact {
 	return all
 }
 
-// header returns the values of a header field, comma-separated, with insignificant space
-// normalized.
+// header returns the values of a header field as one comma-separated list, with insignificant white
+// space normalized. It returns "" if the response does not have the field.
 func header(e spec.Event, name string) string {
 	var values []string
 	for _, f := range e.Header {
@@ -108,7 +110,8 @@ func header(e spec.Event, name string) string {
 	return strings.Join(values, ", ")
 }
 
-// canonical returns JSON with members ordered by name, and any other text unchanged.
+// canonical returns a JSON object or array without insignificant space and with members ordered by
+// name, so that equal values are equal texts. Any other text is returned unchanged.
 func canonical(text string) string {
 	if t := strings.TrimSpace(text); !strings.HasPrefix(t, "{") && !strings.HasPrefix(t, "[") {
 		return text
@@ -133,8 +136,8 @@ var endErrors = []error{
 	spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
 }
 
-// endText describes how a body ended, or that an event cannot be decoded, without details
-// that depend on the machine. It returns "" for other events.
+// endText returns how a body ended, or that an event cannot be decoded. Details that depend on the
+// machine are left out. It returns "" for other events.
 func endText(e spec.Event) string {
 	switch {
 	case e.Kind != spec.BodyEnd && e.Kind != spec.HTTPResponse && e.Err != nil:
@@ -150,7 +153,8 @@ func endText(e spec.Event) string {
 	return "no response"
 }
 
-// violationText lists the locations that violate the document and the flaws of the bytes.
+// violationText returns, as one sorted list, the locations at which an event violates the document
+// and the kinds of its flaws.
 func violationText(e spec.Event) string {
 	var all []string
 	for _, b := range e.Violations {
@@ -177,7 +181,7 @@ func describeEvent(e spec.Event) string {
 // maxQuoted is the maximum length of a value in a line, in bytes.
 const maxQuoted = 200
 
-// quoteValue returns a value in quotes, shortened to maxQuoted bytes.
+// quoteValue returns a value in quotes, cut after maxQuoted bytes with a note of its length.
 func quoteValue(v string) string {
 	if len(v) > maxQuoted {
 		return fmt.Sprintf("%q… (%d bytes)", v[:maxQuoted], len(v))

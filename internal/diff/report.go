@@ -38,7 +38,7 @@ const (
 	ExitNothing = 3 // nothing was compared
 )
 
-// Conclude sets the exit code.
+// Conclude sets r.Exit, the exit code, according to the results.
 func (r *Report) Conclude() {
 	r.Exit = ExitNothing
 	for _, d := range r.Dialects {
@@ -62,7 +62,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 	return enc.Encode(r)
 }
 
-// WriteText writes the report as text, with both sides in columns.
+// WriteText writes the report as text for people, with the two sides in columns.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "A  %s\nB  %s\n", printableText(r.A), printableText(r.B))
@@ -99,7 +99,8 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// fieldsKey returns a key that equal differences share, so that each is shown only once.
+// fieldsKey returns a key that is equal for differences of the same kinds and fields, so that the
+// text report shows each only once. It returns "" if only one side has the event.
 func (d Difference) fieldsKey() string {
 	if len(d.Fields) == 0 {
 		return ""
@@ -107,8 +108,9 @@ func (d Difference) fieldsKey() string {
 	return fmt.Sprintf("%s %s %q", d.A.Kind, d.B.Kind, d.Fields)
 }
 
-// write writes the differences of one conversation that were not yet shown. times holds how
-// often each difference occurs in the rest of the report; 0 means that it was shown.
+// write writes the differences of the conversation that were not shown before. times holds, by
+// fieldsKey, how often each difference occurs in the rest of the report. write sets it to 0 when it
+// shows the difference.
 func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[string]int) {
 	lastHeading, titled := "", false
 	for _, d := range c.Differences {
@@ -152,7 +154,7 @@ func (c ConversationDiff) write(b *strings.Builder, dialect string, times map[st
 	}
 }
 
-// writeSummary writes how much was compared and what was left out.
+// writeSummary writes how much of a dialect was compared, how much differs, and what was left out.
 func (d DialectDiff) writeSummary(b *strings.Builder) {
 	compared, differ, differences, events := 0, 0, 0, 0
 	var out []string
@@ -182,12 +184,12 @@ func (d DialectDiff) writeSummary(b *strings.Builder) {
 	}
 }
 
-// title returns the kind and the position of the event.
+// title returns the kind of the event and its number in the exchange.
 func (s DifferenceSide) title() string {
 	return string(s.Kind) + " (event " + eventNumber(s.Event) + ")"
 }
 
-// text returns the event as one line of text.
+// text returns the event as one line of text: its title and its facts.
 func (s DifferenceSide) text() string {
 	return s.title() + " " + s.Facts
 }
@@ -208,10 +210,11 @@ func fieldValue(v string) string {
 	return strconv.Quote(v)
 }
 
-// columnWidth is the width of a column in characters.
+// columnWidth is the width of one column of the text report, in characters.
 const columnWidth = 56
 
-// writeRow writes two texts in columns, wrapped.
+// writeRow writes two texts beside each other in columns, each wrapped. mark precedes the first
+// line.
 func writeRow(b *strings.Builder, mark, left, right string) {
 	l, r := wrapColumn(left), wrapColumn(right)
 	for i := range max(len(l), len(r), 1) {
@@ -228,7 +231,7 @@ func writeRow(b *strings.Builder, mark, left, right string) {
 	}
 }
 
-// wrapColumn splits a text into lines of columnWidth characters.
+// wrapColumn splits a text into lines of at most columnWidth characters.
 func wrapColumn(s string) (all []string) {
 	runes := []rune(printableText(s))
 	for len(runes) > columnWidth {

@@ -10,8 +10,8 @@ import (
 // maxListed is the maximum number of words that are listed if none is similar.
 const maxListed = 20
 
-// Suggest returns the end of an error message about an unknown word: the most similar known
-// word ("; did you mean text?"), or a list of the known words if none is similar.
+// Suggest returns the end of an error message about an unknown word. It names the known word that
+// is most similar ("; did you mean text?"), or lists the known words if none is similar.
 func Suggest(word string, known []string) string {
 	known = slices.Sorted(slices.Values(known))
 	best, least := "", 3
@@ -33,8 +33,8 @@ func Suggest(word string, known []string) string {
 	return " (want one of " + strings.Join(known, ", ") + ")"
 }
 
-// editDistance returns the Levenshtein distance of two words in bytes, or 64 if either is
-// longer than that.
+// editDistance returns the Levenshtein distance of two words, counted in bytes. For words of more
+// than 64 bytes it returns 64, to limit the work.
 func editDistance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return 64

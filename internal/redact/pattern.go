@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// A secretPattern is one spelling of a secret, with all escapes undone.
+// A secretPattern is one of the spellings of a secret that are searched for in text whose escapes
+// were undone.
 type secretPattern struct {
 	text   []byte
 	base64 bool // also search across line breaks
@@ -15,11 +16,12 @@ type secretPattern struct {
 	extendBefore, extendAfter bool
 }
 
-// minFoldedHex is the minimum length of a hexadecimal secret that is searched for in upper
-// and lower case.
+// minFoldedHex is the minimum length of a hexadecimal secret that is also searched for in upper and
+// lower case. Shorter ones would match too much by chance.
 const minFoldedHex = 8
 
-// secretPatterns returns the spellings of a secret to search for.
+// secretPatterns returns all spellings of the secret s to search for: as it is, in hexadecimal, in
+// other encodings, and within Base64.
 func secretPatterns(s string) (all []secretPattern) {
 	digits := hex.EncodeToString([]byte(s))
 	texts := []string{s, digits, strings.ToUpper(digits)}
@@ -48,8 +50,9 @@ func secretPatterns(s string) (all []secretPattern) {
 // replacementChar stands for an invalid byte in decoded UTF-8.
 const replacementChar = "\ufffd"
 
-// base64Patterns returns the characters that every Base64 text containing s has in common,
-// for each of the three positions at which s can begin and for both alphabets.
+// base64Patterns returns patterns that find s within Base64 text. s can begin at three positions of
+// a group of Base64 characters, and there are two alphabets; each pattern has the characters that
+// depend only on s.
 func base64Patterns(s string) (all []secretPattern) {
 	seen := map[string]bool{}
 	for shift := range 3 {
@@ -77,7 +80,8 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// asLatin1 returns s, read as ISO 8859-1, in UTF-8.
+// asLatin1 returns the bytes of s, read as ISO 8859-1, in UTF-8: the spelling of s by a program
+// that mistakes its encoding.
 func asLatin1(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -86,7 +90,8 @@ func asLatin1(s string) string {
 	return b.String()
 }
 
-// widen returns x with the adjacent characters that contain bits of the secret.
+// widen returns x, the range of text in which the pattern was found, extended by the adjacent
+// characters that also contain bits of the secret.
 func (p *secretPattern) widen(text []byte, x byteRange) byteRange {
 	if p.extendBefore && x.from > 0 && isBase64Byte(text[x.from-1]) {
 		x.from--

@@ -24,8 +24,8 @@ const MinSecret = 4
 // of the names of their fields in recorded traffic.
 const MinDetectedSecret = 6
 
-// minFragment is the minimum number of bytes at the edge of a text that are recognised as a
-// part of a secret.
+// minFragment is the minimum number of bytes at the edge of a text that are recognised as a part of
+// a secret. Fewer would match too much by chance.
 const minFragment = 4
 
 // jsonLiterals are never treated as secrets, since removing them would break all JSON.
@@ -41,8 +41,9 @@ type Redactor struct {
 	shortest    int // length of the shortest pattern in bytes
 }
 
-// New returns a Redactor for secrets, or nil if none of them can be removed. Secrets shorter
-// than [MinSecret] and the words true, false, null and none are ignored.
+// New returns a Redactor for the given secrets. Secrets shorter than [MinSecret] and the words
+// true, false, null and none are ignored; if no secret is left, New returns nil, which is a
+// Redactor that removes nothing.
 func New(secrets ...string) *Redactor {
 	r := &Redactor{placeholder: Placeholder, numberDigit: '9'}
 	seen := map[string]bool{}
@@ -79,8 +80,9 @@ func (r *Redactor) String(s string) string {
 	return r.replaceRanges(s, r.secretRanges([]byte(s), false))
 }
 
-// Fragment is like String for a part of a longer text. It also removes what may be the end of
-// a secret at the beginning of s, or the beginning of one at its end.
+// Fragment is like [Redactor.String], for a part of a longer text. It also removes what may be a
+// part of a secret that was cut: its last bytes at the beginning of s, or its first bytes at the
+// end of s.
 func (r *Redactor) Fragment(s string) string {
 	if r == nil || s == "" {
 		return s
@@ -91,8 +93,8 @@ func (r *Redactor) Fragment(s string) string {
 // Ellipsis marks the place where a message omits part of a value.
 const Ellipsis = "…"
 
-// Shortened is like String for a text with shortened values. It also removes parts of secrets
-// before and after each [Ellipsis].
+// Shortened is like [Redactor.String], for a text in which values were shortened. It also removes
+// parts of secrets before and after each [Ellipsis].
 func (r *Redactor) Shortened(s string) string {
 	if r == nil {
 		return s
@@ -123,7 +125,8 @@ func (r *Redactor) Bytes(data []byte) []byte {
 	return data
 }
 
-// Mask overwrites secrets in data, and parts of secrets at its edges.
+// Mask overwrites secrets in data, in place. It also overwrites parts of secrets at the beginning
+// and the end of data.
 func (r *Redactor) Mask(data []byte) {
 	if r != nil {
 		r.maskRanges(data, r.secretRanges(data, true))
@@ -135,7 +138,7 @@ func (r *Redactor) Contains(data []byte) bool {
 	return r != nil && len(r.secretRanges(data, false)) > 0
 }
 
-// replaceRanges returns s with the placeholder in place of each range.
+// replaceRanges returns s with a placeholder for each of the ranges spans.
 func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	if len(spans) == 0 {
 		return s
@@ -161,8 +164,8 @@ func (r *Redactor) replaceRanges(s string, spans []byteRange) string {
 	return clean
 }
 
-// maskRanges overwrites ranges of data with as many bytes that form neither a secret nor
-// syntax of JSON, SSE or HTML. Line ends are kept.
+// maskRanges overwrites the ranges spans of data, in place and without changing its length. The new
+// bytes form neither a secret nor syntax of JSON, SSE or HTML. Line ends are kept.
 func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	for _, x := range spans {
 		fill := byte('*')
@@ -182,7 +185,7 @@ func (r *Redactor) maskRanges(data []byte, spans []byteRange) {
 	}
 }
 
-// inNumber reports whether a range of s consists of digits of a JSON number.
+// inNumber reports whether the range x of s consists of digits that belong to a JSON number.
 func inNumber(s string, x byteRange) bool {
 	for i := x.from; i < x.to; i++ {
 		if s[i] < '0' || s[i] > '9' {

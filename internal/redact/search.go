@@ -9,8 +9,8 @@ import (
 // A byteRange is the part of a text from one offset up to, but not including, another.
 type byteRange struct{ from, to int }
 
-// includeEscapes returns x with the backslash before its first byte and the byte after its
-// last backslash, since half an escape would break the text.
+// includeEscapes returns x extended to whole backslash escapes: by the backslash before its first
+// byte, and by the byte after its last backslash. Half an escape would break the text.
 func includeEscapes(data []byte, x byteRange) byteRange {
 	if countBackslashes(data, x.from)%2 == 1 {
 		x.from--
@@ -21,7 +21,7 @@ func includeEscapes(data []byte, x byteRange) byteRange {
 	return x
 }
 
-// countBackslashes returns the number of consecutive backslashes before end.
+// countBackslashes returns the number of successive backslashes just before the offset end.
 func countBackslashes(data []byte, end int) (n int) {
 	for n < end && data[end-1-n] == '\\' {
 		n++
@@ -29,15 +29,16 @@ func countBackslashes(data []byte, end int) (n int) {
 	return n
 }
 
-// Parameters of the search: how many bytes are searched at a time, and how many times longer
-// than a secret its escaped form can be (text within text within text).
+// Parameters of the search: minWindow is how many bytes are searched at a time, and
+// maxSpellingFactor how many times longer than a secret its escaped form can be (text within text
+// within text).
 const (
 	minWindow         = 16 << 10
 	maxSpellingFactor = 128
 )
 
-// secretRanges returns the disjoint ranges of data that contain secrets, in order. With
-// edges, parts of secrets at the edges of data count too.
+// secretRanges returns the ranges of data that contain secrets, in order and without overlaps. If
+// edges is set, parts of secrets at the beginning and the end of data count too.
 func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	if len(data) < r.shortest && !edges {
 		return nil
@@ -61,7 +62,8 @@ func (r *Redactor) secretRanges(data []byte, edges bool) []byteRange {
 	}
 }
 
-// splitPoint returns an offset not far before at that is not within an escape, or else at.
+// splitPoint returns an offset at which data can be split for the search: a little before at and
+// not within an escape. If it finds none, it returns at.
 func splitPoint(data []byte, at int) int {
 	const escape, far = 12, 4096
 	for p := at; p > at-far; p-- {
@@ -72,7 +74,8 @@ func splitPoint(data []byte, at int) int {
 	return at
 }
 
-// mergeRanges returns the union of ranges as disjoint ranges, in order. It reuses the slice.
+// mergeRanges returns the union of ranges as ranges without overlaps, in order. It reuses the
+// memory of all.
 func mergeRanges(all []byteRange) []byteRange {
 	if len(all) < 2 {
 		return all
@@ -96,14 +99,16 @@ type searcher struct {
 	found, all     []byteRange // in the current view, and in the whole text
 }
 
-// The maximum number of layers of escapes to undo, one kind at a time and all kinds at once.
+// The maximum number of layers of escapes to undo, as each layer multiplies the work: maxMixed if
+// only one of several kinds of escapes is undone at a time, maxLayers if all kinds are.
 const (
 	maxMixed  = 2
 	maxLayers = 4
 )
 
-// searchView finds secrets in a view and in its unescaped forms. chain is whether all escapes
-// of the layers above were undone.
+// searchView finds secrets in a view, and in the views that result from undoing its escapes. layer
+// is how many layers of escapes were undone to get the view. chain is whether all escapes of each
+// of these layers were undone, and not only those of one kind.
 func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	s.searchText(v)
 	if layer == maxLayers || !chain && layer == maxMixed {
@@ -126,7 +131,7 @@ func (s *searcher) searchView(v *unescapedView, layer int, chain bool) {
 	}
 }
 
-// searchText finds secrets in the text of a view.
+// searchText finds secrets in the text of a view, without undoing further escapes.
 func (s *searcher) searchText(v *unescapedView) {
 	var lines *unescapedView
 	if v.hasBrokenBase64() {
@@ -164,7 +169,7 @@ func (v *unescapedView) hasBrokenBase64() bool {
 	return false
 }
 
-// findOccurrences finds all occurrences of a pattern in a view.
+// findOccurrences adds all occurrences of a pattern in a view to s.found.
 func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	for from := 0; ; {
 		i := bytes.Index(v.text[from:], p.text)
@@ -177,7 +182,8 @@ func (s *searcher) findOccurrences(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findSuffix finds the longest end of a pattern with which the view begins.
+// findSuffix adds a range to s.found if the view begins with the last bytes of a pattern, and thus
+// perhaps with a part of a secret.
 func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	for n := min(len(p.text)-1, len(v.text)); n >= minFragment; n-- {
 		if bytes.HasPrefix(v.text, p.text[len(p.text)-n:]) {
@@ -187,8 +193,8 @@ func (s *searcher) findSuffix(v *unescapedView, p *secretPattern) {
 	}
 }
 
-// findPrefix finds the longest beginning of a pattern with which the view ends, perhaps before
-// a truncated escape.
+// findPrefix adds a range to s.found if the view ends with the first bytes of a pattern, and thus
+// perhaps with a part of a secret. A truncated escape may follow them.
 func (s *searcher) findPrefix(v *unescapedView, p *secretPattern) {
 	const escape = 12
 	text := v.text

@@ -34,13 +34,14 @@ var harmlessHeaders = []string{
 	"Last-Event-Id", "Origin", "Referer", "Transfer-Encoding", "User-Agent", "Vary", "X-Accel-Buffering", "X-Mock-Seed", "X-Request-Id",
 }
 
-// The names by their length, which tells most names apart.
+// The names of secret and of harmless fields, indexed by their length, which makes a lookup fast.
 var (
 	secretsByLength  = groupByLength(identityHeaders, otherSecretNames)
 	harmlessByLength = groupByLength(harmlessHeaders)
 )
 
-// groupByLength returns the names of all lists, indexed by length.
+// groupByLength returns the names of all lists, grouped by their length: element n has those of n
+// bytes.
 func groupByLength(lists ...[]string) (byLength [][]string) {
 	for _, name := range slices.Concat(lists...) {
 		for len(byLength) <= len(name) {
@@ -57,13 +58,15 @@ func containsName(byLength [][]string, name string) bool {
 		slices.ContainsFunc(byLength[len(name)], func(s string) bool { return strings.EqualFold(s, name) })
 }
 
-// IsHarmless reports whether a header field is known not to hold a secret.
+// IsHarmless reports whether a header field is known not to hold a secret. The name may be in any
+// case.
 func IsHarmless(name string) bool {
 	const cors = "Access-Control-"
 	return containsName(harmlessByLength, name) || len(name) > len(cors) && strings.EqualFold(name[:len(cors)], cors)
 }
 
-// IsCredential reports whether the value of a header field or query parameter is a secret.
+// IsCredential reports whether the value of a header field or query parameter is a secret, judging
+// by its name in any case.
 func IsCredential(name string) bool {
 	if containsName(secretsByLength, name) {
 		return true
@@ -76,7 +79,8 @@ func IsCredential(name string) bool {
 		slices.ContainsFunc(secretNameParts, func(part string) bool { return strings.Contains(lower, part) })
 }
 
-// IdentifiesUser reports whether a header field identifies the sender of a request.
+// IdentifiesUser reports whether a header field is one with which the sender of a request
+// authenticates itself.
 func IdentifiesUser(name string) bool {
 	return slices.ContainsFunc(identityHeaders, func(s string) bool { return strings.EqualFold(s, name) })
 }
@@ -105,7 +109,8 @@ func SecretValues(name, value string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// basicSecrets returns the decoded Basic credentials and their password.
+// basicSecrets returns the secrets in a token of basic authentication: the decoded user and
+// password together, and the password. It returns nil if the token is not Base64.
 func basicSecrets(token string) []string {
 	plain, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
@@ -117,8 +122,8 @@ func basicSecrets(token string) []string {
 	return []string{string(plain)}
 }
 
-// RedactTarget returns the target of a request with [Placeholder] in place of the values of
-// query parameters whose names the function secret accepts.
+// RedactTarget returns the target of a request with [Placeholder] in place of the values of those
+// query parameters for whose names secret returns true.
 func RedactTarget(target string, secret func(name string) bool) string {
 	path, query, ok := strings.Cut(target, "?")
 	if !ok {
@@ -137,8 +142,8 @@ func RedactTarget(target string, secret func(name string) bool) string {
 	return path + "?" + strings.Join(pairs, "&")
 }
 
-// SecretParameters returns the values, as written and decoded, of the query parameters of a
-// target whose names the function secret accepts.
+// SecretParameters returns the values of those query parameters of a target for whose names secret
+// returns true: each as it is written and decoded.
 func SecretParameters(target string, secret func(name string) bool) (all []string) {
 	_, query, _ := strings.Cut(target, "?")
 	for pair := range strings.SplitSeq(query, "&") {

@@ -18,7 +18,8 @@ type unescapedView struct {
 	from, to []int32
 }
 
-// sourceRange returns the range of the original for a non-empty range of the view.
+// sourceRange returns the range of the original text that the range x of the view comes from. x
+// must not be empty.
 func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	if v.from == nil {
 		return x
@@ -26,7 +27,8 @@ func (v *unescapedView) sourceRange(x byteRange) byteRange {
 	return byteRange{int(v.from[x.from]), int(v.to[x.to-1])}
 }
 
-// appendFrom appends a range of another view unchanged.
+// appendFrom appends the bytes from one offset to another of another view, unchanged, with where
+// they come from.
 func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	v.text = append(v.text, other.text[from:to]...)
 	if other.from != nil {
@@ -38,7 +40,7 @@ func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 	}
 }
 
-// An escapeKind is a set of ways to escape text.
+// An escapeKind is a set of ways in which text is escaped.
 type escapeKind int
 
 // The kinds of escapes.
@@ -55,8 +57,8 @@ var escapeStarts = map[escapeKind]string{
 	backslashes: `\`, percents: "%", entities: "&", escapes: `\%&`, lineEnds: "\r\n",
 }
 
-// nextEscape returns the next position at which an escape of the kind may begin, or the
-// length of the text.
+// nextEscape returns the first position, not before from, at which an escape of the kind may begin.
+// It returns the length of the text if there is none.
 func (k escapeKind) nextEscape(text []byte, from int) int {
 	i := 0
 	if set := escapeStarts[k]; len(set) == 1 {
@@ -70,7 +72,8 @@ func (k escapeKind) nextEscape(text []byte, from int) int {
 	return from + i
 }
 
-// viewPool holds unused views, since bodies are large and each needs several.
+// viewPool holds views that are not in use. They are reused because bodies are large and the search
+// of each needs several views.
 var viewPool = sync.Pool{New: func() any { return &unescapedView{} }}
 
 // release returns the view to the pool. It must not be used afterwards.
@@ -81,8 +84,8 @@ func (v *unescapedView) release() {
 	}
 }
 
-// unescape returns v with the escapes of a kind undone, or nil if it has none. The caller
-// must release the result.
+// unescape returns a new view of v with the escapes of the kind undone, or nil if v has none. The
+// caller must release the result.
 func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	var out *unescapedView
 	var buf [utf8.UTFMax]byte
@@ -114,8 +117,8 @@ func (v *unescapedView) unescape(k escapeKind) *unescapedView {
 	return out
 }
 
-// decode appends to dst what the escape at the beginning of s stands for, and returns the
-// length of the escape. n is 0 if s does not begin with an escape of the kind.
+// decode appends to dst what the escape at the beginning of s stands for. n is the length of the
+// escape, or 0 if s does not begin with an escape of the kind.
 func decode(dst, s []byte, k escapeKind) (plain []byte, n int) {
 	switch s[0] {
 	case '\\':
@@ -165,7 +168,8 @@ func decodeBackslash(dst, s []byte) ([]byte, int) {
 	return nil, 0
 }
 
-// decodeUTF16 decodes \u002d, or a surrogate pair of two such escapes.
+// decodeUTF16 implements decode for an escape such as \u002d, or for two such escapes that form a
+// surrogate pair.
 func decodeUTF16(dst, s []byte) ([]byte, int) {
 	code, n := parseDigits(s, 2, 4, 16)
 	if n == 0 {
@@ -180,7 +184,7 @@ func decodeUTF16(dst, s []byte) ([]byte, int) {
 	return utf8.AppendRune(dst, r), n
 }
 
-// decodeRune decodes an escape with the given number of hexadecimal digits, such as
+// decodeRune implements decode for an escape with the given number of hexadecimal digits, such as
 // \U0000002d.
 func decodeRune(dst, s []byte, digits int) ([]byte, int) {
 	code, n := parseDigits(s, 2, digits, 16)
@@ -190,8 +194,8 @@ func decodeRune(dst, s []byte, digits int) ([]byte, int) {
 	return utf8.AppendRune(dst, rune(code)), n
 }
 
-// decodeByte decodes an escape for one byte: after a prefix of the given length, a number in
-// the given base.
+// decodeByte implements decode for an escape that stands for one byte: a prefix of after bytes,
+// then a number of the given number of digits in the given base.
 func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	code, n := parseDigits(s, after, digits, base)
 	if n == 0 || code > 0xff {
@@ -200,8 +204,9 @@ func decodeByte(dst, s []byte, after, digits, base int) ([]byte, int) {
 	return append(dst, byte(code)), n
 }
 
-// parseDigits parses digits after a prefix of the given length. n is the length of both, or 0
-// if there are other characters.
+// parseDigits returns the number that s has after a prefix of after bytes, with exactly the given
+// number of digits in the given base. n is the length of prefix and number, or 0 if there are other
+// characters.
 func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	if len(s) < after+digits {
 		return 0, 0

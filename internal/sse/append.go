@@ -21,10 +21,10 @@ type Frame struct {
 // ErrFrame means that a frame has a value that the format cannot represent.
 var ErrFrame = errors.New("invalid frame")
 
-// Append appends the encoding of a frame to dst. Lines of data may end with LF, CR or CR LF;
-// a decoder returns them joined by LF, since the format does not preserve line ends. Append
-// returns [ErrFrame] and dst unchanged if an id or event name contains a line end or NUL, or
-// if Retry is not a number.
+// Append appends the encoding of a frame to dst and returns the result. Lines of data may end with
+// LF, CR or CR LF; a decoder returns them joined by LF, since the format does not preserve line
+// ends. If an id or event name contains a line end or NUL, or if Retry is not a number, Append
+// returns dst unchanged and an error that wraps [ErrFrame].
 func Append(dst []byte, f Frame) ([]byte, error) {
 	for _, field := range [...]struct{ name, value string }{{"id", f.ID}, {"event", f.Event}} {
 		if strings.ContainsAny(field.value, "\r\n\x00") {
@@ -56,8 +56,8 @@ func Append(dst []byte, f Frame) ([]byte, error) {
 	return dst, nil
 }
 
-// Write encodes a frame and writes it with one call of w.Write. It writes nothing if there is
-// an [ErrFrame].
+// Write encodes a frame and writes it to w with one call of w.Write. If the frame cannot be
+// encoded, it writes nothing and returns an error that wraps [ErrFrame].
 func Write(w io.Writer, f Frame) error {
 	text, err := Append(nil, f)
 	if err != nil || len(text) == 0 {
@@ -69,13 +69,14 @@ func Write(w io.Writer, f Frame) error {
 	return nil
 }
 
-// AppendComment appends a comment to dst, one line per line of text, and a blank line.
-// Within a frame the blank line would end the frame; use [Frame.Comments] there.
+// AppendComment appends text to dst as a comment, with one comment line per line of text, and a
+// blank line. To put a comment within a frame use [Frame.Comments], as the blank line would end the
+// frame.
 func AppendComment(dst []byte, text string) []byte {
 	return append(appendLines(dst, ":", []byte(text)), '\n')
 }
 
-// appendLines appends each line of text with a prefix.
+// appendLines appends each line of text to dst, with the prefix before it and LF after it.
 func appendLines(dst []byte, prefix string, text []byte) []byte {
 	for more := true; more; {
 		var line []byte
@@ -85,7 +86,9 @@ func appendLines(dst []byte, prefix string, text []byte) []byte {
 	return dst
 }
 
-// cutLine returns the first line without its line end. more is whether another one follows.
+// cutLine splits text after its first line. line is that line without its end, and rest is the text
+// after it. more reports whether the line had an end, so that rest is a line too, even if it is
+// empty.
 func cutLine(text []byte) (line, rest []byte, more bool) {
 	i := bytes.IndexAny(text, "\r\n")
 	if i < 0 {

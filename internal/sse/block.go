@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A block collects the field lines since the last blank line. The position of its data is
-// relative to the first byte of the block, since the block may move in memory until it ends.
+// A block collects the field lines of an event since the last blank line. The position of its data
+// is relative to the first byte of the block, since the block may move in memory until it ends.
 type block struct {
 	isOpen bool
 	item   Item // the item so far
@@ -23,13 +23,14 @@ type block struct {
 	lastEventName  string
 }
 
-// begin starts a block at a line and byte offset of the stream.
+// begin starts a new block with the line that has the given number and byte offset in the stream.
 func (b *block) begin(line, offset int) {
 	b.isOpen, b.item = true, Item{Line: line, Offset: offset}
 	b.dataFields, b.moreData, b.fieldNames = 0, b.moreData[:0], b.fieldNames[:0]
 }
 
-// addField adds one line. at is its position in the block.
+// addField adds one field line to the block. at is the offset of the line from the start of the
+// block.
 func (b *block) addField(line []byte, at int) {
 	if !b.item.InvalidUTF8 && !utf8.Valid(line) {
 		b.item.InvalidUTF8 = true
@@ -62,8 +63,9 @@ func (b *block) addField(line []byte, at int) {
 	}
 }
 
-// internName returns the name of a field. It does not allocate for the standard's names and
-// for the name at the same position of the previous block.
+// internName returns the name of a field as a string. To avoid allocations it reuses constants for
+// the names in the standard, and the string of the previous block if the name at the same position
+// is equal.
 func (b *block) internName(name []byte) string {
 	switch string(name) {
 	case "data":
@@ -81,7 +83,8 @@ func (b *block) internName(name []byte) string {
 	return string(name)
 }
 
-// eventName returns value as a string, shared with the previous block if it is the same.
+// eventName returns the value of an event field as a string. It reuses the string of the last event
+// field if the value is the same.
 func (b *block) eventName(value []byte) string {
 	if b.lastEventName != string(value) {
 		b.lastEventName = string(value)
@@ -89,7 +92,8 @@ func (b *block) eventName(value []byte) string {
 	return b.lastEventName
 }
 
-// addData adds the value of a data field. at is its position in the block.
+// addData adds the value of a data field to the block. at is the offset of the value from the start
+// of the block.
 func (b *block) addData(value []byte, at int) {
 	if b.dataFields++; b.dataFields == 1 {
 		b.dataStart, b.dataEnd = at, at+len(value)
@@ -98,7 +102,7 @@ func (b *block) addData(value []byte, at int) {
 	b.moreData = append(append(b.moreData, '\n'), value...)
 }
 
-// end ends the block and returns its item. raw holds the bytes of the block.
+// end ends the block and returns it as an item. raw holds the bytes of the block.
 func (b *block) end(raw []byte) Item {
 	item := b.item
 	item.Raw = raw
@@ -128,7 +132,8 @@ func (b *block) end(raw []byte) Item {
 	return item
 }
 
-// maxScratch is the maximum amount of memory that is kept for the next block, in bytes.
+// maxScratch is the maximum number of bytes of buffers that are kept to be reused for the next
+// block, so that one large event does not occupy memory for the rest of the stream.
 const maxScratch = 64 << 10
 
 // isDigits reports whether value consists of ASCII digits and is not empty.

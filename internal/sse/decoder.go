@@ -18,8 +18,9 @@ var ErrTooLarge = errors.New("the event is too large")
 // byteOrderMark may precede a stream, once.
 const byteOrderMark = "\ufeff"
 
-// minJoinBytes is the minimum number of bytes that are copied to complete an event which an
-// earlier piece began.
+// minJoinBytes is the minimum number of bytes that are copied at a time to complete an event that
+// began in an earlier piece. Copying fewer would take many steps for events that arrive in small
+// pieces.
 const minJoinBytes = 512
 
 // A Decoder decodes one stream. Between pieces it holds only the current event, and thus a
@@ -58,13 +59,13 @@ func NewDecoder(limit int) *Decoder {
 	return &Decoder{limit: limit}
 }
 
-// Err returns [ErrTooLarge], with the limit and the lines, after an event exceeded it, and
-// nil otherwise.
+// Err returns nil, or an error that wraps [ErrTooLarge] if an event exceeded the limit. The error
+// states the limit and the lines.
 func (d *Decoder) Err() error { return d.err }
 
-// Items returns an iterator over the items of a complete body: the complete ones, then the
-// incomplete one if there is one, or the error if an event exceeds the limit. It copies only
-// the data of events with several data lines.
+// Items returns an iterator over the items of a complete body: all complete items, and then the
+// incomplete item at the end of the body, if there is one. If an event exceeds the limit, the last
+// pair is a zero Item with the error. Only the data of events with several data lines is copied.
 func Items(body []byte, limit int) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		d := NewDecoder(limit)
@@ -81,13 +82,14 @@ func Items(body []byte, limit int) iter.Seq2[Item, error] {
 	}
 }
 
-// Feed returns an iterator over the items that p completes, each as soon as it is known to
-// be complete. The items do not depend on how the stream is cut into pieces. An item that
-// lies entirely in p aliases p; others alias memory that the decoder does not write again.
-// p may be reused when its items are no longer needed.
+// Feed returns an iterator over the items that the next piece p of the stream completes, each as
+// soon as it is known to be complete. How the stream is divided into pieces does not affect the
+// items. An item that lies entirely in p aliases p; others alias memory that the decoder does not
+// write again. p may be reused when its items are no longer needed.
 //
-// The bytes are decoded during the iteration, which may be done once. If it is stopped early,
-// the next Feed, also of nil, continues there. After an error or Close there are no items.
+// The bytes are decoded during the iteration, which may be done only once. If it is stopped early,
+// the iterator of the next call of Feed, even with nil, continues with the items that are left.
+// After an error or Close there are no items.
 func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	return func(yield func(Item) bool) {
 		more := d.err == nil && !d.closed
@@ -106,9 +108,9 @@ func (d *Decoder) Feed(p []byte) iter.Seq[Item] {
 	}
 }
 
-// decodeHeld continues with as much of p as may end the current block, and returns the rest.
-// Only that much is copied, so that a large body is not copied because its first event was
-// split.
+// decodeHeld is called when the window holds an incomplete item that continues in p. It appends to
+// the window only as much of p as may end the item, so that a large p is not copied as a whole, and
+// decodes it. rest is the part of p that is not decoded yet. more is false if decoding has to stop.
 func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more bool) {
 	held := len(d.buf)
 	n := min(len(p), max(held, minJoinBytes))
@@ -122,7 +124,8 @@ func (d *Decoder) decodeHeld(p []byte, yield func(Item) bool) (rest []byte, more
 	return p[n:], more
 }
 
-// pendingStart returns the position of the first byte of the window that is not complete.
+// pendingStart returns the position in the window of the first byte that does not belong to a
+// complete item.
 func (d *Decoder) pendingStart() int {
 	if d.block.isOpen {
 		return d.blockStart
@@ -130,7 +133,8 @@ func (d *Decoder) pendingStart() int {
 	return d.start
 }
 
-// discard drops the first n bytes of the window, which are complete.
+// discard removes the first n bytes of the window, which belong to complete items, and adapts all
+// positions.
 func (d *Decoder) discard(n int) {
 	d.buf = d.buf[n:]
 	d.offset, d.start, d.scan = d.offset+n, d.start-n, d.scan-n
@@ -139,8 +143,8 @@ func (d *Decoder) discard(n int) {
 	}
 }
 
-// retain copies the incomplete part of the window and the undecoded p into the decoder's own
-// memory, as the caller may reuse p.
+// retain copies the incomplete item at the end of the window, and p, which is not decoded yet, into
+// memory of the decoder, because the caller may reuse p.
 func (d *Decoder) retain(p []byte) {
 	if d.err != nil || d.closed {
 		d.buf = nil
@@ -158,8 +162,8 @@ func (d *Decoder) retain(p []byte) {
 	d.owned = true
 }
 
-// decodeLines decodes the lines of the window. It returns false on error or if the caller
-// stopped iterating.
+// decodeLines decodes the complete lines of the window and calls yield with the items that they
+// complete. It returns false if an item exceeds the limit or yield returned false.
 func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	d.nextLF, d.paused = -1, false // the window may have grown
 	if !d.skipByteOrderMark() {
@@ -190,8 +194,8 @@ func (d *Decoder) decodeLines(yield func(Item) bool) bool {
 	}
 }
 
-// skipByteOrderMark skips a byte order mark at the start of the stream. It returns false if
-// it needs more bytes to decide.
+// skipByteOrderMark skips a byte order mark at the start of the stream, if there is one. It returns
+// false if it needs more bytes to know.
 func (d *Decoder) skipByteOrderMark() bool {
 	if d.bomChecked {
 		return true
@@ -206,9 +210,9 @@ func (d *Decoder) skipByteOrderMark() bool {
 	return true
 }
 
-// lineEnd returns the position of the current line's end, or -1 if it is not in the window.
-// Each byte is searched only once for LF and once for CR, even if the stream has only one of
-// them.
+// lineEnd returns the position in the window of the end of the current line, or -1 if the window
+// does not contain it. It searches each byte only once for LF and once for CR, even if the stream
+// contains only one of the two.
 func (d *Decoder) lineEnd() int {
 	if d.nextLF < d.scan {
 		if d.nextLF = bytes.IndexByte(d.buf[d.scan:], '\n'); d.nextLF >= 0 {
@@ -227,8 +231,9 @@ func (d *Decoder) lineEnd() int {
 	return -1
 }
 
-// checkLimit reports whether the current item, with its line up to end (-1: the whole
-// window), is within the limit. If not, it sets the error.
+// checkLimit reports whether the current item, including the current line up to end, is within the
+// limit. An end of -1 is the end of the window. If the item is not within the limit, checkLimit
+// sets d.err.
 func (d *Decoder) checkLimit(end int) bool {
 	if end < 0 {
 		end = len(d.buf)
@@ -244,8 +249,8 @@ func (d *Decoder) checkLimit(end int) bool {
 	return false
 }
 
-// decodeLine decodes the line from at to end. It returns false if the caller stopped
-// iterating.
+// decodeLine decodes the line of the window from at to end, and calls yield with the item that it
+// completes, if any. It returns the result of yield, or true if it did not call it.
 func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	line := d.buf[at:end:end]
 	switch {
@@ -270,7 +275,8 @@ func (d *Decoder) decodeLine(at, end int, yield func(Item) bool) bool {
 	return true
 }
 
-// endBlock ends the current block, whose last line ends at end.
+// endBlock ends the current block, whose last line ends at the position end of the window, and
+// returns it as an item. An id of the block becomes the last event ID.
 func (d *Decoder) endBlock(end int) Item {
 	item := d.block.end(d.buf[d.blockStart:end:end])
 	if item.HasID {

@@ -1,7 +1,8 @@
 package sse
 
-// An EventCounter counts the events and comments of a stream without decoding them: blocks of
-// lines up to a blank line, and comment lines. The zero value is ready to use.
+// An EventCounter counts the events and comments of a stream without decoding them, to enforce a
+// limit cheaply. An event is a block of lines up to a blank line; each comment line counts too. The
+// zero value is ready to use.
 type EventCounter struct {
 	N            int  // number of complete events and comments
 	lineHasBytes bool // the current line is not empty
@@ -10,8 +11,8 @@ type EventCounter struct {
 	afterCR      bool // the last byte was a CR
 }
 
-// Add counts the events in the next piece of the stream, until N exceeds limit. It returns
-// the number of bytes of the piece that it examined.
+// Add counts the events and comments that the next piece of the stream completes. It stops when c.N
+// exceeds limit, and returns the number of bytes of the piece up to there.
 func (c *EventCounter) Add(piece []byte, limit int) int {
 	for i, b := range piece {
 		switch {
@@ -28,7 +29,7 @@ func (c *EventCounter) Add(piece []byte, limit int) int {
 	return len(piece)
 }
 
-// endLine counts the line that ends.
+// endLine counts the comment or event that the end of the current line completes, if any.
 func (c *EventCounter) endLine() {
 	switch {
 	case c.isComment:

@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A parsedBody is the result of parsing a section after its head.
+// A parsedBody is what a bodyParser makes of a section: the body, when its pieces arrived, the
+// steps to play it back, how it ended, and its trailer.
 type parsedBody struct {
 	body    []byte
 	reads   []spec.Arrival
@@ -20,8 +21,9 @@ type parsedBody struct {
 	trailer spec.Header
 }
 
-// A bodyParser separates a body from its directives. The body is collected in one slice of
-// sufficient capacity, and is copied at most once: not at all if there are no directives.
+// A bodyParser separates the body of a section from its directives. It collects the body in one
+// slice of sufficient capacity, so that the body is copied at most once: not at all if there are no
+// directives.
 type bodyParser struct {
 	position
 	stream, crlf, isResponse bool
@@ -35,7 +37,8 @@ type bodyParser struct {
 	endGiven   bool // a directive marks the end of the body
 }
 
-// parse parses the rest of a section.
+// parse parses data, the part of a section after its head, and puts the result into b.parsedBody.
+// It returns an error, with its position, if a directive is invalid.
 func (b *bodyParser) parse(data []byte) error {
 	if !b.crlf && !bytes.HasPrefix(data, []byte(directivePrefix)) && !bytes.Contains(data, []byte("\n"+directivePrefix)) {
 		b.body, b.plain = data[:len(data):len(data)], true
@@ -67,7 +70,8 @@ func (b *bodyParser) parse(data []byte) error {
 	return nil
 }
 
-// nextDirective returns the offset of the next directive, or the length of data.
+// nextDirective returns the offset of the first line of data that is a directive, or the length of
+// data if there is none.
 func nextDirective(data []byte) int {
 	if bytes.HasPrefix(data, []byte(directivePrefix)) {
 		return 0
@@ -78,7 +82,8 @@ func nextDirective(data []byte) int {
 	return len(data)
 }
 
-// addLines adds lines without directives to the body.
+// addLines adds lines that are not directives to the body. It returns an error if a directive has
+// already ended the body.
 func (b *bodyParser) addLines(lines []byte) error {
 	if len(lines) == 0 {
 		return nil
@@ -98,7 +103,8 @@ func (b *bodyParser) addLines(lines []byte) error {
 	return nil
 }
 
-// applyDirective executes one directive.
+// applyDirective executes one directive, given as a line without its end. It returns an error if
+// the directive is invalid or out of place.
 func (b *bodyParser) applyDirective(line []byte) error {
 	if data, ok := bytes.CutPrefix(line, []byte(directivePrefix+" "+base64Directive+" ")); ok && !b.ended {
 		return b.addBase64(data) // fast path: there may be a million of these
@@ -123,8 +129,8 @@ func (b *bodyParser) applyDirective(line []byte) error {
 	return b.addEnd(word, arg)
 }
 
-// parseDirective splits a directive into its name and argument. It returns an error if the
-// directive is not allowed in this section.
+// parseDirective splits a directive into its name and its argument. It returns an error if this
+// kind of section cannot have the directive.
 func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	word, arg, _ = strings.Cut(strings.TrimPrefix(line, directivePrefix+" "), " ")
 	if known := b.allowedDirectives(); !slices.Contains(known, word) {
@@ -139,13 +145,13 @@ func (b *bodyParser) parseDirective(line string) (word, arg string, err error) {
 	return word, strings.TrimSpace(arg), nil
 }
 
-// The directives that bodies may contain.
+// The directives that the bodies of requests and of responses may contain.
 var (
 	requestDirectives  = []string{rawDirective, base64Directive, "end"}
 	responseDirectives = slices.Concat(requestDirectives, []string{"wait", "trailer"}, endDirectiveNames())
 )
 
-// allowedDirectives returns the directives that the body may contain.
+// allowedDirectives returns the names of the directives that this kind of section may contain.
 func (b *bodyParser) allowedDirectives() []string {
 	if b.isResponse {
 		return responseDirectives
@@ -153,7 +159,7 @@ func (b *bodyParser) allowedDirectives() []string {
 	return requestDirectives
 }
 
-// addRaw adds the bytes of a Go string to the body.
+// addRaw executes a raw directive: it adds the bytes of the Go string arg to the body.
 func (b *bodyParser) addRaw(arg string) error {
 	text, err := strconv.Unquote(arg)
 	if err != nil || arg[0] != '"' {
@@ -163,7 +169,7 @@ func (b *bodyParser) addRaw(arg string) error {
 	return nil
 }
 
-// addBase64 adds decoded Base64 to the body.
+// addBase64 executes a base64 directive: it decodes data and adds the result to the body.
 func (b *bodyParser) addBase64(data []byte) (err error) {
 	b.plain = false
 	if b.body, err = base64.StdEncoding.AppendDecode(b.body, bytes.TrimSpace(data)); err != nil {
@@ -172,7 +178,8 @@ func (b *bodyParser) addBase64(data []byte) (err error) {
 	return nil
 }
 
-// addWait starts a new piece of the body.
+// addWait executes a wait directive: it ends the current piece of the body and starts one that
+// arrives later by the duration arg.
 func (b *bodyParser) addWait(arg string) error {
 	arg, midLine := cutMidLine(arg)
 	d, err := time.ParseDuration(arg)
@@ -189,7 +196,8 @@ func (b *bodyParser) addWait(arg string) error {
 	return nil
 }
 
-// addEnd executes a directive that ends the body.
+// addEnd executes a directive that ends the body, such as cut. word is its name, and arg may
+// contain mid-line and a reason in parentheses.
 func (b *bodyParser) addEnd(word, arg string) error {
 	why, midLine := cutMidLine(arg)
 	if inner, ok := strings.CutPrefix(why, "("); why != "" {
@@ -210,7 +218,8 @@ func (b *bodyParser) addEnd(word, arg string) error {
 	return nil
 }
 
-// addTrailer adds a trailer field.
+// addTrailer executes a trailer directive: it adds the field arg to the trailer. It returns an
+// error if the body has not ended.
 func (b *bodyParser) addTrailer(arg string) error {
 	if !b.ended {
 		return b.errorAt(":@ trailer %s: :@ end must precede trailers", excerpt(arg))
@@ -223,7 +232,8 @@ func (b *bodyParser) addTrailer(arg string) error {
 	return nil
 }
 
-// cutMidLine removes mid-line from an argument. ok is whether it was there.
+// cutMidLine returns the argument of a directive without the word mid-line. ok reports whether the
+// argument had it.
 func cutMidLine(arg string) (rest string, ok bool) {
 	if rest, ok = strings.CutPrefix(arg, "mid-line"); ok { // ":@ cut mid-line (why)"
 		return strings.TrimSpace(rest), true
@@ -232,7 +242,9 @@ func cutMidLine(arg string) (rest string, ok bool) {
 	return strings.TrimSpace(rest), ok
 }
 
-// trimBeforeMidLine removes the newline before a directive if it has mid-line.
+// trimBeforeMidLine removes the newline before a directive with the word mid-line from the body,
+// because the body paused or ended within a line. It does nothing if wanted is false, and returns
+// an error if no line of the body precedes the directive.
 func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
 	if !wanted {
 		return nil
@@ -244,7 +256,7 @@ func (b *bodyParser) trimBeforeMidLine(wanted bool) error {
 	return nil
 }
 
-// trimNewline removes the last newline of the body.
+// trimNewline removes the newline at the end of the body, if there is one.
 func (b *bodyParser) trimNewline() {
 	if b.crlf {
 		b.body = bytes.TrimSuffix(b.body, []byte("\r\n"))
@@ -253,7 +265,8 @@ func (b *bodyParser) trimNewline() {
 	b.body = bytes.TrimSuffix(b.body, []byte("\n"))
 }
 
-// flushPiece ends the current piece of the body.
+// flushPiece ends the current piece of the body: it records when the piece arrived and adds a step
+// to play it back. It does nothing if the piece is empty.
 func (b *bodyParser) flushPiece() {
 	end := len(b.body)
 	if end == b.pieceStart {
@@ -264,7 +277,8 @@ func (b *bodyParser) flushPiece() {
 	b.pieceStart = end
 }
 
-// finish ends the body at the end of the section.
+// finish ends the body at the end of the section. Unless the body is an event stream, its last
+// newline belongs to the archive and is removed.
 func (b *bodyParser) finish() {
 	if !b.endGiven && !b.stream && b.plain && len(b.body) > b.pieceStart {
 		b.trimNewline() // it belongs to the archive

@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A commentSetting describes one of the settings of a transcript's comment.
+// A commentSetting describes one of the settings that the comment of a transcript may have, and how
+// to read and write it.
 type commentSetting struct {
 	key        string
 	repeatable bool                                   // it may occur more than once
@@ -21,7 +22,7 @@ type commentSetting struct {
 	write      func(t *Transcript) []string
 }
 
-// settings lists all settings in the order in which Format writes them.
+// settings lists all settings that a comment may have, in the order in which Format writes them.
 var settings = []commentSetting{
 	textSetting("dialect", "a dialect (e.g. runs@2026-04)", func(t *Transcript) *string { return &t.Dialect }),
 	textSetting("target", "a base URL", func(t *Transcript) *string { return &t.Target }),
@@ -77,7 +78,8 @@ var settings = []commentSetting{
 	},
 }
 
-// textSetting returns a setting whose value is any text.
+// textSetting returns a setting with the given key whose value may be any text but not empty. field
+// returns a pointer to where a transcript holds the value; expects describes the value for errors.
 func textSetting(key, expects string, field func(*Transcript) *string) commentSetting {
 	return commentSetting{
 		key: key, expects: expects,
@@ -86,9 +88,10 @@ func textSetting(key, expects string, field func(*Transcript) *string) commentSe
 	}
 }
 
+// isEmpty reports whether s is empty.
 func isEmpty(s string) bool { return s == "" }
 
-// settingNames lists the names of all settings.
+// settingNames returns the names of all settings, separated by commas, for a message.
 func settingNames() string {
 	var all []string
 	for _, s := range settings {
@@ -98,13 +101,15 @@ func settingNames() string {
 }
 
 var (
-	// settingPattern matches a setting.
+	// settingPattern matches a line that is a setting. Its groups are the name and the value.
 	settingPattern = regexp.MustCompile(`^([a-z][a-z-]*):(?:[ \t]+(.*))?$`)
-	// misspelledSetting matches a setting that is wrongly capitalized.
+	// misspelledSetting matches a line that is probably meant as a setting but is not in lower
+	// case.
 	misspelledSetting = regexp.MustCompile(`^(?i)(dialect|want|scripted): *\S+$`)
 )
 
-// parseComment parses the settings. The rest of the comment is prose.
+// parseComment reads the settings from the comment of a transcript into t, and the remaining prose
+// into t.Comment. It returns an error, with its line, if a setting is unknown, invalid or repeated.
 func (t *Transcript) parseComment(comment string) error {
 	var prose []string
 	seen := map[string]bool{}
@@ -138,7 +143,8 @@ func (t *Transcript) parseComment(comment string) error {
 	return nil
 }
 
-// writeComment writes prose and settings.
+// writeComment writes the comment of t, with secrets removed by hide: first the prose, then the
+// settings.
 func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	var prose []string
 	for line := range strings.Lines(hide.text(t.Comment)) {
@@ -157,7 +163,8 @@ func writeComment(b *bytes.Buffer, t *Transcript, hide secretRedactor) {
 	}
 }
 
-// proseLine returns a line of prose, indented if it looks like a setting or a section.
+// proseLine returns a line of prose as it is written. A line that looks like a setting or a section
+// marker is indented, so that it is read back as prose.
 func proseLine(line string) string {
 	text := strings.TrimLeft(line, " ")
 	line = strings.TrimRight(line[:len(line)-len(text)]+oneLine(text), " ")
@@ -168,7 +175,8 @@ func proseLine(line string) string {
 	return line
 }
 
-// withoutUser returns a URL without its user and password.
+// withoutUser returns a URL with a placeholder for its user and password. It returns s itself if it
+// has none or is not a URL.
 func withoutUser(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.User == nil {

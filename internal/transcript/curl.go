@@ -11,15 +11,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlInvocation is what is known about a call of curl and its result.
+// A curlInvocation is what is known about a call of curl: the request that it sent, its exit code,
+// and a note.
 type curlInvocation struct {
 	request  spec.Request
 	exitCode *int // nil if unknown
 	note     string
 }
 
-// curlExitErrors maps curl's exit codes to the way in which a response ended. Those of a
-// shell (timeout, signals) mean that curl was interrupted.
+// curlExitErrors maps the exit codes of curl to the error with which a response ended. The codes
+// above 100 are those of a shell (timeout, signals) and mean that curl was interrupted.
 var curlExitErrors = map[int]error{
 	1:  spec.ErrNotHTTP,    // unsupported protocol, such as HTTP/0.9
 	8:  spec.ErrNotHTTP,    // weird server reply
@@ -38,7 +39,8 @@ var curlExitErrors = map[int]error{
 	141: spec.ErrClientLeft, 143: spec.ErrClientLeft,
 }
 
-// endError returns how the response ended; nil if it is complete or unknown.
+// endError returns the error with which the response ended, according to the exit code of curl. It
+// returns nil if the response is complete or the exit code is unknown.
 func (c curlInvocation) endError() error {
 	if c.exitCode == nil {
 		return nil
@@ -86,15 +88,16 @@ func mayBeFollowed(r spec.Response) bool {
 		strings.EqualFold(r.Reason, "Connection established") // from a proxy
 }
 
-// startsWithHead reports whether data begins with a status line.
+// startsWithHead reports whether data begins with a status line, and thus with the head of a
+// response.
 func startsWithHead(data []byte) bool {
 	line, _, _ := bytes.Cut(data[:min(len(data), 1<<10)], []byte("\n"))
 	_, err := splitCurlStatus(string(bytes.TrimSuffix(line, []byte("\r"))))
 	return err == nil
 }
 
-// finishCurlExchange sets what depends on head and body together, and returns notes on what
-// does not match.
+// finishCurlExchange sets what depends on the head and the body of the response together: its
+// framing and whether it is truncated. It returns notes about contradictions between the two.
 func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	r := &x.Response
 	if r.Status == 0 {
@@ -123,13 +126,14 @@ func finishCurlExchange(x *spec.Exchange, run curlInvocation) (notes []string) {
 	return nil
 }
 
-// A curlParser parses the heads in the output of "curl -i".
+// A curlParser parses the heads of responses in the output of "curl -i".
 type curlParser struct {
 	position
 	data []byte
 }
 
-// nextLine consumes a line. ok is whether it has a line end.
+// nextLine removes the first line from the data and returns it without its line end. ok is false if
+// the data ended before the line did.
 func (p *curlParser) nextLine() (line string, ok bool) {
 	b, rest, ok := bytes.Cut(p.data, []byte("\n"))
 	p.data = rest
@@ -137,8 +141,9 @@ func (p *curlParser) nextLine() (line string, ok bool) {
 	return string(bytes.TrimSuffix(b, []byte("\r"))), ok
 }
 
-// head parses a status line and header fields. If the response ended early (end is not nil),
-// the head may be incomplete; complete is then false.
+// head parses the next head, a status line and header fields, and removes it from the data. end is
+// the error with which the response ended, or nil. If end is not nil, the head may be incomplete:
+// complete is then false and err is nil.
 func (p *curlParser) head(end error) (r spec.Response, complete bool, err error) {
 	at := p.position
 	line, ended := p.nextLine()
@@ -170,8 +175,9 @@ func (p *curlParser) head(end error) (r spec.Response, complete bool, err error)
 	}
 }
 
-// appendHeaderLine appends a header field, or an obsolete folded line to the previous field
-// (RFC 9112 section 5.2).
+// appendHeaderLine appends the header field in a line to h. A line that begins with white space
+// continues the previous field, an obsolete form (RFC 9112 section 5.2). It returns an error if the
+// line is neither.
 func appendHeaderLine(h *spec.Header, line string) error {
 	if n := len(*h); n > 0 && (line[0] == ' ' || line[0] == '\t') {
 		(*h)[n-1].Value += " " + strings.Trim(line, " \t")
@@ -185,8 +191,8 @@ func appendHeaderLine(h *spec.Header, line string) error {
 	return nil
 }
 
-// splitCurlStatus splits a status line as sent over the wire: a known protocol, a status of
-// three digits, and a reason.
+// splitCurlStatus splits a status line as it is on the wire into protocol, status and reason. It
+// returns an error unless the protocol is a known one and the status has three digits.
 func splitCurlStatus(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(rest, " ")

@@ -14,7 +14,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A curlRequestFile is the content of NAME.request.json.
+// A curlRequestFile is the content of a file NAME.request.json, which describes a request that curl
+// sent.
 type curlRequestFile struct {
 	Method   *string         `json:"method"`
 	Path     *string         `json:"path"`    // with the query
@@ -70,11 +71,11 @@ func parseCurlInvocation(name string, data []byte) (run curlInvocation, err erro
 	return run, nil
 }
 
-// curlRequestMembers lists the members of a curlRequestFile.
+// curlRequestMembers lists the names of the members that a curlRequestFile may have.
 var curlRequestMembers = []string{"method", "path", "headers", "body", "body_raw", "curl_exit", "note"}
 
-// isBodyOnly reports whether data is a JSON body and not a curlRequestFile: it is not an
-// object, or it has an unknown member and neither method nor path.
+// isBodyOnly reports whether data is the JSON body of a request and not a curlRequestFile: it is
+// not an object, or it has an unknown member and neither method nor path.
 func isBodyOnly(data []byte) bool {
 	if !json.Valid(data) {
 		return false
@@ -93,7 +94,8 @@ func isBodyOnly(data []byte) bool {
 	return hasUnknown
 }
 
-// decodeStrictly decodes a single JSON value into v and rejects unknown members.
+// decodeStrictly decodes data, which must be one JSON value without unknown members, into v. Its
+// errors begin with the file name and, where known, the line.
 func decodeStrictly(name string, data []byte, v any) error {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
@@ -114,7 +116,7 @@ func decodeStrictly(name string, data []byte, v any) error {
 	return jsonError(name, data, err)
 }
 
-// notUTF8 returns an error at the first invalid byte of data.
+// notUTF8 returns the error for a file that is not UTF-8, at the line of its first invalid byte.
 func notUTF8(name string, data []byte) error {
 	good := 0
 	for good < len(data) {
@@ -128,7 +130,8 @@ func notUTF8(name string, data []byte) error {
 		"not UTF-8, which JSON requires: encode binary bodies in hex (.request.json) or base64 (.har)")
 }
 
-// jsonError adds the line to an error of package json.
+// jsonError returns err, an error of package json about data, with the file name and, where known,
+// the line.
 func jsonError(name string, data []byte, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return position{name, lineNumber(data, syntax.Offset)}.errorAt("not JSON: %w", err)
@@ -142,7 +145,7 @@ func jsonError(name string, data []byte, err error) error {
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// wrongTypeText describes which member has which wrong type.
+// wrongTypeText returns which member of a JSON value has the wrong type, for a message.
 func wrongTypeText(err *json.UnmarshalTypeError) string {
 	what := fmt.Sprintf("got a JSON %s, want a JSON %s", err.Value, jsonKind(err.Type.Kind().String()))
 	if err.Field == "" {
@@ -151,7 +154,8 @@ func wrongTypeText(err *json.UnmarshalTypeError) string {
 	return err.Field + ": " + what
 }
 
-// jsonKind returns the JSON type for the name of a Go kind.
+// jsonKind returns the name of the JSON type into which values of a kind of Go type are encoded,
+// such as "object" for "map".
 func jsonKind(kind string) string {
 	switch kind {
 	case "struct", "map":
@@ -169,8 +173,8 @@ func lineNumber(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(max(offset, 0), int64(len(data)))], []byte("\n"))
 }
 
-// parseHeaders parses an object of header fields, in order. A value is a string, an array of
-// strings (a repeated field) or null (the field was not sent).
+// parseHeaders parses a JSON object of header fields and returns them in its order. A value is a
+// string, an array of strings (a repeated field) or null (the field was not sent).
 func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil
@@ -200,7 +204,8 @@ func parseHeaders(raw json.RawMessage) (h spec.Header, err error) {
 	return h, nil
 }
 
-// headerValues returns the values of a member of the object.
+// headerValues returns the values of a header field that a member of the JSON object gives. ok is
+// false if the member is not a string, an array of strings or null.
 func headerValues(value any) (values []string, ok bool) {
 	switch value := value.(type) {
 	case nil:
@@ -220,7 +225,8 @@ func headerValues(value any) (values []string, ok bool) {
 	return nil, false
 }
 
-// parseBody parses a body as described at [parseCurlInvocation].
+// parseBody returns the body that a member of a curlRequestFile describes: see
+// [parseCurlInvocation]. It returns nil if there is none.
 func parseBody(raw json.RawMessage) ([]byte, error) {
 	if raw == nil || string(raw) == "null" {
 		return nil, nil

@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// endDirectives lists the directives for bodies that ended early, with their errors.
+// endDirectives lists the directives for bodies that ended early, each with the error that it
+// stands for.
 var endDirectives = []struct {
 	word string
 	err  error
@@ -21,7 +22,7 @@ var endDirectives = []struct {
 	{"not-http", spec.ErrNotHTTP},
 }
 
-// endDirectiveNames returns the names of endDirectives.
+// endDirectiveNames returns the names of the directives for bodies that ended early.
 func endDirectiveNames() (all []string) {
 	for _, e := range endDirectives {
 		all = append(all, e.word)
@@ -29,8 +30,9 @@ func endDirectiveNames() (all []string) {
 	return all
 }
 
-// endDirective returns the directive for how a body ended, and the reason if the error adds
-// one. An unknown error is a cut.
+// endDirective returns the directive for err, the error with which a body ended, and what the error
+// says beyond the meaning of the directive. It returns "end" for nil, and "cut" for an unknown
+// error.
 func endDirective(err error) (word, why string) {
 	if err == nil {
 		return "end", ""
@@ -44,8 +46,8 @@ func endDirective(err error) (word, why string) {
 	return "cut", oneLine(err.Error())
 }
 
-// endError returns the error for a directive and its reason. ok is whether the directive is
-// for ends at all.
+// endError returns the error that an end directive stands for, with the reason why if that is not
+// "". The error is nil for "end". ok is false if word is not the name of an end directive.
 func endError(word, why string) (err error, ok bool) {
 	for _, e := range endDirectives {
 		switch {
@@ -59,7 +61,8 @@ func endError(word, why string) (err error, ok bool) {
 	return nil, word == "end"
 }
 
-// oneLine returns s with control characters and line ends replaced by spaces.
+// oneLine returns s on one line: control characters and line ends are replaced by spaces, and
+// spaces around s are removed.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
 		if !isTextRune(r) {
@@ -69,7 +72,7 @@ func oneLine(s string) string {
 	}, s))
 }
 
-// excerpt returns the beginning of a line for an error message.
+// excerpt returns line for an error message, shortened to about 80 bytes.
 func excerpt(line string) string {
 	const maxBytes = 80
 	for i := range line {

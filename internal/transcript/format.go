@@ -13,9 +13,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Format writes a conversation as a transcript. Parse returns the same Trace for it: bodies
-// and fields byte for byte, times to the [TimeResolution], ends as errors.Is compares them;
-// except for secrets (see the package comment). The bodies are copied once.
+// Format writes a conversation as a transcript. If Parse reads the result, it returns the same
+// Trace: bodies and fields are equal byte for byte, times to the [TimeResolution], and ends as
+// errors.Is compares them. The exception is secrets (see the package comment).
 func Format(t *Transcript) []byte {
 	b := bytes.NewBuffer(make([]byte, 0, estimateSize(t)))
 	hide := newSecretRedactor(t)
@@ -35,7 +35,8 @@ func Format(t *Transcript) []byte {
 	return b.Bytes()
 }
 
-// estimateSize returns the approximate size of the file in bytes.
+// estimateSize returns the approximate size in bytes of the transcript that Format writes for t, to
+// allocate its memory at once.
 func estimateSize(t *Transcript) int {
 	n := 512 + len(t.Comment)
 	for _, x := range t.Trace.Exchanges {
@@ -54,7 +55,8 @@ func estimateSize(t *Transcript) int {
 	return n
 }
 
-// writeRequest writes the content of a request section.
+// writeRequest writes the request section of an exchange, without its marker and with secrets
+// removed by hide. It writes nothing for a request that was not recorded.
 func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	if r.Method == "" && r.Target == "" && len(r.Header) == 0 && len(r.Body) == 0 {
 		return
@@ -83,10 +85,11 @@ func writeRequest(b *bytes.Buffer, r spec.Request, hide secretRedactor) {
 	w.end(bodyEnd{word: "end", lastLine: writeLines(b, body, w.crlf), stream: isEventStream(header)})
 }
 
-// isCleanTarget reports whether a start line can contain a target unencoded.
+// isCleanTarget reports whether a start line can contain the target s without encoding.
 func isCleanTarget(s string) bool { return isCleanValue(s) && len(strings.Fields(s)) <= 1 }
 
-// writeResponse writes the content of a response section.
+// writeResponse writes the response section of an exchange, without its marker and with secrets
+// removed by hide. method is that of the request.
 func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretRedactor) {
 	word, why := endDirective(r.End)
 	why = hide.text(why)
@@ -111,13 +114,15 @@ func writeResponse(b *bytes.Buffer, method string, r spec.Response, hide secretR
 	w.end(e)
 }
 
-// A sectionWriter writes the parts of a section.
+// A sectionWriter writes the parts of one section to a buffer. If crlf is set, the lines of the
+// body end with CR LF.
 type sectionWriter struct {
 	*bytes.Buffer
 	crlf bool
 }
 
-// framing writes the framing, unless it is evident from the head.
+// framing writes a directive that states the framing f, unless f is evident, the framing that the
+// head implies.
 func (w sectionWriter) framing(f, evident spec.Framing) {
 	switch f {
 	case evident:
@@ -132,7 +137,7 @@ func (w sectionWriter) framing(f, evident spec.Framing) {
 	}
 }
 
-// lineEnds writes how the lines of the body end, unless that is the default.
+// lineEnds writes the directive that lines of the body end with CR LF, if they do.
 func (w sectionWriter) lineEnds() {
 	if w.crlf {
 		w.WriteString(directivePrefix + " lines crlf\n")
@@ -142,7 +147,7 @@ func (w sectionWriter) lineEnds() {
 // plainProto matches a protocol that a start line can contain unencoded.
 var plainProto = regexp.MustCompile(`^HTTP/[0-9]\.[0-9]$`)
 
-// status writes a status line.
+// status writes the status line of a response, encoded if necessary.
 func (w sectionWriter) status(proto string, status int, reason string) {
 	if proto != "" && !plainProto.MatchString(proto) || status < 0 || status > 999 || !isCleanValue(reason) {
 		w.raw(proto, strconv.Itoa(status), reason)
@@ -157,7 +162,7 @@ func (w sectionWriter) status(proto string, status int, reason string) {
 	fmt.Fprintf(w, "%s %d%s\n", proto, status, reason)
 }
 
-// raw writes a directive with encoded strings.
+// raw writes a raw directive with the given parts of a line as Go strings.
 func (w sectionWriter) raw(parts ...string) {
 	w.WriteString(directivePrefix + " " + rawDirective)
 	for _, p := range parts {
@@ -166,7 +171,7 @@ func (w sectionWriter) raw(parts ...string) {
 	w.WriteByte('\n')
 }
 
-// fields writes header fields.
+// fields writes the header fields of h, encoded where necessary.
 func (w sectionWriter) fields(h spec.Header) {
 	for _, f := range h {
 		switch {
@@ -180,7 +185,8 @@ func (w sectionWriter) fields(h spec.Header) {
 	}
 }
 
-// timedBody writes a body with the arrival of each piece.
+// timedBody writes a body, with a wait directive before each of the pieces that reads lists. It
+// returns how the last line was written, on which the end directive depends.
 func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLine) {
 	done, clock := 0, time.Duration(0)
 	for _, read := range reads {
@@ -198,7 +204,8 @@ func (w sectionWriter) timedBody(body []byte, reads []spec.Arrival) (last lastLi
 	return last
 }
 
-// A bodyEnd is how a body ends, with what is needed to decide whether to state it.
+// A bodyEnd is how a body ends, together with what is needed to decide whether a directive must
+// state it.
 type bodyEnd struct {
 	word, why string
 	lastLine
@@ -207,7 +214,8 @@ type bodyEnd struct {
 	trailer  spec.Header
 }
 
-// end writes the directive that ends a body, if one is needed.
+// end writes the directive that ends a body, followed by the trailer. It writes nothing if readers
+// assume this end without a directive.
 func (w sectionWriter) end(e bodyEnd) {
 	assumed := e.word == "end" && (!e.plain || e.newlineAdded != e.stream)
 	if assumed && !e.required {

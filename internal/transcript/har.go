@@ -16,14 +16,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A harEntry is one exchange of an HTTP archive, version 1.2, as far as it is used.
+// A harEntry is one exchange of an HTTP archive, version 1.2, with the members that are used here.
 type harEntry struct {
 	Started  string       `json:"startedDateTime"`
 	Request  *harRequest  `json:"request"`
 	Response *harResponse `json:"response"`
 }
 
-// A harRequest is the request of an entry.
+// A harRequest is the request of a harEntry.
 type harRequest struct {
 	Method   string     `json:"method"`
 	URL      string     `json:"url"`
@@ -36,7 +36,7 @@ type harRequest struct {
 	} `json:"postData"`
 }
 
-// A harResponse is the response of an entry.
+// A harResponse is the response of a harEntry.
 type harResponse struct {
 	Status  int        `json:"status"`
 	Reason  string     `json:"statusText"`
@@ -106,7 +106,8 @@ func parseHAR(name string, data []byte) (*Transcript, error) {
 	return t, nil
 }
 
-// A harExchange is an entry as an exchange.
+// A harExchange is an entry of an HTTP archive, converted to an exchange. Its note says what is not
+// as recorded, "" for nothing.
 type harExchange struct {
 	spec.Exchange
 	started time.Time
@@ -114,7 +115,7 @@ type harExchange struct {
 	note    string
 }
 
-// sameOrigin returns the origin that all exchanges share, or "".
+// sameOrigin returns the origin of the exchanges, or "" if they do not all have the same one.
 func sameOrigin(all []harExchange) string {
 	for _, h := range all {
 		if h.origin != all[0].origin {
@@ -124,8 +125,9 @@ func sameOrigin(all []harExchange) string {
 	return all[0].origin
 }
 
-// parseEntry parses one entry. why is not empty if the entry is well-formed but cannot be
-// judged. Errors begin with the path below the entry.
+// parseEntry converts one entry of an HTTP archive. If the entry is well-formed but cannot be
+// judged, why says why and the exchange is to be left out. Errors begin with the JSON path within
+// the entry.
 func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	var e harEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
@@ -172,8 +174,9 @@ func parseEntry(raw json.RawMessage) (h harExchange, why string, err error) {
 	return h, "", nil
 }
 
-// splitURL splits a URL into origin and target without normalizing it. The origin is "" if
-// the URL is not HTTP.
+// splitURL splits a URL into its origin, without user and password, and its target, without
+// normalizing either. The origin is "" if the URL is not HTTP. It returns an error if s is not an
+// absolute URL.
 func splitURL(s string) (origin, target string, err error) {
 	scheme, rest, ok := strings.Cut(s, ":")
 	if !ok || scheme == "" {
@@ -196,8 +199,8 @@ func splitURL(s string) (origin, target string, err error) {
 	return scheme + "://" + host[strings.LastIndexByte(host, '@')+1:], target, nil
 }
 
-// fieldsOf converts header fields. HTTP/2 pseudo-header fields, which browsers include, are
-// left out.
+// fieldsOf converts the header fields of an archive. It leaves out HTTP/2 pseudo-header fields,
+// which browsers include.
 func fieldsOf(fields []harField) (h spec.Header) {
 	for _, f := range fields {
 		if !strings.HasPrefix(f.Name, ":") {
@@ -207,8 +210,8 @@ func fieldsOf(fields []harField) (h spec.Header) {
 	return h
 }
 
-// body returns the body of a request, with a note if it is not as recorded. Errors begin with
-// the path.
+// body returns the body of the request. note is not "" if the body is unknown or had to be
+// reconstructed. Errors begin with the JSON path below postData.
 func (r harRequest) body() (body []byte, note string, err error) {
 	p := r.PostData
 	switch {
@@ -229,7 +232,8 @@ func (r harRequest) body() (body []byte, note string, err error) {
 	return nil, "the request body is unknown: the archive has its params, but not its text", nil
 }
 
-// decodeText decodes a body in an archive. Errors begin with the path.
+// decodeText decodes a body of an archive; the encoding is base64 or "". Errors begin with the JSON
+// path of the member that is wrong.
 func decodeText(text, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "":
@@ -244,7 +248,7 @@ func decodeText(text, encoding string) ([]byte, error) {
 	return nil, fmt.Errorf(".encoding: unknown encoding %q: want base64, or none", excerpt(encoding))
 }
 
-// missingReason returns why a response cannot be judged, or "".
+// missingReason returns why the response cannot be judged, or "" if it can.
 func (r harResponse) missingReason() string {
 	media, _, _ := strings.Cut(cmp.Or(fieldsOf(r.Headers).Get("Content-Type"), r.Content.MimeType), ";")
 	switch {
@@ -260,8 +264,8 @@ func (r harResponse) missingReason() string {
 	return ""
 }
 
-// setResponse sets the response of an exchange and returns a note if it is not as recorded.
-// Errors begin with the path.
+// setResponse converts the response r of an archive and sets it in h. The note, unless "", says
+// what is not as recorded. Errors begin with the JSON path below the response.
 func (h *harExchange) setResponse(r harResponse) (note string, err error) {
 	if r.Status < 100 || r.Status > 999 {
 		return "", fmt.Errorf(".status: invalid status %d: want three digits, or 0", r.Status)

@@ -16,8 +16,8 @@ import (
 // eventStream is the media type of an event stream.
 const eventStream = "text/event-stream"
 
-// isEventStream reports whether a message is an event stream, whose last newline belongs to
-// the body.
+// isEventStream reports whether the header is that of an event stream. The last newline of such a
+// body belongs to the body, and not to the archive.
 func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
 // A sectionHead is the part of a section before the body.
@@ -31,14 +31,15 @@ type sectionHead struct {
 	header    spec.Header
 }
 
-// A section is the unparsed rest of one section of the archive, with its position.
+// A section is the part of one section of the archive that is not parsed yet, with its position in
+// the file.
 type section struct {
 	position
 	name string
 	data []byte
 }
 
-// nextLine consumes a line.
+// nextLine removes the first line from the section and returns it without its line end.
 func (s *section) nextLine() string {
 	line, rest, _ := bytes.Cut(s.data, []byte("\n"))
 	s.data = rest
@@ -46,10 +47,12 @@ func (s *section) nextLine() string {
 	return string(bytes.TrimSuffix(line, []byte("\r")))
 }
 
-// lastLineAt returns the position of the last consumed line.
+// lastLineAt returns the position of the line that nextLine returned last.
 func (s *section) lastLineAt() position { return position{s.file, s.line - 1} }
 
-// parseHead parses everything before the body. split splits a start line into its parts.
+// parseHead parses and removes everything before the body of the section. split splits a start line
+// that is not encoded into its parts. The startLine of the result is nil if the section has no
+// start line.
 func (s *section) parseHead(split func(string) ([]string, error)) (h sectionHead, err error) {
 	if started, err := s.parsePreamble(&h); err != nil || !started {
 		return h, err
@@ -71,8 +74,9 @@ func (s *section) parseHead(split func(string) ([]string, error)) (h sectionHead
 	return h, nil
 }
 
-// parsePreamble parses the directives before a start line, up to one that belongs to a body.
-// started is whether there is a start line.
+// parsePreamble parses the directives before the start line into h and removes them. It stops at
+// the start line, or at a directive that belongs to a body; started reports which: it is true at a
+// start line, encoded or not.
 func (s *section) parsePreamble(h *sectionHead) (started bool, err error) {
 	for len(bytes.TrimSpace(s.data)) > 0 {
 		line, _, _ := bytes.Cut(s.data, []byte("\n"))
@@ -110,12 +114,13 @@ func (s *section) parsePreamble(h *sectionHead) (started bool, err error) {
 // otherPrincipals are the principals other than the primary user.
 var otherPrincipals = []spec.Principal{spec.OtherUser, spec.Anonymous, spec.UnknownUser}
 
-// framings are the framings that a directive can state, besides unknown.
+// framings are the framings that a framing directive can state, except "unknown".
 var framings = []spec.Framing{
 	spec.FramingNone, spec.FramingLength, spec.FramingChunked, spec.FramingClose, spec.FramingHTTP2,
 }
 
-// parseFraming returns the framing for its name in a directive.
+// parseFraming returns the framing with the given name in a directive, or an error if there is
+// none.
 func parseFraming(word string) (*spec.Framing, error) {
 	for _, f := range framings {
 		if word == string(f) {
@@ -128,8 +133,9 @@ func parseFraming(word string) (*spec.Framing, error) {
 	return nil, fmt.Errorf("want one of none, length, chunked, close, h2, unknown")
 }
 
-// framingOf returns the framing that a head implies for its body. It is unknown if the head
-// was abridged.
+// framingOf returns the framing that the head of the response r implies. method is that of the
+// request. It returns spec.FramingUnknown if the head does not tell, for example because the
+// recording left out fields.
 func framingOf(method string, r spec.Response) spec.Framing {
 	coding := strings.ToLower(lastHeaderValue(r.Header, "Transfer-Encoding"))
 	switch {
@@ -147,7 +153,8 @@ func framingOf(method string, r spec.Response) spec.Framing {
 	return spec.FramingUnknown
 }
 
-// lastHeaderValue returns the last value of a header field.
+// lastHeaderValue returns the last value of a header field, or "" if the header does not have the
+// field.
 func lastHeaderValue(h spec.Header, name string) (value string) {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {
@@ -157,7 +164,8 @@ func lastHeaderValue(h spec.Header, name string) (value string) {
 	return value
 }
 
-// parseStart splits a start line, encoded or not, into its parts.
+// parseStart splits a start line into its parts: with split, or, if the line is encoded, as quoted
+// strings.
 func parseStart(line string, split func(string) ([]string, error)) ([]string, error) {
 	if raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" "); ok {
 		return parseQuotedStrings(raw)
@@ -168,7 +176,8 @@ func parseStart(line string, split func(string) ([]string, error)) ([]string, er
 // httpVersion matches the protocol of a start line.
 var httpVersion = regexp.MustCompile(`^HTTP/(\?|[0-9](\.[0-9])?)$`)
 
-// canonicalProto returns a protocol with both version numbers, and "" for "HTTP/?".
+// canonicalProto returns a protocol with both numbers of its version, such as "HTTP/2.0" for
+// "HTTP/2". It returns "" for "HTTP/?".
 func canonicalProto(s string) string {
 	switch {
 	case s == "HTTP/?":
@@ -179,7 +188,8 @@ func canonicalProto(s string) string {
 	return s
 }
 
-// splitRequest splits a request line into method and target.
+// splitRequest splits a request line into method and target. The method is "" if the line has "?".
+// It returns an error if the line is malformed.
 func splitRequest(line string) ([]string, error) {
 	parts := strings.Fields(line)
 	if n := len(parts); n > 1 && httpVersion.MatchString(parts[n-1]) {
@@ -197,7 +207,8 @@ func splitRequest(line string) ([]string, error) {
 	return parts, nil
 }
 
-// splitResponse splits a status line into protocol, status and reason.
+// splitResponse splits a status line into protocol, status and reason. It returns an error if the
+// line is malformed.
 func splitResponse(line string) ([]string, error) {
 	proto, rest, _ := strings.Cut(line, " ")
 	status, reason, _ := strings.Cut(strings.TrimSpace(rest), " ")
@@ -208,7 +219,7 @@ func splitResponse(line string) ([]string, error) {
 	return []string{canonicalProto(proto), status, strings.TrimSpace(reason)}, nil
 }
 
-// parseHeadField parses a line of the header, encoded or not.
+// parseHeadField parses a line of a head as a header field, encoded or not.
 func parseHeadField(line string) (spec.Field, error) {
 	raw, ok := strings.CutPrefix(line, directivePrefix+" "+rawDirective+" ")
 	if ok {
@@ -221,7 +232,7 @@ func parseHeadField(line string) (spec.Field, error) {
 	return parseField(line)
 }
 
-// parseField parses a header field as NAME: VALUE or as two Go strings.
+// parseField parses a header field, written as NAME: VALUE or as two Go strings.
 func parseField(line string) (spec.Field, error) {
 	if strings.HasPrefix(line, `"`) {
 		parts, err := parseQuotedStrings(line)
@@ -241,7 +252,8 @@ func parseField(line string) (spec.Field, error) {
 	return spec.Field{Name: name, Value: strings.Trim(value, " \t")}, nil
 }
 
-// parseQuotedStrings parses Go strings in double quotes, separated by spaces.
+// parseQuotedStrings parses Go strings in double quotes, separated by spaces. It returns an error
+// if s has anything else or no string at all.
 func parseQuotedStrings(s string) (parts []string, err error) {
 	for rest := strings.TrimSpace(s); rest != ""; rest = strings.TrimLeft(rest, " ") {
 		quoted, err := strconv.QuotedPrefix(rest)

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// parsers holds the formats by file name extension.
+// parsers holds the function that parses recordings of each format, by file name extension.
 var parsers = map[string]func(path string, data []byte) (*Transcript, error){
 	".txtar": Parse,
 	".http":  openCurl,
@@ -108,8 +108,8 @@ func OpenAll(paths []string) ([]*Transcript, error) {
 	return all, nil
 }
 
-// conversationPart returns the common name of the parts of a conversation, and the number of
-// the part that a file is, or 0 if it is not a part.
+// conversationPart returns the common name of the recordings of one conversation that a file
+// belongs to, and its number among them. For a file whose name has no number it returns path and 0.
 func conversationPart(path string) (group string, n int) {
 	rest, ok := strings.CutSuffix(path, ".http")
 	dot := strings.LastIndexByte(rest, '.')
@@ -123,14 +123,15 @@ func conversationPart(path string) (group string, n int) {
 	return rest[:dot] + ".*.http", n
 }
 
-// byNumber compares two parts of a conversation.
+// byNumber compares two parts of a conversation by their numbers, for a sort.
 func byNumber(a, b string) int {
 	_, m := conversationPart(a)
 	_, n := conversationPart(b)
 	return cmp.Compare(m, n)
 }
 
-// hasAllParts reports whether files, in order, are at least two parts without a gap.
+// hasAllParts reports whether files, sorted by number, are at least two parts of a conversation and
+// none before the last is missing.
 func hasAllParts(files []string) bool {
 	if len(files) < 2 {
 		return false
@@ -139,7 +140,7 @@ func hasAllParts(files []string) bool {
 	return n == len(files)
 }
 
-// openParts reads files as one conversation.
+// openParts reads files as the parts of one conversation with the name group.
 func openParts(group string, files []string) (*Transcript, error) {
 	t := &Transcript{Name: group, Files: files}
 	for _, path := range files {
@@ -159,7 +160,8 @@ func openParts(group string, files []string) (*Transcript, error) {
 	return t, nil
 }
 
-// readFile reads a file of at most MaxFileBytes.
+// readFile returns the content of a file. It returns an error if the file is larger than
+// MaxFileBytes.
 func readFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -192,7 +194,8 @@ func readFile(path string) ([]byte, error) {
 	}
 }
 
-// readError returns the error for a file that cannot be read.
+// readError returns the error for a file that cannot be read, without the repeated path that err
+// may contain.
 func readError(path string, err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
@@ -200,12 +203,13 @@ func readError(path string, err error) error {
 	return fmt.Errorf("%s: cannot be read: %w", path, err)
 }
 
-// tooLarge returns the error for a file that exceeds MaxFileBytes.
+// tooLarge returns the error for a file that is larger than MaxFileBytes.
 func tooLarge(name string) error {
 	return fmt.Errorf("%s: larger than the limit of %d MiB", name, MaxFileBytes>>20)
 }
 
-// openStream reads a file as the body of an event stream.
+// openStream returns a conversation whose only response is an event stream with the body data. Its
+// request is unknown.
 func openStream(path string, data []byte) (*Transcript, error) {
 	r := spec.Response{Status: 200, Header: spec.Header{{Name: "Content-Type", Value: eventStream}}, Body: data}
 	return singleExchange(path, spec.Exchange{Response: r}), nil
@@ -220,7 +224,8 @@ func singleExchange(name string, x spec.Exchange) *Transcript {
 	}
 }
 
-// openCurl reads the output of curl and the request beside it.
+// openCurl parses data, the output of curl, together with the file beside it that describes the
+// request, if that exists.
 func openCurl(path string, data []byte) (*Transcript, error) {
 	beside := path[:len(path)-len(".http")] + ".request.json"
 	request, err := readFile(beside)

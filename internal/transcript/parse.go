@@ -50,7 +50,7 @@ func Parse(name string, data []byte) (*Transcript, error) {
 	return t, nil
 }
 
-// normalizeLineEnds undoes what an editor or version control may have done to a file: a byte
+// normalizeLineEnds returns data without what an editor or version control may have added: a byte
 // order mark, and a CR at the end of every line.
 func normalizeLineEnds(data []byte) []byte {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -60,7 +60,7 @@ func normalizeLineEnds(data []byte) []byte {
 	return data
 }
 
-// parseRequest parses a request section.
+// parseRequest parses a request section and adds a new exchange to t.
 func (t *Transcript) parseRequest(s *section) error {
 	h, err := s.parseHead(splitRequest)
 	if err != nil {
@@ -87,7 +87,7 @@ func (t *Transcript) parseRequest(s *section) error {
 	return nil
 }
 
-// parseResponse parses a response section.
+// parseResponse parses a response section and adds it to the last exchange of t.
 func (t *Transcript) parseResponse(s *section) error {
 	h, err := s.parseHead(splitResponse)
 	if err != nil {
@@ -125,7 +125,8 @@ func (t *Transcript) parseResponse(s *section) error {
 	return nil
 }
 
-// statusLine returns the parts of a status line.
+// statusLine returns the parts of a status line, with the status as a number. It returns an error
+// if there are not three parts or the status is not a number.
 func statusLine(parts []string) (proto string, status int, reason string, err error) {
 	if len(parts) != 3 {
 		return "", 0, "", fmt.Errorf("want protocol, status and reason of the start line as three strings")

@@ -8,21 +8,22 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A secretRedactor removes secrets from what Format writes.
+// A secretRedactor removes the secrets of a transcript from what Format writes.
 type secretRedactor struct {
 	fields  []string // header fields to redact, besides credentials
 	secrets *redact.Redactor
 }
 
-// newSecretRedactor returns the redactor for a transcript.
+// newSecretRedactor returns a redactor for the secrets that t names.
 func newSecretRedactor(t *Transcript) secretRedactor {
 	return secretRedactor{fields: t.RedactHeaders, secrets: redact.New(t.Secrets...)}
 }
 
-// text returns s without secrets.
+// text returns s with a placeholder for each secret.
 func (r secretRedactor) text(s string) string { return r.secrets.String(s) }
 
-// header returns h without secrets.
+// header returns h with a placeholder for each secret: for the whole value of a credential or of a
+// field that is to be redacted, and for secrets within other fields.
 func (r secretRedactor) header(h spec.Header) spec.Header {
 	out := make(spec.Header, 0, len(h))
 	for _, f := range h {
@@ -36,6 +37,6 @@ func (r secretRedactor) header(h spec.Header) spec.Header {
 	return out
 }
 
-// body returns a body with secrets overwritten, so that lines, offsets and arrivals remain
-// valid.
+// body returns a body in which secrets are overwritten byte by byte, so that lines, offsets and
+// arrivals stay valid.
 func (r secretRedactor) body(body []byte) []byte { return r.secrets.Bytes(body) }

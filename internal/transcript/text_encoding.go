@@ -19,14 +19,16 @@ const (
 	base64LineBytes = 96 // bytes per line of base64
 )
 
-// isTextRune reports whether a text file can contain a character: editors preserve it, and it
-// does not end a line. The replacement character cannot be told from an invalid byte.
+// isTextRune reports whether a transcript can contain a character as it is: editors preserve it,
+// and it does not end a line. The replacement character is not allowed, because it cannot be told
+// from an invalid byte.
 func isTextRune(r rune) bool {
 	return r == '\t' || !unicode.IsControl(r) &&
 		r != utf8.RuneError && r != '\ufeff' && r != '\u2028' && r != '\u2029'
 }
 
-// countUnprintable returns the number of bytes of a line that a text file cannot contain.
+// countUnprintable returns the number of bytes of a line that belong to characters which a
+// transcript cannot contain as they are.
 func countUnprintable(line []byte) (n int) {
 	for i := 0; i < len(line); {
 		if c := line[i]; c >= ' ' && c < 0x7f {
@@ -42,12 +44,13 @@ func countUnprintable(line []byte) (n int) {
 	return n
 }
 
-// isCleanValue reports whether a head can contain a value unencoded.
+// isCleanValue reports whether a head can contain the value s without encoding.
 func isCleanValue(s string) bool {
 	return countUnprintable([]byte(s)) == 0 && strings.TrimSpace(s) == s
 }
 
-// isToken reports whether s is a token (RFC 9110 section 5.6.2).
+// isToken reports whether s is a token, such as a method or the name of a header field (RFC 9110
+// section 5.6.2).
 func isToken(s string) bool {
 	for _, c := range []byte(s) {
 		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' ||
@@ -71,7 +74,8 @@ type lastLine struct {
 	newlineAdded bool // the newline after it is not part of the body
 }
 
-// writeLines writes a part of a body.
+// writeLines writes a piece of a body, with each line that needs it encoded. crlf is whether lines
+// of the body end with CR LF. It returns how the last line was written.
 func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 	newline := "\n"
 	if crlf {
@@ -96,8 +100,8 @@ func writeLines(b *bytes.Buffer, piece []byte, crlf bool) (last lastLine) {
 	return last
 }
 
-// writeEncoded writes bytes that text cannot represent: as a Go string if that is mostly
-// readable, otherwise in base64.
+// writeEncoded writes a line that a transcript cannot contain as it is: as a Go string if most of
+// it is readable, otherwise in base64.
 func writeEncoded(b *bytes.Buffer, line []byte) {
 	if countUnprintable(line) <= 2+len(line)/8 {
 		b.WriteString(directivePrefix + " " + rawDirective + " ")

@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxFileBytes is the maximum size of a file, in bytes.
+// MaxFileBytes is the maximum size of a recording, in bytes. Larger files are not read, as they are
+// read into memory as a whole.
 const MaxFileBytes = 1 << 30
 
 // TimeResolution is the resolution of recorded times. Times are truncated, never rounded, so
@@ -74,7 +75,7 @@ func (t *Transcript) StripBasePath(base string) {
 	}
 }
 
-// playbackSteps returns the steps to send a response again, with the recorded timing.
+// playbackSteps returns the steps that send a response again, with its recorded timing and its end.
 func playbackSteps(r spec.Response) []PlaybackStep {
 	var all []PlaybackStep
 	done, clock := 0, time.Duration(0)
@@ -117,7 +118,8 @@ type position struct {
 	line int // from 1
 }
 
-// errorAt returns an error that begins with the position.
+// errorAt returns an error with the formatted message, after the file name and the line of the
+// position.
 func (p position) errorAt(format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %w", p.file, p.line, fmt.Errorf(format, args...))
 }

@@ -17,8 +17,8 @@ import (
 // errTLSRecord means that the server sent a TLS record, such as an alert, over plain HTTP.
 var errTLSRecord = fmt.Errorf("%w: got a TLS record", spec.ErrNotHTTP)
 
-// connect opens a connection for one exchange. Its errors are of type *Error, since nothing
-// was sent to the target yet.
+// connect opens a connection to the target for one exchange, with TLS if the base URL demands it.
+// Its errors are of type *Error: nothing was sent to the target yet, so they say nothing about it.
 func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(parent, c.cfg.IdleTimeout)
 	defer cancel()
@@ -46,13 +46,14 @@ func (c *Client) connect(parent context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// isHTTP2 reports whether HTTP/2 was negotiated.
+// isHTTP2 reports whether the TLS handshake of the connection negotiated HTTP/2.
 func isHTTP2(conn net.Conn) bool {
 	secure, ok := conn.(*tls.Conn)
 	return ok && secure.ConnectionState().NegotiatedProtocol == "h2"
 }
 
-// connectReason describes in one line why there is no connection.
+// connectReason returns one line that explains err, the reason why no connection could be opened.
+// parent is the context of the exchange, without the timeout for connecting.
 func (c *Client) connectReason(parent context.Context, err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -71,7 +72,8 @@ func (c *Client) connectReason(parent context.Context, err error) string {
 	return fmt.Sprintf("no connection: %v", err)
 }
 
-// tlsReason describes in one line why the TLS handshake failed.
+// tlsReason returns one line that explains err, the reason why the TLS handshake failed. parent is
+// the context of the exchange, without the timeout for connecting.
 func (c *Client) tlsReason(parent context.Context, err error) string {
 	var record tls.RecordHeaderError
 	var cert *tls.CertificateVerificationError
@@ -92,7 +94,7 @@ func (c *Client) tlsReason(parent context.Context, err error) string {
 	return fmt.Sprintf("the TLS handshake failed: %s", strings.TrimPrefix(err.Error(), "tls: "))
 }
 
-// certReason describes why a certificate was rejected.
+// certReason returns why a certificate was rejected, for a message.
 func certReason(err error) string {
 	if _, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
 		return "signed by an unknown authority"
@@ -100,8 +102,8 @@ func certReason(err error) string {
 	return strings.TrimPrefix(err.Error(), "x509: ")
 }
 
-// isPlainHTTPRefusal reports whether a response is how a TLS server of Go, nginx or Apache
-// refuses a plain HTTP request.
+// isPlainHTTPRefusal reports whether a response is the refusal that TLS servers of Go, nginx and
+// Apache send if a client speaks plain HTTP to them.
 func isPlainHTTPRefusal(resp *spec.Response) bool {
 	if resp.Status != 400 || len(resp.Body) > 4<<10 {
 		return false
@@ -112,8 +114,8 @@ func isPlainHTTPRefusal(resp *spec.Response) bool {
 		strings.Contains(body, "speaking plain HTTP to an SSL-enabled server port")
 }
 
-// peerError returns the error of package spec for a failed read or write that the peer
-// caused.
+// peerError returns the error of package spec for a read or write that failed because of the
+// server: whether the connection was reset or closed too early, or is not HTTP.
 func peerError(err error) error {
 	switch {
 	case errors.Is(err, spec.ErrNotHTTP), errors.Is(err, spec.ErrLimitExceeded):
@@ -132,7 +134,7 @@ const (
 	wsaConnRefused = syscall.Errno(10061)
 )
 
-// isErrno reports whether err is one of the given system errors.
+// isErrno reports whether err is, or wraps, one of the given system errors.
 func isErrno(err error, any ...syscall.Errno) bool {
 	for _, errno := range any {
 		if errors.Is(err, errno) {

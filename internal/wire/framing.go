@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxSizeLine is the maximum size of the lines before a chunk, with extensions, in bytes.
+// maxSizeLine is the maximum size in bytes of the line before a chunk, which states its size and
+// may have extensions.
 const maxSizeLine = 4 << 10
 
 // bodyReader determines how the end of a body is marked (RFC 9112 section 6.3), records it in
@@ -43,8 +44,8 @@ func hasNoBody(method string, status int) bool {
 	return method == "HEAD" || status == 101 || status == 204 || status == 304
 }
 
-// joinedValues returns the values of a field as one comma-separated list. ok is false if there
-// is none.
+// joinedValues returns all values of a header field as one comma-separated list. The second result
+// is false if the header does not have the field.
 func joinedValues(h spec.Header, name string) (string, bool) {
 	var values []string
 	for _, f := range h {
@@ -55,12 +56,13 @@ func joinedValues(h spec.Header, name string) (string, bool) {
 	return strings.Join(values, ","), values != nil
 }
 
-// lastElement returns the last element of a comma-separated list.
+// lastElement returns the last element of a comma-separated list, without the spaces around it.
 func lastElement(list string) string {
 	return strings.Trim(list[strings.LastIndexByte(list, ',')+1:], " \t")
 }
 
-// parseLength parses a Content-Length. If it is a list, all elements must be equal.
+// parseLength returns the number in a Content-Length field. The field may be a list if all its
+// elements are equal; otherwise, or if it is not a number, parseLength returns an error.
 func parseLength(list string) (int64, error) {
 	want := lastElement(list)
 	for value := range strings.SplitSeq(list, ",") {
@@ -82,6 +84,8 @@ type lengthReader struct {
 	left int64 // bytes
 }
 
+// Read reads from the body. It returns io.EOF after the announced number of bytes, and
+// io.ErrUnexpectedEOF if the connection ends before.
 func (c *lengthReader) Read(p []byte) (int, error) {
 	if c.left == 0 {
 		return 0, io.EOF
@@ -101,6 +105,8 @@ type chunkedReader struct {
 	trailer *spec.Header
 }
 
+// Read reads from the current chunk, or the next one. It returns io.EOF after the trailer, and
+// io.ErrUnexpectedEOF if the connection ends before.
 func (c *chunkedReader) Read(p []byte) (int, error) {
 	for c.left == 0 {
 		if c.ended {
@@ -115,8 +121,8 @@ func (c *chunkedReader) Read(p []byte) (int, error) {
 	return n, unexpectedEOF(err)
 }
 
-// nextChunk reads up to the data of the next chunk, or after the last chunk through the end of
-// the trailer.
+// nextChunk reads up to the data of the next chunk and sets c.left to its size. After the last
+// chunk it reads the trailer as well and sets c.ended.
 func (c *chunkedReader) nextChunk() error {
 	budget := newByteBudget(maxSizeLine, "a line before a chunk")
 	if c.inChunk {

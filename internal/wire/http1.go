@@ -18,14 +18,15 @@ import (
 // the trailer after it, in bytes.
 const maxHead = 256 << 10
 
-// A connReader reads from a connection, records when its last bytes arrived and notifies the
-// watchdog.
+// A connReader reads from a connection. It remembers when the last bytes arrived, and tells the
+// watchdog that the connection is active.
 type connReader struct {
 	conn     net.Conn
 	watchdog *watchdog
 	lastRead time.Time
 }
 
+// Read reads from the connection and notes the time if it got any bytes.
 func (t *connReader) Read(p []byte) (int, error) {
 	n, err := t.conn.Read(p)
 	if n > 0 {
@@ -35,24 +36,27 @@ func (t *connReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// lastArrival returns when the last bytes arrived.
+// lastArrival returns the time at which the last bytes arrived.
 func (t *connReader) lastArrival() time.Time { return t.lastRead }
 
-// A watchedReader notifies the watchdog of each Read.
+// A watchedReader tells the watchdog of each Read of another reader, so that sending a large
+// request counts as activity.
 type watchedReader struct {
 	io.Reader
 	watchdog *watchdog
 }
 
+// Read reads from the wrapped reader and notifies the watchdog, even if it got nothing.
 func (s watchedReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	s.watchdog.touch()
 	return n, err
 }
 
-// exchangeHTTP1 sends a request, records the response in h and returns how the response
-// ended. The request is written while the response is read, since a server may refuse a
-// request without reading all of it.
+// exchangeHTTP1 sends the request m over conn, records the response in h, and closes conn. It
+// returns nil if the response is complete, otherwise the reason why it ended early. The request is
+// written while the response is read, because a server may refuse a request without reading all of
+// it.
 func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	written := make(chan struct{})
 	go func() {
@@ -76,7 +80,8 @@ func exchangeHTTP1(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return h.recordBody(body, in.lastArrival)
 }
 
-// recordHead waits for the first byte of a response and reads its head.
+// recordHead waits for the first byte of a response, and then reads its head into h.resp within the
+// idle timeout.
 func (h *recorder) recordHead(br *bufio.Reader) error {
 	if _, err := br.Peek(1); err != nil {
 		return unexpectedEOF(err)
@@ -85,8 +90,8 @@ func (h *recorder) recordHead(br *bufio.Reader) error {
 	return readHead(br, h.resp)
 }
 
-// readHead reads through the end of the final response's head. An incomplete head is recorded
-// too.
+// readHead reads the head of the final response into resp, after skipping interim responses. It
+// also stores what it has read of an incomplete head, and returns the reason why it is incomplete.
 func readHead(br *bufio.Reader, resp *spec.Response) error {
 	if err := looksLikeHTTP(br); err != nil {
 		return err
@@ -113,8 +118,8 @@ func readHead(br *bufio.Reader, resp *spec.Response) error {
 	}
 }
 
-// looksLikeHTTP checks the first bytes without waiting for a complete line, which a server of
-// another protocol may never send.
+// looksLikeHTTP returns an error if the first bytes of a response are not those of HTTP. It does
+// not wait for a complete line, which a server of another protocol may never send.
 func looksLikeHTTP(br *bufio.Reader) error {
 	const want = "HTTP/"
 	for n := 1; n <= len(want); n++ {
@@ -148,8 +153,8 @@ func parseStatusLine(line string) (proto string, status int, reason string, ok b
 	return proto, int(n), reason, true
 }
 
-// readFields reads header fields through the empty line. On error it also returns the fields
-// before the error.
+// readFields reads header fields up to and including the empty line after them. If it returns an
+// error, it also returns the fields that it read before.
 func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	var fields spec.Header
 	for {
@@ -172,17 +177,19 @@ func readFields(br *bufio.Reader, budget *byteBudget) (spec.Header, error) {
 	}
 }
 
-// A byteBudget limits the size of some part of a message.
+// A byteBudget limits the size of a part of a message, such as its head. Reading a line uses up as
+// many bytes of it.
 type byteBudget struct {
 	left int    // bytes
 	part string // name of the part, for errors
 	max  int    // bytes
 }
 
-// newByteBudget returns a budget of max bytes.
+// newByteBudget returns a budget of max bytes for the named part of a message.
 func newByteBudget(max int, part string) *byteBudget { return &byteBudget{max, part, max} }
 
-// readLine reads a line, without its end, within the budget.
+// readLine reads one line and returns it without its end. It returns an error that wraps
+// spec.ErrLimitExceeded if the budget is used up.
 func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	var line []byte
 	for {
@@ -201,8 +208,8 @@ func readLine(br *bufio.Reader, budget *byteBudget) (string, error) {
 	}
 }
 
-// unexpectedEOF turns io.EOF into io.ErrUnexpectedEOF, for a connection that ends within a
-// message.
+// unexpectedEOF returns io.ErrUnexpectedEOF in place of io.EOF, for a connection that ends within a
+// message, and any other error unchanged.
 func unexpectedEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF
@@ -210,12 +217,12 @@ func unexpectedEOF(err error) error {
 	return err
 }
 
-// notHTTPError returns an error that wraps spec.ErrNotHTTP.
+// notHTTPError returns an error with the formatted message that wraps spec.ErrNotHTTP.
 func notHTTPError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrNotHTTP, fmt.Sprintf(format, args...))
 }
 
-// limitError returns an error that wraps spec.ErrLimitExceeded.
+// limitError returns an error with the formatted message that wraps spec.ErrLimitExceeded.
 func limitError(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", spec.ErrLimitExceeded, fmt.Sprintf(format, args...))
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// exchangeHTTP2 sends a request as the only stream of a connection, records the response in h
-// and returns how the response ended.
+// exchangeHTTP2 sends the request m as the only stream of the connection, and records the response
+// in h. It returns nil if the response is complete, otherwise the reason why it ended early.
 func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	in := &headRecorder{Conn: conn}
 	transport := &http2.Transport{DisableCompression: true, MaxHeaderListSize: maxHead}
@@ -59,8 +59,8 @@ func exchangeHTTP2(conn net.Conn, m *outgoingRequest, h *recorder) error {
 	return err
 }
 
-// httpRequest returns the request for package http2. The path is an opaque URL, the only form
-// that is not encoded again.
+// httpRequest returns the request in the form that package http2 sends. Its URL is opaque because
+// the package would encode the path of any other URL again.
 func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	r := &http.Request{
 		Method: m.method,
@@ -83,12 +83,15 @@ func (m *outgoingRequest) httpRequest(w *watchdog) *http.Request {
 	return r.WithContext(w.ctx)
 }
 
-// An http2Body reads the body of an HTTP/2 response.
+// An http2Body reads the body of an HTTP/2 response, tells the watchdog of arriving bytes, and
+// converts errors of the library.
 type http2Body struct {
 	body     io.Reader
 	watchdog *watchdog
 }
 
+// Read reads from the body and notifies the watchdog. Its errors other than io.EOF are those of
+// package spec.
 func (s *http2Body) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 {
@@ -100,7 +103,8 @@ func (s *http2Body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// http2EndError returns the error of package spec for an error of the HTTP/2 library.
+// http2EndError returns the error of package spec for err, an error of the HTTP/2 library. If the
+// client itself ended the exchange, it returns the reason for that.
 func http2EndError(w *watchdog, err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
@@ -124,8 +128,8 @@ func http2EndError(w *watchdog, err error) error {
 	return peerError(err)
 }
 
-// sortedHeader returns a header whose order and spelling are lost: in lower case, as HTTP/2
-// requires, and sorted by name.
+// sortedHeader converts a header of package net/http, which does not preserve order and spelling:
+// the result is in lower case, as HTTP/2 requires, and sorted by name.
 func sortedHeader(h http.Header) spec.Header {
 	var fields spec.Header
 	for name, values := range h {
@@ -137,8 +141,8 @@ func sortedHeader(h http.Header) spec.Header {
 	return fields
 }
 
-// A headRecorder records the first bytes received over an HTTP/2 connection, since the
-// library does not keep the order of header fields.
+// A headRecorder records the first bytes received over an HTTP/2 connection, from which the order
+// of the header fields can be found. The library does not preserve that order.
 type headRecorder struct {
 	net.Conn
 	mu       sync.Mutex
@@ -146,6 +150,7 @@ type headRecorder struct {
 	err      error // error that ended the connection
 }
 
+// Read reads from the connection and records what it got, up to a limit.
 func (t *headRecorder) Read(p []byte) (int, error) {
 	n, err := t.Conn.Read(p)
 	t.mu.Lock()
@@ -159,7 +164,7 @@ func (t *headRecorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// connError returns the error that ended the connection, or nil.
+// connError returns the error that ended the connection, or nil if it is open.
 func (t *headRecorder) connError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

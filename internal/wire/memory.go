@@ -13,7 +13,7 @@ import (
 )
 
 // unreservedBytes is how many bytes of bodies a conversation may hold without a slot of the
-// MemoryLimiter.
+// MemoryLimiter, so that only large conversations ever wait.
 const unreservedBytes = 1 << 20
 
 // errMemoryExceeded ends an exchange whose conversation has reached its memory limit. It counts
@@ -34,7 +34,8 @@ func NewMemoryLimiter(slots, maxBytes int) *MemoryLimiter {
 	return &MemoryLimiter{make(chan struct{}, slots), maxBytes}
 }
 
-// A reservation is the memory that one conversation holds. Its exchanges share it.
+// A reservation counts the memory that one conversation holds, in all of its exchanges, and whether
+// it has a slot of the limiter.
 type reservation struct {
 	limiter *MemoryLimiter
 
@@ -43,8 +44,9 @@ type reservation struct {
 	hasSlot bool
 }
 
-// reserve adds n bytes, and waits for a slot if one is needed. It returns an error if the
-// conversation must not hold more, or if the exchange ended while waiting.
+// reserve adds n bytes to the memory of the conversation, and waits for a slot if it needs one now.
+// It returns an error if the conversation must not hold more, or if the exchange ended while it
+// waited.
 func (h *reservation) reserve(w *watchdog, n int) error {
 	if h.limiter == nil {
 		return nil
@@ -64,7 +66,7 @@ func (h *reservation) reserve(w *watchdog, n int) error {
 	return nil
 }
 
-// release returns the slot and all bytes.
+// release returns the slot and all memory of the conversation to the limiter.
 func (h *reservation) release() {
 	if h.limiter == nil {
 		return
@@ -77,7 +79,7 @@ func (h *reservation) release() {
 	h.bytes, h.hasSlot = 0, false
 }
 
-// acquire waits for a slot. It returns the cause if ctx is done.
+// acquire waits for a free slot and takes it. If ctx is done first, it returns the cause.
 func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	select {
 	case r.slots <- struct{}{}:
@@ -87,8 +89,8 @@ func (r *MemoryLimiter) acquire(ctx context.Context) error {
 	}
 }
 
-// use calls do while the conversation has a slot: its own, or one acquired for the call. A
-// conversation with a slot never waits for a second one. It reports whether it called do.
+// use calls do while the conversation has a slot: the one that it already has, or one that is taken
+// only for the call. It returns false, without calling do, if ctx was done before a slot was free.
 func (h *reservation) use(ctx context.Context, do func()) bool {
 	if h.limiter == nil {
 		do()
@@ -117,7 +119,7 @@ func CountEvents(r spec.Response) int {
 	return n.N
 }
 
-// isEncoded reports whether a response has a content coding.
+// isEncoded reports whether a response has a content coding other than identity.
 func isEncoded(h spec.Header) bool {
 	coding := h.Get("Content-Encoding")
 	return coding != "" && !strings.EqualFold(coding, "identity")

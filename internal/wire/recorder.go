@@ -8,11 +8,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxReads is the maximum number of arrivals kept for a body. Beyond it, earlier ones are
-// merged in pairs.
+// maxReads is the maximum number of arrivals that are kept for a body, to limit memory. When it is
+// reached, they are merged in pairs.
 const maxReads = 1 << 20
 
-// A recorder records the response of one exchange.
+// A recorder records the response of one exchange, and ends the exchange at a limit.
 type recorder struct {
 	resp         *spec.Response
 	watchdog     *watchdog
@@ -26,9 +26,9 @@ type recorder struct {
 	memory     *reservation
 }
 
-// recordBody records a body and returns how it ended; nil means that it is complete. body
-// returns the body without its framing, and io.EOF only at its marked end. arrived returns
-// when the last bytes arrived.
+// recordBody records the body of the response. It returns nil if the body is complete, otherwise
+// the reason why it ended early. body reads the body without its framing and returns io.EOF only at
+// its marked end; arrived returns the time at which the last bytes arrived.
 func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	if err := h.checkStop(); err != nil {
 		return err
@@ -51,7 +51,9 @@ func (h *recorder) recordBody(body io.Reader, arrived func() time.Time) error {
 	}
 }
 
-// recordPiece records a piece of the body. An error is the reason why the client leaves.
+// recordPiece records a piece of the body that arrived at the time at, since the request was sent.
+// An error is the reason why the client stops reading: a limit was reached or the caller wants to
+// leave.
 func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	room := h.maxBody - len(h.resp.Body)
 	over := len(piece) > room
@@ -84,7 +86,8 @@ func (h *recorder) recordPiece(piece []byte, at time.Duration) error {
 	return h.checkStop()
 }
 
-// checkStop returns spec.ErrClientLeft if the caller's StopWhen.Until wants to stop.
+// checkStop returns spec.ErrClientLeft if the caller's StopWhen.Until returns true for the response
+// so far, and nil otherwise.
 func (h *recorder) checkStop() error {
 	if h.stopWhen.Until != nil && h.stopWhen.Until(*h.resp) {
 		return spec.ErrClientLeft
@@ -92,8 +95,8 @@ func (h *recorder) checkStop() error {
 	return nil
 }
 
-// truncateAt drops everything after the event with which the client leaves, which a client
-// that disconnects there would not have received.
+// truncateAt removes from the record everything after offset end, the end of the last event that
+// was asked for. A client that disconnects there would not have received it.
 func (h *recorder) truncateAt(end int) {
 	// The decoder does not wait for the LF of a CR LF. If it has arrived, it belongs to
 	// the blank line.
@@ -110,8 +113,8 @@ func (h *recorder) truncateAt(end int) {
 	}
 }
 
-// mergeArrivals returns reads with room for one more below limit: if there is none, every
-// second arrival is merged into the next.
+// mergeArrivals returns reads if it has fewer than limit elements. Otherwise it halves their number
+// by merging each two successive arrivals into the later one.
 func mergeArrivals(reads []spec.Arrival, limit int) []spec.Arrival {
 	if len(reads) < limit {
 		return reads

@@ -14,17 +14,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// userAgent is the default User-Agent.
+// userAgent is the User-Agent of requests that do not set one.
 const userAgent = "streamassay"
 
-// An outgoingRequest is a request ready to be sent.
+// An outgoingRequest is a request in the form in which it is sent.
 type outgoingRequest struct {
 	method, scheme, host, path string
 	fields                     spec.Header // without Host and Content-Length
 	body                       []byte
 }
 
-// newMessage returns a request ready to be sent, or an error if HTTP cannot represent it.
+// newMessage returns the request r in the form in which it is sent, with the client's own header
+// fields added. It returns an error if HTTP cannot represent the request.
 func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	m := &outgoingRequest{
 		method: r.Method, scheme: c.cfg.Base.Scheme, host: strings.TrimSuffix(c.cfg.Base.Host, ":"), body: r.Body,
@@ -58,7 +59,7 @@ func (c *Client) newMessage(r spec.Request) (*outgoingRequest, error) {
 	return m, nil
 }
 
-// http1Head returns the head of the request for HTTP/1.1.
+// http1Head returns the request line and the header fields of the request as HTTP/1.1 sends them.
 func (m *outgoingRequest) http1Head() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", m.method, m.path, m.host)
@@ -101,7 +102,7 @@ func joinTarget(base *url.URL, target string) (string, error) {
 	return path, nil
 }
 
-// checkBase returns an error unless base is a valid base URL.
+// checkBase returns an error if base cannot be the base URL of a target.
 func checkBase(base *url.URL) error {
 	switch {
 	case base == nil:
@@ -119,8 +120,8 @@ func checkBase(base *url.URL) error {
 	return nil
 }
 
-// findUnsendableByte returns the first byte that a request line cannot contain. ok is false if
-// there is none.
+// findUnsendableByte returns the first byte of target that a request line cannot contain. ok is
+// false if there is no such byte.
 func findUnsendableByte(target string) (b byte, ok bool) {
 	for i := range len(target) {
 		if c := target[i]; c <= ' ' || c >= 0x7f || c == '#' {
@@ -144,8 +145,8 @@ func checkHeader(h spec.Header) error {
 	return nil
 }
 
-// withBasicAuth returns h with the user and password of a URL, unless it has credentials
-// already.
+// withBasicAuth returns h with the user and password of a URL as basic authentication. It returns h
+// unchanged if user is nil or h already has an Authorization field.
 func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	if user == nil || h.Has("Authorization") {
 		return h
@@ -155,7 +156,8 @@ func withBasicAuth(h spec.Header, user *url.Userinfo) spec.Header {
 	return append(h, spec.Field{Name: "Authorization", Value: "Basic " + pair})
 }
 
-// plainURL returns a URL without parts that may be secret.
+// plainURL returns the text of a URL without the parts that may be secret: user, password, query
+// and fragment.
 func plainURL(u *url.URL) string {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}
 	if !strings.Contains(u.Opaque, "@") {
@@ -164,7 +166,7 @@ func plainURL(u *url.URL) string {
 	return plain.String()
 }
 
-// quoteStart returns the beginning of received bytes, quoted on one line.
+// quoteStart returns received bytes in quotes for a message, shortened to the first 64.
 func quoteStart(b []byte) string {
 	const maxBytes = 64
 	if len(b) > maxBytes {

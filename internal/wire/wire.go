@@ -200,7 +200,8 @@ func (c *Client) Do(ctx context.Context, r spec.Request, limit StopWhen) (spec.E
 	return x, c.localError(ctx, &x.Response)
 }
 
-// localError returns an error if the response ended for a reason that is not the target's.
+// localError returns an error if the response ended for a reason that is the client's or the
+// network's and not the target's. Otherwise it returns nil.
 func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	if cause := context.Cause(ctx); cause != nil && errors.Is(resp.End, cause) {
 		return c.fail(fmt.Sprintf("the exchange was cancelled: %v", cause), cause)
@@ -215,7 +216,7 @@ func (c *Client) localError(ctx context.Context, resp *spec.Response) error {
 	return nil
 }
 
-// fail returns an *Error for the client's base URL.
+// fail returns an *Error with the client's base URL, the reason why, and the underlying error.
 func (c *Client) fail(why string, err error) error { return &Error{c.name, why, err} }
 
 // cloneRequest returns a copy of r that shares no memory with it.
@@ -265,14 +266,14 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 	return w
 }
 
-// touch records activity on the connection and restarts the idle timeout.
+// touch notes that bytes were sent or received, which restarts the idle timeout.
 func (w *watchdog) touch() {
 	w.activity.Add(1)
 	w.idleTimer.Reset(w.timeout)
 }
 
-// runPaused stops the timers while wait runs, since the server is not to blame if the client
-// does not read.
+// runPaused calls wait and stops the timeouts until it returns, because the server is not to blame
+// while the client does not read. It returns the error of wait.
 func (w *watchdog) runPaused(wait func() error) error {
 	w.idleTimer.Stop()
 	w.totalTimer.Stop()
@@ -286,8 +287,8 @@ func (w *watchdog) runPaused(wait func() error) error {
 	return err
 }
 
-// watchHead ends the exchange if its head, once begun, is not complete within the idle
-// timeout. The caller calls the returned function when it is.
+// watchHead limits the time for the head of a response: it ends the exchange if the head is not
+// complete within the idle timeout. The caller calls stop when the head is complete.
 func (w *watchdog) watchHead() (stop func()) {
 	began := w.activity.Load()
 	t := time.AfterFunc(w.timeout, func() {
@@ -299,8 +300,8 @@ func (w *watchdog) watchHead() (stop func()) {
 	return func() { t.Stop() }
 }
 
-// endError returns the error of package spec for a failed read: the reason why the client
-// closed the connection, if it did, or else what the peer did.
+// endError returns the error of package spec for err, the error of a failed read. If the client
+// itself closed the connection, it returns the reason for that, otherwise what the server did.
 func (w *watchdog) endError(err error) error {
 	if cause := context.Cause(w.ctx); cause != nil {
 		return cause
