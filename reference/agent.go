@@ -23,10 +23,9 @@ type Turn struct {
 	EarlierMessages func(ctx context.Context) ([]state.Message, error)
 }
 
-// previousUserText returns the text of the last user message before this request's
-// prompt, and reports whether there is one. It prefers a message of the request itself,
-// since clients may repeat the history, and falls back to the stored conversation. The
-// error is that of EarlierMessages.
+// previousUserText returns the text of the user message before this request's prompt; found is
+// false if there is none. It prefers a message in the request itself, because clients may repeat
+// the history, to one of the stored conversation. It returns the error of EarlierMessages.
 func (t Turn) previousUserText(ctx context.Context) (text string, found bool, err error) {
 	var users []string
 	for _, part := range t.Parts {

@@ -22,16 +22,16 @@ type capabilities struct {
 	startCount      int                // how many run.start events a run has
 }
 
-// A container is the message that a tool call or result is part of, in dialects where
-// every content is part of a message.
+// A container describes the message that contains a tool call or a tool result, for dialects in
+// which every content is part of a message.
 type container struct {
 	kind, role string
 	exists     bool // the dialect has such a message
 	standalone bool // the content also has an event of its own
 }
 
-// newCapabilities derives the capabilities of a dialect from o, its streaming
-// operation.
+// newCapabilities determines what a dialect can express from o, the operation that streams its
+// runs.
 func newCapabilities(o *dialect.Operation) *capabilities {
 	has := func(k spec.Kind) bool { return o.CanEncode(spec.Event{Kind: k}) }
 	in := func(k spec.Kind) container {
@@ -47,8 +47,8 @@ func newCapabilities(o *dialect.Operation) *capabilities {
 	}
 }
 
-// contentKind returns the kind of event that carries a content part of the given type
-// ("image"), or "" if the dialect has none.
+// contentKind returns the kind of event by which the dialect sends a content part of the given
+// type, such as "image". It returns "" if the dialect cannot send such a part.
 func (v *capabilities) contentKind(kind string) spec.Kind {
 	for _, k := range []spec.Kind{spec.ContentEnd, spec.ContentPart} {
 		if v.op.CanEncode(spec.Event{Kind: k, Type: kind}) {

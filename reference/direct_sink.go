@@ -5,9 +5,9 @@ import "net/http"
 // initialStreamBuffer is the initial capacity of a stream's write buffer, in bytes.
 const initialStreamBuffer = 2 << 10
 
-// A directSink writes the frames of a run to the response of the request that started
-// it, for dialects whose streams cannot be resumed. It runs in the goroutine of that
-// request and gathers frames until the agent announces a pause.
+// A directSink writes the frames of a run directly to the response of the request that started the
+// run, for dialects whose streams cannot be resumed. It runs in the goroutine of that request. It
+// gathers frames until the agent announces a pause.
 type directSink struct {
 	memorySink
 	stream *streamWriter
@@ -38,7 +38,7 @@ func (p *directSink) cancelOnError(err error) {
 	}
 }
 
-// finish writes the remaining frames; the return of the handler flushes them.
+// finish writes the remaining frames. They are flushed when the handler of the request returns.
 func (p *directSink) finish() {
 	p.cancelOnError(p.stream.writeBuffered())
 	if p.stream.r.ProtoMajor != 1 { // else net/http would add a Content-Length, which a stream must not have
@@ -46,11 +46,12 @@ func (p *directSink) finish() {
 	}
 }
 
-// playsInline reports whether runs are executed in the goroutine that serves their
-// request.
+// playsInline reports whether a run is executed in the goroutine of the request that starts it,
+// rather than in one of its own.
 func (s *Server) playsInline() bool { return s.cfg.Inline && !s.resumable }
 
-// streamInline executes a run and sends its stream as the response of c.
+// streamInline executes the run r in this goroutine and sends its stream as the response to the
+// request c.
 func (s *Server) streamInline(c *requestContext, r *run) {
 	l := &streamWriter{s: s, w: c.w, r: c.r, op: c.op, buf: make([]byte, 0, initialStreamBuffer)}
 	s.metrics.StreamOpened()

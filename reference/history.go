@@ -10,8 +10,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveHistory returns the messages of one day of a conversation: the one that the
-// request names, or the user's latest.
+// serveHistory responds with the messages of one day of a conversation: the latest day before the
+// one that the request names. If the request names no conversation, it uses the user's latest one.
 func (s *Server) serveHistory(c *requestContext) {
 	if c.event.Thread != "" {
 		if _, ok := s.authorizeThread(c, false); !ok {
@@ -42,15 +42,15 @@ func (s *Server) serveHistory(c *requestContext) {
 	s.respond(c, reply)
 }
 
-// historyKinds maps the role of a message to the kind of event that a history has for
-// it.
+// historyKinds maps the role of a stored message to the kind of event by which a history
+// represents it.
 var historyKinds = map[string]spec.Kind{
 	roleUser: spec.HistoryUser, roleAssistant: spec.HistoryAssistant, roleTool: spec.HistoryTool,
 }
 
-// historyMessage returns a message as an event of a history. Links to files are signed
-// anew, since those in the message may have expired. A tool result is given as JSON
-// text.
+// historyMessage returns the stored message m as an event of a history. It signs links to files
+// anew, because links that were sent before may have expired. The text of a tool result is
+// converted to JSON.
 func (s *Server) historyMessage(c *requestContext, m state.Message) spec.Event {
 	e := spec.Event{
 		Kind: historyKinds[m.Role], ID: m.ID, Seq: strconv.FormatInt(m.Seq, 10), Role: m.Role, Text: m.Text,

@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Limits of reading requests and writing responses.
+// Limits of reading requests and writing responses, so that a client that does neither read nor
+// write holds no resources for long.
 const (
 	readTimeout    = 30 * time.Second // for a request body
 	writeTimeout   = 30 * time.Second // per write; a client that accepts nothing for so long has left
@@ -40,15 +41,15 @@ type streamWriter struct {
 	buf            []byte
 }
 
-// An eventSource provides the events of one run.
+// An eventSource provides the events of one run, whether this process executes it or not.
 type eventSource interface {
 	// eventsAfter returns the events beyond a position in the thread, and whether the run
 	// ends with them. If there are none yet, changed receives or is closed once there are.
 	eventsAfter(position int64) (events []state.LogEntry, ended bool, changed <-chan struct{}, err error)
 }
 
-// A storedRun reads the events of a run from the store: of one that another server
-// executes, or that ended before.
+// A storedRun reads the events of a run from the store. The run is executed by another server, or
+// ended before.
 type storedRun struct {
 	ctx       context.Context
 	registry  *runRegistry
@@ -58,10 +59,11 @@ type storedRun struct {
 	current   *sharedRead // the events being sent
 }
 
-// maxReadEvents is how many events are read from a store at once.
+// maxReadEvents is how many events one read from the store returns at most.
 const maxReadEvents = 256
 
-// closedChannel is returned as changed if there may be more events already.
+// closedChannel is a channel that is closed already. An eventSource returns it as changed if there
+// may be more events without any further change.
 var closedChannel = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 func (h *storedRun) eventsAfter(position int64) (
@@ -76,14 +78,14 @@ func (h *storedRun) eventsAfter(position int64) (
 	return events, ended, changed, err
 }
 
-// release gives up the events that eventsAfter returned last. It is called when they
-// have been sent.
+// release gives up the events that eventsAfter returned last, so that they need not be kept in
+// memory. It is called when they have been sent.
 func (h *storedRun) release() {
 	h.registry.reads.release(h.current)
 	h.current = nil
 }
 
-// exists reports whether the store knows the run.
+// exists reports whether the store contains the run. The error is that of the store.
 func (h *storedRun) exists() (bool, error) {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
@@ -95,8 +97,8 @@ func (h *storedRun) exists() (bool, error) {
 	return err == nil, err
 }
 
-// serveListen streams the events of an existing run, from the request's cursor on. If
-// the run does not exist yet, it waits for it.
+// serveListen sends the events of a run that another request started, from the cursor in the
+// request on. If the run does not exist yet, it waits until it does.
 func (s *Server) serveListen(c *requestContext) {
 	t, ok := s.authorizeThread(c, false)
 	if !ok {
@@ -151,8 +153,8 @@ func (s *Server) serveListen(c *requestContext) {
 	l.stream()
 }
 
-// isComplete reports whether the run has ended and the client has received all its
-// events.
+// isComplete reports whether the run has ended and has no events after the client's position, so
+// that there is nothing left to send.
 func (l *streamWriter) isComplete() bool {
 	var err error
 	if l.events, _, err = l.findRun(); l.events == nil || err != nil {
@@ -166,16 +168,16 @@ func (l *streamWriter) isComplete() bool {
 // tag makes cursors of other threads invalid.
 func formatCursor(at int64, tag uint32) string { return fmt.Sprintf("%d-%d", at, tag) }
 
-// parseCursor returns the position that a cursor stands for; ok reports whether it was
-// issued for this thread.
+// parseCursor returns the position that the cursor text stands for. ok is false if text is not a
+// cursor that was issued for the thread t.
 func parseCursor(t state.Thread, text string) (at int64, ok bool) {
 	first, _, _ := strings.Cut(text, "-")
 	at, err := strconv.ParseInt(first, 10, 64)
 	return at, err == nil && at > 0 && at <= t.LastPosition && formatCursor(at, t.Tag) == text
 }
 
-// stream writes the response until the run ends, the client leaves, or maxSilentPolls
-// is reached.
+// stream writes the response. It returns when the run ends, the client leaves, the server shuts
+// down or the run was idle for maxSilentPolls polls.
 func (l *streamWriter) stream() {
 	l.s.metrics.StreamOpened()
 	defer l.s.metrics.StreamClosed()
@@ -225,7 +227,7 @@ func (l *streamWriter) stream() {
 	}
 }
 
-// writeHead sends status and header of the response.
+// writeHead sends the status and the header of the event stream.
 func (l *streamWriter) writeHead() {
 	l.s.metrics.ResponseSent(l.op.Name, http.StatusOK)
 	header := l.w.Header()
@@ -239,7 +241,7 @@ func (l *streamWriter) writeHead() {
 	extendWriteDeadline(l.w)
 }
 
-// A pollResult is the outcome of one attempt to write new events.
+// A pollResult is the result of one call of writePending.
 type pollResult struct {
 	wrote    bool            // there were events to send
 	ended    bool            // the stream is complete
@@ -248,7 +250,8 @@ type pollResult struct {
 	err      error           // the client has left, or the store failed
 }
 
-// writePending writes the events that the client has not received yet.
+// writePending writes the events that have been added to the run since the last call, and returns
+// what to wait for next.
 func (l *streamWriter) writePending() (g pollResult) {
 	var changed <-chan struct{}
 	if l.events == nil {
@@ -274,8 +277,9 @@ func (l *streamWriter) writePending() (g pollResult) {
 	return g
 }
 
-// buffer adds an encoded event to the write buffer. A large one is written without
-// being copied, since other streams may be sending the same bytes.
+// buffer adds an encoded event to the write buffer, which it writes when it is full. A large event
+// is written at once without being copied, because other streams may be sending the same bytes.
+// The error is that of writing.
 func (l *streamWriter) buffer(data []byte) error {
 	if len(data) < maxWriteBuffer {
 		if l.buf = append(l.buf, data...); len(l.buf) < maxWriteBuffer {
@@ -289,15 +293,16 @@ func (l *streamWriter) buffer(data []byte) error {
 	return l.write(data)
 }
 
-// release gives up the events read from the store.
+// release gives up the events that were last read from the store, if any.
 func (l *streamWriter) release() {
 	if h, ok := l.events.(*storedRun); ok {
 		h.release()
 	}
 }
 
-// shutdown returns a channel that is closed when the stream must end although its run
-// goes on elsewhere.
+// shutdown returns a channel that is closed when the server shuts down and the run is executed
+// elsewhere, so that the stream must end before the run. It returns nil if this process executes
+// the run, whose terminal event then ends the stream.
 func (l *streamWriter) shutdown() <-chan struct{} {
 	if _, here := l.events.(*run); here {
 		return nil // its terminal event ends the stream
@@ -305,7 +310,7 @@ func (l *streamWriter) shutdown() <-chan struct{} {
 	return l.s.ctx.Done()
 }
 
-// writeBuffered writes the buffered events.
+// writeBuffered writes the contents of the write buffer and empties it.
 func (l *streamWriter) writeBuffered() error {
 	err := l.write(l.buf)
 	if l.buf = l.buf[:0]; cap(l.buf) > 2*maxWriteBuffer {
@@ -314,7 +319,8 @@ func (l *streamWriter) writeBuffered() error {
 	return err
 }
 
-// write sends data in pieces; each of them has the full write timeout.
+// write sends data in pieces, each of which the client must accept within the write timeout. It
+// returns the error of the connection.
 func (l *streamWriter) write(data []byte) error {
 	for len(data) > 0 {
 		piece := data[:min(len(data), 2*maxWriteBuffer)]

@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// Limits of what a run buffers, and how it retries, while its store is unavailable.
+// Limits of what a run buffers while its store is unavailable, and the times between its attempts
+// to write.
 const (
 	maxPendingBytes = 4 << 20                // encoded events not stored yet, in bytes
 	minRetryWait    = 100 * time.Millisecond // before the first retry; doubles with each one
@@ -33,16 +34,16 @@ type logWriter struct {
 	done         chan struct{} // closed when writeLoop returns
 }
 
-// newLogWriter returns a sink for r and starts its writing goroutine, which finish
-// ends.
+// newLogWriter returns a sink for the run r and starts the goroutine that writes to the store. The
+// method finish ends that goroutine.
 func newLogWriter(s *Server, r *run) *logWriter {
 	w := &logWriter{server: s, run: r, store: s.registry.store, ready: make(chan struct{}, 1), done: make(chan struct{})}
 	go w.writeLoop()
 	return w
 }
 
-// writeFrame queues an encoded event. It blocks while more than maxPendingBytes are
-// queued.
+// writeFrame queues an encoded event for the store. It blocks while more than maxPendingBytes are
+// queued and the run is not canceled.
 func (w *logWriter) writeFrame(data []byte) {
 	w.mu.Lock()
 	for w.pendingBytes > maxPendingBytes && w.run.ctx.Err() == nil {
@@ -63,7 +64,8 @@ func (w *logWriter) writeFrame(data []byte) {
 	w.notify()
 }
 
-// addMessages queues completed messages. They are stored with the next event.
+// addMessages queues complete messages for the store, which are stored together with the next
+// event.
 func (w *logWriter) addMessages(messages []state.Message) {
 	if len(messages) == 0 {
 		return
@@ -77,7 +79,8 @@ func (w *logWriter) frameBuffer() []byte { return newFrameBuffer() }
 func (w *logWriter) flush()              {}
 func (w *logWriter) commit() error       { return nil } // messages are stored with the run's end
 
-// finish marks the end of the run and waits until everything is stored or given up.
+// finish marks the run as ended and waits until everything is stored, or the attempts to store it
+// have been given up.
 func (w *logWriter) finish() {
 	w.mu.Lock()
 	w.pending.End = true
@@ -93,7 +96,8 @@ func (w *logWriter) notify() {
 	}
 }
 
-// takePending returns and clears the queue.
+// takePending returns what is queued and empties the queue, so that blocked calls of writeFrame
+// continue.
 func (w *logWriter) takePending() state.RunUpdate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -106,8 +110,8 @@ func (w *logWriter) takePending() state.RunUpdate {
 	return update
 }
 
-// writeLoop stores and publishes what is queued, until the end of the run is stored or
-// the store gives the run up.
+// writeLoop stores what is queued and then publishes it to listeners. It returns when the end of
+// the run is stored, or cancels the run and returns if something cannot be stored.
 func (w *logWriter) writeLoop() {
 	defer close(w.done)
 	last := int64(0) // position of the last stored event
@@ -131,9 +135,9 @@ func (w *logWriter) writeLoop() {
 	}
 }
 
-// appendWithRetry stores an update and returns the position of its first event. It
-// retries for up to maxStoreOutage; ok is false if that was not enough, or if the store
-// has given up the run. last is the position of the last event stored before.
+// appendWithRetry stores an update and returns the position of its first event. It retries for up
+// to maxStoreOutage. ok is false if all attempts failed, or if the store no longer accepts events
+// of the run. last is the position of the last event that was stored before.
 func (w *logWriter) appendWithRetry(update state.RunUpdate, last int64) (first int64, ok bool) {
 	wait := minRetryWait
 	bounded := context.WithoutCancel(w.run.ctx)
@@ -168,11 +172,13 @@ func (w *logWriter) appendWithRetry(update state.RunUpdate, last int64) (first i
 	}
 }
 
-// maxStoreOutage is how long a store may be unavailable before a run is given up.
+// maxStoreOutage is how long a run waits for a store that is unavailable. Then the run is given
+// up.
 const maxStoreOutage = 10 * time.Minute
 
-// wasStored reports whether an update was stored although Append returned an error, and
-// the position of its first event.
+// wasStored checks whether an update was stored although Append returned an error. If so, ok is
+// true and first is the position of its first event. last is the position of the last event that
+// was stored before.
 func (w *logWriter) wasStored(ctx context.Context, update state.RunUpdate, last int64) (first int64, ok bool) {
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()

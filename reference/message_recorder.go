@@ -11,15 +11,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// The roles of stored messages.
+// The roles of stored messages: who contributed a message.
 const (
 	roleUser      = "user"
 	roleAssistant = "assistant"
 	roleTool      = "tool"
 )
 
-// requestedMessages returns the messages that a request adds to its conversation: its
-// last user message and the tool results after it. Those before it repeat the history.
+// requestedMessages returns the messages that a request adds to its conversation: its last user
+// message and the tool results after that. It leaves out what comes before, because that repeats
+// the history. at is the time of the messages.
 func requestedMessages(event spec.Event, at time.Time) (messages []state.Message) {
 	for _, part := range event.Parts {
 		m := state.Message{Run: event.Run, Text: part.Text, At: at}
@@ -40,7 +41,8 @@ func requestedMessages(event spec.Event, at time.Time) (messages []state.Message
 	return messages
 }
 
-// A messageRecorder collects the events of an agent into messages of the conversation.
+// A messageRecorder assembles the messages of a conversation from the events of an agent, so that
+// they can be stored.
 type messageRecorder struct {
 	run       string
 	now       func() time.Time
@@ -55,8 +57,8 @@ type draft struct {
 	text strings.Builder
 }
 
-// addText appends text to a message of the assistant; it opens the message if
-// necessary.
+// addText appends piece to the message of the assistant with this id, which begins with its first
+// piece.
 func (r *messageRecorder) addText(id, piece string) {
 	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
 	if i < 0 {
@@ -66,7 +68,8 @@ func (r *messageRecorder) addText(id, piece string) {
 	r.open[i].text.WriteString(piece)
 }
 
-// endMessage completes a message. It ignores unknown ids.
+// endMessage marks the message with this id as complete. It does nothing if no such message has
+// begun.
 func (r *messageRecorder) endMessage(id string) {
 	i := slices.IndexFunc(r.open, func(d *draft) bool { return d.ID == id })
 	if i < 0 {
@@ -78,8 +81,8 @@ func (r *messageRecorder) endMessage(id string) {
 	r.completed = append(r.completed, m)
 }
 
-// addCallEvent adds an event of a tool call. A complete call becomes a hidden message:
-// one that agents receive, but that is not part of the history that users see.
+// addCallEvent adds an event of a tool call. When the call ends, it becomes a hidden message:
+// agents receive it, but it is not part of the history that users see.
 func (r *messageRecorder) addCallEvent(e *spec.Event) {
 	if r.calls == nil {
 		r.calls = map[string]*state.Call{}
@@ -111,9 +114,9 @@ func (r *messageRecorder) addResult(e *spec.Event) {
 	})
 }
 
-// takeCompleted returns the messages that were completed since the last call of it. A
-// message of calls is complete when another one follows, since further parallel calls
-// may be added to it.
+// takeCompleted returns the messages that were completed since the last call. It holds back a
+// message with tool calls until another message follows, because further parallel calls may be
+// added to it.
 func (r *messageRecorder) takeCompleted() []state.Message {
 	n := len(r.completed)
 	if n > 0 && len(r.completed[n-1].Calls) > 0 {
@@ -124,7 +127,8 @@ func (r *messageRecorder) takeCompleted() []state.Message {
 	return done
 }
 
-// takeAll returns the remaining messages when the run ends, incomplete ones included.
+// takeAll returns all messages that were not returned before, whether they are complete or not. It
+// is called when the run ends.
 func (r *messageRecorder) takeAll() []state.Message {
 	for len(r.open) > 0 {
 		r.endMessage(r.open[0].ID)

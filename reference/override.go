@@ -16,8 +16,8 @@ type ParsedRequest struct {
 	Event         *spec.Event // its content and violations; Thread and Run may be set
 }
 
-// OperationKinds lists what a server can do for an operation: "tell" replies with fixed
-// information, such as health; the others are named after what they do.
+// OperationKinds lists the kinds of operations: what a server does for them. "tell" replies with
+// fixed information, such as health; the names of the others say what they do.
 var OperationKinds = []string{opInfo: "tell", opRun: "run", opListen: "listen", opCancel: "cancel",
 	opHistory: "history", opAttach: "attach", opSign: "sign", opTranscribe: "transcribe"}
 
@@ -39,8 +39,8 @@ type Override struct {
 	ResumeFrom func(at, last int64) (from int64, ok bool)
 }
 
-// A Refusal is an error response, encoded as the dialect encodes errors. If Code or
-// Text is empty, the one that the document has for the status is used.
+// A Refusal is an error response, encoded in the way of the dialect. If Code or Text is empty, the
+// one that the dialect's document has for the status is used.
 type Refusal struct {
 	Status     int
 	Code, Text string
@@ -52,8 +52,8 @@ type EventSink struct {
 	End   func()
 }
 
-// intercept calls Config.Intercept for a request. ok is false if that served the
-// request.
+// intercept calls Config.Intercept, if set, for a request. ok is false if that refused or served
+// the request, so that nothing is left to do.
 func (s *Server) intercept(c *requestContext, req spec.Request) (ok bool) {
 	if s.cfg.Intercept == nil {
 		return true

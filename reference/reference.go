@@ -177,8 +177,8 @@ func New(d *dialect.Dialect, agent Agent, cfg Config) *Server {
 	return s
 }
 
-// newServer returns a server that uses registry, and adds it there. cfg has its
-// defaults.
+// newServer returns a server that keeps its runs in registry, and registers it there. The defaults
+// must have been filled in in cfg.
 func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistry) *Server {
 	s := &Server{dialect: d, agent: agent, cfg: cfg, registry: registry, kinds: map[*dialect.Operation]operationKind{}}
 	for template, kind := range kindsByTemplate {
@@ -209,8 +209,8 @@ func newServer(d *dialect.Dialect, agent Agent, cfg Config, registry *runRegistr
 	return s
 }
 
-// beginWork adds to s.active and reports true, unless the server is shut down. The
-// caller calls s.active.Done when the work is done.
+// beginWork reports whether the server accepts work, that is whether it is not shut down. If it
+// reports true, the caller must call s.active.Done when the work is done; Shutdown waits for that.
 func (s *Server) beginWork() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,7 +245,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// A Mux serves several dialects, each below /NAME@VERSION. Its servers share one store.
+// A Mux serves several dialects, each below /NAME@VERSION. Their conversations are kept in one
+// store.
 type Mux struct {
 	registry *runRegistry
 	servers  []*Server
@@ -287,8 +288,8 @@ func (m *Mux) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// target returns path and query of a request relative to the dialect's base. ok is
-// false if the path is not below the base.
+// target returns the path and the query of a request, without the base path of the dialect. ok is
+// false if the path is not below that base.
 func (s *Server) target(r *http.Request) (target string, ok bool) {
 	path, ok := strings.CutPrefix(r.URL.EscapedPath(), s.dialect.Base)
 	if !ok || !strings.HasPrefix(path, "/") {

@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// A run is an agent's turn that this process executes, with the encoded events so far.
-// Events are only ever appended, so listeners read them without copying and delay
-// neither the run nor each other.
+// A run is an agent's turn that this process executes, with the encoded events so far. Events are
+// only appended and never changed, so that listeners read them without copying and do not delay
+// the run or each other.
 type run struct {
 	ref          state.RunRef
 	id           string // the run id that the client uses
@@ -28,8 +28,8 @@ type run struct {
 	changed chan struct{} // closed when events or ended change; nil if no listener waits
 }
 
-// publish appends frames, the first of them at position first. Positions must increase
-// from call to call.
+// publish appends encoded events, of which the first has the position first and each other the
+// next one. Positions must increase from call to call.
 func (r *run) publish(first int64, frames ...[]byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -40,8 +40,8 @@ func (r *run) publish(first int64, frames ...[]byte) {
 	r.notify()
 }
 
-// appendFrame appends a frame at the next position. It is used for runs whose positions
-// no store assigns.
+// appendFrame appends an encoded event at the position after the last one. It is used for runs
+// whose events are not stored, so that no store assigns their positions.
 func (r *run) appendFrame(data []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,7 +50,7 @@ func (r *run) appendFrame(data []byte) {
 	r.notify()
 }
 
-// finish marks the run as ended; no events follow.
+// finish marks the run as ended and wakes its listeners. No event may be appended afterwards.
 func (r *run) finish() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,8 +65,9 @@ func (r *run) notify() {
 	}
 }
 
-// eventsAfter returns the events beyond a position in the thread and whether the run
-// has ended. changed is closed when there are more.
+// eventsAfter returns the events of the run whose positions in the thread are greater than
+// position, and whether the run has ended. changed is closed when there are more events or the run
+// has ended. The error is always nil.
 func (r *run) eventsAfter(position int64) (
 	events []state.LogEntry, ended bool, changed <-chan struct{}, err error,
 ) {
@@ -81,8 +82,8 @@ func (r *run) eventsAfter(position int64) (
 	return r.events[i:len(r.events):len(r.events)], r.ended, r.changed, nil
 }
 
-// A stopReason is the cause for which the server ends a run before its agent does. Its
-// code and status are those of the run's terminal event.
+// A stopReason is why the server ends a run before its agent does. Its text, code and status
+// become those of the run's terminal event.
 type stopReason struct{ text, code, status string }
 
 func (e *stopReason) Error() string { return e.text }

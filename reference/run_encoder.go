@@ -30,7 +30,7 @@ type runEncoder struct {
 	pendingCalls   map[string]*spec.Event // incomplete tool calls by id, if not streamedCalls
 }
 
-// An openMessage is a message that has started and not ended.
+// An openMessage is a message that was started and has not ended yet.
 type openMessage struct {
 	start   spec.Event
 	parts   []spec.Event    // its complete content parts
@@ -38,8 +38,8 @@ type openMessage struct {
 	hasText bool            // there is such a part
 }
 
-// newEncoder returns an encoder of one run. add receives each event in the dialect's
-// form and must not retain it.
+// newEncoder returns an encoder for the events of one run. It passes each event that the dialect
+// sends to add, which must not retain it.
 func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add func(*spec.Event)) *runEncoder {
 	return &runEncoder{
 		capabilities: v, thread: thread, run: run, now: now, emit: add,
@@ -47,7 +47,8 @@ func (v *capabilities) newEncoder(thread, run string, now func() time.Time, add 
 	}
 }
 
-// encode adds an event of the agent. Events after the run's end are ignored.
+// encode adds an event of the agent, for which it emits none, one or several events of the
+// dialect. It ignores events after the end of the run.
 func (t *runEncoder) encode(e spec.Event) { t.encodeInPlace(&e) }
 
 // encodeInPlace does what encode does, without copying e, which it may change.
@@ -88,7 +89,8 @@ func (t *runEncoder) encodeInPlace(e *spec.Event) {
 	}
 }
 
-// emitEvent emits a copy of e with the fields that all events of a run have.
+// emitEvent emits a copy of e, to which it adds the ids, the sequence number and the creation time
+// that events of a run have.
 func (t *runEncoder) emitEvent(e *spec.Event) {
 	t.out = *e
 	t.out.Thread, t.out.Run = t.thread, t.run
@@ -100,7 +102,7 @@ func (t *runEncoder) emitEvent(e *spec.Event) {
 	t.emit(&t.out)
 }
 
-// start emits the events that begin a run.
+// start emits the events with which a run begins in the dialect.
 func (t *runEncoder) start() {
 	t.started = true
 	t.created = t.op.FormatTime(spec.RunStart, "created", t.now())
@@ -116,8 +118,8 @@ func (t *runEncoder) start() {
 	}
 }
 
-// messageFor returns the open message with the given id, and starts it if there is
-// none.
+// messageFor returns the open message with the given id. If there is none, it starts one with the
+// given role and type (kind); k tells whether that is a message or reasoning.
 func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage {
 	i := slices.IndexFunc(t.openMessages, func(m *openMessage) bool { return m.start.Message == id })
 	if i >= 0 {
@@ -135,14 +137,16 @@ func (t *runEncoder) messageFor(k spec.Kind, id, role, kind string) *openMessage
 	return m
 }
 
-// initContent sets e to an event of kind k about the next content part of the message.
+// initContent sets e to an empty event of the kind k about the content part of the message that
+// follows those completed so far.
 func (m *openMessage) initContent(e *spec.Event, k spec.Kind) {
 	*e = spec.Event{Kind: k, Message: m.start.Message, Index: strconv.Itoa(len(m.parts))}
 }
 
 func (t *runEncoder) addDelta(e *spec.Event) { t.addText(e.Kind, e.Message, e.Role, e.Text) }
 
-// addText adds a delta to a message or to reasoning.
+// addText adds a delta to the message or, if k is a kind of reasoning, to the reasoning with this
+// id.
 func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	m := t.messageFor(k, id, role, "")
 	m.hasText = true
@@ -155,7 +159,8 @@ func (t *runEncoder) addText(k spec.Kind, id, role, text string) {
 	t.emitEvent(&t.next)
 }
 
-// endText completes the current text part of a message, if there is one.
+// endText completes the text that is being sent in deltas as a content part of the message m. It
+// does nothing if there is none.
 func (t *runEncoder) endText(m *openMessage) {
 	if !m.hasText {
 		return
@@ -173,8 +178,8 @@ func (t *runEncoder) endText(m *openMessage) {
 	m.hasText = false
 }
 
-// addContent adds a complete content part. If the dialect has no event for its type,
-// its URL is sent as text on a line of its own.
+// addContent adds a complete content part. If the dialect cannot send parts of this type, the URL
+// of the part is sent as text on a line of its own.
 func (t *runEncoder) addContent(e *spec.Event) {
 	m := t.messageFor(spec.MessageStart, e.Message, e.Role, "")
 	if e.Type == "" || e.Type == "text" {
@@ -196,8 +201,8 @@ func (t *runEncoder) addContent(e *spec.Event) {
 	m.parts = append(m.parts, part)
 }
 
-// endMessage ends a message. Dialects without an event for the start of a message have
-// an end event only for messages with content parts.
+// endMessage ends a message. In dialects without an event for the start of a message, the end
+// event is sent only if the message has content parts.
 func (t *runEncoder) endMessage(m *openMessage) {
 	t.endText(m)
 	t.messages.endMessage(m.start.Message)
@@ -211,8 +216,8 @@ func (t *runEncoder) endMessage(m *openMessage) {
 	}
 }
 
-// addToolEvent adds an event of a tool call. Dialects that do not stream calls receive
-// the call when it is complete.
+// addToolEvent adds an event of a tool call. If the dialect does not stream tool calls, the call
+// is sent when it is complete.
 func (t *runEncoder) addToolEvent(e *spec.Event) {
 	t.messages.addCallEvent(e)
 	if t.streamedCalls {
@@ -242,8 +247,8 @@ func (t *runEncoder) addToolEvent(e *spec.Event) {
 	}
 }
 
-// emitContained emits a tool call or result: as an event of its own, as a message that
-// contains it, or both, as the dialect has it.
+// emitContained emits a tool call or a tool result in the way of the dialect, which in describes:
+// as an event of its own, as part of a message, or both.
 func (t *runEncoder) emitContained(e *spec.Event, in container) {
 	if !in.exists {
 		if in.standalone {
@@ -262,7 +267,8 @@ func (t *runEncoder) emitContained(e *spec.Event, in container) {
 	t.endMessage(m)
 }
 
-// addInterrupt adds an interrupt. If the dialect has none, its payload is sent as text.
+// addInterrupt adds an interrupt. If the dialect has no interrupts, the payload is sent as the
+// text of a message.
 func (t *runEncoder) addInterrupt(e *spec.Event) {
 	if t.interrupt {
 		t.emitEvent(e)

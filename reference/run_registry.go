@@ -32,14 +32,15 @@ type runRegistry struct {
 	streamCounts map[string]int    // by user
 }
 
+// Times and limits of the work with a store. Orphans are runs whose server is gone.
 const (
 	orphanInterval     = time.Second     // how often the store is searched for orphans
 	storeTimeout       = 5 * time.Second // for one request to the store
 	maxEarlierMessages = 400             // how many earlier messages an agent receives
 )
 
-// newRunRegistry returns a registry and starts its supervising goroutine, which close
-// ends.
+// newRunRegistry returns a registry and starts the goroutine of supervise. The method close ends
+// that goroutine.
 func newRunRegistry(cfg Config) *runRegistry {
 	h := &runRegistry{
 		store: cfg.Store, maxStreams: cfg.Limits.StreamsPerUser, servers: map[string]*Server{},
@@ -53,8 +54,8 @@ func newRunRegistry(cfg Config) *runRegistry {
 	return h
 }
 
-// supervise cancels runs for which another server received the request to cancel, and
-// ends orphans: runs whose server is gone.
+// supervise cancels runs of this process when another server received the request to cancel them,
+// and regularly ends orphans: runs whose server is gone. It returns when the registry is closed.
 func (h *runRegistry) supervise() {
 	defer close(h.done)
 	var tick <-chan time.Time
@@ -83,8 +84,8 @@ func (h *runRegistry) supervise() {
 	}
 }
 
-// endOrphans appends a terminal event to the runs whose server is gone. Runs that
-// cannot be ended now stay in h.orphans for the next call.
+// endOrphans ends the runs whose server is gone by a terminal event. It keeps those that cannot be
+// ended now in h.orphans for the next call.
 func (h *runRegistry) endOrphans() {
 	ctx, cancel := context.WithTimeout(h.ctx, storeTimeout)
 	defer cancel()
@@ -122,7 +123,8 @@ func (h *runRegistry) addServer(s *Server) {
 	h.servers[s.dialect.Name] = s
 }
 
-// serverOf returns the server of a thread's dialect, or nil.
+// serverOf returns the server for the dialect to which a stored thread belongs, or nil if this
+// process does not serve that dialect.
 func (h *runRegistry) serverOf(thread string) *Server {
 	name, _, _ := strings.Cut(thread, "/")
 	h.mu.Lock()
@@ -130,7 +132,7 @@ func (h *runRegistry) serverOf(thread string) *Server {
 	return h.servers[name]
 }
 
-// addRun adds a run of this process.
+// addRun registers a run that this process executes.
 func (h *runRegistry) addRun(r *run) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -146,7 +148,8 @@ func (h *runRegistry) removeRun(r *run) {
 	}
 }
 
-// cancelAll cancels the runs of a dialect whose server is shut down.
+// cancelAll cancels the runs of a dialect. It is called when the server of that dialect shuts
+// down.
 func (h *runRegistry) cancelAll(dialect string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -160,14 +163,14 @@ func (h *runRegistry) cancelAll(dialect string) {
 	}
 }
 
-// runsOf returns the runs of a thread that this process executes.
+// runsOf returns the runs of a thread that this process is executing.
 func (h *runRegistry) runsOf(thread string) []*run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.running[thread])
 }
 
-// findRun returns a run that this process executes, or nil.
+// findRun returns the run if this process is executing it, and nil otherwise.
 func (h *runRegistry) findRun(ref state.RunRef) *run {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,8 +180,8 @@ func (h *runRegistry) findRun(ref state.RunRef) *run {
 	return nil
 }
 
-// acquireStream counts an open stream of a user until release is called. ok is false if
-// the user has maxStreams open already.
+// acquireStream counts an open stream of a user. The caller must call release when the stream
+// ends. ok is false, and release nil, if the user has maxStreams open streams already.
 func (h *runRegistry) acquireStream(user string) (release func(), ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,7 +198,8 @@ func (h *runRegistry) acquireStream(user string) (release func(), ok bool) {
 	}, true
 }
 
-// close ends the registry, after all runs have ended.
+// close stops supervise and, if the registry made the store, closes the store. All runs must have
+// ended.
 func (h *runRegistry) close() {
 	h.closeOnce.Do(func() {
 		h.stop(errShutdown)

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of what one prompt can request: a request of a few bytes must not cost
-// gigabytes. A prompt that exceeds them is treated as ordinary text.
+// Limits of what one prompt can request, so that a request of a few bytes cannot cost gigabytes.
+// The scripted agent treats a prompt that exceeds them as ordinary text.
 const (
 	maxDeltas    = 100_000
 	maxTextBytes = 16 << 20       // of "large"
@@ -36,8 +36,8 @@ func Scripted(ctx context.Context, t Turn) iter.Seq[spec.Event] {
 	}
 }
 
-// A promptPlayer answers one turn. After the consumer stops, or the context is done, it
-// emits nothing more.
+// A promptPlayer emits the scripted agent's answer to one turn. When the consumer of its events
+// stops, or the context is done, it emits nothing more.
 type promptPlayer struct {
 	ctx          context.Context
 	turn         Turn
@@ -55,8 +55,8 @@ func (a *promptPlayer) emit(e spec.Event) {
 
 const promptPrefix = "conformance:"
 
-// promptHandlers maps the name of a prompt to the method that answers it with the
-// prompt's arguments. The method returns false if the arguments are invalid.
+// promptHandlers maps the name of each test prompt to the method that answers it. The method
+// receives the text after the name as arguments and returns false if that text is invalid.
 var promptHandlers = map[string]func(a *promptPlayer, arguments string) bool{
 	"text":        (*promptPlayer).sendText,
 	"empty":       func(*promptPlayer, string) bool { return true },
@@ -93,8 +93,8 @@ func (a *promptPlayer) play() {
 //go:noinline
 func (a *promptPlayer) prompt() (text string, ok bool) { return a.turn.Prompt() }
 
-// continueTurn answers tool results of the client or its reply to an interrupt. It
-// returns false if the request has neither.
+// continueTurn answers the client's tool results, or its reply to an interrupt. It returns false
+// if the request has neither.
 func (a *promptPlayer) continueTurn() bool {
 	var results []string
 	for _, part := range a.turn.Parts {
@@ -111,8 +111,7 @@ func (a *promptPlayer) continueTurn() bool {
 	return len(results) > 0 && a.sendText("tool said: "+strings.Join(results, "\n"))
 }
 
-// asJSON returns compact JSON: text itself if it is JSON, and otherwise as a JSON
-// string.
+// asJSON returns text in compact form if it is JSON, and otherwise encoded as a JSON string.
 func asJSON(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) == nil {
@@ -125,19 +124,20 @@ func asJSON(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// newID returns the nth id of a kind of object, unique within the conversation.
+// newID returns the id of object number n of the kind that prefix names, such as "c" for tool
+// calls. It begins with the id of the run, which makes it unique within the conversation.
 func (a *promptPlayer) newID(prefix string, n int) string {
 	return a.turn.Run + "-" + prefix + strconv.Itoa(n)
 }
 
-// newMessageID returns the next message id.
+// newMessageID returns an id for the next message, unique within the conversation.
 func (a *promptPlayer) newMessageID() string {
 	a.messageCount++
 	return a.newID("m", a.messageCount)
 }
 
-// sendText emits a message with the given text. It returns true, as handlers of prompts
-// do.
+// sendText emits a message with the given text in up to three deltas. It always returns true, so
+// that handlers of prompts can return its result.
 func (a *promptPlayer) sendText(text string) bool {
 	id := a.newMessageID()
 	a.emit(spec.Event{Kind: spec.MessageStart, Message: id})
@@ -152,8 +152,8 @@ func (a *promptPlayer) sendDeltas(k spec.Kind, id, text string) {
 	}
 }
 
-// splitText cuts a text into at most three pieces of similar length, between
-// characters.
+// splitText cuts a text between characters into at most three pieces of similar length. It returns
+// none for an empty text.
 func splitText(text string) (pieces []string) {
 	runes := []rune(text)
 	n := min(3, len(runes))
@@ -208,7 +208,8 @@ func (a *promptPlayer) failMidway(message string) bool {
 	return a.fail(message)
 }
 
-// The server's own tool: its name and its result.
+// The name of the tool that the scripted agent runs itself, and the result that this tool always
+// returns.
 const (
 	toolName   = "lookup"
 	toolResult = `{"found":true}`
@@ -235,8 +236,8 @@ func argumentsOrEmpty(arguments string) string {
 	return arguments
 }
 
-// sendCalls emits one call of a tool for each of the arguments. All calls are open at
-// the same time.
+// sendCalls emits one call of the tool for each of the arguments. All calls are open at the same
+// time, and their deltas take turns.
 func (a *promptPlayer) sendCalls(tool string, arguments ...string) {
 	for i := range arguments {
 		a.emit(spec.Event{Kind: spec.ToolStart, Message: a.newMessageID(), Call: a.newID("c", i+1), Name: tool})
@@ -280,8 +281,8 @@ func (a *promptPlayer) interrupt(payload string) bool {
 	return true
 }
 
-// parseNumbers returns the numbers of a prompt. ok is false unless there are as many as
-// limits and none is negative or exceeds its limit.
+// parseNumbers returns the numbers in the arguments of a prompt. ok is false unless there are as
+// many as limits, each from 0 to its limit.
 func parseNumbers(text string, limits ...int) (numbers []int, ok bool) {
 	fields := strings.Fields(text)
 	for i, field := range fields {
@@ -306,8 +307,9 @@ func (a *promptPlayer) sendMany(arguments string) bool {
 	return ok && a.sendNumbers(n[0], 0)
 }
 
-// sendNumbers emits a message of n deltas. Each delta has a fixed time after the first
-// one, so delays do not accumulate.
+// sendNumbers emits a message of n deltas, which contain the numbers from 1 to n. Delta number i
+// is sent i-1 intervals after the first one, so that delays do not accumulate. It always returns
+// true.
 func (a *promptPlayer) sendNumbers(n int, interval time.Duration) bool {
 	id := a.newMessageID()
 	a.emitPart(spec.MessageStart, id, "")
@@ -334,7 +336,8 @@ func (a *promptPlayer) emitPart(k spec.Kind, id, text string) {
 	a.emit(spec.Event{Kind: k, Message: id, Text: text})
 }
 
-// wait flushes what was emitted and waits for d, or until the context is done.
+// wait flushes what was emitted and then waits for d. When the context is done before, it stops
+// the player.
 func (a *promptPlayer) wait(d time.Duration) {
 	if d <= 0 || a.stopped {
 		return

@@ -17,7 +17,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A requestContext holds one request and what is known of it so far.
+// A requestContext holds one request together with what the server has found out about it so far.
 type requestContext struct {
 	w        http.ResponseWriter
 	r        *http.Request
@@ -65,9 +65,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.dispatch(c, req)
 }
 
-// authenticate returns the user of a request; ok is false if it lacks valid
-// credentials. Where the document does not require credentials, they are still required
-// if the server has an authenticator, except for fixed information such as health.
+// authenticate returns the user who sent a request. ok is false if the request lacks valid
+// credentials. If the server has an authenticator, it also requires credentials where the document
+// does not, except for fixed information such as health.
 func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	if !c.op.RequiresCredentials && (s.cfg.Authenticator == nil || !c.op.StartsRun && s.kinds[c.op] == opInfo) {
 		return "", true
@@ -86,8 +86,8 @@ func (s *Server) authenticate(c *requestContext) (user string, ok bool) {
 	return s.cfg.Authenticator.Authenticate(c.r.Context(), token)
 }
 
-// readBody returns the request body: at most one byte more than maxBody allows, so that
-// the caller notices larger ones.
+// readBody returns the request body. It reads at most one byte more than maxBody allows, so that
+// the caller can tell that a body is too large.
 func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	control := http.NewResponseController(c.w) // setting a deadline fails only for writers without deadlines
 	_ = control.SetReadDeadline(time.Now().Add(readTimeout))
@@ -101,7 +101,7 @@ func (s *Server) readBody(c *requestContext) ([]byte, error) {
 	return body.Bytes(), err
 }
 
-// maxBody returns the maximal size of a request body in bytes.
+// maxBody returns how many bytes the body of a request for the operation may have.
 func (s *Server) maxBody(o *dialect.Operation) int64 {
 	if s.kinds[o] == opAttach || s.kinds[o] == opTranscribe {
 		return max(s.cfg.Limits.RequestBytes, maxUploadRequest)
@@ -119,8 +119,8 @@ func headerOf(h http.Header) spec.Header {
 	return out
 }
 
-// findOperation returns the operation that a request matches, or nil. A HEAD request
-// matches the operation of GET; req is changed accordingly.
+// findOperation returns the operation that matches a request, or nil if none does. A HEAD request
+// matches the operation for GET; in that case it sets the method in req to GET.
 func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	o := s.dialect.Operation(*req)
 	if o == nil && req.Method == http.MethodHead {
@@ -133,8 +133,8 @@ func (s *Server) findOperation(req *spec.Request) *dialect.Operation {
 	return o
 }
 
-// refuseUnrouted answers a request that matches no operation: with 405 and Allow if the
-// path has other methods, or else with 404.
+// refuseUnrouted refuses a request that matches no operation. If there are operations with other
+// methods on its path, the status is 405 with an Allow header; otherwise it is 404.
 func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	var allowed []string
 	c.op, c.unrouted = s.defaultOperation, true
@@ -156,7 +156,8 @@ func (s *Server) refuseUnrouted(c *requestContext, req spec.Request) {
 	s.refuse(c, http.StatusMethodNotAllowed, "", req.Method+" is not allowed here")
 }
 
-// dispatch decodes a request and calls the handler of its operation.
+// dispatch decodes a request and calls the method that serves its operation. It refuses a body
+// that is too large.
 func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	maxBytes, documented := s.maxBody(c.op), int64(c.op.MaxBodyBytes())
 	if int64(len(req.Body)) > maxBytes && (documented == 0 || documented > maxBytes) {
@@ -186,8 +187,8 @@ func (s *Server) dispatch(c *requestContext, req spec.Request) {
 	}
 }
 
-// parse decodes a request. ok is false if it has been answered: refused for a
-// violation, or served by Config.Intercept.
+// parse decodes a request and stores the result in c. ok is false if the request was answered
+// already: refused because it violates the document, or served by Config.Intercept.
 func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 	c.event = s.dialect.ParseRequest(req)
 	if !s.intercept(c, req) {
@@ -205,16 +206,18 @@ func (s *Server) parse(c *requestContext, req spec.Request) (ok bool) {
 //go:noinline
 func (s *Server) serveHealth(c *requestContext) { s.respond(c, spec.Event{Kind: spec.Health}) }
 
-// refuseTooManyStreams answers 429: the user has too many open streams.
+// refuseTooManyStreams refuses a request with status 429, because its user has too many open
+// streams.
 func (s *Server) refuseTooManyStreams(c *requestContext) {
 	c.w.Header().Set("Retry-After", "1")
 	s.refuse(c, http.StatusTooManyRequests, "", fmt.Sprintf("%d streams are open already", s.cfg.Limits.StreamsPerUser))
 }
 
-// respond sends a successful response as the document describes it.
+// respond sends the successful response of the operation, with e encoded in the way of the
+// document.
 func (s *Server) respond(c *requestContext, e spec.Event) { s.writeResponse(c, c.op.EncodeResponse(e)) }
 
-// writeResponse sends a complete response and counts it.
+// writeResponse sends an encoded response and counts it in the metrics.
 func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	name := c.op.Name
 	if c.unrouted {
@@ -237,8 +240,8 @@ func (s *Server) writeResponse(c *requestContext, a dialect.EncodedResponse) {
 	_, _ = w.Write(a.Body) // an error means that the client left
 }
 
-// refuseViolation refuses a request with the first refusal that the document has for
-// the violation.
+// refuseViolation refuses a request that violates the document, with the first status, code and
+// text that the document has for this violation.
 func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	status, code, text := 0, "", ""
 	for _, d := range violation.Refusals {
@@ -255,9 +258,9 @@ func (s *Server) refuseViolation(c *requestContext, violation spec.Violation) {
 	s.refuse(c, cmp.Or(status, http.StatusBadRequest), code, cmp.Or(text, violation.String()))
 }
 
-// refuse answers a request with an error, as the document encodes those of the
-// operation. A status that the document does not mention is encoded like one that it
-// does. If code is empty, it is the one that the document has for the status.
+// refuse answers a request with an error in the form in which the document encodes errors of the
+// operation. If the document does not mention the status, the error is encoded like one that it
+// mentions. An empty code stands for the one that the document has for the status.
 func (s *Server) refuse(c *requestContext, status int, code, text string) {
 	problem := spec.Event{
 		Kind: spec.Problem, Text: text, Code: cmp.Or(code, c.op.RefusalCode(status), http.StatusText(status)), Status: strconv.Itoa(status),

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// serveRun starts a run. Its stream is the response, or, where runs are streamed by
-// another operation, the response says that it was accepted.
+// serveRun starts a run. The response is the stream of the run or, in dialects in which another
+// operation streams runs, a statement that the run was accepted.
 func (s *Server) serveRun(c *requestContext) {
 	if c.event.Thread == "" {
 		c.event.Thread = s.newID(c)
@@ -57,13 +57,13 @@ func (s *Server) serveRun(c *requestContext) {
 	}
 }
 
-// maxIDAttempts is how many new ids are tried for a run whose id is taken.
+// maxIDAttempts is how many further ids are tried for a run when a generated id is taken.
 const maxIDAttempts = 10
 
-// startRun adds a run to the store, unless the request repeats an earlier one, and
-// returns what the store knows of it. ok is false if the request was refused.
-// idGenerated means that the run's id is not the client's. The caller must execute the
-// run unless it is nil.
+// startRun adds a run to the store and returns it; the caller must execute it. If the request
+// repeats an earlier one, the run is nil and info describes the earlier run. ok is false if the
+// request was refused. idGenerated tells that the run's id was generated here and not chosen by
+// the client.
 func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info state.RunInfo, ok bool) {
 	if !s.beginWork() {
 		s.refuse(c, http.StatusServiceUnavailable, "", errShutdown.text)
@@ -114,8 +114,8 @@ func (s *Server) startRun(c *requestContext, idGenerated bool) (r *run, info sta
 	return r, info, true
 }
 
-// executeRun executes a run until its end. Thousands of runs may execute at a time, so
-// its stack is kept small.
+// executeRun executes a run and returns when it has ended. Its stack is kept small, because
+// thousands of runs may execute at the same time.
 func (s *Server) executeRun(c *requestContext, r *run) {
 	defer s.active.Done()
 	defer r.cancel(nil)
@@ -131,11 +131,11 @@ func (s *Server) executeRun(c *requestContext, r *run) {
 	}
 }
 
-// newID returns a new id for a request.
+// newID returns a new id, made for the request c by Config.NewID.
 func (s *Server) newID(c *requestContext) string { return s.cfg.NewID(c.r.Context()) }
 
-// respondAccepted replies that a run was started and is streamed by another operation.
-// A repeated request receives the same reply.
+// respondAccepted responds that a run was started, whose events another operation streams. A
+// repeated request receives the same response.
 func (s *Server) respondAccepted(c *requestContext, info state.RunInfo) {
 	threadCreated := info.ThreadCreated || info.Existed && info.FirstMessage == 1
 	s.respond(c, spec.Event{
@@ -144,14 +144,15 @@ func (s *Server) respondAccepted(c *requestContext, info state.RunInfo) {
 	})
 }
 
-// runRef returns the key of a run in the store, which servers of other dialects may
-// share.
+// runRef returns the key of a run in the store. It contains the name of the dialect, because
+// servers of other dialects may share the store.
 func (s *Server) runRef(thread, run string) state.RunRef {
 	return state.RunRef{Thread: s.dialect.Name + "/" + thread, Run: run}
 }
 
-// newTurn returns the agent's input for a request. thread is its key in the store,
-// first the number of the first message that the request added.
+// newTurn returns the agent's input for a request. thread is the key of its thread in the store,
+// and first the number of the first message that the request added, before which the earlier
+// messages end.
 func (s *Server) newTurn(request spec.Event, thread string, first int64) *Turn {
 	turn := &Turn{Event: request, EarlierMessages: func(ctx context.Context) ([]state.Message, error) {
 		if first <= 1 {
@@ -179,8 +180,8 @@ type sink interface {
 	finish()       // nothing follows
 }
 
-// A memorySink is the sink of a run whose stream cannot be resumed: frames are
-// published at once and kept in memory only, and messages are stored at the end.
+// A memorySink is the sink of a run whose stream cannot be resumed. It publishes frames at once
+// and keeps them in memory only. The messages of the run are stored when it ends.
 type memorySink struct {
 	run      *run
 	store    state.Store
@@ -193,14 +194,16 @@ func (p *memorySink) addMessages(m []state.Message) { p.messages = append(p.mess
 func (p *memorySink) flush()                        {}
 func (p *memorySink) finish()                       {}
 
-// commit stores the messages and marks the run as ended.
+// commit stores the messages of the run and marks it as ended in the store. It returns the error
+// of the store.
 func (p *memorySink) commit() error {
 	update := state.RunUpdate{Messages: p.messages, End: true}
 	_, _, err := p.store.Append(context.WithoutCancel(p.run.ctx), p.run.ref, update)
 	return err
 }
 
-// streamRun runs the agent and writes the encoded run, terminal event included, to out.
+// streamRun runs the agent and writes its encoded events to out, including the terminal event,
+// which it adds if the agent does not.
 func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	defer r.finish()
 	s.metrics.RunStarted()
@@ -234,7 +237,7 @@ func (s *Server) streamRun(c *requestContext, r *run, out sink) {
 	s.metrics.RunEnded(outcome)
 }
 
-// outcomeOf returns how a run ended, for metrics.
+// outcomeOf returns how a run ended, given its terminal event, for the metrics.
 func outcomeOf(final *spec.Event) metrics.Outcome {
 	switch {
 	case final.Kind == spec.RunEnd:
@@ -245,8 +248,8 @@ func outcomeOf(final *spec.Event) metrics.Outcome {
 	return metrics.Failed
 }
 
-// runAgent runs the agent and encodes its events, except for the terminal one: that is
-// left in t.last. A panic of the agent becomes a failure of the run.
+// runAgent runs the agent and encodes its events by t, except for the terminal event, which it
+// leaves in t.last. If the agent panics, the terminal event is a failure.
 func (s *Server) runAgent(r *run, agent Agent, t *runEncoder, out sink) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -286,8 +289,8 @@ func (t *runEncoder) setFailure(cause error) { t.last = stopEvent(cause) }
 //go:noinline
 func (t *runEncoder) setEnd() { t.last = spec.Event{Kind: spec.RunEnd} }
 
-// stopEvent returns the terminal event of a run that the server ends. A cause other
-// than a stopReason means that the client left.
+// stopEvent returns the terminal event of a run that the server ends for the given cause. If the
+// cause is not a stopReason, it means that the client left.
 func stopEvent(cause error) spec.Event {
 	var reason *stopReason
 	if !errors.As(cause, &reason) {
@@ -296,10 +299,12 @@ func stopEvent(cause error) spec.Event {
 	return spec.Event{Kind: spec.RunError, Text: reason.text, Code: reason.code, Status: reason.status}
 }
 
-// newFrameBuffer returns an empty buffer for a frame that is retained.
+// newFrameBuffer returns an empty buffer for a frame that is kept after it was sent, and which
+// must therefore not be reused.
 func newFrameBuffer() []byte { return make([]byte, 0, 256) }
 
-// encodeEvent appends the frame of an event, without its id, to dst.
+// encodeEvent appends the frame of an event, without its id line, to dst and returns the extended
+// buffer. An event that cannot be encoded is logged.
 func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	if e.Kind == spec.Undecodable { // encoded already
 		return e.Raw
@@ -311,7 +316,8 @@ func (s *Server) encodeEvent(dst []byte, e *spec.Event) []byte {
 	return data
 }
 
-// endOrphan ends a run whose server is gone, and reports whether it has ended.
+// endOrphan ends a run whose server is gone by an error event. It reports whether the run has
+// ended; if not, the caller should try again.
 func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	var update state.RunUpdate
 	thread := ref.Thread[len(s.dialect.Name)+1:]
@@ -329,8 +335,8 @@ func (s *Server) endOrphan(ctx context.Context, ref state.RunRef) bool {
 	return true
 }
 
-// serveCancel cancels the run that the request names, or all runs of the conversation
-// if the dialect names none. A run that has ended stays as it is.
+// serveCancel cancels the run that the request names. If the dialect's requests name no run, it
+// cancels all runs of the conversation. Runs that have ended are left as they are.
 func (s *Server) serveCancel(c *requestContext) {
 	ref := s.runRef(c.event.Thread, c.event.Run)
 	if _, ok := s.authorizeThread(c, c.event.Run == ""); !ok {
@@ -348,9 +354,9 @@ func (s *Server) serveCancel(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.CancelAccepted, Thread: c.event.Thread, Run: c.event.Run})
 }
 
-// authorizeThread returns the conversation of a request. ok is false if the request was
-// refused because the conversation belongs to another user, or does not exist and
-// mayBeUnknown is false.
+// authorizeThread returns the conversation of a request. ok is false if it refused the request:
+// because the conversation belongs to another user, or because it does not exist and mayBeUnknown
+// is false.
 func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.Thread, ok bool) {
 	t, err := s.registry.store.Thread(c.r.Context(), s.runRef(c.event.Thread, "").Thread)
 	switch {
@@ -365,7 +371,8 @@ func (s *Server) authorizeThread(c *requestContext, mayBeUnknown bool) (t state.
 	return t, err == nil
 }
 
-// refuseStoreError refuses a request for an error of the store.
+// refuseStoreError refuses a request with the response that corresponds to err, an error of the
+// store.
 func (s *Server) refuseStoreError(c *requestContext, err error) {
 	switch {
 	case errors.Is(err, state.ErrNotOwner):

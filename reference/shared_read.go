@@ -7,9 +7,9 @@ import (
 	"github.com/streamassay/streamassay/reference/state"
 )
 
-// sharedReads holds the batches of events that have been read from a store and are
-// being sent. Streams of the same run share a batch, so a large event is in memory
-// once, however many slow clients receive it.
+// sharedReads holds the batches of events that were read from a store and are being sent. Streams
+// of the same run share a batch, so that a large event is in memory once, however many slow
+// clients receive it.
 type sharedReads struct {
 	mu     sync.Mutex
 	active map[sharedReadKey]*sharedRead
@@ -23,7 +23,8 @@ type sharedReadKey struct {
 	position  int64
 }
 
-// A sharedRead is one batch of events, or the error of reading it.
+// A sharedRead is one batch of events that was or is being read from the store, or the error of
+// reading it.
 type sharedRead struct {
 	key     sharedReadKey
 	holders int           // number of users; guarded by sharedReads.mu
@@ -33,8 +34,8 @@ type sharedRead struct {
 	err     error
 }
 
-// read returns the events of a run beyond a position, as many as the store returns at
-// once. Concurrent calls with the same key share one batch. The caller must release it.
+// read returns the batch of events that key identifies, as many as one read from the store
+// returns. Concurrent calls with the same key share one read. The caller must release the batch.
 func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedReadKey) *sharedRead {
 	all.mu.Lock()
 	r := all.active[key]
@@ -67,7 +68,8 @@ func (all *sharedReads) read(ctx context.Context, store state.Store, key sharedR
 	return r
 }
 
-// release gives up a batch that read returned.
+// release gives up a batch that read returned. The batch is dropped when all its users have
+// released it.
 func (all *sharedReads) release(r *sharedRead) {
 	if r == nil || r.done == nil {
 		return
@@ -79,7 +81,7 @@ func (all *sharedReads) release(r *sharedRead) {
 	}
 }
 
-// forget makes later calls of read fetch the batch again.
+// forget removes a batch, so that later calls of read fetch it again. Its users keep it.
 func (all *sharedReads) forget(r *sharedRead) {
 	all.mu.Lock()
 	defer all.mu.Unlock()

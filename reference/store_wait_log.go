@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A storeWaitLog logs that runs wait for an unavailable store: one record per interval,
+// A storeWaitLog logs that runs wait for a store that is unavailable: one record per interval,
 // however many runs wait.
 type storeWaitLog struct {
 	mu          sync.Mutex
@@ -14,11 +14,11 @@ type storeWaitLog struct {
 	nextWarning time.Time          // no warning before
 }
 
-// storeWaitLogInterval is the least time between two warnings.
+// storeWaitLogInterval is the shortest time between two warnings that runs wait for the store.
 const storeWaitLogInterval = 10 * time.Second
 
-// noteWaiting records that the store failed to take events of a run, and may log a
-// warning.
+// noteWaiting records that the store did not accept events of the run r for the given reason. It
+// logs a warning unless one was logged recently.
 func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -37,8 +37,8 @@ func (l *storeWaitLog) noteWaiting(s *Server, r *run, reason error) {
 		"waited", now.Sub(l.waiting[r]).Round(time.Millisecond), "waiting", len(l.waiting), "err", reason)
 }
 
-// noteDone records that a run no longer waits: its events were stored or, if kept is
-// false, given up.
+// noteDone records that the run r no longer waits for the store. kept tells whether its events
+// were stored; otherwise the run was given up.
 func (l *storeWaitLog) noteDone(s *Server, r *run, kept bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,8 +21,8 @@ const maxUploadRequest = 12 << 20
 // filesPath is the path of uploaded files, below the dialect's base.
 const filesPath = "/files/"
 
-// fileBaseURL returns the URL that links to uploads begin with, as the client of a
-// request reaches this server.
+// fileBaseURL returns the URL with which links to uploaded files begin, in the form in which the
+// client of this request reaches the server.
 func (s *Server) fileBaseURL(c *requestContext) string {
 	root := s.cfg.PublicURL
 	if root == "" {
@@ -58,7 +58,8 @@ func (s *Server) requestMessages(c *requestContext) []state.Message {
 	return messages
 }
 
-// uploadedFile returns the uploaded file that an image of a request links to.
+// uploadedFile returns the uploaded file to which part, an image in a request, links. ok is false
+// if part is not an image with a link to an upload.
 func (s *Server) uploadedFile(part spec.Event) (f files.File, ok bool) {
 	if !s.acceptsUploads || part.Kind != spec.InputImage {
 		return f, false
@@ -124,7 +125,7 @@ func (s *Server) respondFile(c *requestContext, kind spec.Kind, f files.File) {
 	s.respond(c, spec.Event{Kind: kind, Name: f.Bucket, ID: f.Path, Type: f.Type, Text: link})
 }
 
-// serveTranscribe replies with the text of a recording of speech.
+// serveTranscribe responds with the text of an uploaded recording of speech.
 func (s *Server) serveTranscribe(c *requestContext) {
 	file, _ := c.event.Last(spec.InputFile)
 	_, err := speech.ParseWAV([]byte(file.Text))
@@ -139,7 +140,8 @@ func (s *Server) serveTranscribe(c *requestContext) {
 	s.respond(c, spec.Event{Kind: spec.Transcription, Text: text})
 }
 
-// refuseFile refuses a request for an error of a file or its transcription.
+// refuseFile refuses a request with the response that corresponds to err, an error of a file store
+// or of a transcription.
 func (s *Server) refuseFile(c *requestContext, err error) {
 	is := func(these ...error) bool {
 		return slices.ContainsFunc(these, func(e error) bool { return errors.Is(err, e) })

@@ -57,8 +57,8 @@ func (p *heartbeat) beat(ctx context.Context) error {
 	return nil
 }
 
-// run records a heartbeat three times per Config.DeadAfter, and ten times as long as the latest
-// one failed. It returns when ctx is done.
+// run records a heartbeat three times per Config.DeadAfter, or ten times while it fails. It
+// returns when ctx is done.
 func (p *heartbeat) run(ctx context.Context) {
 	for wait := p.store.cfg.DeadAfter / 3; ; {
 		select {
