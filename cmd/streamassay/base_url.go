@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// baseURL parses the base URL of a target, the prefix of all paths of d. A URL without a
-// path gets the base path of the document. Errors name the setting and do not show
-// credentials that the URL may contain.
+// baseURL parses text, the base URL of a target, to which the paths of dialect d are appended. A
+// URL without a path gets the base path of the document. name is the flag or field that errors
+// name; errors do not show credentials in the URL.
 func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	u, err := parseBase(text)
 	if err != nil {
@@ -31,7 +31,8 @@ func baseURL(name, text string, d *dialect.Dialect) (*url.URL, error) {
 	return u, nil
 }
 
-// parseBase parses a base URL. The error is the predicate of a sentence whose subject is the URL.
+// parseBase parses a base URL. Its errors are worded as predicates, such as "has no scheme", so
+// that the caller can put the URL before them.
 func parseBase(text string) (*url.URL, error) {
 	if !strings.Contains(text, "://") {
 		return nil, errors.New("has no scheme: it must begin with http:// or https://")
@@ -58,7 +59,8 @@ func parseBase(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// connectionHeaders lists, in lower case, the header fields that the HTTP client sets itself.
+// connectionHeaders lists, in lower case, the header fields that the HTTP client sets itself. Users
+// cannot set them with --header.
 var connectionHeaders = []string{
 	"connection", "content-length", "host", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
 }
@@ -88,7 +90,8 @@ func parseHeaders(flag string, lines []string) (list spec.Header, err error) {
 	return list, nil
 }
 
-// isToken reports whether s is a token, the syntax of header names (RFC 9110, section 5.6.2).
+// isToken reports whether s is a token by RFC 9110, section 5.6.2: the syntax of header field
+// names.
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)

@@ -16,10 +16,11 @@ import (
 	"github.com/streamassay/streamassay/internal/near"
 )
 
-// maxConfig bounds the size of a --config file, in bytes.
+// maxConfig is the largest --config file that is read, in bytes.
 const maxConfig = 1 << 20
 
-// A configSource is the position of a target in a --config file. The zero value means the command line.
+// A configSource says where in a --config file a target is defined. The zero value stands for a
+// target defined by flags.
 type configSource struct {
 	file       string
 	index      int            // the number of the target in the file, from 1
@@ -27,8 +28,8 @@ type configSource struct {
 	fieldLines map[string]int // line of each field of the target, by key
 }
 
-// settingName returns the name of a setting for messages: its key, if the file sets it,
-// otherwise its flag.
+// settingName returns the name of a setting for error messages: its key if the --config file sets
+// it, otherwise its flag.
 func (s configSource) settingName(key string) string {
 	if s.fieldLines[key] > 0 {
 		return key
@@ -39,13 +40,14 @@ func (s configSource) settingName(key string) string {
 	return "--" + key
 }
 
-// flagNames maps keys of a file to the flags whose names differ from them.
+// flagNames maps a key of a --config file to its flag, for those whose names differ.
 var flagNames = map[string]string{
 	"dialects": "dialect", "headers": "header", "other-headers": "other-header", "reports": "report",
 }
 
-// locate adds the position in the file to a usage error: the line of the field that the
-// message begins with, or else that of the target.
+// locate adds the position in the --config file to a usage error: the line of the field that the
+// message begins with or, if it begins with no field, the first line of the target. Other errors
+// are returned unchanged.
 func (s configSource) locate(err error) error {
 	var exit exitError
 	located := "--config " + s.file + ":"
@@ -58,7 +60,9 @@ func (s configSource) locate(err error) error {
 	return usageError("%s%s", s.locationPrefix(exit.message), exit.message)
 }
 
-// locationPrefix returns the position in the file as a prefix of a message about the target.
+// locationPrefix returns the prefix of a message about a target in a --config file: the file, the
+// line and the number of the target. The line is that of the field that message begins with or, if
+// it begins with no field, the first line of the target.
 func (s configSource) locationPrefix(message string) string {
 	line := s.line
 	if key, _, _ := strings.Cut(strings.TrimSuffix(message, ":"), " "); s.fieldLines[strings.TrimSuffix(key, ":")] > 0 {
@@ -67,8 +71,8 @@ func (s configSource) locationPrefix(message string) string {
 	return fmt.Sprintf("--config %s:%d: target %d: ", s.file, line, s.index)
 }
 
-// readConfig reads a file of targets. Fields that a target leaves out have the values of
-// flags.
+// readConfig reads the targets of a --config file. The fields that a target does not set keep the
+// values of flags. Errors are usage errors that name the file and the line.
 func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	data, err := readConfigFile(file)
 	if err != nil {
@@ -93,7 +97,8 @@ func readConfig(file string, flags targetOptions) ([]targetOptions, error) {
 	return list, nil
 }
 
-// readConfigFile reads a file of at most [maxConfig] bytes. Errors do not contain the file name.
+// readConfigFile returns the content of a --config file of at most [maxConfig] bytes. Errors do not
+// contain the file name, which the caller adds.
 func readConfigFile(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -112,14 +117,15 @@ func readConfigFile(file string) ([]byte, error) {
 	return data, nil
 }
 
-// A configItem is one target of a file, not yet decoded.
+// A configItem is one target of a --config file before its fields are decoded.
 type configItem struct {
 	fields     yaml.MapSlice
 	line       int
 	fieldLines map[string]int
 }
 
-// configItems splits a file into its targets. Errors begin with ":" or ":LINE:", to follow the file name.
+// configItems splits the text of a --config file into its targets. Errors begin with ":" or
+// ":LINE:", so that the caller can put the file name before them.
 func configItems(data []byte) ([]configItem, error) {
 	file, err := parser.ParseBytes(data, 0)
 	if err != nil {
@@ -161,7 +167,8 @@ func configItems(data []byte) ([]configItem, error) {
 	return items, nil
 }
 
-// yamlError returns a syntax error in one line that begins with its position, ":LINE:".
+// yamlError turns a syntax error of the YAML parser into one line that begins with its position,
+// ":LINE:".
 func yamlError(err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil {
@@ -170,7 +177,7 @@ func yamlError(err error) error {
 	return fmt.Errorf(": %s", oneLine(err.Error()))
 }
 
-// nodeAt returns the node at a YAML path such as "$.targets[0]", or nil.
+// nodeAt returns the node at a YAML path such as "$.targets[0]", nil if the file has no such node.
 func nodeAt(file *ast.File, path string) ast.Node {
 	at, err := yaml.PathString(path)
 	if err != nil {
@@ -183,7 +190,8 @@ func nodeAt(file *ast.File, path string) ast.Node {
 	return node
 }
 
-// lineOfNode returns the line on which the node at path begins; 1 if there is no such node.
+// lineOfNode returns the line on which the node at a YAML path begins, 1 if the file has no such
+// node.
 func lineOfNode(file *ast.File, path string) int {
 	node := nodeAt(file, path)
 	if fields := mappingFields(node); len(fields) > 0 {
@@ -195,7 +203,7 @@ func lineOfNode(file *ast.File, path string) int {
 	return node.GetToken().Position.Line
 }
 
-// fieldLineNumbers returns the line of each field of the mapping at path, by key.
+// fieldLineNumbers returns the line of each field of the mapping at a YAML path, by key.
 func fieldLineNumbers(file *ast.File, path string) map[string]int {
 	lines := map[string]int{}
 	for _, field := range mappingFields(nodeAt(file, path)) {
@@ -219,7 +227,8 @@ func mappingFields(node ast.Node) []*ast.MappingValueNode {
 	return nil
 }
 
-// setFields sets the fields of a target from a file; prompts of flags are added to those of the file.
+// setFields sets the fields of a target from its mapping in a --config file. The prompts of flags
+// are added to those of the file. An error names the invalid field.
 func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) error {
 	kinds := fieldDescriptions()
 	t.Prompt = nil
@@ -255,7 +264,8 @@ func (t *targetOptions) setFields(fields yaml.MapSlice, flags targetOptions) err
 	return nil
 }
 
-// fieldDescriptions describes the valid values of each field of a target, by key.
+// fieldDescriptions returns a description of the valid values of each field of a target, by key,
+// for error messages.
 func fieldDescriptions() map[string]string {
 	kinds := map[string]string{}
 	for f := range reflect.TypeFor[targetOptions]().Fields() {

@@ -20,7 +20,8 @@ type convertOptions struct {
 	dialects          []string
 }
 
-// convertCommand returns the command convert.
+// convertCommand returns the command convert, which converts recordings and fixtures of other tools
+// to files that the mock can serve.
 func convertCommand(sh stdio) *cobra.Command {
 	c := convertOptions{}
 	cmd := &cobra.Command{
@@ -55,7 +56,7 @@ Exit codes: 0 everything converted, 1 something could not be converted, 2 usage 
 	return cmd
 }
 
-// run converts the files at paths.
+// run converts the recordings at paths and writes the files that result.
 func (c convertOptions) run(sh stdio, paths []string) error {
 	o := replay.ConvertOptions{Format: replay.Format(c.format), BaseURL: c.base}
 	if o.Format != "" && o.Format != replay.Transcript && o.Format != replay.Script {

@@ -15,10 +15,11 @@ import (
 // stdoutPath is the path that stands for standard output.
 const stdoutPath = "-"
 
-// maxLinks bounds the number of symbolic links that are followed from a path to a file.
+// maxLinks is how many symbolic links are followed from a path to a file at most, because links can
+// form a loop.
 const maxLinks = 40
 
-// fifoTimeout is how long a write waits for a reader of a FIFO.
+// fifoTimeout is how long a write to a FIFO waits for a process that reads it.
 const fifoTimeout = 10 * time.Second
 
 // A destination is a file to which a report or a ready file is written. A regular file is
@@ -30,8 +31,8 @@ type destination struct {
 	info fs.FileInfo // of the existing file, or nil
 }
 
-// newDestination returns the destination that a path names. The error, for a path that cannot
-// be a file, does not contain the path.
+// newDestination returns the destination that a path names. It returns an error if the path cannot
+// be a file; the error does not contain the path, which the caller adds.
 func newDestination(path string) (destination, error) {
 	d := destination{path: path, fd: -1}
 	switch {
@@ -80,15 +81,16 @@ func newDestination(path string) (destination, error) {
 	return d, errors.New("too many symbolic links")
 }
 
-// isDescriptorDir reports whether dir contains the open descriptors of this process.
+// isDescriptorDir reports whether dir is a directory, such as /dev/fd, in which the system lists
+// the open descriptors of this process.
 func isDescriptorDir(dir string) bool {
 	return dir == "/dev/fd" || dir == fmt.Sprintf("/proc/%d/fd", os.Getpid())
 }
 
-// isFile reports whether the destination is, or will be, a regular file.
+// isFile reports whether the destination is a regular file, or would be one if it were created.
 func (d destination) isFile() bool { return d.fd < 0 && (d.info == nil || d.info.Mode().IsRegular()) }
 
-// isSame reports whether two destinations are the same file or descriptor.
+// isSame reports whether both destinations are the same file or the same descriptor.
 func (d destination) isSame(other destination) bool {
 	if d.fd >= 0 || other.fd >= 0 {
 		return d.fd == other.fd
@@ -96,7 +98,8 @@ func (d destination) isSame(other destination) bool {
 	return d.file == other.file || d.info != nil && other.info != nil && os.SameFile(d.info, other.info)
 }
 
-// isStdout reports whether the destination is a regular file to which standard output is redirected.
+// isStdout reports whether the destination is the regular file that standard output is redirected
+// to.
 func (d destination) isStdout() bool {
 	out, err := os.Stdout.Stat()
 	return err == nil && d.isFile() && d.info != nil && os.SameFile(out, d.info)
@@ -123,7 +126,7 @@ func (d destination) checkWritable() error {
 	return checkAccess(d.file)
 }
 
-// checkFolder returns an error if no file can be created in a directory.
+// checkFolder returns an error if no file can be created in an existing directory.
 func checkFolder(dir string) error {
 	probe, err := os.CreateTemp(dir, ".streamassay-*")
 	if err != nil {
@@ -147,8 +150,8 @@ func (d destination) write(ctx context.Context, data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// replace replaces a regular file in one step. If its directory is not writable, it overwrites
-// the file in place.
+// replace replaces the content of a regular file in one step, so that no reader sees half of it. If
+// the directory is not writable, it overwrites the file in place instead.
 func (d destination) replace(data []byte) error {
 	err := replaceFile(d.file, data)
 	if d.info == nil || !errors.Is(err, fs.ErrPermission) {
@@ -158,7 +161,8 @@ func (d destination) replace(data []byte) error {
 	return writeAndClose(file, err, data)
 }
 
-// writeFIFO writes to a FIFO once it has a reader. It returns errNoReader after [fifoTimeout].
+// writeFIFO writes data to a FIFO once a process has opened it for reading. It returns errNoReader
+// if none does within [fifoTimeout], or an error if ctx ends before.
 func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, fifoTimeout)
 	defer cancel()
@@ -178,7 +182,8 @@ func (d destination) writeFIFO(ctx context.Context, data []byte) error {
 // errNoReader means that no process has opened a FIFO for reading.
 var errNoReader = errors.New("is a FIFO without a reader")
 
-// writeAndClose writes data to a file and closes it. It takes the results of opening the file.
+// writeAndClose writes data to a file and closes it. Its first two parameters are the results of
+// opening the file: if err is not nil, it is returned.
 func writeAndClose(file *os.File, err error, data []byte) error {
 	if err != nil {
 		return withoutPath(err)
@@ -190,7 +195,8 @@ func writeAndClose(file *os.File, err error, data []byte) error {
 	return withoutPath(err)
 }
 
-// checkDir returns an error if files cannot be created in a directory, which need not exist yet.
+// checkDir returns an error if files cannot be created in a directory. If the directory does not
+// exist, it checks whether it could be created.
 func checkDir(path string) error {
 	for {
 		info, err := os.Stat(path)

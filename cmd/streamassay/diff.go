@@ -16,11 +16,11 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// referenceName is the argument that stands for the embedded reference.
+// referenceName is the argument of diff that stands for the embedded reference server.
 const referenceName = "reference"
 
-// takesPerTarget is how often each conversation is held with each target. What differs between
-// two takes of one target is volatile and not compared.
+// takesPerTarget is how often diff plays each scenario against each target. What differs between
+// two takes, the recordings of one scenario with one target, is volatile and not compared.
 const takesPerTarget = 2
 
 // A diffOptions holds the flags of the command diff.
@@ -30,7 +30,8 @@ type diffOptions struct {
 	headerA, headerB []string
 }
 
-// diffCommand returns the command diff.
+// diffCommand returns the command diff, which compares the responses of two servers or in two
+// recordings.
 func diffCommand(sh stdio) *cobra.Command {
 	d := diffOptions{targetOptions: targetOptions{Prompts: string(suites.ConformancePrompts), Parallel: 16, Repeat: 1}}
 	cmd := &cobra.Command{
@@ -98,14 +99,14 @@ be compared, 5 internal error, 130 or 143 interrupted by a signal.`,
 	return cmd
 }
 
-// A diffSide holds the conversations of one side, of a target or from recordings.
+// A diffSide holds the conversations of A or of B, one of the two things that diff compares.
 type diffSide struct {
 	dialects      []string                       // names, in the order of appearance
 	conversations map[string][]diff.Conversation // by the name of the dialect
 }
 
-// addTake adds the events of one take to the named conversation, which it creates if need be;
-// nil events add no take.
+// addTake adds the events of one take to the conversation with the given dialect and name, creating
+// it if necessary. If events is nil, the conversation gets no take: it could not be played.
 func (h *diffSide) addTake(dialect, name string, events []spec.Event) {
 	if h.conversations == nil {
 		h.conversations = map[string][]diff.Conversation{}
@@ -124,7 +125,8 @@ func (h *diffSide) addTake(dialect, name string, events []spec.Event) {
 	h.conversations[dialect] = list
 }
 
-// run compares a and b and prints the report.
+// run compares a with b, prints the report, and returns an error with the report's exit code unless
+// they are equal.
 func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	report := &diff.Report{Tool: "streamassay", Version: buildVersion(), A: a, B: b}
 	var left, right diffSide
@@ -169,13 +171,15 @@ func (d diffOptions) run(ctx context.Context, sh stdio, a, b string) error {
 	return nil
 }
 
-// A comparedSides is the result of comparing two sides.
+// comparedSides holds what the two sides of diff have in common and what differs: the differences
+// in conversations of the same name, and the conversations that only one side has.
 type comparedSides struct {
 	dialects []diff.DialectDiff
 	only     []string // conversations that only one side has, for people
 }
 
-// readRecordings reads the recordings of both sides.
+// readRecordings reads the recordings at paths a and b. It returns an error if one cannot be read
+// or ctx ends before all are.
 func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, right diffSide, err error) {
 	sides, err := runUntilDone(ctx, func() (both [2]diffSide, err error) {
 		for i, root := range []string{a, b} {
@@ -189,14 +193,15 @@ func (d diffOptions) readRecordings(ctx context.Context, a, b string) (left, rig
 	return sides[0], sides[1], err
 }
 
-// isRecordingPath reports whether an argument is the path of a file or directory of recordings.
+// isRecordingPath reports whether an argument of diff names an existing file or directory, and so
+// recordings rather than a server.
 func isRecordingPath(word string) bool {
 	_, err := os.Stat(word)
 	return word != referenceName && err == nil
 }
 
-// checkSide returns an error for an argument that is neither a URL, nor the embedded
-// reference, nor an existing path.
+// checkSide returns an error unless an argument of diff is a URL, the name of the embedded
+// reference, or an existing path.
 func checkSide(word string) error {
 	if word == "" {
 		return usageError("an argument is empty: want a base URL, %q, or a file or directory of recordings", referenceName)
@@ -210,7 +215,7 @@ func checkSide(word string) error {
 	return nil
 }
 
-// chooseString returns a if yes, otherwise b.
+// chooseString returns a if yes is true, otherwise b.
 func chooseString(yes bool, a, b string) string {
 	if yes {
 		return a
@@ -218,7 +223,8 @@ func chooseString(yes bool, a, b string) string {
 	return b
 }
 
-// compareSides compares the conversations that both sides have, and lists those that only one has.
+// compareSides compares the conversations of the same name on both sides. all holds the differences
+// by dialect; only lists the conversations that just one side has, as sentences for people.
 func compareSides(a, b diffSide) (all []diff.DialectDiff, only []string) {
 	all = []diff.DialectDiff{}
 	for _, name := range a.dialects {
@@ -243,7 +249,8 @@ func compareSides(a, b diffSide) (all []diff.DialectDiff, only []string) {
 	return all, only
 }
 
-// redactReport replaces the secrets of the command line in a report.
+// redactReport replaces secrets that were given on the command line, such as header values, in all
+// texts of a report.
 func (d diffOptions) redactReport(r *diff.Report) {
 	t := d.targetOptions
 	t.Headers = slices.Concat(t.Headers, d.headerA, d.headerB)

@@ -16,7 +16,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runTargets runs the scenarios against both targets, concurrently, and names them in the report.
+// runTargets plays the scenarios against both targets at the same time and returns the
+// conversations with each. It also sets the seed, the salt and the names of the targets in the
+// report.
 func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Report) (a, b diffSide, err error) {
 	var jobs [2]targetRun
 	for i, word := range []string{report.A, report.B} {
@@ -52,7 +54,8 @@ func (d diffOptions) runTargets(ctx context.Context, sh stdio, report *diff.Repo
 	return a, b, err
 }
 
-// originalArgument returns the command-line argument of a target, without credentials.
+// originalArgument returns the argument of diff that named the target, without user name and
+// password.
 func originalArgument(j targetRun) string {
 	if j.embedded {
 		return referenceName
@@ -60,8 +63,9 @@ func originalArgument(j targetRun) string {
 	return j.displayName
 }
 
-// collectTakes runs the suite against a target [takesPerTarget] times. Each take has its own
-// ids, because a target would continue a thread whose id it knows.
+// collectTakes plays all scenarios against a target [takesPerTarget] times and returns the
+// conversations. Each take has its own ids, because a server would continue a thread whose id it
+// knows. If a signal ends the run, conversations without all takes are left out.
 func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err error) {
 	if j.embedded {
 		stop, err := j.startReference()
@@ -96,8 +100,8 @@ func (j targetRun) collectTakes(ctx context.Context, sh stdio) (h diffSide, err 
 	return h, nil
 }
 
-// relativeEvents returns the events of a conversation, with the host of the target replaced in
-// texts and headers, so that two servers can be compared.
+// relativeEvents returns the events of a recording. In texts and headers, the host of the base URL
+// is replaced by a fixed name, so that it is not a difference between two servers.
 func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event {
 	events := slices.Collect(d.Events(t))
 	u, err := url.Parse(base)
@@ -108,7 +112,8 @@ func relativeEvents(d *dialect.Dialect, t spec.Trace, base string) []spec.Event 
 	return events
 }
 
-// replaceHost applies a replacer to the texts and headers of events and their parts.
+// replaceHost applies the replacer, which replaces the name of a host, to the texts and headers of
+// events and of their parts.
 func replaceHost(events []spec.Event, r *strings.Replacer) {
 	for i := range events {
 		e := &events[i]
@@ -122,7 +127,7 @@ func replaceHost(events []spec.Event, r *strings.Replacer) {
 	}
 }
 
-// readSide reads the recordings of one side.
+// readSide reads the recordings in the file or directory root, which is one side of diff.
 func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	files, err := recordingsIn(root)
 	if err != nil {
@@ -140,7 +145,8 @@ func (d diffOptions) readSide(root string) (h diffSide, err error) {
 	return h, nil
 }
 
-// addRecording adds a recording as one take, unless --only or --skip exclude it.
+// addRecording adds a recording to a side of diff, as one take of its conversation. Recordings that
+// --only or --skip exclude are ignored. It returns an error if the dialect is not known.
 func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 	names := slices.Clone(d.Dialects)
 	if t.Dialect != "" {
@@ -167,13 +173,13 @@ func (d diffOptions) addRecording(h *diffSide, t *transcript.Transcript) error {
 	return nil
 }
 
-// matchesAnyGlob reports whether a name matches one of globs.
+// matchesAnyGlob reports whether a name matches at least one of the globs.
 func matchesAnyGlob(globs []string, name string) bool {
 	return slices.ContainsFunc(globs, func(glob string) bool { ok, _ := path.Match(glob, name); return ok })
 }
 
-// pairUp gives the conversations of both sides the same name if each side has only one, so
-// that they are compared whatever their files are called.
+// pairUp makes the only conversation of each side comparable: if each side has exactly one, of the
+// same dialect, both get the same name, whatever their files are called.
 func (h *diffSide) pairUp(other *diffSide) {
 	if len(h.dialects) != 1 || len(other.dialects) != 1 || h.dialects[0] != other.dialects[0] {
 		return

@@ -68,7 +68,7 @@ func generateDocuments(dialects []*dialect.Dialect) (map[string][]byte, error) {
 	}, nil
 }
 
-// checksDocument returns docs/checks.md.
+// checksDocument returns the text of docs/checks.md.
 func checksDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Checks\n\nGenerated from the code by `make docs`. %d checks; each is written once for all dialects.\n",
@@ -99,7 +99,7 @@ func dialectsRequiring(c *spec.Check, dialects []*dialect.Dialect) (all []string
 	return all
 }
 
-// requirementsDocument returns docs/requirements.md.
+// requirementsDocument returns the text of docs/requirements.md.
 func requirementsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprint(&b, `# Requirements
@@ -126,7 +126,7 @@ this project.
 // tableCell returns s on one line, escaped for a cell of a Markdown table.
 func tableCell(s string) string { return strings.ReplaceAll(oneLine(s), "|", "\\|") }
 
-// faultsDocument returns docs/faults.md.
+// faultsDocument returns the text of docs/faults.md.
 func faultsDocument(dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `# Faults
@@ -169,7 +169,7 @@ recording.
 	return b.Bytes()
 }
 
-// familyTitles describes the categories of faults.
+// familyTitles maps each category of faults to its title in docs/faults.md.
 var familyTitles = map[fault.Category]string{
 	fault.CategoryResponse: "Faults of the response: a refusal instead of a stream, a wrong status, header or delay",
 	fault.CategoryProtocol: "Faults in the events of a run; every stream of the run has them",

@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-// An targetExitCodes lists the exit codes of several targets, in the order of the targets.
+// A targetExitCodes holds one exit code per target, in the order of the targets.
 type targetExitCodes []int
 
-// worst returns the exit code of the whole run: the worst of all targets, by [worseExitCode].
+// worst returns the exit code of a run of several targets: the worst of their codes, by
+// [worseExitCode].
 func (c targetExitCodes) worst() int {
 	worst := exitOK
 	for _, code := range c {
@@ -17,8 +18,8 @@ func (c targetExitCodes) worst() int {
 	return worst
 }
 
-// summaryLine returns the result of the whole run in one line. If unwritten, a report could
-// not be written, which counts as a failure of the harness.
+// summaryLine returns the line that sums up a run of several targets. unwritten tells that a report
+// could not be written, which counts as an internal error.
 func (c targetExitCodes) summaryLine(unwritten bool) string {
 	kinds := []struct {
 		code        int

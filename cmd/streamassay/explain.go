@@ -15,7 +15,8 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// explainCommand returns the command explain.
+// explainCommand returns the command explain, which prints what a check, requirement or scenario is
+// about.
 func explainCommand(sh stdio) *cobra.Command {
 	var names []string
 	cmd := &cobra.Command{
@@ -48,7 +49,8 @@ for a scenario its requests. The ids are those of streamassay list.`,
 	return cmd
 }
 
-// explain prints all checks, requirements and scenarios with an id, and reports whether there are any.
+// explain prints everything whose id is id: checks, requirements and scenarios. It returns false if
+// there is nothing with this id.
 func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	found := false
 	if c, ok := rules.ByID(id); ok {
@@ -76,7 +78,8 @@ func explain(w io.Writer, id string, dialects []*dialect.Dialect) bool {
 	return found
 }
 
-// maxNamedScenarios bounds how many of the scenarios that provoke a check are named.
+// maxNamedScenarios is how many scenarios explain names of those that give a check something to
+// judge.
 const maxNamedScenarios = 8
 
 // explainCheck prints what a check is for, what provokes it and which requirements it serves.
@@ -141,17 +144,18 @@ func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintln(w)
 }
 
-// sampleEvent fills the slots of a request that is only shown. The thread is a UUID, as some dialects require.
+// sampleEvent holds the values of requests that explain shows and nobody sends. The thread is a
+// UUID because some dialects require one.
 var sampleEvent = spec.Event{
 	Thread: "550e8400-e29b-41d4-a716-446655440000", Run: "run-1", Message: "message-1", Call: "call-1",
 	ID: "id-1", Name: "paint", Text: "Hello.",
 }
 
-// maxShownRequests bounds how many of the invalid requests for one requirement are named.
+// maxShownRequests is how many invalid requests explain names for one requirement.
 const maxShownRequests = 8
 
-// explainRefusal prints the requests that must be refused because of a requirement, and one
-// of them as a curl command, together with its valid counterpart that must be accepted.
+// explainRefusal prints the names of the requests that a server must refuse by requirement id. It
+// shows one of them as a curl command, next to the valid request that it differs from.
 func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 	op, faults := invalidRequests(d, id)
 	if len(faults) == 0 {
@@ -172,8 +176,8 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 		reports.Curl("$BASE", faults[0].Request), reports.Curl("$BASE", faults[0].Valid))
 }
 
-// invalidRequests returns the requests with one fault that must be refused because of a
-// requirement, for the first operation that has any.
+// invalidRequests returns the invalid requests with one fault that a server must refuse by
+// requirement id. All are for one operation, op: the first that has any.
 func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
 		known := &dialect.SeenInvalidRequests{}
@@ -195,8 +199,8 @@ func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect
 	return "", nil
 }
 
-// expectedRefusals describes the refusals that a requirement accepts for an invalid request;
-// nil unless the request violates exactly one constraint of its schema.
+// expectedRefusals describes the responses that requirement id accepts as refusals of an invalid
+// request. It returns nil unless the request violates exactly one constraint of its schema.
 func expectedRefusals(d *dialect.Dialect, m dialect.InvalidRequest, id string) (all []string) {
 	violations := d.ValidateRequest(m.Request)
 	if len(violations) != 1 {

@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// helpWidth is the width in columns to which the descriptions of flags are wrapped.
+// helpWidth is the width, in columns, of the descriptions of flags in help texts.
 const helpWidth = 110
 
-// A placeholderValue is the value of a flag in a help text. Its type name is the placeholder.
+// A placeholderValue wraps the value of a flag for a help text, so that the placeholder is shown in
+// place of the value's type.
 type placeholderValue struct {
 	pflag.Value
 	placeholder string
@@ -19,8 +20,8 @@ type placeholderValue struct {
 
 func (v placeholderValue) Type() string { return v.placeholder }
 
-// describeFlags returns the help text of a set of flags, wrapped. A placeholder in backquotes
-// at the beginning of a usage is shown after the name of the flag only, not in the text.
+// describeFlags returns the help text of a set of flags, wrapped. A word in backquotes at the
+// beginning of a usage is the flag's placeholder: it is shown only after the flag's name.
 func describeFlags(set *pflag.FlagSet) string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	shown.SortFlags = set.SortFlags

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A byteSize is a number of bytes, written as 65536, 64KiB or 64kB.
+// A byteSize is the value of a flag that takes a number of bytes, written as 65536, 64KiB or 64kB.
 type byteSize int64
 
 // byteUnits lists the units of sizes, the largest first; the binary ones come before the decimal ones.
@@ -19,7 +19,7 @@ var byteUnits = []struct {
 	bytes byteSize
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9}, {"MB", 1e6}, {"kB", 1e3}, {"B", 1}}
 
-// maxByteSize bounds a byteSize: 1 PiB, far below the overflow of int64.
+// maxByteSize is the largest valid byteSize: 1 PiB, far below the overflow of int64.
 const maxByteSize = 1 << 50
 
 // Set parses a size such as 65536, 64KiB or 64kB, above 0.
@@ -39,10 +39,10 @@ func (s *byteSize) Set(text string) error {
 	return nil
 }
 
-// byteSizeSyntax describes valid sizes.
+// byteSizeSyntax describes the syntax of sizes in error messages.
 const byteSizeSyntax = "a number of bytes above 0 (e.g. 65536, 64KiB, 1MiB)"
 
-// UnmarshalText parses a size from a configuration file.
+// UnmarshalText parses a size in a --config file, with the syntax of the flags.
 func (s *byteSize) UnmarshalText(text []byte) error { return s.Set(string(text)) }
 
 func (s *byteSize) Type() string { return "SIZE" }
@@ -110,13 +110,13 @@ func (s *positiveDuration) String() string {
 	return text
 }
 
-// An enumValue is the value of a flag that takes one of several words.
+// An enumValue is the value of a flag that takes one of a fixed set of words.
 type enumValue struct {
 	value   string
 	allowed []string
 }
 
-// Set accepts one of the allowed words.
+// Set stores a word, or returns an error that lists the allowed words.
 func (c *enumValue) Set(text string) error {
 	for _, word := range c.allowed {
 		if word == text {

@@ -23,7 +23,7 @@ func checkCommand(root *cobra.Command, args []string) error {
 	return checkSubcommand(root, args[0])
 }
 
-// checkSubcommand returns an error if word does not name a subcommand of parent.
+// checkSubcommand returns a usage error if word is not the name of a subcommand of parent.
 func checkSubcommand(parent *cobra.Command, word string) error {
 	var names []string
 	for _, c := range parent.Commands() {
@@ -40,7 +40,8 @@ func checkSubcommand(parent *cobra.Command, word string) error {
 	return usageError("unknown command %q%s", word, near.Suggest(word, names))
 }
 
-// helpCommand returns the command help, which rejects names of unknown commands.
+// helpCommand returns the command help, which in contrast to cobra's own returns an error for an
+// unknown command.
 func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND]",
@@ -58,7 +59,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// runCompletion runs the command completion without a shell or with an unknown one.
+// runCompletion is what the command completion does if the shell is missing or unknown: it returns
+// a usage error.
 func runCompletion(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -66,7 +68,8 @@ func runCompletion(cmd *cobra.Command, args []string) error {
 	return usageError("completion: unknown shell %q (want one of bash, fish, powershell, zsh)", args[0])
 }
 
-// flagError turns an error of the flag parser into a usage error that names the flag and the values it takes.
+// flagError turns an error of the flag parser into a usage error that names the flag and says which
+// values it takes.
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var valueless *pflag.ValueRequiredError
@@ -93,7 +96,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
 }
 
-// expectedValue returns which values a flag takes, by its type, or else the text of err.
+// expectedValue says which values a flag takes, by the type of its value. For other types it
+// returns the text of err.
 func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":
@@ -119,7 +123,7 @@ func checkEmptyFlags(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// checkPaths returns an error if one of paths is empty.
+// checkPaths returns a usage error if any of the paths is empty.
 func checkPaths(paths []string) error {
 	for i, path := range paths {
 		if path == "" {
@@ -150,7 +154,7 @@ func (n *nameList) Set(text string) error {
 func (n *nameList) Type() string   { return "strings" }
 func (n *nameList) String() string { return strings.Join(*n, ",") }
 
-// singleValueType is the type name of a [singleValue].
+// singleValueType is the name that the flag parser sees as the type of a [singleValue].
 const singleValueType = "text"
 
 // A singleValue is the value of a flag that must not be repeated: with two values, the intended one is unknown.
@@ -176,7 +180,8 @@ func (o *singleValue) String() string {
 	return *o.value
 }
 
-// firstChangedFlag returns the first of flags that was given on the command line, with its dashes, or "".
+// firstChangedFlag returns the first of the given flags that is on the command line, with its
+// dashes, "" if none is.
 func firstChangedFlag(cmd *cobra.Command, flags ...string) string {
 	i := slices.IndexFunc(flags, func(name string) bool { f := cmd.Flags().Lookup(name); return f != nil && f.Changed })
 	if i < 0 {

@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/reports"
 )
 
-// signalExitBase plus the number of a signal is the exit code of a program that the signal ended.
+// signalExitBase is what is added to the number of a signal to get the exit code of a program that
+// the signal ended, as shells do.
 const signalExitBase = 128
 
 // An interruptError is the cause of a context that a signal cancelled.
@@ -34,11 +35,12 @@ func (i interruptError) exitCode() int {
 	return reports.ExitInterrupted
 }
 
-// exitFlagKey is the context key of an *atomic.Bool: whether a second signal ends the program at once.
+// exitFlagKey is the context key of the *atomic.Bool that tells whether a second signal ends the
+// program at once.
 type exitFlagKey struct{}
 
-// withSignals returns a context that SIGINT and SIGTERM cancel, with an [interruptError] as
-// its cause.
+// withSignals returns a context that SIGINT and SIGTERM cancel, with an [interruptError] as its
+// cause. The caller must call stop, after which signals are handled as before.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	atOnce := new(atomic.Bool)
 	ctx, cancel := context.WithCancelCause(context.WithValue(parent, exitFlagKey{}, atOnce))
@@ -59,20 +61,21 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// exitOnSecondSignal makes a second signal end the program at once. Servers do not call it,
-// because they must end their streams first.
+// exitOnSecondSignal makes a second signal end the program at once. ctx must come from
+// [withSignals]. Servers do not call it, because they must end their streams first.
 func exitOnSecondSignal(ctx context.Context) {
 	if atOnce, ok := ctx.Value(exitFlagKey{}).(*atomic.Bool); ok {
 		atOnce.Store(true)
 	}
 }
 
-// interruptedBy returns the signal that cancelled ctx, and reports whether there was one.
+// interruptedBy returns the signal that cancelled ctx. ok is false if no signal did.
 func interruptedBy(ctx context.Context) (i interruptError, ok bool) {
 	return i, errors.As(context.Cause(ctx), &i)
 }
 
-// concludeReport concludes a report, after marking it as incomplete if a signal interrupted the run.
+// concludeReport computes the verdict and the exit code of a report. If a signal interrupted the
+// run, it first marks the report as incomplete.
 func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOptions) {
 	if i, ok := interruptedBy(ctx); ok {
 		r.Incomplete, r.Exit = i.Error(), i.exitCode()
@@ -80,10 +83,10 @@ func concludeReport(ctx context.Context, r *reports.Report, o reports.ConcludeOp
 	r.Conclude(o)
 }
 
-// signalGrace is the time after a signal in which a comparison may still finish.
+// signalGrace is how long diff may go on comparing after a signal, in order to report what it has.
 const signalGrace = time.Second
 
-// withSignalGrace returns a context that is done [signalGrace] after ctx.
+// withSignalGrace returns a context that ends [signalGrace] after ctx. The caller must call stop.
 func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	unlink := context.AfterFunc(ctx, func() {
@@ -96,8 +99,8 @@ func withSignalGrace(ctx context.Context) (later context.Context, stop func()) {
 	return later, func() { unlink(); cancel(nil) }
 }
 
-// runUntilDone returns the result of do. If ctx is done first, it returns an error at once;
-// do goes on in its goroutine, and its result is lost.
+// runUntilDone calls do and returns its results. If ctx ends first, it returns an error at once,
+// while do goes on in its own goroutine and its results are lost.
 func runUntilDone[T any](ctx context.Context, do func() (T, error)) (result T, err error) {
 	type doResult struct {
 		result   T

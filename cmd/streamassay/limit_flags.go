@@ -32,7 +32,8 @@ func (t *targetOptions) addLimitFlags(f *pflag.FlagSet) {
 // every server, and the report would blame the server for it.
 const minBodyLimit = 1 << 10
 
-// applyLimits parses and checks the limits of a target and stores them in s.
+// applyLimits parses the limits of time and size in the options, checks them and stores them in s.
+// An error names the flag or field.
 func (t targetOptions) applyLimits(s *suites.Target) error {
 	for _, d := range []struct {
 		key, text string
@@ -64,8 +65,8 @@ func (t targetOptions) applyLimits(s *suites.Target) error {
 	return nil
 }
 
-// remainingTime returns how much of limit is left for a run that started at began, at least
-// 1 ns; 0 if there is no limit.
+// remainingTime returns what is left of limit for a run that started at began, but at least 1 ns,
+// because 0 means that there is no limit. If limit is 0, it returns 0.
 func remainingTime(limit time.Duration, began time.Time) time.Duration {
 	if limit == 0 {
 		return 0

@@ -27,7 +27,7 @@ type lintOptions struct {
 	verbose  bool
 }
 
-// lintCommand returns the command lint.
+// lintCommand returns the command lint, which judges recorded exchanges.
 func lintCommand(sh stdio) *cobra.Command {
 	var l lintOptions
 	cmd := &cobra.Command{
@@ -79,7 +79,8 @@ be judged, 5 internal error, 130 or 143 interrupted by a signal.`,
 	return cmd
 }
 
-// run reads and judges the files, and writes the reports.
+// run judges the recordings in files, prints notes on them and writes the reports. It returns an
+// error with the exit code of the report unless that is 0.
 func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	started := time.Now()
 	outs, err := parseOutputs("--report", l.reports)
@@ -141,9 +142,10 @@ func (l lintOptions) run(ctx context.Context, sh stdio, files []string) error {
 	return nil
 }
 
-// evaluate judges each recording, and returns the results by the name of the dialect and the
-// dialects in the order of the recordings. The rule that nothing passes before one complete
-// exchange applies to all recordings of a dialect together.
+// evaluate judges each recording. It returns the results by the name of the dialect, and the
+// dialects in the order of their first recordings. All recordings of a dialect count as one run:
+// nothing in them passes unless one of them has a complete exchange. If ctx ends, the remaining
+// recordings are left out.
 func (l lintOptions) evaluate(ctx context.Context, list []*transcript.Transcript) (
 	dialects []*dialect.Dialect, parts map[string][]suites.ScenarioResult, err error,
 ) {

@@ -13,8 +13,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// lintNotes returns notes that explain why nothing of a recording was judged: requests that
-// are not of the dialect, refused requests, or unknown frames.
+// lintNotes returns sentences for people that explain why no check judged anything in a recording:
+// its requests belong to another dialect, were refused, or no frame is known. It returns nil if a
+// check did judge something.
 func lintNotes(p suites.ScenarioResult) (notes []string) {
 	d := p.Dialect
 	if note, ok := foreignRequestNote(d, p.Trace); ok {
@@ -42,8 +43,9 @@ func lintNotes(p suites.ScenarioResult) (notes []string) {
 	return notes
 }
 
-// foreignRequestNote returns a note on the first request of a recording. It is not ok if a
-// request is unknown or belongs to the dialect.
+// foreignRequestNote returns a note on the first request of a recording, which is not an operation
+// of dialect d. ok is false if at least one request is an operation of d or was not recorded, as
+// then the recording may well be of d.
 func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool) {
 	foreign := -1
 	for i, x := range t.Exchanges {
@@ -67,7 +69,8 @@ func foreignRequestNote(d *dialect.Dialect, t spec.Trace) (note string, ok bool)
 	return note, true
 }
 
-// streamOperations returns the names of the operations of a dialect that respond with an event stream.
+// streamOperations returns the names of those operations of a dialect whose response is an event
+// stream.
 func streamOperations(d *dialect.Dialect) (names []string) {
 	for _, o := range d.Operations() {
 		if o.IsStream {
@@ -77,7 +80,8 @@ func streamOperations(d *dialect.Dialect) (names []string) {
 	return names
 }
 
-// familiesWithOperation returns the other families that have an operation for a request, sorted.
+// familiesWithOperation returns the names of the families, other than that of d, in which a request
+// is an operation. They are sorted.
 func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []string) {
 	all, err := dialect.All()
 	if err != nil {
@@ -94,10 +98,11 @@ func familiesWithOperation(d *dialect.Dialect, r spec.Request) (families []strin
 	return families
 }
 
-// maxShownBody is how much of the body of a refusal is shown, in characters.
+// maxShownBody is how many characters of the body of a refusal a note of lint quotes.
 const maxShownBody = 200
 
-// printableLine returns text on one line, with characters that are not printable replaced by U+FFFD.
+// printableLine returns text on one line. Unprintable characters become U+FFFD, so that they cannot
+// control a terminal.
 func printableLine(text []byte) string {
 	return oneLine(strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) || unicode.IsSpace(r) {
@@ -107,7 +112,8 @@ func printableLine(text []byte) string {
 	}, string(text)))
 }
 
-// refusalNote returns a note on a request that was refused, with status and body of the response.
+// refusalNote returns a note on exchange x, whose request was refused: the request, and the status
+// and the body of the response.
 func refusalNote(d *dialect.Dialect, x spec.Exchange) string {
 	what := "the request (not recorded)"
 	if x.Request.Method != "" {

@@ -16,16 +16,19 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A listFunc lists one kind of thing in some dialects: as rows of a table, and as a value to encode as JSON.
+// A listFunc lists all things of one kind, such as checks, that the given dialects have. rows are
+// the rows of a table for people; all is the same as a value to encode as JSON.
 type listFunc func(dialects []*dialect.Dialect) (rows [][]string, all any)
 
-// listFuncs holds the function for each argument of list. To add one: a function, and a line here.
+// listFuncs maps each argument of the command list to its function. A new argument needs a function
+// and a line here.
 var listFuncs = map[string]listFunc{
 	"dialects": listDialects, "requirements": listRequirements, "checks": listChecks, "scenarios": listScenarios,
 	"faults": listFaults, "mutants": listMutants,
 }
 
-// listCommand returns the command list.
+// listCommand returns the command list, which lists the dialects, requirements, checks, scenarios,
+// faults or mutants.
 func listCommand(sh stdio) *cobra.Command {
 	var names []string
 	var asJSON bool
@@ -76,19 +79,20 @@ func listCommand(sh stdio) *cobra.Command {
 	return cmd
 }
 
-// completeFlag makes shells complete the value of a flag with values.
+// completeFlag makes shells offer the given values when they complete the value of a flag.
 func completeFlag(cmd *cobra.Command, flag string, values []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// addDialectFlag adds --dialect, with completion of its values.
+// addDialectFlag adds the flag --dialect, which appends to list, to a command, with completion of
+// its values.
 func addDialectFlag(cmd *cobra.Command, list *[]string) {
 	cmd.Flags().Var((*nameList)(list), "dialect", "`DIALECT` dialect: NAME or NAME@VERSION (repeatable; default: all)")
 	completeFlag(cmd, "dialect", dialect.Names())
 }
 
-// dialectsNamed opens the dialects of a list, without duplicates; an empty list means all.
-// Errors begin with flag, the name of the flag or field with the list.
+// dialectsNamed returns the dialects with the given names, each once, or all dialects if there are
+// no names. flag is the flag or field that holds the names; errors begin with it.
 func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	if len(names) == 0 {
 		all, err := dialect.All()
@@ -149,7 +153,7 @@ func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listChecks lists the checks that serve a requirement of one of dialects.
+// listChecks lists the checks that judge a requirement of at least one of the dialects.
 func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		ID       string   `json:"id"`
@@ -175,7 +179,7 @@ func listChecks(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listScenarios lists the scenarios that apply to one of dialects.
+// listScenarios lists the scenarios that apply to at least one of the dialects.
 func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Name     string   `json:"name"`
@@ -199,7 +203,8 @@ func listScenarios(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listFaults lists the faults that can be injected into one of dialects, with their parameters.
+// listFaults lists the faults that the mock can inject into responses of at least one of the
+// dialects, with their parameters.
 func listFaults(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type param struct {
 		Name    string   `json:"name"`

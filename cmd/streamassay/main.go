@@ -26,7 +26,8 @@ const (
 	exitInternal     = reports.ExitInternal     // the harness itself failed
 )
 
-// A stdio holds the standard streams and the environment of a command.
+// A stdio holds the standard streams and the environment variables that a command uses, so that
+// tests can replace them.
 type stdio struct {
 	in       io.Reader
 	out, err io.Writer
@@ -39,7 +40,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], stdio{os.Stdin, os.Stdout, os.Stderr, os.Getenv}))
 }
 
-// run executes the command line args and returns the exit code.
+// run executes the program with the arguments args and returns its exit code.
 func run(ctx context.Context, args []string, sh stdio) (code int) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -82,12 +83,14 @@ type exitError struct {
 
 func (e exitError) Error() string { return e.message }
 
-// usageError returns the error for invalid usage or configuration: exit code 2.
+// usageError returns an error that ends the program with exit code 2: the usage or the
+// configuration is invalid.
 func usageError(format string, args ...any) error {
 	return exitError{exitUsage, fmt.Sprintf(format, args...)}
 }
 
-// commandConstructors lists every command. To add one: a file, and a line here.
+// commandConstructors are the constructors of all commands. A new command needs a file with its
+// constructor, and a line here.
 var commandConstructors = []func(stdio) *cobra.Command{
 	runCommand, diffCommand, serveCommand, mockCommand, convertCommand, lintCommand,
 	listCommand, explainCommand, specCommand, docsCommand, mutantsCommand,

@@ -23,7 +23,8 @@ func startGCTuning(env func(string) string) {
 	}
 }
 
-// tuneGC sets the GC percentage, and sets a finalizer that calls tuneGC after the next collection.
+// tuneGC sets the percentage of heap growth that starts a collection, by the present heap size. A
+// finalizer calls it again after each collection.
 func tuneGC() {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)

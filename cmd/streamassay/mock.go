@@ -42,7 +42,7 @@ type mockOptions struct {
 	sources  mockSources
 }
 
-// mockCommand returns the command mock.
+// mockCommand returns the command mock, which serves the mock of one or more dialects.
 func mockCommand(sh stdio) *cobra.Command {
 	m := mockOptions{
 		limits: newLimitFlags(), log: newLogFlags(), defaults: newMockDefaultFlags(), journal: newJournalFlags(),
@@ -126,7 +126,8 @@ expectations of --expect, 2 usage or configuration error, 3 no request arrived (
 	return cmd
 }
 
-// run serves until the client command ends, if there is one, or ctx is done.
+// run serves the mock until the client command, if one is given, has ended, or until ctx ends. It
+// returns an error with the exit code of the program unless that is 0.
 func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error {
 	if err := m.endpoint.check(false); err != nil {
 		return err
@@ -192,7 +193,8 @@ func (m *mockOptions) run(ctx context.Context, sh stdio, command []string) error
 	return judge(server.Journal(), exitOK)
 }
 
-// A servedHandlers holds the handlers of the mock, or of the recorder, and what listenAndServe needs to know of them.
+// A servedHandlers holds the HTTP handlers of the mock or of the recorder, and what is needed to
+// serve them and to shut them down.
 type servedHandlers struct {
 	handler        http.Handler
 	controlHandler func(done <-chan struct{}) http.Handler // for the control port; nil means none
@@ -202,7 +204,7 @@ type servedHandlers struct {
 	shutdown       func(context.Context) error
 }
 
-// A servedPort is a listener and its HTTP server.
+// A servedPort is a listener with the HTTP server that serves on it.
 type servedPort struct {
 	ln  net.Listener
 	srv *http.Server

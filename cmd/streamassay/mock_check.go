@@ -14,11 +14,12 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// replyTimeout is the timeout of one request of [judgeReply].
+// replyTimeout is how long the run that judgeReply plays may take.
 const replyTimeout = 5 * time.Second
 
-// judgeReply runs the reply of a scripted agent once, without a network, and returns the
-// messages of all checks of MUST requirements that fail on it.
+// judgeReply plays one run with a scripted agent, without a network, and runs all checks on it. It
+// returns one message for each violated MUST, with the id of the requirement, or nil if the agent's
+// reply violates none.
 func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	server := reference.New(d, agent, reference.Config{Limits: reference.Limits{RunDuration: replyTimeout}})
 	defer func() { _ = server.Shutdown(context.Background()) }()
@@ -44,7 +45,8 @@ func judgeReply(d *dialect.Dialect, agent reference.Agent) (wrong []string) {
 	return wrong
 }
 
-// sendToHandler calls a handler with a request and returns both as an exchange.
+// sendToHandler calls a handler with a request and returns the request and the response as an
+// exchange.
 func sendToHandler(h http.Handler, d *dialect.Dialect, r spec.Request) spec.Exchange {
 	ctx, cancel := context.WithTimeout(context.Background(), replyTimeout)
 	defer cancel()

@@ -14,7 +14,8 @@ import (
 	"syscall"
 )
 
-// waitForEnd runs the command, if there is one, and returns when it ends, a listener fails or ctx is done.
+// waitForEnd waits for the end of the mock: until the client command, if one is given, has ended, a
+// listener fails or ctx ends.
 func (m *mockOptions) waitForEnd(
 	ctx context.Context, sh stdio, where endpoints, failed <-chan error, command []string,
 ) error {
@@ -36,7 +37,8 @@ func (m *mockOptions) waitForEnd(
 	}
 }
 
-// interruptExit returns the error that ends the program with the exit code of the signal that ended ctx.
+// interruptExit returns the error that ends the program with the exit code for the signal that
+// ended ctx.
 func interruptExit(ctx context.Context) error {
 	i, _ := interruptedBy(ctx)
 	return exitError{code: i.exitCode()}
@@ -62,15 +64,16 @@ func runClient(ctx context.Context, sh stdio, where endpoints, command []string)
 	return usageError("%s: %v", command[0], err)
 }
 
-// An endpoints holds the URLs of the mock.
+// An endpoints holds the URLs under which the mock can be reached, and its seed.
 type endpoints struct {
 	baseURLs   map[string]string
 	controlURL string
 	seed       *uint64 // nil while recording
 }
 
-// clientEnv returns the environment variables for the client command: MOCK_URLS, a JSON object
-// of base URLs by dialect, MOCK_CONTROL and, if there is only one dialect, MOCK_URL.
+// clientEnv returns the environment variables through which the client command learns the URLs of
+// the mock: MOCK_URLS, a JSON object of base URLs by dialect, MOCK_CONTROL and, if there is only
+// one dialect, MOCK_URL.
 func (p endpoints) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}

@@ -9,9 +9,11 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// clientJudge returns a function that judges the clients at the end, prints and writes the
-// report and returns the exit. A code other than 0, from an interrupted command, takes
-// precedence. The file of --expect is read at once, before anything is served.
+// clientJudge returns a function to call at the end of the mock, with its journal and the exit code
+// so far. The function judges the clients' requests by the file of --expect, prints the result,
+// writes the report of --expect-report and returns an error with the exit code; a code so far other
+// than 0 is kept. The file of --expect is read now, so that errors in it are reported before
+// anything is served.
 func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, error) {
 	if m.expect == "" && m.expectReport == "" {
 		return func(_ *journal.Journal, code int) error { return exitWith(code) }, nil
@@ -57,7 +59,7 @@ func (m *mockOptions) clientJudge(sh stdio) (func(*journal.Journal, int) error, 
 	}, nil
 }
 
-// exitWith returns the error that ends the program with a code; nil for success.
+// exitWith returns an error that ends the program with the given exit code, nil for code 0.
 func exitWith(code int) error {
 	if code == exitOK {
 		return nil

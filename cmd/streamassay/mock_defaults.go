@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A mockDefaultFlags holds the settings of a mock that a script or a request can override.
+// A mockDefaultFlags holds the flags for those settings of a mock that a script or a request can
+// override.
 type mockDefaultFlags struct {
 	seed, vary, pace, clock string
 	faults                  []string
@@ -43,7 +44,8 @@ func (m *mockDefaultFlags) addFlags(f *pflag.FlagSet) {
 		"how to flush: coalesce sends events that are due together in one write, each sends every event in its own write")
 }
 
-// mockConfig parses the flags into the configuration of a mock.
+// mockConfig returns the configuration of a mock that the flags describe. An error names the
+// invalid flag.
 func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserver.Config, err error) {
 	cfg = mockserver.Config{Dialects: dialects}
 	cfg.Defaults.Strict, cfg.Defaults.FlushEach = m.strict, m.flush.value == "each"
@@ -79,7 +81,8 @@ func (m *mockDefaultFlags) mockConfig(dialects []*dialect.Dialect) (cfg mockserv
 	return cfg, nil
 }
 
-// parseSeedFlag parses a seed; nil if text is empty.
+// parseSeedFlag parses the seed in text, the value of the named flag. It returns nil, for a random
+// seed, if text is empty.
 func parseSeedFlag(flag, text string) (*uint64, error) {
 	if text == "" {
 		return nil, nil
@@ -91,7 +94,7 @@ func parseSeedFlag(flag, text string) (*uint64, error) {
 	return &n, nil
 }
 
-// A journalFlags holds the limits of the journal.
+// A journalFlags holds the flags that limit the size of the mock's journal.
 type journalFlags struct {
 	entries positiveInt
 	bytes   byteSize
@@ -117,8 +120,8 @@ func (n *journalFlags) newJournal() *journal.Journal {
 	})
 }
 
-// checkControl validates the address of the control port. It must be a loopback address,
-// because the control API shows what clients sent.
+// checkControl returns an error if at is not a valid address for the control port. Only loopback
+// addresses are, because the control API shows what clients sent.
 func checkControl(at string) error {
 	if at == "off" {
 		return nil

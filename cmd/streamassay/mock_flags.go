@@ -6,13 +6,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flagsWithoutRecord lists the flags that have no effect while requests are forwarded to a real server.
+// flagsWithoutRecord lists the flags that cannot be used with --record: they would have no effect,
+// because requests are forwarded to a real server.
 var flagsWithoutRecord = []string{
 	"fault", "pace", "vary", "seed", "clock", "strict", "flush", "poll", "eventsource", "watch", "check", "schema", "control",
 	"journal", "journal-bytes", "journal-body", "expect", "expect-report",
 }
 
-// checkFlags returns an error if flags exclude each other or the command cannot be run.
+// checkFlags returns a usage error if flags of the command mock exclude each other, or if the
+// client command cannot be run.
 func (m *mockOptions) checkFlags(cmd *cobra.Command, paths, command []string) error {
 	recording := firstChangedFlag(cmd, "record") != ""
 	switch flag := firstChangedFlag(cmd, flagsWithoutRecord...); {

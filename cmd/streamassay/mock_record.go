@@ -9,7 +9,8 @@ import (
 	"github.com/streamassay/streamassay/reference/middleware"
 )
 
-// record forwards requests to the upstream server and saves each conversation as a recording.
+// record forwards requests to a real server, the upstream, and saves each conversation as a
+// recording that a mock can replay.
 func (m *mockOptions) record(ctx context.Context, sh stdio, command []string) error {
 	if len(m.dialects) != 1 {
 		return usageError("--record %s: needs --dialect with the one dialect of the server", withoutSecrets(m.upstream))

@@ -20,7 +20,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Limits of the files of a mock.
+// Limits of the scripts and recordings that a mock reads.
 const (
 	maxFiles       = 10_000
 	maxScriptBytes = 1 << 20 // bytes of a script
@@ -31,7 +31,8 @@ type mockSources struct {
 	paths []string // as given; directories are read again at each load
 }
 
-// newMockSources returns an error if a path does not exist or has an unknown extension.
+// newMockSources returns the sources that the FILE arguments of the command mock name. It returns
+// an error if a path does not exist or has an unknown extension.
 func newMockSources(paths []string) (mockSources, error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
@@ -50,7 +51,8 @@ func isScript(path string) bool {
 	return slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(path))
 }
 
-// files returns the paths of all scripts and recordings, in the order of the arguments.
+// files returns the paths of all scripts and all recordings, in the order of the arguments.
+// Directories are searched anew at each call.
 func (p mockSources) files() (scripts, recordings []string, err error) {
 	for _, path := range p.paths {
 		err := filepath.WalkDir(path, func(path string, entry fs.DirEntry, err error) error {
@@ -115,7 +117,8 @@ func (p mockSources) parse(dialects []*dialect.Dialect) (
 	return set, library, problems, nil
 }
 
-// load parses the files at the start of a mock and prints their problems. It fails unless all can be played.
+// load parses the files when a mock starts and prints the problems in them. It returns an error
+// unless all files can be played.
 func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.RuleSet, *replay.Library, error) {
 	set, library, problems, err := p.parse(dialects)
 	if err != nil {
@@ -135,7 +138,8 @@ func (p mockSources) load(out io.Writer, dialects []*dialect.Dialect) (*script.R
 	return set, library, nil
 }
 
-// check prints the problems of the files for --check; the exit code is 1 if they cannot be played.
+// check prints the problems in the files, for --check. It returns an error with exit code 1 if they
+// cannot be played.
 func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	if len(p.paths) == 0 {
 		return usageError("mock --check: needs at least one FILE")
@@ -159,8 +163,8 @@ func (p mockSources) check(sh stdio, dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// settleDelay is the time without further changes after which files are reloaded: editors
-// write in several steps.
+// settleDelay is how long files must stay unchanged before they are read again, because editors
+// write a file in several steps.
 const settleDelay = 50 * time.Millisecond
 
 // watch reloads the files when they change. If they have errors, it prints them, and the mock
@@ -235,7 +239,8 @@ func (p mockSources) reloadOnChange(ctx context.Context, w *fsnotify.Watcher, re
 	}
 }
 
-// reload parses the files and, unless they have errors, makes the mock use them.
+// reload parses the files again and makes the mock use them. If they have errors, it prints these,
+// and the mock goes on with what it had.
 func (p mockSources) reload(m *mockserver.Server, dialects []*dialect.Dialect, out io.Writer) {
 	set, library, problems, err := p.parse(dialects)
 	if err != nil {

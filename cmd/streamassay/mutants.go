@@ -15,11 +15,12 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// mutantsFile is the name of the generated document with the results.
+// mutantsFile is the name of the generated document that lists the mutants and the checks that find
+// them.
 const mutantsFile = "mutants.md"
 
 // mutantsCommand returns the hidden command mutants, which tests the checks: it runs the suite
-// against servers with one defect each.
+// against mutants, servers with one defect each, and reports those that no named check finds.
 func mutantsCommand(sh stdio) *cobra.Command {
 	var names []string
 	var plan mutant.RunOptions
@@ -81,7 +82,8 @@ nothing is proven.`,
 	return cmd
 }
 
-// checkMutantsFile returns an error if the document cannot be written to one directory or read from the other.
+// checkMutantsFile returns an error if the document cannot be written to directory to, or cannot be
+// read from directory check. An empty name means not to.
 func checkMutantsFile(to, check string) error {
 	if to != "" {
 		d, err := newDestination(filepath.Join(to, mutantsFile))
@@ -100,7 +102,8 @@ func checkMutantsFile(to, check string) error {
 	return nil
 }
 
-// printOutcome prints a mutant that survived, and the checks that failed but should not have.
+// printOutcome prints what is wrong with a mutant's result: that it survived, or which checks
+// failed but should not have.
 func printOutcome(sh stdio, o mutant.Outcome) {
 	if !o.IsKilled() {
 		fmt.Fprintf(sh.out, "%s in %s %s\n", o.Mutant, o.Dialect, o.Description())
@@ -114,7 +117,10 @@ func printOutcome(sh stdio, o mutant.Outcome) {
 	}
 }
 
-// concludeMutants prints the summary, and writes the document or compares the results with it.
+// concludeMutants prints the summary of all mutants. Then it writes the document to directory to,
+// or compares the results with the document in directory check. It returns an error if there are
+// more survivors or unexpected failures than the document allows, or if the document is out of
+// date.
 func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
 	if len(r.InvalidReasons) > 0 {
 		return exitError{exitInternal, "invalid results: " + strings.Join(r.InvalidReasons, "; ")}
@@ -146,7 +152,7 @@ func concludeMutants(sh stdio, r *mutant.Report, to, check string) error {
 	return nil
 }
 
-// listMutants lists the mutants that apply to dialects.
+// listMutants lists the mutants of the servers of the given dialects, for the command list.
 func listMutants(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Name     string            `json:"name"`

@@ -19,7 +19,8 @@ type reportOutput struct {
 	destination destination
 }
 
-// parseOutputs parses a list of FORMAT[=PATH]; name is the flag or field, for errors.
+// parseOutputs parses the values FORMAT[=PATH] of the flag or field name. An error begins with that
+// name.
 func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	for _, text := range list {
 		if text == "" {
@@ -42,9 +43,9 @@ func parseOutputs(name string, list []string) (all []reportOutput, err error) {
 	return all, nil
 }
 
-// resolveOutputs sets the destination of each report and checks that it can be written. If an
-// earlier target writes the same file, the number of the target is added to the name: r.json,
-// r-2.json.
+// resolveOutputs sets the destination of each report, and checks that it can be written. Each
+// argument has the reports of one target. A report whose file an earlier target writes gets the
+// number of its target added to the name: r-2.json instead of r.json.
 func resolveOutputs(targets ...[]reportOutput) error {
 	var taken []reportOutput
 	for i, list := range targets {
@@ -68,7 +69,8 @@ func resolveOutputs(targets ...[]reportOutput) error {
 	return nil
 }
 
-// resolve sets the destination of the report from its path and checks that it can be written.
+// resolve sets the destination of the report from its path. It returns an error if the report
+// cannot be written there.
 func (o *reportOutput) resolve() (err error) {
 	if o.destination, err = newDestination(o.path); err == nil {
 		err = o.destination.checkWritable()
@@ -79,8 +81,9 @@ func (o *reportOutput) resolve() (err error) {
 	return nil
 }
 
-// checkConflict returns an error if the report goes to the same destination as another report
-// of the target, to a file of another target, or to the file that standard output goes to.
+// checkConflict returns an error if the report would overwrite other output. own are earlier
+// reports of the same target, others those of earlier targets. Standard output counts too, if it is
+// redirected to the file of the report.
 func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	if other, ok := sameDestination(own, *o); ok {
 		return usageError("%s and %s go to the same place", other.flagText, o.flagText)
@@ -94,7 +97,8 @@ func (o *reportOutput) checkConflict(others, own []reportOutput) error {
 	return nil
 }
 
-// sameDestination returns the first report of list with the same destination as o.
+// sameDestination returns the first report in list that goes to the same destination as o. It
+// returns false if none does.
 func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	for _, other := range list {
 		if other.destination.isSame(o.destination) {
@@ -104,7 +108,8 @@ func sameDestination(list []reportOutput, o reportOutput) (reportOutput, bool) {
 	return reportOutput{}, false
 }
 
-// withNumber adds the number of a target to the name of a file: i is 1 for the second target, r-2.json.
+// withNumber adds the number of a target to a file name: r.json becomes r-2.json for i = 1, the
+// index of the second target.
 func withNumber(path string, i int) string {
 	ext := filepath.Ext(path)
 	return fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), i+1, ext)
@@ -120,8 +125,9 @@ func usesStdout(list []reportOutput) bool {
 	return false
 }
 
-// writeReports writes all reports, even if one of them fails. It prints the text report to
-// standard output unless another report goes there.
+// writeReports writes all reports, even if some of them cannot be written, and returns one error
+// for all of these. It prints the text report in the given style to standard output, unless another
+// report goes there.
 func writeReports(r *reports.Report, list []reportOutput, sh stdio, style reports.TextStyle) error {
 	var failed []string
 	for _, o := range list {

@@ -11,8 +11,9 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A progressLine shows the progress of a run in one line on standard error, if that is a
-// terminal. Its callbacks may be called concurrently.
+// A progressLine shows how many scenarios of a run were played, in one line on standard error that
+// it keeps replacing. It shows nothing if standard error is not a terminal. Its callbacks may be
+// called concurrently.
 type progressLine struct {
 	mu     sync.Mutex
 	stdio  stdio
@@ -21,14 +22,15 @@ type progressLine struct {
 	totals []int
 }
 
-// newProgress returns a progress line for a run of some dialects.
+// newProgress returns a progress line for a run of the given number of dialects.
 func newProgress(sh stdio, dialects int) *progressLine {
 	return &progressLine{
 		stdio: sh, shown: isTerminal(sh.err), played: make([]int, dialects), totals: make([]int, dialects),
 	}
 }
 
-// callback returns the function that counts the scenarios of dialect i that have been run.
+// callback returns the progress function for the suite of one dialect, with index i and the given
+// name. It shows the sum over all dialects.
 func (p *progressLine) callback(i int, name string) suites.ProgressFunc {
 	return func(scenario string, played, of int) {
 		p.mu.Lock()

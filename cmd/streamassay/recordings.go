@@ -10,10 +10,10 @@ import (
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
-// maxRecordings bounds the number of recordings that are read from one directory.
+// maxRecordings is how many recordings are read from one directory at most.
 const maxRecordings = 10000
 
-// stdinPath is the argument that stands for standard input as a recording.
+// stdinPath is the argument for which lint reads a recording from standard input.
 const stdinPath = "-"
 
 // isRecording reports whether a file name has the extension of a recording, in upper or lower case.
@@ -21,7 +21,8 @@ func isRecording(file string) bool {
 	return slices.Contains([]string{".txtar", ".http", ".sse", ".har"}, strings.ToLower(filepath.Ext(file)))
 }
 
-// recordingsIn returns the recordings in a directory and below it, or root itself if it is a file.
+// recordingsIn returns the paths of the recordings in a directory and all directories below it. If
+// root is a file, it returns root. An error means that there are none, or too many.
 func recordingsIn(root string) (files []string, err error) {
 	err = filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		switch {
@@ -41,7 +42,8 @@ func recordingsIn(root string) (files []string, err error) {
 	return files, err
 }
 
-// openRecordings reads the recordings of the arguments: files, directories and standard input.
+// openRecordings reads the recordings that the arguments of lint name: files, directories of
+// recordings, and "-" for standard input.
 func openRecordings(sh stdio, paths []string) (list []*transcript.Transcript, err error) {
 	var files []string
 	stdin := false

@@ -12,12 +12,13 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// maxRounds bounds --repeat.
+// maxRounds is the largest valid value of --repeat.
 const maxRounds = 10000
 
-// runRounds runs the suite --repeat times. Verdicts that differ between rounds mean that the
-// target is flaky; verdicts that differ when the same bytes are judged again mean that the
-// harness is wrong. The results are those of the worst round.
+// runRounds runs the suite as often as --repeat says and returns the merged report and the results
+// of the worst round. A verdict that differs between rounds means that the target is flaky. A
+// verdict that differs when the same bytes are judged again means that streamassay is wrong, and is
+// reported as an internal error.
 func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	var all reports.RoundMerger
 	var worst []suites.ScenarioResult
@@ -52,7 +53,8 @@ func (j targetRun) runRounds(ctx context.Context, sh stdio) (*reports.Report, []
 	return all.Merged(), worst, nil
 }
 
-// forRound returns the run of round k, from 0, with its own directory of transcripts.
+// forRound returns the run for round k, counted from 0. Each round has its own ids and its own
+// directory of transcripts.
 func (j targetRun) forRound(k int) targetRun {
 	j.suiteTargets = slices.Clone(j.suiteTargets)
 	for i := range j.suiteTargets {
@@ -64,8 +66,8 @@ func (j targetRun) forRound(k int) targetRun {
 	return j
 }
 
-// rejudge judges the recordings of a round again, from their bytes, and returns the
-// differences.
+// rejudge judges the results of a round again, from their recordings, and describes each verdict
+// that differs. It returns nil if all agree, as they must.
 func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err error) {
 	read := j.reparse
 	if read == nil {
@@ -87,8 +89,9 @@ func (j targetRun) rejudge(parts []suites.ScenarioResult) (wrong []string, err e
 	return wrong, nil
 }
 
-// reparseTranscript formats a conversation as a transcript and parses it again. Nothing is
-// written to disk, so the transcript keeps the secrets that the checks saw.
+// reparseTranscript formats a conversation as a transcript and returns what parsing that yields.
+// Nothing is written to disk, so secrets are not redacted and the checks see the same bytes as
+// before.
 func reparseTranscript(p suites.ScenarioResult) (spec.Trace, error) {
 	name := p.Scenario.Name + ".txtar"
 	text := transcript.Format(&transcript.Transcript{Dialect: p.Dialect.Name, Scenario: p.Scenario.Name, Trace: p.Trace})

@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// A reportBuilder turns the results of one dialect into its part of a report.
+// A reportBuilder builds the part of a report about one dialect from the results of its scenarios.
 type reportBuilder struct {
 	target     suites.Target
 	base       string                             // base URL in curl commands
@@ -16,7 +16,8 @@ type reportBuilder struct {
 	rerun      func(suites.ScenarioResult) string // command that runs the scenario again, or ""
 }
 
-// dialectReport returns the report on the results of one dialect.
+// dialectReport returns the part of the report about one dialect. parts are the results of its
+// scenarios.
 func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.DialectReport {
 	d := reports.DialectReport{Dialect: t.target.Dialect.Name}
 	why := suites.Diagnose(t.target, parts)
@@ -46,7 +47,8 @@ func (t reportBuilder) dialectReport(parts []suites.ScenarioResult) reports.Dial
 	return d
 }
 
-// reportCause returns a cause for the report, with the exchange that shows it.
+// reportCause converts a cause for the report and adds the request and response that show it. parts
+// are the results of all scenarios.
 func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult) reports.Cause {
 	shown := reports.Cause{
 		Kind: c.Kind, Message: c.Message, Advice: c.Advice, Fatal: c.Fatal, Scenario: c.Scenario, Consequences: c.Checks,
@@ -67,8 +69,9 @@ func (t reportBuilder) reportCause(c suites.Cause, parts []suites.ScenarioResult
 	return shown
 }
 
-// reproduceCommand returns a curl command for the request of the first finding, or for the
-// first request if there is none; "" if the request was not recorded.
+// reproduceCommand returns a curl command that sends the request with which a result's first
+// finding is connected, or the first request of the scenario if there is no finding. base is the
+// base URL to use. It returns "" if the request was not recorded.
 func reproduceCommand(base string, p suites.ScenarioResult, r spec.Result) string {
 	i := 0
 	if len(r.Findings) > 0 {

@@ -11,11 +11,12 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// defaultTimeout is the default of --timeout.
+// defaultTimeout is the default of the flag --timeout.
 const defaultTimeout = "30s"
 
-// rerunCommand returns a function that returns the command to run a scenario again against one
-// dialect of the target. Values of headers are replaced by shell variables.
+// rerunCommand returns a function that returns the command line to play a scenario again, against
+// one dialect of the target. Header values in it are replaced by shell variables, because they are
+// secret.
 func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) string {
 	words := []string{"streamassay run"}
 	if !j.embedded {
@@ -38,7 +39,8 @@ func (j targetRun) rerunCommand(s suites.Target) func(suites.ScenarioResult) str
 	}
 }
 
-// rerunFlags returns the flags that affect which requests are sent and how they are judged.
+// rerunFlags returns those flags of the run that change which requests are sent or how the
+// responses are judged, as words of a shell.
 func (j targetRun) rerunFlags() (words []string) {
 	for _, list := range []struct {
 		flag   string
@@ -76,7 +78,9 @@ func (j targetRun) rerunFlags() (words []string) {
 	return words
 }
 
-// secretHeader returns a header flag whose value is a shell variable: --header "Authorization: $AUTHORIZATION".
+// secretHeader returns a header flag in which a shell variable stands for the secret value, such as
+// --header "Authorization: $AUTHORIZATION". line is the header line as given, and the variable's
+// name begins with prefix.
 func secretHeader(flag, line, prefix string) string {
 	name, _, _ := strings.Cut(line, ":")
 	name = textproto.CanonicalMIMEHeaderKey(strings.TrimSpace(name))

@@ -26,7 +26,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// runCommand returns the command run.
+// runCommand returns the command run, which tests one or more targets.
 func runCommand(sh stdio) *cobra.Command {
 	var t targetOptions
 	var config string
@@ -98,7 +98,8 @@ type targetRun struct {
 	saveErrors   *saveError
 }
 
-// newTargetRuns returns the run of each target. It checks all options before anything is sent or written.
+// newTargetRuns returns one run for each target in the --config file, or the one that flags
+// describe if config is empty. It checks all options before anything is sent or written.
 func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	targets := []targetOptions{flags}
 	if config != "" {
@@ -128,7 +129,8 @@ func newTargetRuns(flags targetOptions, config string) ([]targetRun, error) {
 	return jobs, resolveOutputs(reported...)
 }
 
-// overwritesTranscripts reports whether the transcripts of j would replace those of other.
+// overwritesTranscripts reports whether run j would write transcripts to the same files as run
+// other.
 func (j targetRun) overwritesTranscripts(other targetRun) bool {
 	return j.Transcripts != "" && filepath.Clean(j.Transcripts) == filepath.Clean(other.Transcripts) &&
 		slices.ContainsFunc(j.suiteTargets, func(s suites.Target) bool {
@@ -136,7 +138,7 @@ func (j targetRun) overwritesTranscripts(other targetRun) bool {
 		})
 }
 
-// newTargetRun checks the options of one target.
+// newTargetRun returns the run of one target. An error names the option that is invalid.
 func newTargetRun(t targetOptions) (j targetRun, err error) {
 	if t.Seed == 0 {
 		t.Seed = rand.Uint64()>>1 | 1
@@ -186,7 +188,8 @@ func newTargetRun(t targetOptions) (j targetRun, err error) {
 	return j, nil
 }
 
-// newSuiteTarget returns the checked options of the suites for one dialect of the target.
+// newSuiteTarget returns the target of package suites for one dialect of the run, with all options
+// checked.
 func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err error) {
 	text, name := j.URL, j.source.settingName("url")
 	if name == "--url" {
@@ -208,8 +211,8 @@ func (j *targetRun) newSuiteTarget(d *dialect.Dialect) (s suites.Target, err err
 	return s, j.checkSuite(&s)
 }
 
-// checkSuite checks the options of the suites. It checks each setting by itself first, so
-// that an error can name the setting.
+// checkSuite returns an error if the suite's target is invalid. It first checks each setting by
+// itself, so that the error can name the flag or field.
 func (j *targetRun) checkSuite(s *suites.Target) error {
 	for _, setting := range []struct {
 		key   string
@@ -232,7 +235,8 @@ func (j *targetRun) checkSuite(s *suites.Target) error {
 	return nil
 }
 
-// runAll runs all targets one after the other and writes their reports. The exit code is the worst of all.
+// runAll runs the targets one after the other and writes their reports. It returns an error with
+// the worst exit code of all targets, nil if that is 0.
 func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	var all targetExitCodes
 	var results []suites.ScenarioResult
@@ -270,8 +274,8 @@ func runAll(ctx context.Context, sh stdio, jobs []targetRun) error {
 	return nil
 }
 
-// worseExitCode returns the worse of two exit codes. The worst is an internal error, then
-// come findings, then nothing measured.
+// worseExitCode returns the worse of two exit codes. An internal error is the worst, then a
+// violated requirement, then a run that could not judge enough.
 func worseExitCode(a, b int) int {
 	order := map[int]int{exitOK: 0, exitInconclusive: 1, exitFailed: 2, exitInternal: 3}
 	if order[b] > order[a] {
@@ -280,8 +284,8 @@ func worseExitCode(a, b int) int {
 	return a
 }
 
-// run runs the suite against the target, --repeat times, and returns the report and the
-// results behind it.
+// run runs the suite against the target, as often as --repeat says. It returns the report and the
+// results that the report is made from.
 func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	j.started, j.saveErrors = time.Now(), &saveError{}
 	if j.embedded {
@@ -297,7 +301,8 @@ func (j targetRun) run(ctx context.Context, sh stdio) (*reports.Report, []suites
 	return j.runRound(ctx, sh)
 }
 
-// runRound runs every scenario once.
+// runRound plays every selected scenario of every dialect once. It returns the report of this round
+// and the results that the report is made from.
 func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []suites.ScenarioResult, error) {
 	started := time.Now()
 	report := &reports.Report{
@@ -347,7 +352,8 @@ func (j targetRun) runRound(ctx context.Context, sh stdio) (*reports.Report, []s
 	return report, all, nil
 }
 
-// startReference starts the reference server on a free loopback port and sets the base URLs of the suites to it.
+// startReference starts the embedded reference server on a free loopback port and points the suites
+// at it. The caller must call stop.
 func (j *targetRun) startReference() (stop func(), err error) {
 	var dialects []*dialect.Dialect
 	for _, s := range j.suiteTargets {
@@ -439,13 +445,15 @@ func (j targetRun) saveConversation(p suites.ScenarioResult, path string) error 
 	return nil
 }
 
-// A saveError holds the first error of [targetRun.saveBeforeTrim], which runs concurrently.
+// A saveError keeps the first error of [targetRun.saveBeforeTrim], which several goroutines may
+// call at once.
 type saveError struct {
 	mu  sync.Mutex
 	err error
 }
 
-// saveBeforeTrim writes the transcript of a conversation before its bodies are dropped from memory.
+// saveBeforeTrim writes the transcript of a large conversation to disk, before most of its bodies
+// are dropped from memory.
 func (j targetRun) saveBeforeTrim(p suites.ScenarioResult) {
 	if j.Transcripts == "" {
 		return
@@ -462,8 +470,8 @@ func (j targetRun) transcriptPath(p suites.ScenarioResult) string {
 	return filepath.Join(j.Transcripts, p.Dialect.Name, p.Scenario.Name+".txtar")
 }
 
-// incompleteNotes returns a note for each reason why scenarios were not run to their end. If
-// --max-time was the reason, it marks the report as incomplete.
+// incompleteNotes returns one note for each reason why scenarios were not played to their end. If
+// --max-time is a reason, it marks the report as incomplete.
 func incompleteNotes(parts []suites.ScenarioResult, report *reports.Report) (all []string) {
 	names := map[string][]string{}
 	var order []string

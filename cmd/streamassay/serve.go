@@ -34,7 +34,7 @@ type serveOptions struct {
 	eventSource bool // support EventSource, see [reference.Config]
 }
 
-// serveCommand returns the command serve.
+// serveCommand returns the command serve, which runs the reference server.
 func serveCommand(sh stdio) *cobra.Command {
 	s := serveOptions{
 		endpoint: listenFlags{authHint: "without --user or --jwks "}, backends: newBackendFlags(),
@@ -89,7 +89,8 @@ server listens on loopback addresses only.`,
 	return cmd
 }
 
-// rejectArguments returns an error if a command without arguments gets one.
+// rejectArguments returns a usage error if args is not empty. It is for commands that take only
+// flags.
 func rejectArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usageError("%s takes no arguments, got %q (see %s --help)", cmd.Name(), args[0], cmd.CommandPath())
@@ -128,8 +129,8 @@ func (s *serveOptions) check() error {
 // the five seconds in which a server must exit after a signal.
 const shutdownGrace = 3 * time.Second
 
-// listenAndServe serves dialects until ctx is done or the listener fails. If alone, the only
-// dialect is served at the root, not below its name.
+// listenAndServe serves the dialects until ctx ends or the listener fails. If alone, there is only
+// one dialect, served at the root instead of below its name.
 func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []*dialect.Dialect, alone bool) error {
 	startGCTuning(sh.env)
 	secure, err := s.endpoint.tlsConfig()
@@ -183,7 +184,8 @@ func (s *serveOptions) listenAndServe(ctx context.Context, sh stdio, dialects []
 	return nil
 }
 
-// newHTTPServer returns the HTTP server for a handler, for HTTP/1 and HTTP/2. The handler limits request bodies.
+// newHTTPServer returns an HTTP server, for HTTP/1 and HTTP/2, that serves h with the limits of the
+// flags. The size of request bodies is left to h.
 func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -196,7 +198,8 @@ func (l *limitFlags) newHTTPServer(h http.Handler, log *slog.Logger) *http.Serve
 	}
 }
 
-// urlScheme returns "https" if srv uses TLS, otherwise "http".
+// urlScheme returns the scheme of a server's URLs: "https" if it has a TLS configuration, otherwise
+// "http".
 func urlScheme(srv *http.Server) string {
 	if srv.TLSConfig != nil {
 		return "https"
@@ -204,7 +207,7 @@ func urlScheme(srv *http.Server) string {
 	return "http"
 }
 
-// serveOn serves on ln, with TLS if srv has a configuration for it.
+// serveOn serves connections of ln, over TLS if the server has a TLS configuration.
 func serveOn(srv *http.Server, ln net.Listener) error {
 	if srv.TLSConfig != nil {
 		return srv.ServeTLS(ln, "", "")
@@ -213,8 +216,8 @@ func serveOn(srv *http.Server, ln net.Listener) error {
 }
 
 // ownPaths returns a function that reports whether a request is for an operation of the only
-// dialect, such as GET /healthz, and so must not be served by the middleware; nil if there
-// are several dialects.
+// dialect. Such a request, for example GET /healthz, must not be answered by the middleware. It
+// returns nil if there are several dialects.
 func ownPaths(dialects []*dialect.Dialect, alone bool, base string) func(*http.Request) bool {
 	if !alone {
 		return nil
@@ -250,7 +253,7 @@ func newReferenceServer(
 	return reference.NewMux(dialects, agent, cfg), prefix
 }
 
-// joinBaseURLs returns root followed by each path of prefix, by dialect.
+// joinBaseURLs returns the base URL of each dialect: root followed by the dialect's path in prefix.
 func joinBaseURLs(root string, prefix map[string]string) map[string]string {
 	all := map[string]string{}
 	for name, p := range prefix {

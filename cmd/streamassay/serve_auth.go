@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/reference/identity"
 )
 
-// An authFlags holds the flags about users, tokens and cross-origin requests.
+// An authFlags holds the flags of a server about users, tokens and cross-origin requests.
 type authFlags struct {
 	users            []string
 	jwks             string
@@ -36,7 +36,7 @@ func (d *authFlags) addFlags(flags *pflag.FlagSet) {
 // hasUsers reports whether requests must be authenticated.
 func (d *authFlags) hasUsers() bool { return len(d.users) > 0 || d.jwks != "" }
 
-// check validates the flags and parses the users. Errors never contain a token.
+// check validates the flags and parses the users. Errors never contain a token, which is secret.
 func (d *authFlags) check() error {
 	if len(d.users) > 0 && d.jwks != "" {
 		return usageError("--user and --jwks cannot be used together")
@@ -81,7 +81,8 @@ func (d *authFlags) readUserFile(path string) error {
 	return d.tokens.Read(f)
 }
 
-// openAuthenticator returns the authenticator of the flags; nil accepts every token as the name of a user.
+// openAuthenticator returns the authenticator that the flags describe. It returns nil if there are
+// no users: then every token is accepted, as the name of a user.
 func (d *authFlags) openAuthenticator(ctx context.Context, log *slog.Logger) (identity.Authenticator, error) {
 	switch {
 	case d.jwks != "":

@@ -20,13 +20,13 @@ type backendFlag struct {
 	kinds    []backendKind
 }
 
-// A backendKind is one kind of backend and the syntax of its location.
+// A backendKind is one kind of backend, such as SQLite, and the syntax of its location.
 type backendKind struct {
 	name string
 	form locationForm
 }
 
-// A locationForm is the syntax of the location of a backend.
+// A locationForm says how the location of a backend is written.
 type locationForm int
 
 const (
@@ -76,7 +76,7 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech openai:BASE_URL (default: whisper-1)")
 }
 
-// check parses the flags and validates their combinations.
+// check parses the flags and returns a usage error if one is invalid or two exclude each other.
 func (p *backendFlags) check() error {
 	for _, f := range []*backendFlag{&p.agent, &p.state, &p.files, &p.speech} {
 		if !f.parse() {
@@ -94,7 +94,8 @@ func (p *backendFlags) check() error {
 	return nil
 }
 
-// parse sets kind and location from the text, and reports whether the text is valid.
+// parse sets the kind and the location from the text of the flag. It returns false if the text is
+// invalid.
 func (p *backendFlag) parse() bool {
 	name, rest, _ := strings.Cut(p.text, ":")
 	at := slices.IndexFunc(p.kinds, func(k backendKind) bool { return k.name == name })
@@ -117,7 +118,7 @@ func (p *backendFlag) parse() bool {
 	}
 }
 
-// problem describes what is wrong with an invalid text.
+// problem says what is wrong with the text of the flag, after parse has returned false.
 func (p *backendFlag) problem() string {
 	i := slices.IndexFunc(p.kinds, func(k backendKind) bool { return k.name == p.kind })
 	if i >= 0 && p.kinds[i].form == textLocation {
@@ -126,7 +127,7 @@ func (p *backendFlag) problem() string {
 	return "must be " + p.syntax
 }
 
-// withoutSecrets returns text, if it is a URL, without user, password and query.
+// withoutSecrets returns text unchanged or, if it is a URL, without user name, password and query.
 func withoutSecrets(text string) string {
 	before, after, found := strings.Cut(text, "://")
 	if !found {

@@ -141,23 +141,25 @@ func (b *openedBackends) pingStores(ctx context.Context) error {
 	return nil
 }
 
-// A sharedCheck runs a check once for all concurrent callers, so that many requests for
-// /readyz cause one write. A check that hangs delays no caller beyond its own context.
+// A sharedCheck runs a check once for all callers that wait at the same time, so that many requests
+// for /readyz cause only one write to the stores. A check that hangs does not delay a caller beyond
+// the caller's own context.
 type sharedCheck struct {
 	mu      sync.Mutex
 	current *checkRun
 }
 
-// A checkRun is a check in progress; err is valid once done is closed.
+// A checkRun is one check that is in progress or done. Its err is set when done is closed.
 type checkRun struct {
 	done chan struct{}
 	err  error
 }
 
-// maxCheckTime is the timeout of a check, however long its callers wait.
+// maxCheckTime is how long one check may take, even if its callers would wait longer.
 const maxCheckTime = 10 * time.Second
 
-// run returns the result of the check in progress, or of do if there is none.
+// run waits for the check in progress, or starts do if there is none, and returns its error. It
+// returns earlier if ctx ends.
 func (l *sharedCheck) run(ctx context.Context, do func(context.Context) error) error {
 	l.mu.Lock()
 	now := l.current

@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A limitFlags holds the limits on the resources that a request, run or user can take.
+// A limitFlags holds the flags that limit what one request, run or user can take of a server's
+// resources.
 type limitFlags struct {
 	header, body, event, log byteSize
 	run, idle                positiveDuration

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A listenFlags holds the flags about the address of a server, its ready file and TLS.
+// A listenFlags holds the flags of a server about its address, its ready file and TLS.
 type listenFlags struct {
 	addr, readyFile string
 	cert, key       string // files for TLS; both "" means plain HTTP
@@ -29,8 +29,8 @@ func (l *listenFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&l.key, "tls-key", "", "`FILE` PEM file with the private key of the certificate")
 }
 
-// check validates the address and the ready file. Unless the server is secured by
-// authentication, only loopback addresses are valid.
+// check returns a usage error if the address or the ready file is invalid. secured tells whether
+// requests must be authenticated; otherwise only loopback addresses are valid.
 func (l *listenFlags) check(secured bool) error {
 	host, _, err := net.SplitHostPort(l.addr)
 	if err != nil {
@@ -56,7 +56,7 @@ func (l *listenFlags) checkReady() (err error) {
 	return nil
 }
 
-// tlsConfig returns the TLS configuration of the flags, or nil for plain HTTP.
+// tlsConfig returns the TLS configuration that the flags describe, nil for plain HTTP.
 func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	switch {
 	case l.cert == "" && l.key == "":
@@ -73,7 +73,8 @@ func (l *listenFlags) tlsConfig() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// listen opens the listener; unless secured, its address must be a loopback address.
+// listen opens the listener. If the server is not secured by authentication, its address must be a
+// loopback address.
 func (l *listenFlags) listen(secured bool) (net.Listener, error) {
 	ln, err := net.Listen("tcp", l.addr)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A logFlags holds the flags about format and level of the log.
+// A logFlags holds the flags of a server about the format and the level of its log.
 type logFlags struct{ format, level enumValue }
 
 // newLogFlags returns the flags with their defaults.

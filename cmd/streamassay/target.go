@@ -55,7 +55,8 @@ type targetOptions struct {
 	source  configSource // position in the --config file
 }
 
-// addFlags adds a flag for each field that a --config file can have.
+// addFlags adds the flags of the command run that describe a target to cmd. Each field of a target
+// in a --config file has one.
 func (t *targetOptions) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.Var((*nameList)(&t.Dialects), "dialect", "`DIALECT` dialect to test: NAME or NAME@VERSION (repeatable)")
@@ -113,7 +114,8 @@ func reportFormatNames() string {
 	return strings.Join(names, ", ")
 }
 
-// withoutPath strips the file name from an error of the file system; the caller adds it.
+// withoutPath returns an error of the file system without the file name in it, for callers that
+// name the file themselves. Other errors are returned unchanged.
 func withoutPath(err error) error {
 	if e, ok := errors.AsType[*os.PathError](err); ok {
 		return e.Err
@@ -127,7 +129,8 @@ func withoutPath(err error) error {
 	return err
 }
 
-// suiteTarget converts and checks the options for one dialect at base.
+// suiteTarget converts the options to a target of package suites, for one dialect at a base URL. It
+// returns a usage error if an option is invalid.
 func (t targetOptions) suiteTarget(d *dialect.Dialect, base *url.URL) (suites.Target, error) {
 	s := suites.Target{
 		Dialect: d, Base: base, PromptStyle: suites.PromptStyle(t.Prompts), PromptOverrides: t.Prompt,
@@ -213,7 +216,8 @@ func (t targetOptions) secretValues() (all []string) {
 	return all
 }
 
-// checkGlobs returns an error if a glob of --only or --skip is malformed or matches nothing in dialects.
+// checkGlobs returns a usage error if a glob of --only or --skip is malformed, or matches no check,
+// requirement or scenario of the dialects.
 func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	known := suites.ScenarioNames()
 	for n := range min(t.Sequences, suites.MaxSequences) {
@@ -242,7 +246,8 @@ func (t targetOptions) checkGlobs(dialects []*dialect.Dialect) error {
 	return nil
 }
 
-// dialectNames returns the names of dialects, or only their number if there are more than three.
+// dialectNames returns the names of the dialects, for messages; if there are more than three, only
+// their number.
 func dialectNames(dialects []*dialect.Dialect) string {
 	if len(dialects) > 3 {
 		return fmt.Sprintf("the %d dialects", len(dialects))
@@ -254,7 +259,7 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// selectionText returns the flags --only and --skip as they were given, for messages.
+// selectionText returns the flags --only and --skip as the user gave them, for messages.
 func (t targetOptions) selectionText() string {
 	var all []string
 	for _, glob := range t.Only {
@@ -266,7 +271,7 @@ func (t targetOptions) selectionText() string {
 	return strings.Join(all, " and ")
 }
 
-// urlWithoutUser returns u without user and password.
+// urlWithoutUser returns a copy of a URL without user name and password.
 func urlWithoutUser(u *url.URL) string {
 	plain := *u
 	plain.User = nil
