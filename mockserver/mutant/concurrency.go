@@ -14,7 +14,8 @@ import (
 	"sync"
 )
 
-// concurrencyMutants are servers in which one run affects other runs of its thread.
+// concurrencyMutants are servers in which the end or the cancel of one run affects other runs of
+// its thread, or in which streams need an Accept header.
 var concurrencyMutants = []*Mutant{
 	{
 		Name: "ends-with-another", Doc: "the end of a run ends the streams of all runs of its conversation",
@@ -66,14 +67,15 @@ var concurrencyMutants = []*Mutant{
 	},
 }
 
-// An cancellableStreams holds the open streams of runs, and which runs were cancelled.
+// A cancellableStreams holds the functions that end the open streams of runs, and which runs were
+// cancelled.
 type cancellableStreams struct {
 	mu          sync.Mutex
 	cancelByRun map[string]map[string]context.CancelFunc // thread → run → function that ends its stream
 	canceled    map[string]bool                          // runs
 }
 
-// endOthers ends the streams of all other runs of a thread.
+// endOthers ends the streams of all runs of a thread except the named run. The caller holds n.mu.
 func (n *cancellableStreams) endOthers(thread, run string) {
 	for other, end := range n.cancelByRun[thread] {
 		if other != run {
@@ -82,7 +84,8 @@ func (n *cancellableStreams) endOthers(thread, run string) {
 	}
 }
 
-// onRunEnd returns a middleware that calls ended when the terminal event of a run was sent.
+// onRunEnd returns a middleware that calls ended after the terminal event of a run was sent. n
+// holds the open streams; canceled tells whether a cancel of the run was requested before.
 func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled bool)) middleware {
 	return func(next http.Handler) http.Handler {
 		n := &cancellableStreams{cancelByRun: map[string]map[string]context.CancelFunc{}, canceled: map[string]bool{}}
@@ -119,7 +122,8 @@ func onRunEnd(ended func(n *cancellableStreams, thread, run string, canceled boo
 	}
 }
 
-// A runEndDetector is a response writer that notices the terminal event of a run.
+// A runEndDetector is a response writer that calls onEnd after it has written the terminal event of
+// a run.
 type runEndDetector struct {
 	http.ResponseWriter
 	onEnd func()
@@ -137,8 +141,9 @@ func (o *runEndDetector) Write(data []byte) (int, error) {
 // Unwrap returns the wrapped writer, so that streams can be flushed.
 func (o *runEndDetector) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-// redirectCancel returns a middleware that cancels other runs of a thread than the one that the
-// request names. which selects them from all runs that were started in the thread.
+// redirectCancel returns a middleware that, for a request to cancel a run, cancels the runs that
+// which returns instead. which gets all runs that were started in the thread, oldest first, and the
+// run that the request names.
 func redirectCancel(which func(runs []string, named string) []string) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex

@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a content has to be, requirement by requirement, as the catalogues call it.
+// The requirements on content parts, grouped by what they demand. Each list holds the ids of one
+// demand in all catalogues.
 var (
 	reqDeltasJoin       = []string{"agentscope-java.content.concat", "agentscope.delta-concat"}
 	reqCompletedText    = []string{"agentscope-java.content.completed", "agentscope.delta-complete"}
@@ -20,6 +21,8 @@ var (
 	reqIndexDense       = []string{"agentscope-java.content.index-order", "agentscope.index-dense"}
 )
 
+// contentMutants are servers whose content parts violate the rules about deltas, completed texts
+// and indexes.
 var contentMutants = []*Mutant{
 	{
 		Name: "whole-is-another", Doc: "the completed text differs from its concatenated deltas",

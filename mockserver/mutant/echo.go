@@ -12,14 +12,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What the names of runs and conversations have to be, requirement by requirement, as the
-// catalogues call it.
+// The requirements on the ids of runs and threads in events, grouped by what they demand. Each list
+// holds the ids of one demand in all catalogues.
 var (
 	reqEchoRun       = []string{"agentscope-java.resp.request-id", "agentscope.id-echo", "runs.create.run-echo", "runs.cancel.run-echo"}
 	reqEchoThread    = []string{"agentscope-java.resp.session", "agentscope.session-echo", "runs.create.thread-echo", "runs.cancel.thread-echo"}
 	reqThreadCreated = []string{"agentscope-java.resp.session", "agentscope.session-made"}
 )
 
+// echoMutants are servers whose events name a wrong thread or none.
 var echoMutants = []*Mutant{
 	{
 		Name: "other-conversation", Doc: "an event about the run names another conversation",
@@ -47,11 +48,11 @@ var echoMutants = []*Mutant{
 	},
 }
 
-// sessionIDMember matches the member with which events name their session.
+// sessionIDMember matches the JSON member with which an event names its session.
 var sessionIDMember = regexp.MustCompile(`"session_id":"[^"]*"`)
 
-// hideCreatedThread wraps a handler so that a response does not reveal the id of a session that the
-// server created itself.
+// hideCreatedThread is a middleware that removes the session id from the events of runs whose
+// request named no session, so that the client does not learn the id that the server chose.
 func hideCreatedThread(next http.Handler) http.Handler {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if v.event.Thread == "" && v.startsRun() {
@@ -61,8 +62,8 @@ func hideCreatedThread(next http.Handler) http.Handler {
 	})(next)
 }
 
-// An editingWriter is a response writer that edits each piece of the body. The servers of this
-// project write each frame in one piece.
+// An editingWriter is a response writer that passes each piece of the body through edit. The
+// servers of this project write each frame in one piece.
 type editingWriter struct {
 	http.ResponseWriter
 	edit func(p []byte) []byte

@@ -11,12 +11,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A newEffect starts a fault that edits the events of every run.
+// A newEffect creates the effect of a fault for one run; the fault is injected into every run.
 type newEffect = func(fault.Args) fault.Effect
 
-// editEvents returns a fault that replaces each event of a run by the events that the edit emits.
-// It renumbers what is emitted, so that a fault that is not about sequence numbers does not show in
-// them.
+// editEvents returns a fault that sends, instead of each event of a run, the events that an edit
+// emits. begin returns the edit for one run. The emitted events get the sequence numbers of the
+// original ones in order, so that a fault that is not about sequence numbers does not show in them.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far
@@ -39,7 +39,7 @@ func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEff
 	}
 }
 
-// dropEvents returns a fault that leaves out the events for which fits is true.
+// dropEvents returns a fault that leaves out the events for which fits returns true.
 func dropEvents(fits func(*spec.Event) bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -50,7 +50,8 @@ func dropEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// insertAfter returns a fault that adds events after those for which fits is true.
+// insertAfter returns a fault that sends the events that more returns after each event for which
+// fits returns true.
 func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {
@@ -65,8 +66,8 @@ func insertAfter(fits func(*spec.Event) bool, more func(e *spec.Event) []spec.Ev
 	})
 }
 
-// swapEvents returns a fault that moves an event for which fits is true behind the next one. An
-// event is not moved behind the end of its run.
+// swapEvents returns a fault that sends each event for which fits returns true after the event that
+// follows it. No event is moved behind the end of its run.
 func swapEvents(fits func(*spec.Event) bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var held *spec.Event
@@ -90,7 +91,8 @@ func swapEvents(fits func(*spec.Event) bool) newEffect {
 	})
 }
 
-// firstOnly returns a fault that affects the first fitting event of each run only.
+// firstOnly returns the fault that begin creates, limited in each run to the first event for which
+// fits returns true.
 func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bool) newEffect) newEffect {
 	return func(a fault.Args) fault.Effect {
 		done := false
@@ -104,20 +106,20 @@ func firstOnly(fits func(*spec.Event) bool, begin func(fits func(*spec.Event) bo
 	}
 }
 
-// isTerminal reports whether an event ends its run.
+// isTerminal reports whether an event ends its run or its stream.
 func isTerminal(e *spec.Event) bool {
 	return e.Kind == spec.RunEnd || e.Kind == spec.RunError || e.Kind == spec.Done
 }
 
-// withChange returns an edited copy of an event.
+// withChange returns a copy of event e after change has edited the copy.
 func withChange(e *spec.Event, change func(*spec.Event)) spec.Event {
 	other := *e
 	change(&other)
 	return other
 }
 
-// changeNested edits an event and all its parts. It copies the parts first, so the original keeps
-// its own.
+// changeNested calls change for an event and for all its parts, at any depth. It replaces the list
+// of parts by a copy first, so that other events with the same list are not affected.
 func changeNested(e *spec.Event, change func(*spec.Event)) {
 	change(e)
 	if e.Parts == nil {
@@ -131,7 +133,7 @@ func changeNested(e *spec.Event, change func(*spec.Event)) {
 	e.Parts = parts
 }
 
-// addToNumber returns the decimal number plus n, or the text itself if it is not a number.
+// addToNumber adds n to a decimal number. It returns a text that is not a number unchanged.
 func addToNumber(number string, n int64) string {
 	at, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {

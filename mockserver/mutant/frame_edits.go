@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// changeEvents returns a fault that edits all events of a run for which fits is true.
+// changeEvents returns a fault that sends a changed copy of each event for which fits returns true;
+// change edits the copy.
 func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -27,8 +28,8 @@ func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fa
 	}
 }
 
-// frameDataBounds returns where the data of a frame begins and ends, in bytes. The servers of this
-// project write it on one line; ok is false if there is none.
+// frameDataBounds returns the offsets at which the data of a frame begins and ends. The servers of
+// this project write the data on one line; ok is false if the frame has no such line.
 func frameDataBounds(frame []byte) (from, to int, ok bool) {
 	from = bytes.Index(frame, []byte("data: "))
 	if from < 0 {
@@ -42,15 +43,16 @@ func frameDataBounds(frame []byte) (from, to int, ok bool) {
 	return from, from + n, true
 }
 
-// changeFrames returns a fault that edits all frames of a run.
+// changeFrames returns a fault that sends, instead of each frame of a run, what change returns for
+// it.
 func changeFrames(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) { emit(change(bytes.Clone(frame))) }}
 	}
 }
 
-// insertFrame returns a fault that sends a frame with the given data before the first text of each
-// run.
+// insertFrame returns a fault that sends an additional frame with the given data before the first
+// delta of each run.
 func insertFrame(data string) newEffect {
 	return func(fault.Args) fault.Effect {
 		now, done := false, false
@@ -70,8 +72,8 @@ func insertFrame(data string) newEffect {
 	}
 }
 
-// A lastFrameEditor holds the latest frame of a stream back, so that it can edit the last one when
-// the stream ends.
+// A lastFrameEditor holds back the latest frame of a stream until the next one arrives, so that it
+// can edit the last frame when the stream ends.
 type lastFrameEditor struct {
 	out       fault.StreamWriter
 	held      []byte
@@ -80,8 +82,8 @@ type lastFrameEditor struct {
 	onClose   func() error // called after the whole stream was sent; may be nil
 }
 
-// WriteFrame sends the frame that was held back and holds back the new one. Comments are sent at
-// once.
+// WriteFrame sends the frame that was held back, and holds back the new one. A comment, for which n
+// is negative, is sent at once.
 func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	if n >= 0 {
 		frame, t.held = t.held, bytes.Clone(frame)
@@ -95,7 +97,8 @@ func (t *lastFrameEditor) WriteFrame(n int, frame []byte) error {
 	return t.out.Flush()
 }
 
-// Close edits and sends the last frame.
+// Close edits and sends the frame that was held back, which is the last one, and then ends the
+// stream in the configured way. It returns the first error of writing to the client.
 func (t *lastFrameEditor) Close() error {
 	if t.held != nil {
 		if _, err := t.out.Write(t.change(t.held)); err != nil {
@@ -114,7 +117,8 @@ func (t *lastFrameEditor) Close() error {
 	return t.out.Finish(t.streamEnd)
 }
 
-// changeLastFrame returns a fault that edits the last frame of every stream.
+// changeLastFrame returns a fault that sends, instead of the last frame of every stream, what
+// change returns for it.
 func changeLastFrame(change func(frame []byte) []byte) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
@@ -123,8 +127,8 @@ func changeLastFrame(change func(frame []byte) []byte) func(fault.Args) fault.Ef
 	}
 }
 
-// changeComments returns a middleware that edits the comments of streams; an empty comment is left
-// out.
+// changeComments returns a middleware that replaces each comment of a stream by what change returns
+// for it. If change returns nil, the comment is left out. r is the request for the stream.
 func changeComments(change func(r *http.Request, comment []byte) []byte) middleware {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -133,8 +137,8 @@ func changeComments(change func(r *http.Request, comment []byte) []byte) middlew
 	}
 }
 
-// A commentEditor is a response writer that edits comments. The servers of this project write each
-// in one piece.
+// A commentEditor is a response writer that replaces comments by what change returns for them. The
+// servers of this project write each comment in one piece.
 type commentEditor struct {
 	http.ResponseWriter
 	request *http.Request

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// editHistories returns a middleware that edits the JSON object of each history.
+// editHistories returns a middleware that lets edit change the JSON object m of each history that
+// the server returns. v is the request for the history.
 func editHistories(edit func(v parsedRequest, m map[string]any)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if v.isOperation("history") && a.status == http.StatusOK {
@@ -22,8 +23,8 @@ func editHistories(edit func(v parsedRequest, m map[string]any)) middleware {
 	})
 }
 
-// editMessages returns a middleware that edits the messages of histories; a message for which edit
-// returns false is left out.
+// editMessages returns a middleware that lets edit change each message m of a history, which has
+// the given role. If edit returns false, the message is left out.
 func editMessages(edit func(role string, m map[string]any) bool) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -35,7 +36,8 @@ func editMessages(edit func(role string, m map[string]any) bool) middleware {
 	})
 }
 
-// editMessageTexts returns a middleware that edits the texts of all messages of one role.
+// editMessageTexts returns a middleware that passes the texts of all messages with the role of in
+// histories through edit.
 func editMessageTexts(of string, edit func(text string) string) middleware {
 	return editMessages(func(role string, m map[string]any) bool {
 		if text, ok := m["content"].(string); ok && role == of {
@@ -45,14 +47,16 @@ func editMessageTexts(of string, edit func(text string) string) middleware {
 	})
 }
 
-// dropMessages returns a middleware that leaves the messages of one role out of histories.
+// dropMessages returns a middleware that leaves the messages with the role of out of histories.
 func dropMessages(of string) middleware {
 	return editMessages(func(role string, _ map[string]any) bool { return role != of })
 }
 
+// historyMutants are servers that return wrong histories.
 var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
-// historyContentMutants are servers whose histories do not hold what was streamed.
+// historyContentMutants are servers whose histories lack messages, images or tool results, or
+// contain others than those that were sent.
 var historyContentMutants = []*Mutant{
 	{
 		Name: "user-forgotten", Doc: "the user's messages are missing in the history",
@@ -138,7 +142,8 @@ var historyContentMutants = []*Mutant{
 	},
 }
 
-// historyThreadMutants are servers that return the history of another thread.
+// historyThreadMutants are servers that confuse the threads of histories: they return another
+// thread than the requested or latest one, mix threads, or describe a missing history wrongly.
 var historyThreadMutants = []*Mutant{
 	{
 		Name: "thread-unread", Doc: "every history is that of the user's first conversation",
@@ -224,8 +229,8 @@ var historyThreadMutants = []*Mutant{
 	},
 }
 
-// mixThreads returns a middleware that adds the messages of one thread to the history of another,
-// if into reports true for it.
+// mixThreads returns a middleware that adds the messages of the user's other threads to the history
+// of a thread. into gets the messages of that history and tells whether to add to it.
 func mixThreads(into func(told []any) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return editHistories(func(v parsedRequest, page map[string]any) {
@@ -258,8 +263,8 @@ func mixThreads(into func(told []any) bool) middleware {
 	})
 }
 
-// shiftQueriedDay returns a middleware that reads the history of another day than the one
-// requested.
+// shiftQueriedDay returns a middleware that shifts the day in requests for an earlier part of a
+// history by a number of days.
 func shiftQueriedDay(days int) middleware {
 	return editHistoryQuery(func(_ parsedRequest, q url.Values) {
 		if day, err := time.Parse(time.DateOnly, q.Get("before")); err == nil {
@@ -268,7 +273,8 @@ func shiftQueriedDay(days int) middleware {
 	})
 }
 
-// editEarlierDay returns a middleware that edits the history of the day before a given one.
+// editEarlierDay returns a middleware that lets edit change the response to each request for the
+// part of a history before a day. before is that day and page the JSON object of the response.
 func editEarlierDay(edit func(before string, page map[string]any)) middleware {
 	return editHistories(func(v parsedRequest, page map[string]any) {
 		if v.parsed().Day != "" {
@@ -277,22 +283,23 @@ func editEarlierDay(edit func(before string, page map[string]any)) middleware {
 	})
 }
 
-// dayBefore returns the day before a day, both as YYYY-MM-DD.
+// dayBefore returns the day before the given day. Both have the form YYYY-MM-DD.
 func dayBefore(day string) string {
 	at, _ := time.Parse(time.DateOnly, day)
 	return at.AddDate(0, 0, -1).Format(time.DateOnly)
 }
 
-// greetingMessages returns one old message. One version of the protocol requires a uiSchema with
-// it, the others permit it.
+// greetingMessages returns the messages of a history with a single greeting that was sent at the
+// given time. It has a uiSchema because one version of the protocol requires that member; the
+// others permit it.
 func greetingMessages(at string) []any {
 	return []any{map[string]any{
 		"id": "greeting", "seq": 1, "role": "assistant", "content": "Hello.", "timestamp": at, "uiSchema": nil,
 	}}
 }
 
-// shiftTimestamps returns a middleware that shifts the timestamps of the messages for which which
-// is true.
+// shiftTimestamps returns a middleware that adds years and days to timestamps in histories. which
+// gets the index of a message, from 0, and tells whether to shift its timestamp.
 func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -306,8 +313,8 @@ func shiftTimestamps(which func(i int) bool, years, days int) middleware {
 	})
 }
 
-// renumberMessages returns a middleware that gives the messages of a history other sequence
-// numbers.
+// renumberMessages returns a middleware that sets the sequence number of each message in a history
+// to what number returns for the index of the message, from 0.
 func renumberMessages(number func(i int) int) middleware {
 	return editHistories(func(_ parsedRequest, page map[string]any) {
 		all, _ := page["messages"].([]any)
@@ -319,7 +326,8 @@ func renumberMessages(number func(i int) int) middleware {
 	})
 }
 
-// historyDayMutants are servers that return the history of the wrong day.
+// historyDayMutants are servers whose histories have the wrong day, wrong timestamps or sequence
+// numbers, or say wrongly whether there are earlier days.
 var historyDayMutants = []*Mutant{
 	{
 		Name: "day-unread", Doc: "the latest day is returned for every requested day",

@@ -15,7 +15,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a run has to be, requirement by requirement, as the catalogues call it.
+// The requirements on runs, grouped by what they demand. Each list holds the ids of one demand in
+// all catalogues.
 var (
 	reqRunFirst       = []string{"agentscope-java.resp.first"}
 	reqRunOpens       = []string{"agentscope-java.resp.created", "agentscope-java.resp.in-progress", "agentscope.response-first"}
@@ -31,10 +32,11 @@ var (
 	reqOwnRunOnly     = []string{"runs.stream.only-this-run", "runs.stream.run-id-equal", "runs.resume.filter"}
 )
 
-// alsoWithoutEnd are the checks that fail besides where no terminal event is sent: failures and
-// cancels are not reported either, and a stopped run does not say why it stopped.
+// alsoWithoutEnd are further checks that fail if no terminal event is sent: failures and cancels
+// are not reported either, and a stopped run does not say why it stopped.
 var alsoWithoutEnd = []string{"script.error", "script.error-mid", "error.visible", "cancel.run-ends", "wire.flushes", "resume.ends"}
 
+// lifecycleMutants are servers that violate the rules about the start, progress and end of a run.
 var lifecycleMutants = []*Mutant{
 	{
 		Name: "opening-untold", Doc: "the event that starts the run is missing",
@@ -222,7 +224,7 @@ var lifecycleMutants = []*Mutant{
 	},
 }
 
-// extraMessage returns the events of a message that was not requested.
+// extraMessage returns the events of a message that nobody asked for, in the run of event e.
 func extraMessage(e *spec.Event) []spec.Event {
 	m := spec.Event{Thread: e.Thread, Run: e.Run, Message: e.Run + "-another"}
 	return []spec.Event{
@@ -231,7 +233,8 @@ func extraMessage(e *spec.Event) []spec.Event {
 	}
 }
 
-// stopAfter returns a fault that sends nothing after the first event for which fits is true.
+// stopAfter returns a fault that sends nothing after the first event of a run for which fits
+// returns true.
 func stopAfter(fits func(*spec.Event) bool) newEffect {
 	return func(fault.Args) fault.Effect {
 		over := false
@@ -244,8 +247,8 @@ func stopAfter(fits func(*spec.Event) bool) newEffect {
 	}
 }
 
-// shiftCreated returns a fault that moves the creation time of a run back by one second with each
-// event.
+// shiftCreated returns a fault in which each event of a run has an earlier creation time than the
+// event before.
 func shiftCreated() newEffect {
 	return func(fault.Args) fault.Effect {
 		n := int64(0)
@@ -260,7 +263,8 @@ func shiftCreated() newEffect {
 	}
 }
 
-// keepFailedOpen returns an effect that leaves the body of a failed run open.
+// keepFailedOpen returns an effect that keeps the body of a failed run open for 30 seconds after
+// the last frame, instead of ending it at once.
 func keepFailedOpen(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		failed := false
@@ -276,8 +280,8 @@ func keepFailedOpen(fault.Args) fault.Effect {
 	}}
 }
 
-// changeIdleLimit returns a middleware that serves every stream with another idle limit than the
-// requested one.
+// changeIdleLimit returns a middleware that replaces the idle limit in a request for a stream, in
+// seconds, by what other returns for it; "" removes the limit.
 func changeIdleLimit(other func(limit string) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		if !v.isOperation("listen") || v.event.PollLimit == "" {

@@ -11,11 +11,13 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// editTooManyStreams returns a middleware that edits the refusal of one stream too many.
+// editTooManyStreams returns a middleware that lets edit change each response a that refuses a
+// stream because the user has too many open. v is the refused request.
 func editTooManyStreams(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return editDenials(http.StatusTooManyRequests, edit)
 }
 
+// limitMutants are servers that do not limit the streams of a user as the protocol requires.
 var limitMutants = []*Mutant{
 	{
 		Name: "any-number-of-streams", Doc: "a user may have any number of streams",

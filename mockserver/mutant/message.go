@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a message has to be, requirement by requirement, as the catalogues call it.
+// The requirements on messages, grouped by what they demand. Each list holds the ids of one demand
+// in all catalogues.
 var (
 	reqMessageAnnounced = []string{"agentscope-java.msg.created", "agentscope-java.content.msgid", "agentscope-java.content.in-message", "agentscope.message-announced"}
 	reqMessageOpen      = []string{"agentscope-java.content.in-message", "agentscope.message-closed"}
@@ -20,6 +21,7 @@ var (
 	reqMessageContent   = []string{"agentscope-java.msg.content-equal", "agentscope.message-content"}
 )
 
+// messageMutants are servers that violate the rules about the start, content and end of messages.
 var messageMutants = []*Mutant{
 	{
 		Name: "message-unannounced", Doc: "the event that starts a message is missing",
@@ -140,7 +142,8 @@ var messageMutants = []*Mutant{
 func anyEvent(*spec.Event) bool { return true }
 
 // dropMessageIDs returns a fault that removes the message id from text deltas. If late is true, the
-// message starts only when they are sent; otherwise a second message is open at the same time.
+// start of the message is sent only after its deltas; otherwise a second message is open at the
+// same time, so that it is unclear to which one a delta belongs.
 func dropMessageIDs(late bool) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		var start *spec.Event
@@ -171,8 +174,8 @@ func dropMessageIDs(late bool) newEffect {
 	})
 }
 
-// dropMessageEnds returns an effect that leaves out every end of a message, and the list of
-// messages in the terminal event.
+// dropMessageEnds returns an effect that leaves out the events that end messages, and empties the
+// list of messages in the terminal event.
 func dropMessageEnds(a fault.Args) fault.Effect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		return func(e *spec.Event, emit func(*spec.Event)) {

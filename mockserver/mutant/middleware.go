@@ -19,10 +19,10 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A middleware wraps the handler of a server.
+// A middleware wraps the handler of a server in another handler.
 type middleware = func(next http.Handler) http.Handler
 
-// A parsedRequest is a request together with what it means in the dialect.
+// A parsedRequest is a request together with what it means in the dialect of the server.
 type parsedRequest struct {
 	dialect     *dialect.Dialect
 	raw         spec.Request
@@ -31,18 +31,20 @@ type parsedRequest struct {
 	httpRequest *http.Request
 }
 
-// maxEagerBody is the size, in bytes, up to which the body of a request is parsed before it is
-// needed.
+// maxEagerBody is the largest body, in bytes, that is parsed before a middleware asks for the
+// parsed request. Parsing larger ones takes long and is often unnecessary.
 const maxEagerBody = 1 << 20
 
-// maxRequestBody bounds the body of a request, in bytes. No document allows more.
+// maxRequestBody is the maximum size of a request body in bytes. No document of a dialect allows
+// more.
 const maxRequestBody = 32 << 20
 
-// A dialectNamer is a mock that can name its dialect.
+// A dialectNamer is a handler that can name the dialects it serves, such as a mock.
 type dialectNamer interface{ Dialects() []*dialect.Dialect }
 
-// interceptRequests returns a middleware that passes each parsed request to serve. In front of a
-// handler that has no dialect it does nothing, so the mutant survives.
+// interceptRequests returns a middleware that calls serve with each parsed request and the wrapped
+// handler. If the wrapped handler does not serve exactly one dialect, it is returned unchanged, so
+// the mutant survives.
 func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next http.Handler)) middleware {
 	return func(next http.Handler) http.Handler {
 		server, ok := next.(dialectNamer)
@@ -61,7 +63,8 @@ func interceptRequests(serve func(w http.ResponseWriter, v parsedRequest, next h
 	}
 }
 
-// parseRequest returns what a request means in a dialect.
+// parseRequest returns the request r, whose body has been read, together with what it means in
+// dialect d.
 func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedRequest {
 	target := strings.TrimPrefix(r.URL.EscapedPath(), d.Base)
 	if r.URL.RawQuery != "" {
@@ -84,20 +87,22 @@ func parseRequest(d *dialect.Dialect, r *http.Request, body []byte) parsedReques
 	return v
 }
 
-// isOperation reports whether the request is for the operation of a template, such as "history".
+// isOperation reports whether the request is for the operation of the template with the name
+// phrase, such as "history".
 func (v parsedRequest) isOperation(phrase string) bool {
 	o, ok := v.dialect.TemplateOperation(phrase)
 	return ok && v.dialect.Operation(v.raw) == o
 }
 
-// startsRun reports whether the request starts a run.
+// startsRun reports whether the request is for an operation that starts a run.
 func (v parsedRequest) startsRun() bool {
 	o := v.dialect.Operation(v.raw)
 	return o != nil && o.StartsRun
 }
 
-// expectedRefusals returns how the document requires a request with one violation to be refused, as
-// far as the given requirements say so.
+// expectedRefusals returns how the document requires the request to be refused, as far as it is one
+// of the given requirements that says so. It returns nothing unless the request has exactly one
+// violation.
 func (v parsedRequest) expectedRefusals(requirements []string) (all []spec.RefusalRequirement) {
 	if len(v.parsed().Violations) != 1 {
 		return nil
@@ -110,12 +115,13 @@ func (v parsedRequest) expectedRefusals(requirements []string) (all []spec.Refus
 	return all
 }
 
-// exercises reports whether the request is valid and exercises a requirement.
+// exercises reports whether the request is valid and makes use of what a requirement is about, so
+// that its response can show whether the server meets that requirement.
 func (v parsedRequest) exercises(requirement string) bool {
 	return v.parsed().Valid() && slices.Contains(v.parsed().Exercised, requirement)
 }
 
-// withRequest returns r as an HTTP request with the credentials of v.
+// withRequest returns r as an HTTP request to the same server, with the credentials of v.
 func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	out := v.httpRequest.Clone(v.httpRequest.Context())
 	out.Method, out.RequestURI = r.Method, v.dialect.Base+r.Target
@@ -136,14 +142,15 @@ func (v parsedRequest) withRequest(r spec.Request) *http.Request {
 	return out
 }
 
-// A plainResponse is a complete response that is not a stream.
+// A plainResponse is a complete response, with status, header and body, that is not a stream.
 type plainResponse struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-// editResponses returns a middleware that edits all responses that are not streams.
+// editResponses returns a middleware that lets edit change each response a that is not a stream,
+// before it is sent. v is the request.
 func editResponses(edit func(v parsedRequest, a *plainResponse)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		h := &bufferedResponse{w: w, header: http.Header{}}
@@ -172,7 +179,8 @@ func (a *plainResponse) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // an error means that the client has left
 }
 
-// editJSON edits the members of a body that is a JSON object; other bodies stay as they are.
+// editJSON lets edit change the members m of the body, if it is a JSON object. Other bodies stay as
+// they are.
 func (a *plainResponse) editJSON(edit func(m map[string]any)) {
 	var m map[string]any
 	in := json.NewDecoder(bytes.NewReader(a.body))
@@ -186,7 +194,8 @@ func (a *plainResponse) editJSON(edit func(m map[string]any)) {
 	}
 }
 
-// A bufferedResponse is a response writer that buffers responses and passes streams through.
+// A bufferedResponse is a response writer that keeps a response in memory, so that it can be
+// edited, but passes a stream through to the client.
 type bufferedResponse struct {
 	w        http.ResponseWriter
 	header   http.Header
@@ -217,7 +226,7 @@ func (h *bufferedResponse) Write(data []byte) (int, error) {
 	return h.body.Write(data)
 }
 
-// FlushError flushes a stream. A buffered response is sent later.
+// FlushError flushes a stream. It does nothing for a buffered response, which is sent later.
 func (h *bufferedResponse) FlushError() error {
 	if !h.isStream {
 		return nil
@@ -228,7 +237,8 @@ func (h *bufferedResponse) FlushError() error {
 // Unwrap returns the wrapped writer, so that deadlines can be set.
 func (h *bufferedResponse) Unwrap() http.ResponseWriter { return h.w }
 
-// A threadRegistry records which threads were started, and by which user.
+// A threadRegistry records which users started which threads. Users are identified by the value of
+// their Authorization header.
 type threadRegistry struct {
 	mu         sync.Mutex
 	ownerOf    map[string]string   // thread → user, as in the header
@@ -238,7 +248,8 @@ type threadRegistry struct {
 	firstUser string // the user who started the first thread
 }
 
-// trackThreads returns a middleware that records all threads.
+// trackThreads returns the middleware that with creates, with a registry in which all threads are
+// recorded when their first run is started.
 func trackThreads(with func(m *threadRegistry) middleware) middleware {
 	return func(next http.Handler) http.Handler {
 		m := &threadRegistry{ownerOf: map[string]string{}, threadsOf: map[string][]string{}, messagesOf: map[string][]any{}}
@@ -270,7 +281,8 @@ func (m *threadRegistry) firstThread(who string) string {
 	return ""
 }
 
-// editHistoryQuery returns a middleware that edits the query parameters of requests for a history.
+// editHistoryQuery returns a middleware that lets edit change the query parameters q of each valid
+// request v for a history.
 func editHistoryQuery(edit func(v parsedRequest, q url.Values)) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest
@@ -286,7 +298,7 @@ func editHistoryQuery(edit func(v parsedRequest, q url.Values)) middleware {
 	})
 }
 
-// setNotFound makes the response a 404 refusal.
+// setNotFound turns the response into a refusal with status 404, for an unknown thread.
 func (a *plainResponse) setNotFound() {
 	a.status = http.StatusNotFound
 	a.header.Set("Content-Type", "application/problem+json")

@@ -20,7 +20,7 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// A Mutant is a correct server with one defect.
+// A Mutant is a correct server with one defect, which named checks must find.
 type Mutant struct {
 	Name string // in kebab case, unique
 	Doc  string // what is wrong with the server, in one sentence
@@ -47,15 +47,15 @@ type Mutant struct {
 	Middleware middleware                    // in front of the server
 }
 
-// violates reports whether the mutant violates a requirement.
+// violates reports whether the mutant violates the requirement with the given id.
 func (m *Mutant) violates(id string) bool { return matchesAny(m.Violates, id) }
 
 func matchesAny(globs []string, id string) bool {
 	return slices.ContainsFunc(globs, func(g string) bool { ok, _ := path.Match(g, id); return ok })
 }
 
-// Requirements returns the requirements of a dialect that the mutant violates and that have checks.
-// A MAY cannot be violated.
+// Requirements returns the requirements of dialect d that the mutant violates and that checks
+// serve. Requirements of level MAY are left out, since they cannot be violated.
 func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requirement) {
 	if matchesAny(m.ExceptIn, d.Name) {
 		return nil
@@ -68,10 +68,12 @@ func (m *Mutant) Requirements(d *dialect.Dialect) (requirements []spec.Requireme
 	return requirements
 }
 
-// AppliesTo reports whether the mutant is played in a dialect.
+// AppliesTo reports whether the mutant is played in dialect d: it violates a requirement there that
+// checks serve.
 func (m *Mutant) AppliesTo(d *dialect.Dialect) bool { return len(m.Requirements(d)) > 0 }
 
-// Validate returns what is wrong with the definition of the mutant.
+// Validate returns all errors in the definition of the mutant, such as a missing field or the name
+// of an unknown check. There are none if the definition is valid.
 func (m *Mutant) Validate() (problems []error) {
 	if m.Doc == "" || len(m.Violates) == 0 || len(m.KilledBy) == 0 {
 		problems = append(problems, errors.New("one of Doc, Violates and KilledBy is not set"))
@@ -103,10 +105,12 @@ func (m *Mutant) Validate() (problems []error) {
 	return problems
 }
 
-// location matches a pattern of the kinds of events, or of JSON pointers.
+// location matches one location pattern: "*", "?", a pattern of event kinds such as "run.*", or a
+// JSON pointer.
 var location = regexp.MustCompile(`^(\*|\?|[a-z]+|[a-z*]+\.[a-z*-]+|/\S+)$`)
 
-// validateLocations returns an error if a list of location patterns is empty or malformed.
+// validateLocations returns an error if list, location patterns separated by spaces, is empty or
+// contains a malformed pattern.
 func validateLocations(list string) error {
 	locations := strings.Fields(list)
 	if len(locations) == 0 {
@@ -120,8 +124,8 @@ func validateLocations(list string) error {
 	return nil
 }
 
-// isAtLocation reports whether the evidence of a finding is at one of some locations; see
-// [Mutant.KilledBy].
+// isAtLocation reports whether the evidence of a finding is at one of the locations in places,
+// which are patterns separated by spaces as in [Mutant.KilledBy].
 func isAtLocation(f spec.Finding, places string) bool {
 	list := strings.Fields(places)
 	return matchesAny(list, string(f.Event.Kind)) ||

@@ -27,7 +27,7 @@ import (
 	"github.com/streamassay/streamassay/suites"
 )
 
-// An Outcome is the result of the suite for one mutant in one dialect.
+// An Outcome is the result of running the suite against one mutant in one dialect.
 type Outcome struct {
 	Mutant       string
 	Dialect      string
@@ -36,10 +36,10 @@ type Outcome struct {
 	FailedChecks map[string]string // each failed check with its first finding
 }
 
-// IsKilled reports whether an expected check failed at the expected location.
+// IsKilled reports whether an expected check failed with a finding at an expected location.
 func (o Outcome) IsKilled() bool { return len(o.KilledBy) > 0 }
 
-// Description returns the outcome in words.
+// Description returns the outcome in words, such as "killed" or "survived".
 func (o Outcome) Description() string {
 	switch {
 	case o.IsKilled() && len(o.OverKills) > 0:
@@ -52,8 +52,9 @@ func (o Outcome) Description() string {
 	return "survived"
 }
 
-// What every mutant is held with: how long an exchange may take, and be silent, how often the server
-// looks for events, and how many streams it grants a user.
+// The settings of the suite and the server for every mutant: the longest time of an exchange, the
+// longest silence in it, the interval at which the server looks for new events, and the number of
+// streams that it grants a user.
 const (
 	exchangeTimeout = 20 * time.Second
 	idleTimeout     = 3 * time.Second
@@ -61,8 +62,9 @@ const (
 	streamLimit     = 40
 )
 
-// RunOne runs the suite, with all claims, against one mutant in one dialect. A nil mutant is the
-// correct server.
+// RunOne runs the suite, with all capabilities claimed, against mutant m in dialect d. If m is nil,
+// it runs the suite against the correct server. It returns an error if the suite could not be run
+// to its end.
 func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error) {
 	h, shut, err := newServer(d, m)
 	if err != nil {
@@ -90,8 +92,9 @@ func RunOne(ctx context.Context, d *dialect.Dialect, m *Mutant) (Outcome, error)
 	return newOutcome(d, m, parts), nil
 }
 
-// skippedScenarios returns the scenarios that cannot find the mutant. The scenario of all refusals
-// takes as long as all others together, so it runs only where a refusal is expected to fail.
+// skippedScenarios returns the names of the scenarios that cannot find the mutant. The scenario
+// that sends invalid requests takes as long as all others together, so it is played only if a check
+// of refusals or of accepted requests must find the mutant.
 func (m *Mutant) skippedScenarios() []string {
 	if m == nil {
 		return nil
@@ -108,7 +111,8 @@ func bearerHeader(token string) spec.Header {
 	return spec.Header{{Name: "Authorization", Value: "Bearer " + token}}
 }
 
-// newServer returns the handler of a mutant, and a function that shuts it down.
+// newServer returns the handler of mutant m in dialect d, or of the correct server if m is nil, and
+// a function that shuts it down.
 func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err error) {
 	users := &identity.StaticTokens{}
 	for _, pair := range []string{"ann:token-of-ann", "bob:token-of-bob"} {
@@ -143,7 +147,8 @@ func newServer(d *dialect.Dialect, m *Mutant) (h http.Handler, shut func(), err 
 	return h, func() { _ = server.Shutdown(context.Background()) }, nil // errors of the shutdown do not matter
 }
 
-// faultSpecs returns the faults that the mock injects for the mutant.
+// faultSpecs returns the faults that the mock injects for the mutant. There are none if the defect
+// is not a fault.
 func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	switch {
 	case m.Fault != "":
@@ -159,7 +164,7 @@ func (m *Mutant) faultSpecs() ([]fault.Spec, error) {
 	return nil, nil
 }
 
-// loadScript returns the script of a mutant whose agent replies differently, or nil.
+// loadScript returns the script of a mutant with other replies, or nil if the mutant has none.
 func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	if m.Script == "" {
 		return nil, nil
@@ -173,7 +178,8 @@ func (m *Mutant) loadScript(d *dialect.Dialect) (*script.RuleSet, error) {
 	return set, nil
 }
 
-// newOutcome compares the results of the suite with what the mutant should cause.
+// newOutcome compares the results of the suite, one part per scenario, with what mutant m should
+// cause. If m is nil, no check should fail.
 func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Outcome {
 	o := Outcome{Dialect: d.Name, FailedChecks: map[string]string{}}
 	killedBy, overKills := map[string]bool{}, map[string]bool{}
@@ -208,7 +214,8 @@ func newOutcome(d *dialect.Dialect, m *Mutant, parts []suites.ScenarioResult) Ou
 	return o
 }
 
-// firstMessage returns the message of the first finding of a result, or else its note.
+// firstMessage returns the message of the first finding of a result, or its note if it has no
+// findings.
 func firstMessage(r spec.Result) string {
 	if len(r.Findings) > 0 {
 		return r.Findings[0].Message
@@ -216,8 +223,8 @@ func firstMessage(r spec.Result) string {
 	return r.Note
 }
 
-// isKill reports whether a failed result kills the mutant: an expected check has a finding at an
-// expected location about a requirement that the mutant violates.
+// isKill reports whether result r kills the mutant: an expected check has a finding at an expected
+// location about a requirement that the mutant violates.
 func (m *Mutant) isKill(r spec.Result) bool {
 	places, named := m.KilledBy[r.Obligation.Check.ID]
 	return named && slices.ContainsFunc(r.Findings, func(f spec.Finding) bool {
@@ -227,8 +234,9 @@ func (m *Mutant) isKill(r spec.Result) bool {
 	})
 }
 
-// violatesShared reports whether a finding that names no requirement, and so is about all that its
-// check serves, is about one that the mutant violates.
+// violatesShared reports whether the mutant violates at least one of the failed requirements that
+// the check serves. It applies to findings that name no requirement, which concern all of these
+// requirements; for others it returns false.
 func (m *Mutant) violatesShared(r spec.Result, f spec.Finding) bool {
 	if f.Event.Requirement != "" {
 		return false
@@ -238,9 +246,10 @@ func (m *Mutant) violatesShared(r spec.Result, f spec.Finding) bool {
 	})
 }
 
-// overKills returns what should not have failed in a result: an unexpected check, or a requirement
-// that the mutant keeps. A check without findings accuses nothing: that a claim was not fulfilled
-// is true.
+// overKills returns what should not have failed in result r: the id of the check, if it is not
+// expected to fail, or the requirements that the check accuses although the mutant meets them. A
+// check without findings accuses nothing, since a claim of the target that was not exercised is no
+// defect.
 func (m *Mutant) overKills(r spec.Result) (over []string) {
 	id := r.Obligation.Check.ID
 	if matchesAny(m.AlsoFails, id) || len(r.Findings) == 0 && r.Verdict != spec.Error {

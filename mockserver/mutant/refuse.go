@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// acceptInvalid returns a middleware that accepts requests which these requirements want refused:
-// it serves the last valid request of the same kind instead.
+// acceptInvalid returns a middleware that accepts requests that should be refused by the given
+// requirements. Instead of such a request it serves the last valid request for the same operation.
 func acceptInvalid(requirements ...string) middleware {
 	return func(next http.Handler) http.Handler {
 		lastValid := lastValidRequests{}
@@ -33,8 +33,8 @@ func acceptInvalid(requirements ...string) middleware {
 	}
 }
 
-// A lastValidRequests holds the last valid requests by operation and user, and among them by
-// thread.
+// A lastValidRequests holds, for each operation and user, the last valid request, both of each
+// thread and of all threads.
 type lastValidRequests struct {
 	mu    sync.Mutex
 	byKey map[string]spec.Request
@@ -70,7 +70,7 @@ func (t *lastValidRequests) find(v parsedRequest) (r spec.Request, ok bool) {
 	return r, false
 }
 
-// refuseWithStatus returns a middleware that uses another status for refusals that these
+// refuseWithStatus returns a middleware that replaces the status of each refusal that the given
 // requirements are about.
 func refuseWithStatus(status int, requirements ...string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
@@ -80,8 +80,8 @@ func refuseWithStatus(status int, requirements ...string) middleware {
 	})
 }
 
-// hideRefusalText returns a middleware that removes from refusals the code or text that these
-// requirements want.
+// hideRefusalText returns a middleware that replaces the codes and texts that the given
+// requirements prescribe for refusals by others.
 func hideRefusalText(requirements ...string) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status < 400 {
@@ -98,8 +98,9 @@ func hideRefusalText(requirements ...string) middleware {
 	})
 }
 
-// refuseValid returns a middleware that refuses the valid requests which which selects. It replaces
-// them by an invalid request, so the refusal is the server's own.
+// refuseValid returns a middleware that has the server refuse the valid requests for which which
+// returns true. It makes the request invalid before the server sees it, so the refusal is the
+// server's own.
 func refuseValid(which func(v parsedRequest) bool) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		r := v.httpRequest
@@ -112,7 +113,8 @@ func refuseValid(which func(v parsedRequest) bool) middleware {
 	})
 }
 
-// exercisesRequirement returns a function that reports whether a request exercises a requirement.
+// exercisesRequirement returns a function that reports whether a request makes use of what a
+// requirement is about. requirement is the id of the requirement or a glob of ids.
 func exercisesRequirement(requirement string) func(v parsedRequest) bool {
 	return func(v parsedRequest) bool {
 		return slices.ContainsFunc(v.parsed().Exercised, func(id string) bool {
@@ -121,8 +123,9 @@ func exercisesRequirement(requirement string) func(v parsedRequest) bool {
 	}
 }
 
-// withDefect returns the request with a defect for which it is refused: truncated JSON, or else
-// what the document refuses with 400 or 422.
+// withDefect returns the request with a defect for which the server refuses it: a JSON body without
+// its last brace, otherwise a change that the document wants refused with status 400 or 422. It
+// returns false if there is no such change.
 func (v parsedRequest) withDefect() (spec.Request, bool) {
 	if n := len(v.raw.Body); n > 0 && v.raw.Body[n-1] == '}' {
 		cut := v.raw
@@ -139,8 +142,9 @@ func (v parsedRequest) withDefect() (spec.Request, bool) {
 	return spec.Request{}, false
 }
 
-// acceptingMutant returns a server that accepts requests which violate these requirements. others
-// are requirements on the refusal itself, such as codes and texts, that it violates with them.
+// acceptingMutant returns a server that accepts requests that violate the given requirements.
+// others are the ids, separated by spaces, of requirements on the refusal itself, such as its code
+// and text, which the server thereby violates as well.
 func acceptingMutant(name, doc, others string, requirements ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: append(strings.Fields(others), requirements...),
@@ -149,8 +153,8 @@ func acceptingMutant(name, doc, others string, requirements ...string) *Mutant {
 	}
 }
 
-// wrongStatusMutant returns a server that refuses violations of these requirements with another
-// status than they want.
+// wrongStatusMutant returns a server that refuses violations of the given requirements with the
+// given status instead of the one that they prescribe.
 func wrongStatusMutant(status int, name, doc string, requirements ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: requirements,
@@ -159,27 +163,28 @@ func wrongStatusMutant(status int, name, doc string, requirements ...string) *Mu
 	}
 }
 
-// alsoViolating adds requirements that the mutant violates: a refusal with an undocumented status
-// has no code either.
+// alsoViolating adds requirements to those that the mutant violates, and returns the mutant. It is
+// for requirements on the code of a refusal, which a refusal with an undocumented status lacks.
 func (m *Mutant) alsoViolating(requirements ...string) *Mutant {
 	m.Violates = append(m.Violates, requirements...)
 	return m
 }
 
-// alsoFailing adds checks that rightly fail as well.
+// alsoFailing adds checks that rightly fail for the mutant as well, and returns the mutant.
 func (m *Mutant) alsoFailing(checks ...string) *Mutant {
 	m.AlsoFails = append(m.AlsoFails, checks...)
 	return m
 }
 
-// exceptIn adds dialects in which the defect is none.
+// exceptIn adds dialects in which the server is correct in spite of the change, and returns the
+// mutant.
 func (m *Mutant) exceptIn(dialects ...string) *Mutant {
 	m.ExceptIn = append(m.ExceptIn, dialects...)
 	return m
 }
 
-// wrongTextMutant returns a server whose refusals lack the text or code that these requirements
-// want.
+// wrongTextMutant returns a server whose refusals do not have the text or code that the given
+// requirements prescribe.
 func wrongTextMutant(name, doc string, requirements ...string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: requirements,
@@ -188,19 +193,21 @@ func wrongTextMutant(name, doc string, requirements ...string) *Mutant {
 	}
 }
 
-// What comes with most refusals of runs.
+// The requirements on the codes of refused requests to start a run. Most mutants that accept such a
+// request violate one of them as well.
 const (
 	inputCode    = "runs.errors.code-run-input"
 	messagesCode = "runs.errors.code-run-messages"
 )
 
-// refuseMutants are servers that are careless with one kind of invalid input each. They are named
-// by the requirements behind the refusal, so they apply to every dialect that has these.
+// refuseMutants are servers that each treat one kind of invalid request wrongly. They are defined
+// by the requirements behind the refusal, so they apply to every dialect that has one of these.
 var refuseMutants = slices.Concat(
 	refuseBodyMutants, refuseMessageMutants, refuseStreamMutants, refuseUploadMutants, refuseOtherMutants,
 )
 
-// refuseBodyMutants accept or refuse wrongly what is in the body of a request for a run.
+// refuseBodyMutants are servers that wrongly accept requests to start a run, or refuse them with a
+// wrong status, text or code, because of their body; messages have their own list.
 var refuseBodyMutants = []*Mutant{
 	acceptingMutant("takes-no-thread", "a run of no conversation is accepted", inputCode, "runs.create.thread-required"),
 	acceptingMutant("takes-any-thread", "a thread id that is not a UUID is accepted", inputCode+" runs.errors.text-thread", "runs.create.thread-uuid"),
@@ -232,7 +239,8 @@ var refuseBodyMutants = []*Mutant{
 	wrongTextMutant("input-without-code", "an invalid request is refused with an unknown code", inputCode),
 }
 
-// refuseMessageMutants accept or refuse wrongly what is in the messages of a request for a run.
+// refuseMessageMutants are servers that wrongly accept requests to start a run with invalid
+// messages, or refuse them with a wrong status, text or code.
 var refuseMessageMutants = []*Mutant{
 	acceptingMutant("takes-no-messages", "a run without messages is accepted", messagesCode, "runs.create.messages-required"),
 	wrongStatusMutant(400, "messages-type-400", "messages that are not a list are refused with 400", "runs.create.messages-type"),
@@ -266,7 +274,8 @@ var refuseMessageMutants = []*Mutant{
 	wrongTextMutant("messages-without-code", "invalid messages are refused with an unknown code", messagesCode),
 }
 
-// refuseStreamMutants accept or refuse wrongly requests for a stream or a cancel.
+// refuseStreamMutants are servers that wrongly accept invalid requests to open a stream or to
+// cancel a run, or refuse them with a wrong status or code.
 var refuseStreamMutants = []*Mutant{
 	acceptingMutant("tells-no-run", "a stream of no run is opened", "", "runs.stream.run-required"),
 	acceptingMutant("tells-any-run", "a stream of a run with an id of 129 characters is opened", "runs.errors.code-run-id", "runs.stream.run-invalid"),
@@ -282,7 +291,8 @@ var refuseStreamMutants = []*Mutant{
 	wrongStatusMutant(400, "cancel-400", "a cancel of no run, or of one with a wrong id, is refused with 400", "runs.cancel.run-required", "runs.cancel.run-invalid"),
 }
 
-// refuseUploadMutants accept or refuse wrongly uploads.
+// refuseUploadMutants are servers that wrongly accept invalid uploads, recordings of speech or
+// requests for a signed link, or refuse them with a wrong status or code.
 var refuseUploadMutants = []*Mutant{
 	// What is no image is stored as one.
 	acceptingMutant("stores-anything", "a file that is not an image is stored", "", "runs.attachments.type-422").alsoFailing("attachment.type-as-sent"),
@@ -306,7 +316,9 @@ var refuseUploadMutants = []*Mutant{
 		"runs.errors.code-audio-format", "runs.errors.code-audio-large", "runs.errors.code-audio-empty"),
 }
 
-// refuseOtherMutants are those of the other documents, which say less about refusals.
+// refuseOtherMutants are servers of the families other than runs that wrongly accept invalid
+// requests or refuse them with a wrong status. The documents of these families say less about
+// refusals.
 var refuseOtherMutants = []*Mutant{
 	acceptingMutant("takes-any-method", "another method is served like the one there is", "", "agkit.http.method"),
 	wrongStatusMutant(400, "method-400", "another method is refused with 400", "agkit.http.method"),

@@ -11,10 +11,11 @@ import (
 	"sync"
 )
 
+// replyMutants are servers that respond wrongly to valid requests.
 var replyMutants = slices.Concat(replyStatusMutants, replyAcceptedMutants, replyHistoryMutants, replyAllowedMutants)
 
-// editPromisedReply returns a middleware that edits the responses to valid requests which exercise
-// a requirement.
+// editPromisedReply returns a middleware that lets edit change each successful response to a valid
+// request that makes use of what a requirement is about.
 func editPromisedReply(requirement string, edit func(a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if v.exercises(requirement) && a.status/100 == 2 {
@@ -29,7 +30,8 @@ func media(media string) func(a *plainResponse) {
 	return func(a *plainResponse) { a.header.Set("Content-Type", media) }
 }
 
-// replyStatusMutants respond with another status or media type than the document promises.
+// replyStatusMutants are servers that respond to valid requests with another status or media type
+// than the document promises.
 var replyStatusMutants = []*Mutant{
 	{
 		Name: "accepted-201", Doc: "a run is accepted with 201",
@@ -82,8 +84,9 @@ func changeHealthStatus(status int) middleware {
 	})
 }
 
-// changeCreatedFlag returns a middleware that changes whether the response to an accepted run says
-// that its thread is new. first is whether it is, known whether its history was requested before.
+// changeCreatedFlag returns a middleware that changes whether the response to a request to start a
+// run says that the thread of the run is new. isNew returns what it says; first tells whether this
+// is the first run of the thread, and known whether its history was requested before.
 func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -103,7 +106,8 @@ func changeCreatedFlag(isNew func(first, known bool) bool) middleware {
 	}
 }
 
-// replyAcceptedMutants say wrongly whether a thread is new.
+// replyAcceptedMutants are servers whose responses to requests to start a run say wrongly whether
+// the thread is new.
 var replyAcceptedMutants = []*Mutant{
 	{
 		Name: "never-new", Doc: "no run is reported as the first of its conversation",
@@ -128,7 +132,8 @@ var replyAcceptedMutants = []*Mutant{
 	},
 }
 
-// lacksReply reports whether a history ends with a message of the user that has no reply yet.
+// lacksReply reports whether the last message of a history is the user's, so that it has no reply
+// yet.
 func lacksReply(messages []any) bool {
 	if len(messages) == 0 {
 		return false
@@ -137,7 +142,8 @@ func lacksReply(messages []any) bool {
 	return last["role"] == "user"
 }
 
-// replyHistoryMutants do not keep what they accepted.
+// replyHistoryMutants are servers that accept a prompt but do not return it in the history until it
+// has been answered.
 var replyHistoryMutants = []*Mutant{
 	{
 		Name: "kept-with-the-answer", Doc: "the user's message is stored only when it is answered",
@@ -156,7 +162,8 @@ var replyHistoryMutants = []*Mutant{
 	},
 }
 
-// hideUnanswered wraps a handler so that a thread without a reply has no history.
+// hideUnanswered is a middleware that reports a thread as not found until its first prompt has been
+// answered, if it was not found before that prompt.
 var hideUnanswered middleware = func(next http.Handler) http.Handler {
 	var mu sync.Mutex
 	unknown := map[string]plainResponse{}
@@ -179,9 +186,10 @@ var hideUnanswered middleware = func(next http.Handler) http.Handler {
 	})(next)
 }
 
-// rejectingMutant returns a server that refuses valid requests which exercise a requirement. Where
-// such a request is the valid counterpart of an invalid one, refuse.as-documented has nothing to
-// compare with.
+// rejectingMutant returns a server that refuses valid requests that make use of what a requirement
+// is about. others are the ids, separated by spaces, of requirements that it thereby violates as
+// well. The check refuse.as-documented may fail too: it compares an invalid request with its valid
+// counterpart, which this server may refuse.
 func rejectingMutant(name, doc string, others string, requirement string) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: append(strings.Fields(others), requirement),
@@ -191,12 +199,13 @@ func rejectingMutant(name, doc string, others string, requirement string) *Mutan
 	}
 }
 
-// everyRunRequirements are the requirements that every request for a run exercises.
+// everyRunRequirements are the ids of the requirements that every request to start a run makes use
+// of.
 const everyRunRequirements = "runs.create.endpoint runs.create.status-202 runs.create.context-optional runs.create.state-any " +
 	"runs.create.tools-optional runs.create.mode-chat runs.create.user-text-form runs.create.forwarded-any"
 
-// replyAllowedMutants each refuse one kind of request that the document allows. Requirements that
-// are only exercised together are violated together.
+// replyAllowedMutants are servers that each refuse one kind of request that the document allows.
+// Such a refusal violates all requirements that the same requests make use of.
 var replyAllowedMutants = []*Mutant{
 	rejectingMutant("refuses-what-was-said", "a run with earlier messages is refused",
 		"runs.create.assistant-accept runs.create.toolcall-accept runs.create.tool-accept", "runs.create.system-accept"),

@@ -15,7 +15,8 @@ import (
 	"github.com/streamassay/streamassay/spec/rules"
 )
 
-// Summary returns the counts of all mutants in one line.
+// Summary returns one line with the numbers of mutants that were killed and not killed, of over-
+// kills, and of checks that have killed a mutant.
 func (r *Report) Summary() string {
 	played := r.mutantNames(func(Outcome) bool { return true })
 	survivors := r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })
@@ -35,8 +36,8 @@ func (r *Report) Summary() string {
 
 var summaryPattern = regexp.MustCompile(`^\d+ of \d+ mutants killed, for the reason expected; (\d+) survivors, (\d+) over-kills; \d+ of \d+ checks`)
 
-// ParseSummary returns the numbers of survivors and over-kills that a document states, or an error
-// if it states none.
+// ParseSummary returns the numbers of survivors and over-kills in the first line of a document that
+// [Report.Markdown] has written, or an error if the line does not have them.
 func ParseSummary(document []byte) (survivors, over int, err error) {
 	m := summaryPattern.FindSubmatch(document)
 	if m == nil {
@@ -49,13 +50,15 @@ func ParseSummary(document []byte) (survivors, over int, err error) {
 	return survivors, over, err
 }
 
-// IsWorse reports whether there are more survivors or over-kills than given.
+// IsWorse reports whether the report has more surviving mutants than survivors, or more mutants
+// with over-kills than over.
 func (r *Report) IsWorse(survivors, over int) bool {
 	return len(r.mutantNames(func(o Outcome) bool { return !o.IsKilled() })) > survivors ||
 		len(r.mutantNames(func(o Outcome) bool { return len(o.OverKills) > 0 })) > over
 }
 
-// mutantNames returns the names of the mutants with an outcome for which fits is true.
+// mutantNames returns the names of the mutants that have at least one outcome for which fits
+// returns true.
 func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
 	for _, o := range r.Outcomes {
 		if fits(o) && !slices.Contains(names, o.Mutant) {
@@ -65,13 +68,14 @@ func (r *Report) mutantNames(fits func(Outcome) bool) (names []string) {
 	return names
 }
 
-// A checkKill is a mutant that a check killed, and the dialects in which it did.
+// A checkKill is a mutant that a check killed, with the dialects in which the check killed it.
 type checkKill struct {
 	mutant   string
 	dialects []string
 }
 
-// killsBy returns the mutants that a check killed.
+// killsBy returns the mutants that the check with the given id killed, in the order of the
+// outcomes.
 func (r *Report) killsBy(check string) (kills []checkKill) {
 	for _, o := range r.Outcomes {
 		if !slices.Contains(o.KilledBy, check) {
@@ -86,7 +90,7 @@ func (r *Report) killsBy(check string) (kills []checkKill) {
 	return kills
 }
 
-// Markdown returns the document docs/mutants.md.
+// Markdown returns the report as the document docs/mutants.md.
 func (r *Report) Markdown() []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, `%s
@@ -107,7 +111,8 @@ green, and a canary has to die, or none of this counts. %d mutants, %d plays.
 	return b.Bytes()
 }
 
-// writeOutcomes writes a list of outcomes below a heading.
+// writeOutcomes writes a list of outcomes below a heading with the given title. say describes an
+// outcome.
 func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, say func(Outcome) string) {
 	fmt.Fprintf(b, "\n## %s\n\n", title)
 	for _, o := range list {
@@ -118,7 +123,8 @@ func (r *Report) writeOutcomes(b *bytes.Buffer, title string, list []Outcome, sa
 	}
 }
 
-// writeCounts writes the table of how many mutants each check killed.
+// writeCounts writes a table with the number of mutants that each check killed, in all dialects and
+// in each.
 func (r *Report) writeCounts(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## How many mutants each check killed\n\n| check | mutants |")
 	for _, d := range r.Dialects {
@@ -145,7 +151,7 @@ func (r *Report) writeCounts(b *bytes.Buffer) {
 	}
 }
 
-// writeKills writes the list of mutants that each check killed.
+// writeKills writes, for each check, the list of the mutants that it killed.
 func (r *Report) writeKills(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## Which\n")
 	for _, c := range rules.All {
@@ -156,7 +162,7 @@ func (r *Report) writeKills(b *bytes.Buffer) {
 	}
 }
 
-// writeMutants writes the table of mutants with what is wrong with them.
+// writeMutants writes a table with the defect and the violated requirements of each mutant.
 func (r *Report) writeMutants(b *bytes.Buffer) {
 	fmt.Fprint(b, "\n## The mutants\n\n| mutant | what is wrong with the server | violates |\n|---|---|---|\n")
 	for _, name := range r.mutantNames(func(Outcome) bool { return true }) {

@@ -11,14 +11,16 @@ import (
 	"sync"
 )
 
-// A streamEdit edits one stream: frame returns what is sent in place of each frame, end what is
-// sent at the end. A nil function changes nothing.
+// A streamEdit edits one stream. frame returns the frames that are sent instead of a frame, and end
+// returns those that are sent after the last one. If frame is nil, the stream is not edited; end
+// may be nil.
 type streamEdit struct {
 	frame func(frame []byte) [][]byte
 	end   func() [][]byte
 }
 
-// editStreams returns a middleware that edits streams.
+// editStreams returns a middleware that edits the streams of the server. begin returns the edit of
+// the stream that request v asks for.
 func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		told := begin(v)
@@ -32,7 +34,8 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 	})
 }
 
-// A frameSplitter is a response writer that splits a stream into frames.
+// A frameSplitter is a response writer that splits the body of a stream into frames and sends what
+// its edit returns for each of them. Comments and other responses pass unchanged.
 type frameSplitter struct {
 	http.ResponseWriter
 	edit      streamEdit
@@ -40,7 +43,8 @@ type frameSplitter struct {
 	notStream bool
 }
 
-// WriteHeader notes whether the response is a stream.
+// WriteHeader sends the status. A response with a status other than 200 is not a stream and will
+// not be edited.
 func (f *frameSplitter) WriteHeader(status int) {
 	f.notStream = status != http.StatusOK
 	f.ResponseWriter.WriteHeader(status)
@@ -87,7 +91,8 @@ func (f *frameSplitter) finish() {
 	}
 }
 
-// editResumed returns a middleware that edits streams that are resumed from a cursor.
+// editResumed returns a middleware that edits streams that are resumed from a cursor. begin returns
+// the edit of the stream that request v asks for; r holds the frames that were sent before.
 func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middleware {
 	return func(next http.Handler) http.Handler {
 		r := &runFrames{frames: map[string][][]byte{}}
@@ -103,7 +108,8 @@ func editResumed(begin func(v parsedRequest, r *runFrames) streamEdit) middlewar
 	}
 }
 
-// A runFrames holds the frames of each run as they were first sent.
+// A runFrames holds the frames of each run, by the id of the run, in the order in which they were
+// first sent.
 type runFrames struct {
 	mu     sync.Mutex
 	frames map[string][][]byte
@@ -119,7 +125,8 @@ func (r *runFrames) record(v parsedRequest, frame []byte) [][]byte {
 	return [][]byte{frame}
 }
 
-// findCursor returns the frame of a run with the requested cursor and its index, or nil and -1.
+// findCursor returns the frame that has the cursor of request v, and its index among the frames of
+// the run. It returns nil and -1 if the run has sent no such frame.
 func (r *runFrames) findCursor(v parsedRequest) (frame []byte, at int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,13 +149,15 @@ func (r *runFrames) firstFrame(v parsedRequest) []byte {
 	return nil
 }
 
-// editByIndex returns an edit of frames by their index, from 0.
+// editByIndex returns an edit that sends, instead of each frame, the frames that the function frame
+// returns for its index n, from 0.
 func editByIndex(frame func(n int, frame []byte) [][]byte) streamEdit {
 	n := -1
 	return streamEdit{frame: func(f []byte) [][]byte { n++; return frame(n, f) }}
 }
 
-// editLast returns an edit of the last frame.
+// editLast returns an edit that sends, instead of the last frame of a stream, the frames that last
+// returns for it.
 func editLast(last func(frame []byte) [][]byte) streamEdit {
 	var held []byte
 	return streamEdit{
@@ -168,11 +177,14 @@ func editLast(last func(frame []byte) [][]byte) streamEdit {
 	}
 }
 
+// resumeMutants are servers that resume streams wrongly or do not end the streams of cancelled runs
+// properly.
 var resumeMutants = slices.Concat(
 	resumeStartMutants, resumeLossMutants, resumeThreadCursorMutants, resumeContentMutants, cancelMutants,
 )
 
-// resumeStartMutants resume a stream at the wrong frame.
+// resumeStartMutants are servers that resume a stream with a frame that the client has already
+// received.
 var resumeStartMutants = []*Mutant{
 	{
 		Name: "resumed-anew", Doc: "a stream that is taken up again begins anew",
@@ -214,7 +226,7 @@ var resumeStartMutants = []*Mutant{
 	},
 }
 
-// resumeLossMutants lose events of a resumed stream.
+// resumeLossMutants are servers that leave out events of a stream when it is resumed.
 var resumeLossMutants = []*Mutant{
 	{
 		Name: "resumed-too-late", Doc: "a stream that is taken up again lacks the event after the cursor",
@@ -265,7 +277,8 @@ var resumeLossMutants = []*Mutant{
 	},
 }
 
-// resumeThreadCursorMutants treat a cursor of an earlier run of the thread wrongly.
+// resumeThreadCursorMutants are servers that refuse a cursor from an earlier run of the same
+// thread, or lose an event after such a cursor.
 var resumeThreadCursorMutants = []*Mutant{
 	{
 		Name: "cursor-of-before-refused", Doc: "a cursor of an earlier run of the conversation is refused",
@@ -307,7 +320,7 @@ var resumeThreadCursorMutants = []*Mutant{
 	},
 }
 
-// resumeContentMutants send an event differently when the stream is resumed.
+// resumeContentMutants are servers that send an event with other data when the stream is resumed.
 var resumeContentMutants = []*Mutant{
 	{
 		Name: "told-otherwise-later", Doc: "an event has other data when it is sent again",
@@ -326,7 +339,8 @@ var resumeContentMutants = []*Mutant{
 	},
 }
 
-// editCanceled returns a middleware that edits the last event of cancelled runs.
+// editCanceled returns a middleware that sends, instead of the last frame of a cancelled run, the
+// frames that last returns for it.
 func editCanceled(last func(frame []byte) [][]byte) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -357,7 +371,7 @@ func editCanceled(last func(frame []byte) [][]byte) middleware {
 	}
 }
 
-// cancelMutants treat cancelled runs wrongly.
+// cancelMutants are servers that send no terminal event for a cancelled run, or two of them.
 var cancelMutants = []*Mutant{
 	{
 		Name: "canceled-without-end", Doc: "the stream of a run that is canceled ends without the end of the run",

@@ -16,7 +16,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// Canary is the mutant that must be killed in every dialect, or the results prove nothing.
+// Canary is a mutant that is easy to find. It must be killed in every dialect; otherwise the
+// outcomes of all other mutants prove nothing.
 var Canary = &Mutant{
 	Name: "canary", Doc: "every text has one word too many",
 	Violates:  []string{"*.scripted.text"},
@@ -24,7 +25,7 @@ var Canary = &Mutant{
 	NewEffect: changeEvents(func(e *spec.Event) bool { return e.Kind == spec.MessageDelta }, func(e *spec.Event) { e.Text += " tweet" }),
 }
 
-// A RunOptions selects which mutants are played, and in which dialects.
+// A RunOptions selects which mutants are run, and in which dialects.
 type RunOptions struct {
 	Dialects    []*dialect.Dialect
 	NamePattern string // a glob of names; "" for all
@@ -33,7 +34,7 @@ type RunOptions struct {
 	Progress    func(o Outcome, played, of int)
 }
 
-// A Report has the outcomes of all mutants that were played.
+// A Report holds the outcomes of all mutants that were run.
 type Report struct {
 	Dialects       []*dialect.Dialect
 	Outcomes       []Outcome // in the order of All, then of the dialects
@@ -42,16 +43,17 @@ type Report struct {
 	IsComplete     bool      // every mutant ran in every dialect that it applies to
 }
 
-// A job is one mutant in one dialect, or the correct server if the mutant is nil.
+// A job is a run of one mutant in one dialect, or of the correct server if the mutant is nil.
 type job struct {
 	dialect *dialect.Dialect
 	mutant  *Mutant
 }
 
-// Run plays the mutants concurrently, with a correct server and a canary in each dialect. Whatever
-// does not come out as expected is played again alone, and that result counts: a server that shares
-// the machine with others may be late. With an error Run returns the report of the mutants that
-// were played before it, or nil if none can be played.
+// Run runs the suite against the selected mutants concurrently, and in each dialect also against a
+// correct server and the canary. A job whose outcome is not as expected is run again alone, and
+// that outcome counts, because a server that shares the machine with others may respond late. With
+// an error Run returns a report of the jobs that were completed, or nil if the options select no
+// mutant.
 func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	jobs, err := plan.jobs()
 	if err != nil {
@@ -74,7 +76,8 @@ func Run(ctx context.Context, plan RunOptions) (*Report, error) {
 	return r, nil
 }
 
-// runJobs plays some of the jobs, several at a time.
+// runJobs runs the jobs with the indexes in which, at most abreast at a time, and stores their
+// outcomes at the same indexes. It stops at the first error and returns it.
 func (p RunOptions) runJobs(ctx context.Context, jobs []job, outcomes []Outcome, which []int, abreast int) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -112,10 +115,11 @@ func (p RunOptions) runJobs(ctx context.Context, jobs []job, outcomes []Outcome,
 	return context.Cause(ctx)
 }
 
-// isZero reports whether the outcome is empty: the job was not played.
+// isZero reports whether the outcome is empty because its job was not run.
 func (o Outcome) isZero() bool { return o.Dialect == "" }
 
-// isAsExpected reports whether the outcome is what it should be.
+// isAsExpected reports whether the outcome of the job is what it should be: the correct server
+// fails no check, the canary is killed, and any other mutant is killed without over-kills.
 func (j job) isAsExpected(o Outcome) bool {
 	switch {
 	case j.mutant == nil:
@@ -126,8 +130,8 @@ func (j job) isAsExpected(o Outcome) bool {
 	return o.IsKilled() && len(o.OverKills) == 0
 }
 
-// jobsPerProcessor is how many mutants are played at once per processor. Most of their time is
-// waiting for a server that is asked to be slow.
+// jobsPerProcessor is how many jobs run at the same time per processor. It is more than one because
+// most jobs spend their time waiting for a server that is asked to be slow.
 const jobsPerProcessor = 4
 
 func (j job) name() string {
@@ -137,13 +141,14 @@ func (j job) name() string {
 	return j.mutant.Name
 }
 
-// Validate returns an error if the options select no mutant.
+// Validate returns an error if the pattern of names is malformed or the options select no mutant.
 func (p RunOptions) Validate() error {
 	_, err := p.jobs()
 	return err
 }
 
-// jobs returns the jobs to play, correct servers and canaries first.
+// jobs returns the jobs that the options select, correct servers and canaries first. It returns an
+// error if the pattern of names is malformed or selects no mutant.
 func (p RunOptions) jobs() (jobs []job, err error) {
 	if _, err := path.Match(p.NamePattern, ""); err != nil {
 		return nil, fmt.Errorf("%q is not a glob: %w", p.NamePattern, err)
@@ -172,7 +177,8 @@ func (p RunOptions) jobs() (jobs []job, err error) {
 	return jobs, nil
 }
 
-// newReport separates the outcomes of mutants from those of correct servers and canaries.
+// newReport returns a report with the outcomes of the mutants. If correct servers failed a check or
+// canaries survived, the report says so in InvalidReasons.
 func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	r := &Report{Dialects: p.Dialects, IsComplete: p.MaxDialects == 0 && p.SampleEvery <= 1 && p.NamePattern == ""}
 	for _, o := range outcomes {
@@ -193,17 +199,18 @@ func (p RunOptions) newReport(outcomes []Outcome) *Report {
 	return r
 }
 
-// Survivors returns the outcomes of mutants that were not killed.
+// Survivors returns the outcomes in which the mutant was not killed.
 func (r *Report) Survivors() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), Outcome.IsKilled)
 }
 
-// OverKills returns the outcomes in which something failed that the mutant does not violate.
+// OverKills returns the outcomes in which a check failed, or accused a requirement, although the
+// mutant does not violate what it checks.
 func (r *Report) OverKills() []Outcome {
 	return slices.DeleteFunc(slices.Clone(r.Outcomes), func(o Outcome) bool { return len(o.OverKills) == 0 })
 }
 
-// mutantByName returns the mutant with a name that occurs in an outcome.
+// mutantByName returns the mutant with the given name, which must exist.
 func mutantByName(name string) *Mutant {
 	return All[slices.IndexFunc(All, func(m *Mutant) bool { return m.Name == name })]
 }

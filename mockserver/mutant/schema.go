@@ -12,10 +12,10 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// A jsonObject is the JSON object in the data of a frame, or one inside it.
+// A jsonObject is the decoded JSON object in the data of a frame, or an object inside it.
 type jsonObject = map[string]any
 
-// editFrameData returns a fault that edits the data of all frames that are JSON objects.
+// editFrameData returns a fault that lets change edit the data of each frame that is a JSON object.
 func editFrameData(change func(o jsonObject)) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnFrame: func(frame []byte, emit func([]byte)) {
@@ -35,7 +35,8 @@ func editFrameData(change func(o jsonObject)) newEffect {
 	}
 }
 
-// editObjects returns a fault that edits frames about one kind of object, such as "message".
+// editObjects returns a fault that lets change edit the data of each frame whose member object or
+// type has the value what, such as "message".
 func editObjects(what string, change func(o jsonObject)) newEffect {
 	return editFrameData(func(o jsonObject) {
 		if o["object"] == what || o["type"] == what {
@@ -44,8 +45,8 @@ func editObjects(what string, change func(o jsonObject)) newEffect {
 	})
 }
 
-// editNestedObjects returns a fault that edits objects of one kind wherever they are, also inside
-// others.
+// editNestedObjects returns a fault that lets change edit each object in a frame, at any depth,
+// whose member object or type has the value what.
 func editNestedObjects(what string, change func(o jsonObject)) newEffect {
 	var look func(v any)
 	look = func(v any) {
@@ -66,8 +67,8 @@ func editNestedObjects(what string, change func(o jsonObject)) newEffect {
 	return editFrameData(func(o jsonObject) { look(o) })
 }
 
-// findMember returns the first of some names that the object has as a member: created_at in one
-// dialect, createdAt in another.
+// findMember returns the first of the given names that is a member of the object, or "" if none is.
+// The same member has different names in different dialects, such as created_at and createdAt.
 func findMember(o jsonObject, names ...string) string {
 	for _, name := range names {
 		if _, there := o[name]; there {
@@ -77,7 +78,8 @@ func findMember(o jsonObject, names ...string) string {
 	return ""
 }
 
-// setMember returns an edit that sets a member that is present and not null.
+// setMember returns an edit that sets the first of the named members that an object has to value.
+// It does nothing if the object has none of them or the member is null.
 func setMember(value any, names ...string) func(o jsonObject) {
 	return func(o jsonObject) {
 		if name := findMember(o, names...); name != "" && o[name] != nil {
@@ -86,12 +88,13 @@ func setMember(value any, names ...string) func(o jsonObject) {
 	}
 }
 
-// deleteMember returns an edit that removes a member.
+// deleteMember returns an edit that removes the first of the named members that an object has.
 func deleteMember(names ...string) func(o jsonObject) {
 	return func(o jsonObject) { delete(o, findMember(o, names...)) }
 }
 
-// editInside returns an edit of the object that a member holds.
+// editInside returns an edit that applies change to the object in the named member of an object. It
+// does nothing if the member is not an object.
 func editInside(name string, change func(o jsonObject)) func(o jsonObject) {
 	return func(o jsonObject) {
 		if inner, ok := o[name].(jsonObject); ok {
@@ -100,12 +103,14 @@ func editInside(name string, change func(o jsonObject)) func(o jsonObject) {
 	}
 }
 
-// killedAt returns the kill of a mutant that violates the schema at one of some JSON pointers.
+// killedAt returns the value of Mutant.KilledBy for a mutant whose events violate the schema at one
+// of the given JSON pointers, which are separated by spaces.
 func killedAt(pointers string) map[string]string {
 	return map[string]string{"wire.matches-schema": pointers}
 }
 
-// schemaMutants each violate what the documents say of one member of one kind of frame.
+// schemaMutants are servers that each send one member of one kind of frame with a value that the
+// schema does not allow, or without the member.
 var schemaMutants = []*Mutant{
 	{
 		Name: "created-at-is-a-date", Doc: "the time at which the run began is a date in words",

@@ -29,12 +29,14 @@ var (
 	clientCallFamilies = []string{"agentscope-java", "agentscope", "agkit"}
 )
 
-// What a failure has to be.
+// The requirements on failed runs, grouped by what they demand. Each list holds the ids of one
+// demand in all catalogues.
 var (
 	reqErrorVisible = []string{"agentscope-java.err.object", "agentscope.error-reported", "agkit.error.visible", "runs.stream.error-visible"}
 	reqNoStackTrace = []string{"agentscope.no-stack-trace", "agkit.error.no-stack", "runs.errors.no-stack-trace"}
 )
 
+// scriptMutants are servers whose agent does not do what a test prompt asks for.
 var scriptMutants = []*Mutant{
 	{
 		Name: "says-hello", Doc: "asked for certain words, the server says hello",

@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What the numbers of events have to be, requirement by requirement, as the catalogues
-// call it.
+// The requirements on sequence numbers and cursors, grouped by what they demand. Each list holds
+// the ids of one demand in all catalogues.
 var (
 	reqSequenceIncreases = []string{"agentscope-java.seq.order", "agentscope.sequence-increases"}
 	reqSequenceDense     = []string{"agentscope.sequence-every"}
@@ -21,6 +21,7 @@ var (
 	reqCursorUnique      = []string{"runs.resume.ids-unique"}
 )
 
+// sequenceMutants are servers whose events have wrong sequence numbers or SSE ids.
 var sequenceMutants = []*Mutant{
 	{
 		Name: "number-repeated", Doc: "two different events have the same number",
@@ -81,7 +82,7 @@ var sequenceMutants = []*Mutant{
 	},
 }
 
-// countDown returns a fault that numbers the events of a run downwards from 1000.
+// countDown returns an effect that numbers the events of a run downwards from 1000.
 func countDown(fault.Args) fault.Effect {
 	n := int64(0)
 	return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {
@@ -94,21 +95,23 @@ func countDown(fault.Args) fault.Effect {
 	}}
 }
 
-// changeIDLines returns a fault that edits the id line of all frames of all streams.
+// changeIDLines returns a fault that replaces the id line of each frame by what change returns for
+// it.
 func changeIDLines(change func(id []byte) []byte) newEffect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter { return idLineEditor{w, change} }}
 	}
 }
 
-// An idLineEditor edits the id lines of frames; the servers of this project write each id on a line
-// of its own.
+// An idLineEditor writes frames with each id line replaced by what change returns for it. The
+// servers of this project write each id on a line of its own.
 type idLineEditor struct {
 	out    fault.StreamWriter
 	change func(id []byte) []byte
 }
 
-// WriteFrame sends a frame with an edited id.
+// WriteFrame sends a frame with its id line replaced. It returns the error of writing to the
+// client.
 func (l idLineEditor) WriteFrame(_ int, frame []byte) error {
 	out := make([]byte, 0, len(frame))
 	for line := range bytes.Lines(frame) {

@@ -12,13 +12,14 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What calls and interrupts have to be, requirement by requirement, as the catalogues
-// call it.
+// The requirements on tool calls, grouped by what they demand. Each list holds the ids of one
+// demand in all catalogues.
 var (
 	reqArgumentsJSON = []string{"agentscope-java.tool.call", "agentscope.tool-arguments-json", "agkit.order.args-json", "runs.stream.tool-arguments"}
 	reqToolResult    = []string{"agentscope-java.tool.result", "agentscope.tool-paired", "agkit.order.result-after-end"}
 )
 
+// toolMutants are servers that violate the rules about tool calls, their results and interrupts.
 var toolMutants = []*Mutant{
 	{
 		Name: "call-unopened", Doc: "the event that starts a tool call is missing",
@@ -148,8 +149,8 @@ var toolMutants = []*Mutant{
 	},
 }
 
-// endOfCall returns a function that reports whether an event ends a call of a tool. It must see the
-// starts of calls as well.
+// endOfCall returns a function that reports whether an event ends a call of the named tool. The
+// function must also be called with the events that start calls, since only these name the tool.
 func endOfCall(tool string) func(*spec.Event) bool {
 	var calls sync.Map // runs may be streamed concurrently
 	return func(e *spec.Event) bool {
@@ -161,27 +162,30 @@ func endOfCall(tool string) func(*spec.Event) bool {
 	}
 }
 
-// toolResult returns a result of the call that an event ends.
+// toolResult returns an event with a result, the given text, of the tool call that event e ends.
 func toolResult(e *spec.Event, text string) spec.Event {
 	return spec.Event{
 		Kind: spec.ToolResult, Thread: e.Thread, Run: e.Run, Message: e.Call + "-r", Call: e.Call, Text: text,
 	}
 }
 
-// answerLate returns a fault that sends an empty result for the calls of a tool at the end of the
-// run.
+// answerLate returns a fault that sends an empty result of the last call of the named tool just
+// before the terminal event of the run.
 func answerLate(tool string) newEffect {
 	return insertBeforeEnd(tool, func(e *spec.Event) []spec.Event { return []spec.Event{toolResult(e, "")} })
 }
 
-// addLastText returns a fault that sends a text at the end of a run that calls a tool.
+// addLastText returns a fault that sends a text just before the terminal event of each run that
+// calls the named tool.
 func addLastText(tool, text string) newEffect {
 	return insertBeforeEnd(tool, func(e *spec.Event) []spec.Event {
 		return []spec.Event{{Kind: spec.MessageDelta, Thread: e.Thread, Run: e.Run, Message: e.Run + "-last", Text: text}}
 	})
 }
 
-// insertBeforeEnd returns a fault that sends more events before the end of a run that calls a tool.
+// insertBeforeEnd returns a fault that sends more events just before the terminal event of each run
+// that calls the named tool. more returns these events; call is the event that ends the last call
+// of the tool.
 func insertBeforeEnd(tool string, more func(call *spec.Event) []spec.Event) newEffect {
 	return editEvents(func() func(e *spec.Event, emit func(*spec.Event)) {
 		ended := endOfCall(tool)

@@ -15,12 +15,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
+// uploadMutants are servers that treat uploads, links to files, images or recordings of speech
+// wrongly.
 var uploadMutants = slices.Concat(
 	uploadStoredMutants, uploadSignedMutants, uploadLinkMutants, uploadImageMutants, transcriptionMutants,
 )
 
-// editReplyJSON returns a middleware that edits the JSON object in responses to a template's
-// operation.
+// editReplyJSON returns a middleware that lets edit change the JSON object in each successful
+// response to a request for an operation. phrase is the name of the operation's template, such as
+// "attach".
 func editReplyJSON(phrase string, edit func(m map[string]any)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if v.isOperation(phrase) && a.status/100 == 2 {
@@ -29,7 +32,8 @@ func editReplyJSON(phrase string, edit func(m map[string]any)) middleware {
 	})
 }
 
-// setNestedMember returns an edit that sets a member wherever it occurs in a response.
+// setNestedMember returns an edit that sets all members of the given name to value, in an object
+// and in the objects inside it.
 func setNestedMember(name string, value any) func(m map[string]any) {
 	var set func(m map[string]any)
 	set = func(m map[string]any) {
@@ -45,7 +49,7 @@ func setNestedMember(name string, value any) func(m map[string]any) {
 	return set
 }
 
-// uploadStoredMutants respond wrongly to uploads.
+// uploadStoredMutants are servers that report another media type than that of the upload.
 var uploadStoredMutants = []*Mutant{
 	{
 		Name: "stored-as-jpeg", Doc: "every upload is reported as a JPEG",
@@ -60,7 +64,8 @@ var uploadStoredMutants = []*Mutant{
 	},
 }
 
-// uploadSignedMutants respond wrongly to requests for a signed link.
+// uploadSignedMutants are servers that sign links for another file or bucket than requested, or for
+// a file that does not exist.
 var uploadSignedMutants = []*Mutant{
 	{
 		Name: "signed-for-another-path", Doc: "a new link names another file",
@@ -88,8 +93,9 @@ var uploadSignedMutants = []*Mutant{
 	},
 }
 
-// signUnknownFile returns a middleware that responds with the last link where there is no such
-// file. signedPath returns the path that it names; "" stands for the path of the last link.
+// signUnknownFile returns a middleware that responds to a request to sign a link for an unknown
+// file with the last link that was signed. signedPath gets the requested path and returns the path
+// that the response names; "" stands for that of the last link.
 func signUnknownFile(signedPath func(asked string) string) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -113,8 +119,9 @@ func signUnknownFile(signedPath func(asked string) string) middleware {
 	}
 }
 
-// editLinkResponses returns a middleware that edits the responses to links. signed is whether the
-// link was signed again before.
+// editLinkResponses returns a middleware that lets give change the response a to each request for a
+// link that the server has handed out. signed tells whether the link comes from a request to sign a
+// link, rather than from the upload itself.
 func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -134,7 +141,8 @@ func editLinkResponses(give func(signed bool, a *plainResponse)) middleware {
 	}
 }
 
-// linkPath returns the path of the link in a response.
+// linkPath returns the path of the link in a JSON response to an upload or to a request to sign a
+// link. It returns "" if body is not such a response.
 func linkPath(body []byte) (path string) {
 	var answer struct {
 		URL        string
@@ -156,14 +164,15 @@ func respondUnauthorized(a *plainResponse) {
 	a.status, a.body = http.StatusUnauthorized, []byte("who asks?")
 }
 
-// corruptBody changes the last byte of a file.
+// corruptBody changes the last byte of a response body, if it has any.
 func corruptBody(a *plainResponse) {
 	if len(a.body) > 0 {
 		a.body[len(a.body)-1] ^= 0xff
 	}
 }
 
-// uploadLinkMutants have links that lead to something wrong.
+// uploadLinkMutants are servers whose links to files have expired, need credentials or lead to
+// other bytes.
 var uploadLinkMutants = []*Mutant{
 	{
 		Name: "link-is-dead", Doc: "the link to an upload has ended when it is handed out",
@@ -212,8 +221,9 @@ var uploadLinkMutants = []*Mutant{
 	},
 }
 
-// replaceForeignImages returns a middleware that accepts images from anywhere: the request gets
-// what take returns for each image instead, nil to leave it out.
+// replaceForeignImages returns a middleware that replaces images in requests to start a run if
+// their links lead to another server. take gets such an image and own, the last link to an image on
+// this server. It returns the image to send instead, or nil to leave the image out.
 func replaceForeignImages(take func(image map[string]any, own string) map[string]any) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -234,7 +244,8 @@ func replaceForeignImages(take func(image map[string]any, own string) map[string
 	}
 }
 
-// imageLink returns the link of an image that the user sends.
+// imageLink returns the link of the first image in the last message of the user, or "" if that
+// message has no image.
 func imageLink(ask spec.Event) string {
 	user, _ := ask.Last(spec.InputUser)
 	for _, part := range user.Parts {
@@ -245,7 +256,8 @@ func imageLink(ask spec.Event) string {
 	return ""
 }
 
-// withImages returns the request with other images in its messages.
+// withImages returns the request with each image in its messages replaced by what take returns for
+// it. If take returns nil, the image is left out.
 func (v parsedRequest) withImages(take func(image map[string]any) map[string]any) spec.Request {
 	a := plainResponse{body: bytes.Clone(v.raw.Body)}
 	a.editJSON(func(m map[string]any) {
@@ -274,7 +286,7 @@ func (v parsedRequest) withImages(take func(image map[string]any) map[string]any
 	return r
 }
 
-// uploadImageMutants treat images from foreign servers wrongly.
+// uploadImageMutants are servers that do not refuse images whose links lead to other servers.
 var uploadImageMutants = []*Mutant{
 	{
 		Name: "images-from-anywhere", Doc: "an image may come from anywhere",
@@ -289,7 +301,8 @@ var uploadImageMutants = []*Mutant{
 	},
 }
 
-// transcriptionMutants respond wrongly to recordings of speech.
+// transcriptionMutants are servers that respond to recordings of speech without a transcript in the
+// required form.
 var transcriptionMutants = []*Mutant{
 	{
 		Name: "heard-in-plain-text", Doc: "the transcript is returned as plain text",

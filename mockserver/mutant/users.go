@@ -13,10 +13,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
+// usersMutants are servers that treat requests of some principals wrongly.
 var usersMutants = slices.Concat(anonymousMutants, otherUserMutants, userHistoryMutants)
 
-// impersonate returns a middleware that serves requests which the server refuses with the given
-// status, in the name of the user that as returns.
+// impersonate returns a middleware that repeats requests that the server refuses with the given
+// status in the name of another user, so that they are served. which selects the requests. as
+// returns the value of the Authorization header to use; if it is "", the refusal stands.
 func impersonate(status int, which func(v parsedRequest) bool, as func(v parsedRequest) string) middleware {
 	return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
 		h := &bufferedResponse{w: w, header: http.Header{}}
@@ -35,8 +37,8 @@ func impersonate(status int, which func(v parsedRequest) bool, as func(v parsedR
 	})
 }
 
-// asFirstUser returns a middleware that serves selected requests in the name of the user who was
-// served first.
+// asFirstUser returns a middleware that repeats requests that the server refuses with status 401 in
+// the name of the first user that the server has served. which selects the requests.
 func asFirstUser(which func(v parsedRequest) bool) middleware {
 	return func(next http.Handler) http.Handler {
 		var mu sync.Mutex
@@ -59,13 +61,13 @@ func asFirstUser(which func(v parsedRequest) bool) middleware {
 	}
 }
 
-// A statusWriter is a response writer that records the status.
+// A statusWriter is a response writer that records the status of the response.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader records the status.
+// WriteHeader records the status and sends it.
 func (w *statusWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
@@ -74,8 +76,8 @@ func (w *statusWriter) WriteHeader(status int) {
 // Unwrap returns the wrapped writer, so that streams can be flushed.
 func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// asOwner returns a middleware that serves selected requests in the name of the owner of the thread
-// or file.
+// asOwner returns a middleware that repeats requests that the server refuses with status 403 in the
+// name of the user who started the thread. which selects the requests.
 func asOwner(which func(v parsedRequest) bool) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return impersonate(http.StatusForbidden, which, func(v parsedRequest) string {
@@ -90,10 +92,11 @@ func forOperation(phrase string) func(v parsedRequest) bool {
 	return func(v parsedRequest) bool { return v.isOperation(phrase) }
 }
 
-// isAnonymous reports whether the request has no credentials.
+// isAnonymous reports whether the request has no Authorization header.
 func (v parsedRequest) isAnonymous() bool { return v.httpRequest.Header.Get("Authorization") == "" }
 
-// anonymousMutant returns a server that serves an operation without credentials.
+// anonymousMutant returns a server that serves the requests that which selects without credentials.
+// requirements are the ids, separated by spaces, of the requirements that it thereby violates.
 func anonymousMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: strings.Fields(requirements),
@@ -102,8 +105,8 @@ func anonymousMutant(name, doc, requirements string, which func(v parsedRequest)
 	}
 }
 
-// editDenials returns a middleware that edits the refusals of principals who may not make a
-// request.
+// editDenials returns a middleware that lets edit change each response a with the given status. v
+// is the refused request.
 func editDenials(status int, edit func(v parsedRequest, a *plainResponse)) middleware {
 	return editResponses(func(v parsedRequest, a *plainResponse) {
 		if a.status == status {
@@ -112,13 +115,14 @@ func editDenials(status int, edit func(v parsedRequest, a *plainResponse)) middl
 	})
 }
 
-// asStream turns a refusal into an event stream.
+// asStream turns a refusal into an event stream with the refusal as its only event.
 func asStream(_ parsedRequest, a *plainResponse) {
 	a.header.Set("Content-Type", spec.EventStream)
 	a.body = []byte("data: " + strings.ReplaceAll(string(a.body), "\n", " ") + "\n\n")
 }
 
-// anonymousMutants treat requests without credentials wrongly.
+// anonymousMutants are servers that serve requests without valid credentials, or refuse them in the
+// wrong way.
 var anonymousMutants = []*Mutant{
 	anonymousMutant("nobody-asks", "runs are started without credentials", "runs.auth.create-401", parsedRequest.startsRun),
 	anonymousMutant("nobody-listens", "runs are told to nobody", "runs.auth.events-401 runs.auth.plain", forOperation("listen")),
@@ -158,7 +162,9 @@ var anonymousMutants = []*Mutant{
 	},
 }
 
-// otherUserMutant returns a server that serves an operation to users who are not the owner.
+// otherUserMutant returns a server that serves the requests that which selects to users who do not
+// own the thread. requirements are the ids, separated by spaces, of the requirements that it
+// thereby violates.
 func otherUserMutant(name, doc, requirements string, which func(v parsedRequest) bool) *Mutant {
 	return &Mutant{
 		Name: name, Doc: doc, Violates: strings.Fields(requirements),
@@ -167,7 +173,8 @@ func otherUserMutant(name, doc, requirements string, which func(v parsedRequest)
 	}
 }
 
-// otherUserMutants treat requests of users who are not the owner wrongly.
+// otherUserMutants are servers that serve requests about threads of other users, or refuse them in
+// the wrong way.
 var otherUserMutants = []*Mutant{
 	otherUserMutant("others-listen", "the stream of a run is served to another user", "runs.auth.events-403 runs.auth.plain",
 		func(v parsedRequest) bool { return v.isOperation("listen") && v.parsed().Cursor == "" }),
@@ -192,8 +199,9 @@ var otherUserMutants = []*Mutant{
 	},
 }
 
-// redirectLatest returns a middleware that responds to a request for the latest thread with a
-// thread of another user.
+// redirectLatest returns a middleware that serves requests for the latest thread in the name of
+// another user. whose gets the Authorization header of the request and returns that of the other
+// user; if it is "", the request is served as it is.
 func redirectLatest(whose func(m *threadRegistry, who string) string) middleware {
 	return trackThreads(func(m *threadRegistry) middleware {
 		return interceptRequests(func(w http.ResponseWriter, v parsedRequest, next http.Handler) {
@@ -212,7 +220,8 @@ func redirectLatest(whose func(m *threadRegistry, who string) string) middleware
 	})
 }
 
-// userHistoryMutants return the history of another user where the request names no thread.
+// userHistoryMutants are servers that return the history of another user if the request names no
+// thread.
 var userHistoryMutants = []*Mutant{
 	{
 		Name: "history-of-anybody", Doc: "the latest conversation is that of all users",

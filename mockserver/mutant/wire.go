@@ -13,7 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// What a stream has to be, requirement by requirement, as the catalogues call it.
+// The requirements on streams, grouped by what they demand. Each list holds the ids of one demand
+// in all catalogues.
 var (
 	reqStreamOpens      = []string{"agentscope-java.http.sse", "agentscope-java.http.status", "agentscope.http-ok", "agkit.http.status", "agkit.sse.content-type", "runs.stream.status-200", "runs.stream.content-type"}
 	reqFramesJSON       = []string{"agentscope-java.frame.json", "agentscope.frame-json", "agkit.sse.frame", "runs.stream.json"}
@@ -25,14 +26,16 @@ var (
 	reqFlushed          = []string{"agentscope-java.http.flushes", "agentscope.flushed", "agkit.sse.incremental", "runs.stream.live"}
 )
 
-// alsoWithoutFrame are the checks that fail besides where a frame cannot be read: it counts as not
+// alsoWithoutFrame are further checks that fail if a frame cannot be decoded: it counts as not
 // sent, and its content is missing.
 var alsoWithoutFrame = []string{"script.*", "sequence.dense", "run.*", "tool.*", "message.*", "delta.joins-to-whole", "history.tells-the-answer"}
 
-// alsoWithoutLastFrame are the checks that fail besides where the last frame is truncated: clients
-// discard it.
+// alsoWithoutLastFrame are further checks that fail if the last frame is not terminated: clients
+// discard such a frame.
 var alsoWithoutLastFrame = []string{"script.error", "script.error-mid", "run.ends", "cancel.run-ends", "error.visible", "resume.ends", "resume.loses-nothing", "resume.tells-the-same", "wire.flushes"}
 
+// wireMutants are servers that violate the rules about HTTP and event streams, such as media types,
+// framing and comments.
 var wireMutants = []*Mutant{
 	{
 		Name: "stream-is-text", Doc: "streams are called text/plain",
@@ -159,7 +162,8 @@ var wireMutants = []*Mutant{
 	},
 }
 
-// neverEnd returns an effect that keeps every stream open.
+// neverEnd returns an effect that sends comments without end instead of the last frame of every
+// stream.
 func neverEnd(fault.Args) fault.Effect {
 	return fault.Effect{WrapBody: func(w fault.StreamWriter) fault.FrameWriter {
 		return &lastFrameEditor{out: w, change: func([]byte) []byte { return nil }, onClose: func() error {
@@ -178,7 +182,8 @@ func neverEnd(fault.Args) fault.Effect {
 	}}
 }
 
-// delayDeltas returns an effect that holds back the deltas of a text until another event is sent.
+// delayDeltas returns an effect that holds back the text deltas of a run until an event of another
+// kind is sent.
 func delayDeltas(fault.Args) fault.Effect {
 	var held []spec.Event
 	release := func(emit func(*spec.Event)) {
