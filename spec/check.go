@@ -31,10 +31,11 @@ type Check struct {
 	Watch func(*Pass) func(Event)
 }
 
-// Title returns the first line of Doc.
+// Title returns the first line of Doc, a one-line description of the check.
 func (c *Check) Title() string { t, _, _ := strings.Cut(c.Doc, "\n"); return t }
 
-// A Pass is the application of one check to one conversation.
+// A Pass is the application of one check to one conversation. The check reports its judgements to
+// it with [Pass.Judge].
 type Pass struct {
 	obligation Obligation
 	judged     map[string]int // judgements by requirement; "" if the evidence names none
@@ -44,7 +45,8 @@ type Pass struct {
 	shared     map[sharedKey]*sharedEntry // shared with the other passes of a Run
 }
 
-// A Finding is a failed judgement and its evidence.
+// A Finding is a failed judgement: an event as evidence, and a message that says what was seen and
+// what is required.
 type Finding struct {
 	Event   Event
 	Message string
@@ -54,8 +56,8 @@ type Finding struct {
 	Seen, Plays int
 }
 
-// MaxFindings is the maximum number of findings that one check keeps per conversation
-// and requirement. Further ones are only counted, in [Result.Dropped].
+// MaxFindings is the maximum number of findings that one check keeps per conversation and
+// requirement, to keep reports readable. Further ones are only counted, in [Result.Dropped].
 const MaxFindings = 50
 
 // Judge records one judgement about e: whether the rule holds for it. A rule that never
@@ -79,15 +81,16 @@ func (p *Pass) Judge(e Event, ok bool, format string, args ...any) {
 	}
 }
 
-// Limits of a finding's message. Nothing is lost by shortening it: the event's bytes
-// hold what the target sent.
+// Limits of the message of a finding, which keep reports readable. Shortening a message loses
+// nothing: the bytes of the event hold all that the target sent.
 const (
 	maxQuoted  = 2 << 10 // bytes of one argument
 	maxListed  = 32      // items of one list
 	maxMessage = 4 << 10 // bytes
 )
 
-// formatMessage formats the message of a finding, with long arguments shortened.
+// formatMessage formats the message of a finding like fmt.Sprintf. It shortens long arguments, and
+// may modify args.
 func formatMessage(format string, args []any) string {
 	for i, arg := range args {
 		switch arg := arg.(type) {
@@ -110,7 +113,8 @@ func formatMessage(format string, args []any) string {
 	return truncate(fmt.Sprintf(format, args...), maxMessage)
 }
 
-// truncate returns s, cut after at most limit bytes with a note of how many were left out.
+// truncate returns s unchanged if it has at most limit bytes. Otherwise it returns the beginning of
+// s with a note of how many bytes were left out.
 func truncate(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -122,8 +126,9 @@ func truncate(s string, limit int) string {
 	return fmt.Sprintf("%s … (%d more bytes)", s[:n], len(s)-n)
 }
 
-// Run applies the checks of a plan to one conversation and returns their results. If
-// onFinding is not nil, it is called with each finding as soon as it is made.
+// Run applies the checks of a plan to the events of one conversation and returns their results. If
+// onFinding is not nil, Run calls it with each finding as soon as it is made, and with the
+// obligation whose check made it.
 func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
 	watch := make([]func(Event), len(plan.Obligations))
@@ -159,8 +164,8 @@ func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding))
 	return evaluation
 }
 
-// UntilDone returns the given events until ctx is done. An Evaluation of a conversation
-// that was cut short in this way is meaningless.
+// UntilDone returns an iterator over the given events that stops early when ctx is done. The
+// Evaluation of a conversation that was stopped in this way is meaningless.
 func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	return func(yield func(Event) bool) {
 		for e := range events {
@@ -171,9 +176,9 @@ func UntilDone(ctx context.Context, events iter.Seq[Event]) iter.Seq[Event] {
 	}
 }
 
-// A completeness observes whether a conversation has a complete exchange, that is a stream
-// that starts a run, has content and ends the run, with every frame well-formed. It also
-// notes what kinds of requests and responses the conversation has.
+// A completeness observes whether a conversation has at least one complete exchange: a stream that
+// starts a run, has content and ends the run, with every frame well-formed. It also records which
+// kinds of requests and responses the conversation has.
 type completeness struct {
 	hasRunStart, hasRunEnd bool // whether the dialect has these kinds
 	complete               bool
@@ -183,9 +188,10 @@ type completeness struct {
 	exchangeProgress
 }
 
-// An exchangeProgress is what a completeness knows of the current exchange.
+// An exchangeProgress is what a completeness has seen of the current exchange.
 type exchangeProgress struct{ isStream, hasContent, malformed, opened, ended bool }
 
+// observe updates the state with the next event of the conversation.
 func (s *completeness) observe(e Event) {
 	switch {
 	case e.Kind == HTTPRequest:

@@ -14,10 +14,11 @@ import (
 // A Kind is the type of an [Event], independent of the dialect: "message.delta".
 type Kind string
 
-// Subject returns the part before the dot: "message".
+// Subject returns the part of the kind before the dot, such as "message" for "message.delta".
 func (k Kind) Subject() string { t, _, _ := strings.Cut(string(k), "."); return t }
 
-// Phase returns the part after the dot: "delta".
+// Phase returns the part of the kind after the dot, such as "delta" for "message.delta". It returns
+// "" if there is no dot.
 func (k Kind) Phase() string { _, p, _ := strings.Cut(string(k), "."); return p }
 
 // The kinds of events. In a dialect's document, x-kind gives the kind of a schema.
@@ -167,11 +168,12 @@ func (e Event) IsStream() bool { return e.MediaType == EventStream }
 // IsFrame reports whether the event is a complete frame of a stream and not a comment.
 func (e Event) IsFrame() bool { return e.Frame >= 0 && e.Kind != Comment && e.Kind != Incomplete }
 
-// Valid reports whether a request violates no constraint of its document.
+// Valid reports whether a request violates no constraint of its document. A server may refuse
+// invalid requests only.
 func (e Event) Valid() bool { return len(e.Violations) == 0 }
 
-// MayBeAccepted reports whether a server may accept a request in spite of its violations:
-// for each of them, refusing it is permitted (MAY) and not demanded.
+// MayBeAccepted reports whether a server may accept a request. It may if the request is valid, or
+// if the document permits (MAY) but does not demand to refuse each of its violations.
 func (e Event) MayBeAccepted() bool {
 	demanded := func(d RefusalRequirement) bool { return d.Level != May }
 	return !slices.ContainsFunc(e.Violations, func(b Violation) bool {
@@ -179,8 +181,8 @@ func (e Event) MayBeAccepted() bool {
 	})
 }
 
-// DisplayName returns the name of an event for messages: its name on the wire, or else a
-// description such as "a comment".
+// DisplayName returns the name of an event for messages: its name on the wire, or, if it has none,
+// a description such as "a comment".
 func (e Event) DisplayName() string {
 	switch {
 	case e.WireName != "":
@@ -195,8 +197,8 @@ func (e Event) DisplayName() string {
 	return "an event of the kind " + string(e.Kind)
 }
 
-// KindName returns the name on the wire of frames of a kind in the response to a request,
-// or words if they have none.
+// KindName returns the name on the wire that frames of kind k have in the response to the request
+// e. If they have none, it returns words.
 func (e Event) KindName(k Kind, words string) string {
 	if text := e.WireNames[k]; text != "" {
 		return text
@@ -204,7 +206,7 @@ func (e Event) KindName(k Kind, words string) string {
 	return words
 }
 
-// Last returns the last part of a kind. ok is false if there is none.
+// Last returns the last part of e that has kind k. ok is false if there is no such part.
 func (e Event) Last(k Kind) (part Event, ok bool) {
 	for _, p := range e.Parts {
 		if p.Kind == k {
@@ -214,8 +216,8 @@ func (e Event) Last(k Kind) (part Event, ok bool) {
 	return part, ok
 }
 
-// Prompt returns the text of a request's last user message. ok is false if there is none,
-// or if a tool result or a resume follows it, which the server answers instead.
+// Prompt returns the text of the last user message of a request. ok is false if the request has no
+// user message, or if a tool result or a resume follows it: the server then answers that.
 func (e Event) Prompt() (text string, ok bool) {
 	for _, p := range e.Parts {
 		switch p.Kind {
@@ -228,7 +230,7 @@ func (e Event) Prompt() (text string, ok bool) {
 	return text, ok
 }
 
-// A Violation is one constraint of the document that a request, frame or reply violates.
+// A Violation says which constraint of the document a request, frame or reply violates, and where.
 type Violation struct {
 	Location    string               // "body /runId", "query runId"
 	Pointer     string               // JSON pointer into the body, if it is about the body
@@ -238,11 +240,11 @@ type Violation struct {
 	Refusals    []RefusalRequirement // of a request: how it must be refused; empty if unspecified
 }
 
-// String returns the message.
+// String returns the message of the violation.
 func (b Violation) String() string { return b.Message }
 
-// A RefusalRequirement is what the document requires of a refusal. Each is judged on its
-// own, for its own requirement.
+// A RefusalRequirement is what one requirement demands of the refusal of a request. A refusal with
+// several requirements is judged for each of them separately.
 type RefusalRequirement struct {
 	Requirement string   // id of the requirement
 	Level       Level    // its level
@@ -258,8 +260,8 @@ type RefusalRequirement struct {
 // on the principal and not on the content of the request.
 type DenialRequirements map[DenialReason][]RefusalRequirement
 
-// StreamRequirements holds the ids of the requirements on the head of a streamed response,
-// by subject; "" if there is no requirement for that subject alone.
+// StreamRequirements holds the ids of the requirements on the status, media type and content coding
+// of a streamed response. An id is "" if no requirement is about that subject alone.
 type StreamRequirements struct {
 	Status        string // the status is 200
 	MediaType     string // the body is an event stream
@@ -267,7 +269,7 @@ type StreamRequirements struct {
 	HasEndEvent   bool   // whether the dialect has an event that ends the stream
 }
 
-// A DenialReason is why a principal may not do what others may.
+// A DenialReason is the reason why a principal may not do something that others may.
 type DenialReason string
 
 // The reasons for a denial.

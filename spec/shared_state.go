@@ -1,22 +1,24 @@
 package spec
 
-// A sharedEntry is a value that several checks of one Run share.
+// A sharedEntry is a value that several checks of one Run share, with the function that updates it.
 type sharedEntry struct {
 	value    any
 	observe  func(Event)
 	observed int // number of events passed to observe
 }
 
-// A sharedKey identifies a sharedEntry. Checks that see different events do not share.
+// A sharedKey identifies a sharedEntry by name. Checks that see the events of all principals do not
+// share with those that see only the primary user's.
 type sharedKey struct {
 	name          string
 	allPrincipals bool
 }
 
-// SharedState returns a value that all checks of one [Run] with the same name share, and a
-// function to which each of them must pass every event that it sees, before it uses the
-// value. The first call creates the value with create, whose second result then observes
-// each event exactly once. Like all of a Run, it is for one goroutine.
+// SharedState returns a value that all checks of one [Run] share if they call it with the same
+// name, and a function observe. Each of these checks must pass every event that it sees to observe,
+// before it uses the value. The first call creates the value by calling create, whose second result
+// is then called exactly once with each event. As all of a Run, the value is used by one goroutine
+// only.
 func SharedState[T any](p *Pass, name string, create func() (T, func(Event))) (shared T, observe func(Event)) {
 	key := sharedKey{name: name}
 	if p.obligation.Check != nil {

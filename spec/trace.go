@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Trace is one conversation as bytes on the wire: its exchanges in the order of their
-// requests. It is recorded from a live run or read from a transcript file.
+// A Trace is one conversation as bytes on the wire: its exchanges, in the order in which their
+// requests were sent. It is recorded from a live run or read from a transcript file.
 type Trace struct {
 	Exchanges []Exchange
 
@@ -42,10 +42,11 @@ type Request struct {
 	Principal Principal
 }
 
-// A Principal is who sends a request. Recordings hold it in place of the credentials.
+// A Principal says which of several users or clients sends a request. Recordings contain it in
+// place of the credentials.
 type Principal string
 
-// The principals.
+// The principals that send requests.
 const (
 	PrimaryUser Principal = ""         // the user whose conversation it is
 	OtherUser   Principal = "other"    // another user with valid credentials
@@ -67,10 +68,10 @@ type Response struct {
 	Trailer  Header
 }
 
-// A Framing is how a server marked the end of a body (RFC 9112 section 6.3).
+// A Framing is the way in which a server marks the end of a body (RFC 9112 section 6.3).
 type Framing string
 
-// The framings. With FramingClose a truncated body looks like a complete one.
+// The framings of bodies. With FramingClose a truncated body looks like a complete one.
 const (
 	FramingUnknown Framing = ""
 	FramingNone    Framing = "none"    // no body is allowed (204, 304, HEAD)
@@ -87,7 +88,7 @@ type Arrival struct {
 	At  time.Duration
 }
 
-// The ways in which a body can end early.
+// The ways in which a body can end early, as errors for [Response].End.
 var (
 	// ErrClientLeft is the end of a body that the client stopped reading. It is not held
 	// against the server.
@@ -105,20 +106,20 @@ var (
 	ErrNotHTTP = errors.New("the answer is not HTTP")
 )
 
-// ErrRequestNotRecorded means that a recording has a response without its request.
+// ErrRequestNotRecorded means that a recording contains a response but not its request.
 var ErrRequestNotRecorded = errors.New("the request was not recorded")
 
 // ErrUnrecognized means that no response contains a well-formed frame of the dialect.
 var ErrUnrecognized = errors.New("no frame of the dialect was recognised")
 
-// A Header is a list of header fields in the order and spelling of the wire.
+// A Header is a list of header fields, in their order and spelling on the wire.
 type Header []Field
 
 // A Field is one header field.
 type Field struct{ Name, Value string }
 
-// Get returns the first value of a field, or "". Names are compared without regard to
-// case.
+// Get returns the first value of the field with the given name, or "" if there is no such field.
+// Names are compared without regard to case.
 func (h Header) Get(name string) string {
 	for _, f := range h {
 		if strings.EqualFold(f.Name, name) {
@@ -128,17 +129,18 @@ func (h Header) Get(name string) string {
 	return ""
 }
 
-// Has reports whether the field is present, even with an empty value.
+// Has reports whether h has a field with the given name, even one with an empty value. Names are
+// compared without regard to case.
 func (h Header) Has(name string) bool {
 	return slices.ContainsFunc(h, func(f Field) bool { return strings.EqualFold(f.Name, name) })
 }
 
-// With returns a copy of h in which the field has this value only.
+// With returns a copy of h in which the named field occurs once, at the end, with the given value.
 func (h Header) With(name, value string) Header {
 	return append(h.Without(name), Field{name, value})
 }
 
-// Without returns a copy of h without the field.
+// Without returns a copy of h from which all fields with the given name are removed.
 func (h Header) Without(name string) Header {
 	out := make(Header, 0, len(h)+1)
 	for _, f := range h {
@@ -149,15 +151,16 @@ func (h Header) Without(name string) Header {
 	return out
 }
 
-// MediaType returns the media type of Content-Type without its parameters, in lower case.
+// MediaType returns the media type in the Content-Type field, in lower case and without parameters,
+// or "" if there is no such field.
 func (h Header) MediaType() string {
 	media, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(media))
 }
 
-// DescribeOverrun describes which limit of the client a response exceeded, as a predicate:
-// "had not ended after 30s". It returns "" if end is neither ErrIdleTimeout nor
-// ErrLimitExceeded.
+// DescribeOverrun returns which limit of the client a response exceeded, as a predicate to follow a
+// noun: "had not ended after 30s". It returns "" if end, the error with which the response ended,
+// is neither ErrIdleTimeout nor ErrLimitExceeded.
 func DescribeOverrun(end error) string {
 	for _, limit := range []error{ErrIdleTimeout, ErrLimitExceeded} {
 		if errors.Is(end, limit) {

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// A Level is how binding a requirement is, in the terms of RFC 2119.
+// A Level states how binding a requirement is, in the terms of RFC 2119.
 type Level string
 
-// The levels.
+// The levels of requirements.
 const (
 	Must   Level = "MUST"
 	Should Level = "SHOULD"
 	May    Level = "MAY"
 )
 
-// FailureVerdict returns the verdict on a target that violates a requirement of this
-// level. For May it is [Silent]: a permission cannot be violated, and not using it proves
-// nothing.
+// FailureVerdict returns the verdict on a target that violates a requirement of level l: [Failed]
+// for Must, [Warned] for Should. For May it returns [Silent], because a permission cannot be
+// violated and not using it proves nothing.
 func (l Level) FailureVerdict() Verdict {
 	switch l {
 	case Must:
@@ -30,11 +30,11 @@ func (l Level) FailureVerdict() Verdict {
 	return Silent
 }
 
-// A Requirement is one clause of a dialect with the checks that judge it, or with the
-// reason why none can.
+// A Requirement is one clause of a dialect, with the ids of the checks that judge it, or with the
+// reason why no check can.
 //
-// In Quote, " … " stands for omitted text. In English, a word in brackets is one that the
-// document lost when it was saved.
+// In Quote, " … " stands for omitted text. In English, a word in brackets is one that the document
+// lost when it was saved.
 type Requirement struct {
 	ID       string     `yaml:"id"`
 	Level    Level      `yaml:"level"`
@@ -46,19 +46,20 @@ type Requirement struct {
 	Excluded *Exclusion `yaml:"excluded"`
 }
 
-// citationPattern matches a source that cites lines of a protocol document.
+// citationPattern matches a Source that cites lines of a protocol document, such as
+// "000_12d5.txt:23".
 var citationPattern = regexp.MustCompile(`^[0-9a-z_]+\.txt:[0-9]`)
 
-// Quoted reports whether Quote is verbatim from a protocol document. Where the source
-// is of another kind ("derived: …", "observed: …"), Quote is this project's own
-// sentence, and is not shown in quotation marks.
+// Quoted reports whether Quote is a verbatim quotation from a protocol document. If it is not,
+// because Source is "derived: …" or "observed: …", Quote is a sentence of this project and is shown
+// without quotation marks.
 func (r Requirement) Quoted() bool { return citationPattern.MatchString(r.Source) }
 
-// Convention reports whether the requirement belongs to the test prompts of
-// docs/prompts.md, and not to the protocol.
+// Convention reports whether the requirement is one of the test prompts (docs/prompts.md), and not
+// of the protocol.
 func (r Requirement) Convention() bool { return strings.HasPrefix(r.Source, "docs/prompts.md") }
 
-// An Exclusion is the reason why no check judges a requirement.
+// An Exclusion states why no check judges a requirement.
 type Exclusion struct {
 	Kind   string `yaml:"kind" json:"kind"` // "capability", "unobservable", "contradiction", "client"
 	Reason string `yaml:"reason" json:"reason"`
@@ -77,8 +78,9 @@ type Plan struct {
 	HasRunEnd   bool // the dialect has an event that ends a run
 }
 
-// NewPlan returns the plan for a catalogue: those of the checks that its requirements name,
-// each with all of these requirements. kinds lists the kinds of the dialect's events.
+// NewPlan returns the plan for a catalogue. It has an obligation for each of the checks that a
+// requirement of the catalogue names, with all requirements that name the check. kinds lists the
+// kinds of the dialect's events.
 func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	d := Plan{HasRunStart: slices.Contains(kinds, RunStart), HasRunEnd: slices.Contains(kinds, RunEnd)}
 	for _, c := range checks {
@@ -95,11 +97,12 @@ func NewPlan(checks []*Check, catalogue []Requirement, kinds []Kind) Plan {
 	return d
 }
 
-// Requirement returns the requirement that a finding violates: the one that its evidence
-// names, or else the strictest of the obligation.
+// Requirement returns the requirement that a finding of the check violates: the one that the event
+// of the finding names, or, if it names none, the strictest of the obligation.
 func (d Obligation) Requirement(f Finding) Requirement { return d.requirementByID(f.Event.Requirement) }
 
-// requirementByID returns the requirement with an id, or the strictest if there is none.
+// requirementByID returns the requirement of the obligation with the given id. If it has none with
+// that id, it returns the strictest one.
 func (d Obligation) requirementByID(id string) Requirement {
 	strictest := d.Requirements[0]
 	for _, r := range d.Requirements {
@@ -113,9 +116,10 @@ func (d Obligation) requirementByID(id string) Requirement {
 	return strictest
 }
 
-// requirementForKind returns the id of the requirement for which an event of a kind is
-// evidence: the one that is about this kind, or else the one that is not about any kind.
-// It returns "" where several are.
+// requirementForKind returns the id of the requirement for which an event of kind k is evidence:
+// the only one that is about this kind or, if none is, the only one that is not about any
+// particular kind. It returns "" if there are several, or if the obligation has one requirement
+// only, as there is nothing to tell apart.
 func (d Obligation) requirementForKind(k Kind) string {
 	var own, open []string
 	for _, r := range d.Requirements {
@@ -135,7 +139,7 @@ func (d Obligation) requirementForKind(k Kind) string {
 	return ""
 }
 
-// Level returns the strictest level of the obligation's requirements.
+// Level returns the strictest of the levels of the obligation's requirements.
 func (d Obligation) Level() Level {
 	strictest := d.Requirements[0].Level
 	for _, r := range d.Requirements {
@@ -146,7 +150,8 @@ func (d Obligation) Level() Level {
 	return strictest
 }
 
-// A Verdict is the outcome of a check. Within a run it can only get worse.
+// A Verdict is the outcome of a check. Verdicts are ordered: as judgements are added, a verdict can
+// only get worse.
 type Verdict int
 
 // The verdicts, worst last.
@@ -161,10 +166,11 @@ const (
 
 var verdictNames = [...]string{"silent", "skipped", "passed", "warned", "failed", "error"}
 
-// String returns the verdict as spelled in reports: "passed".
+// String returns the name of the verdict in reports, such as "passed".
 func (v Verdict) String() string { return verdictNames[v] }
 
-// MarshalText returns the verdict as spelled in reports. It never fails.
+// MarshalText returns the name of the verdict in reports, such as "passed". It never returns an
+// error.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
 // A Result is the outcome of one check on one conversation.
@@ -181,7 +187,7 @@ type Result struct {
 	overruled   bool            // the verdict applies to every requirement
 }
 
-// newResult returns the result of a finished pass.
+// newResult returns the result of the check of the obligation d, from what its pass p recorded.
 func newResult(d Obligation, p Pass) Result {
 	r := Result{Obligation: d, judged: map[string]int{}}
 	for id, n := range p.judged {
@@ -208,9 +214,9 @@ func newResult(d Obligation, p Pass) Result {
 	return r
 }
 
-// VerdictOn returns the verdict on one requirement of the obligation. Evidence that names
-// another requirement is ignored. Evidence that names none counts for every requirement as
-// a failure, and as a pass only if no evidence names a requirement.
+// VerdictOn returns the verdict on one requirement of the obligation. Findings and judgements that
+// name another requirement are ignored. Findings that name none count as failures of every
+// requirement; judgements that name none count as passed only if no judgement names a requirement.
 func (r Result) VerdictOn(requirement Requirement) Verdict {
 	if r.overruled {
 		return r.Verdict
@@ -230,15 +236,16 @@ func (r Result) VerdictOn(requirement Requirement) Verdict {
 	return v
 }
 
-// Overrule replaces the verdict for every requirement of the obligation, for example with
-// [Skipped] for a capability that the target lacks. why becomes the note.
+// Overrule replaces the verdict on all requirements of the obligation by v, for example by
+// [Skipped] because the target lacks a capability. The text why becomes the note of the result.
 func (r *Result) Overrule(v Verdict, why string) {
 	r.Verdict, r.Note, r.overruled = v, why, true
 }
 
-// BreakPromise records that the target promised to exercise the check and did not. This
-// violates every requirement of the obligation that has no evidence, except those of level
-// May. It reports whether there is any; why then becomes the note.
+// BreakPromise records that nothing in the conversation exercised the check, although the target
+// promised that something would. Every requirement of the obligation without evidence, except those
+// of level May, then counts as violated. BreakPromise reports whether there is such a requirement;
+// if so, the text why becomes the note.
 func (r *Result) BreakPromise(why string) bool {
 	unexercised := map[string]bool{}
 	for _, requirement := range r.Obligation.Requirements {
@@ -253,8 +260,8 @@ func (r *Result) BreakPromise(why string) bool {
 	return len(unexercised) > 0
 }
 
-// Add records a finding that does not come from the check's own pass but from a comparison
-// across the conversation.
+// Add adds a finding that was not made by the check but by a comparison across the conversation. e
+// is its evidence; format and args become its message.
 func (r *Result) Add(e Event, format string, args ...any) {
 	if r.judged == nil {
 		r.judged = map[string]int{}
@@ -266,7 +273,8 @@ func (r *Result) Add(e Event, format string, args ...any) {
 	r.Verdict = max(r.Verdict, r.Obligation.Requirement(f).Level.FailureVerdict())
 }
 
-// An Evaluation holds the results of all checks for one conversation.
+// An Evaluation holds the results of all checks for one conversation, and what is needed to know
+// whether they mean anything.
 type Evaluation struct {
 	Results  []Result
 	Complete bool // at least one exchange is complete
@@ -277,9 +285,9 @@ type Evaluation struct {
 	NotHTTP         bool // at least one response was not HTTP
 }
 
-// RequireCompleteExchange turns every [Passed] into [Silent] unless the target completed
-// one exchange: a server that answers all requests alike proves nothing. Failures stay,
-// except where nothing can be judged at all, see [WhyUnjudgeable]. It modifies and returns
+// RequireCompleteExchange turns every [Passed] into [Silent], unless at least one evaluation has a
+// complete exchange: a server that gives the same answer to all requests proves nothing. Failures
+// are kept, except if nothing can be judged at all (see [WhyUnjudgeable]). It modifies and returns
 // its argument.
 func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	if slices.ContainsFunc(evaluations, func(h Evaluation) bool { return h.Complete }) {
@@ -298,9 +306,9 @@ func RequireCompleteExchange(evaluations []Evaluation) []Evaluation {
 	return evaluations
 }
 
-// WhyUnjudgeable returns why the evaluations cannot be held against the target, or nil if
-// they can. It is [ErrNotHTTP] if no response was HTTP, and [ErrUnrecognized] if no request
-// of the dialect was recorded and no frame of the dialect was received.
+// WhyUnjudgeable returns why the evaluations say nothing about the target, or nil if they do. The
+// reason is [ErrNotHTTP] if no response was HTTP, and [ErrUnrecognized] if no request of the
+// dialect was recorded and no frame of the dialect was received.
 func WhyUnjudgeable(evaluations []Evaluation) error {
 	anyEvaluation := func(f func(Evaluation) bool) bool { return slices.ContainsFunc(evaluations, f) }
 	switch {

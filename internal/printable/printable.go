@@ -21,8 +21,8 @@ var invisible = &unicode.RangeTable{R16: []unicode.Range16{
 	{Lo: 0x3164, Hi: 0x3164, Stride: 1}, {Lo: 0xffa0, Hi: 0xffa0, Stride: 1},
 }}
 
-// Escape returns s with unprintable characters escaped as in Go: \n, \x1b, \u202e. The
-// control characters in keep are not escaped.
+// Escape returns s with unprintable characters escaped as in Go: \n, \x1b, \u202e. Characters that
+// keep contains are never escaped.
 func Escape(s, keep string) string {
 	if isPlainASCII(s) {
 		return s
@@ -45,7 +45,8 @@ func Escape(s, keep string) string {
 	return b.String()
 }
 
-// isPlainASCII reports whether s consists of printable ASCII only, the most common case.
+// isPlainASCII reports whether s consists only of printable ASCII characters, so that nothing needs
+// to be escaped.
 func isPlainASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {
@@ -55,7 +56,7 @@ func isPlainASCII(s string) bool {
 	return true
 }
 
-// writeEscaped writes the Go escape of a character.
+// writeEscaped writes the escape of a character, as in Go, to b.
 func writeEscaped(b *strings.Builder, r rune) {
 	switch {
 	case r == '\n':

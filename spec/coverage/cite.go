@@ -10,17 +10,18 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// citationPattern matches one citation of a source: the document and its lines.
+// citationPattern matches one citation in the source of a requirement. Its groups are the file name
+// of the document and the cited lines.
 var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
 
-// citedLines is a range of lines of one document that a source cites.
+// A citedLines is a range of lines of one document that a requirement cites as its source.
 type citedLines struct {
 	file  string
 	lines Lines
 }
 
-// citationsIn returns the lines that a source cites for its quote. A document that is only
-// mentioned, within "derived: …" or "observed: …", is not a citation.
+// citationsIn returns the lines that the source of a requirement cites for its quotation. A
+// document that is only mentioned, within "derived: …" or "observed: …", is not a citation.
 func citationsIn(source string) (all []citedLines) {
 	for part := range strings.SplitSeq(source, "; ") {
 		m := citationPattern.FindStringSubmatch(part)
@@ -36,9 +37,9 @@ func citationsIn(source string) (all []citedLines) {
 	return all
 }
 
-// Unmapped describes the requirements that the maps miss: those that cite lines of a mapped
-// document where no clause names them, and those that mention a document that does not name
-// them at all.
+// Unmapped returns descriptions of the requirements that the maps of documents miss: those that
+// mention a document in which no clause names them, and those that cite lines where no clause names
+// them. It returns nil if the maps are complete.
 func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		for _, r := range d.Requirements {
@@ -56,13 +57,13 @@ func Unmapped(documents []Document, dialects []*dialect.Dialect) (all []string) 
 	return all
 }
 
-// names reports whether a clause of the document names the requirement.
+// names reports whether any clause of the document names the requirement with the given id.
 func (d Document) names(id string) bool {
 	return slices.ContainsFunc(d.Clauses, func(c Clause) bool { return slices.Contains(c.Requirements, id) })
 }
 
-// unmappedLines returns the lines that r cites from the document without a clause that
-// overlaps them and names r.
+// unmappedLines returns those lines of the document that r cites although no clause that overlaps
+// them names r.
 func (d Document) unmappedLines(r spec.Requirement) (all []Lines) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
@@ -74,9 +75,9 @@ func (d Document) unmappedLines(r spec.Requirement) (all []Lines) {
 	return all
 }
 
-// requirementsWithoutLines returns the requirements that no clause of any document names:
-// those observed of released servers, or derived from others. Each is listed once, as in
-// the first version that has it.
+// requirementsWithoutLines returns the requirements that no clause of any document names: they were
+// observed of released servers, or derived from other requirements. A requirement that several
+// versions have is listed once, as in the first of them.
 func requirementsWithoutLines(documents []Document, dialects []*dialect.Dialect) (all []spec.Requirement) {
 	mapped := map[string]bool{}
 	for _, d := range documents {

@@ -42,8 +42,8 @@ type Document struct {
 	Clauses []Clause `yaml:"clauses"`  // in the order of their lines
 }
 
-// A Clause is a range of lines of a document with its requirements, or with the reason why
-// it has none.
+// A Clause is a range of lines of a document, with the requirements that stand for it or the reason
+// why it has none.
 type Clause struct {
 	Lines         Lines    `yaml:"lines"`
 	Summary       string   `yaml:"says"`         // the obligation, in this project's words
@@ -55,7 +55,8 @@ type Clause struct {
 // Lines is a range of lines, both ends included. The first line of a document is 1.
 type Lines struct{ From, To int }
 
-// UnmarshalYAML reads a range such as "12" or "12-15".
+// UnmarshalYAML sets l to a range that is written as "12" or "12-15". It returns an error for any
+// other text.
 func (l *Lines) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
@@ -66,7 +67,7 @@ func (l *Lines) UnmarshalYAML(decode func(any) error) error {
 	return err
 }
 
-// parseLines parses "12" or "12-15".
+// parseLines parses a range of lines that is written as "12" or "12-15".
 func parseLines(text string) (Lines, error) {
 	from, to, isRange := strings.Cut(text, "-")
 	if !isRange {
@@ -80,7 +81,7 @@ func parseLines(text string) (Lines, error) {
 	return Lines{a, b}, nil
 }
 
-// String returns the range as UnmarshalYAML reads it.
+// String returns the range as it is written in a map, such as "12" or "12-15".
 func (l Lines) String() string {
 	if l.From == l.To {
 		return strconv.Itoa(l.From)
@@ -102,7 +103,8 @@ func Load() ([]Document, error) {
 	return load(mapFiles, all)
 }
 
-// load reads the maps in files. The dialects define the known requirements.
+// load reads the maps in files. dialects are those whose catalogues define the known requirements.
+// It returns the errors of [Load].
 func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	known := map[string]bool{}
 	for _, d := range dialects {
@@ -135,7 +137,8 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 	return documents, nil
 }
 
-// validate returns an error if the document violates a rule of [Load].
+// validate returns an error if the clauses violate a rule of [Load]. known is the set of ids of all
+// requirements.
 func (d Document) validate(known map[string]bool) error {
 	last := Lines{}
 	for i, c := range d.Clauses {
@@ -156,7 +159,8 @@ func (d Document) validate(known map[string]bool) error {
 	return nil
 }
 
-// validate returns an error if the clause is inconsistent.
+// validate returns an error if the clause has neither or both of requirements and a reason, or
+// names an unknown requirement. known is the set of ids of all requirements.
 func (c Clause) validate(known map[string]bool) error {
 	switch {
 	case (c.Informative == "") == (len(c.Requirements) == 0):

@@ -10,10 +10,11 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// exclusionKinds lists the kinds of exclusions in the order of the columns.
+// exclusionKinds lists the kinds of exclusions, in the order of their columns in the summary.
 var exclusionKinds = []string{"capability", "unobservable", "contradiction", "client"}
 
-// Render returns the maps as a Markdown document: a summary, then every clause.
+// Render returns the maps as a Markdown document: a summary, then every clause with how its
+// requirements are judged.
 func Render(documents []Document, dialects []*dialect.Dialect) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# Coverage: %d documents, %s, %d unmapped\n",
@@ -55,7 +56,7 @@ exclusions, are in [requirements.md](requirements.md).
 	return b.Bytes()
 }
 
-// description returns the text of the clause for the table.
+// description returns the text that describes the clause in the table.
 func (c Clause) description() string {
 	switch {
 	case c.Informative == "":
@@ -66,8 +67,8 @@ func (c Clause) description() string {
 	return "Informative: " + c.Informative
 }
 
-// judgedRequirements returns, for each requirement of the clause, a text of how it is
-// judged, with the versions if not all versions of the family judge it alike.
+// judgedRequirements returns one text per requirement of the clause that says how it is judged. If
+// not all versions of the family judge it in the same way, the text names the versions.
 func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	versionCount := map[string]int{}
 	for _, d := range dialects {
@@ -97,7 +98,8 @@ func (c Clause) judgedRequirements(dialects []*dialect.Dialect) (all []string) {
 	return all
 }
 
-// judgedBy returns the checks of a requirement, or why it has none.
+// judgedBy returns the ids of the checks that judge a requirement, or a text that says why none
+// does.
 func judgedBy(r spec.Requirement) string {
 	if r.Excluded != nil {
 		return "not judged, " + r.Excluded.Kind
@@ -105,7 +107,8 @@ func judgedBy(r spec.Requirement) string {
 	return strings.Join(r.Checks, ", ")
 }
 
-// countClauses returns a text with the number of clauses, judged, excluded and informative.
+// countClauses returns a text with the numbers of all clauses of the documents, of the judged, the
+// excluded and the informative ones.
 func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 	judged, excluded := map[string]bool{}, map[string]string{}
 	for _, d := range dialects {
@@ -142,8 +145,8 @@ func countClauses(documents []Document, dialects []*dialect.Dialect) string {
 		clauses, judgedCount, total, strings.Join(parts, ", "), informative)
 }
 
-// countRequirements returns the numbers of all requirements, of those judged, and of those
-// excluded by kind.
+// countRequirements returns, as texts, the number of requirements in the list, of those that are
+// judged, and of those that are excluded, by kind of exclusion.
 func countRequirements(list []spec.Requirement) []string {
 	n := make([]int, 2+len(exclusionKinds))
 	for _, r := range list {
@@ -157,7 +160,7 @@ func countRequirements(list []spec.Requirement) []string {
 	return strings.Fields(strings.Trim(fmt.Sprint(n), "[]"))
 }
 
-// escapeCell returns s as the content of a cell of a Markdown table.
+// escapeCell returns s in a form that a cell of a Markdown table can contain.
 func escapeCell(s string) string {
 	return strings.NewReplacer("|", "\\|", "<", "&lt;").Replace(strings.Join(strings.Fields(s), " "))
 }

@@ -14,14 +14,14 @@ type assembledRun struct {
 	request           spec.Event    // the request that started the run
 	streamedBy        spec.Event    // the request whose response is the stream
 	previousPrompt    string        // the prompt before it in the same conversation
-	hasPreviousPrompt bool          // there is one
+	hasPreviousPrompt bool          // whether there is a previous prompt
 	possiblePrompts   []string      // other prompts that may have been stored before it
 	continuedPrompt   string        // the prompt that a tool result or a resume continues
 	hasOtherThreads   bool          // there were other threads before, and this one is new
 	skipsPendingInput bool          // the thread was waiting for input, and the request has none
 	threadBusy        bool          // the end of the thread's previous run was not seen
 	ended             bool          // its end was seen
-	succeeded         bool          // and it was a success
+	succeeded         bool          // the run ended and was a success
 	endedAt           time.Duration // the time of its end
 	refused           bool          // the stream is a refusal
 	tracker           messageTracker
@@ -40,8 +40,8 @@ type assembledMessage struct {
 	id            string
 	isReasoning   bool
 	text          strings.Builder
-	deltaIndexes  map[string]bool // indexes of contents with deltas
-	otherContents []spec.Event    // contents that are not text
+	deltaIndexes  map[string]bool // indexes of content parts that came in deltas
+	otherContents []spec.Event    // content parts that are not text
 	repeatedLen   int             // bytes of text that the ends of other messages have repeated
 }
 
