@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A checkGroup is one check that has the same verdict in one or more scenarios. Reports for people
-// show it once.
+// A checkGroup holds the results of one check that have the same verdict in one or more scenarios.
+// Reports for people show them as one.
 type checkGroup struct {
 	Check                  // the most useful entry: with findings, and of the fewest requests
 	Elsewhere []string     // names of the other scenarios
@@ -18,13 +18,15 @@ type checkGroup struct {
 	locations map[findingLocation]bool // of the findings in all scenarios
 }
 
-// A findingLocation is the place of a finding in the run.
+// A findingLocation says where in a run a finding was made: scenario, exchange, event, line and
+// byte.
 type findingLocation struct {
 	scenario                      string
 	exchange, event, line, offset int
 }
 
-// locationOf returns the place of one of the check's findings.
+// locationOf returns where in the run finding f of this check was made. The event is -1 for a
+// finding about no event.
 func (c Check) locationOf(f Finding) findingLocation {
 	p := findingLocation{c.Scenario, f.Exchange, -1, f.Line, f.Offset}
 	if f.Event != nil {
@@ -33,8 +35,8 @@ func (c Check) locationOf(f Finding) findingLocation {
 	return p
 }
 
-// checkGroups returns the checks with a verdict, in the order of the report. Those that a cause
-// explains are left out unless all is set.
+// checkGroups returns the results with verdict v as one group per check, in the order of the
+// report. Results that a cause explains are left out unless all is true.
 func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 	var list []checkGroup
 	at := map[string]int{}
@@ -61,8 +63,9 @@ func (d DialectReport) checkGroups(v spec.Verdict, all bool) []checkGroup {
 	return list
 }
 
-// failedGroups returns the groups that failed, then those that warned. Unless all is set, checks that
-// the same bytes violate are listed in the group of the most precise one.
+// failedGroups returns the groups of checks that failed, then those of checks that warned. Unless
+// all is true, it leaves out results that a cause explains, and puts checks that the same bytes
+// violate into the Same list of the most precise one.
 func (d DialectReport) failedGroups(all bool) []checkGroup {
 	list := slices.Concat(d.checkGroups(spec.Failed, all), d.checkGroups(spec.Warned, all))
 	if all {
@@ -87,8 +90,9 @@ func (d DialectReport) failedGroups(all bool) []checkGroup {
 	return kept
 }
 
-// byPrecision returns the indexes of groups in the order of their precision: findings about a member
-// of an event, then about an event, then about the content of a reply; failures before warnings.
+// byPrecision returns the indexes of the groups in list, the most precise group first: failures
+// before warnings; among these, checks of the protocol before those of the test prompts; and
+// findings that name a member of an event before others.
 func byPrecision(list []checkGroup) []int {
 	order := make([]int, len(list))
 	for i := range order {
@@ -111,8 +115,8 @@ func byPrecision(list []checkGroup) []int {
 	return order
 }
 
-// coversGroup reports whether all findings of o are about bytes that g has findings about, the first
-// of both about the same.
+// coversGroup reports whether o need not be shown beside g, because the first findings of both are
+// at the same place and g has findings at all places where o has some.
 func (g checkGroup) coversGroup(o checkGroup) bool {
 	if len(g.Findings) == 0 || len(o.Findings) == 0 || o.Dropped > 0 ||
 		g.locationOf(g.Findings[0]) != o.locationOf(o.Findings[0]) {
@@ -126,10 +130,10 @@ func (g checkGroup) coversGroup(o checkGroup) bool {
 	return true
 }
 
-// A findingGroup holds similar findings of one check.
+// A findingGroup holds findings of one check that differ only in details, such as numbers.
 type findingGroup struct{ Findings []Finding }
 
-// findingGroups returns the findings of an entry, similar ones together.
+// findingGroups returns the findings of a check in a scenario, with similar ones in one group.
 func (c Check) findingGroups() (all []findingGroup) {
 	at := map[string]int{}
 	for _, f := range c.Findings {
@@ -145,12 +149,13 @@ func (c Check) findingGroups() (all []findingGroup) {
 	return all
 }
 
-// variableParts matches what differs between messages of similar findings: numbers, quotations and
-// JSON Pointers.
+// variableParts matches the parts of a message that may differ between similar findings: numbers,
+// quotations and JSON Pointers.
 var variableParts = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|/[^\s:,;]*|\d+`)
 
-// similarityKey returns a key that similar findings share: responses with the same status to the
-// same operation, or events with the same message but for its variable parts.
+// similarityKey returns a key that is equal for similar findings: those about responses with the
+// same status to the same operation, or those about events whose messages differ only in
+// [variableParts].
 func (f Finding) similarityKey() string {
 	if f.Event == nil && f.Response != "" {
 		status, _, _ := strings.Cut(f.Response, "\n")

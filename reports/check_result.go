@@ -8,10 +8,12 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// MaxRaw is how many bytes of a frame or body a finding has at most. Transcripts have all.
+// MaxRaw is how many bytes of a frame or body a finding quotes at most. The transcript has all of
+// them.
 const MaxRaw = 4 << 10
 
-// maxPointer is the longest JSON Pointer or path of a finding, in bytes: the server chooses its names.
+// maxPointer is how many bytes of a JSON Pointer or a path a finding shows at most, because the
+// names in it are chosen by the server.
 const maxPointer = 512
 
 // NewCheckResult returns the entry for the result of a check in a scenario, whose conversation is t.
@@ -41,7 +43,8 @@ func NewCheckResult(scenario, base string, t spec.Trace, r spec.Result) Check {
 	return c
 }
 
-// newFinding returns the finding without its exchange.
+// newFinding converts a finding for the report, without the request and response of its exchange.
+// violated is the requirement that it is about.
 func newFinding(f spec.Finding, violated spec.Requirement) Finding {
 	e := f.Event
 	found := Finding{
@@ -63,8 +66,9 @@ func newFinding(f spec.Finding, violated spec.Requirement) Finding {
 	return found
 }
 
-// boundedText returns the first limit bytes as valid UTF-8 and the number of bytes left out. Each
-// byte that is not part of a character becomes one U+FFFD, so that their number is visible.
+// boundedText returns at most the first limit bytes of b as valid UTF-8, followed by a note with
+// the number of bytes left out, if any. Each byte that is not part of a character becomes one
+// U+FFFD.
 func boundedText(b []byte, limit int) string {
 	shown := b
 	if len(b) > limit {
@@ -80,7 +84,8 @@ func boundedText(b []byte, limit int) string {
 	return s
 }
 
-// runeBoundary returns the largest length up to limit that does not cut a character.
+// runeBoundary returns the largest number of bytes up to limit at which b can be cut without
+// cutting a character, or limit if b is not UTF-8. b must be longer than limit.
 func runeBoundary(b []byte, limit int) int {
 	for n := limit; n > limit-utf8.UTFMax && n > 0; n-- {
 		if utf8.RuneStart(b[n]) {
@@ -90,13 +95,14 @@ func runeBoundary(b []byte, limit int) int {
 	return limit // not UTF-8
 }
 
-// truncationMark begins a truncation note.
+// truncationMark is the beginning of the note that says how much of a text was left out.
 const truncationMark = " … ("
 
-// truncationNote returns the note that replaces n bytes.
+// truncationNote returns the note that stands in place of n bytes that were left out.
 func truncationNote(n int) string { return fmt.Sprintf("%s%d more bytes)", truncationMark, n) }
 
-// cutTruncationNote returns a text without its truncation note, and the note.
+// cutTruncationNote splits a text that was cut into what is left of it and the note about the rest.
+// The note is "" if the text was not cut.
 func cutTruncationNote(s string) (shown, note string) {
 	if i := strings.LastIndex(s, truncationMark); i >= 0 && strings.HasSuffix(s, " more bytes)") {
 		return s[:i], s[i:]
@@ -104,8 +110,8 @@ func cutTruncationNote(s string) (shown, note string) {
 	return s, ""
 }
 
-// RequirementResults returns the requirements of a catalogue in its order, each with the worst
-// verdict that the results have on it; silent if there is none.
+// RequirementResults returns the requirements of a catalogue, in its order, each with its worst
+// verdict in results. A requirement that no result is about, or that no check can judge, is silent.
 func RequirementResults(catalogue []spec.Requirement, results []spec.Result) []RequirementResult {
 	worst := map[string]spec.Verdict{}
 	for _, r := range results {

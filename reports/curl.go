@@ -11,15 +11,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// curlOwnHeaders are the header fields that curl writes itself.
+// curlOwnHeaders are the header fields that curl sets itself, so that a command must not contain
+// them.
 var curlOwnHeaders = []string{"Host", "Content-Length", "Transfer-Encoding", "Connection"}
 
-// curlDefaultHeaders are the header fields that curl adds by default and that may change the
-// response.
+// curlDefaultHeaders are header fields that curl adds unless it is told not to, and that may change
+// the response.
 var curlDefaultHeaders = []string{"Accept"}
 
-// maxCurlBody is the largest body that a command contains, in bytes: operating systems limit the
-// length of an argument.
+// maxCurlBody is the largest body, in bytes, that a curl command contains, because operating
+// systems limit the length of an argument. A larger one has to be read from a file.
 const maxCurlBody = 16 << 10
 
 // Curl returns a one-line command for a POSIX shell that sends the request again: the same method,
@@ -56,7 +57,8 @@ func Curl(base string, r spec.Request) string {
 	return before + strings.Join(words, " ") + after
 }
 
-// headerArgs returns the -H options: the request's header fields, and those that curl must not add.
+// headerArgs returns the -H options of a curl command: one for each header field of the request,
+// and one for each field that curl must not add.
 func headerArgs(r spec.Request) (words []string) {
 	contains := func(list []string, name string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
@@ -88,8 +90,8 @@ func headerArgs(r spec.Request) (words []string) {
 	return words
 }
 
-// isHeaderToken reports whether a name is safe as the name of a header field in a command: curl
-// reads a file for a name that begins with @.
+// isHeaderToken reports whether a name may stand in a -H option of curl. Other names could do harm:
+// if a name begins with @, curl reads a file.
 func isHeaderToken(name string) bool {
 	for _, r := range name {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) {
@@ -99,7 +101,8 @@ func isHeaderToken(name string) bool {
 	return name != ""
 }
 
-// bodyArgs returns the options for the request body, and what stands before and after the command.
+// bodyArgs returns the options of a curl command for request body b. before and after are what must
+// stand before and after the whole command, "" if nothing.
 func bodyArgs(b []byte) (before string, data []string, after string) {
 	switch {
 	case len(b) == 0:
@@ -112,12 +115,12 @@ func bodyArgs(b []byte) (before string, data []string, after string) {
 	return "", []string{"--data-binary " + shellQuote(string(b))}, ""
 }
 
-// isPrintableText reports whether bytes are UTF-8 text that can be printed.
+// isPrintableText reports whether b is UTF-8 text without unprintable characters.
 func isPrintableText(b []byte) bool {
 	return utf8.Valid(b) && !strings.ContainsFunc(string(b), func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
-// printfFormat returns the format for which printf prints the given bytes.
+// printfFormat returns a format with which the shell command printf prints exactly the bytes b.
 func printfFormat(b []byte) string {
 	var s strings.Builder
 	for len(b) > 0 {
@@ -141,8 +144,8 @@ func printfFormat(b []byte) string {
 	return s.String()
 }
 
-// replaceUnprintable replaces unprintable characters by spaces. Methods and header values cannot
-// contain them.
+// replaceUnprintable replaces each unprintable character by a space. It is for methods and header
+// values, in which such characters are not allowed anyway.
 func replaceUnprintable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) {
@@ -152,7 +155,8 @@ func replaceUnprintable(s string) string {
 	}, s)
 }
 
-// urlArg returns the quoted URL.
+// urlArg returns the URL of a request, base followed by target, as one quoted argument of a shell
+// command.
 func urlArg(base, target string) string {
 	var safe strings.Builder
 	for _, c := range []byte(target) {
@@ -168,8 +172,9 @@ func urlArg(base, target string) string {
 	return shellQuote(replaceUnprintable(base) + safe.String())
 }
 
-// shellQuote returns a text as one word of a POSIX shell.
+// shellQuote returns a text in single quotes, so that a POSIX shell takes it as one word.
 func shellQuote(s string) string { return "'" + escapeQuotes(s) + "'" }
 
-// escapeQuotes escapes a text for use between single quotes.
+// escapeQuotes escapes the single quotes in a text that is to stand between single quotes in a
+// shell command.
 func escapeQuotes(s string) string { return strings.ReplaceAll(s, "'", `'\''`) }

@@ -8,14 +8,15 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// An inconclusiveReason is one reason why checks were not judged or skipped.
+// An inconclusiveReason is a reason why checks were not judged or were skipped, with the checks and
+// scenarios that it concerns.
 type inconclusiveReason struct {
 	Why               string
 	Checks, Scenarios []string // names, each once
 }
 
-// inconclusiveReasons returns the reasons of the entries with a verdict (error or skipped), each
-// once. Entries that a cause explains are left out unless all is set.
+// inconclusiveReasons returns why results have verdict v, which is error or skipped, each reason
+// once. Results that a cause explains are left out unless all is true.
 func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclusiveReason {
 	var list []inconclusiveReason
 	for _, c := range d.Checks {
@@ -39,12 +40,13 @@ func (d DialectReport) inconclusiveReasons(v spec.Verdict, all bool) []inconclus
 	return list
 }
 
-// scope returns the numbers of checks and scenarios of the reason.
+// scope says how many checks in how many scenarios the reason concerns.
 func (o inconclusiveReason) scope() string {
 	return fmt.Sprintf("%s in %s", countNoun(len(o.Checks), "check"), countNoun(len(o.Scenarios), "scenario"))
 }
 
-// headline returns the first finding's message, or else the note.
+// headline returns what to say first about a result: the message of its first finding or, without
+// findings, its note.
 func (c Check) headline() string {
 	switch {
 	case len(c.Findings) > 0:
@@ -57,9 +59,9 @@ func (c Check) headline() string {
 	return c.Verdict.String()
 }
 
-// violatedRequirements returns the requirements that an entry is about, by level: those that its
-// findings violate, or all that the check serves if no finding names one. Of an entry that failed
-// or warned, those of level MAY are left out: they cannot be violated.
+// violatedRequirements returns the requirements to show with result c, by level: those that its
+// findings violate or, if no finding names one, all that the check serves. If c failed or warned,
+// requirements of level MAY are left out, because they cannot be violated.
 func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResult) {
 	var ids []string
 	for _, f := range c.Findings {
@@ -85,7 +87,7 @@ func (d DialectReport) violatedRequirements(c Check) (violated []RequirementResu
 	return violated
 }
 
-// locationText returns the place of a finding: "POST /runs, exchange 0, event 3, line 9, byte 211".
+// locationText says where a finding was made: "POST /runs, exchange 0, event 3, line 9, byte 211".
 func (f Finding) locationText() string {
 	s := fmt.Sprintf("exchange %d", f.Exchange)
 	if f.Operation != "" {
@@ -103,7 +105,7 @@ func (f Finding) locationText() string {
 	return s
 }
 
-// worstVerdict returns the worst verdict of the dialect's entries.
+// worstVerdict returns the worst verdict of all results of the dialect, silent if there are none.
 func (d DialectReport) worstVerdict() spec.Verdict {
 	v := spec.Silent
 	for _, c := range d.Checks {
@@ -112,7 +114,7 @@ func (d DialectReport) worstVerdict() spec.Verdict {
 	return v
 }
 
-// countNoun returns "1 check" or "2 checks".
+// countNoun returns a number with a noun, in the plural unless n is 1: "1 check", "2 checks".
 func countNoun(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -12,29 +12,32 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxBodyExcerpt is how many bytes of a body an excerpt of a request or response has at most.
+// maxBodyExcerpt is how many bytes of a body are quoted at most in the excerpt of a request or
+// response.
 const maxBodyExcerpt = 1 << 10
 
-// commonHeaders are the request header fields that are not shown if they have one of these values;
-// nil: any value.
+// commonHeaders maps a request header field to the values with which it is too common to be shown;
+// nil stands for any value.
 var commonHeaders = map[string][]string{
 	"accept": {"text/event-stream", "application/json"}, "content-type": {"application/json"}, "accept-encoding": {"identity"},
 	"user-agent": nil, "content-length": nil, "host": nil, "connection": nil,
 }
 
-// relevantHeaders are the response header fields that are shown.
+// relevantHeaders are the header fields that the excerpt of a response shows.
 var relevantHeaders = []string{
 	"Content-Type", "Content-Encoding", "Location", "Allow", "WWW-Authenticate", "Retry-After",
 }
 
-// addExchange sets operation, request and response of the finding.
+// addExchange sets the operation, request and response of a finding about event e, from the event's
+// exchange x. base is the base URL of the target.
 func (f *Finding) addExchange(base string, e spec.Event, x spec.Exchange) {
 	f.Operation = operationName(e.Operation, x.Request)
 	f.Request = RequestText(base, x.Request)
 	f.Response = ResponseText(x.Response, e.Frame < 0)
 }
 
-// operationName returns the operation of the document, or else method and path of the request.
+// operationName returns op, the name of an operation in the document or, if that is "", the method
+// and path of the request.
 func operationName(op string, r spec.Request) string {
 	if op != "" || r.Method == "" {
 		return op
@@ -43,13 +46,15 @@ func operationName(op string, r spec.Request) string {
 	return boundedText([]byte(r.Method+" "+path), maxPointer)
 }
 
-// principalNotes describe the principals other than the primary user.
+// principalNotes says how a request of each principal other than the primary user was sent, as a
+// note in its excerpt.
 var principalNotes = map[spec.Principal]string{
 	spec.OtherUser: "as another user", spec.Anonymous: "without credentials", spec.UnknownUser: "with unknown credentials",
 }
 
-// RequestText returns an excerpt of a request: request line, unusual header fields without
-// credentials, and the beginning of the body; "" if the request was not recorded.
+// RequestText returns an excerpt of a request for people: the request line, header fields that are
+// not common, without credentials, and the beginning of the body. base is the base URL of the
+// target. The excerpt is "" if the request was not recorded.
 func RequestText(base string, r spec.Request) string {
 	if r.Method == "" {
 		return ""
@@ -76,8 +81,9 @@ func RequestText(base string, r spec.Request) string {
 	return b.String() + bodyExcerpt(r.Body)
 }
 
-// ResponseText returns an excerpt of a response: status line, relevant header fields, how it ended
-// if not regularly and, if body is set, the beginning of the body.
+// ResponseText returns an excerpt of a response for people: the status line, relevant header fields
+// and, if the response did not end regularly, how it ended. If body is true, the beginning of the
+// body follows.
 func ResponseText(r spec.Response, body bool) string {
 	if r.Status == 0 {
 		if r.End == nil {
@@ -105,8 +111,8 @@ func ResponseText(r spec.Response, body bool) string {
 	return b.String()
 }
 
-// shortValue returns a text of at most 300 bytes, or else its length: a cut text might end in half a
-// secret, which would not be redacted.
+// shortValue returns a text of at most 300 bytes unchanged, and only the length of a longer one. It
+// does not cut the text, because half a secret at the end would not be redacted.
 func shortValue(s string) string {
 	if len(s) > 300 {
 		return fmt.Sprintf("(%d bytes)", len(s))
@@ -114,7 +120,7 @@ func shortValue(s string) string {
 	return boundedText([]byte(s), len(s))
 }
 
-// bodyExcerpt returns the beginning of a body after a blank line, "" if it is empty.
+// bodyExcerpt returns a blank line and the beginning of a body, "" if the body is empty.
 func bodyExcerpt(body []byte) string {
 	if len(body) == 0 {
 		return ""

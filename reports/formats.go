@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A Format is one way to write a report.
+// A Format is one way to write a report, such as JSON.
 type Format struct {
 	Name   string
 	Suffix string // of file names: ".json"
@@ -24,7 +24,8 @@ var Formats = []Format{
 	{"text", ".txt", "for people", func(w io.Writer, r *Report) error { return WriteText(w, r, TextStyle{}) }},
 }
 
-// FormatByName returns a format of [Formats]. The error of an unknown name lists them.
+// FormatByName returns the format of [Formats] with a name. The error for an unknown name lists the
+// known ones.
 func FormatByName(name string) (Format, error) {
 	if i := slices.IndexFunc(Formats, func(f Format) bool { return f.Name == name }); i >= 0 {
 		return Formats[i], nil

@@ -14,7 +14,7 @@ import (
 //go:embed report.html.tmpl
 var pageTemplate string
 
-// maxPageFindings is how many similar findings of a check the page shows.
+// maxPageFindings is how many similar findings of one check the HTML page shows at most.
 const maxPageFindings = 20
 
 // WriteHTML writes the report as one self-contained page without scripts.
@@ -54,10 +54,12 @@ func WriteHTML(w io.Writer, r *Report) error {
 	return t.Execute(w, r)
 }
 
-// verdictsWorstFirst are the verdicts in the order of the page.
+// verdictsWorstFirst are all verdicts in the order in which the HTML page shows checks.
 var verdictsWorstFirst = []spec.Verdict{spec.Failed, spec.Warned, spec.Error, spec.Silent, spec.Skipped, spec.Passed}
 
-// pageGroups returns all checks of a dialect in the order of [verdictsWorstFirst].
+// pageGroups returns all checks of a dialect for the HTML page, in the order of
+// [verdictsWorstFirst]. Checks that were judged in some scenario are not shown as silent or skipped
+// in others.
 func (d DialectReport) pageGroups() []checkGroup {
 	all := d.failedGroups(false)
 	judged := map[string]bool{}
@@ -74,7 +76,7 @@ func (d DialectReport) pageGroups() []checkGroup {
 	return all
 }
 
-// countOnPage returns how many checks the page shows with a verdict.
+// countOnPage returns how many checks, of all dialects, the HTML page shows with verdict v.
 func (r *Report) countOnPage(v spec.Verdict) (n int) {
 	for _, d := range r.Dialects {
 		for _, g := range d.pageGroups() {
@@ -86,7 +88,8 @@ func (r *Report) countOnPage(v spec.Verdict) (n int) {
 	return n
 }
 
-// anchor returns an id for an element of the page.
+// anchor returns the id of an element of the HTML page, made of the given parts, for links to the
+// element.
 func anchor(parts ...string) string {
 	return strings.Map(func(r rune) rune {
 		if r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.@", r) {
@@ -96,10 +99,11 @@ func anchor(parts ...string) string {
 	}, strings.Join(parts, "-"))
 }
 
-// judgedCounts holds the numbers of requirements that were judged and that were not.
+// judgedCounts holds how many requirements of a dialect were judged, and how many were silent,
+// skipped or excluded. Those with the verdict error count as silent.
 type judgedCounts struct{ Judged, Silent, Skipped, Excluded int }
 
-// countJudged counts the requirements of a dialect.
+// countJudged counts the requirements of a dialect by whether they were judged.
 func (d DialectReport) countJudged() (a judgedCounts) {
 	for _, r := range d.Requirements {
 		switch {

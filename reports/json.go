@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// WriteJSON writes the complete report as JSON (docs/report.md). Empty lists are written as [].
+// WriteJSON writes the complete report as JSON in the format of docs/report.md. Empty lists are
+// written as [], never as null.
 func WriteJSON(w io.Writer, r *Report) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", " ")
@@ -35,7 +36,8 @@ func (r *Report) normalized() *Report {
 	return &all
 }
 
-// nonNilCopy returns a copy of a slice that is not nil.
+// nonNilCopy returns a copy of a slice. The copy of nil is an empty slice, which JSON encodes as
+// [].
 func nonNilCopy[T any](s []T) []T {
 	if s == nil {
 		return []T{}

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// junitSuites is the root element of a JUnit report.
+// junitSuites is the root element of a JUnit report: the test suites of all dialects.
 type junitSuites struct {
 	XMLName  xml.Name     `xml:"testsuites"`
 	Name     string       `xml:"name,attr"`
@@ -21,7 +21,7 @@ type junitSuites struct {
 	Suites   []junitSuite `xml:"testsuite"`
 }
 
-// junitSuite is the test suite of one dialect.
+// A junitSuite is the test suite of one dialect in a JUnit report.
 type junitSuite struct {
 	Name      string      `xml:"name,attr"`
 	Tests     int         `xml:"tests,attr"`
@@ -32,7 +32,7 @@ type junitSuite struct {
 	Cases     []junitCase `xml:"testcase"`
 }
 
-// junitCase is one test case.
+// A junitCase is one test case of a JUnit report.
 type junitCase struct {
 	Class   string        `xml:"classname,attr"`
 	Name    string        `xml:"name,attr"`
@@ -42,14 +42,14 @@ type junitCase struct {
 	Out     string        `xml:"system-out,omitempty"`
 }
 
-// junitMessage is the reason of a failure, an error or a skip.
+// A junitMessage says why a test case failed, could not be judged or was skipped.
 type junitMessage struct {
 	Type    string `xml:"type,attr,omitempty"`
 	Message string `xml:"message,attr"`
 	Text    string `xml:",chardata"`
 }
 
-// maxCaseFindings is how many findings a test case has at most.
+// maxCaseFindings is how many findings a JUnit test case lists at most.
 const maxCaseFindings = 20
 
 // WriteJUnit writes the report as JUnit XML: a test suite for each dialect with a test case for each
@@ -101,7 +101,8 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	return err
 }
 
-// addCheck adds the test case of a check in a scenario.
+// addCheck adds the test case for the result c of a check in a scenario. If strict is true, a
+// violated SHOULD fails it.
 func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	test := junitCase{Class: safeText(d.Dialect + "." + c.Scenario), Name: singleLine(c.ID + ": " + c.Title)}
 	message := &junitMessage{
@@ -127,7 +128,8 @@ func (s *junitSuite) addCheck(d DialectReport, c Check, strict bool) {
 	s.Cases = append(s.Cases, test)
 }
 
-// addCause adds the test case of a cause, which fails if a result that it explains does.
+// addCause adds the test case for the cause with index i. The test case fails if any result that
+// the cause explains failed or, if strict is true, warned.
 func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	c := d.Causes[i]
 	message := &junitMessage{Type: safeText(c.Kind), Message: singleLine(c.Message), Text: "\n" + c.detailText()}
@@ -146,7 +148,8 @@ func (s *junitSuite) addCause(d DialectReport, i int, strict bool) {
 	s.Cases = append(s.Cases, test)
 }
 
-// causeVerdict returns the worst verdict of the results that a cause explains.
+// causeVerdict returns the worst verdict of the results that the cause with the given index
+// explains.
 func (d DialectReport) causeVerdict(cause int) (v spec.Verdict) {
 	for _, c := range d.Checks {
 		if c.Cause != nil && *c.Cause == cause {
@@ -156,7 +159,8 @@ func (d DialectReport) causeVerdict(cause int) (v spec.Verdict) {
 	return v
 }
 
-// detailText returns the advice, exchange and effect of a cause, in lines.
+// detailText returns the details of a cause for a JUnit report, in lines: the advice, the request
+// and response, how many checks it affects, and a command that reproduces it.
 func (c Cause) detailText() string {
 	var b strings.Builder
 	if c.Advice != "" {
@@ -176,7 +180,8 @@ func (c Cause) detailText() string {
 	return b.String()
 }
 
-// addSilent adds a skipped test case for all checks that a scenario did not test.
+// addSilent adds one skipped test case for a scenario. It lists ids, the checks that found nothing
+// to judge in the scenario.
 func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	s.Tests++
 	s.Skipped++
@@ -187,7 +192,7 @@ func (s *junitSuite) addSilent(d DialectReport, scenario string, ids []string) {
 	})
 }
 
-// addHarness adds a test case for internal errors of streamassay.
+// addHarness adds a test case with the internal errors of streamassay, if the report has any.
 func (all *junitSuites) addHarness(r *Report) {
 	if len(r.Harness) == 0 {
 		return
@@ -201,7 +206,7 @@ func (all *junitSuites) addHarness(r *Report) {
 	all.Tests, all.Errors, all.Suites = all.Tests+1, all.Errors+1, append(all.Suites, s)
 }
 
-// writeEvidence writes the request, the response and the bytes of the event.
+// writeEvidence writes what proves a finding: the request, the response and the bytes of the event.
 func (f Finding) writeEvidence(b *strings.Builder) {
 	parts := []struct{ label, text string }{{"sent", f.Request}, {"received", f.Response}, {"event", f.Raw}}
 	if f.Request+f.Response == "" {
@@ -217,7 +222,8 @@ func (f Finding) writeEvidence(b *strings.Builder) {
 	}
 }
 
-// detailText returns the findings, requirements and commands of an entry, in lines.
+// detailText returns the details of a result for a JUnit report, in lines: findings, violated
+// requirements and commands that reproduce it.
 func (c Check) detailText(d DialectReport) string {
 	var b strings.Builder
 	if c.Note != "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of the summary: CI systems refuse one of more than a megabyte.
+// Limits of the Markdown summary, because CI systems refuse a summary of more than a megabyte.
 const (
 	maxSections        = 10  // checks that are shown
 	maxMarkdownCommand = 300 // of a command, in characters
@@ -67,7 +67,8 @@ func WriteMarkdown(w io.Writer, r *Report) error {
 	return err
 }
 
-// writeMarkdownRounds writes the flaky requirements and the internal errors.
+// writeMarkdownRounds writes what a repeated run showed: the requirements whose verdict differs
+// between rounds, and the internal errors.
 func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 	for _, d := range r.Dialects {
 		for _, f := range d.flakyRequirements() {
@@ -81,7 +82,8 @@ func (r *Report) writeMarkdownRounds(b *strings.Builder) {
 	}
 }
 
-// writeMarkdown writes one cause.
+// writeMarkdown writes a cause as Markdown: what was seen, what to do, and the exchange that shows
+// it.
 func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	title := "problem"
 	switch {
@@ -99,7 +101,8 @@ func (c Cause) writeMarkdown(b *strings.Builder, d DialectReport) {
 	}
 }
 
-// writeMarkdown writes one check that did not pass: the findings, then the rule.
+// writeMarkdown writes one check that did not pass as Markdown: its findings, then the requirements
+// that it violates.
 func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n### %s %s (%s)\n\n", g.Verdict, codeSpan(g.ID), escapeMarkdown(d.Dialect))
 	if g.Note != "" {
@@ -141,7 +144,8 @@ func (g checkGroup) writeMarkdown(b *strings.Builder, d DialectReport) {
 	fmt.Fprintf(b, "\n%s\n", codeSpan("streamassay explain "+g.ID))
 }
 
-// writeMarkdown writes the first finding of a group and the number of the others.
+// writeMarkdown writes the first of some similar findings as Markdown, and the number of the
+// others.
 func (f findingGroup) writeMarkdown(b *strings.Builder) {
 	first := f.Findings[0]
 	fmt.Fprintf(b, "- %s  \n  %s\n", codeSpan(truncateText(first.Message, 600)), codeSpan(first.locationText()))
@@ -161,7 +165,8 @@ func (f findingGroup) writeMarkdown(b *strings.Builder) {
 	}
 }
 
-// escapeMarkdown returns a text on one line with all Markdown syntax escaped.
+// escapeMarkdown returns a text on one line in which all characters with a meaning in Markdown are
+// escaped.
 func escapeMarkdown(s string) string {
 	var b strings.Builder
 	for i, r := range singleLine(s) {
@@ -173,7 +178,7 @@ func escapeMarkdown(s string) string {
 	return b.String()
 }
 
-// codeSpan returns a text as a Markdown code span.
+// codeSpan returns a text as a Markdown code span, in which nothing is interpreted.
 func codeSpan(s string) string {
 	s = singleLine(s)
 	fence := strings.Repeat("`", longestBacktickRun(s)+1)
@@ -183,7 +188,8 @@ func codeSpan(s string) string {
 	return fence + s + fence
 }
 
-// codeBlock returns lines as an indented, fenced Markdown code block.
+// codeBlock returns lines as a fenced Markdown code block. Each line begins with indent; language
+// names the syntax to highlight.
 func codeBlock(language string, lines []string, indent string) string {
 	longest := 2
 	for _, l := range lines {
@@ -193,7 +199,8 @@ func codeBlock(language string, lines []string, indent string) string {
 	return indent + fence + language + "\n" + indent + strings.Join(lines, "\n"+indent) + "\n" + indent + fence + "\n"
 }
 
-// longestBacktickRun returns the length of the longest run of backticks.
+// longestBacktickRun returns how many backticks follow each other in a text at most, because the
+// fence around it must be longer.
 func longestBacktickRun(s string) (longest int) {
 	n := 0
 	for _, r := range s {

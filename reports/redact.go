@@ -7,8 +7,8 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// trustedFields lists, by type, the fields whose texts come from streamassay and the dialects'
-// documents and therefore cannot contain secrets.
+// trustedFields lists the fields of each type that [Report.Redact] leaves unchanged: their texts
+// come from streamassay or the documents of the dialects and cannot contain secrets.
 var trustedFields = map[reflect.Type][]string{
 	reflect.TypeFor[Report]():            {"Tool", "Version"},
 	reflect.TypeFor[DialectReport]():     {"Dialect"},
@@ -18,15 +18,16 @@ var trustedFields = map[reflect.Type][]string{
 	reflect.TypeFor[Finding]():           {"Requirement"},
 }
 
-// Redact replaces secrets in all texts that may repeat parts of requests or responses, in all forms
-// that package redact knows.
+// Redact replaces the given secrets in all texts of the report that may repeat parts of a request
+// or response. It finds them in all encodings that package redact knows.
 func (r *Report) Redact(secrets []string) {
 	if hide := redact.New(secrets...); hide != nil {
 		redactAll(reflect.ValueOf(r).Elem(), hide)
 	}
 }
 
-// redactAll replaces secrets in all strings that can be reached from v.
+// redactAll replaces secrets in all strings that can be reached from v, except those in
+// [trustedFields].
 func redactAll(v reflect.Value, hide *redact.Redactor) {
 	switch v.Kind() {
 	case reflect.String:
@@ -51,7 +52,8 @@ func redactAll(v reflect.Value, hide *redact.Redactor) {
 	}
 }
 
-// redactText replaces secrets in a text, also one that was cut in two by truncation.
+// redactText replaces secrets in a text, including a secret of which truncation left only the
+// beginning.
 func redactText(s string, hide *redact.Redactor) string {
 	shown, note := cutTruncationNote(s)
 	if note == "" {

@@ -27,7 +27,8 @@ type Report struct {
 	Harness    []string        `json:"harness,omitempty"` // internal errors of streamassay
 }
 
-// Counts holds numbers by verdict: of the entries of checks, or of the rounds of one entry.
+// A Counts holds numbers by verdict: how many results have it, or in how many rounds one result had
+// it.
 type Counts struct {
 	Passed  int `json:"passed"`
 	Failed  int `json:"failed"`
@@ -61,7 +62,7 @@ type Cause struct {
 	Consequences int    `json:"consequences"` // checks that could not run, or failed, only because of it
 }
 
-// A RequirementResult is one requirement with its verdict.
+// A RequirementResult is one requirement with the worst verdict of the checks that judge it.
 type RequirementResult struct {
 	Dialect    string          `json:"dialect,omitempty"` // in lists of several dialects
 	ID         string          `json:"id"`
@@ -126,14 +127,15 @@ const (
 	ExitTerminated  = 143 // by SIGTERM
 )
 
-// ConcludeOptions are the options of [Report.Conclude].
+// ConcludeOptions says how [Report.Conclude] derives the exit code from the verdicts.
 type ConcludeOptions struct {
 	Strict bool // a violated SHOULD fails
 }
 
-// Conclude sets the counts of the entries, their worst verdict and the exit code: 3 if nothing was
-// judged, else 1 if something is violated, else 3 if something could not be judged or the run is
-// incomplete, else 0. If the exit code is [ExitInternal] or that of a signal, it stays.
+// Conclude sets what follows from the results in the report: their counts, the worst verdict and
+// the exit code. The code is 3 if nothing was judged; otherwise 1 if something is violated;
+// otherwise 3 if something could not be judged or the run is incomplete; otherwise 0. A code that
+// is already [ExitInternal] or that of a signal stays.
 func (r *Report) Conclude(o ConcludeOptions) {
 	r.Strict = o.Strict
 	r.Counts, r.Verdict = Counts{}, spec.Silent
@@ -158,7 +160,7 @@ func (r *Report) Conclude(o ConcludeOptions) {
 	}
 }
 
-// add counts one entry.
+// add adds one to the number for verdict v.
 func (c *Counts) add(v spec.Verdict) {
 	switch v {
 	case spec.Passed:

@@ -8,8 +8,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// requirementCounts holds the numbers of requirements by verdict, with the conventions of the
-// test prompts counted apart.
+// requirementCounts holds how many requirements have each verdict. The conventions of the test
+// prompts, which the protocol does not require, are counted apart.
 type requirementCounts struct {
 	byVerdict        [spec.Error + 1]int
 	promptsByVerdict [spec.Error + 1]int
@@ -17,7 +17,7 @@ type requirementCounts struct {
 	ignoresPrompts   bool // the agent does not follow the test prompts
 }
 
-// addDialect adds the requirements of a dialect.
+// addDialect adds the requirements of one dialect to the numbers.
 func (t *requirementCounts) addDialect(d DialectReport) {
 	t.ignoresPrompts = t.ignoresPrompts || d.ignoresPrompts()
 	for _, r := range d.Requirements {
@@ -32,12 +32,12 @@ func (t *requirementCounts) addDialect(d DialectReport) {
 	}
 }
 
-// ignoresPrompts reports whether the agent does not follow the test prompts.
+// ignoresPrompts reports whether the run found that the agent does not follow the test prompts.
 func (d DialectReport) ignoresPrompts() bool {
 	return slices.ContainsFunc(d.Causes, func(c Cause) bool { return c.Kind == kindNotScripted })
 }
 
-// String returns the numbers that are not 0: "1 MUST violated, 20 requirements hold".
+// String lists the numbers that are not 0: "1 MUST violated, 20 requirements hold".
 func (t requirementCounts) String() string {
 	var parts []string
 	add := func(n int, what string) {
@@ -70,8 +70,9 @@ func (t requirementCounts) String() string {
 	return s
 }
 
-// promptSummary returns the numbers of the conventions of the test prompts: "2 not followed,
-// 1 followed"; "" if there is nothing to add to the other numbers.
+// promptSummary lists how many conventions of the test prompts have each verdict: "2 not followed,
+// 1 followed". It returns "" if there are none, or if the other numbers already say that the agent
+// ignores the prompts.
 func (t requirementCounts) promptSummary() string {
 	n := t.promptsByVerdict
 	violated := n[spec.Failed] + n[spec.Warned]
@@ -93,8 +94,8 @@ func (t requirementCounts) promptSummary() string {
 	return strings.Join(parts, ", ")
 }
 
-// fatalCause returns the cause that kept the dialect from being tested, nil if there is none or
-// if a check passed in spite of it.
+// fatalCause returns the cause that kept the dialect from being tested. It returns nil if there is
+// none, or if some check passed nevertheless.
 func (d DialectReport) fatalCause() *Cause {
 	if slices.ContainsFunc(d.Checks, func(c Check) bool { return c.Verdict == spec.Passed }) {
 		return nil
@@ -105,7 +106,8 @@ func (d DialectReport) fatalCause() *Cause {
 	return nil
 }
 
-// summaryLine returns the results of a dialect in one line: its numbers, or why there are none.
+// summaryLine sums up the results of a dialect in one line: how many requirements have each verdict
+// or, if it could not be tested, why.
 func (d DialectReport) summaryLine() string {
 	if c := d.fatalCause(); c != nil {
 		return strings.TrimSuffix("could not be tested: "+c.consequenceText(true), ": ") + d.otherFailures()
@@ -115,8 +117,8 @@ func (d DialectReport) summaryLine() string {
 	return t.String()
 }
 
-// otherFailures returns a clause with the number of checks that did not pass for another reason
-// than a cause, "" if there are none.
+// otherFailures returns a clause such as "; 2 more checks did not pass", with the number of checks
+// whose failure no cause explains. It returns "" if there are none.
 func (d DialectReport) otherFailures() string {
 	bad := map[string]bool{}
 	for _, c := range d.Checks {
@@ -133,7 +135,8 @@ func (d DialectReport) otherFailures() string {
 	return fmt.Sprintf("; %d more checks did not pass", len(bad))
 }
 
-// exitWord returns the meaning of the exit code: the first word of the conclusion.
+// exitWord returns the first word of the report's last line, which says what the exit code means:
+// "PASSED".
 func (r *Report) exitWord() string {
 	switch r.Exit {
 	case ExitPassed:
@@ -159,7 +162,8 @@ func (r *Report) exitWord() string {
 	return strings.ToUpper(r.Verdict.String())
 }
 
-// conclusionLine returns the report in one line, without its first word.
+// conclusionLine returns the last line of the report without its first word: the dialects, how many
+// requirements have each verdict, and the exit code.
 func (r *Report) conclusionLine() string {
 	var t requirementCounts
 	name, fatal := "no dialect", (*Cause)(nil)

@@ -9,8 +9,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A RoundMerger merges the reports of the rounds of a repeated run: of each entry it keeps the worst,
-// with the counts of all verdicts. The zero value is empty.
+// A RoundMerger merges the reports of the rounds of a repeated run into one. For each requirement
+// and check it keeps the worst result and counts how often each verdict occurred. The zero value
+// has no rounds.
 type RoundMerger struct {
 	report       *Report // of the first round, with the entries of the others merged into it
 	count        int     // of rounds
@@ -20,13 +21,15 @@ type RoundMerger struct {
 	checks       map[[3]string]*roundEntry // dialect, scenario and check
 }
 
-// A roundEntry counts the verdicts of one entry in all rounds.
+// A roundEntry counts the verdicts that one requirement, or one check in a scenario, had in all
+// rounds.
 type roundEntry struct {
 	index int // in the list of the report
 	Counts
 }
 
-// AddRound adds the report of one more round, after its Conclude. The merger may change it.
+// AddRound adds the report of one more round, which must be concluded ([Report.Conclude]). The
+// report belongs to the merger from then on.
 func (s *RoundMerger) AddRound(r *Report) {
 	s.count++
 	s.verdict = max(s.verdict, r.Verdict)
@@ -55,7 +58,8 @@ func (s *RoundMerger) AddRound(r *Report) {
 	}
 }
 
-// dialectReport returns the merged report of a dialect.
+// dialectReport returns the merged report of the dialect with a name, which it adds if there is
+// none yet.
 func (s *RoundMerger) dialectReport(name string) *DialectReport {
 	at := func(d DialectReport) bool { return d.Dialect == name }
 	if i := slices.IndexFunc(s.report.Dialects, at); i >= 0 {
@@ -65,7 +69,7 @@ func (s *RoundMerger) dialectReport(name string) *DialectReport {
 	return &s.report.Dialects[len(s.report.Dialects)-1]
 }
 
-// addRequirement merges a requirement's result.
+// addRequirement merges r, the result of a requirement in one round, into the merged report d.
 func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	key := [2]string{d.Dialect, r.ID}
 	t, known := s.requirements[key]
@@ -81,7 +85,7 @@ func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	}
 }
 
-// addCheck merges a check's result.
+// addCheck merges c, the result of a check in one round, into the merged report d.
 func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	key := [3]string{d.Dialect, c.Scenario, c.ID}
 	t, known := s.checks[key]
@@ -100,8 +104,9 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	}
 }
 
-// isMoreSevere reports whether a verdict replaces that of another round. Worse verdicts do, except
-// that an error (not judged) does not replace warned and failed.
+// isMoreSevere reports whether verdict v replaces verdict than of another round. Worse verdicts do.
+// An error, which means not judged, counts as worse than passed but not as worse than warned or
+// failed.
 func isMoreSevere(v, than spec.Verdict) bool {
 	weight := func(v spec.Verdict) int {
 		if v == spec.Error {
@@ -112,16 +117,16 @@ func isMoreSevere(v, than spec.Verdict) bool {
 	return weight(v) > weight(than)
 }
 
-// worseExit returns the more severe of two exit codes: internal error, signal, failed, inconclusive,
-// passed.
+// worseExit returns the worse of two exit codes of rounds. From the worst to the best, these are:
+// internal error, signal, failed, inconclusive, passed.
 func worseExit(a, b int) int {
 	order := []int{ExitPassed, ExitInconclusive, ExitFailed, ExitInterrupted, ExitTerminated, ExitInternal}
 	return order[max(slices.Index(order, a), slices.Index(order, b), 0)]
 }
 
-// Merged returns the report of all rounds. Entries whose verdict differs between rounds have their
-// counts in Flaky; verdict and exit code are those of the worst round. AddRound must have been
-// called.
+// Merged returns the report of all rounds, after at least one AddRound. Requirements and checks
+// whose verdict differs between rounds have the number of rounds per verdict in Flaky. The verdict
+// and the exit code are those of the worst round.
 func (s *RoundMerger) Merged() *Report {
 	r := s.report
 	r.Rounds = s.count
@@ -142,7 +147,7 @@ func (s *RoundMerger) Merged() *Report {
 	return r
 }
 
-// ifFlaky returns c if it counts more than one verdict, else nil.
+// ifFlaky returns c if it counts two or more different verdicts, otherwise nil.
 func (c *Counts) ifFlaky() *Counts {
 	if len(c.nonZero()) < 2 {
 		return nil
@@ -150,7 +155,7 @@ func (c *Counts) ifFlaky() *Counts {
 	return c
 }
 
-// nonZero returns the numbers that are not 0 with their verdicts, the worst first.
+// nonZero lists the numbers that are not 0, each with its verdict, the worst first: "failed 1".
 func (c *Counts) nonZero() (all []string) {
 	for _, n := range []struct {
 		n int
@@ -166,10 +171,11 @@ func (c *Counts) nonZero() (all []string) {
 	return all
 }
 
-// String returns the numbers that are not 0: "failed 1, passed 9".
+// String lists the numbers that are not 0, the worst verdict first: "failed 1, passed 9".
 func (c *Counts) String() string { return strings.Join(c.nonZero(), ", ") }
 
-// flakyText returns the verdicts of an entry by round, "" if they are all the same.
+// flakyText says how often a result had each verdict, and which round is shown. It returns "" if
+// the verdict was the same in all rounds.
 func (c Check) flakyText() string {
 	if c.Flaky == nil {
 		return ""
@@ -182,7 +188,8 @@ func (d DialectReport) flakyRequirements() []RequirementResult {
 	return slices.DeleteFunc(slices.Clone(d.Requirements), func(r RequirementResult) bool { return r.Flaky == nil })
 }
 
-// countFlaky returns the number of flaky requirements.
+// countFlaky returns how many requirements, of all dialects, have verdicts that differ between
+// rounds.
 func (r *Report) countFlaky() (n int) {
 	for _, d := range r.Dialects {
 		n += len(d.flakyRequirements())
@@ -190,7 +197,8 @@ func (r *Report) countFlaky() (n int) {
 	return n
 }
 
-// writeRounds writes the flaky requirements, and the internal errors.
+// writeRounds writes what a repeated run showed: the requirements whose verdict differs between
+// rounds, and the internal errors.
 func (r *Report) writeRounds(b *strings.Builder, s TextStyle) {
 	for _, d := range r.Dialects {
 		flaky := d.flakyRequirements()

@@ -13,24 +13,26 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A TextStyle selects how [WriteText] writes a report.
+// A TextStyle says how [WriteText] writes a report: with colours or without, and how much of it.
 type TextStyle struct {
 	Color   bool // ANSI colours
 	Verbose bool // lists what was not tested, instead of only counting it
 }
 
-// DetectStyle returns the style for an output: with colours if it is a terminal, unless NO_COLOR is
-// set or the terminal is dumb. env looks up environment variables.
+// DetectStyle returns the style for an output f. It has colours if f is a terminal that supports
+// them and the environment variable NO_COLOR is not set. env returns the value of an environment
+// variable.
 func DetectStyle(f *os.File, env func(string) string) TextStyle {
 	return TextStyle{Color: f != nil && term.IsTerminal(int(f.Fd())) && env("NO_COLOR") == "" && env("TERM") != "dumb"}
 }
 
-// ANSI codes.
+// ANSI codes of the colours in the text report.
 const (
 	red, yellow, green, dim, bold = "31", "33", "32", "2", "1"
 )
 
-// colorize returns a text with an ANSI code, if the style has colours.
+// colorize returns a text between ANSI codes that give it a colour, or unchanged if the style has
+// no colours.
 func (s TextStyle) colorize(color, text string) string {
 	if !s.Color {
 		return text
@@ -38,7 +40,7 @@ func (s TextStyle) colorize(color, text string) string {
 	return "\033[" + color + "m" + text + "\033[0m"
 }
 
-// colorVerdict returns a text in the colour of a verdict.
+// colorVerdict returns a text in the colour that stands for verdict v.
 func (s TextStyle) colorVerdict(v spec.Verdict, text string) string {
 	switch v {
 	case spec.Failed, spec.Error:
@@ -84,10 +86,11 @@ func WriteText(w io.Writer, r *Report, s TextStyle) error {
 	return err
 }
 
-// ciCommands matches beginnings of lines that CI systems interpret as commands in a log.
+// ciCommands matches beginnings of lines that CI systems would take for commands if they were
+// printed in a log, such as "::".
 var ciCommands = regexp.MustCompile(`(?m)^([ \t]*)(::|##\[)`)
 
-// overallVerdict returns the verdict that determines the colour of the last line.
+// overallVerdict returns the verdict whose colour the last line of the report has.
 func (r *Report) overallVerdict() spec.Verdict {
 	if r.Exit == ExitPassed {
 		return min(r.Verdict, spec.Warned)
@@ -95,8 +98,8 @@ func (r *Report) overallVerdict() spec.Verdict {
 	return spec.Failed
 }
 
-// writeSeed writes how to repeat the run. The salt belongs to it only where ids shall be the
-// same too, as for a server without memory of this run.
+// writeSeed writes the flags that repeat the run. If the style is verbose, it adds the salt, which
+// is needed only if the ids must be the same too, as for a server without memory of this run.
 func (r *Report) writeSeed(b *strings.Builder, s TextStyle) {
 	if r.Seed == 0 {
 		return
@@ -108,7 +111,7 @@ func (r *Report) writeSeed(b *strings.Builder, s TextStyle) {
 	fmt.Fprintf(b, "%s\n", s.colorize(dim, "to repeat this run: "+flags))
 }
 
-// writeTitle writes the first line: the program, the target and the duration.
+// writeTitle writes the first line of the text report: the program, the target and the duration.
 func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	facts := fmt.Sprintf("%.1f s", float64(r.DurationMS)/1000)
 	if r.Rounds > 0 {
@@ -124,7 +127,8 @@ func (r *Report) writeTitle(b *strings.Builder, s TextStyle) {
 	}
 }
 
-// writeDialects writes the numbers and notes of each dialect.
+// writeDialects writes for each dialect how many requirements have each verdict, and the notes on
+// it.
 func (r *Report) writeDialects(b *strings.Builder, s TextStyle) {
 	width := 0
 	for _, d := range r.Dialects {
@@ -148,17 +152,19 @@ func writeWrapped(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + wrapText(text, deeper, lineWidth-textWidth(indent)) + "\n")
 }
 
-// writeDimmed is like writeWrapped, dimmed.
+// writeDimmed writes a text like [writeWrapped], but in a dimmed colour if the style has colours.
 func (s TextStyle) writeDimmed(b *strings.Builder, indent, text string) {
 	b.WriteString(indent + s.colorize(dim, wrapText(text, indent, lineWidth-len(indent))) + "\n")
 }
 
-// writeLabelled writes a text after a label, wrapped.
+// writeLabelled writes a label and after it a text, wrapped so that all lines of the text are
+// aligned.
 func writeLabelled(b *strings.Builder, label, text string) {
 	writeWrapped(b, fmt.Sprintf("  %-9s  ", label), text)
 }
 
-// otherScenarios returns the names of further scenarios in parentheses, "" if there are none.
+// otherScenarios returns the names of the further scenarios that a line is about, in parentheses,
+// "" if there are none.
 func otherScenarios(names []string) string {
 	if len(names) == 0 {
 		return ""
@@ -166,11 +172,11 @@ func otherScenarios(names []string) string {
 	return fmt.Sprintf(" (and in %d more: %s)", len(names), strings.Join(names, ", "))
 }
 
-// maxCommand is the longest command that is shown, in characters.
+// maxCommand is how many characters a command may have to be shown in a report for people.
 const maxCommand = 4000
 
-// fullCommand returns the command, or where to find it if it is longer than [maxCommand]: it is
-// never truncated.
+// fullCommand returns a command or, if it is longer than [maxCommand], where to find it. A command
+// is never cut, because part of it could do something else.
 func fullCommand(command string) string {
 	if n := len([]rune(command)); n > maxCommand {
 		return fmt.Sprintf("a command of %d characters: see curl in the JSON report", n)
@@ -178,8 +184,8 @@ func fullCommand(command string) string {
 	return command
 }
 
-// displayLines returns a text as lines that are safe to print, of at most width columns: at most
-// limit lines, and a note of what is left out.
+// displayLines splits a text into at most limit lines of at most width columns that are safe to
+// print. If there are more, a note says how much was left out.
 func displayLines(raw string, width, limit int) []string {
 	raw, note := cutTruncationNote(raw)
 	var lines []string
@@ -203,8 +209,8 @@ func displayLines(raw string, width, limit int) []string {
 	return lines
 }
 
-// writeInconclusive writes the reasons why checks were not judged ([spec.Error]) or skipped
-// ([spec.Skipped]), each once with the checks that it is about.
+// writeInconclusive writes why checks have verdict v, which is [spec.Error] (not judged) or
+// [spec.Skipped]: each reason once, with the checks it concerns.
 func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s TextStyle) {
 	for _, o := range d.inconclusiveReasons(v, s.Verbose) {
 		title := "NOT JUDGED"
@@ -223,8 +229,7 @@ func (d DialectReport) writeInconclusive(b *strings.Builder, v spec.Verdict, s T
 	}
 }
 
-// writeSilent writes the requirements that the run did not test, and those that no check can
-// judge.
+// writeSilent writes the requirements that the run did not test, and those that no check can judge.
 func (d DialectReport) writeSilent(b *strings.Builder, s TextStyle) {
 	var silent, excluded []RequirementResult
 	for _, r := range d.Requirements {

@@ -8,23 +8,24 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// Limits of what is shown of one check, unless the style is verbose.
+// Limits of what the text report shows of one check that did not pass, unless the style is verbose.
 const (
 	maxFindingGroups   = 3 // groups of similar findings, and requirements
 	maxSimilarFindings = 2 // further findings of a group
 	maxSameChecks      = 8 // other checks that the same bytes violate
 )
 
-// isBlocking reports whether a cause is an error. An agent that merely does not follow the test
-// prompts is not one: that is noted after the numbers.
+// isBlocking reports whether a cause is shown as an error. One is not: that an agent does not
+// follow the test prompts, which is only noted after the numbers.
 func (c Cause) isBlocking() bool { return c.Kind != kindNotScripted }
 
 const kindNotScripted = "not-scripted"
 
-// isBlocked reports whether the dialect has a blocking cause.
+// isBlocked reports whether at least one cause of the dialect is shown as an error.
 func (d DialectReport) isBlocked() bool { return slices.ContainsFunc(d.Causes, Cause.isBlocking) }
 
-// writeCauses writes the blocking causes of a dialect, or else the others.
+// writeCauses writes the causes of a dialect: if blocking is true those that are shown as errors,
+// otherwise the others.
 func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking bool) {
 	fatal := d.fatalCause()
 	for i, c := range d.Causes {
@@ -58,7 +59,8 @@ func (d DialectReport) writeCauses(b *strings.Builder, s TextStyle, blocking boo
 	}
 }
 
-// consequenceText returns how many checks a cause affected, "" if none.
+// consequenceText says how many checks could not run, or failed, only because of the cause, "" if
+// none. Unless verbose is true, it adds how to list them.
 func (c Cause) consequenceText(verbose bool) string {
 	if c.Consequences == 0 {
 		return ""
@@ -73,7 +75,7 @@ func (c Cause) consequenceText(verbose bool) string {
 	return s
 }
 
-// writeExcerpt writes the beginning of a request or response, with a label.
+// writeExcerpt writes the first lines of the excerpt of a request or response, after a label.
 func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	head, body, _ := strings.Cut(text, "\n\n")
 	lines := displayLines(head, lineWidth-13, 8)
@@ -86,7 +88,8 @@ func (s TextStyle) writeExcerpt(b *strings.Builder, label, text string) {
 	}
 }
 
-// writeText writes one check that did not pass: the findings, then the rule.
+// writeText writes one check that did not pass, for the text report: its findings, then the
+// requirements that it violates.
 func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) {
 	fmt.Fprintf(b,
 		"%s  %s  %s\n", s.colorVerdict(g.Verdict, strings.ToUpper(g.Verdict.String())), s.colorize(bold, safeText(g.ID)), s.colorize(dim, safeText(d.Dialect)))
@@ -112,7 +115,7 @@ func (g checkGroup) writeText(b *strings.Builder, d DialectReport, s TextStyle) 
 	fmt.Fprintf(b, "  explain    streamassay explain %s\n\n", safeText(g.ID))
 }
 
-// writeReproduce writes the command that reproduces the result, not wrapped, so that it can be
+// writeReproduce writes the command that reproduces a result. It is not wrapped, so that it can be
 // copied.
 func (c Check) writeReproduce(b *strings.Builder) {
 	if again := c.reproduceCommand(maxCommand); again != "" {
@@ -126,8 +129,9 @@ func (c Check) writeReproduce(b *strings.Builder) {
 	}
 }
 
-// reproduceCommand returns a command that reproduces the result: the request if the scenario has
-// only one, else the whole scenario; "" if that is longer than limit, in characters.
+// reproduceCommand returns a command that reproduces a result, of at most limit characters: one
+// that sends the request, if the scenario has only one, otherwise one that plays the whole
+// scenario. It returns "" if every such command is longer than limit.
 func (c Check) reproduceCommand(limit int) string {
 	for _, command := range []string{c.Curl, c.Rerun} {
 		if command == c.Curl && c.Rerun != "" && c.Requests > 1 {
@@ -140,7 +144,8 @@ func (c Check) reproduceCommand(limit int) string {
 	return ""
 }
 
-// writeFindings writes the findings, similar ones together.
+// writeFindings writes the findings of a check, with similar ones together. violated are the
+// requirements that they are about.
 func (g checkGroup) writeFindings(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	left := 0
 	for i, f := range g.findingGroups() {
@@ -166,7 +171,7 @@ func (g checkGroup) writeFindings(b *strings.Builder, violated []RequirementResu
 	}
 }
 
-// shortMessage returns the part of the message in which similar findings differ.
+// shortMessage returns the part of a message that differs between similar findings.
 func (f Finding) shortMessage() string {
 	if f.Event != nil {
 		return f.Message
@@ -175,7 +180,8 @@ func (f Finding) shortMessage() string {
 	return different
 }
 
-// writeFinding writes one finding with its place and the bytes that prove it.
+// writeFinding writes one finding with its place and the bytes that prove it. violated are the
+// requirements that the check's findings are about.
 func (g checkGroup) writeFinding(b *strings.Builder, f Finding, violated []RequirementResult, s TextStyle) {
 	writeWrapped(b, "  • ", truncateText(singleLine(f.Message), 600))
 	at := f.locationText()
@@ -193,7 +199,7 @@ func (g checkGroup) writeFinding(b *strings.Builder, f Finding, violated []Requi
 	s.writeExcerpt(b, "received", f.Response)
 }
 
-// writeRequirements writes the requirements that the check violates, with their sources.
+// writeRequirements writes the text and the source of each requirement in violated.
 func (g checkGroup) writeRequirements(b *strings.Builder, violated []RequirementResult, s TextStyle) {
 	for i, requirement := range violated {
 		if i == maxFindingGroups && !s.Verbose {
@@ -208,8 +214,8 @@ func (g checkGroup) writeRequirements(b *strings.Builder, violated []Requirement
 	}
 }
 
-// quotedText returns the text of a requirement, of at most limit columns, in quotation marks if
-// it is quoted from a document.
+// quotedText returns the text of a requirement, cut to limit columns. It is in quotation marks if
+// it is a quotation from a protocol document.
 func (r RequirementResult) quotedText(limit int) string {
 	if (spec.Requirement{Source: r.Source}).Quoted() {
 		return "“" + truncateText(r.Quote, limit) + "”"
@@ -217,7 +223,8 @@ func (r RequirementResult) quotedText(limit int) string {
 	return truncateText(r.Quote, limit)
 }
 
-// writeSameChecks writes the other checks that the same bytes violate.
+// writeSameChecks writes the other checks that are violated by the same bytes and therefore not
+// shown by themselves.
 func (g checkGroup) writeSameChecks(b *strings.Builder, d DialectReport, s TextStyle) {
 	for i, o := range g.Same {
 		if i == maxSameChecks && !s.Verbose {

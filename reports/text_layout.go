@@ -8,7 +8,7 @@ import (
 	"github.com/streamassay/streamassay/internal/printable"
 )
 
-// lineWidth is the width of the text report, in columns.
+// lineWidth is the width to which the text report is wrapped, in columns.
 const lineWidth = 100
 
 // safeText escapes the characters that a terminal or browser may interpret instead of showing:
@@ -16,10 +16,12 @@ const lineWidth = 100
 // server must pass through it before it is shown.
 func safeText(s string) string { return printable.Escape(s, "") }
 
-// singleLine returns a text on one line with single spaces, safe to print.
+// singleLine returns a text on one line, with single spaces between words and without characters
+// that are unsafe to print.
 func singleLine(s string) string { return safeText(strings.Join(strings.Fields(s), " ")) }
 
-// truncateText returns the first limit columns of a text and the number of characters left out.
+// truncateText returns the first limit columns of a text, followed by a note with the number of
+// characters left out. A shorter text is returned unchanged.
 func truncateText(s string, limit int) string {
 	at := 0
 	for i, r := range s {
@@ -30,9 +32,9 @@ func truncateText(s string, limit int) string {
 	return s
 }
 
-// wrapText breaks a text into lines of at most width columns: between words, between characters of
-// scripts that do not separate words, and within words that are longer than a line. Every line
-// after the first begins with indent, which is not counted.
+// wrapText breaks a text into lines of at most width columns, joined by newlines. It breaks between
+// words, between ideographs, and inside words only if they are longer than a line. All lines but
+// the first begin with indent, which does not count towards width.
 func wrapText(s, indent string, width int) string {
 	var lines []string
 	var now strings.Builder
@@ -58,7 +60,7 @@ func wrapText(s, indent string, width int) string {
 	return strings.Join(lines, "\n"+indent)
 }
 
-// splitAtWidth breaks a text into lines of at most width columns, between any characters.
+// splitAtWidth breaks a text into lines of at most width columns, between any two characters.
 func splitAtWidth(s string, width int) (lines []string) {
 	from, at := 0, 0
 	for i, r := range s {
@@ -70,8 +72,8 @@ func splitAtWidth(s string, width int) (lines []string) {
 	return append(lines, s[from:])
 }
 
-// breakableParts returns the parts of a text between which a line may break. Spaces belong to the
-// part before them.
+// breakableParts splits a text at all places where a line may be broken. Spaces belong to the part
+// before them.
 func breakableParts(s string) (all []string) {
 	from := 0
 	runes := []rune(s)
@@ -94,7 +96,7 @@ func canBreakBetween(before, after rune) bool {
 	return before == ' ' && after != ' '
 }
 
-// textWidth returns the width of a text in columns.
+// textWidth returns how many columns of a terminal a text takes.
 func textWidth(s string) (n int) {
 	for _, r := range s {
 		n += runeWidth(r)
@@ -113,7 +115,7 @@ var wideRunes = &unicode.RangeTable{
 	R32: []unicode.Range32{{Lo: 0x1f300, Hi: 0x1faff, Stride: 1}, {Lo: 0x20000, Hi: 0x3fffd, Stride: 1}},
 }
 
-// runeWidth returns the width of a character in columns.
+// runeWidth returns how many columns of a terminal a character takes: 0, 1 or 2.
 func runeWidth(r rune) int {
 	switch {
 	case unicode.Is(wideRunes, r):
