@@ -11,12 +11,13 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A newEffect creates the effect of a fault for one run; the fault is injected into every run.
+// A newEffect returns the effect of a fault on one response.
 type newEffect = func(fault.Args) fault.Effect
 
 // editEvents returns a fault that sends, instead of each event of a run, the events that an edit
-// emits. begin returns the edit for one run. The emitted events get the sequence numbers of the
-// original ones in order, so that a fault that is not about sequence numbers does not show in them.
+// emits. begin returns the edit for one response. The emitted events get the sequence numbers of
+// the original ones in order, so that a fault that is not about sequence numbers does not show in
+// them.
 func editEvents(begin func() func(e *spec.Event, emit func(*spec.Event))) newEffect {
 	return func(fault.Args) fault.Effect {
 		var seen []string // the sequence numbers of the run so far

@@ -13,8 +13,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// changeEvents returns a fault that sends a changed copy of each event for which fits returns true;
-// change edits the copy.
+// changeEvents returns a fault that sends a changed copy of each event of a run for which fits
+// returns true; change edits the copy.
 func changeEvents(fits func(*spec.Event) bool, change func(*spec.Event)) func(fault.Args) fault.Effect {
 	return func(fault.Args) fault.Effect {
 		return fault.Effect{OnEvent: func(e *spec.Event, emit func(*spec.Event)) {

@@ -11,11 +11,12 @@ import (
 	"strings"
 )
 
-// maxRules is the maximum number of fixtures in one file.
+// maxRules is the maximum number of fixtures in one file, which is also that of rules in a script.
 const maxRules = 10_000
 
 // ConvertFixtures converts a file of aimock fixtures, {"fixtures": [{"match": …, "response": …}]},
-// to a script. It returns no files if no fixture can be converted. See [Convert] for the problems.
+// to a script with one rule per fixture. name is the name of the file and data its content. If no
+// fixture can be converted, there are no output files. See [Convert] for the problems.
 func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
@@ -52,7 +53,8 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	return []OutputFile{{Name: fileStem(name) + ".yaml", Data: []byte(b.String())}}, c.problems
 }
 
-// A fixtureConverter converts the fixtures of one file to rules.
+// A fixtureConverter converts the fixtures of one file to rules of a script, and collects the
+// problems.
 type fixtureConverter struct {
 	file              string
 	label             string // prefix of messages that names the fixture
@@ -63,13 +65,14 @@ type fixtureConverter struct {
 	userMessageWarned bool              // the warning about userMessage was given
 }
 
-// errorf records an error. The fixture is omitted from the script.
+// errorf records an error about the current fixture, which is then left out of the script.
 func (c *fixtureConverter) errorf(format string, args ...any) {
 	c.failed = true
 	c.addProblem(Error, format, args...)
 }
 
-// warnf records something that the script does differently or not at all.
+// warnf records a warning about the current fixture: the script does something differently or not
+// at all.
 func (c *fixtureConverter) warnf(format string, args ...any) { c.addProblem(Warning, format, args...) }
 
 func (c *fixtureConverter) addProblem(level Severity, format string, args ...any) {
@@ -77,12 +80,13 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 	c.problems = append(c.problems, FileProblem{File: c.file, Severity: level, Message: message})
 }
 
-// jsonMemberReaders maps the name of each known member of an object to the function that converts its
-// value.
+// A jsonMemberReaders maps the name of each known member of a JSON object to the function that
+// converts its value.
 type jsonMemberReaders map[string]func(raw json.RawMessage)
 
-// readObject converts the members of an object in alphabetical order, and warns about unknown ones;
-// what names the object in messages.
+// readObject calls the function in known for each member of a JSON object, in alphabetical order,
+// and warns about members that are not in known. If raw is not an object, it records an error. what
+// names the object in messages.
 func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known jsonMemberReaders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
@@ -98,21 +102,24 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known js
 	}
 }
 
-// ignoreMembers registers members that are dropped with a warning that gives the reason.
+// ignoreMembers adds functions for the named members to known. If a fixture has such a member, a
+// warning says that it is ignored, and why.
 func (c *fixtureConverter) ignoreMembers(known jsonMemberReaders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
 }
 
-// rejectMembers registers members because of which the fixture is omitted, with the reason.
+// rejectMembers adds functions for the named members to known. If a fixture has such a member, the
+// fixture is omitted with an error that says why.
 func (c *fixtureConverter) rejectMembers(known jsonMemberReaders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
 	}
 }
 
-// readText returns a reader that stores a string in to.
+// readText returns a function that stores a JSON string in to, or records an error if the value is
+// not a string. name is the name of the member in that error.
 func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		if json.Unmarshal(raw, to) != nil || string(raw) == "null" {
@@ -121,7 +128,8 @@ func (c *fixtureConverter) readText(to *string, name string) func(json.RawMessag
 	}
 }
 
-// readNumber returns a reader that stores a number from low to high in to.
+// readNumber returns a function that sets to to a JSON number from low to high, both included, or
+// records an error if the value is not such a number. name is the name of the member in that error.
 func (c *fixtureConverter) readNumber(to **float64, name string, low, high float64) func(json.RawMessage) {
 	return func(raw json.RawMessage) {
 		var n float64
@@ -134,7 +142,8 @@ func (c *fixtureConverter) readNumber(to **float64, name string, low, high float
 	}
 }
 
-// learnToolNames records the tool name of each call id in a fixture's response.
+// learnToolNames records, for each tool call in a fixture's response, which tool its id stands for.
+// It is called for all fixtures before the first one is converted.
 func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	var f struct {
 		Response struct {
@@ -152,7 +161,8 @@ func (c *fixtureConverter) learnToolNames(raw json.RawMessage) {
 	}
 }
 
-// convertFixture converts fixture i to a rule. ok is false if it cannot be converted.
+// convertFixture converts the fixture with index i, from 0, to a rule. If it cannot be converted,
+// convertFixture records an error and ok is false.
 func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orderedMap, ok bool) {
 	c.label, c.failed = fmt.Sprintf("fixtures[%d]: ", i), false
 	rule.set("name", fmt.Sprintf("fixture %d", i))

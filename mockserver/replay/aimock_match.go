@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// A ruleMatch holds the conditions of a rule, and whether it matches only once.
+// A ruleMatch holds the conditions of a rule; once is true if the rule may match only one request.
 type ruleMatch struct {
 	conditions orderedMap
 	once       bool
 }
 
-// A matchMembers holds the decoded members of a fixture's match.
+// A matchMembers holds the decoded members of the object match of a fixture.
 type matchMembers struct {
 	user, toolCallID, resultText, toolName, context, endpoint string
 	hasUser, hasResult                                        bool
@@ -21,7 +21,8 @@ type matchMembers struct {
 	turn, sequence                                            *float64
 }
 
-// readMatch converts the match of a fixture.
+// readMatch converts the object match of a fixture to the conditions of a rule. Errors are recorded
+// in c.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 	var is matchMembers
 	known := jsonMemberReaders{
@@ -62,7 +63,8 @@ func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 	return m
 }
 
-// conditions returns the conditions of a rule, beginning with those on the kind of input.
+// conditions returns the conditions of a rule for the members of a fixture's match, beginning with
+// those on the kind of input. It records an error if they contradict each other.
 func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	result := c.toolResultCondition(is)
 	tool := len(result) > 0 || is.toolResult != nil && *is.toolResult
@@ -105,8 +107,9 @@ func (c *fixtureConverter) conditions(is matchMembers) (conditions orderedMap) {
 	return conditions
 }
 
-// toolResultCondition returns the condition on a tool result. It names the tool rather than the
-// call, because the mock chooses the ids of calls.
+// toolResultCondition returns the condition on a tool result, or nil if the fixture has none. The
+// condition names the tool rather than the call if possible, because the mock chooses the ids of
+// calls.
 func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	if is.toolCallID != "" {
 		if tool := c.toolByCallID[is.toolCallID]; tool != "" {
@@ -123,8 +126,9 @@ func (c *fixtureConverter) toolResultCondition(is matchMembers) (o orderedMap) {
 	return o
 }
 
-// isNextInSequence reports whether a sequenceIndex is the next one among fixtures that are
-// otherwise equal. Such fixtures become rules that match once each, in order.
+// isNextInSequence reports whether index, the sequenceIndex of a fixture, is the next one among
+// fixtures with otherwise equal match objects; raw is the match object. Such fixtures become rules
+// that match once each, in order. If the index is another one, isNextInSequence records an error.
 func (c *fixtureConverter) isNextInSequence(raw json.RawMessage, index int) bool {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(raw, &all) // cannot fail: readMatch decoded it already

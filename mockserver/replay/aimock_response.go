@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// A ruleReply is the reply of a rule: steps, or an error status.
+// A ruleReply holds the reply of a rule, which consists either of steps or of an error status.
 type ruleReply struct {
 	reply    []any      // steps
 	status   orderedMap // error status; nil if the rule has steps
 	hasCalls bool
 }
 
-// A responseMembers holds the decoded members of a fixture's response.
+// A responseMembers holds the decoded members of the object response of a fixture.
 type responseMembers struct {
 	reasoning, content string
 	hasContent         bool
@@ -21,7 +21,8 @@ type responseMembers struct {
 	errorReply         orderedMap
 }
 
-// readResponse converts the response of a fixture.
+// readResponse converts the object response of a fixture to the reply of a rule. Errors are
+// recorded in c.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 	var s responseMembers
 	var status, after *float64
@@ -59,8 +60,8 @@ func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
 	return r
 }
 
-// warnUnlessOneOf warns about a string that is none of the usual values, which cannot be set in a
-// script.
+// warnUnlessOneOf warns that a member is ignored if its value is not one of the usual strings,
+// because scripts cannot set the member.
 func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usual ...string) {
 	for _, s := range usual {
 		if string(raw) == `"`+s+`"` {
@@ -70,7 +71,8 @@ func (c *fixtureConverter) warnUnlessOneOf(name string, raw json.RawMessage, usu
 	c.warnf("%s %.60s is ignored: scripts cannot set it", name, raw)
 }
 
-// readContent returns a string, or the text of a JSON object or list.
+// readContent returns the content of a response as text: a string as it is, an object or a list as
+// compact JSON. For any other value it records an error and returns "".
 func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
@@ -83,7 +85,7 @@ func (c *fixtureConverter) readContent(raw json.RawMessage) string {
 	return ""
 }
 
-// compactJSON returns JSON without insignificant white space.
+// compactJSON returns JSON without insignificant white space. Invalid JSON is returned unchanged.
 func compactJSON(raw json.RawMessage) string {
 	var b strings.Builder
 	e := json.NewEncoder(&b)
@@ -94,7 +96,8 @@ func compactJSON(raw json.RawMessage) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// readCall converts a tool call to a client-tool step: with aimock, the client runs all tools.
+// readCall converts a tool call of a fixture to a client-tool step, because with aimock the client
+// runs all tools. more holds functions for members besides name, id and arguments; it may be nil.
 func (c *fixtureConverter) readCall(raw json.RawMessage, more jsonMemberReaders) any {
 	var name, id string
 	var arguments any = orderedMap{}
@@ -115,8 +118,8 @@ func (c *fixtureConverter) readCall(raw json.RawMessage, more jsonMemberReaders)
 	return orderedMap{{"client-tool", orderedMap{{"name", escapeTemplates(name)}, {"arguments", arguments}}}}
 }
 
-// readArguments returns the arguments of a call as an ordered value if a script can represent them
-// exactly, or as text otherwise.
+// readArguments returns the arguments of a tool call: as an ordered value if they are a JSON object
+// or list that a script can represent exactly, otherwise as text.
 func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	var text string
 	if json.Unmarshal(raw, &text) != nil {
@@ -135,7 +138,8 @@ func (c *fixtureConverter) readArguments(raw json.RawMessage) any {
 	return escapeTemplates(text)
 }
 
-// readCalls converts the list toolCalls.
+// readCalls converts the list toolCalls of a response to steps. If raw is not a list, it records an
+// error and returns nil.
 func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || list == nil {
@@ -148,7 +152,8 @@ func (c *fixtureConverter) readCalls(raw json.RawMessage) (all []any) {
 	return all
 }
 
-// readBlocks converts the list blocks, which holds texts and calls.
+// readBlocks converts the list blocks of a response, which holds texts and tool calls, to steps. If
+// raw is not a list or is empty, it records an error and returns nil.
 func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
@@ -170,8 +175,8 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 	return all
 }
 
-// replySteps returns the steps of a reply: reasoning, then texts, then the calls, which end the
-// run.
+// replySteps returns the steps of a reply: the reasoning, the texts, and then the tool calls, since
+// a call of a client's tool ends the run. It records an error if the response has no content.
 func (c *fixtureConverter) replySteps(s responseMembers) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
@@ -205,7 +210,8 @@ func (c *fixtureConverter) replySteps(s responseMembers) (all []any) {
 	return append(all, calls...)
 }
 
-// readError converts an error without its status.
+// readError converts the object error of a response to the text and problem of an error status. It
+// returns an empty object rather than nil if there is neither.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
 	known := jsonMemberReaders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
@@ -225,7 +231,9 @@ func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	return o
 }
 
-// statusReply adds the status code and retry-after to an error.
+// statusReply returns the error status of a rule: the members in refusal, with the status code
+// (default 500) and retry-after, in seconds. status and after are nil if the fixture does not set
+// them.
 func (c *fixtureConverter) statusReply(refusal orderedMap, status, after *float64) orderedMap {
 	code := 500
 	if status != nil {

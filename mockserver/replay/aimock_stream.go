@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// A streamOptions holds the timing and the faults of a fixture.
+// A streamOptions holds the members of a fixture that define timing and faults. Those that are not
+// set are nil.
 type streamOptions struct {
 	latency, chunk, truncate, disconnect, speed *float64
 	profileTTFT, profileRate, profileJitter     *float64 // members of streamingProfile
@@ -17,13 +18,15 @@ type streamOptions struct {
 	delay                                       *float64
 }
 
-// The maximum of durations, in milliseconds, and of numbers of chunks.
+// The maximum values of members of a fixture: of durations, in milliseconds, and of numbers of
+// chunks.
 const (
 	maxMilliseconds = 24 * 3600 * 1000
 	maxChunks       = 1e6
 )
 
-// readStreamOptions registers the members of a fixture besides match and response.
+// readStreamOptions adds functions to known that store the members of a fixture about timing and
+// faults in p.
 func (c *fixtureConverter) readStreamOptions(known jsonMemberReaders, p *streamOptions) {
 	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
@@ -54,7 +57,8 @@ func (c *fixtureConverter) readStreamOptions(known jsonMemberReaders, p *streamO
 	}
 }
 
-// readTimings converts recordedTimings to the time of the first token and the mean interval.
+// readTimings stores the time of the first token and the mean interval between chunks from
+// recordedTimings in p.
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	var first *float64
 	var gaps []float64
@@ -76,7 +80,8 @@ func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	}
 }
 
-// setPace sets the pace of a rule.
+// setPace sets the pace of a rule from the members about timing in p, and warns about those that
+// have no effect.
 func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 	var o orderedMap
 	switch {
@@ -127,13 +132,14 @@ func roundDigits(n float64) float64 {
 	return short
 }
 
-// milliseconds formats a number of milliseconds as a duration.
+// milliseconds formats a number of milliseconds as a duration, such as "1.5s".
 func milliseconds(ms float64) string {
 	return time.Duration(ms * float64(time.Millisecond)).String()
 }
 
-// setFaults sets the faults of a rule. Faults with a chance occur independently of each other; in
-// aimock at most one of them does.
+// setFaults sets the faults of a rule from the members about faults in p, and warns about
+// differences: in scripts, faults with a chance occur independently of each other, in aimock at
+// most one of them does. r is the reply of the rule; an error status has no faults.
 func (c *fixtureConverter) setFaults(rule *orderedMap, p streamOptions, r ruleReply) {
 	var all []any
 	add := func(name string, set orderedMap) {

@@ -13,16 +13,16 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An OutputFile is the result of a conversion. Its name has no directory.
+// An OutputFile is a file that a conversion produces. Its name has no directory.
 type OutputFile struct {
 	Name string
 	Data []byte
 }
 
-// A Format is the kind of file that a conversion produces.
+// A Format is the kind of files that a conversion produces.
 type Format string
 
-// The formats of converted files.
+// The formats of files that a conversion produces.
 const (
 	Transcript Format = "transcript" // .txtar, converted from .har, .sse and .http
 	Script     Format = "script"     // .yaml, converted from fixture files of aimock (.json)
@@ -36,12 +36,13 @@ type ConvertOptions struct {
 	Secrets []string         // values to redact
 }
 
-// maxFixtureBytes is the maximum size of a file of fixtures, in bytes.
+// maxFixtureBytes is the maximum size of a file of aimock fixtures, in bytes.
 const maxFixtureBytes = 16 << 20
 
-// Convert converts recordings of browsers and curl to transcripts, one for each conversation, and
-// fixtures of aimock to scripts. Every loss is reported: an error names something that was omitted,
-// a warning something that the result represents differently.
+// Convert converts the file at path. Recordings of browsers and curl become transcripts, one for
+// each conversation; fixtures of aimock become a script. Every loss is reported as a problem: an
+// error names something that was omitted, a warning something that the result represents
+// differently.
 func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	to := Transcript
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
@@ -70,7 +71,8 @@ func Convert(path string, o ConvertOptions) ([]OutputFile, []FileProblem) {
 	return convertRecording(path, t, o)
 }
 
-// readFixtures reads a file of at most maxFixtureBytes.
+// readFixtures returns the content of a file of fixtures. It returns an error if the file is larger
+// than maxFixtureBytes or cannot be read.
 func readFixtures(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -88,7 +90,9 @@ func fileStem(path string) string {
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
 
-// convertRecording writes each conversation of a recording as a transcript.
+// convertRecording returns one transcript for each conversation of the recording t, which was read
+// from path. If a dialect is given and no exchange belongs to it, there are no files and a problem
+// says so.
 func convertRecording(
 	path string, t *transcript.Transcript, o ConvertOptions,
 ) (files []OutputFile, problems []FileProblem) {
@@ -134,9 +138,9 @@ func convertRecording(
 	return files, problems
 }
 
-// splitConversations returns the conversations of a recording in order of their first exchange, and
-// messages about exchanges that belong to none. Without a dialect the recording is one
-// conversation.
+// splitConversations returns the conversations of a recording, in order of their first exchange,
+// and a message for each exchange that is not an operation of dialect d and is omitted. If d is
+// nil, the whole recording is one conversation.
 func splitConversations(
 	t *transcript.Transcript, d *dialect.Dialect,
 ) (conversations []spec.Trace, skipped []string) {

@@ -12,7 +12,8 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// maxReasons is the maximum number of reasons that Find returns.
+// maxReasons is the maximum number of mismatches that Find describes; further ones are only
+// counted.
 const maxReasons = 20
 
 // Find returns the recorded response to a request. If no recording matches, the response is nil and
@@ -75,7 +76,8 @@ type recordingSearch struct {
 	mismatches []mismatch
 }
 
-// A candidate is a recorded exchange that matches a request, with its rank.
+// A candidate is a recorded exchange that matches a request, with what determines its rank among
+// others.
 type candidate struct {
 	exchange  *storedExchange
 	binding   *binding     // nil if the client's thread is not bound to the recorded one
@@ -84,7 +86,8 @@ type candidate struct {
 	playCount int          // how often it was replayed
 }
 
-// compare orders candidates, the best first.
+// compare returns a negative number if a is a better candidate than b, and a positive one if b is
+// better. The score counts most, then the fewest replays, then the position in the library.
 func (a candidate) compare(b candidate) int {
 	return cmp.Or(
 		-cmp.Compare(a.score, b.score), cmp.Compare(a.playCount, b.playCount),
@@ -93,14 +96,16 @@ func (a candidate) compare(b candidate) int {
 	)
 }
 
-// A mismatch is the reason why an exchange does not match. A higher stage means that more
-// conditions held.
+// A mismatch is the reason why a recorded exchange does not match a request. Its stage is higher
+// the more conditions held.
 type mismatch struct {
 	stage  int
 	reason string
 }
 
-// The flags of a candidate's score, in order of increasing weight.
+// The flags of a candidate's score, in order of increasing weight: the cursor, the presence of
+// credentials, the run or the thread are the same as recorded, or the client's thread is bound to
+// the recorded one.
 const (
 	sameCursor = 1 << iota
 	sameCredentials
@@ -109,7 +114,8 @@ const (
 	boundThread
 )
 
-// searchConversation tries each exchange of a conversation.
+// searchConversation tries each exchange of a conversation, and adds it to the candidates or to the
+// mismatches.
 func (s *recordingSearch) searchConversation(c *recording) {
 	for _, x := range c.exchanges {
 		if x.operation.Name != s.operation.Name {
@@ -125,7 +131,8 @@ func (s *recordingSearch) searchConversation(c *recording) {
 	}
 }
 
-// match fills in a candidate. It returns a mismatch with a reason if the exchange does not match.
+// match tries the exchange of candidate f. If it matches, match fills in f and returns a mismatch
+// without a reason; otherwise the reason says why it does not match.
 func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	x := f.exchange
 	if !x.hasNoRequest() {
@@ -151,10 +158,12 @@ func (s *recordingSearch) match(f *candidate) (m mismatch) {
 	return mismatch{}
 }
 
-// hasNoRequest reports whether only the response was recorded.
+// hasNoRequest reports whether the recording has only the response of the exchange, not the
+// request.
 func (x *storedExchange) hasNoRequest() bool { return x.method == "" }
 
-// checkSubject returns why an exchange is about another thread or run than the request, or "".
+// checkSubject returns why the exchange of candidate f is about another thread or run than the
+// request. It returns "" if it is not.
 func (s *recordingSearch) checkSubject(f *candidate) string {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -180,14 +189,16 @@ func (s *recordingSearch) checkSubject(f *candidate) string {
 	return ""
 }
 
-// hasCredentials reports whether a header identifies the user.
+// hasCredentials reports whether a request header has a field that identifies the user, such as
+// Authorization.
 func hasCredentials(h spec.Header) bool {
 	return slices.ContainsFunc(h, func(f spec.Field) bool { return redact.IdentifiesUser(f.Name) })
 }
 
 // checkCredentials returns why a request with credentials does not match an exchange that was
-// recorded as anonymous, or "". A request without credentials matches any exchange, since clients
-// of a mock often have none.
+// recorded without, or "" if it matches. A request without credentials matches any exchange, since
+// clients of a mock often have none. If both have credentials or both have none, the score of
+// candidate f increases.
 func (s *recordingSearch) checkCredentials(f *candidate) string {
 	isAnonymous := f.exchange.request.Principal == spec.Anonymous
 	recorded, current := !isAnonymous && hasCredentials(f.exchange.request.Header), hasCredentials(s.rawRequest.Header)
@@ -200,7 +211,8 @@ func (s *recordingSearch) checkCredentials(f *candidate) string {
 	return ""
 }
 
-// checkCursor returns why a stream cannot be resumed at the requested cursor, or "".
+// checkCursor returns why the recorded stream of candidate f cannot be resumed at the cursor of the
+// request. If it can, checkCursor sets where to resume it in f and returns "".
 func (s *recordingSearch) checkCursor(f *candidate) string {
 	was, is := f.exchange.request.Cursor, s.request.Cursor
 	switch {
@@ -217,7 +229,8 @@ func (s *recordingSearch) checkCursor(f *candidate) string {
 	return fmt.Sprintf("it has no event with the cursor %s", quoteBrief(is))
 }
 
-// scoreCandidate sets the score and the play count of a matching exchange.
+// scoreCandidate sets the score and the play count of candidate f, whose exchange matches the
+// request.
 func (s *recordingSearch) scoreCandidate(f *candidate) {
 	was, is := f.exchange.request, s.request
 	switch {
@@ -244,7 +257,8 @@ func (s *recordingSearch) scoreCandidate(f *candidate) {
 	}
 }
 
-// respond records that an exchange is replayed, and returns its response.
+// respond returns the response of candidate f, and records in the session that its exchange was
+// replayed.
 func (s *recordingSearch) respond(f candidate) *Response {
 	x, is := f.exchange, s.request
 	b := f.binding
@@ -267,8 +281,9 @@ func (s *recordingSearch) respond(f candidate) *Response {
 	return x.newResponse(f.resumeAt, ids)
 }
 
-// userMessagePairs yields pairs of message ids of two requests, from the last user message
-// backwards for as long as the texts are equal.
+// userMessagePairs yields the ids of corresponding user messages in the recorded request was and in
+// the current request is, as pairs. It begins with the last user message and goes backwards while
+// the texts are equal.
 func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	users := func(parts []spec.Event) (all []spec.Event) {
 		for _, p := range parts {
@@ -290,7 +305,8 @@ func userMessagePairs(was, is []spec.Event) func(func(string, string) bool) {
 	}
 }
 
-// reasons returns the reasons of all mismatches, those of the highest stage first.
+// reasons returns why no recorded exchange matches, beginning with the exchanges that met most
+// conditions. It is never empty.
 func (s *recordingSearch) reasons() (all []string) {
 	slices.SortStableFunc(s.mismatches, func(a, b mismatch) int { return -cmp.Compare(a.stage, b.stage) })
 	for i, m := range s.mismatches {
@@ -305,7 +321,7 @@ func (s *recordingSearch) reasons() (all []string) {
 	return all
 }
 
-// streamEndOf returns how a recorded response ended.
+// streamEndOf returns in which way the recorded response r ended.
 func streamEndOf(r spec.Response) StreamEnd {
 	switch {
 	case r.Status == 0 && errors.Is(r.End, spec.ErrReset):
@@ -322,15 +338,15 @@ func streamEndOf(r spec.Response) StreamEnd {
 	return Clean
 }
 
-// hopByHopHeaders are the header fields of a connection (RFC 9110, section 7.6.1), and Content-
-// Length, which is computed anew.
+// hopByHopHeaders are header fields that are not replayed or forwarded: those about a single
+// connection (RFC 9110, section 7.6.1), and Content-Length, which is computed anew.
 var hopByHopHeaders = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "TE", "Trailer",
 	"Transfer-Encoding", "Upgrade", "Content-Length",
 }
 
-// endToEndHeaders returns the header fields to replay. Hop-by-hop fields, redacted values and CORS
-// fields, which depend on the serving host, are omitted.
+// endToEndHeaders returns the fields of a recorded header that are replayed. It omits hop-by-hop
+// fields, redacted values, and CORS fields, which depend on the serving host.
 func endToEndHeaders(h spec.Header) (out spec.Header) {
 	drop := slices.Clone(hopByHopHeaders)
 	for _, f := range h {

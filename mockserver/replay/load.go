@@ -14,13 +14,14 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// The limits of a library.
+// The limits of a library, which bound its memory.
 const (
 	MaxFiles = 10_000    // number of recordings
 	MaxBytes = 512 << 20 // total size of the recordings in bytes
 )
 
-// Extensions lists the file name extensions of recordings, for use in messages.
+// Extensions lists the file name extensions of recordings as text for messages, separated by
+// commas.
 const Extensions = ".txtar, .http, .sse, .har"
 
 // IsRecording reports whether a file name has the extension of a recording.
@@ -29,9 +30,10 @@ func IsRecording(path string) bool {
 	return ext != "" && slices.Contains(strings.Split(Extensions, ", "), ext)
 }
 
-// Load loads a library from files and, recursively, from directories. In directories, other files
-// and those whose names begin with a dot are ignored. If one of the problems is an error, the
-// library is nil.
+// Load returns a library of the recordings at paths, which may be files and directories.
+// Directories are searched recursively; files in them that are not recordings, and names that begin
+// with a dot, are ignored. If one of the problems is an error, the library is nil. See [NewLibrary]
+// for dialects.
 func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	files, problems := findRecordings(paths)
 	if len(problems) > 0 {
@@ -44,7 +46,8 @@ func Load(paths []string, dialects []*dialect.Dialect) (*Library, []FileProblem)
 	return NewLibrary(list, dialects)
 }
 
-// findRecordings returns the recordings at or below paths, within the limits of a library.
+// findRecordings returns the paths of all recordings at or below paths. If a path has no
+// recordings, or together they exceed the limits of a library, it returns a problem and no files.
 func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	total := int64(0)
 	add := func(path string, size int64) error {
@@ -81,7 +84,8 @@ func findRecordings(paths []string) (files []string, problems []FileProblem) {
 	return files, nil
 }
 
-// walkRecordings calls add for each recording below dir.
+// walkRecordings calls add with the path and size of each recording below dir. It stops at the
+// first error and returns it.
 func walkRecordings(dir string, add func(string, int64) error) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -103,7 +107,8 @@ func walkRecordings(dir string, add func(string, int64) error) error {
 	})
 }
 
-// withoutPath returns the text of an error without the path, which its problem contains already.
+// withoutPath returns the text of an error without the path of the file, which the problem that is
+// made of it names already.
 func withoutPath(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		return "cannot be read: " + inner.Err.Error()
@@ -111,7 +116,8 @@ func withoutPath(err error) string {
 	return err.Error()
 }
 
-// problemOf converts an error that begins with "FILE:LINE: " or "FILE: ".
+// problemOf returns an error whose text begins with "FILE:LINE: " or "FILE: " as a problem of that
+// file.
 func problemOf(err error) FileProblem {
 	p := FileProblem{Severity: Error, Message: err.Error()}
 	file, text, ok := strings.Cut(p.Message, ": ")
@@ -127,8 +133,9 @@ func problemOf(err error) FileProblem {
 	return p
 }
 
-// NewLibrary returns a library of transcripts. A transcript of a dialect that is not in dialects is
-// omitted with a warning. A transcript without a dialect requires that there is only one.
+// NewLibrary returns a library of the given transcripts for the dialects that are served. A
+// transcript of another dialect is omitted with a warning. A transcript that names no dialect is an
+// error unless only one dialect is served. If one of the problems is an error, the library is nil.
 func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Library, []FileProblem) {
 	l := &Library{}
 	b := libraryBuilder{library: l, dialects: dialects}
@@ -146,7 +153,7 @@ func NewLibrary(list []*transcript.Transcript, dialects []*dialect.Dialect) (*Li
 	return l, b.problems
 }
 
-// A libraryBuilder builds a library and collects problems.
+// A libraryBuilder adds transcripts to a library and collects the problems.
 type libraryBuilder struct {
 	library  *Library
 	dialects []*dialect.Dialect
@@ -157,12 +164,13 @@ func (b *libraryBuilder) addProblem(level Severity, file, format string, args ..
 	b.problems = append(b.problems, FileProblem{File: file, Severity: level, Message: fmt.Sprintf(format, args...)})
 }
 
-// warnf records a warning about an exchange.
+// warnf records a warning about a recorded exchange.
 func (b *libraryBuilder) warnf(x *storedExchange, format string, args ...any) {
 	b.addProblem(Warning, x.conversation.file, fmt.Sprintf("exchange %d: ", x.index+1)+format, args...)
 }
 
-// addTranscript adds the exchanges of a transcript, without changing the transcript.
+// addTranscript adds the exchanges of a transcript that can be replayed to the library. It does not
+// change the transcript.
 func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	for _, note := range t.Notes {
 		b.addProblem(Warning, t.Name, "%s", note)
@@ -191,7 +199,8 @@ func (b *libraryBuilder) addTranscript(t *transcript.Transcript) {
 	}
 }
 
-// dialectOf returns the dialect of a transcript, or nil if the transcript cannot be replayed.
+// dialectOf returns the served dialect that a transcript was recorded in. If there is none, it
+// records a problem and returns nil.
 func (b *libraryBuilder) dialectOf(t *transcript.Transcript) *dialect.Dialect {
 	if t.Dialect == "" {
 		if len(b.dialects) == 1 {
@@ -223,7 +232,8 @@ func dialectNames(dialects []*dialect.Dialect) string {
 	return strings.Join(names, ", ")
 }
 
-// prepareExchange fills in e from the recorded exchange x, and reports whether it can be replayed.
+// prepareExchange fills in e from the recorded exchange x. If x cannot be replayed, it records a
+// warning and returns false.
 func (b *libraryBuilder) prepareExchange(e *storedExchange, x spec.Exchange) bool {
 	d := e.conversation.dialect
 	e.request = d.ParseRequest(x.Request)

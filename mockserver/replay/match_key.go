@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A matchKey holds what must be equal in two requests of an operation. Ids that clients choose, and
-// the history that some of them repeat, are not part of it.
+// A matchKey holds what must be equal in a request and in the recorded request of an operation for
+// the recorded response to fit. Ids that clients choose, and the history that some clients repeat,
+// are not part of it.
 type matchKey struct {
 	input      string // the prompt, the tool results or the answers to interrupts
 	subject    string // the remaining content: ids and names in the path, days, limits and files
@@ -49,8 +50,8 @@ func newMatchKey(request *spec.Event) matchKey {
 	return q
 }
 
-// newInput returns the new input of a request as text: the last message of the user, or the tool
-// results and answers to interrupts since then.
+// newInput returns the new input of a request as text, one item per line: the last message of the
+// user, or the tool results and answers to interrupts that followed it.
 func newInput(parts []spec.Event) string {
 	var lines []string
 	for _, p := range parts {
@@ -75,8 +76,8 @@ func newInput(parts []spec.Event) string {
 	return strings.Join(lines, "\n")
 }
 
-// appendReply appends a tool result or an answer to an interrupt, and drops the user messages
-// before it, which the server has answered already.
+// appendReply appends line, a tool result or an answer to an interrupt, to the input of a request.
+// It drops the lines of user messages and images before it, which the server has answered already.
 func appendReply(lines []string, line string) []string {
 	lines = slices.DeleteFunc(lines, func(s string) bool {
 		return strings.HasPrefix(s, "user: ") || strings.HasPrefix(s, "image: ")
@@ -84,7 +85,8 @@ func appendReply(lines []string, line string) []string {
 	return append(lines, line)
 }
 
-// compactIfJSON returns JSON without insignificant white space, and other text unchanged.
+// compactIfJSON returns a text without insignificant white space if it is a JSON object, list or
+// string. Other text is returned unchanged.
 func compactIfJSON(s string) string {
 	if t := strings.TrimSpace(s); t == "" || !strings.ContainsAny(t[:1], `{["`) {
 		return s
@@ -96,7 +98,8 @@ func compactIfJSON(s string) string {
 	return b.String()
 }
 
-// difference returns how q differs from a recorded key, or "" if it does not.
+// difference describes the first difference between the key q of a request and the key of a
+// recorded request. It returns "" if they are equal.
 func (q matchKey) difference(recorded matchKey) string {
 	switch {
 	case q.input != recorded.input:
@@ -111,10 +114,11 @@ func (q matchKey) difference(recorded matchKey) string {
 	return ""
 }
 
-// maxQuoteLength is the maximum number of bytes of a text in a reason.
+// maxQuoteLength is the maximum number of bytes of a text that is quoted in a reason.
 const maxQuoteLength = 80
 
-// quoteBrief quotes at most maxQuoteLength bytes of a text.
+// quoteBrief returns the first maxQuoteLength bytes of a text in quotes, or "nothing" if the text
+// is empty.
 func quoteBrief(s string) string {
 	if s == "" {
 		return "nothing"

@@ -32,15 +32,16 @@ func (c RecordedConversation) Transcript() *transcript.Transcript {
 	}
 }
 
-// The limits of the conversations that a recorder keeps open.
+// The limits of the conversations that a recorder keeps open, which bound its memory.
 const (
 	maxConversations = 256
 	maxExchanges     = 1_000     // exchanges of one conversation
 	maxHeldBytes     = 256 << 20 // bytes of all bodies
 )
 
-// An openConversations holds the conversations of a recorder that may continue. At the limit, the
-// one least recently used is dropped; if it continues, it becomes a new conversation.
+// An openConversations holds the conversations of a recorder to which exchanges may be added. At a
+// limit, the conversation not used for longest is dropped; further exchanges of its thread begin a
+// new conversation.
 type openConversations struct {
 	mu            sync.Mutex
 	conversations []*openConversation // the most recently used is the last
@@ -48,14 +49,14 @@ type openConversations struct {
 	totalBytes    int // size of all bodies
 }
 
-// An openConversation is a conversation with the number of bytes in its bodies.
+// An openConversation is a recorded conversation with the total size of its bodies.
 type openConversation struct {
 	RecordedConversation
 	bytes int
 }
 
-// addExchange adds an exchange to its conversation, in order of start time, and saves the
-// conversation.
+// addExchange adds exchange o, which began at the given time, to the conversation of its thread, in
+// order of start times. It then calls the Save function of recorder r and returns its error.
 func (l *openConversations) addExchange(r *Recorder, o RecordedExchange, began time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,8 +92,9 @@ func (l *openConversations) addExchange(r *Recorder, o RecordedExchange, began t
 	return err
 }
 
-// conversationOf returns the conversation of a thread and moves it to the end, as the most recently
-// used.
+// conversationOf returns the conversation of a thread, and creates it if there is none; began is
+// the time at which it then starts. It moves the conversation to the end of the list, which holds
+// the most recently used one.
 func (l *openConversations) conversationOf(r *Recorder, thread string, began time.Time) *openConversation {
 	i := slices.IndexFunc(l.conversations, func(t *openConversation) bool { return t.Thread == thread })
 	if i < 0 {
@@ -107,14 +109,15 @@ func (l *openConversations) conversationOf(r *Recorder, thread string, began tim
 	return t
 }
 
-// evict drops conversation i.
+// evict drops the conversation at index i.
 func (l *openConversations) evict(i int) {
 	l.totalBytes -= l.conversations[i].bytes
 	l.conversations = slices.Delete(l.conversations, i, i+1)
 }
 
-// exchangeSecrets returns the credentials in an exchange. All their occurrences are redacted, since
-// servers repeat them.
+// exchangeSecrets returns the credentials in the header fields and the target of an exchange. They
+// are redacted wherever they occur, since servers repeat them. Ids in request are not among them,
+// since they are needed to replay the conversation.
 func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	for _, h := range []spec.Header{x.Request.Header, x.Response.Header} {
 		for _, f := range h {
@@ -130,7 +133,8 @@ func exchangeSecrets(x spec.Exchange, request spec.Event) (all []string) {
 	})
 }
 
-// configSecrets returns the secrets in the configuration of a recorder.
+// configSecrets returns the secrets in the configuration of a recorder: values of header fields,
+// and the password and query parameters of the upstream URL.
 func configSecrets(cfg RecorderConfig) (all []string) {
 	for _, f := range cfg.Header {
 		all = append(all, redact.SecretValues(f.Name, f.Value)...)

@@ -36,7 +36,7 @@ type RecorderConfig struct {
 	IdleTimeout time.Duration // default DefaultIdleTimeout
 }
 
-// The limits of a recorder.
+// The limits of one exchange that passes through a recorder.
 const (
 	DefaultIdleTimeout = 10 * time.Minute      // time in which the server sends nothing
 	MaxRequestBytes    = 32 << 20              // size of a request body
@@ -45,7 +45,8 @@ const (
 	maxEventBytes      = dialect.MaxEventBytes // size of an event
 )
 
-// A RecordedExchange is an exchange that passed through a recorder.
+// A RecordedExchange is an exchange that passed through a recorder, with what it means in the
+// dialect.
 type RecordedExchange struct {
 	Exchange   spec.Exchange // the request target is relative to the dialect's base
 	Request    spec.Event    // the parsed request
@@ -86,8 +87,9 @@ func NewRecorder(cfg RecorderConfig) (*Recorder, error) {
 	return &Recorder{cfg: cfg, client: client, upstream: plain.String()}, nil
 }
 
-// ServeHTTP forwards a request and records the exchange. If the response ends abnormally, it panics
-// with http.ErrAbortHandler, so that the client's connection ends likewise.
+// ServeHTTP forwards a request to the server and records the exchange. If the server's response
+// ends abnormally, it panics with http.ErrAbortHandler, so that the connection to the client ends
+// abnormally as well.
 func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	client, req, err := r.upstreamRequest(w, in)
 	if err != nil {
@@ -113,8 +115,9 @@ func (r *Recorder) ServeHTTP(w http.ResponseWriter, in *http.Request) {
 	forwarder.finish(x.Response)
 }
 
-// upstreamRequest returns the request to send and the client to send it with. Requests outside of
-// the dialect's base path are sent to the root of the server.
+// upstreamRequest returns the request to send to the server, and the client to send it with. A
+// request outside of the dialect's base path is sent to the root of the server. It returns an error
+// if the body is too large or cannot be read.
 func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wire.Client, spec.Request, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, in.Body, MaxRequestBytes))
 	if err != nil {
@@ -129,8 +132,9 @@ func (r *Recorder) upstreamRequest(w http.ResponseWriter, in *http.Request) (*wi
 	return r.client.AtRoot(), req, nil
 }
 
-// forwardedHeader returns the request header to forward. It disables content codings, so that the
-// response can be read.
+// forwardedHeader returns the header fields of a request to forward to the server. It replaces
+// Accept-Encoding so that the server does not compress the response, which the recorder could not
+// read.
 func forwardedHeader(h http.Header) (out spec.Header) {
 	drop := headersToDrop(h.Values("Connection"))
 	for _, name := range sortedNames(h) {
@@ -145,7 +149,8 @@ func forwardedHeader(h http.Header) (out spec.Header) {
 	return append(out, spec.Field{Name: "Accept-Encoding", Value: "identity"})
 }
 
-// headersToDrop returns the hop-by-hop fields, including those that are named by Connection fields.
+// headersToDrop returns the names of header fields that are not forwarded: the hop-by-hop fields,
+// and those that the values of Connection fields, given as connections, name.
 func headersToDrop(connections []string) []string {
 	drop := append(slices.Clone(hopByHopHeaders), "Proxy-Authorization", "Expect")
 	for _, value := range connections {
@@ -156,7 +161,7 @@ func headersToDrop(connections []string) []string {
 	return drop
 }
 
-// sortedNames returns the names of the header fields in order.
+// sortedNames returns the names of all header fields in alphabetical order.
 func sortedNames(h http.Header) []string {
 	keys := make([]string, 0, len(h))
 	for name := range h {
@@ -166,7 +171,7 @@ func sortedNames(h http.Header) []string {
 	return keys
 }
 
-// A responseForwarder streams a response back to the client.
+// A responseForwarder sends the response of the recorded server to the client while it is received.
 type responseForwarder struct {
 	w      http.ResponseWriter
 	method string
@@ -175,8 +180,8 @@ type responseForwarder struct {
 	err    error // write error: the client is gone
 }
 
-// forward sends the part of the response that was received since the last call. It reports whether
-// the client is gone.
+// forward sends the part of the response that was received since the last call to the client. It
+// returns true if the client has left, so that receiving can stop.
 func (b *responseForwarder) forward(received spec.Response) bool {
 	if b.status == 0 {
 		b.status = received.Status
@@ -194,8 +199,8 @@ func (b *responseForwarder) forward(received spec.Response) bool {
 	return b.err != nil
 }
 
-// writeHeader copies the end-to-end header fields. A declared Content-Length is kept, so that the
-// client detects a truncated body.
+// writeHeader copies the header fields that are not hop-by-hop to the response to the client. It
+// keeps a declared Content-Length, so that the client detects a truncated body.
 func (b *responseForwarder) writeHeader(received spec.Response) {
 	drop := headersToDrop(nil)
 	for _, f := range received.Header {
@@ -215,7 +220,8 @@ func (b *responseForwarder) writeHeader(received spec.Response) {
 	}
 }
 
-// flush flushes the writer, if it supports that.
+// flush sends buffered data to the client, if the writer supports that. It returns an error if the
+// client has left.
 func (b *responseForwarder) flush() error {
 	err := http.NewResponseController(b.w).Flush()
 	if errors.Is(err, http.ErrNotSupported) {
@@ -224,7 +230,8 @@ func (b *responseForwarder) flush() error {
 	return err
 }
 
-// finish ends the response in the way the server ended it.
+// finish ends the response to the client in the way in which the server ended it. After an abnormal
+// end it panics with http.ErrAbortHandler.
 func (b *responseForwarder) finish(received spec.Response) {
 	switch {
 	case received.End == nil || b.err != nil:
@@ -236,7 +243,8 @@ func (b *responseForwarder) finish(received spec.Response) {
 	}
 }
 
-// finishExchange reports an exchange, and saves it unless there is a reason not to.
+// finishExchange passes exchange x, which began at the given time, to OnExchange, and saves it
+// unless there is a reason not to.
 func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	d := r.cfg.Dialect
 	if x.Response.Status == http.StatusUnauthorized && !hasCredentials(x.Request.Header) {
@@ -259,10 +267,11 @@ func (r *Recorder) finishExchange(x spec.Exchange, began time.Time) {
 	}
 }
 
-// targetPath returns a request target without its query.
+// targetPath returns the target of a request without its query.
 func targetPath(target string) string { p, _, _ := strings.Cut(target, "?"); return p }
 
-// classify returns the thread of an exchange, and the reason not to save it, or "".
+// classify returns the thread of an exchange, "" if it belongs to none, and the reason not to save
+// the exchange, "" if it is to be saved.
 func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipReason string) {
 	d := r.cfg.Dialect
 	if d.Operation(x.Request) == nil {
@@ -301,7 +310,8 @@ func (r *Recorder) classify(x spec.Exchange, request spec.Event) (thread, skipRe
 	return thread, ""
 }
 
-// endKinds are the kinds of events that end a complete stream.
+// endKinds are the kinds of events that end a complete stream. A stream without any of them is not
+// saved.
 var endKinds = []spec.Kind{spec.RunEnd, spec.RunError, spec.RunRefused, spec.Done}
 
 var _ http.Handler = (*Recorder)(nil)

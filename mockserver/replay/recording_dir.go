@@ -14,9 +14,9 @@ import (
 	"github.com/streamassay/streamassay/internal/transcript"
 )
 
-// A RecordingDir saves conversations as transcripts, one file each, in a directory. It does not
-// overwrite files that it did not create; a conversation whose name is taken gets another one. It
-// is safe for concurrent use.
+// A RecordingDir saves recorded conversations as transcripts in a directory, one file for each. It
+// does not overwrite files that it did not create: if the name of a conversation is taken, a number
+// is added. It is safe for concurrent use.
 type RecordingDir struct {
 	root  *os.Root
 	mu    sync.Mutex
@@ -24,7 +24,7 @@ type RecordingDir struct {
 	taken map[string]bool // the file names in use
 }
 
-// OpenRecordingDir opens a directory, and creates it if it does not exist.
+// OpenRecordingDir returns the recordings in a directory, which it creates if it does not exist.
 func OpenRecordingDir(dir string) (*RecordingDir, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot open the directory of recordings: %w", err)
@@ -39,8 +39,8 @@ func OpenRecordingDir(dir string) (*RecordingDir, error) {
 // Close releases the directory. Saved files remain.
 func (f *RecordingDir) Close() error { return f.root.Close() }
 
-// Save writes a conversation to its file, and replaces the file atomically if the conversation was
-// saved before.
+// Save writes a conversation to its file. If the conversation was saved before, it replaces the
+// file atomically.
 func (f *RecordingDir) Save(c RecordedConversation) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -59,17 +59,20 @@ func (f *RecordingDir) Save(c RecordedConversation) error {
 	return nil
 }
 
-// FileName returns the name of a conversation's file, or "" if it was not saved.
+// FileName returns the name of the file that a conversation was saved to, or "" if it was not
+// saved.
 func (f *RecordingDir) FileName(c RecordedConversation) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.names[c.Number]
 }
 
-// maxNames is the maximum number of files with the same stem.
+// maxNames is the maximum number of files whose names differ only in the number at the end. It
+// bounds the search for a free name.
 const maxNames = 10_000
 
-// reserveName returns the name of a conversation's file, choosing a free one the first time.
+// reserveName returns the name of the file for a conversation. The first time it chooses a free
+// name, and returns an error if there is none. The caller holds f.mu.
 func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	if name, ok := f.names[c.Number]; ok {
 		return name, nil
@@ -93,11 +96,12 @@ func (f *RecordingDir) reserveName(c RecordedConversation) (string, error) {
 	return "", fmt.Errorf("too many recordings: %d are called %s; move some to another directory", maxNames, stem)
 }
 
-// maxStemLength is the maximum length of the thread id in a file name, in bytes.
+// maxStemLength is the length, in bytes, up to which a thread id is used in a file name. Longer ids
+// are cut and completed by a hash.
 const maxStemLength = 80
 
-// recordingStem returns a file name for a conversation, without extension. It is valid on all file
-// systems whatever the thread id contains.
+// recordingStem returns the name of the file for a conversation, without number and extension. It
+// is valid on all file systems, whatever the thread id contains.
 func recordingStem(c RecordedConversation) string {
 	family, _, _ := strings.Cut(c.Dialect, "@")
 	if c.Thread == "" {

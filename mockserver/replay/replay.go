@@ -26,8 +26,8 @@ const (
 	Warning Severity = "warning" // the file is used, with a restriction
 )
 
-// A FileProblem is a defect of a file, with how to correct it. Line is 0 if the file has no lines or
-// the message contains the position.
+// A FileProblem is a defect of a file, with how to correct it. Line is 0 if the file has no lines
+// or the message contains the position.
 type FileProblem struct {
 	File     string
 	Line     int
@@ -50,7 +50,7 @@ type Library struct {
 	exchanges     int
 }
 
-// Len returns the number of exchanges that can be replayed.
+// Len returns the number of recorded exchanges that can be replayed. A nil library has none.
 func (l *Library) Len() int {
 	if l == nil {
 		return 0
@@ -58,7 +58,7 @@ func (l *Library) Len() int {
 	return l.exchanges
 }
 
-// A recording holds the exchanges of one transcript.
+// A recording holds the exchanges of one transcript that can be replayed.
 type recording struct {
 	index     int // position in the library, from 0
 	file      string
@@ -66,7 +66,7 @@ type recording struct {
 	exchanges []*storedExchange
 }
 
-// A storedExchange is a recorded request and its response.
+// A storedExchange is a recorded response and the request that it was sent for.
 type storedExchange struct {
 	index        int // position in the transcript, from 0
 	conversation *recording
@@ -80,16 +80,17 @@ type storedExchange struct {
 	resumePoints []resumePoint // where a client can resume the stream
 }
 
-// A serverIDs holds the ids in a response that the server chose because the client had not.
+// A serverIDs holds the ids of the thread and the run that appear in a recorded response but not in
+// its request, because the server chose them. Each may be "".
 type serverIDs struct{ thread, run string }
 
-// thread returns the id of the exchange's thread in the recording.
+// thread returns the id that the thread of the exchange has in the recording, or "" if it has none.
 func (x *storedExchange) thread() string { return cmp.Or(x.request.Thread, x.serverIDs.thread) }
 
-// run returns the id of the exchange's run in the recording.
+// run returns the id that the run of the exchange has in the recording, or "" if it has none.
 func (x *storedExchange) run() string { return cmp.Or(x.request.Run, x.serverIDs.run) }
 
-// Name identifies the exchange in messages: "FILE, exchange 2".
+// Name returns how messages name the exchange, such as "FILE, exchange 2".
 func (x *storedExchange) Name() string {
 	return fmt.Sprintf("%s, exchange %d", x.conversation.file, x.index+1)
 }
@@ -107,7 +108,8 @@ const (
 	NoResponse StreamEnd = "mute"  // the connection ended before a status line
 )
 
-// A Response is the recorded response to a request, with the ids of the current client.
+// A Response is a recorded response in which the recorded ids have been replaced by those of the
+// current client.
 type Response struct {
 	Source string // the recorded exchange: "FILE, exchange 2"
 	Status int    // 0 if End is NoResponse
@@ -120,9 +122,10 @@ type Response struct {
 	arrivals []spec.Arrival
 }
 
-// TimedChunks yields the parts of the body with the time at which each is due, counted from the
-// request. A speed of 2 is twice as fast as recorded; at 0 all parts are due at once. So are parts
-// without recorded times. The caller must not modify the parts.
+// TimedChunks yields the parts of the body, each with the time at which it is due, counted from the
+// request. At a speed of 2 the response is twice as fast as recorded; at 0 all parts are due at
+// once, and so are all parts of a response without recorded times. The caller must not modify the
+// parts.
 func (a *Response) TimedChunks(speed float64) iter.Seq2[time.Duration, []byte] {
 	return func(yield func(time.Duration, []byte) bool) {
 		done, due := 0, time.Duration(0)

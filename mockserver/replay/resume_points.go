@@ -7,15 +7,16 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A resumePoint is a position in a recorded stream at which a client can resume it.
+// A resumePoint is a position in a recorded stream from which a client can resume it: the end of an
+// event with a cursor.
 type resumePoint struct {
 	cursor string
 	offset int           // end of the event with that cursor in the body
 	at     time.Duration // when that event had arrived
 }
 
-// indexResponse decodes the recorded response to find the ids that the server chose and the points
-// at which the stream can be resumed.
+// indexResponse decodes the recorded exchange and stores in x the ids that the server chose and the
+// points from which the stream can be resumed.
 func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	one := spec.Trace{Exchanges: []spec.Exchange{recorded}}
 	ends := map[int]int{}
@@ -42,18 +43,19 @@ func (x *storedExchange) indexResponse(recorded spec.Exchange) {
 	}
 }
 
-// isReadableStream reports whether the response is an event stream without a content coding.
+// isReadableStream reports whether the response is an event stream that is not compressed.
 func (x *storedExchange) isReadableStream() bool {
 	return x.response.Header.MediaType() == spec.EventStream && x.isUnencoded()
 }
 
-// isUnencoded reports whether the response has no content coding.
+// isUnencoded reports whether the response has no content coding, so that ids in it can be
+// replaced.
 func (x *storedExchange) isUnencoded() bool {
 	coding := x.response.Header.Get("Content-Encoding")
 	return coding == "" || coding == "identity"
 }
 
-// afterLineEnd returns end, moved past the LF if it splits a CRLF.
+// afterLineEnd returns end, or end+1 if end lies between the CR and the LF of one line end.
 func afterLineEnd(body []byte, end int) int {
 	if end > 0 && end < len(body) && body[end-1] == '\r' && body[end] == '\n' {
 		return end + 1

@@ -9,8 +9,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// newResponse returns the response of x, from a resume point if there is one, with recorded ids
-// replaced by the client's ids.
+// newResponse returns the response of x with recorded ids replaced by those that ids maps them to.
+// If from is not nil, the body begins at that point.
 func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *Response {
 	r := x.response
 	a := &Response{
@@ -31,7 +31,8 @@ func (x *storedExchange) newResponse(from *resumePoint, ids map[string]string) *
 	return a
 }
 
-// arrivalsAfter returns the arrivals behind a resume point, with offsets and times relative to it.
+// arrivalsAfter returns the arrivals of the data after a resume point. Their offsets and times are
+// relative to that point.
 func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival) {
 	for _, read := range reads {
 		if read.End > from.offset {
@@ -41,7 +42,8 @@ func arrivalsAfter(reads []spec.Arrival, from resumePoint) (rest []spec.Arrival)
 	return rest
 }
 
-// changedIDs returns the ids that differ from the recorded ones, both as in JSON strings.
+// changedIDs returns those entries of ids, which maps recorded ids to the client's, whose two ids
+// differ. Both are encoded as in JSON strings.
 func changedIDs(ids map[string]string) map[string]string {
 	pairs := map[string]string{}
 	for was, is := range ids {
@@ -63,8 +65,9 @@ func jsonStringBody(s string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(b.String(), `"`), "\"\n")
 }
 
-// rewriteIDs replaces ids that are complete JSON strings, including JSON strings within JSON
-// strings. It adjusts the offsets of the arrivals; one within a replaced id moves to its end.
+// rewriteIDs replaces the keys of pairs by their values wherever they are complete JSON strings in
+// body, including JSON strings within JSON strings. It returns the new body and the arrivals reads
+// with adjusted offsets; an offset within a replaced id moves to the end of that id.
 func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]byte, []spec.Arrival) {
 	out, replacements := rewriteJSONStrings(body, pairs)
 	if replacements == nil {
@@ -86,11 +89,12 @@ func rewriteIDs(body []byte, reads []spec.Arrival, pairs map[string]string) ([]b
 	return out, moved
 }
 
-// A replacement is a range of text in which an id was replaced, and by how many bytes the text
-// grew.
+// A replacement is a range of a text in which an id was replaced. growth is the number of bytes by
+// which the text became longer; it may be negative.
 type replacement struct{ from, to, growth int }
 
-// rewriteJSONStrings replaces the JSON strings in text that are keys of pairs.
+// rewriteJSONStrings replaces each JSON string in text that is a key of pairs by its value. It
+// returns the new text and what was replaced; replacements is nil if nothing was.
 func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, replacements []replacement) {
 	done := 0
 	for at := 0; ; {
@@ -127,8 +131,8 @@ func rewriteJSONStrings(text []byte, pairs map[string]string) (out []byte, repla
 	return append(out, text[done:]...), replacements
 }
 
-// rewriteWords replaces the words in text that are keys of pairs. Words consist of letters, digits,
-// dashes and underscores.
+// rewriteWords replaces each word in text that is a key of pairs by its value. Words consist of
+// letters, digits, dashes and underscores.
 func rewriteWords(text string, pairs map[string]string) string {
 	isWord := func(c rune) bool {
 		return c == '-' || c == '_' || c > 0x7f || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
@@ -152,7 +156,8 @@ func rewriteWords(text string, pairs map[string]string) string {
 	return b.String()
 }
 
-// scaleDelay returns an offset of a recording at another speed.
+// scaleDelay returns the time at which something is due at a speed of times, if it was recorded at
+// the given time. It returns 0 if times is not positive.
 func scaleDelay(at time.Duration, times float64) time.Duration {
 	if !(times > 0) {
 		return 0

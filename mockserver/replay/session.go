@@ -2,7 +2,7 @@ package replay
 
 import "sync"
 
-// The limits of a session.
+// The maximum numbers of entries in a session, which bound its memory.
 const (
 	maxThreads   = 10_000 // threads of clients
 	maxIDs       = 2_000  // ids of one thread
@@ -10,21 +10,22 @@ const (
 )
 
 // A Session records what has been replayed to one test: which recorded conversation corresponds to
-// each thread of the client, and which exchanges remain. The zero value is ready to use. It is safe
-// for concurrent use, and bounded: the oldest entries are dropped first.
+// each thread of the client, and how often each exchange was replayed. The zero value is ready to
+// use. It is safe for concurrent use. Its size is limited; at a limit, the oldest entries are
+// dropped.
 type Session struct {
 	mu        sync.Mutex
 	playbacks []*playback // one per library, the most recently used first
 }
 
-// Reset empties the session.
+// Reset makes the session forget what has been replayed.
 func (s *Session) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.playbacks = nil
 }
 
-// A playback records what has been replayed from one library.
+// A playback records what has been replayed from one library to one test.
 type playback struct {
 	library            *Library
 	threads            map[clientThread][]*binding
@@ -33,10 +34,11 @@ type playback struct {
 	exchangeCounts     map[*storedExchange]int // how often each exchange was replayed
 }
 
-// A clientThread identifies a thread of the client.
+// A clientThread identifies a thread by its dialect and the id that the client uses.
 type clientThread struct{ dialect, thread string }
 
-// A binding maps a thread of the client to a recorded one.
+// A binding says which recorded thread a thread of the client corresponds to, and which recorded
+// ids its ids correspond to.
 type binding struct {
 	conversation *recording
 	thread       string            // the recorded id
@@ -45,7 +47,8 @@ type binding struct {
 	playCounts   map[int]int       // how often each exchange was replayed
 }
 
-// playbackOf returns the playback of a library, and creates it if necessary. The caller holds s.mu.
+// playbackOf returns the playback of a library in the session, and creates it if there is none. The
+// caller holds s.mu.
 func (s *Session) playbackOf(l *Library) *playback {
 	for i, one := range s.playbacks {
 		if one.library == l {
@@ -62,7 +65,8 @@ func (s *Session) playbackOf(l *Library) *playback {
 	return one
 }
 
-// findBinding returns the binding of a client's thread to that of x, or nil.
+// findBinding returns the binding of the client's thread key to the recorded thread of x, or nil if
+// they are not bound.
 func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 	for _, b := range s.threads[key] {
 		if b.conversation == x.conversation && b.thread == x.thread() {
@@ -72,7 +76,8 @@ func (s *playback) findBinding(key clientThread, x *storedExchange) *binding {
 	return nil
 }
 
-// bind returns the binding of a client's thread to that of x, and creates it if necessary.
+// bind returns the binding of the client's thread key to the recorded thread of x, and creates it
+// if they are not bound.
 func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	if b := s.findBinding(key, x); b != nil {
 		return b
@@ -93,8 +98,8 @@ func (s *playback) bind(key clientThread, x *storedExchange) *binding {
 	return b
 }
 
-// mapID records the client's id for a recorded one. Ids that the server chose, and that the client
-// repeats, are equal.
+// mapID records that the client uses the id now for the recorded id. If one of them is "" or the
+// binding has maxIDs ids already, it does nothing. Ids that the server chose are the same for both.
 func (b *binding) mapID(recorded, now string) {
 	if recorded == "" || now == "" {
 		return
@@ -104,7 +109,7 @@ func (b *binding) mapID(recorded, now string) {
 	}
 }
 
-// mapRun records which recorded run a run of the client corresponds to.
+// mapRun records that the client's run now corresponds to the recorded run.
 func (b *binding) mapRun(recorded, now string) {
 	if now != "" && recorded != "" && len(b.recordedRuns) < maxIDs {
 		b.recordedRuns[now] = recorded

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// An orderedMap is an object of YAML or JSON that keeps the order of its members.
+// An orderedMap is an object of YAML or JSON whose members keep their order.
 type orderedMap []mapEntry
 
 // A mapEntry is a member of an orderedMap.
@@ -19,17 +19,18 @@ type mapEntry struct {
 	value any // orderedMap, []any, string, bool, int, int64, float64 or nil
 }
 
-// set appends a member.
+// set appends a member. It does not look for a member with the same key.
 func (o *orderedMap) set(key string, value any) { *o = append(*o, mapEntry{key, value}) }
 
-// plainScalar matches strings that YAML reads as strings without quotes.
+// plainScalar matches strings that YAML reads as strings, even if they are not in quotes.
 var plainScalar = regexp.MustCompile(`^[0-9.]+(ms|s|m)$|^[A-Za-z][A-Za-z0-9_-]*( ?[A-Za-z0-9_.,!?'()/-]+)*$`)
 
-// reservedScalars are strings that some YAML parsers read as other types.
+// reservedScalars are words that need quotes in YAML, because some parsers read them as values of
+// other types.
 var reservedScalars = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n", "inf", "nan"}
 
-// formatScalar formats a value in one line. Strings that need quotes are encoded as in JSON, which
-// YAML accepts.
+// formatScalar returns a value as YAML in one line. Strings that need quotes are encoded as in
+// JSON, which YAML accepts.
 func formatScalar(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -61,7 +62,8 @@ func formatScalar(v any) string {
 	return fmt.Sprint(v)
 }
 
-// formatInline formats a value within braces or brackets, where a comma needs quotes.
+// formatInline is like formatScalar, for a value within braces or brackets, where strings with a
+// comma need quotes as well.
 func formatInline(v any) string {
 	line := formatScalar(v)
 	if _, ok := v.(string); ok && line[0] != '"' && strings.ContainsAny(line, ",?") {
@@ -70,7 +72,7 @@ func formatInline(v any) string {
 	return line
 }
 
-// formatKey formats the key of a member.
+// formatKey returns the key of a member as YAML.
 func formatKey(key string) string {
 	if key == "" {
 		return `""`
@@ -78,11 +80,11 @@ func formatKey(key string) string {
 	return formatScalar(key)
 }
 
-// maxLineWidth is the maximum length of an object that is written in one line.
+// maxLineWidth is the maximum length, in bytes, of an object that is written in one line.
 const maxLineWidth = 72
 
-// writeYAML writes an object. List items have a line each; objects are written in one line if they
-// are short.
+// writeYAML writes an object to b as YAML. indent is put before each line but the first. List items
+// have a line each; objects are written in one line if they are not longer than maxLineWidth.
 func writeYAML(b *strings.Builder, o orderedMap, indent string) {
 	for i, m := range o {
 		if i > 0 {
@@ -111,7 +113,7 @@ func writeYAML(b *strings.Builder, o orderedMap, indent string) {
 	}
 }
 
-// writeItem writes an item of a list.
+// writeItem writes an item of a list to b as YAML. indent is put before each line but the first.
 func writeItem(b *strings.Builder, item any, indent string) {
 	if o, ok := item.(orderedMap); ok && len(o) > 0 {
 		writeYAML(b, o, indent)
@@ -120,8 +122,9 @@ func writeItem(b *strings.Builder, item any, indent string) {
 	b.WriteString(formatScalar(item) + "\n")
 }
 
-// decodeOrdered decodes JSON and keeps the order of members. ok is false if a script cannot
-// represent the value exactly: numbers without an exact Go value, and duplicate members.
+// decodeOrdered decodes JSON, with objects as orderedMaps. ok is false if data is invalid or a
+// script cannot represent it exactly: it contains duplicate members, or numbers that would be
+// written differently.
 func decodeOrdered(data []byte) (v any, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
@@ -129,7 +132,7 @@ func decodeOrdered(data []byte) (v any, ok bool) {
 	return v, ok && !dec.More()
 }
 
-// maxDepth is the maximum nesting of a decoded value.
+// maxDepth is the maximum nesting of a JSON value that decodeOrdered accepts.
 const maxDepth = 16
 
 func decodeValue(dec *json.Decoder, depth int) (any, bool) {
@@ -177,7 +180,8 @@ func decodeMap(dec *json.Decoder, depth int) (any, bool) {
 	return o, err == nil
 }
 
-// parseExactNumber parses a number. It reports false if the number would be formatted differently.
+// parseExactNumber returns a JSON number as int64 or float64. It returns false if that value would
+// be written differently, so that the number would change.
 func parseExactNumber(s string) (any, bool) {
 	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return n, strconv.FormatInt(n, 10) == s
@@ -186,7 +190,8 @@ func parseExactNumber(s string) (any, bool) {
 	return f, err == nil && strconv.FormatFloat(f, 'f', -1, 64) == s
 }
 
-// escapeTemplates escapes the template delimiters in a string, or in every string of a value.
+// escapeTemplates returns a value in which each "{{" in a string, at any depth, is escaped, so that
+// scripts do not read it as the begin of a template action.
 func escapeTemplates(v any) any {
 	switch v := v.(type) {
 	case string:

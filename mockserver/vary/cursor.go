@@ -9,15 +9,16 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A cursorEncoding is a form of cursors. Cursors are opaque to clients, so any text that is
-// valid as an SSE id and as a header value is legal.
+// A cursorEncoding is one form of cursors: an encoded text between a prefix and a suffix. Cursors
+// are opaque to clients, so any text that is valid as an SSE id and as a header value is legal.
 type cursorEncoding struct {
 	prefix, suffix string
 	encode         func([]byte) string
 	decode         func(string) ([]byte, error)
 }
 
-// cursorEncodings lists the forms. Each has a different prefix.
+// cursorEncodings lists the forms of cursors. Each has a different prefix, by which DecodeCursor
+// recognizes it.
 var cursorEncodings = []cursorEncoding{
 	{"==", "", base64.StdEncoding.EncodeToString, base64.StdEncoding.DecodeString},
 	{"0x", "", hex.EncodeToString, hex.DecodeString},
@@ -26,7 +27,8 @@ var cursorEncodings = []cursorEncoding{
 	{strings.Repeat("long-", 60), "", hex.EncodeToString, hex.DecodeString},
 }
 
-// EncodeCursor returns a cursor in the form of this variation. An empty cursor stays empty.
+// EncodeCursor returns the cursor text in the form of this variation. It returns text unchanged if
+// text is empty or the variation does not vary cursors.
 func (v *Variation) EncodeCursor(text string) string {
 	if text == "" || !v.Has(Cursors) {
 		return text
@@ -34,11 +36,11 @@ func (v *Variation) EncodeCursor(text string) string {
 	return v.cursorEncoding.wrap(text)
 }
 
-// wrap returns a cursor in this form.
+// wrap returns the cursor text in the form f.
 func (f cursorEncoding) wrap(text string) string { return f.prefix + f.encode([]byte(text)) + f.suffix }
 
-// DecodeCursor returns the cursor that EncodeCursor of any variation encoded as text, or
-// text itself if none did.
+// DecodeCursor returns the cursor that EncodeCursor, of any variation, encoded as text. If text has
+// none of the forms of cursors, it is returned unchanged.
 func DecodeCursor(text string) string {
 	for _, form := range cursorEncodings {
 		inner, hasPrefix := strings.CutPrefix(text, form.prefix)
@@ -54,7 +56,7 @@ func DecodeCursor(text string) string {
 }
 
 // allowsAnyCursor reports whether the document of a dialect accepts cursors of all forms in
-// requests.
+// requests to resume a stream.
 func allowsAnyCursor(d *dialect.Dialect) bool {
 	o, ok := d.TemplateOperation("listen")
 	if !ok || !hasKind(d, spec.SlotCursor) {

@@ -11,8 +11,8 @@ import (
 // A fieldLine is one field of a frame, or a comment if the name is empty.
 type fieldLine struct{ name, value string }
 
-// parseFrame returns the lines of a frame in the form that the reference server writes:
-// fields or comments only, with LF as line end. It reports false for any other form.
+// parseFrame returns the lines of a frame in the form that the reference server writes: fields or
+// comments only, each ended by LF. ok is false if the frame has any other form.
 func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	text, ok := strings.CutSuffix(string(frame), "\n\n")
 	if !ok || strings.ContainsAny(text, "\r\x00") {
@@ -34,12 +34,13 @@ func parseFrame(frame []byte) (all []fieldLine, ok bool) {
 	return all, !seen["id"] && !seen["event"] || seen["data"]
 }
 
-// hasData reports whether the lines contain a data field.
+// hasData reports whether at least one of the lines is a data field.
 func hasData(all []fieldLine) bool {
 	return slices.ContainsFunc(all, func(l fieldLine) bool { return l.name == "data" })
 }
 
-// encodeFields appends the varied fields of a frame, without the blank line.
+// encodeFields appends the lines all of a frame to dst, varied and without the final blank line.
+// frame is the original frame; its bytes determine the random choices.
 func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	r := v.rng("frame", frame)
 	var fields []fieldLine
@@ -72,7 +73,7 @@ func (v *Variation) encodeFields(dst, frame []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// encodeData returns the data of a frame with its JSON rewritten, in one or more fields.
+// encodeData returns the data of a frame, with its JSON rewritten, as one data field or several.
 func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	rewriter := jsonRewriter{allowNewlines: v.Has(MultilineData), allowEscapes: true}
 	text := v.rewriteJSON(r, []byte(value), v.profile.frameShape, rewriter)
@@ -82,7 +83,7 @@ func (v *Variation) encodeData(r *rand.Rand, value string) (all []fieldLine) {
 	return all
 }
 
-// addFields returns the fields of a frame with additional ones that clients must ignore.
+// addFields returns the fields of a frame with additional fields that clients must ignore.
 func (v *Variation) addFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	add := func(t Trait, name, value string) {
 		taken := slices.ContainsFunc(fields, func(l fieldLine) bool { return l.name == name })
@@ -104,7 +105,8 @@ var (
 	commentTexts      = []string{"", " ", " keep-alive", "ping", ": :", ` data: {"type":"error"}`, " \u00fcber \U0001f4ac", " " + strings.Repeat("-", 2000)}
 )
 
-// reorderFields shuffles the fields, except that the data fields keep their relative order.
+// reorderFields shuffles the fields of a frame and returns them. The data fields keep their order
+// among themselves.
 func reorderFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	var data []fieldLine
 	for _, l := range fields {
@@ -121,7 +123,8 @@ func reorderFields(r *rand.Rand, fields []fieldLine) []fieldLine {
 	return fields
 }
 
-// commentText returns the text of a comment after its colon.
+// commentText returns the text of a comment, which follows its colon: the one that the dialect
+// requires, or a random one.
 func (v *Variation) commentText(r *rand.Rand) string {
 	if v.profile.keepAliveText != "" {
 		return v.profile.keepAliveText
@@ -129,8 +132,8 @@ func (v *Variation) commentText(r *rand.Rand) string {
 	return commentTexts[r.IntN(len(commentTexts))]
 }
 
-// appendLineEnd appends a line end. It does not end an empty line after a CR by LF, because
-// the two would form a single CRLF.
+// appendLineEnd appends one of the variation's line ends to dst. After a CR it does not choose LF,
+// because the two would form a single line end instead of an empty line.
 func (v *Variation) appendLineEnd(r *rand.Rand, dst []byte) []byte {
 	end := v.lineEnds[r.IntN(len(v.lineEnds))]
 	if end == "\n" && bytes.HasSuffix(dst, []byte("\r")) {

@@ -9,18 +9,18 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// framingHeaders lists the headers that net/http looks up by their canonical names to
-// determine how to send a body.
+// framingHeaders lists the header fields that net/http looks up by their canonical names to
+// determine how to send a body. Their names are not varied.
 var framingHeaders = []string{
 	"Connection", "Content-Length", "Date", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
 
-// mediaTypeParams lists parameters to append to a media type. JSON and event streams are
-// always UTF-8, whether or not a parameter says so.
+// mediaTypeParams lists parameters that may be appended to the media type of JSON or an event
+// stream. Both are always UTF-8, whether or not a parameter says so.
 var mediaTypeParams = []string{"", "; charset=utf-8", ";charset=UTF-8", ` ; Charset="utf-8"`, "; charset=utf-8; x=y"}
 
-// EncodeHeader varies the header of a response. It must be called just before the header is
-// sent, because the methods of http.Header do not find names that are not canonical.
+// EncodeHeader varies the header h of a response in place. It must be called just before the header
+// is sent, because the methods of http.Header do not find names that are not canonical.
 func (v *Variation) EncodeHeader(h http.Header) {
 	r := v.rng("header", []byte(h.Get("Content-Type")))
 	if v.Has(MediaTypes) {
@@ -37,8 +37,8 @@ func (v *Variation) EncodeHeader(h http.Header) {
 	}
 }
 
-// varyMediaType returns another form of the content type of JSON or an event stream, or ""
-// for any other type.
+// varyMediaType returns the Content-Type value text in another form, if it is JSON or an event
+// stream. It returns "" for any other type.
 func varyMediaType(r *rand.Rand, text string) string {
 	media, _, _ := strings.Cut(text, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
@@ -49,8 +49,8 @@ func varyMediaType(r *rand.Rand, text string) string {
 	return spellings[r.IntN(len(spellings))] + mediaTypeParams[r.IntN(len(mediaTypeParams))]
 }
 
-// changeHeaderCase changes the case of header names. It keeps the canonical names with nil
-// values, so that net/http neither sends them nor adds defaults.
+// changeHeaderCase changes the case of the names of header fields. It keeps the canonical names
+// with nil values, so that net/http neither sends them nor adds defaults.
 func changeHeaderCase(r *rand.Rand, h http.Header) {
 	names := make([]string, 0, len(h))
 	for name := range h {
@@ -68,7 +68,7 @@ func changeHeaderCase(r *rand.Rand, h http.Header) {
 	}
 }
 
-// alternateCase returns name with every other letter in upper case.
+// alternateCase returns name with every second letter in upper case and the others in lower case.
 func alternateCase(name string) string {
 	b := []byte(strings.ToLower(name))
 	for i := 1; i < len(b); i += 2 {

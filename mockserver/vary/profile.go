@@ -12,7 +12,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A profile describes which variations the document of a dialect allows.
+// A profile says which variations the document and the catalogue of a dialect allow.
 type profile struct {
 	frameShape, replyShape *schemaShape
 	memberNames            map[string]bool   // all member names in the document
@@ -22,7 +22,8 @@ type profile struct {
 	keepAliveText          string // required text of comments; "": any
 }
 
-// A schemaShape is the union of all schemas that apply to one place in a frame or reply.
+// A schemaShape summarizes all schemas that apply to one place in a frame or response body: what at
+// least one of them says about the value there.
 type schemaShape struct {
 	hasMembers bool // an object with named members
 	closed     bool // additional members are not allowed
@@ -32,23 +33,25 @@ type schemaShape struct {
 	items      *schemaShape
 }
 
-// An unknownEventForm describes the events of unknown types that a document allows.
+// An unknownEventForm describes how a document allows events of types that it does not name.
 type unknownEventForm struct {
 	typeMember    string   // the member that contains the type
 	sharedMembers []string // other required members, which have the same values as in known events
 }
 
-// The checks that restrict the encoding of frames, and the comment that one requires.
+// The ids of checks that restrict the encoding of frames if a dialect has requirements for them,
+// and the comment that keepAliveCheck demands.
 const (
 	plainFramesCheck = "wire.frames-are-plain"
 	keepAliveCheck   = "wire.keep-alive-text"
 	keepAliveComment = " keep-alive"
 )
 
-// profiles caches profiles, which take long to load.
+// profiles caches the profiles of dialects, because it takes long to derive a profile from a
+// document.
 var profiles sync.Map // *dialect.Dialect → *profile
 
-// profileOf returns the profile of a dialect.
+// profileOf returns the profile of a dialect, from the cache if possible.
 func profileOf(d *dialect.Dialect) *profile {
 	if known, ok := profiles.Load(d); ok {
 		return known.(*profile)
@@ -89,19 +92,21 @@ func loadProfile(d *dialect.Dialect) *profile {
 	return b
 }
 
-// allows reports whether the dialect allows a trait.
+// allows reports whether responses of the dialect may have the trait t.
 func (b *profile) allows(t Trait) bool { return !b.forbidden[t] }
 
-// hasKind reports whether a dialect has an event kind or slot.
+// hasKind reports whether the document of dialect d defines k, an event kind or a slot.
 func hasKind(d *dialect.Dialect, k spec.Kind) bool { return slices.Contains(d.Kinds(), k) }
 
-// A schemaWalker collects the shapes in a document.
+// A schemaWalker walks through the schemas of an OpenAPI document and collects what they allow in a
+// profile.
 type schemaWalker struct {
 	document map[string]any
 	profile  *profile
 }
 
-// readPaths collects the shapes of all responses.
+// readPaths collects the shapes of the frames and bodies of all responses in the document, and
+// whether events have names.
 func (w schemaWalker) readPaths() {
 	for _, item := range asObject(w.document["paths"]) {
 		for _, operation := range w.resolve(item) {
@@ -123,15 +128,17 @@ func (w schemaWalker) readPaths() {
 	}
 }
 
-// maxDepth is the depth at which the walk through recursive schemas stops.
+// maxDepth is the depth at which the walk through schemas stops, because schemas may be recursive.
 const maxDepth = 14
 
-// closingKeywords lists the schema keywords that may forbid additional members.
+// closingKeywords lists the schema keywords that may forbid members that the schema does not name.
 var closingKeywords = []string{
 	"unevaluatedProperties", "additionalProperties", "patternProperties", "propertyNames", "maxProperties",
 }
 
-// addShape adds a schema to a shape.
+// addShape adds what a schema says about a place to its shape s, and does the same for the members
+// and items inside it. depth is the number of schemas around it; deeper than maxDepth, no members
+// may be added.
 func (w schemaWalker) addShape(s *schemaShape, schema any, depth int) {
 	m := w.resolve(schema)
 	if depth > maxDepth {
@@ -173,7 +180,8 @@ func (w schemaWalker) addShape(s *schemaShape, schema any, depth int) {
 	}
 }
 
-// isNumber reports whether a schema accepts numbers without enumerating them.
+// isNumber reports whether a schema accepts numbers in any form: its type is a number, and it does
+// not list the allowed values.
 func isNumber(schema map[string]any) bool {
 	types, _ := schema["type"].([]any)
 	if one, ok := schema["type"].(string); ok {
@@ -183,8 +191,9 @@ func isNumber(schema map[string]any) bool {
 	return !fixed && (slices.Contains(types, "integer") || slices.Contains(types, "number"))
 }
 
-// findUnknownEvent sets the profile's unknownEvent if the schema has a variant for events of
-// unknown types.
+// findUnknownEvent looks in a schema of frames, and in its alternatives, for the variant of events
+// of unknown types. If it finds one, it stores the form of such events in the profile. depth is the
+// number of schemas around it.
 func (w schemaWalker) findUnknownEvent(schema any, depth int) {
 	m := w.resolve(schema)
 	if m["x-kind"] == string(spec.Unrecognized) {
@@ -224,7 +233,8 @@ func isOpenText(schema map[string]any) bool {
 	return schema["type"] == "string"
 }
 
-// collectNames adds all member names in v to the profile.
+// collectNames adds the names of all members that the schemas in v, a part of the document, define
+// or require to the profile.
 func (w schemaWalker) collectNames(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -246,7 +256,8 @@ func (w schemaWalker) collectNames(v any) {
 	}
 }
 
-// resolve returns v as an object after following its references, or nil.
+// resolve returns v, a part of the document, as an object. If it is a reference, resolve returns
+// the object that it refers to. If it is no object, it returns nil.
 func (w schemaWalker) resolve(v any) map[string]any {
 	m := asObject(v)
 	for range 32 {
@@ -263,7 +274,8 @@ func (w schemaWalker) resolve(v any) map[string]any {
 	return m
 }
 
-// mergeReference returns the target of a reference with the keywords beside the reference.
+// mergeReference returns the object that a reference refers to, with the keywords that stand beside
+// $ref in the reference added.
 func mergeReference(target, reference map[string]any) map[string]any {
 	if len(reference) == 1 {
 		return target
@@ -280,5 +292,5 @@ func mergeReference(target, reference map[string]any) map[string]any {
 	return both
 }
 
-// asObject returns v as an object, or nil.
+// asObject returns v if it is an object, otherwise nil.
 func asObject(v any) map[string]any { m, _ := v.(map[string]any); return m }

@@ -11,7 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// A jsonRewriter rewrites one valid JSON text.
+// A jsonRewriter rewrites one valid JSON text in another encoding with the same meaning. Its
+// methods take tokens from input and append to output.
 type jsonRewriter struct {
 	variation     *Variation
 	rng           *rand.Rand
@@ -21,8 +22,9 @@ type jsonRewriter struct {
 	allowEscapes  bool // escape ASCII characters in strings
 }
 
-// rewriteJSON returns another encoding of a JSON text with the same meaning, or text itself
-// if it is not valid JSON. Only the options (allowNewlines, allowEscapes) of p are used.
+// rewriteJSON returns another encoding of a JSON text with the same meaning. If text is not valid
+// JSON, it is returned unchanged. s is the shape of the value, and r determines the choices. Of p,
+// only allowNewlines and allowEscapes are used.
 func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jsonRewriter) []byte {
 	if !json.Valid(text) {
 		return text
@@ -34,7 +36,8 @@ func (v *Variation) rewriteJSON(r *rand.Rand, text []byte, s *schemaShape, p jso
 	return p.output
 }
 
-// rewriteValue rewrites the next value of the input.
+// rewriteValue takes the next value from the input and appends it rewritten to the output. s is the
+// shape of the value; nil if the document says nothing about it.
 func (p *jsonRewriter) rewriteValue(s *schemaShape) {
 	if s == nil {
 		s = &schemaShape{}
@@ -51,7 +54,8 @@ func (p *jsonRewriter) rewriteValue(s *schemaShape) {
 	}
 }
 
-// rewriteObject rewrites the next value of the input, an object.
+// rewriteObject takes the next value, an object of shape s, from the input and appends it rewritten
+// to the output.
 func (p *jsonRewriter) rewriteObject(s *schemaShape) {
 	p.input = p.input[1:]
 	var members [][]byte // rewritten members
@@ -85,7 +89,8 @@ func (p *jsonRewriter) rewriteObject(s *schemaShape) {
 	p.appendJoined('{', members, '}')
 }
 
-// rewriteList rewrites the next value of the input, an array.
+// rewriteList takes the next value, an array of shape s, from the input and appends it rewritten to
+// the output.
 func (p *jsonRewriter) rewriteList(s *schemaShape) {
 	p.input = p.input[1:]
 	var items [][]byte
@@ -103,7 +108,8 @@ func (p *jsonRewriter) rewriteList(s *schemaShape) {
 	p.appendJoined('[', items, ']')
 }
 
-// memberShape returns the shape of a member, or nil. The name is given as a JSON literal.
+// memberShape returns the shape of a member, whose name is given as a JSON string. It returns nil
+// if the document does not say how the member looks.
 func (s *schemaShape) memberShape(literal []byte) *schemaShape {
 	var name string
 	if s.hasSlot || json.Unmarshal(literal, &name) != nil {
@@ -112,7 +118,8 @@ func (s *schemaShape) memberShape(literal []byte) *schemaShape {
 	return s.members[name]
 }
 
-// itemShape returns the shape of the items of an array, or nil.
+// itemShape returns the shape of the items of an array, or nil if the document does not say how
+// they look.
 func (s *schemaShape) itemShape() *schemaShape {
 	if s.hasSlot {
 		return nil
@@ -120,7 +127,8 @@ func (s *schemaShape) itemShape() *schemaShape {
 	return s.items
 }
 
-// appendJoined appends rewritten members or items between two brackets.
+// appendJoined appends rewritten members or items to the output, separated by commas, between the
+// brackets open and end.
 func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
 	p.output = append(p.output, open)
 	for i, m := range members {
@@ -137,17 +145,19 @@ func (p *jsonRewriter) appendJoined(open byte, members [][]byte, end byte) {
 	p.output = append(p.output, end)
 }
 
-// unknownMemberNames lists prefixes of unknown member names, to which a number is added.
+// unknownMemberNames lists the beginnings of names of unknown members; a number is added to make
+// them unique.
 var unknownMemberNames = []string{"x", "X-Unknown ", "_", "$", "ünbekannt", "type.", "data:", "__proto__", "👽"}
 
-// unknownMemberValues lists values of unknown members.
+// unknownMemberValues lists the values of unknown members, as JSON. Clients must accept and ignore
+// all of them.
 var unknownMemberValues = []string{
 	`null`, `true`, `-0.5e-3`, `9007199254740993`, `""`, `"data: [DONE]"`, `"\u0000\ud83d\ude00"`,
 	`[]`, `{"type":"error","delta":"x"}`, `[[[[{}]]]]`,
 }
 
-// unknownMember returns the nth member of an object, with a name that is not in the
-// document.
+// unknownMember returns a member, as JSON, with a name that the document does not use. n is the
+// number of members before it in the object, which makes the name unique there.
 func (p *jsonRewriter) unknownMember(n int) []byte {
 	name := fmt.Sprint(unknownMemberNames[p.rng.IntN(len(unknownMemberNames))], n)
 	if p.variation.profile.memberNames[name] {
@@ -164,7 +174,7 @@ func (p *jsonRewriter) unknownMember(n int) []byte {
 	return text
 }
 
-// takeToken removes a string, number or literal from the input and returns it.
+// takeToken removes the next token, a string, number or keyword, from the input and returns it.
 func (p *jsonRewriter) takeToken() []byte {
 	end := 1
 	if p.input[0] == '"' {
@@ -184,10 +194,10 @@ func (p *jsonRewriter) takeToken() []byte {
 	return text
 }
 
-// skipSpace removes whitespace from the input.
+// skipSpace removes leading white space from the input.
 func (p *jsonRewriter) skipSpace() { p.input = bytes.TrimLeft(p.input, " \t\r\n") }
 
-// addSpace appends random whitespace between two tokens.
+// addSpace appends white space to the output, at random, if the variation has such a trait.
 func (p *jsonRewriter) addSpace() {
 	if p.allowNewlines && p.rng.IntN(5) == 0 {
 		p.output = append(p.output, '\n')
@@ -197,8 +207,9 @@ func (p *jsonRewriter) addSpace() {
 	}
 }
 
-// rewriteNumber appends a number, literal or keyword. A non-negative integer is rewritten in
-// another form if the document describes it as a number.
+// rewriteNumber appends text, a number or one of the keywords true, false and null, to the output.
+// It may write a non-negative integer in another form, such as 1.0, if s says that the document
+// describes the value as a number.
 func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
 	p.output = append(p.output, text...)
 	isInteger := len(text) <= 16 && bytes.Trim(text, "0123456789") == nil
@@ -220,7 +231,8 @@ func (p *jsonRewriter) rewriteNumber(text []byte, s *schemaShape) {
 	}
 }
 
-// rewriteString appends a string, given as a JSON literal, with some characters escaped.
+// rewriteString appends a JSON string to the output, with some of its characters escaped at random
+// if the variation has that trait.
 func (p *jsonRewriter) rewriteString(literal []byte) {
 	if !p.variation.Has(Escapes) {
 		p.output = append(p.output, literal...)
@@ -244,7 +256,8 @@ func (p *jsonRewriter) rewriteString(literal []byte) {
 	p.output = append(p.output, '"')
 }
 
-// rewriteChar appends one unescaped character of a string, possibly escaped.
+// rewriteChar appends the character r of a string, whose bytes are raw, to the output, and escapes
+// it at random.
 func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	chance := p.rng.IntN(8)
 	switch {
@@ -262,8 +275,8 @@ func (p *jsonRewriter) rewriteChar(r rune, raw []byte) {
 	}
 }
 
-// EncodeReply returns another encoding of a JSON response body with the same meaning. A body
-// that is not JSON is returned unchanged.
+// EncodeReply returns another encoding of a JSON response body with the same meaning. A body that
+// is not JSON is returned unchanged. The seed and the body determine the encoding.
 func (v *Variation) EncodeReply(seed uint64, body []byte) []byte {
 	r := v.rng(strconv.FormatUint(seed, 10), body)
 	rewriter := jsonRewriter{allowNewlines: v.Has(Whitespace), allowEscapes: true}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A StreamEncoder encodes the frames of one stream by a variation. It is not safe for
+// A StreamEncoder encodes the frames of one stream as a variation prescribes. It is not safe for
 // concurrent use.
 type StreamEncoder struct {
 	variation *Variation
@@ -20,9 +20,8 @@ type StreamEncoder struct {
 	segments  [][]byte
 }
 
-// NewStream returns an encoder for a stream. The seed determines what is inserted between
-// frames and where segments end. The encoding of the frames themselves does not depend on
-// it.
+// NewStream returns an encoder for one stream. The seed determines what is inserted between frames
+// and where segments end. The encoding of the frames themselves does not depend on the seed.
 func (v *Variation) NewStream(seed uint64) *StreamEncoder {
 	return &StreamEncoder{variation: v, rng: v.streamRNG(seed), lastByte: '\n'}
 }
@@ -57,12 +56,13 @@ func (s *StreamEncoder) EncodeFrame(dst, frame []byte) (segments [][]byte) {
 	return s.split(out)
 }
 
-// CanJoin reports whether the last segment of the latest frame may be sent together with
-// the next frame.
+// CanJoin reports whether the last segment that EncodeFrame returned may be sent together with the
+// next frame, without a flush between them.
 func (s *StreamEncoder) CanJoin() bool { return s.joinNext }
 
-// insertIgnored appends what clients must ignore before the next frame: comments, blank
-// lines and, after the first frame, events of unknown types.
+// insertIgnored appends to dst what clients must ignore before the next frame, at random: comments,
+// blank lines, retry fields and, after the first frame, events of unknown types. all holds the
+// lines of the next frame.
 func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	v, r := s.variation, s.rng
 	if v.Has(BlankLines) && r.IntN(4) == 0 {
@@ -84,7 +84,7 @@ func (s *StreamEncoder) insertIgnored(dst []byte, all []fieldLine) []byte {
 	return dst
 }
 
-// appendBlankLine appends an empty line.
+// appendBlankLine appends an empty line to dst.
 func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 	if len(dst) == 0 && s.lastByte == '\r' { // LF would complete the CR of the previous frame to a CRLF
 		return append(dst, '\r')
@@ -92,11 +92,11 @@ func (s *StreamEncoder) appendBlankLine(dst []byte) []byte {
 	return s.variation.appendLineEnd(s.rng, dst)
 }
 
-// unknownEventTypes lists event types that no document names.
+// unknownEventTypes lists event types that no document names, for events that clients must ignore.
 var unknownEventTypes = []string{"x.unknown", "UNKNOWN_EVENT", "", "constructor", "x.message"}
 
-// newUnknownEvent returns the data of an event of an unknown type that may precede a frame
-// with the given fields, or nil if the frame lacks a member that both must have.
+// newUnknownEvent returns the data of an event of an unknown type, to be sent before the frame with
+// the lines all. It returns nil if that frame lacks a member whose value the two must share.
 func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 	i := slices.IndexFunc(all, func(l fieldLine) bool { return l.name == "data" })
 	var beside map[string]json.RawMessage
@@ -118,10 +118,11 @@ func (v *Variation) newUnknownEvent(r *rand.Rand, all []fieldLine) []byte {
 	return text
 }
 
-// maxSegments is the maximum number of segments of a frame, each of which is flushed.
+// maxSegments is the approximate maximum number of segments of a frame. Each segment is flushed, so
+// more of them would make tests slow.
 const maxSegments = 200
 
-// split splits an encoded frame into segments.
+// split divides an encoded frame into segments, which are flushed one by one.
 func (s *StreamEncoder) split(out []byte) [][]byte {
 	s.segments = s.segments[:0]
 	if len(out) == 0 {
@@ -139,7 +140,8 @@ func (s *StreamEncoder) split(out []byte) [][]byte {
 	return append(s.segments, out[from:])
 }
 
-// splitOffsets returns the offsets at which to split a frame, in any order.
+// splitOffsets returns the offsets in an encoded frame at which segments end, in any order and
+// possibly repeated.
 func (s *StreamEncoder) splitOffsets(out []byte) (at []int) {
 	r := s.rng
 	if s.variation.Has(SingleByteSegments) && len(out) <= maxSegments && r.IntN(4) == 0 {

@@ -14,10 +14,11 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A Trait is one way in which an encoding can vary.
+// A Trait is one way in which the encoding of a response can differ from that of the reference
+// server.
 type Trait string
 
-// The traits.
+// The traits. A variation has only those that the document of its dialect allows.
 const (
 	ByteOrderMark      Trait = "mark"            // the stream begins with a byte order mark
 	CRLF               Trait = "crlf"            // lines end with CR LF
@@ -49,7 +50,7 @@ const (
 	JoinedFrames       Trait = "joins"           // several frames in one segment
 )
 
-// Traits lists all traits in the order of the documentation.
+// Traits lists all traits in the order in which the documentation lists them.
 var Traits = []Trait{
 	ByteOrderMark, CRLF, CR, MixedLineEnds, NoSpace, FieldOrder, Comments, InnerComments,
 	BlankLines, MultilineData, Retry, UnknownFields, EventNames, EventIDs, KeyOrder, Whitespace,
@@ -68,7 +69,8 @@ type Variation struct {
 	lineEnds       []string // the line ends in use
 }
 
-// New returns the variation for a seed, which determines its traits and all choices.
+// New returns the variation of dialect d for a seed, which determines its traits and all of its
+// choices.
 func New(seed uint64, d *dialect.Dialect) *Variation {
 	v := &Variation{seed: seed, profile: profileOf(d)}
 	r := v.rng("traits", nil)
@@ -82,7 +84,8 @@ func New(seed uint64, d *dialect.Dialect) *Variation {
 	return v
 }
 
-// chooseLineEnds selects at most one of the traits about line ends.
+// chooseLineEnds selects the line ends of the variation. The traits about line ends exclude each
+// other, so it keeps or adds one of them, or removes all.
 func (v *Variation) chooseLineEnds(r *rand.Rand) {
 	choice := []Trait{"", CRLF, CR, MixedLineEnds}[r.IntN(4)]
 	v.traits = slices.DeleteFunc(v.traits, func(t Trait) bool {
@@ -100,7 +103,8 @@ func (v *Variation) Has(t Trait) bool { return slices.Contains(v.traits, t) }
 // Traits returns the traits of the variation.
 func (v *Variation) Traits() []Trait { return slices.Clone(v.traits) }
 
-// rng returns a random source that is determined by the seed, a purpose and data.
+// rng returns a source of randomness that depends only on the seed of the variation, a purpose and
+// data, so that the same frame is always encoded in the same way.
 func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(purpose))
@@ -109,12 +113,13 @@ func (v *Variation) rng(purpose string, data []byte) *rand.Rand {
 	return rand.New(rand.NewPCG(v.seed, h.Sum64()))
 }
 
-// streamRNG returns the random source of a stream.
+// streamRNG returns the source of randomness for a stream with the given seed.
 func (v *Variation) streamRNG(seed uint64) *rand.Rand {
 	return v.rng("stream", binary.BigEndian.AppendUint64(nil, seed))
 }
 
-// requiresCheck reports whether a MUST or SHOULD of a dialect's catalogue names a check.
+// requiresCheck reports whether a requirement of dialect d with level MUST or SHOULD is served by
+// the check with the given id.
 func requiresCheck(d *dialect.Dialect, check string) bool {
 	return slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool {
 		return r.Level != spec.May && slices.Contains(r.Checks, check)
