@@ -162,7 +162,8 @@ type Event struct {
 	Err error
 }
 
-// IsStream reports whether a response is, or is documented to be, an event stream.
+// IsStream reports whether a response is an event stream, or, for a request, whether the document
+// says that its response is one.
 func (e Event) IsStream() bool { return e.MediaType == EventStream }
 
 // IsFrame reports whether the event is a complete frame of a stream and not a comment.
@@ -272,7 +273,7 @@ type StreamRequirements struct {
 // A DenialReason is the reason why a principal may not do something that others may.
 type DenialReason string
 
-// The reasons for a denial.
+// The reasons for which a request of a principal may be denied.
 const (
 	DeniedAnonymous   DenialReason = "nobody"   // the request has no credentials
 	DeniedUnknownUser DenialReason = "stranger" // its credentials were never issued
@@ -289,7 +290,7 @@ type Flaw struct {
 // A FlawKind is the type of a [Flaw].
 type FlawKind string
 
-// The kinds of flaws.
+// The kinds of flaws that the bytes of a frame or body can have.
 const (
 	FlawUTF8         FlawKind = "utf-8"        // not valid UTF-8
 	FlawUnterminated FlawKind = "unterminated" // no blank line follows the last frame of a stream

@@ -22,7 +22,7 @@ type Trace struct {
 	StreamLimit int
 }
 
-// All returns an iterator over the exchanges in order.
+// All returns an iterator over the exchanges of the trace, in order.
 func (t Trace) All() iter.Seq[Exchange] { return slices.Values(t.Exchanges) }
 
 // An Exchange is one request and its response.
@@ -32,8 +32,8 @@ type Exchange struct {
 	At       time.Duration // when the request was sent, since the conversation began
 }
 
-// A Request is an HTTP request as the client sent it. Target is path and query as the
-// dialect's document spells them, without the server's base URL.
+// A Request is an HTTP request as the client sent it. Target is its path and query as the dialect's
+// document spells them, without the path of the server's base URL.
 type Request struct {
 	Method, Target string
 	Header         Header
@@ -54,8 +54,8 @@ const (
 	UnknownUser Principal = "stranger" // a client with credentials that the server never issued
 )
 
-// A Response is the response to a request. Status is 0 if no status line arrived; End
-// then holds the reason.
+// A Response is the response to a request. If no status line arrived, Status is 0 and End is the
+// reason.
 type Response struct {
 	Proto    string // "HTTP/1.1", "HTTP/2.0"; "" if unknown
 	Status   int
@@ -81,8 +81,8 @@ const (
 	FramingHTTP2   Framing = "h2"      // END_STREAM
 )
 
-// An Arrival is the time at which the first End bytes of a body had arrived, since the
-// request was sent.
+// An Arrival says when a part of a body arrived: At is the time, since the request was sent, at
+// which the first End bytes of the body had arrived.
 type Arrival struct {
 	End int
 	At  time.Duration
@@ -109,13 +109,14 @@ var (
 // ErrRequestNotRecorded means that a recording contains a response but not its request.
 var ErrRequestNotRecorded = errors.New("the request was not recorded")
 
-// ErrUnrecognized means that no response contains a well-formed frame of the dialect.
+// ErrUnrecognized means that no response of a conversation contains a well-formed frame of the
+// dialect, so that it is probably not a conversation in this dialect.
 var ErrUnrecognized = errors.New("no frame of the dialect was recognised")
 
 // A Header is a list of header fields, in their order and spelling on the wire.
 type Header []Field
 
-// A Field is one header field.
+// A Field is the name and the value of one header field.
 type Field struct{ Name, Value string }
 
 // Get returns the first value of the field with the given name, or "" if there is no such field.

@@ -65,7 +65,7 @@ type Exclusion struct {
 	Reason string `yaml:"reason" json:"reason"`
 }
 
-// An Obligation is a check together with the requirements that it serves.
+// An Obligation is a check together with those requirements of a dialect that name it.
 type Obligation struct {
 	Check        *Check
 	Requirements []Requirement // never empty
@@ -154,7 +154,7 @@ func (d Obligation) Level() Level {
 // only get worse.
 type Verdict int
 
-// The verdicts, worst last.
+// The verdicts on a check or requirement, in order, the worst last.
 const (
 	Silent  Verdict = iota // nothing exercised the check
 	Skipped                // the target is configured to lack the capability
@@ -173,7 +173,7 @@ func (v Verdict) String() string { return verdictNames[v] }
 // error.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// A Result is the outcome of one check on one conversation.
+// A Result is the outcome of one check on one conversation: the verdict and the findings.
 type Result struct {
 	Obligation Obligation
 	Verdict    Verdict

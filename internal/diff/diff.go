@@ -16,7 +16,8 @@ type Conversation struct {
 	Takes [][]spec.Event // the events of each recording, in order
 }
 
-// A ConversationDiff is the result of comparing two conversations.
+// A ConversationDiff is the result of comparing two conversations: how much was compared, and the
+// differences.
 type ConversationDiff struct {
 	Name        string       `json:"name"`
 	Compared    bool         `json:"compared"`
@@ -29,7 +30,8 @@ type ConversationDiff struct {
 	Notes       []string     `json:"notes,omitempty"`
 }
 
-// A Difference is one difference between two responses. A nil side has no such event.
+// A Difference is one difference between two responses: an event that only one side has, or an
+// event in which the sides differ. The side that lacks the event is nil.
 type Difference struct {
 	Request string          `json:"asked"` // description of the request
 	A       *DifferenceSide `json:"a"`
@@ -37,7 +39,7 @@ type Difference struct {
 	Fields  []FieldDiff     `json:"fields,omitempty"` // if both sides have the event
 }
 
-// A DifferenceSide is the event of one side.
+// A DifferenceSide is the event that one side of a difference has.
 type DifferenceSide struct {
 	Exchange int       `json:"exchange"` // of the conversation, from 0
 	Event    int       `json:"event"`    // of the exchange, from 0; -1 if it is not a frame
@@ -45,7 +47,8 @@ type DifferenceSide struct {
 	Facts    string    `json:"facts"`
 }
 
-// A FieldDiff is a field with different values; "" means absent.
+// A FieldDiff is a field of an event that has different values on the two sides; the value "" means
+// that the field is absent.
 type FieldDiff struct {
 	Name string `json:"name"`
 	A    string `json:"a"`
@@ -56,8 +59,8 @@ type FieldDiff struct {
 // reports readable. Further ones are only counted.
 const MaxDifferences = 100
 
-// Compare compares the first recordings of two conversations, except for what their other
-// recordings show to be volatile.
+// Compare compares the first recording of a with the first recording of b. Their other recordings
+// show which fields are volatile; these are ignored.
 func Compare(a, b Conversation) ConversationDiff {
 	c := ConversationDiff{Name: a.Name, Differences: []Difference{}, Volatile: []string{}}
 	for _, side := range []struct {

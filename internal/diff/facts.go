@@ -28,7 +28,8 @@ type fact struct {
 	comparison  factComparison
 }
 
-// relevantHeaders are the response header fields that matter to clients.
+// relevantHeaders are the response header fields that matter to clients, and are therefore
+// compared.
 var relevantHeaders = []string{
 	"Content-Type", "Content-Encoding", "Cache-Control", "X-Accel-Buffering", "Location", "Retry-After",
 	"WWW-Authenticate", "Allow", "Access-Control-Allow-Origin",
@@ -131,7 +132,7 @@ func canonical(text string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// endErrors are the ways in which a body can end early.
+// endErrors lists the errors for the ways in which a body can end early.
 var endErrors = []error{
 	spec.ErrClientLeft, spec.ErrTruncated, spec.ErrReset, spec.ErrIdleTimeout, spec.ErrLimitExceeded, spec.ErrNotHTTP,
 }
@@ -167,7 +168,7 @@ func violationText(e spec.Event) string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// describeEvent returns an event as one line of text.
+// describeEvent returns the facts of an event on one line, without times and most ids.
 func describeEvent(e spec.Event) string {
 	var all []string
 	for _, f := range facts(e) {
@@ -178,7 +179,7 @@ func describeEvent(e spec.Event) string {
 	return strings.Join(all, ", ")
 }
 
-// maxQuoted is the maximum length of a value in a line, in bytes.
+// maxQuoted is the maximum number of bytes of a value that describeEvent shows.
 const maxQuoted = 200
 
 // quoteValue returns a value in quotes, cut after maxQuoted bytes with a note of its length.

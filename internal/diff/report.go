@@ -31,7 +31,7 @@ type DialectDiff struct {
 	Conversations []ConversationDiff `json:"conversations"`
 }
 
-// Exit codes of a comparison.
+// Exit codes of the program after a comparison.
 const (
 	ExitEqual   = 0
 	ExitDiffers = 1
@@ -251,7 +251,7 @@ func printableText(s string) string {
 	}, s)
 }
 
-// Limits of what is shown of a value, in bytes.
+// Limits, in bytes, of what a difference shows of a long value.
 const (
 	maxShown         = 400
 	maxContextBefore = 40

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// Placeholder replaces a secret.
+// Placeholder is the text that replaces a secret.
 const Placeholder = "REDACTED"
 
-// MinSecret is the minimum length of a secret that is removed, in bytes. Shorter values occur
-// in every text.
+// MinSecret is the minimum length, in bytes, of a secret that is removed. Shorter values occur by
+// chance in every text.
 const MinSecret = 4
 
 // MinDetectedSecret is the minimum length, in bytes, of values that are removed only because

@@ -92,7 +92,8 @@ func mergeRanges(all []byteRange) []byteRange {
 	return out
 }
 
-// A searcher searches one text for secrets.
+// A searcher searches one text for the secrets of a Redactor and collects the ranges in which it
+// finds them.
 type searcher struct {
 	r              *Redactor
 	atStart, atEnd bool        // the view begins, or ends, at an edge of the text

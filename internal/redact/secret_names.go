@@ -21,7 +21,7 @@ var otherSecretNames = []string{
 	"client_secret", "password", "secret", "signature", "sig",
 }
 
-// secretNameParts are substrings of the names of fields with secrets.
+// secretNameParts are texts that mark a field as secret if its name contains one of them.
 var secretNameParts = []string{
 	"token", "secret", "password", "passwd", "apikey", "api-key", "api_key", "credential", "session", "authorization",
 }

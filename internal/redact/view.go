@@ -43,7 +43,7 @@ func (v *unescapedView) appendFrom(other *unescapedView, from, to int) {
 // An escapeKind is a set of ways in which text is escaped.
 type escapeKind int
 
-// The kinds of escapes.
+// The kinds of escapes, which can be combined with |.
 const (
 	backslashes escapeKind = 1 << iota // JSON, Go, C, a shell
 	percents                           // URLs, format strings
@@ -76,7 +76,7 @@ func (k escapeKind) nextEscape(text []byte, from int) int {
 // of each needs several views.
 var viewPool = sync.Pool{New: func() any { return &unescapedView{} }}
 
-// release returns the view to the pool. It must not be used afterwards.
+// release returns the view to the pool, to be reused. The caller must not use it afterwards.
 func (v *unescapedView) release() {
 	const maxIdle = 4 << 20
 	if cap(v.text) <= maxIdle {
@@ -227,7 +227,8 @@ func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	return code, after + digits
 }
 
-// maxEntity is the maximum length of a character reference that is decoded, in bytes.
+// maxEntity is the maximum length of an HTML character reference that is decoded, in bytes. All
+// defined ones are shorter.
 const maxEntity = 32
 
 // decodeEntity implements decode for an HTML character reference.

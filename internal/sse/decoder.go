@@ -15,7 +15,7 @@ const DefaultMaxEvent = 16 << 20
 // ErrTooLarge means that an event or a comment exceeds the limit. Nothing after it is decoded.
 var ErrTooLarge = errors.New("the event is too large")
 
-// byteOrderMark may precede a stream, once.
+// byteOrderMark is a character that may precede a stream once and is then ignored.
 const byteOrderMark = "\ufeff"
 
 // minJoinBytes is the minimum number of bytes that are copied at a time to complete an event that

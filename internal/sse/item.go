@@ -6,7 +6,7 @@ package sse
 // An ItemKind is the type of an [Item].
 type ItemKind int
 
-// The kinds of items.
+// The kinds of items of a stream.
 const (
 	Event   ItemKind = iota // a block of lines with data, which clients dispatch
 	Comment                 // one comment line

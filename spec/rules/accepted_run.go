@@ -4,8 +4,8 @@ import "github.com/streamassay/streamassay/spec"
 
 var acceptedRunChecks = []*spec.Check{AcceptedRunInNewThread, AcceptedRunInKnownThread, AcceptedPromptIsStored}
 
-// AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the reply that accepts a
-// run reports correctly if the run created its thread.
+// AcceptedRunInNewThread and AcceptedRunInKnownThread judge whether the reply that accepts a run
+// says correctly whether its thread is new.
 var (
 	AcceptedRunInNewThread = &spec.Check{
 		ID: "accepted.new-thread",

@@ -268,7 +268,7 @@ var ReturnsTranscript = &spec.Check{
 	}),
 }
 
-// imageLinks returns the links to images in a request.
+// imageLinks returns the links of all images in a request, at any depth of its parts.
 func imageLinks(request spec.Event) (links []string) {
 	walkParts(request, func(part spec.Event) {
 		if part.Kind == spec.InputImage {

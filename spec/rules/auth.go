@@ -4,7 +4,8 @@ import "github.com/streamassay/streamassay/spec"
 
 var accessChecks = []*spec.Check{NeedsCredentials, OwnerOnly, HistoryIsOwn, RefusesExcessStreams, ReleasesStreams}
 
-// An accessLog holds the requests to one operation.
+// An accessLog holds what the requests to one operation showed about access: which of the primary
+// user's were accepted, and which others were attempted.
 type accessLog struct {
 	granted  map[string]bool // by resource key: the primary user's requests were accepted
 	attempts []exchange      // requests by other principals
@@ -49,8 +50,9 @@ func eachAccessAttempt(
 	})
 }
 
-// accessWatch returns a watchFunc that judges whether requests are denied as documented. A
-// denial counts only if the same request of the primary user was accepted.
+// accessWatch returns a watchFunc that judges whether requests of other principals are denied as
+// documented. denial returns the reason to deny a request, or "" if there is none. A denial counts
+// only if the same request of the primary user was accepted.
 func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	return eachAccessAttempt(denial, func(p *spec.Pass, x exchange, granted bool) {
 		for _, refusal := range x.request.Denials[denial(x.request)] {
@@ -63,7 +65,7 @@ func accessWatch(denial func(spec.Event) spec.DenialReason) watchFunc {
 	})
 }
 
-// principalNames are the names of principals in messages.
+// principalNames holds what messages call each principal other than the primary user.
 var principalNames = map[spec.Principal]string{
 	spec.OtherUser: "another user", spec.Anonymous: "a client without credentials",
 	spec.UnknownUser: "a client with invalid credentials",
@@ -106,7 +108,7 @@ func (o ownership) isOwnedBy(principal spec.Principal, e spec.Event) bool {
 	return known && owner == principal
 }
 
-// NeedsCredentials judges the responses to requests without valid credentials.
+// NeedsCredentials judges whether requests without valid credentials are refused.
 var NeedsCredentials = &spec.Check{
 	ID: "auth.needs-credentials",
 	Doc: `a request without valid credentials is refused as documented
@@ -126,7 +128,7 @@ primary user.`,
 	}),
 }
 
-// OwnerOnly judges the responses to requests for another user's resources.
+// OwnerOnly judges whether requests for another user's resources are refused.
 var OwnerOnly = &spec.Check{
 	ID: "auth.owner-only",
 	Doc: `a request for another user's resource is refused as documented

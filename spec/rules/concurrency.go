@@ -30,7 +30,8 @@ a terminal event.`,
 	}),
 }
 
-// A completedStream is a stream from the start of a run that the server closed properly.
+// A completedStream is a stream that was requested from the start of its run and whose body ended
+// completely.
 type completedStream struct {
 	request               spec.Event
 	openedAt              time.Duration
@@ -40,7 +41,8 @@ type completedStream struct {
 	bodyEnd               spec.Event
 }
 
-// A streamTimeline holds the streams of a conversation and the times of related events.
+// A streamTimeline collects the streams of a conversation, the times at which their runs were
+// requested and ended, and the cancel requests.
 type streamTimeline struct {
 	streams     []completedStream
 	runEnds     []spec.Event             // requests of streams with a terminal event; At is the time of that event

@@ -42,7 +42,7 @@ type runStream struct {
 	content     *assembledRun // nil if no stream was seen from its start to its end
 }
 
-// A historyExchange is one request for a history and its response.
+// A historyExchange is one request for a history, with the events of its response.
 type historyExchange struct {
 	request, response, body, bodyEnd spec.Event
 }

@@ -343,7 +343,8 @@ A history without a day has no messages.`,
 	}),
 }
 
-// timestampLayouts are the date and time forms of ISO 8601, without time zones.
+// timestampLayouts are layouts, as in package time, of the date and time forms of ISO 8601, without
+// time zones.
 var timestampLayouts = []string{
 	"2006-01-02T15:04:05", "20060102T150405", "2006-01-02T15:04", "20060102T1504", "2006-01-02T15", "20060102T15",
 }

@@ -38,7 +38,8 @@ func firstFrameCheck(
 	}
 }
 
-// RunComesFirst and RunOpensFirst judge how a stream begins.
+// RunComesFirst and RunOpensFirst judge whether the first event of a stream is about the run, and
+// whether it starts the run.
 var (
 	RunComesFirst = firstFrameCheck("run.comes-first",
 		"the first event of a stream is about the run", []spec.Kind{spec.RunEnd},

@@ -73,13 +73,15 @@ func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	return e
 }
 
-// A messageState is the state of one message at a point of its stream.
+// A messageState states whether one message has started, and whether it has ended, at a point of
+// its stream.
 type messageState struct{ opened, ended bool }
 
 // isOpen reports whether the message has started and not ended.
 func (b *messageState) isOpen() bool { return b.opened && !b.ended }
 
-// messageStates holds the state of each message at a point of the stream.
+// messageStates holds the state of each message at a point of a stream, and the number of messages
+// that are open.
 type messageStates struct {
 	byID      map[string]*messageState
 	openCount int

@@ -35,7 +35,8 @@ func (o openRuns) mayRefuse(request spec.Event) bool {
 	return false
 }
 
-// record updates the open runs with one exchange.
+// record updates the open runs according to an exchange: it adds a run that the request started and
+// removes a run whose end was seen.
 func (o openRuns) record(x exchange) {
 	thread, isRun, streamed := x.request.Thread, isRunRequest(x.request), x.mediaType == spec.EventStream
 	if thread == "" || !x.isAccepted() {

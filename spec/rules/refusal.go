@@ -32,7 +32,8 @@ type exchange struct {
 	err            error // why there is no status
 }
 
-// isAccepted reports whether the response is a success.
+// isAccepted reports whether the server accepted the request: the status is 2xx and no event of the
+// stream is a refusal.
 func (x exchange) isAccepted() bool { return x.status/100 == 2 && !x.refusedInBand }
 
 // isComplete reports whether the response is a success that was transferred completely. A body that
@@ -46,7 +47,8 @@ func (x exchange) isCutOff() bool {
 	return x.status != 0 && !x.runEnded && !x.streamDone && failed
 }
 
-// String returns a description of the response for a finding: "got status 422 BAD_INPUT".
+// String returns a description of the response for a finding, such as "got status 422 BAD_INPUT",
+// or why there is none.
 func (x exchange) String() string {
 	switch {
 	case x.refusedInBand:

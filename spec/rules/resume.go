@@ -81,7 +81,7 @@ func eachResumedStream(judge func(p *spec.Pass, full, t *observedStream)) watchF
 	}
 }
 
-// streamsByRun holds the streams of a conversation by run key.
+// streamsByRun collects the streams of a conversation, grouped by run key.
 type streamsByRun struct {
 	runs     map[string][]*observedStream
 	runOrder []string // the keys of runs, in order
@@ -169,7 +169,7 @@ var ResumeStartsAfterCursor = &spec.Check{
 	}),
 }
 
-// ResumeExcludesCursor judges whether resumed streams repeat the event of the cursor.
+// ResumeExcludesCursor judges whether a resumed stream repeats the event that its cursor names.
 var ResumeExcludesCursor = &spec.Check{
 	ID:    "resume.excludes-cursor",
 	Doc:   "a resumed stream does not repeat the event of the cursor",
@@ -241,7 +241,7 @@ var ResumedEventsAreUnchanged = &spec.Check{
 	}),
 }
 
-// ResumeEndsRun judges whether resumed streams have a terminal event.
+// ResumeEndsRun judges whether a resumed stream sends a terminal event before it closes.
 var ResumeEndsRun = &spec.Check{
 	ID:    "resume.ends",
 	Doc:   "a resumed stream sends its run's terminal event before it closes",
@@ -356,7 +356,8 @@ func (t *threadCursors) addFrame(stream *observedStream, e spec.Event) {
 	stream.runEnded = stream.runEnded || isTerminal(e)
 }
 
-// commonPrefixLen returns the number of leading frames with the same cursors in t and full.
+// commonPrefixLen returns how many frames at the start of t have the same cursors as the frames at
+// the start of full.
 func (t *observedStream) commonPrefixLen(full *observedStream) (n int) {
 	for n < min(len(t.frames), len(full.frames)) && t.frames[n].cursor == full.frames[n].cursor {
 		n++

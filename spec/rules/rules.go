@@ -124,8 +124,8 @@ func walkParts(e spec.Event, visit func(spec.Event)) {
 	}
 }
 
-// inheritContext returns a part with the evidence of the event e that contains it and, where
-// the part names no message, with e's message.
+// inheritContext returns the part of the event e with e's position, bytes and time, so that it can
+// serve as evidence. A part that names no message gets e's message.
 func inheritContext(part, e spec.Event) spec.Event {
 	if part.Message == "" {
 		part.Message = e.Message

@@ -47,7 +47,7 @@ func (a *assembledRun) hasVisibleFailure() bool {
 	return a.failure.Kind != "" || isBrokenTransfer(a.bodyEnd)
 }
 
-// describeText returns "text" or "no text", by whether there is any.
+// describeText returns "text" if the run has any text and "no text" otherwise, for a message.
 func (a *assembledRun) describeText() string {
 	if a.text() == "" {
 		return "no text"
@@ -191,7 +191,7 @@ func describeError(err error) string {
 	return " (" + err.Error() + ")"
 }
 
-// pluralize returns a number of things: "no calls", "1 call", "2 calls".
+// pluralize returns a number with its noun: "no calls", "1 call" or "2 calls".
 func pluralize(n int, thing string) string {
 	switch n {
 	case 0:

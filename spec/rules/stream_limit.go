@@ -15,8 +15,8 @@ const disconnectDelay = 5 * time.Second
 // that differ by less count as unordered.
 const timeTolerance = 5 * time.Millisecond
 
-// A streamRequest is one request of the primary user for a stream, and the time in which the
-// stream was certainly open.
+// A streamRequest is one request of the primary user for a stream, with its response and the time
+// during which the stream was certainly open.
 type streamRequest struct {
 	exchange
 	bodyEnd                     spec.Event

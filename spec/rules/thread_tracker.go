@@ -55,8 +55,8 @@ func isFailurePrompt(prompt string) bool {
 	return name == "conformance:error" || name == "conformance:error-mid"
 }
 
-// A threadTracker assembles the runs of a conversation and tracks what was said in each of
-// its threads.
+// A threadTracker assembles the runs of a conversation and tracks which prompts the server has
+// stored in each thread.
 type threadTracker struct {
 	threads          map[userThread]*trackedThread // threads with a name
 	possiblePrompts  map[string][]string           // by thread: prompts that the server may have stored
@@ -284,7 +284,8 @@ func (t *threadTracker) observeResponse(e spec.Event) {
 	}
 }
 
-// observeBodyEnd completes the current run and updates the state of its thread.
+// observeBodyEnd is called at the end of a body. It adds the streamed run to the finished runs, and
+// updates the state of the thread: its prompts and the input that it waits for.
 func (t *threadTracker) observeBodyEnd(e spec.Event) {
 	if t.streamedRun != nil && (isCleanEnd(e) || isBrokenTransfer(e)) && t.request.PollLimit == "" {
 		t.streamedRun.bodyEnd = e

@@ -226,13 +226,15 @@ func offersTool(request spec.Event, name string) bool {
 	})
 }
 
-// A callState is the state of one tool call at a point of its stream.
+// A callState is the state of one tool call at a point of its stream: its first event, and whether
+// its end and its result were seen.
 type callState struct {
 	start            *spec.Event
 	ended, hasResult bool
 }
 
-// A callTracker tracks the tool calls of one stream whose request offers client tools.
+// A callTracker tracks the tool calls of one stream whose request offers client tools, to find the
+// calls that are left to the client.
 type callTracker struct {
 	request         spec.Event
 	keep            func(spec.Event) *spec.Event
@@ -286,8 +288,8 @@ func (c *callTracker) observe(e spec.Event) {
 	}
 }
 
-// eachToolStream returns a watchFunc that calls judge with each event of a stream whose
-// request offers client tools, and the state of its calls before the event.
+// eachToolStream returns a watchFunc for the streams whose requests offer client tools. It calls
+// judge with each event and with the state of the tool calls before that event.
 func eachToolStream(judge func(p *spec.Pass, e spec.Event, c *callTracker)) watchFunc {
 	return eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
 		c := &callTracker{request: request, keep: keeper(p), byID: map[string]*callState{}}

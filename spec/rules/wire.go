@@ -85,9 +85,10 @@ func (h *streamResponses) add(p *spec.Pass, request, response spec.Event) {
 	}
 }
 
-// judge judges the media types of the collected responses. A response that is not a stream
-// violates the requirement on the default that its request relied on, if the same operation
-// returned a stream to a request that did not rely on that default.
+// judge judges the media types of the collected responses. A response that is not a stream normally
+// violates the requirement on the media type. It violates the requirement on a default instead, if
+// its request relied on that default and the same operation returned a stream to a request that did
+// not.
 func (h *streamResponses) judge(p *spec.Pass) {
 	for _, x := range h.streams {
 		for _, requirement := range append([]string{x.request.Promised.MediaType}, x.request.Omitted...) {
@@ -450,7 +451,7 @@ first poll may end the stream before a comment is due.`,
 	}),
 }
 
-// KeepAliveText judges the text of keep-alive comments.
+// KeepAliveText judges whether the comments on an idle stream have the required text.
 var KeepAliveText = &spec.Check{
 	ID: "wire.keep-alive-text",
 	Doc: `the text of a keep-alive comment is "keep-alive"
