@@ -89,7 +89,7 @@ func checksDocument(dialects []*dialect.Dialect) []byte {
 	return b.Bytes()
 }
 
-// dialectsRequiring returns the names of the dialects with a requirement that c serves.
+// dialectsRequiring returns the names of the dialects that have a requirement judged by check c.
 func dialectsRequiring(c *spec.Check, dialects []*dialect.Dialect) (all []string) {
 	for _, d := range dialects {
 		if slices.ContainsFunc(d.Requirements, func(r spec.Requirement) bool { return slices.Contains(r.Checks, c.ID) }) {
@@ -177,7 +177,8 @@ var familyTitles = map[fault.Category]string{
 	fault.CategoryWire:     "Faults in how the bytes of a stream are sent, and in how the body ends",
 }
 
-// supportingDialects returns the names of the dialects that have all kinds of events that a fault needs.
+// supportingDialects returns the names of those dialects into which a fault can be injected,
+// because they have all kinds of events that it needs.
 func supportingDialects(f *fault.Fault, dialects []*dialect.Dialect) (names []string) {
 	for _, d := range dialects {
 		kinds := d.Kinds()

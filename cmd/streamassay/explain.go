@@ -124,7 +124,8 @@ func requirementText(r spec.Requirement) string {
 	return text
 }
 
-// explainRequirement prints a requirement with its source and the checks that judge it.
+// explainRequirement prints a requirement of dialect d with its source and the checks that judge
+// it.
 func explainRequirement(w io.Writer, d *dialect.Dialect, r spec.Requirement) {
 	fmt.Fprintf(w, "%s (requirement of %s)\n\n  %s  %s\n  source: %s\n",
 		r.ID, d.Name, r.Level, requirementText(r), r.Source)

@@ -28,8 +28,8 @@ func (t *targetOptions) addLimitFlags(f *pflag.FlagSet) {
 	f.Var(&t.MaxEvent, "max-event", "maximum size of one event")
 }
 
-// minBodyLimit is the least value of --max-bytes. A smaller limit would cut the responses of
-// every server, and the report would blame the server for it.
+// minBodyLimit is the smallest valid value of --max-bytes, in bytes. A smaller limit would cut the
+// responses of every server, and the report would blame the server for it.
 const minBodyLimit = 1 << 10
 
 // applyLimits parses the limits of time and size in the options, checks them and stores them in s.

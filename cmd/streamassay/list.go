@@ -114,7 +114,7 @@ func dialectsNamed(flag string, names []string) ([]*dialect.Dialect, error) {
 	return list, nil
 }
 
-// listDialects lists dialects, with the number of their requirements.
+// listDialects lists the given dialects, each with the number of its requirements.
 func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	type entry struct {
 		Dialect      string `json:"dialect"`
@@ -136,7 +136,8 @@ func listDialects(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	return rows, list
 }
 
-// listRequirements lists the requirements of dialects, with the checks that judge them.
+// listRequirements lists the requirements of the given dialects, each with the checks that judge
+// it.
 func listRequirements(dialects []*dialect.Dialect) (rows [][]string, all any) {
 	list := []reports.RequirementResult{}
 	for _, d := range dialects {

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// flagsWithoutRecord lists the flags that cannot be used with --record: they would have no effect,
-// because requests are forwarded to a real server.
+// flagsWithoutRecord lists the flags that cannot be used with --record, because they would have no
+// effect while requests are forwarded to a real server.
 var flagsWithoutRecord = []string{
 	"fault", "pace", "vary", "seed", "clock", "strict", "flush", "poll", "eventsource", "watch", "check", "schema", "control",
 	"journal", "journal-bytes", "journal-body", "expect", "expect-report",

@@ -77,7 +77,9 @@ func (p mockSources) files() (scripts, recordings []string, err error) {
 	return scripts, recordings, nil
 }
 
-// parse reads all scripts and recordings. The set or the library is nil if there is none or it has errors.
+// parse reads all scripts and recordings. It returns the rules of the scripts and the library of
+// the recordings; each is nil if there are no such files or they have errors. The problems in the
+// files are returned as sentences for people.
 func (p mockSources) parse(dialects []*dialect.Dialect) (
 	set *script.RuleSet, library *replay.Library, problems []string, err error,
 ) {
@@ -199,8 +201,8 @@ func (p mockSources) watch(
 	}
 }
 
-// watchDirs watches the directories of the files, not the files: editors replace a file by a
-// new one.
+// watchDirs makes w report changes in the directories of the files. It does not watch the files
+// themselves, because editors replace a file by a new one.
 func (p mockSources) watchDirs(w *fsnotify.Watcher) error {
 	var errs []error
 	for _, path := range p.paths {

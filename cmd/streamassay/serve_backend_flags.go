@@ -76,7 +76,8 @@ func (p *backendFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&p.speechModel, "speech-model", "", "`NAME` model for --speech openai:BASE_URL (default: whisper-1)")
 }
 
-// check parses the flags and returns a usage error if one is invalid or two exclude each other.
+// check parses the flags and returns a usage error if one is invalid, or if a model is named for a
+// backend that has no model.
 func (p *backendFlags) check() error {
 	for _, f := range []*backendFlag{&p.agent, &p.state, &p.files, &p.speech} {
 		if !f.parse() {
