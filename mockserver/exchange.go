@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// An exchange is the state of one request and its response.
+// An exchange is the state of one request to the mock and of its response.
 type exchange struct {
 	interceptor
 	server    *Server
@@ -41,8 +41,8 @@ type exchange struct {
 // response reports it.
 const seedHeader = "X-Mock-Seed"
 
-// serve handles one request: it applies the request's X-Mock headers and passes the
-// request to the reference server with an interceptor as the response writer.
+// serve handles one request. It applies the request's X-Mock headers and passes the request to the
+// reference server, which writes its response to an interceptor.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{server: s}
 	ctx, end := context.WithCancelCause(r.Context())
@@ -74,8 +74,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x.interceptor.close()
 }
 
-// currentPlan returns the faults for the run that the response streams, which may be nil.
-// It reports false if the exchange listens to a run that has not been started yet.
+// currentPlan returns the faults for the run that the response streams; p is nil if there are
+// none. ok is false if the request listens to a run that has not been started yet, so that its
+// faults are not known.
 func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	if !x.isListen {
 		return x.ownPlan, true
@@ -89,8 +90,8 @@ func (x *exchange) currentPlan() (p *faultPlan, ok bool) {
 	return p, true
 }
 
-// startEffects returns the effects of the faults on this stream, creating them on the
-// first call. It reports false as long as the run is unknown; see currentPlan.
+// startEffects returns the effects of the faults on this stream, which its first call creates. ok
+// is false as long as the run is not known; see currentPlan.
 func (x *exchange) startEffects() (all []fault.Effect, ok bool) {
 	if x.effectsStarted {
 		return x.effects, true
@@ -115,8 +116,8 @@ func (x *exchange) startEffects() (all []fault.Effect, ok bool) {
 	return x.effects, true
 }
 
-// varySeed returns the seed by which the encoding of the response is varied, or nil if it
-// is not.
+// varySeed returns the seed of the variations of the response's encoding, or nil if the encoding
+// is not varied.
 func (x *exchange) varySeed() *uint64 {
 	if x.overrides.vary.set {
 		return x.overrides.vary.seed
@@ -124,7 +125,8 @@ func (x *exchange) varySeed() *uint64 {
 	return setting(x.scope, func(s *Settings) *uint64 { return s.Vary })
 }
 
-// changeHead applies the faults and variations to the head of the response.
+// changeHead changes the status and the header of the response as faults and variations require,
+// before they are sent.
 func (x *exchange) changeHead(head *fault.ResponseHead) {
 	if x.isStream {
 		effects, _ := x.startEffects()
@@ -148,7 +150,8 @@ func (x *exchange) changeHead(head *fault.ResponseHead) {
 	}
 }
 
-// recordHead writes the head of the response to the journal and registers the stream.
+// recordHead writes the status and the header of the response to the journal, and adds an event
+// stream to the open streams.
 func (x *exchange) recordHead(status int) {
 	if x.entry == nil { // the reference refused the request before it called intercept
 		x.entry = x.server.journal.Open(journal.ExchangeStart{
@@ -162,7 +165,7 @@ func (x *exchange) recordHead(status int) {
 	}
 }
 
-// fields returns h as a list of header fields.
+// fields returns a header as a list of fields, one for each value.
 func fields(h http.Header) (out spec.Header) {
 	for name, values := range h {
 		for _, v := range values {
@@ -172,8 +175,8 @@ func fields(h http.Header) (out spec.Header) {
 	return out
 }
 
-// varyBody returns the body of a response that is not an event stream with the
-// variations applied.
+// varyBody returns body, a part of a response that is not an event stream, in another legal
+// encoding if variations are enabled.
 func (x *exchange) varyBody(body []byte) []byte {
 	seed := x.varySeed()
 	if seed == nil || x.dialect == nil || !strings.HasSuffix(x.mediaType, "json") {
@@ -182,15 +185,15 @@ func (x *exchange) varyBody(body []byte) []byte {
 	return x.server.variations.get(*seed, x.dialect).EncodeReply(x.seed, body)
 }
 
-// recordSent appends bytes that were sent to the journal entry.
+// recordSent writes to the journal that the bytes p of the body were sent.
 func (x *exchange) recordSent(p []byte) {
 	if x.entry != nil {
 		x.entry.BytesSent(time.Since(x.headTime), p)
 	}
 }
 
-// recordEnd closes the journal entry. The argument is the ending that a fault or a
-// control request caused, or "" if the response ended by itself.
+// recordEnd writes the end of the response to the journal. how is the way in which a fault or a
+// request to the control port ended it, or "" if it ended by itself.
 func (x *exchange) recordEnd(how fault.StreamEnd) {
 	if x.entry == nil {
 		return
@@ -232,10 +235,10 @@ type variationKey struct {
 	dialect *dialect.Dialect
 }
 
-// maxVariations is the number of variations at which the cache is emptied.
+// maxVariations is how many variations the cache holds. When there are as many, it is emptied.
 const maxVariations = 256
 
-// get returns the variation of a dialect for a seed.
+// get returns the variation of a dialect for a seed, from the cache if possible.
 func (v *variations) get(seed uint64, d *dialect.Dialect) *vary.Variation {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -24,25 +24,26 @@ type faultPlan struct {
 	applied []string // faults that changed events of the run, and so every stream of it
 }
 
-// addApplied records that a fault has changed the events of the run.
+// addApplied records that the named fault has changed events of the run.
 func (p *faultPlan) addApplied(fault string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.applied = append(p.applied, fault)
 }
 
-// appliedFaults returns the faults that have changed the events of the run.
+// appliedFaults returns the names of the faults that have changed events of the run.
 func (p *faultPlan) appliedFaults() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.applied)
 }
 
-// noFrame is a frame number that no stream reaches: no frame is held.
+// noFrame is a frame number that no stream reaches. As the number of the first held frame it means
+// that no frame is held.
 const noFrame = int(^uint(0) >> 1)
 
-// begin returns the effects of the faults that apply to the nth stream of the run, counted
-// from 1. The function applied is called when a fault first changes something.
+// begin returns the effects of those faults that affect the nth stream of the run, counted from 1.
+// Random choices are drawn from r. An effect calls applied the first time it changes something.
 func (p *faultPlan) begin(n int, r *rand.Rand, applied func(fault string)) (all []fault.Effect) {
 	for _, use := range p.faults {
 		if limit := use.MaxStreams(); limit == 0 || n <= limit {
@@ -63,10 +64,11 @@ type faultPlans struct {
 	order []runKey
 }
 
-// maxPlans is the number of fault plans that are kept.
+// maxPlans is how many fault plans a mock keeps.
 const maxPlans = 10_000
 
-// put stores the plan of a run, unless the run already has one.
+// put stores the plan of a run. It does nothing if the run has a plan already, because a repeated
+// request does not start another run.
 func (p *faultPlans) put(key runKey, one *faultPlan) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,7 +86,7 @@ func (p *faultPlans) put(key runKey, one *faultPlan) {
 	p.order = append(p.order, key)
 }
 
-// find returns the plan of a run, or nil.
+// find returns the plan of a run, or nil if there is none.
 func (p *faultPlans) find(key runKey) *faultPlan {
 	p.mu.Lock()
 	defer p.mu.Unlock()

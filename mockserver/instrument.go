@@ -10,9 +10,9 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// instrument returns the effect of a fault, wrapped so that report is called the first
-// time that the effect changes its input. Many faults never do, because a run ends before
-// they are triggered.
+// instrument returns the effect of the fault use on a run of the plan p, changed so that it calls
+// report the first time it alters its input. Many faults never do, because the run ends before
+// their trigger.
 func instrument(use fault.Spec, r *rand.Rand, p *faultPlan, report func(fault string)) fault.Effect {
 	e, done := use.NewEffect(r, p.thread, p.run), false
 	applied := func() {

@@ -12,8 +12,9 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// intercept is the hook that the reference calls before it serves a request. It opens the
-// journal entry and returns what scripts, recordings, faults and headers change.
+// intercept decides how a request is served. The reference calls it after decoding the request. It
+// opens the entry of the journal and returns what scripts, recordings, faults and X-Mock headers
+// change.
 func (s *Server) intercept(
 	w http.ResponseWriter, r *http.Request, h *reference.ParsedRequest,
 ) (override reference.Override) {
@@ -64,7 +65,8 @@ func (s *Server) intercept(
 	return override
 }
 
-// newPlan returns the fault plan that this request specifies.
+// newPlan returns the faults and the hold that this request specifies by its headers, by the rule
+// in found and by the settings.
 func (x *exchange) newPlan(h *reference.ParsedRequest, found script.Decision) *faultPlan {
 	p := &faultPlan{
 		test: x.scope.id, thread: h.Event.Thread, run: h.Event.Run,
@@ -76,8 +78,9 @@ func (x *exchange) newPlan(h *reference.ParsedRequest, found script.Decision) *f
 	return p
 }
 
-// decide returns the decision of the first script with a matching rule. Scripts of the
-// request's test take precedence over those that all tests share.
+// decide returns the decision of the first script with a rule that matches the request; its Rule
+// is nil if there is none. The script of the request's test is tried before the one that all tests
+// share.
 func (x *exchange) decide(h *reference.ParsedRequest) (found script.Decision) {
 	sets := x.scope.scriptSets()
 	if sets == nil {
@@ -109,9 +112,9 @@ func journalMisses(all []script.Mismatch) (out []journal.Miss) {
 	return out
 }
 
-// requestFaults returns the faults for a request: those of its headers, of its rule and of
-// the settings. It leaves out the settings' faults if the request listens to a run that
-// another one started, because the plan of that run contains them.
+// requestFaults returns the faults for a request, in this order: those in its headers, those of
+// its rule and those of the settings. If the request listens to a run that another request
+// started, those of the settings are left out, because the plan of the run contains them.
 func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	all = append(all, x.overrides.faults...)
 	all = append(all, ruleFaults...)
@@ -124,7 +127,8 @@ func (x *exchange) requestFaults(ruleFaults []fault.Spec) (all []fault.Spec) {
 	return all
 }
 
-// firstHeld returns the number of the first frame to hold, or noFrame.
+// firstHeld returns the number of the first frame of the stream that is held, or noFrame if none
+// is.
 func (x *exchange) firstHeld() int {
 	if x.overrides.hold != nil {
 		return *x.overrides.hold
@@ -135,8 +139,8 @@ func (x *exchange) firstHeld() int {
 	return noFrame
 }
 
-// configureRun sets the agent and the sink of a run: the script's reply at its pace, with
-// the faults that change events.
+// configureRun sets in override the agent that sends the reply of the script at its pace, and the
+// sink that applies the faults that change events.
 func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Decision, override *reference.Override) {
 	if h.Operation.IsStream {
 		x.gate.holdFrom(x.ownPlan.firstHeld)
@@ -182,7 +186,8 @@ func (x *exchange) configureRun(h *reference.ParsedRequest, decision script.Deci
 	}
 }
 
-// configureResume sets where a resumed stream begins if a fault changes that.
+// configureResume sets in override the position from which a stream is resumed, if a fault changes
+// it.
 func (x *exchange) configureResume(override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -208,8 +213,8 @@ func (x *exchange) configureResume(override *reference.Override) {
 	}
 }
 
-// refuseByFault refuses the request with the first refusal among the faults of its run, if
-// any.
+// refuseByFault makes the reference refuse the request if a fault of its run is a refusal; the
+// first one counts.
 func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Override) {
 	p, _ := x.currentPlan()
 	if p == nil {
@@ -224,8 +229,8 @@ func (x *exchange) refuseByFault(w http.ResponseWriter, override *reference.Over
 	}
 }
 
-// refuse makes the response a refusal: in the error format of the dialect, or, if the
-// refusal has a content type, with its literal body.
+// refuse sets in override that the request is refused. The response is an error in the format of
+// the dialect or, if the refusal has a content type, its literal body.
 func refuse(w http.ResponseWriter, refusal fault.Refusal, override *reference.Override) {
 	if refusal.RetryAfter > 0 {
 		seconds := (refusal.RetryAfter + time.Second - 1) / time.Second

@@ -16,10 +16,11 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// errEnded is the error of writes to a stream that a fault or a control request has ended.
+// errEnded is the error of writing to a stream that a fault or a request to the control port has
+// ended.
 var errEnded = errors.New("stream ended by the mock")
 
-// writeTimeout is the write deadline of each piece of a response.
+// writeTimeout is how long a client may take to accept each piece of a response.
 const writeTimeout = 30 * time.Second
 
 // An interceptor is the http.ResponseWriter that the reference server writes to. It splits
@@ -84,8 +85,8 @@ func (t *interceptor) WriteHeader(status int) {
 	t.exchange.recordHead(head.Status)
 }
 
-// Write sends p. The bytes of an event stream that is held, varied or affected by faults
-// are kept until they complete a frame.
+// Write sends p. If the response is an event stream that is held, varied or affected by faults, it
+// sends only complete frames and keeps the rest until the next call.
 func (t *interceptor) Write(p []byte) (int, error) {
 	if !t.headSent {
 		t.WriteHeader(http.StatusOK)
@@ -117,7 +118,8 @@ func (t *interceptor) Write(p []byte) (int, error) {
 
 var frameEnd = []byte("\n\n")
 
-// passesThrough reports whether the stream is sent unchanged.
+// passesThrough reports whether bytes of the stream are sent unchanged, without being split into
+// frames.
 func (t *interceptor) passesThrough() bool {
 	if !t.prepared {
 		t.prepare()
@@ -125,8 +127,8 @@ func (t *interceptor) passesThrough() bool {
 	return t.faultBodies == nil && t.exchange.varyStream == nil && !t.gate.isHeld.Load() && t.partial == nil
 }
 
-// prepare sets up the frame writers of the faults. It does nothing until the run exists,
-// because only then its faults are known.
+// prepare creates the frame writers of the faults. It does nothing as long as the run of the
+// stream does not exist, because its faults are not known before.
 func (t *interceptor) prepare() {
 	effects, ok := t.exchange.startEffects()
 	if !ok {
@@ -145,7 +147,8 @@ func (t *interceptor) prepare() {
 	}
 }
 
-// writeFrame sends one frame or comment, after waiting for the gate.
+// writeFrame sends one frame or comment when the gate lets it pass. It returns an error if the
+// stream ends before.
 func (t *interceptor) writeFrame(data []byte) error {
 	n := -1
 	if data[0] != ':' {
@@ -180,7 +183,8 @@ func (t *interceptor) writeFrame(data []byte) error {
 	return nil
 }
 
-// applyFaults sends the nth frame, or the comment if n is -1, through the faults.
+// applyFaults passes data to the faults, which send it. n is the number of the frame, or -1 if
+// data is a comment.
 func (t *interceptor) applyFaults(n int, data []byte) error {
 	if t.faultBodies == nil {
 		return t.send(data)
@@ -188,8 +192,8 @@ func (t *interceptor) applyFaults(n int, data []byte) error {
 	return t.faultBodies[len(t.faultBodies)-1].WriteFrame(n, data)
 }
 
-// send writes p to the connection and the journal. It returns errEnded once the stream has
-// ended. It may be called concurrently.
+// send writes p to the connection and to the journal. It returns errEnded if the stream has ended.
+// It may be called concurrently.
 func (t *interceptor) send(p []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,7 +220,7 @@ func (t *interceptor) extendDeadline() {
 	_ = http.NewResponseController(t.w).SetWriteDeadline(now.Add(writeTimeout))
 }
 
-// FlushError sends buffered data. It returns errEnded once the stream has ended.
+// FlushError sends buffered data to the client. It returns errEnded if the stream has ended.
 func (t *interceptor) FlushError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -235,8 +239,8 @@ func (t *interceptor) flush() error {
 	return err
 }
 
-// sleep waits for d. It returns early with nil if the mock shuts down, and with an error
-// if the stream ends or the client leaves.
+// sleep waits for d. It returns an error if the stream ends or the client leaves before. If the
+// mock shuts down, it returns nil at once, so that the rest of the stream is sent.
 func (t *interceptor) sleep(d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -250,7 +254,8 @@ func (t *interceptor) sleep(d time.Duration) error {
 	}
 }
 
-// endError returns the reason why t.ctx is done.
+// endError returns why t.ctx is done: errEnded if the stream was ended, or the cause of the
+// context.
 func (t *interceptor) endError() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -260,8 +265,8 @@ func (t *interceptor) endError() error {
 	return context.Cause(t.ctx)
 }
 
-// finish ends the stream after flushing what was written. The connection is closed in the
-// given way when the handler returns. Only the first call has an effect.
+// finish ends the stream and flushes what was written. When the handler returns, the connection is
+// closed in the given way. Only the first call has an effect.
 func (t *interceptor) finish(how fault.StreamEnd) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -275,9 +280,9 @@ func (t *interceptor) finish(how fault.StreamEnd) {
 	t.cancel(errEnded)
 }
 
-// close completes the response after the handler has returned: it sends what faults still
-// hold back and ends the stream as finish requested. It panics with http.ErrAbortHandler
-// to close the connection.
+// close completes the response after the handler has returned: it sends what faults hold back, and
+// closes the connection in the way that finish was told. It panics with http.ErrAbortHandler if
+// net/http must close the connection.
 func (t *interceptor) close() {
 	if t.partial != nil && t.ending == "" {
 		_ = t.applyFaults(int(t.frameCount.Load()), t.partial)
@@ -332,8 +337,8 @@ func (t *interceptor) stall() {
 	panic(http.ErrAbortHandler)
 }
 
-// A gate holds back the frames of a stream from a certain number on. It is safe for
-// concurrent use.
+// A gate holds back the frames of a stream from a certain number on, until they are released. It
+// is safe for concurrent use.
 type gate struct {
 	isHeld    atomic.Bool // whether firstHeld is set
 	mu        sync.Mutex
@@ -349,7 +354,7 @@ func (g *gate) holdFrom(from int) {
 	g.set(from)
 }
 
-// allow lets n more frames pass. It returns an error if the gate holds none.
+// allow lets n more frames pass. It returns an error if the gate does not hold the stream.
 func (g *gate) allow(n int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -360,7 +365,8 @@ func (g *gate) allow(n int) error {
 	return nil
 }
 
-// next returns the number of the first frame that waits, or noFrame.
+// next returns the number of the first frame that the gate holds back, or noFrame if it holds
+// none.
 func (g *gate) next() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -370,7 +376,8 @@ func (g *gate) next() int {
 	return g.firstHeld
 }
 
-// set changes firstHeld and wakes waiting frames. The caller must hold g.mu.
+// set changes the number of the first frame that is held back and wakes the frame that waits. The
+// caller must hold g.mu.
 func (g *gate) set(from int) {
 	g.firstHeld = from
 	g.isHeld.Store(from != noFrame)
@@ -380,7 +387,8 @@ func (g *gate) set(from int) {
 	}
 }
 
-// wait blocks until frame n may pass or ctx is done. Comments (n < 0) pass at once.
+// wait blocks until frame n may pass. It returns an error if ctx is done before. Comments, for
+// which n is -1, pass at once.
 func (g *gate) wait(ctx context.Context, n int) error {
 	if n < 0 || !g.isHeld.Load() {
 		return nil
@@ -420,7 +428,7 @@ func (w faultWriter) After(d time.Duration, f func()) {
 	w.t.timers = append(w.t.timers, time.AfterFunc(d, f))
 }
 
-// A chainedWriter passes the output of one fault to the next fault, as a frame per write.
+// A chainedWriter passes what one fault writes to the next fault, each write as one frame.
 type chainedWriter struct {
 	faultWriter
 	next fault.FrameWriter

@@ -34,7 +34,7 @@ type overrides struct {
 // maxOverrideHeader is the maximum length of an X-Mock header value in bytes.
 const maxOverrideHeader = 4096
 
-// overrideHeaders lists the headers with their parsers.
+// overrideHeaders lists the X-Mock headers with the functions that parse their values.
 var overrideHeaders = []struct {
 	name string
 	read func(*overrides, string) error
@@ -46,8 +46,8 @@ var overrideHeaders = []struct {
 	{"X-Mock-Hold", (*overrides).readHold},
 }
 
-// parseOverrides returns the overrides in h. It returns an error for an unknown X-Mock
-// header, a repeated header and an invalid value.
+// parseOverrides returns the settings that a request makes by its X-Mock headers. It returns an
+// error if such a header is unknown, repeated or invalid.
 func parseOverrides(h http.Header) (o overrides, err error) {
 	for name, values := range h {
 		if !strings.HasPrefix(name, "X-Mock-") {

@@ -16,7 +16,7 @@ import (
 // A playFunc returns the events of a run with the delays before them.
 type playFunc func(context.Context, reference.Turn) iter.Seq[script.TimedEvent]
 
-// pacedAgent returns an agent that emits the events of play at pace p, with the jitter
+// pacedAgent returns an agent that emits the events of play at the pace p. Random deviations are
 // drawn from r.
 func pacedAgent(play playFunc, p pace.Pace, r *rand.Rand) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
@@ -40,8 +40,9 @@ func pacedAgent(play playFunc, p pace.Pace, r *rand.Rand) reference.Agent {
 	}
 }
 
-// waitUntil waits until the time at; a zero Event flushes the preceding events first. It
-// reports false if yield does or ctx is done.
+// waitUntil waits until the time at. Before, it yields a zero Event, which makes the server flush
+// the preceding events. It reports false if the run must stop: yield returned false or ctx is
+// done.
 func waitUntil(ctx context.Context, at time.Time, yield func(spec.Event) bool) bool {
 	d := time.Until(at)
 	if d <= 0 {
@@ -71,7 +72,8 @@ func scriptedEvents(ctx context.Context, t reference.Turn) iter.Seq[script.Timed
 	}
 }
 
-// flushEach returns an agent that emits the events of inner and flushes after each.
+// flushEach returns an agent that emits the events of inner and makes the server flush after each
+// of them.
 func flushEach(inner reference.Agent) reference.Agent {
 	return func(ctx context.Context, t reference.Turn) iter.Seq[spec.Event] {
 		return func(yield func(spec.Event) bool) {
@@ -84,8 +86,8 @@ func flushEach(inner reference.Agent) reference.Agent {
 	}
 }
 
-// faultySink returns a constructor of sinks that pass the events of a run through the
-// effects in order. The sinks encode events by encode and send the frames by send.
+// faultySink returns a constructor of sinks that apply effects to the events of a run, in order. A
+// sink encodes the resulting events by encode and passes the frames to send.
 func faultySink(effects []fault.Effect) func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 	return func(encode func(*spec.Event) []byte, send func([]byte)) reference.EventSink {
 		frame := send

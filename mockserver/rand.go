@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// Purposes of random numbers. Each purpose has its own sequence, so that one that draws
-// more numbers does not change the others.
+// The purposes of random numbers. Each purpose has a sequence of its own, so that drawing more
+// numbers for one purpose does not change those for the others.
 const (
 	randIDs uint64 = iota
 	randScript
@@ -23,11 +23,11 @@ const (
 	randVary
 )
 
-// newRand returns the random source of the exchange for a purpose. Its sequence is
-// determined by the seed, the request and the number of equal requests before it.
+// newRand returns the source of random numbers of this exchange for a purpose. Its sequence
+// depends only on the seed, the request and the number of equal requests before it.
 func (x *exchange) newRand(purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(x.seed, purpose)) }
 
-// requestSeed derives the seed of a request from the base seed, the parts of the request
+// requestSeed computes the seed of a request from the base seed, the given parts of the request
 // and the number of equal requests before it.
 func (s *Server) requestSeed(base uint64, test, method, target string, body []byte, cursor string) uint64 {
 	h := fnv.New64a()
@@ -52,10 +52,10 @@ type counter struct {
 	current, previous map[uint64]uint64
 }
 
-// maxCounted is the number of most recent keys that a counter never forgets.
+// maxCounted is how many keys a counter remembers at least: those that occurred most recently.
 const maxCounted = 1 << 16
 
-// next returns how often key has occurred before this call.
+// next counts an occurrence of key and returns how often it occurred before.
 func (c *counter) next(key uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *counter) reset() {
 // exchangeKey is the context key of the exchange of a request.
 type exchangeKey struct{}
 
-// newID returns a UUID, drawn from the random source of the exchange in ctx.
+// newID returns a UUID whose random bits come from the exchange in ctx.
 func newID(ctx context.Context) string {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	return x.newID()

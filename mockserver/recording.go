@@ -12,8 +12,8 @@ import (
 	"github.com/streamassay/streamassay/reference"
 )
 
-// findRecording returns the recorded response for a request that no rule matches, or nil.
-// It writes the outcome of the search to the journal.
+// findRecording returns the recorded response to a request that no rule matches. It returns nil if
+// a rule matches or there is no such recording. It writes the result of the search to the journal.
 func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decision) *replay.Response {
 	library := setting(x.scope, func(s *Settings) *replay.Library { return s.Replay })
 	if library == nil || found.Rule != nil {
@@ -32,13 +32,14 @@ func (x *exchange) findRecording(h *reference.ParsedRequest, found script.Decisi
 	return response
 }
 
-// replayEndings maps the endings of recorded responses to those of package fault.
+// replayEndings maps the ways in which a recorded response ended to those in which the mock ends
+// its response. Others mean that the response was complete.
 var replayEndings = map[replay.StreamEnd]fault.StreamEnd{
 	replay.Truncated: fault.Abort, replay.NoResponse: fault.Abort, replay.Reset: fault.Reset, replay.Stall: fault.Stall,
 }
 
-// replay returns a handler that sends a recorded response with its recorded timing, scaled
-// by the speed of the pace.
+// replay returns a handler that sends the recorded response a with its recorded timing, scaled by
+// the speed of the configured pace.
 func (x *exchange) replay(a *replay.Response) http.HandlerFunc {
 	speed := 1.0
 	configured := setting(x.scope, func(s *Settings) *pace.Pace { return s.Pace })

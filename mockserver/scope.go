@@ -32,7 +32,8 @@ type Settings struct {
 	Hold    *int    // number of the first event that is held in each stream, from 0
 }
 
-// A scope holds the settings and the state of one test, or what all tests share.
+// A scope holds the settings and the state of one test; one scope, the shared one, holds what all
+// tests share.
 type scope struct {
 	id       string
 	parent   *scope // nil: this is the shared scope
@@ -41,7 +42,8 @@ type scope struct {
 	settings atomic.Pointer[Settings] // never nil
 }
 
-// newScope returns a scope with empty settings.
+// newScope returns a scope with empty settings for the test id. Its settings inherit from parent,
+// which is nil for the shared scope.
 func newScope(id string, parent *scope) *scope {
 	s := &scope{id: id, parent: parent, state: script.NewState(), sessions: &replay.Session{}}
 	s.settings.Store(&Settings{})
@@ -59,7 +61,8 @@ func (s *scope) scriptSets() (all []*script.RuleSet) {
 	return all
 }
 
-// setting returns the value of a setting in the innermost scope that has it, or nil.
+// setting returns the value of one field of the settings, which the function of selects: that of
+// the scope or, if it is nil there, that of its parent. It returns nil if neither has one.
 func setting[T any](s *scope, of func(*Settings) *T) *T {
 	for ; s != nil; s = s.parent {
 		if own := of(s.settings.Load()); own != nil {
@@ -79,7 +82,8 @@ type scopes struct {
 	order []string
 }
 
-// get returns the scope of a test, creating it if necessary, or the shared scope for "".
+// get returns the scope of a test, which it creates if necessary. For "" it returns the shared
+// scope.
 func (s *scopes) get(test string) *scope {
 	if test == "" {
 		return s.shared
@@ -107,11 +111,11 @@ func (s *scopes) drop(test string) {
 	s.order = slices.DeleteFunc(s.order, func(known string) bool { return known == test })
 }
 
-// Settings returns the settings of a test, or the shared ones for "".
+// Settings returns the settings of a test, or those that all tests share if test is "".
 func (s *Server) Settings(test string) Settings { return *s.scopes.get(test).settings.Load() }
 
-// SetSettings replaces the settings of a test, or the shared ones for "". It affects
-// requests that are received afterwards.
+// SetSettings replaces the settings of a test, or those that all tests share if test is "".
+// Requests that were received before are not affected.
 func (s *Server) SetSettings(test string, to Settings) {
 	s.UpdateSettings(test, func(all *Settings) { *all = to })
 }
@@ -127,7 +131,8 @@ func (s *Server) UpdateSettings(test string, change func(*Settings)) {
 	scope.settings.Store(&to)
 }
 
-// ScriptState returns the state of the scripts of a test, or the shared one for "".
+// ScriptState returns the state of the scripts of a test, or of those that all tests share if test
+// is "".
 func (s *Server) ScriptState(test string) *script.State { return s.scopes.get(test).state }
 
 // Tests returns the sorted names of the tests that have sent a request or have settings.

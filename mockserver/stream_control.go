@@ -39,7 +39,7 @@ type streams struct {
 	live map[string]*Stream
 }
 
-// open adds the stream of x and gives it the next id.
+// open adds the stream of the exchange x to the open streams and returns it with a new id.
 func (s *streams) open(x *exchange) *Stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +52,7 @@ func (s *streams) open(x *exchange) *Stream {
 	return one
 }
 
-// close removes a stream.
+// close removes a stream from the open streams.
 func (s *streams) close(one *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,11 +118,11 @@ func (s *Stream) Next(n int) error {
 	return s.exchange.gate.allow(n)
 }
 
-// Release releases all events, including those to come.
+// Release lets all events of the stream pass, those that are held and those to come.
 func (s *Stream) Release() { s.exchange.gate.holdFrom(noFrame) }
 
-// Inject sends frame unchanged, before the events that are held. It returns an error if
-// the stream has ended or the client left.
+// Inject sends frame to the client unchanged, before the events that are held. It returns an error
+// if the stream has ended or the client left.
 func (s *Stream) Inject(frame []byte) error {
 	if err := s.exchange.send(frame); err != nil {
 		return err

@@ -32,13 +32,14 @@ type server struct {
 	scriptSources map[string]scriptSource // by test: scripts that were set by the API
 }
 
-// A scriptSource is the text of a script with the rules parsed from it.
+// A scriptSource is the text of a script that was set by the API, with the rules that were parsed
+// from it.
 type scriptSource struct {
 	set  *script.RuleSet
 	text []byte
 }
 
-// Limits and defaults. Sizes are in bytes.
+// Limits and default values of requests to the control port. Sizes are in bytes.
 const (
 	maxBody         = 1 << 20 // body of a request
 	maxScript       = 4 << 20 // body of a request with a script
@@ -65,7 +66,8 @@ func (s *server) journal() *journal.Journal { return s.mock.Journal() }
 // A semaphore limits the number of concurrent holders to the capacity of the channel.
 type semaphore chan struct{}
 
-// tryAcquire reports whether it acquired the semaphore. It does not block.
+// tryAcquire acquires the semaphore and reports true, or reports false at once if it is held by as
+// many as its capacity allows.
 func (s semaphore) tryAcquire() bool {
 	select {
 	case s <- struct{}{}:
@@ -75,5 +77,5 @@ func (s semaphore) tryAcquire() bool {
 	}
 }
 
-// release releases the semaphore.
+// release ends what a successful tryAcquire began.
 func (s semaphore) release() { <-s }

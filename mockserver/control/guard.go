@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// securityHeaders lists the headers of every response. They forbid framing, caching, loading
-// by other sites and content type detection.
+// securityHeaders are set in every response. They tell browsers not to embed the page in another,
+// cache it, let other sites load it or guess its content type.
 var securityHeaders = map[string]string{
 	"Cache-Control": "no-store",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
@@ -43,8 +43,8 @@ func (s *server) guard(inner http.Handler) http.Handler {
 	})
 }
 
-// isAllowedHost reports whether a Host header names a loopback address, localhost or an
-// allowed host.
+// isAllowedHost reports whether the value of a Host header, with or without a port, names a
+// loopback address, localhost or a host that is configured as allowed.
 func (s *server) isAllowedHost(hostport string) bool {
 	host := hostport
 	if h, _, err := net.SplitHostPort(hostport); err == nil {
@@ -58,8 +58,8 @@ func (s *server) isAllowedHost(hostport string) bool {
 	return isHost("localhost") || host != "" && slices.ContainsFunc(s.cfg.AllowedHosts, isHost)
 }
 
-// isSameOrigin reports whether a request has no Origin header or that of this port's own
-// pages.
+// isSameOrigin reports whether a request was not made by a page of another origin: it has no
+// Origin header, or that of this port.
 func isSameOrigin(r *http.Request) bool {
 	origins := r.Header["Origin"]
 	switch {
@@ -75,7 +75,7 @@ func isSameOrigin(r *http.Request) bool {
 	return strings.EqualFold(origins[0], scheme+r.Host)
 }
 
-// isUnsafeMethod reports whether a method may change state.
+// isUnsafeMethod reports whether a request with this method may change something.
 func isUnsafeMethod(method string) bool {
 	return method != http.MethodGet && method != http.MethodHead && method != http.MethodOptions
 }

@@ -16,8 +16,8 @@ import (
 // ndjson is the media type of newline-delimited JSON.
 const ndjson = "application/x-ndjson"
 
-// listExchanges handles GET /v1/journal: it returns a page of the exchanges that match the
-// query, or all of them as NDJSON.
+// listExchanges handles GET /v1/journal. It responds with a page of the exchanges that match the
+// query or, if the client accepts NDJSON, with all of them.
 func (s *server) listExchanges(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, append(filterParams[:len(filterParams):len(filterParams)], "limit", "offset")...)
 	if err != nil {
@@ -61,7 +61,8 @@ func accepts(r *http.Request, mediaType string) bool {
 	return false
 }
 
-// A deadlineWriter is a response with a write deadline for each write instead of the whole.
+// A deadlineWriter is a response writer that allows writeTimeout for each write instead of for the
+// whole response.
 type deadlineWriter struct{ http.ResponseWriter }
 
 // Write sets the deadline and writes p.
@@ -70,7 +71,8 @@ func (w deadlineWriter) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// findExchange returns the exchange with the id in the path.
+// findExchange returns the exchange whose id is in the path of the request. The error is an
+// apiError with status 404 if the journal does not contain it.
 func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 	id, err := strconv.ParseUint(r.PathValue("id"), 10, 64)
 	if err != nil {
@@ -83,7 +85,7 @@ func (s *server) findExchange(r *http.Request) (journal.Record, error) {
 	return record, nil
 }
 
-// getExchange handles GET /v1/journal/{id}.
+// getExchange handles GET /v1/journal/{id}: it responds with one exchange.
 func (s *server) getExchange(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -111,9 +113,9 @@ func (s *server) clearJournal(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// acquireLong admits a request that waits or listens. It returns a context that is done when
-// the client leaves or the port shuts down, and a function that the caller must call at the
-// end. It returns an error if there are maxLongRequests such requests already.
+// acquireLong admits a request that waits or listens. It returns a context that is done when the
+// client leaves or the port shuts down, and a function that the caller must call when the request
+// is served. The error has status 503 if maxLongRequests such requests are being served.
 func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Context, func(), error) {
 	if !s.longRequests.tryAcquire() {
 		w.Header().Set("Retry-After", "1")
@@ -135,7 +137,8 @@ func (s *server) acquireLong(w http.ResponseWriter, r *http.Request) (context.Co
 	return ctx, func() { stop(); s.longRequests.release() }, nil
 }
 
-// keepAliveInterval is the interval of comments in the feed.
+// keepAliveInterval is the time between two comments in the event stream of the journal, which
+// keep the connection alive.
 const keepAliveInterval = 15 * time.Second
 
 // streamNotes handles GET /v1/journal/feed: it sends the notes of the journal as an event

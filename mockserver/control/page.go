@@ -17,15 +17,16 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// Limits of the pages.
+// Limits of what one HTML page shows: the exchanges in the list of the journal, the latest events
+// of each stream, and the bytes of each frame or body.
 const (
 	maxRows        = 50       // exchanges in the list
 	maxShownEvents = 30       // events of a stream
 	maxShownBytes  = 16 << 10 // bytes of a frame or body
 )
 
-// templates returns the templates of the pages. They are parsed on first use, which keeps
-// the start of the mock fast.
+// templates returns the templates of the HTML pages. They are parsed when they are first used, so
+// that the mock starts fast.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"raw":   displayText,
@@ -34,8 +35,8 @@ var templates = sync.OnceValue(func() *template.Template {
 	}).ParseFS(assets, "*.html"))
 })
 
-// displayText returns raw as text, in base64 if it is not valid UTF-8, with at most
-// maxShownBytes of it.
+// displayText returns at most the first maxShownBytes of raw for display: as text or, if that is
+// not valid UTF-8, in base64. It says how many bytes it left out.
 func displayText(raw journal.BodyBytes) string {
 	rest := ""
 	if len(raw) > maxShownBytes {
@@ -51,7 +52,7 @@ func displayText(raw journal.BodyBytes) string {
 	return string(raw) + rest
 }
 
-// A streamView is the data of a stream in the template.
+// A streamView is what a page shows of a stream.
 type streamView struct {
 	mockserver.StreamStatus
 	Sent    []journal.SentPiece // the latest events
@@ -59,7 +60,8 @@ type streamView struct {
 	Endings []string            // the ways to end the stream
 }
 
-// newStreamView returns the view of a stream.
+// newStreamView returns what a page shows of the stream with the given status, including its
+// latest events if the journal contains them.
 func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 	view := streamView{StreamStatus: status, From: 1, Endings: endReasons}
 	if record, ok := s.journal().Get(status.Entry); ok {
@@ -69,13 +71,15 @@ func (s *server) newStreamView(status mockserver.StreamStatus) streamView {
 	return view
 }
 
-// A filterField is an input of the filter form.
+// A filterField is an input of the form that filters the journal on the page, with its current
+// value.
 type filterField struct{ Name, Value string }
 
 // pageFilters lists the query parameters of the filter form.
 var pageFilters = []string{"test", "dialect", "op", "status", "rule", "ended", "finding", "contains"}
 
-// servePage handles GET /: it shows the status, the open streams and the journal.
+// servePage handles GET /: the page shows the status of the mock, the open streams and the
+// journal.
 func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, pageFilters...)
 	if err != nil {
@@ -108,8 +112,8 @@ func (s *server) servePage(w http.ResponseWriter, r *http.Request) error {
 	return renderPage(w, "page.html", view)
 }
 
-// newestExchanges returns up to maxRows of the latest exchanges that match a filter, the
-// newest first, and the number of all that match.
+// newestExchanges returns the latest exchanges that match a filter, at most maxRows of them and
+// the newest first, and the number of all that match.
 func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	f.Limit = 1
 	_, total := s.journal().List(f)
@@ -119,7 +123,7 @@ func (s *server) newestExchanges(f journal.Filter) ([]journal.Record, int) {
 	return all, total
 }
 
-// serveExchangePage handles GET /exchanges/{id}.
+// serveExchangePage handles GET /exchanges/{id}: the page shows one exchange.
 func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -141,7 +145,8 @@ func (s *server) serveExchangePage(w http.ResponseWriter, r *http.Request) error
 	return renderPage(w, "exchange.html", view)
 }
 
-// renderPage writes a page. If the template fails, it writes nothing and returns the error.
+// renderPage responds with the page that the named template makes of view. If the template fails,
+// it writes nothing and returns the error.
 func renderPage(w http.ResponseWriter, name string, view any) error {
 	var b bytes.Buffer
 	if err := templates().ExecuteTemplate(&b, name, view); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// parseQuery returns the query of a request. It returns an error if a parameter is unknown,
-// repeated or longer than 1024 bytes.
+// parseQuery returns the query parameters of a request. It returns an error with status 400 if a
+// parameter is not among known, is repeated or has a value of more than 1024 bytes.
 func parseQuery(r *http.Request, known ...string) (url.Values, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -33,8 +33,8 @@ func parseQuery(r *http.Request, known ...string) (url.Values, error) {
 	return q, nil
 }
 
-// testParam returns the query parameter test, "" if it is absent. Other parameters are
-// errors.
+// testParam returns the value of the query parameter "test", or "" if it is absent. It returns an
+// error if there are other parameters.
 func testParam(r *http.Request) (string, error) {
 	q, err := parseQuery(r, "test")
 	return q.Get("test"), err
@@ -46,7 +46,8 @@ var filterParams = []string{
 	"since", "after",
 }
 
-// parseFilter returns the filter given by query parameters, or an error if one is invalid.
+// parseFilter returns the filter that the query parameters q describe. It returns an error with
+// status 400 if a value is invalid.
 func parseFilter(q url.Values) (f journal.Filter, err error) {
 	f = journal.Filter{
 		Dialect: q.Get("dialect"), Op: q.Get("op"), Method: q.Get("method"), Path: q.Get("path"), Status: q.Get("status"),
@@ -70,7 +71,7 @@ func parseFilter(q url.Values) (f journal.Filter, err error) {
 	return f, checkFilter(f)
 }
 
-// checkFilter returns a badRequest error if a filter is invalid.
+// checkFilter returns an error with status 400 if a field of the filter has an invalid value.
 func checkFilter(f journal.Filter) error {
 	if err := f.Check(); err != nil {
 		return badRequest("%v", err)
@@ -78,7 +79,8 @@ func checkFilter(f journal.Filter) error {
 	return nil
 }
 
-// intParam returns an integer query parameter from 0 to limit, or fallback if it is absent.
+// intParam returns the value of an integer query parameter, or fallback if it is absent. It
+// returns an error with status 400 unless the value is from 0 to limit.
 func intParam(q url.Values, name string, fallback, limit int) (int, error) {
 	text := q.Get(name)
 	if text == "" {

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// An apiError is an error with a status code, sent as an RFC 9457 problem.
+// An apiError is an error of a request to the control port. It is sent with its status code as an
+// RFC 9457 problem, a JSON error object.
 type apiError struct {
 	status  int
 	text    string
@@ -23,27 +24,28 @@ type apiError struct {
 // Error returns the text of the error.
 func (w *apiError) Error() string { return w.text }
 
-// badRequest returns an apiError with status 400.
+// badRequest returns an error that is sent with status 400 and the formatted text.
 func badRequest(format string, args ...any) error {
 	return &apiError{status: http.StatusBadRequest, text: fmt.Sprintf(format, args...)}
 }
 
-// notFound returns an apiError with status 404.
+// notFound returns an error that is sent with status 404 and the formatted text.
 func notFound(format string, args ...any) error {
 	return &apiError{status: http.StatusNotFound, text: fmt.Sprintf(format, args...)}
 }
 
-// conflict returns an apiError with status 409.
+// conflict returns an error that is sent with status 409 and the formatted text.
 func conflict(format string, args ...any) error {
 	return &apiError{status: http.StatusConflict, text: fmt.Sprintf(format, args...)}
 }
 
-// writeProblemf writes an RFC 9457 problem with the given status and detail.
+// writeProblemf sends an RFC 9457 problem with the given status and the formatted text as its
+// detail.
 func writeProblemf(w http.ResponseWriter, status int, format string, args ...any) {
 	writeProblem(w, &apiError{status: status, text: fmt.Sprintf(format, args...)})
 }
 
-// writeProblem writes an apiError as an RFC 9457 problem.
+// writeProblem sends an apiError as an RFC 9457 problem.
 func writeProblem(w http.ResponseWriter, apiErr *apiError) {
 	body := map[string]any{
 		"type": "about:blank", "title": http.StatusText(apiErr.status), "status": apiErr.status, "detail": apiErr.text,
@@ -54,7 +56,8 @@ func writeProblem(w http.ResponseWriter, apiErr *apiError) {
 	writeBody(w, apiErr.status, "application/problem+json", encodeJSON(body))
 }
 
-// writeError writes err as a problem: with status 500 if it is not an apiError.
+// writeError sends err as an RFC 9457 problem. If err is not an apiError, the status is 500 and
+// the text of err is not sent.
 func writeError(w http.ResponseWriter, err error) {
 	apiErr := &apiError{status: http.StatusInternalServerError, text: "internal error"}
 	errors.As(err, &apiErr)
@@ -73,8 +76,8 @@ func writeBody(w http.ResponseWriter, status int, media string, body []byte) {
 	_, _ = w.Write(body) // fails only if the client left
 }
 
-// encodeJSON returns the JSON encoding of v, in which <, > and & are not escaped. All
-// responses can be encoded, so that it returns no error.
+// encodeJSON returns v as JSON, in which <, > and & are not escaped. It returns no error, because
+// all values that are sent can be encoded.
 func encodeJSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -83,8 +86,9 @@ func encodeJSON(v any) []byte {
 	return b.Bytes()
 }
 
-// requestMediaType returns the media type of a request body, which must be one of known. A
-// request without a Content-Type has the first of them.
+// requestMediaType returns the media type of the request body, or the first of known if the
+// request has no Content-Type. It returns an error with status 415 if the media type is not among
+// known.
 func requestMediaType(r *http.Request, known ...string) (string, error) {
 	contentType := r.Header.Get("Content-Type")
 	if contentType == "" {
@@ -100,8 +104,8 @@ func requestMediaType(r *http.Request, known ...string) (string, error) {
 	return mediaType, nil
 }
 
-// readBody returns the body of a request, or an error if it is incomplete or longer than
-// limit bytes.
+// readBody returns the request body. It returns an error with status 413 if the body is longer
+// than limit bytes, and with status 400 if it is incomplete.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(writeTimeout))
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
@@ -117,8 +121,9 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	return data, nil
 }
 
-// readJSON decodes the JSON body of a request strictly. Errors quote example as a valid
-// body.
+// readJSON decodes the JSON body of a request into the value that into points to. It returns an
+// error with status 400 if the body is missing or invalid, in particular if it has unknown
+// members; the error quotes example as a valid body.
 func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if _, err := requestMediaType(r, "application/json"); err != nil {
 		return err
@@ -136,8 +141,8 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any, example string) 
 	return nil
 }
 
-// decodeStrict decodes a single JSON value. It returns an error if the JSON is invalid, a
-// member is unknown or has the wrong type, or data follows the value.
+// decodeStrict decodes one JSON value into the value that into points to. It returns an error if
+// the JSON is invalid, a member is unknown or has the wrong type, or anything follows the value.
 func decodeStrict(data []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

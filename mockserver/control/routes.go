@@ -15,7 +15,7 @@ var openAPI []byte
 // An apiHandler handles a request, or returns the error to write as the response.
 type apiHandler func(w http.ResponseWriter, r *http.Request) error
 
-// A route is a path pattern with the handlers of its methods.
+// A route is a path pattern with the handler for each method that the path allows.
 type route struct {
 	path     string
 	handlers map[string]apiHandler
@@ -60,7 +60,8 @@ func (s *server) pageRoutes() []route {
 	}
 }
 
-// newMux returns a handler that dispatches requests to the routes.
+// newMux returns a handler that passes each request to its route and responds 404 if there is
+// none.
 func (s *server) newMux() http.Handler {
 	mux := http.NewServeMux()
 	for _, at := range append(s.apiRoutes(), s.pageRoutes()...) {
@@ -72,7 +73,8 @@ func (s *server) newMux() http.Handler {
 	return mux
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP calls the handler for the method of the request, or responds 405 if there is none. It
+// sends the error that the handler returns.
 func (at route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	method := r.Method
 	if method == http.MethodHead {
@@ -91,13 +93,13 @@ func (at route) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// getHealth handles GET /healthz.
+// getHealth handles GET /healthz: it reports that the mock is running.
 func (s *server) getHealth(w http.ResponseWriter, r *http.Request) error {
 	writeJSON(w, map[string]bool{"ok": true})
 	return nil
 }
 
-// getDocument handles GET /openapi.yaml.
+// getDocument handles GET /openapi.yaml: it responds with the description of this API.
 func (s *server) getDocument(w http.ResponseWriter, r *http.Request) error {
 	writeBody(w, http.StatusOK, "application/yaml", openAPI)
 	return nil

@@ -16,14 +16,15 @@ type scriptProblem struct {
 	Text   string `json:"text"`
 }
 
-// maxProblems is the maximum number of problems in a response.
+// maxProblems is how many problems of a script one response lists.
 const maxProblems = 100
 
-// scriptMediaTypes lists the media types of scripts.
+// scriptMediaTypes lists the media types that a request with a script may have.
 var scriptMediaTypes = []string{"application/yaml", "application/x-yaml", "text/yaml", "text/plain", "application/json"}
 
-// loadScripts loads the script in the body of a request. If the script has errors, the
-// returned set is nil and the errors are among the problems found.
+// loadScripts parses the script in the body of a request. It returns its text, its rules and the
+// problems found. set is nil if the script has errors, which are then among the problems. err is
+// an error of the request itself.
 func (s *server) loadScripts(
 	w http.ResponseWriter, r *http.Request,
 ) (text []byte, set *script.RuleSet, found []scriptProblem, err error) {
@@ -58,8 +59,8 @@ func (s *server) checkScripts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putScripts handles PUT /v1/scripts: it replaces the scripts of a test or the shared ones,
-// unless the new ones have errors.
+// putScripts handles PUT /v1/scripts: it replaces the script of a test, or the one that all tests
+// share. It changes nothing if the new script has errors.
 func (s *server) putScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *server) dropForgottenTests() {
 	}
 }
 
-// A ruleInfo describes a rule and its position in a script.
+// A ruleInfo describes a rule of a script in a response.
 type ruleInfo struct {
 	Name     string `json:"name"`
 	File     string `json:"file"`
@@ -110,8 +111,9 @@ type ruleInfo struct {
 // yamlMediaType is the media type of scripts in responses.
 const yamlMediaType = "application/yaml"
 
-// getScripts handles GET /v1/scripts: it returns the rules of a test or the shared ones, or,
-// as YAML, the script that was set by putScripts.
+// getScripts handles GET /v1/scripts: it responds with the rules of a test, or those that all
+// tests share. If the client accepts YAML, it responds with the text of the script that putScripts
+// set.
 func (s *server) getScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -150,8 +152,8 @@ func ruleInfos(set *script.RuleSet) []ruleInfo {
 	return all
 }
 
-// isKnownTest reports whether the mock has settings of a test. Requests that only read must
-// check it, because reading the settings of an unknown test would create them.
+// isKnownTest reports whether the mock has settings of a test. Handlers that only read must ask
+// this first, because reading the settings of an unknown test would create them.
 func (s *server) isKnownTest(test string) bool {
 	if test == "" {
 		return true
@@ -164,7 +166,8 @@ func (s *server) isKnownTest(test string) bool {
 	return false
 }
 
-// deleteScripts handles DELETE /v1/scripts.
+// deleteScripts handles DELETE /v1/scripts: it removes the script of a test, or the one that all
+// tests share.
 func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -180,7 +183,7 @@ func (s *server) deleteScripts(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// getScriptSchema handles GET /v1/scripts/schema.
+// getScriptSchema handles GET /v1/scripts/schema: it responds with the JSON Schema of scripts.
 func (s *server) getScriptSchema(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err

@@ -23,7 +23,7 @@ type settingsJSON struct {
 	Hold   *int      `json:"hold,omitempty"`
 }
 
-// exampleSettings is the valid body that errors quote.
+// exampleSettings is a valid body of a request that changes settings. Errors quote it.
 const exampleSettings = `{"seed": 7, "faults": ["abort; event=3"], "pace": {"first": "300ms", "rate": 40}, ` +
 	`"vary": 1, "hold": 0}`
 
@@ -45,7 +45,8 @@ func toSettingsJSON(now mockserver.Settings) settingsJSON {
 	return to
 }
 
-// getSettings handles GET /v1/settings.
+// getSettings handles GET /v1/settings: it responds with the settings of a test, or those that all
+// tests share.
 func (s *server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -59,21 +60,23 @@ func (s *server) getSettings(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putSettings handles PUT /v1/settings: it replaces all settings.
+// putSettings handles PUT /v1/settings: it replaces all settings by those in the body. Scripts and
+// recordings stay.
 func (s *server) putSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings {
 		return mockserver.Settings{Scripts: now.Scripts, Replay: now.Replay}
 	})
 }
 
-// patchSettings handles PATCH /v1/settings: it changes the settings in the body and removes
-// those that are null, as in a JSON merge patch (RFC 7396).
+// patchSettings handles PATCH /v1/settings: it changes the settings that the body contains and
+// removes those that are null there, as in a JSON merge patch (RFC 7396).
 func (s *server) patchSettings(w http.ResponseWriter, r *http.Request) error {
 	return s.changeSettings(w, r, func(now mockserver.Settings) mockserver.Settings { return now })
 }
 
-// changeSettings applies the settings in the body of a request to those that base returns
-// for the current ones. It changes nothing if any of them is invalid.
+// changeSettings sets the settings in the body of a request. It applies them to what base returns
+// for the current settings. If one of them is invalid, it changes nothing and returns an error
+// with status 400.
 func (s *server) changeSettings(
 	w http.ResponseWriter, r *http.Request, base func(mockserver.Settings) mockserver.Settings,
 ) error {
@@ -114,7 +117,8 @@ func (s *server) changeSettings(
 	return nil
 }
 
-// deleteSettings handles DELETE /v1/settings.
+// deleteSettings handles DELETE /v1/settings: it removes the settings of a test, or those that all
+// tests share. Scripts and recordings stay.
 func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -131,8 +135,9 @@ func (s *server) deleteSettings(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// settingReaders maps the name of each setting to a function that parses its JSON value. A
-// null value removes the setting.
+// settingReaders maps the name of each setting to the function that parses its JSON value and
+// stores the result in to. The value null removes the setting. The function returns an error if
+// the value is invalid.
 var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error{
 	"seed": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Seed, text) },
 	"vary": func(to *mockserver.Settings, text []byte) error { return readSeed(&to.Vary, text) },
@@ -170,7 +175,8 @@ var settingReaders = map[string]func(to *mockserver.Settings, text []byte) error
 // isNull reports whether text is the JSON value null.
 func isNull(text []byte) bool { return string(text) == "null" }
 
-// readSeed parses a seed or null.
+// readSeed parses a JSON value as a seed and stores a pointer to it in *to; for null it stores
+// nil. It returns an error if the value is neither null nor a valid seed.
 func readSeed(to **uint64, text []byte) error {
 	*to = nil
 	if isNull(text) {
@@ -181,11 +187,12 @@ func readSeed(to **uint64, text []byte) error {
 	return err
 }
 
-// maxFaults is the maximum number of faults in the settings.
+// maxFaults is how many faults the settings may contain.
 const maxFaults = 32
 
-// parseFaults parses the JSON form of faults: a string in the syntax of [fault.Parse], or a
-// list of such strings and of objects as in scripts.
+// parseFaults parses faults from JSON: a string in the syntax of [fault.Parse], or a list of such
+// strings and of objects as scripts contain them. It returns an error if the JSON has another form
+// or a fault is invalid.
 func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	var header string
 	if json.Unmarshal(text, &header) == nil {
@@ -209,7 +216,8 @@ func parseFaults(text []byte) (specs []fault.Spec, err error) {
 	return specs, nil
 }
 
-// parseFault parses an item of a list of faults: a string or an object.
+// parseFault parses one item of a list of faults, a string or an object. It returns more than one
+// fault if the string lists several, and an error if the item is invalid.
 func parseFault(item []byte) ([]fault.Spec, error) {
 	var header string
 	if json.Unmarshal(item, &header) == nil {
@@ -236,7 +244,7 @@ func parseFault(item []byte) ([]fault.Spec, error) {
 // A paceJSON is the JSON form of a pace, the same as in scripts.
 type paceJSON map[string]any
 
-// toPaceJSON returns the JSON form of a pace with the fields that the pace sets.
+// toPaceJSON returns a pace as JSON, with only those fields that p sets.
 func toPaceJSON(p pace.Pace) paceJSON {
 	t := paceJSON{}
 	unset := pace.Pace{First: -1, Rate: -1, Burst: -1, Chunk: -9, Speed: -1, Jitter: pace.Jitter{Fixed: -1}}
@@ -264,7 +272,7 @@ func toPaceJSON(p pace.Pace) paceJSON {
 	return t
 }
 
-// toJitterJSON returns the JSON form of a jitter.
+// toJitterJSON returns a jitter as JSON, with only the fields that are not 0.
 func toJitterJSON(j pace.Jitter) map[string]any {
 	m := map[string]any{}
 	if j.Fixed != 0 {
@@ -279,18 +287,20 @@ func toJitterJSON(j pace.Jitter) map[string]any {
 	return m
 }
 
-// stepsJSON is the JSON form of the state of scripts: the step of each scenario.
+// stepsJSON is the state of scripts as JSON: the current step of each scenario, by the name of the
+// scenario.
 type stepsJSON struct {
 	Steps map[string]string `json:"steps"`
 }
 
-// Limits of the state of scripts.
+// Limits of the state of scripts that a request may set: the number of scenarios, and the bytes of
+// each name.
 const (
 	maxSteps      = 1000 // scenarios
 	maxNameLength = 200  // bytes of the name of a scenario or step
 )
 
-// getState handles GET /v1/state.
+// getState handles GET /v1/state: it responds with the current steps of the scenarios in scripts.
 func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -307,8 +317,8 @@ func (s *server) getState(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putState handles PUT /v1/state: it sets the steps of scenarios and resets those of
-// scenarios that the body does not name.
+// putState handles PUT /v1/state: it sets the current steps of the scenarios that the body names
+// and sets all others back to their first step.
 func (s *server) putState(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// statusJSON is the status of the mock.
+// statusJSON is the status of the mock in a response.
 type statusJSON struct {
 	Seed     uint64        `json:"seed"`
 	Clock    time.Time     `json:"clock"`
@@ -19,13 +19,14 @@ type statusJSON struct {
 	Journal  journalJSON   `json:"journal"`
 }
 
-// dialectJSON is a dialect with the path of its base URL on the port of the mock.
+// dialectJSON names a dialect that the mock serves, with the path of its base URL on the port of
+// the mock.
 type dialectJSON struct {
 	Name string `json:"name"`
 	Base string `json:"base"`
 }
 
-// journalJSON is the size of the journal.
+// journalJSON states how much the journal contains, and how many exchanges it has dropped.
 type journalJSON struct {
 	Exchanges int    `json:"exchanges"`
 	Bytes     int64  `json:"bytes"`
@@ -48,7 +49,7 @@ func (s *server) currentStatus() statusJSON {
 	return now
 }
 
-// getStatus handles GET /v1/status.
+// getStatus handles GET /v1/status: it responds with the status of the mock.
 func (s *server) getStatus(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -64,7 +65,7 @@ type clockJSON struct {
 	Advance *string    `json:"advance"`
 }
 
-// getClock handles GET /v1/clock.
+// getClock handles GET /v1/clock: it responds with the time of the mock's clock.
 func (s *server) getClock(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -73,7 +74,8 @@ func (s *server) getClock(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// putClock handles PUT /v1/clock: it freezes, advances or resumes the clock.
+// putClock handles PUT /v1/clock: it stops the clock at a time, moves it forward or lets it run
+// again.
 func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
@@ -102,8 +104,8 @@ func (s *server) putClock(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// resetMock handles POST /v1/reset: it discards the settings, state and exchanges of a test,
-// or of all.
+// resetMock handles POST /v1/reset: it discards the settings, the script state and the exchanges
+// of a test or, without a test, everything.
 func (s *server) resetMock(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -161,7 +163,7 @@ func allFaults() []faultJSON {
 	return all
 }
 
-// listFaults handles GET /v1/faults.
+// listFaults handles GET /v1/faults: it responds with a description of all faults.
 func (s *server) listFaults(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err

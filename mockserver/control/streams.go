@@ -12,13 +12,15 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// Limits of requests about streams.
+// Limits of requests about streams: the bytes of an injected frame, and the greatest number of an
+// event.
 const (
 	maxFrame = maxBody // bytes of an injected frame
 	maxEvent = 1 << 30 // number of an event
 )
 
-// listStreams handles GET /v1/streams.
+// listStreams handles GET /v1/streams: it responds with the open streams of a test, or of all
+// tests.
 func (s *server) listStreams(w http.ResponseWriter, r *http.Request) error {
 	test, err := testParam(r)
 	if err != nil {
@@ -28,7 +30,7 @@ func (s *server) listStreams(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// streamStatuses returns the open streams of a test, or of all tests for "".
+// streamStatuses returns the states of the open streams of a test, or of all tests if test is "".
 func (s *server) streamStatuses(test string) []mockserver.StreamStatus {
 	all := []mockserver.StreamStatus{}
 	for _, one := range s.mock.Streams(test) {
@@ -37,7 +39,8 @@ func (s *server) streamStatuses(test string) []mockserver.StreamStatus {
 	return all
 }
 
-// findStream returns the open stream with the id in the path.
+// findStream returns the open stream whose id is in the path of the request. The error has status
+// 404 if there is no such stream.
 func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 	if _, err := parseQuery(r); err != nil {
 		return nil, err
@@ -49,7 +52,7 @@ func (s *server) findStream(r *http.Request) (*mockserver.Stream, error) {
 	return one, nil
 }
 
-// getStream handles GET /v1/streams/{id}.
+// getStream handles GET /v1/streams/{id}: it responds with the state of a stream.
 func (s *server) getStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -59,7 +62,8 @@ func (s *server) getStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readOptionalJSON is like readJSON, but does nothing if the request has no body.
+// readOptionalJSON does what readJSON does, but leaves into unchanged and returns nil if the
+// request has no body.
 func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example string) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -67,8 +71,8 @@ func readOptionalJSON(w http.ResponseWriter, r *http.Request, into any, example 
 	return readJSON(w, r, into, example)
 }
 
-// holdStream handles POST /v1/streams/{id}/hold: it holds a stream before an event, or
-// before the next one.
+// holdStream handles POST /v1/streams/{id}/hold: it stops a stream before the event that the body
+// names, or before the next event if it names none.
 func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -94,8 +98,8 @@ func (s *server) holdStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// stepStream handles POST /v1/streams/{id}/next: it releases the next events of a held
-// stream.
+// stepStream handles POST /v1/streams/{id}/next: it lets the next events of a held stream pass,
+// one if the body names no number.
 func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -118,7 +122,7 @@ func (s *server) stepStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// releaseStream handles POST /v1/streams/{id}/release.
+// releaseStream handles POST /v1/streams/{id}/release: it lets all events of a held stream pass.
 func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -129,8 +133,8 @@ func (s *server) releaseStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// injectFrame handles POST /v1/streams/{id}/inject: it sends a frame between those of the
-// run.
+// injectFrame handles POST /v1/streams/{id}/inject: it sends the frame in the body to the client
+// of a stream, between the frames of the run.
 func (s *server) injectFrame(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -147,8 +151,9 @@ func (s *server) injectFrame(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readFrame returns the frame in the body of a request: raw bytes, or a JSON object with
-// either the frame or the data of an event.
+// readFrame returns the frame in the body of a request. The body is the frame itself, or a JSON
+// object with either a frame or the data of an event. It returns an error with status 400 for any
+// other body.
 func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	mediaType, err := requestMediaType(r,
 		"application/json", "text/plain", "text/event-stream", "application/octet-stream")
@@ -181,12 +186,13 @@ func readFrame(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return nil, badRequest("want either frame or event (e.g. %s)", example)
 }
 
-// endReasons lists the ways to end a stream.
+// endReasons lists the ways in which a request can end a stream.
 var endReasons = []string{
 	string(fault.Abort), string(fault.Reset), string(fault.Torn), string(fault.Stall), string(fault.Clean),
 }
 
-// endStream handles POST /v1/streams/{id}/end: it ends a stream at once or before an event.
+// endStream handles POST /v1/streams/{id}/end: it ends a stream in the given way, at once or
+// before the event that the body names.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
 	one, err := s.findStream(r)
 	if err != nil {
@@ -228,8 +234,9 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request) error {
 // pollInterval is the interval at which endAt polls the stream.
 const pollInterval = 5 * time.Millisecond
 
-// endAt waits until a stream reaches the given event, before which it is held, and ends it.
-// It returns early if the stream ends otherwise or the port shuts down.
+// endAt waits until the stream one has reached the given event, before which it is held, and then
+// ends it in the given way. It returns without doing so if the stream ends before or the port
+// shuts down.
 func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	again := time.NewTicker(pollInterval)
 	defer again.Stop()
@@ -246,7 +253,8 @@ func (s *server) endAt(one *mockserver.Stream, how fault.StreamEnd, event int) {
 	}
 }
 
-// endNow ends a stream. For a torn end it sends the beginning of a line first.
+// endNow ends a stream in the given way. If that is in the middle of a line, it sends the
+// beginning of a line first.
 func endNow(one *mockserver.Stream, how fault.StreamEnd) {
 	if how == fault.Torn {
 		_ = one.Inject([]byte("data: ")) // fails only if the stream has ended

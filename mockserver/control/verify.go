@@ -10,7 +10,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/journal"
 )
 
-// verifyCalls handles POST /v1/verify: it compares the journal with expected calls.
+// verifyCalls handles POST /v1/verify: it responds with those calls in the body that the mock did
+// not receive as expected.
 func (s *server) verifyCalls(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseQuery(r, "test", "after")
 	if err != nil {
@@ -68,7 +69,8 @@ type filterJSON struct {
 	After    uint64        `json:"after"`
 }
 
-// A statusPattern is a status code or class: in JSON a number, or a string such as "4XX".
+// A statusPattern is a status code or a class of status codes. In JSON it is a number such as 404,
+// or a string such as "4XX".
 type statusPattern string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -80,7 +82,7 @@ func (s *statusPattern) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*string)(s))
 }
 
-// toFilter returns the filter; a nil f selects all exchanges.
+// toFilter returns the filter for the journal. It selects all exchanges if f is nil.
 func (f *filterJSON) toFilter() journal.Filter {
 	if f == nil {
 		return journal.Filter{}
@@ -91,8 +93,8 @@ func (f *filterJSON) toFilter() journal.Filter {
 	}
 }
 
-// waitForExchanges handles POST /v1/wait: it responds when n exchanges match the filter, or
-// after the timeout.
+// waitForExchanges handles POST /v1/wait: it responds when the number of exchanges that match the
+// filter in the body has reached n, or when the timeout has passed.
 func (s *server) waitForExchanges(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r); err != nil {
 		return err
