@@ -52,7 +52,8 @@ func dropMessages(of string) middleware {
 	return editMessages(func(role string, _ map[string]any) bool { return role != of })
 }
 
-// historyMutants are servers that return wrong histories.
+// historyMutants are servers whose histories have wrong messages, are those of another thread, or
+// are of the wrong day.
 var historyMutants = slices.Concat(historyContentMutants, historyThreadMutants, historyDayMutants)
 
 // historyContentMutants are servers whose histories lack messages, images or tool results, or

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// replyMutants are servers that respond wrongly to valid requests.
+// replyMutants are servers that respond to valid requests otherwise than promised, or refuse them.
 var replyMutants = slices.Concat(replyStatusMutants, replyAcceptedMutants, replyHistoryMutants, replyAllowedMutants)
 
 // editPromisedReply returns a middleware that lets edit change each successful response to a valid

@@ -126,7 +126,7 @@ func (c *fixtureConverter) setPace(rule *orderedMap, p streamOptions) {
 	}
 }
 
-// roundDigits rounds a number to six significant digits.
+// roundDigits rounds a number to six significant digits, so that rates in scripts are short.
 func roundDigits(n float64) float64 {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(n, 'g', 6, 64), 64)
 	return short

@@ -62,7 +62,8 @@ func (l *Library) Find(
 	return s.respond(best), nil
 }
 
-// A recordingSearch is the search for the response to one request.
+// A recordingSearch is the search for the recorded response to one request: the request, and the
+// exchanges that match it and those that do not.
 type recordingSearch struct {
 	dialect    *dialect.Dialect
 	operation  *dialect.Operation

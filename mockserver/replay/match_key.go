@@ -21,7 +21,7 @@ type matchKey struct {
 	violations string // where the request violates the document
 }
 
-// newMatchKey returns the match key of a parsed request.
+// newMatchKey returns the match key of a parsed request, recorded or current.
 func newMatchKey(request *spec.Event) matchKey {
 	q := matchKey{input: newInput(request.Parts)}
 	var rest []string

@@ -8,7 +8,8 @@ import (
 	"github.com/streamassay/streamassay/mockserver/fault"
 )
 
-// maxMismatches is the maximum number of mismatches in a [Decision].
+// maxMismatches is the maximum number of rules whose mismatch a [Decision] explains, which keeps
+// messages short.
 const maxMismatches = 20
 
 // Decide tries the rules on request f in order and returns the reply of the first rule that

@@ -46,7 +46,7 @@ type textMatcher struct {
 // the tool, the id of the call and the text of the result. Matchers that are nil always hold.
 type toolResultMatcher struct{ name, call, text *textMatcher }
 
-// A headerMatcher is a condition on the value of a header field.
+// A headerMatcher is a condition on the value of the request header field with the given name.
 type headerMatcher struct {
 	name    string
 	matcher *textMatcher

@@ -16,7 +16,7 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// A renderedStep is a step with its templates executed.
+// A renderedStep is a step of a reply in which the results of the templates have been inserted.
 type renderedStep struct {
 	name       string
 	text, code string
@@ -25,7 +25,7 @@ type renderedStep struct {
 	wait       time.Duration
 }
 
-// A renderedCall is a tool call with its templates executed.
+// A renderedCall is a tool call in which the results of the templates have been inserted.
 type renderedCall struct {
 	name, arguments, result string
 	hasResult               bool

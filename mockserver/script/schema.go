@@ -159,7 +159,7 @@ func whenSchema() schemaObject {
 	})
 }
 
-// stepSchemas returns the schema of each kind of step, by name.
+// stepSchemas returns the JSON Schema of the value of each kind of step, by the name of the kind.
 func stepSchemas() schemaObject {
 	return schemaObject{
 		"text":      describe("a message of the assistant", schemaObject{"type": textTypes}),

@@ -109,7 +109,8 @@ type requestQuota struct {
 	per      time.Duration
 }
 
-// A scenarioStep names a scenario and one of its steps.
+// A scenarioStep names a scenario, which is a sequence of steps that rules go through, and one of
+// its steps.
 type scenarioStep struct{ scenario, step string }
 
 // A RequestContext holds the facts about one request that rules and templates refer to. It may be
@@ -131,7 +132,8 @@ type RequestContext struct {
 	undoTurn   func() // takes back that the turn was counted
 }
 
-// A Decision is the outcome of trying the rules on a request.
+// A Decision is the outcome of trying the rules on a request: the rule that matched and its reply,
+// or why none matched.
 type Decision struct {
 	Rule       *Rule // nil if no rule matched; Mismatches give the reasons
 	Mismatches []Mismatch

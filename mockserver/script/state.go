@@ -43,14 +43,15 @@ type threadProgress struct {
 	run   string // the run of the latest turn
 }
 
-// NewState returns an empty state.
+// NewState returns an empty state, in which no rule has matched and all scenarios are at
+// InitialStep.
 func NewState() *State {
 	s := &State{}
 	s.Reset()
 	return s
 }
 
-// Reset empties the state.
+// Reset makes the state empty, as [NewState] returns it.
 func (s *State) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +241,7 @@ func (s *State) blockedReason(r *Rule) string {
 	return s.blockedReasonLocked(r)
 }
 
-// blockedReasonLocked is like blockedReason. The caller holds s.mu.
+// blockedReasonLocked is like blockedReason, for callers that hold s.mu.
 func (s *State) blockedReasonLocked(r *Rule) string {
 	for _, want := range r.conditions.scenarioSteps {
 		if at := s.currentStep(want.scenario); at != want.step {

@@ -33,7 +33,7 @@ type yamlNode struct {
 	size         int // number of values it contains; long texts count more than once
 }
 
-// A yamlMember is a member of an object.
+// A yamlMember is a member of an object in a script file: its key and its value.
 type yamlMember struct {
 	key     string
 	keyNode *yamlNode // the key with its position
