@@ -227,8 +227,8 @@ func parseDigits(s []byte, after, digits, base int) (code uint32, n int) {
 	return code, after + digits
 }
 
-// maxEntity is the maximum length of an HTML character reference that is decoded, in bytes. All
-// defined ones are shorter.
+// maxEntity is the maximum length of an HTML character reference that is decoded, in bytes. It
+// limits the search for the semicolon after each ampersand.
 const maxEntity = 32
 
 // decodeEntity implements decode for an HTML character reference.

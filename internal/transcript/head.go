@@ -20,7 +20,7 @@ const eventStream = "text/event-stream"
 // body belongs to the body, and not to the archive.
 func isEventStream(h spec.Header) bool { return h.MediaType() == eventStream }
 
-// A sectionHead is the part of a section before the body.
+// A sectionHead is what a section has before the body: directives, start line and header fields.
 type sectionHead struct {
 	at        time.Duration // when the request was sent
 	principal spec.Principal
@@ -111,7 +111,7 @@ func (s *section) parsePreamble(h *sectionHead) (started bool, err error) {
 	return false, nil
 }
 
-// otherPrincipals are the principals other than the primary user.
+// otherPrincipals lists the principals other than the primary user, which a who directive can name.
 var otherPrincipals = []spec.Principal{spec.OtherUser, spec.Anonymous, spec.UnknownUser}
 
 // framings are the framings that a framing directive can state, except "unknown".

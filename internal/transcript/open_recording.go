@@ -215,7 +215,7 @@ func openStream(path string, data []byte) (*Transcript, error) {
 	return singleExchange(path, spec.Exchange{Response: r}), nil
 }
 
-// singleExchange returns a conversation of one exchange.
+// singleExchange returns a conversation with the given name that consists of the exchange x.
 func singleExchange(name string, x spec.Exchange) *Transcript {
 	return &Transcript{
 		Name:     name,

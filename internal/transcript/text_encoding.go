@@ -68,7 +68,8 @@ func isPlainLine(line []byte) bool {
 		countUnprintable(line) == 0
 }
 
-// A lastLine describes how the last line of a body was written.
+// A lastLine states how the last line of a body was written to a transcript, on which the end
+// directive depends.
 type lastLine struct {
 	plain        bool // not encoded
 	newlineAdded bool // the newline after it is not part of the body

@@ -48,7 +48,8 @@ type Transcript struct {
 	RedactHeaders, Secrets []string
 }
 
-// A PlaybackStep is either data to send in one piece or a directive to execute.
+// A PlaybackStep is one step of sending a response again: either data to send in one piece or a
+// directive to execute.
 type PlaybackStep struct {
 	Data []byte
 
@@ -93,8 +94,8 @@ func playbackSteps(r spec.Response) []PlaybackStep {
 	return all
 }
 
-// recordableArrivals returns the arrivals of a response as Format can represent them: times
-// truncated and never decreasing, ends increasing up to the end of the body.
+// recordableArrivals returns the arrivals of a response in the form in which Format can write them:
+// times are truncated and never decrease, and ends increase up to the end of the body.
 func recordableArrivals(r spec.Response) []spec.Arrival {
 	var out []spec.Arrival
 	end, clock := 0, time.Duration(0)

@@ -38,8 +38,8 @@ func bodyReader(br *bufio.Reader, method string, resp *spec.Response) (io.Reader
 	return br, nil
 }
 
-// hasNoBody reports whether a response has no body. After 101 the connection uses another
-// protocol.
+// hasNoBody reports whether the response to a request with this method, and with this status, never
+// has a body. Bytes after status 101 belong to another protocol.
 func hasNoBody(method string, status int) bool {
 	return method == "HEAD" || status == 101 || status == 204 || status == 304
 }

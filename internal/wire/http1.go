@@ -14,8 +14,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// maxHead is the maximum size of everything before a body, interim responses included, and of
-// the trailer after it, in bytes.
+// maxHead is the maximum size, in bytes, of everything before a body, interim responses included.
+// It also limits the trailer after the body.
 const maxHead = 256 << 10
 
 // A connReader reads from a connection. It remembers when the last bytes arrived, and tells the

@@ -171,7 +171,7 @@ func (t *headRecorder) connError() error {
 	return t.err
 }
 
-// recordedBytes returns the number of recorded bytes.
+// recordedBytes returns the number of bytes that were recorded.
 func (t *headRecorder) recordedBytes() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -125,7 +125,7 @@ func isEncoded(h spec.Header) bool {
 	return coding != "" && !strings.EqualFold(coding, "identity")
 }
 
-// formatBytes formats a number of bytes: "64 MiB".
+// formatBytes returns a number of bytes for a message, with a unit if that is exact: "64 MiB".
 func formatBytes(n int) string {
 	for _, unit := range []struct {
 		size int
@@ -138,7 +138,7 @@ func formatBytes(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// formatThousands formats a number with separators: "200,000".
+// formatThousands returns a number for a message, with a comma before each three digits: "200,000".
 func formatThousands(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -147,5 +147,6 @@ func formatThousands(n int) string {
 	return text
 }
 
-// IsMemoryExceeded reports whether an exchange ended at the memory limit of its conversation.
+// IsMemoryExceeded reports whether err says that an exchange ended because its conversation reached
+// its memory limit.
 func IsMemoryExceeded(err error) bool { return errors.Is(err, errMemoryExceeded) }

@@ -156,7 +156,7 @@ type Error struct {
 	Err    error  // underlying error
 }
 
-// Error returns the URL and the reason.
+// Error returns the base URL and the reason, as one line.
 func (e *Error) Error() string { return e.URL + ": " + e.Reason }
 
 // Unwrap returns the underlying error.
@@ -240,7 +240,8 @@ type watchdog struct {
 	stop       func()
 }
 
-// newWatchdog returns a running watchdog for an exchange.
+// newWatchdog returns a watchdog for an exchange over conn, with its timeouts running. The caller
+// calls its stop function when the exchange is over.
 func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWhen) *watchdog {
 	ctx, hangUp := context.WithCancelCause(parent)
 	after := func(d time.Duration, why error) *time.Timer {

@@ -163,9 +163,9 @@ func (f *objectLayout) fieldText(name string, e *spec.Event) string {
 	return slotText(f.fields[i].fixedValue)
 }
 
-// Container returns the type and role of the message in which contents of kind k are sent,
-// in dialects that send all contents within messages (x-within). ok is false if contents of
-// this kind are not sent within a message.
+// Container returns the type and the role of the message in which the reference server sends
+// content parts of kind k (x-within). ok is false if the dialect does not send them within
+// messages.
 func (o *Operation) Container(k spec.Kind) (kind, role string, ok bool) {
 	w := findVariant(o.frameVariants, k, 0)
 	if w == nil {

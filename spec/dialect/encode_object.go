@@ -99,7 +99,8 @@ func (m *objectField) emptyValue() any {
 	return ""
 }
 
-// nameSlots lists the slots that are encoded as strings even if they look like numbers.
+// nameSlots lists the slots that hold names and ids. If the schema does not state a type, they are
+// encoded as strings even if they look like numbers.
 var nameSlots = []string{"thread", "run", "message", "call", "id", "name"}
 
 // appendText encodes the text of a slot as a value of the type that the member's schema requires,

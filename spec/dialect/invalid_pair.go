@@ -9,7 +9,8 @@ import (
 // pairSeparator separates the names of the two violations of a request.
 const pairSeparator = ", and "
 
-// A requestEdit is a change that makes a valid request violate one constraint.
+// A requestEdit is a change that makes a valid request violate one constraint, with the violation
+// that results.
 type requestEdit struct {
 	name      string
 	violation spec.Violation

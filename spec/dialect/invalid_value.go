@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// An invalidValue is a value that violates one keyword, and the closest value that does not;
-// valid is nil if the original value serves.
+// An invalidValue is a value that violates one keyword of a schema, together with the closest value
+// that does not. valid is nil if the original value of the request can serve as that.
 type invalidValue struct {
 	name       string
 	bad, valid any

@@ -52,7 +52,8 @@ func (b schemaError) text(root string) string {
 	return seen + ": " + b.expected
 }
 
-// maxAlternatives is the maximum number of alternatives whose errors a message lists.
+// maxAlternatives is the maximum number of alternatives whose errors a message lists, to keep it
+// short.
 const maxAlternatives = 3
 
 // alternativesText returns the text of an error with alternatives: for each of them the first
@@ -129,7 +130,7 @@ func valueAtLocation(v any, at []string) any {
 	return v
 }
 
-// isBareWord reports whether a text needs no quotes in a path or a list of values.
+// isBareWord reports whether s needs no quotes in a path or in a list of values.
 func isBareWord(s string) bool {
 	return s != "" && len(s) <= maxShown && strings.IndexFunc(s, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_-/:+", r)

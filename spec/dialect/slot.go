@@ -11,7 +11,8 @@ import (
 	"github.com/streamassay/streamassay/spec"
 )
 
-// slotFields maps the names used in x-slot to the fields of an event.
+// slotFields maps each name that x-slot may have to a function that returns a pointer to the field
+// of an event that holds the slot.
 var slotFields = map[string]func(*spec.Event) *string{
 	"thread":    func(e *spec.Event) *string { return &e.Thread },
 	"user":      func(e *spec.Event) *string { return &e.User },

@@ -25,13 +25,15 @@ type valueBounds struct {
 	minLength, maxLength *int // lengths of strings, in characters
 }
 
-// Limits of a validationCache: the number of entries, and the length of a key in bytes.
+// Limits of a validationCache, so that it takes little memory: maxCached is the maximum number of
+// entries, maxKeyBytes the maximum length of a key.
 const (
 	maxCached   = 256
 	maxKeyBytes = 1 << 10
 )
 
-// simpleKeywords restrict nothing but the type of a value, or nothing at all.
+// simpleKeywords lists the keywords of a schema that restrict the type of a value or nothing at
+// all. Values that differ only where these apply can share a cache entry.
 var simpleKeywords = []string{
 	"type", "description", "title", "default", "example", "examples", "deprecated", "readOnly", "writeOnly",
 }
