@@ -25,7 +25,7 @@ import (
 // keep their names when they are moved to another storage.
 const Bucket = "attachments"
 
-// Limits of files and their storage.
+// Limits of files and of their storage.
 const (
 	storageTimeout = 15 * time.Second // for one call of the storage
 	maxMemoryBytes = 256 << 20        // bytes of all files in memory
@@ -261,7 +261,8 @@ func (s *Store) checkDir() error {
 
 func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// lookupError returns the error of a file for an error of the driver.
+// lookupError converts an error of the storage driver: to ErrNotFound if the file does not exist,
+// and otherwise to one that wraps ErrUnavailable.
 func lookupError(err error) error {
 	if gcerrors.Code(err) == gcerrors.NotFound {
 		return ErrNotFound
@@ -269,7 +270,8 @@ func lookupError(err error) error {
 	return unavailable(err)
 }
 
-// An evictor lists the files in memory, oldest first.
+// An evictor lists the files in memory, oldest first, and chooses those that must be deleted to
+// stay within the limit of bytes.
 type evictor struct {
 	mu       sync.Mutex
 	files    []File
@@ -277,8 +279,8 @@ type evictor struct {
 	maxBytes int64
 }
 
-// add adds a file and returns the paths of the files to delete. A nil evictor returns
-// none.
+// add adds a file and returns the paths of the files that the caller must delete to stay within
+// the limit. A nil evictor has no limit.
 func (r *evictor) add(f File) (evicted []string) {
 	if r == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The parameters of a link.
+// The query parameters of a link, in the order in which they occur.
 const (
 	expiresParam   = "expires="
 	signatureParam = "&signature="
@@ -34,8 +34,8 @@ func (s *Store) ParseLink(link string) (File, bool) {
 	return f, ok
 }
 
-// verifyLink returns the file and the expiry of a link. ok is false unless it has a
-// valid signature.
+// verifyLink returns the file to which a link leads, and when the link expires. ok is false if the
+// signature of the link is not valid.
 func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	// Link returns only characters that need no escaping, so there is one form to parse.
 	address, query, hasQuery := cutLast(link, "?")
@@ -55,16 +55,16 @@ func (s *Store) verifyLink(link string) (f File, until time.Time, ok bool) {
 	return File{Bucket: Bucket, Path: path, Type: typeOfPath(path)}, time.Unix(seconds, 0), err == nil
 }
 
-// sign returns the signature of a link, which permits reading a file until a time in
-// Unix seconds. The signed fields are separated by line feeds, which none of them
-// contains.
+// sign returns the signature of a link to the file at path that is valid until the time until, in
+// Unix seconds. Line feeds separate the signed fields, because no field contains one.
 func (s *Store) sign(path, until string) string {
 	mac := hmac.New(sha256.New, s.cfg.SigningKey)
 	mac.Write([]byte("GET\n" + Bucket + "\n" + path + "\n" + until))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// cutLast is strings.Cut at the last separator.
+// cutLast splits text around the last sep. ok is false if text does not contain sep; before is
+// then the whole text.
 func cutLast(text, sep string) (before, after string, ok bool) {
 	if i := strings.LastIndex(text, sep); i >= 0 {
 		return text[:i], text[i+len(sep):], true

@@ -26,9 +26,9 @@ var extensions = map[string]string{
 // svgType is the only image type that can contain scripts.
 const svgType = "image/svg+xml"
 
-// checkImage returns the media type of an upload, or ErrNotImage if it is not an image.
-// It does not decode the image, but rejects content that is recognizably of another
-// type.
+// checkImage returns the media type of an upload without parameters. The error wraps ErrNotImage
+// if the declared type is not that of an image, or if the content is recognizably of another type;
+// the image is not decoded.
 func checkImage(declaredType string, data []byte) (string, error) {
 	media, _, err := mime.ParseMediaType(declaredType)
 	sub, ok := strings.CutPrefix(media, "image/")
@@ -100,7 +100,8 @@ var pathPattern = regexp.MustCompile(`^[a-z2-7]{26}(-[A-Za-z0-9_][A-Za-z0-9_-]{0
 // isValidPath reports whether path can be a result of newPath.
 func isValidPath(path string) bool { return len(path) < 80 && pathPattern.MatchString(path) }
 
-// typeOfPath returns the media type for the extension of a path, or "".
+// typeOfPath returns the media type that the file name extension of a path stands for, or "" if
+// there is none.
 func typeOfPath(path string) string {
 	_, end, _ := strings.Cut(path, ".")
 	for kind, e := range extensions {

@@ -58,7 +58,7 @@ func OpenJWT(ctx context.Context, location string, cfg JWTConfig) (*JWTAuthentic
 	return k, k.load(ctx)
 }
 
-// load reads the set of keys. If that fails, the old one stays.
+// load reads the set of keys. If that fails, it returns the error and keeps the old set.
 func (k *JWTAuthenticator) load(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -98,7 +98,8 @@ func (k *JWTAuthenticator) Authenticate(ctx context.Context, token string) (user
 	return claims.Subject, true
 }
 
-// isValid reports whether the claims of a token are acceptable now.
+// isValid reports whether the claims of a token are acceptable now: it has not expired, is for
+// this server, and names a user.
 func (k *JWTAuthenticator) isValid(c jwt.Claims) bool {
 	want := jwt.Expected{Issuer: k.cfg.Issuer, Time: k.cfg.Now()}
 	if k.cfg.Audience != "" {

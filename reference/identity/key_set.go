@@ -23,7 +23,7 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// Limits of a set of keys.
+// Limits of reading a set of keys: the time, the size, and how many keys are used.
 const (
 	fetchTimeout   = 5 * time.Second
 	maxKeySetBytes = 1 << 20 // size in bytes
@@ -46,14 +46,15 @@ type keySet struct {
 	verified map[[sha256.Size]byte]jwt.Claims
 }
 
-// Limits of the cache: the number of tokens, and the size of one in bytes.
+// Limits of the cache of verified tokens: how many it holds, and how many bytes a cached token may
+// have.
 const (
 	maxVerified    = 4096
 	maxCachedToken = 4 << 10
 )
 
-// verify returns the claims of a token that one of the keys signed. It does not check
-// the claims, whose validity depends on the time.
+// verify checks the signature of a token and returns its claims. ok is false if none of the keys
+// made the signature. It does not check the claims, whose validity depends on the time.
 func (s *keySet) verify(token string) (c jwt.Claims, ok bool) {
 	sum := sha256.Sum256([]byte(token))
 	s.mu.RLock()
@@ -88,8 +89,8 @@ func (s *keySet) remember(sum [sha256.Size]byte, token string, c jwt.Claims) {
 	s.verified[sum] = c
 }
 
-// candidates returns the keys that may have made a signature: those with the key id
-// that it names, if any, and of a suitable type.
+// candidates returns the keys that may have made the signature with the header h: those of a
+// suitable type and, if h has a key id, with that id.
 func (s *keySet) candidates(h jose.Header) (keys []any) {
 	for _, k := range s.keys {
 		named := h.KeyID == "" || k.KeyID == h.KeyID
@@ -120,9 +121,9 @@ func supportsAlgorithm(key any, algorithm string) bool {
 	return false
 }
 
-// parseKeySet parses a set of keys. It ignores members that are not public signature
-// keys, as RFC 7517 requires, but rejects private keys, which their owner must not
-// publish.
+// parseKeySet parses a set of keys in JSON (RFC 7517). It ignores members that are not public
+// signature keys. It returns an error if the set contains a private key, which its owner must not
+// publish, or no usable key.
 func parseKeySet(text []byte) (*keySet, error) {
 	var raw struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -186,7 +187,7 @@ func (s keySource) String() string {
 	return s.url.Scheme + "://" + s.url.Host + s.url.Path
 }
 
-// read reads and parses the set of keys.
+// read reads the set of keys from its location and parses it. The error names the location.
 func (s keySource) read(ctx context.Context) (*keySet, error) {
 	text, err := s.readBytes(ctx)
 	if err == nil && len(text) > maxKeySetBytes {
@@ -202,7 +203,8 @@ func (s keySource) read(ctx context.Context) (*keySet, error) {
 	return set, nil
 }
 
-// readBytes returns the content of the source, up to one byte more than maxKeySetBytes.
+// readBytes returns the content of the file or the response, at most one byte more than
+// maxKeySetBytes, so that the caller can tell that it is too large.
 func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
 	if s.url != nil {
 		return fetch(ctx, s.url)
@@ -222,7 +224,8 @@ func (s keySource) readBytes(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxKeySetBytes+1))
 }
 
-// fetch returns the body of a response 200, up to one byte more than maxKeySetBytes.
+// fetch requests u and returns the response body, at most one byte more than maxKeySetBytes. It
+// returns an error if the status is not 200.
 func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10,
@@ -249,7 +252,8 @@ func fetch(ctx context.Context, u *url.URL) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(res.Body, maxKeySetBytes+1))
 }
 
-// withoutAddress returns an error without the URL or path that it quotes.
+// withoutAddress returns the error in err without the URL or path that it quotes, or err itself if
+// it quotes none.
 func withoutAddress(err error) error {
 	var fetchErr *url.Error
 	var file *os.PathError

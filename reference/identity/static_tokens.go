@@ -27,8 +27,8 @@ type tokenEntry struct {
 // minToken is the least number of bytes of a token, as shorter ones can be guessed.
 const minToken = 8
 
-// Add adds a user, given as NAME:TOKEN. A user may have several tokens; a token belongs
-// to one user. Errors do not contain the token.
+// Add adds a token of a user, given as NAME:TOKEN. A user may have several tokens; a token belongs
+// to one user. It returns an error, which does not contain the token, if the pair is invalid.
 func (t *StaticTokens) Add(pair string) error {
 	name, token, found := strings.Cut(pair, ":")
 	switch {

@@ -10,7 +10,7 @@ import (
 // An Outcome is how a run ended.
 type Outcome int
 
-// The outcomes of runs.
+// The ways in which a run can end.
 const (
 	Finished Outcome = iota
 	Failed
@@ -40,7 +40,7 @@ type DialectCounters struct {
 // element counts invalid statuses.
 type statusClasses [6]prometheus.Counter
 
-// OtherOperation is the operation of requests that match none.
+// OtherOperation is the name under which requests that match no operation are counted.
 const OtherOperation = "other"
 
 // ForDialect returns the metrics of a dialect with the given operations. Any other
@@ -109,7 +109,7 @@ func (d *DialectCounters) StreamOpened() {
 	}
 }
 
-// StreamClosed ends what StreamOpened began.
+// StreamClosed counts a stream as closed that StreamOpened counted as open.
 func (d *DialectCounters) StreamClosed() {
 	if d != nil {
 		d.streams.Dec()

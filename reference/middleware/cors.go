@@ -64,9 +64,9 @@ func (c *cors) setHeaders(h http.Header, r *http.Request) {
 	}
 }
 
-// allowOrigin sets the headers that allow the origin of a request, and reports whether
-// it is allowed. If all origins are, credentials are not, so that a page cannot use its
-// visitors' cookies.
+// allowOrigin sets the headers that allow pages of the request's origin to read the response. It
+// reports false if the origin is not allowed. If all origins are allowed, credentials are not, so
+// that a page cannot use the cookies of its visitors.
 func (c *cors) allowOrigin(h http.Header, r *http.Request) bool {
 	origin := r.Header["Origin"]
 	switch {

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// readyTimeout is the time limit of Config.Ready.
+// readyTimeout is how long a call of Config.Ready may take.
 const readyTimeout = 2 * time.Second
 
-// processEndpoint returns the handler for an endpoint of the process, or nil for any
-// other request.
+// processEndpoint returns the function that serves the request if it is for /healthz, /readyz or
+// /metrics. It returns nil for all other requests, which the wrapped handler serves.
 func (f *outermostHandler) processEndpoint(r *http.Request) func(http.ResponseWriter, *http.Request) {
 	var serve func(http.ResponseWriter, *http.Request)
 	switch r.URL.Path {
@@ -43,7 +43,8 @@ func methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 // serveHealth reports that the process is alive.
 func serveHealth(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok") }
 
-// serveReady responds 200 if requests can be served, and else 503 with the reason.
+// serveReady responds with status 200 if the process can serve requests, and otherwise with 503
+// and the reason.
 func (f *outermostHandler) serveReady(w http.ResponseWriter, r *http.Request) {
 	if f.cfg.Ready != nil {
 		ctx, cancel := context.WithTimeout(r.Context(), readyTimeout)

@@ -71,7 +71,8 @@ func randomID() string {
 	return string(id[:])
 }
 
-// ServeHTTP serves a request.
+// ServeHTTP gives the request an id, logs it, and serves it itself or passes it to the wrapped
+// handler.
 func (f *outermostHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ids := r.Header[requestIDHeader]
 	if len(ids) != 1 || !isSafeID(ids[0]) {

@@ -14,7 +14,8 @@ import (
 	"unicode"
 )
 
-// Limits of a command.
+// Limits of a command that transcribes a recording: what is read of its output, and how long it
+// may take to exit after it was killed.
 const (
 	maxOutput    = 64 << 10    // bytes of its standard output
 	maxErrorText = 200         // bytes of the last line of its standard error that an error quotes
@@ -46,8 +47,9 @@ func newCommand(line string) (Transcriber, error) {
 	return func(ctx context.Context, wav []byte) (string, error) { return runCommand(ctx, words, wav) }, nil
 }
 
-// splitCommand splits a command line at white space, except within '...' or "...".
-// There are no escapes: each kind of quote can be quoted by the other.
+// splitCommand splits a command line into words at white space, except within '...' or "...".
+// There are no escapes: each kind of quote can be quoted by the other. It returns an error if a
+// closing quote is missing.
 func splitCommand(line string) (words []string, err error) {
 	var word strings.Builder
 	var quote rune
@@ -78,7 +80,8 @@ func splitCommand(line string) (words []string, err error) {
 	return words, nil
 }
 
-// runCommand runs a command for one recording and returns its output.
+// runCommand runs the command words for the recording wav and returns its output. The error wraps
+// ErrUnavailable if the command fails.
 func runCommand(ctx context.Context, words []string, wav []byte) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -120,8 +123,8 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 
 var errOutputTooLong = fmt.Errorf("the output of the command exceeds %d bytes", maxOutput)
 
-// writeTempFile writes a recording to a file that only this user can read. remove is
-// never nil.
+// writeTempFile writes a recording to a temporary file that only this user can read. The caller
+// must call remove, which is never nil, even after an error.
 func writeTempFile(wav []byte) (path string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "speech-") // 0700
 	if err != nil {
@@ -157,7 +160,8 @@ func (t *errorTail) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// lastLine returns the last line, with ": " before it, for an error message, or "".
+// lastLine returns the last line of the standard error, preceded by ": " for use in an error
+// message. It returns "" if there was none.
 func (t *errorTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]

@@ -55,8 +55,8 @@ func newOpenAI(base string, cfg Config) (Transcriber, error) {
 	}, nil
 }
 
-// serviceError returns an error of the OpenAI client without quotations of the
-// response.
+// serviceError converts an error of the OpenAI client to one that does not quote the response of
+// the service. It wraps ErrUnavailable.
 func serviceError(err error) error {
 	var status *openai.Error
 	var network *url.Error
@@ -84,7 +84,8 @@ func (b limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// A limitedBody is a response body whose Read fails beyond the limit.
+// A limitedBody is a response body whose Read returns an error when more than the remaining bytes
+// have been read.
 type limitedBody struct {
 	io.ReadCloser
 	remaining int

@@ -67,14 +67,15 @@ func ParseWAV(data []byte) (WAVInfo, error) {
 	return info, nil
 }
 
-// wavChunks are the relevant chunks of a WAV file, as slices of its data.
+// wavChunks are the chunks of a WAV file that ParseWAV needs, as slices of the file's data.
 type wavChunks struct {
 	fmt, data []byte
 	hasData   bool // has a data chunk, which may be empty
 	comment   string
 }
 
-// readChunks finds the relevant chunks, which may come in any order and between others.
+// readChunks finds the relevant chunks of a WAV file, which may come in any order and between
+// others. The error wraps ErrNotWAV if one is missing or incomplete.
 func readChunks(data []byte) (c wavChunks, err error) {
 	end := uint64(binary.LittleEndian.Uint32(data[4:])) + 8 // size of the file according to its header
 	for at := 12; len(data)-at >= 8; {
@@ -109,8 +110,8 @@ func readChunks(data []byte) (c wavChunks, err error) {
 	return c, nil
 }
 
-// parseFormat parses a fmt chunk. frame is the size of one sample of all channels in
-// bytes.
+// parseFormat parses b, the fmt chunk of a WAV file. frame is the number of bytes of one sample of
+// all channels. The error wraps ErrNotWAV if the format is invalid or not supported.
 func parseFormat(b []byte) (s WAVInfo, frame int, err error) {
 	if len(b) < 16 {
 		return s, 0, fmt.Errorf("%w: the fmt chunk has %d bytes, want at least 16", ErrNotWAV, len(b))
