@@ -73,7 +73,7 @@ func (c *positiveInt) Set(text string) error {
 func (c *positiveInt) Type() string { return "N" }
 func (c *positiveInt) String() string {
 	if *c == 0 {
-		return "" // there is no default
+		return "" // no default
 	}
 	return strconv.Itoa(int(*c))
 }

@@ -96,8 +96,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageError("%v (%s --help lists the flags)", err, cmd.CommandPath())
 }
 
-// expectedValue says which values a flag takes, by the type of its value. For other types it
-// returns the text of err.
+// expectedValue returns a description of the values that the type of a flag accepts. For types
+// without one it returns the text of err.
 func expectedValue(f *pflag.Flag, err error) string {
 	switch f.Value.Type() {
 	case "bool":

@@ -28,8 +28,8 @@ type hostile struct {
 	short  bool                                     // it is among those that CI tries
 }
 
-// whole says a whole run.
-func (s *speaker) whole() {
+// completeRun sends a complete run.
+func (s *speaker) completeRun() {
 	s.say(s.start, "", "")
 	s.say(s.open, "m1", "")
 	s.say(s.text, "m1", "Hello, ")
@@ -121,14 +121,14 @@ var hostileStreams = []hostile{
 		s.say(s.closed, "m1", "")
 		s.say(s.end, "", "")
 	}},
-	{name: "a stream that stays open after the end of its run", exit: 1, stream: func(s *speaker) { s.whole(); s.hang() }},
+	{name: "a stream that stays open after the end of its run", exit: 1, stream: func(s *speaker) { s.completeRun(); s.hang() }},
 	{name: "likewise, with comments", exit: 1, stream: func(s *speaker) {
-		s.whole()
+		s.completeRun()
 		s.every(second/10, func() bool { return s.raw(": keep-alive\n\n") })
 	}},
 	{name: "a whole answer, again and again in one stream", exit: 1, stream: func(s *speaker) {
 		for s.err == nil {
-			s.whole()
+			s.completeRun()
 		}
 	}},
 	{name: "silence after the head", exit: 1, says: "sent nothing for", stream: func(s *speaker) { s.hang() }},
@@ -148,18 +148,18 @@ var hostileStreams = []hostile{
 	{name: "an event of five million lines of data", exit: 1, stream: func(s *speaker) {
 		s.raw(strings.Repeat("data\n", 2<<20))
 		s.raw("\n")
-		s.whole()
+		s.completeRun()
 	}},
 	{name: "JSON five million levels deep", exit: 1, stream: func(s *speaker) {
 		s.raw("data: " + strings.Repeat("[", 5<<20) + strings.Repeat("]", 5<<20) + "\n\n")
-		s.whole()
+		s.completeRun()
 	}},
 	{name: "JSON nine thousand levels deep, five hundred times", exit: 1, stream: func(s *speaker) {
 		deep := `data: {"type":` + strings.Repeat(`{"a":`, 9000) + "1" + strings.Repeat("}", 9000) + "}\n\n"
 		for range 500 {
 			s.raw(deep)
 		}
-		s.whole()
+		s.completeRun()
 	}},
 	{name: "an object of a million members", exit: 1, stream: func(s *speaker) {
 		var b strings.Builder
@@ -167,7 +167,7 @@ var hostileStreams = []hostile{
 			b.WriteString(`,"` + strconv.Itoa(n) + `":[]`)
 		}
 		s.raw("data: {" + b.String()[1:] + "}\n\n")
-		s.whole()
+		s.completeRun()
 	}},
 	{name: "random bytes", exit: 1, stream: func(s *speaker) {
 		junk := make([]byte, 1<<16)

@@ -119,7 +119,7 @@ func (p *backendFlag) parse() bool {
 	}
 }
 
-// problem says what is wrong with the text of the flag, after parse has returned false.
+// problem returns a description of the error in the flag's text. Call it if parse returned false.
 func (p *backendFlag) problem() string {
 	i := slices.IndexFunc(p.kinds, func(k backendKind) bool { return k.name == p.kind })
 	if i >= 0 && p.kinds[i].form == textLocation {

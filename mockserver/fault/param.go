@@ -74,7 +74,7 @@ func (p Param) parseDuration(s string) time.Duration {
 }
 
 // describeBounds returns the valid range of the parameter for the middle of an error message, such
-// as " from 0 to 10", or "" if there are no bounds.
+// as " from 0 to 10", or "" if the range is unbounded.
 func (p Param) describeBounds() string {
 	switch {
 	case p.Min != "" && p.Max != "":

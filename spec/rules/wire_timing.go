@@ -1,0 +1,114 @@
+package rules
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/streamassay/streamassay/spec"
+)
+
+// DeltasArriveIncrementally judges whether deltas arrive when they are produced, and not all at the
+// end.
+var DeltasArriveIncrementally = &spec.Check{
+	ID: "wire.flushes",
+	Doc: `deltas arrive as they are produced
+
+A stream that is delivered in one piece at its end is of no use to a user who waits. This
+is judged where a scripted target was asked for deltas at an interval: the first and the
+last must be at least half of the requested time apart. A stream that was requested after
+its run began may deliver the earlier deltas at once, and a canceled run may be shorter.`,
+	Needs: []spec.Kind{spec.MessageDelta},
+	Watch: judgeStreams(func(p *spec.Pass, a *streamTimeline) {
+		for _, l := range a.streams {
+			minimum, slow := scriptedDeltaSpan(l.request)
+			if at, known := a.requestedAt[runKey(l.request)]; known {
+				minimum -= l.request.At - at
+			}
+			timed := l.bodyEnd.At > l.request.At && l.firstDelta.Raw != nil
+			if slow && timed && !l.failed && minimum >= minDeltaSpan && !a.isCanceled(l) {
+				took := l.lastDelta.At - l.firstDelta.At
+				p.Judge(l.lastDelta, took >= minimum/2, "deltas produced over %v arrived within %v; expected at least %v",
+					minimum, took.Round(time.Millisecond), minimum/2)
+			}
+		}
+	}),
+}
+
+// minDeltaSpan is the shortest time between the first and the last delta that is judged. In less
+// time, a network may deliver a correct stream in one piece.
+const minDeltaSpan = 300 * time.Millisecond
+
+// scriptedDeltaSpan returns the time between the first and the last delta that a request asks a
+// scripted target for. The second result is false if the target is not scripted, if the prompt is
+// not conformance:slow, or if the time is shorter than minDeltaSpan.
+func scriptedDeltaSpan(request spec.Event) (time.Duration, bool) {
+	argument, ok := strings.CutPrefix(request.Text, "conformance:slow ")
+	count, interval, _ := strings.Cut(argument, " ")
+	n, err := strconv.Atoi(count)
+	ms, err2 := strconv.Atoi(interval)
+	span := time.Duration((n-1)*ms) * time.Millisecond
+	return span, ok && request.Scripted && err == nil && err2 == nil && n > 1 && span >= minDeltaSpan
+}
+
+// KeepsAlive judges whether a server sends comments on an idle stream.
+var KeepsAlive = &spec.Check{
+	ID: "wire.keeps-alive",
+	Doc: `an idle stream sends keep-alive comments
+
+Proxies close idle connections. The interval is not specified, so only a stream that the
+server itself ended for inactivity is judged, and only if it had more than one poll: the
+first poll may end the stream before a comment is due.`,
+	Needs: []spec.Kind{"slot.limit"},
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+		ended, alive := false, false
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Comment:
+				if !alive {
+					p.Judge(e, true, "")
+				}
+				alive = true
+			case isTerminal(e):
+				ended = true
+			case isCleanEnd(e) && !ended && !alive && request.PollLimit != "" && request.PollLimit != "1":
+				p.Judge(e, false, "server ended the idle stream without a comment; expected keep-alive comments while it is idle")
+			}
+		}
+	}),
+}
+
+// KeepAliveText judges whether the comments on an idle stream have the required text.
+var KeepAliveText = &spec.Check{
+	ID: "wire.keep-alive-text",
+	Doc: `the text of a keep-alive comment is "keep-alive"
+
+Servers may send other comments. A comment counts as keep-alive only if it came after a
+second of silence, or in a stream that the server ended for inactivity.`,
+	Needs: []spec.Kind{"slot.limit"},
+	Watch: eachStream(func(p *spec.Pass, request spec.Event) func(spec.Event) {
+		var before, other, late spec.Event
+		seen, ended := false, false
+		return func(e spec.Event) {
+			switch {
+			case e.Kind == spec.Comment && e.Text == " keep-alive":
+				if !seen {
+					p.Judge(e, true, "")
+				}
+				seen = true
+			case e.Kind == spec.Comment:
+				if other = e; before.Raw != nil && e.At-before.At >= time.Second {
+					late = e
+				}
+			case isTerminal(e):
+				ended = true
+			case isCleanEnd(e) && request.PollLimit != "" && !ended && late.Raw == nil:
+				late = other
+			}
+			if e.Kind == spec.BodyEnd && late.Raw != nil && !seen {
+				p.Judge(late, false, "got the comment %q on an idle stream; expected \" keep-alive\"", late.Text)
+			}
+			before = e
+		}
+	}),
+}
