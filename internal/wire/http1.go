@@ -31,6 +31,7 @@ func (t *connReader) Read(p []byte) (int, error) {
 	n, err := t.conn.Read(p)
 	if n > 0 {
 		t.lastRead = time.Now()
+		t.watchdog.reads.Add(1)
 		t.watchdog.touch()
 	}
 	return n, err

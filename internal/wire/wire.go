@@ -235,7 +235,7 @@ type watchdog struct {
 	totalTimer *time.Timer
 	deadline   time.Time     // when totalTimer fires
 	paused     time.Duration // total time for which the client did not read
-	activity   atomic.Int64  // number of reads and writes
+	reads      atomic.Int64  // number of reads that got bytes, over HTTP/1
 	hangUp     context.CancelCauseFunc
 	stop       func()
 }
@@ -269,7 +269,6 @@ func (c *Client) newWatchdog(parent context.Context, conn net.Conn, limit StopWh
 
 // touch notes that bytes were sent or received, which restarts the idle timeout.
 func (w *watchdog) touch() {
-	w.activity.Add(1)
 	w.idleTimer.Reset(w.timeout)
 }
 
@@ -291,9 +290,9 @@ func (w *watchdog) runPaused(wait func() error) error {
 // watchHead limits the time for the head of a response: it ends the exchange if the head is not
 // complete within the idle timeout. The caller calls stop when the head is complete.
 func (w *watchdog) watchHead() (stop func()) {
-	began := w.activity.Load()
+	began := w.reads.Load()
 	t := time.AfterFunc(w.timeout, func() {
-		if w.activity.Load() == began { // no activity: the idle timeout applies
+		if w.reads.Load() == began { // nothing arrived: the idle timeout applies
 			return
 		}
 		w.hangUp(fmt.Errorf("%w: had not sent the complete head after %v", spec.ErrLimitExceeded, w.timeout))
