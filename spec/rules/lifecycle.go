@@ -249,7 +249,7 @@ does not expect it to start again.`,
 	Needs: []spec.Kind{spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
 		ranks := map[string]int{"start": 0, "progress": 1, "end": 2, "error": 2}
-		last, keep, none := map[string]*spec.Event{}, keeper(p), &spec.Event{}
+		last := map[string]statusEvent{}
 		return func(e spec.Event) {
 			rank, ranked := ranks[e.Kind.Phase()]
 			key := e.Kind.Subject() + "\x00" + e.Message
@@ -267,34 +267,39 @@ does not expect it to start again.`,
 				return
 			}
 			before, seen := last[key]
-			if !seen {
-				before = none
-			}
-			previousRank := ranks[before.Kind.Phase()]
-			forward := rank >= previousRank && (previousRank < 2 || e.Kind.Subject() == "run" && before.Kind == e.Kind)
+			previousRank := ranks[before.kind.Phase()]
+			forward := rank >= previousRank && (previousRank < 2 || e.Kind.Subject() == "run" && before.kind == e.Kind)
 			if !seen || forward {
 				p.Judge(e, true, "")
 			} else {
-				p.Judge(e, false, "%s", describeStatusChange(*before, e, rank < previousRank))
+				p.Judge(e, false, "%s", describeStatusChange(before, e, rank < previousRank))
 			}
-			last[key] = keep(e)
+			last[key] = statusEvent{e.Kind, e.Status, e.DisplayName()}
 		}
 	}),
 }
 
+// A statusEvent is what a finding says of an event that reported a status.
+type statusEvent struct {
+	kind        spec.Kind
+	status      string
+	displayName string // see [spec.Event.DisplayName]
+}
+
 // describeStatusChange returns the message for a status change from the event before to e that is
 // not allowed: backwards, or, if backwards is false, after the end.
-func describeStatusChange(before, e spec.Event, backwards bool) string {
+func describeStatusChange(before statusEvent, e spec.Event, backwards bool) string {
 	subject := "run"
 	if e.Kind.Subject() != "run" {
 		subject = fmt.Sprintf("message %q", e.Message)
 	}
-	status := func(e spec.Event) string { return cmp.Or(e.Status, strconv.Quote(e.DisplayName())) }
+	previous := cmp.Or(before.status, strconv.Quote(before.displayName))
+	status := cmp.Or(e.Status, strconv.Quote(e.DisplayName()))
 	if !backwards {
 		return fmt.Sprintf("%s has status %s after it ended with status %s; expected no further status",
-			subject, status(e), status(before))
+			subject, status, previous)
 	}
-	return fmt.Sprintf("%s went from %s back to %s; a status must not move backwards", subject, status(before), status(e))
+	return fmt.Sprintf("%s went from %s back to %s; a status must not move backwards", subject, previous, status)
 }
 
 // CreatedIsStable judges whether all events report the same start time of the run.

@@ -17,20 +17,22 @@ var OutputIsComplete = &spec.Check{
 Optional are messages whose final status differs from that of the run, such as failed ones,
 and entries that are not messages of the answer, such as heartbeats.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
-	Watch: eachRunSummary(func(p *spec.Pass, e spec.Event, completed []spec.Event, listed []spec.Event) {
+	Watch: eachRunSummary(func(p *spec.Pass, e spec.Event, completed []completedMessage, listed []spec.Event) {
 		optional := map[string]bool{}
-		for _, t := range completed {
-			optional[t.Message] = t.Status != "" && e.Status != "" && t.Status != e.Status
+		for _, c := range completed {
+			optional[c.id] = c.status != "" && e.Status != "" && c.status != e.Status
 		}
-		requiredIDs := func(list []spec.Event) (ids []string) {
-			for _, m := range list {
-				if !optional[m.Message] && isMessageStatus(m) {
-					ids = append(ids, m.Message)
-				}
+		var want, got []string
+		for _, c := range completed {
+			if !optional[c.id] {
+				want = append(want, c.id)
 			}
-			return ids
 		}
-		want, got := requiredIDs(completed), requiredIDs(listed)
+		for _, l := range listed {
+			if !optional[l.Message] && isMessageStatus(l) {
+				got = append(got, l.Message)
+			}
+		}
 		if slices.Equal(want, got) {
 			p.Judge(e, true, "")
 		} else {
@@ -70,17 +72,17 @@ var OutputMatches = &spec.Check{
 
 Members that only one of the two has are not compared.`,
 	Needs: []spec.Kind{spec.RunEnd, spec.MessageEnd},
-	Watch: eachRunSummary(func(p *spec.Pass, e spec.Event, completed []spec.Event, listed []spec.Event) {
-		byID := map[string][]spec.Event{}
-		for _, t := range completed {
-			if t.Message != "" && len(byID[t.Message]) < maxCompletions {
-				byID[t.Message] = append(byID[t.Message], t)
+	Watch: eachRunSummary(func(p *spec.Pass, e spec.Event, completed []completedMessage, listed []spec.Event) {
+		byID := map[string][]completedMessage{}
+		for _, c := range completed {
+			if c.id != "" && len(byID[c.id]) < maxCompletions {
+				byID[c.id] = append(byID[c.id], c)
 			}
 		}
 		for _, l := range listed {
-			for _, t := range byID[l.Message] {
-				p.Judge(e, messagesAgree(t, l), "output has message %s as %s; expected %s, as it was streamed",
-					t.Message, describeMessage(l), describeMessage(t))
+			for _, c := range byID[l.Message] {
+				p.Judge(e, c.agreesWith(l), "output has message %s as %s; expected %s, as it was streamed",
+					c.id, describeMessage(l), describeMessage(spec.Event{Role: c.role, Type: c.kind, Parts: c.parts}))
 			}
 		}
 	}),
@@ -91,32 +93,42 @@ Members that only one of the two has are not compared.`,
 // without the limit, comparing many would take quadratic time.
 const maxCompletions = 4
 
-// messagesAgree reports whether two copies of a message have the same role, type and content parts.
-// A member that only one of them has is ignored.
-func messagesAgree(a, b spec.Event) bool {
+// A completedMessage is a message that was completed in a stream. It has those fields of an event
+// that are compared with the output of the run, because a run can have very many messages.
+type completedMessage struct {
+	id, status, role string
+	kind             string // its type
+	parts            []spec.Event
+}
+
+// agreesWith reports whether the message has the same role, type and content parts as a listed
+// one. A member that only one of them has is ignored.
+func (c completedMessage) agreesWith(listed spec.Event) bool {
 	either := func(x, y string) bool { return x == y || x == "" || y == "" }
-	if !either(a.Role, b.Role) || !either(a.Type, b.Type) {
+	if !either(c.role, listed.Role) || !either(c.kind, listed.Type) {
 		return false
 	}
-	return len(a.Parts) == 0 || len(b.Parts) == 0 ||
-		slices.EqualFunc(contentValues(a.Parts), contentValues(b.Parts), sameValue)
+	return len(c.parts) == 0 || len(listed.Parts) == 0 ||
+		slices.EqualFunc(contentValues(c.parts), contentValues(listed.Parts), sameValue)
 }
 
 // eachRunSummary returns a watchFunc that calls judge for each run that finishes: with the event
 // that ends it, the messages that were completed in the stream, and the messages that the event
 // lists. If the end of a message names no role or type, its start provides them. Only the first end
 // of a run is judged.
-func eachRunSummary(judge func(p *spec.Pass, end spec.Event, completed, listed []spec.Event)) watchFunc {
+func eachRunSummary(judge func(p *spec.Pass, end spec.Event, completed []completedMessage, listed []spec.Event)) watchFunc {
 	return eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		var completed []spec.Event
+		var completed []completedMessage
 		ended := false
 		opened := map[string][2]string{} // role and type
 		return func(e spec.Event) {
 			switch {
 			case ended:
 			case isMessageStatus(e) && e.Kind.Phase() == "end":
-				e.Role, e.Type = cmp.Or(e.Role, opened[e.Message][0]), cmp.Or(e.Type, opened[e.Message][1])
-				completed = append(completed, e)
+				start := opened[e.Message]
+				completed = append(completed, completedMessage{
+					id: e.Message, status: e.Status, role: cmp.Or(e.Role, start[0]), kind: cmp.Or(e.Type, start[1]), parts: e.Parts,
+				})
 			case isMessageStatus(e):
 				opened[e.Message] = [2]string{e.Role, e.Type}
 			case e.Kind == spec.RunEnd:
