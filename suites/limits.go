@@ -20,7 +20,7 @@ type Limits struct {
 	// together, may have four times as many, and at least 256 MiB.
 	MaxBytes int
 	// MaxEvents is for one stream, comments included; 200,000. All streams together may have
-	// four times as many, and at least 800,000.
+	// twice as many, and at least 400,000.
 	MaxEvents int
 }
 
@@ -67,9 +67,8 @@ const maxOverruns = 2
 // requests for that kind of response are sent: a server whose every response stays just below the
 // limits of one response would take too long to test.
 const (
-	minResponses = 4 // responses at the limits of one response that are within them
-	maxAllEvents = minResponses * DefaultMaxEvents
-	maxAllBytes  = minResponses * DefaultMaxBytes
+	fullSizedStreams   = 2 // streams with as many events as one may have that are within them
+	fullSizedResponses = 4 // likewise, responses with as many bytes as one may have
 )
 
 // A budget holds what bounds the cost of a run: memory, and the totals of all responses. All
@@ -105,8 +104,8 @@ func newBudget(l Limits) *budget {
 	}
 	for streams, kind := range map[bool]string{true: "stream", false: "reply"} {
 		e := &limitTracker{kind: kind, max: responseTotals{
-			events: max(maxAllEvents, minResponses*l.MaxEvents),
-			bytes:  max(maxAllBytes, minResponses*l.MaxBytes),
+			events: fullSizedStreams * max(DefaultMaxEvents, l.MaxEvents),
+			bytes:  fullSizedResponses * max(DefaultMaxBytes, l.MaxBytes),
 		}}
 		e.stopped, e.stop = context.WithCancelCause(context.Background())
 		b.trackers[streams] = e

@@ -22,9 +22,8 @@ func (t *targetOptions) addLimitFlags(f *pflag.FlagSet) {
 		"maximum size of one response body, at least 1KiB; the total of all event streams, and separately of all other "+
 			"responses, is limited to four times this or 256MiB, whichever is larger")
 	f.IntVar(&t.MaxEvents, "max-events", suites.DefaultMaxEvents,
-		"`NUMBER` maximum number of events and comments in one stream; the total of all streams is limited to four "+
-			"times this "+
-			"or 800000, whichever is larger")
+		"`NUMBER` maximum number of events and comments in one stream; the total of all streams is limited to twice "+
+			"this or 400000, whichever is larger")
 	f.Var(&t.MaxEvent, "max-event", "maximum size of one event")
 }
 

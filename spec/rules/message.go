@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"container/list"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -48,8 +47,8 @@ func eachResolvedStream(w func(p *spec.Pass, request spec.Event) func(spec.Event
 
 // A messageTracker tracks which messages of a stream are open.
 type messageTracker struct {
-	openIDs  list.List // of strings, in order of their start
-	elements map[string]*list.Element
+	open  map[string]struct{} // their ids
+	order []string            // ids in order of their start, including some that are no longer open
 }
 
 // resolve updates the tracker with e and returns e. If e has content but names no message, it is
@@ -57,18 +56,23 @@ type messageTracker struct {
 func (t *messageTracker) resolve(e spec.Event) spec.Event {
 	switch {
 	case isMessageStatus(e) && e.Message != "":
-		if t.elements == nil {
-			t.elements = map[string]*list.Element{}
+		if t.open == nil {
+			t.open = map[string]struct{}{}
 		}
-		element, open := t.elements[e.Message]
-		if ended := e.Kind.Phase() == "end"; ended && open {
-			t.openIDs.Remove(element)
-			delete(t.elements, e.Message)
-		} else if !ended && !open {
-			t.elements[e.Message] = t.openIDs.PushBack(e.Message)
+		if e.Kind.Phase() == "end" {
+			delete(t.open, e.Message)
+		} else if _, isOpen := t.open[e.Message]; !isOpen {
+			t.open[e.Message] = struct{}{}
+			t.order = append(t.order, e.Message)
 		}
-	case isMessageContent(e) && e.Message == "" && t.openIDs.Len() == 1:
-		e.Message = t.openIDs.Front().Value.(string)
+	case isMessageContent(e) && e.Message == "" && len(t.open) == 1:
+		for {
+			if _, isOpen := t.open[t.order[0]]; isOpen {
+				break
+			}
+			t.order = t.order[1:]
+		}
+		e.Message = t.order[0]
 	}
 	return e
 }
@@ -222,23 +226,29 @@ var MessagesAllEnd = &spec.Check{
 A client cannot tell whether a message that is left open is complete.`,
 	Needs: []spec.Kind{spec.MessageEnd, spec.RunEnd},
 	Watch: eachStream(func(p *spec.Pass, _ spec.Event) func(spec.Event) {
-		var order []string
-		opened, ended, keep := map[string]*spec.Event{}, map[string]bool{}, keeper(p)
+		var order []string // messages that have not ended, and some that have, in order of appearance
+		open, ended, keep := map[string]*spec.Event{}, map[string]bool{}, keeper(p)
 		return func(e spec.Event) {
 			switch {
 			case isMessageStatus(e) && e.Kind.Phase() == "end":
-				if ended[e.Message] = true; opened[e.Message] == nil {
-					order, opened[e.Message] = append(order, e.Message), keep(e)
-				}
+				ended[e.Message] = true
+				delete(open, e.Message)
 			case isMessageStatus(e):
-				if opened[e.Message] == nil {
-					order, opened[e.Message] = append(order, e.Message), keep(e)
+				if !ended[e.Message] && open[e.Message] == nil {
+					order, open[e.Message] = append(order, e.Message), keep(e)
 				}
 			case e.Kind == spec.RunEnd:
+				for range ended {
+					p.Judge(e, true, "")
+				}
 				for _, id := range order {
-					p.Judge(*opened[id], ended[id], "run finished while message %q was open; expected the message to end first", id)
+					if start := open[id]; start != nil {
+						p.Judge(*start, false, "run finished while message %q was open; expected the message to end first", id)
+					}
 				}
 				order = nil
+				clear(open)
+				clear(ended)
 			}
 		}
 	}),
