@@ -45,9 +45,9 @@ func (s *Server) requestSeed(base uint64, test, method, target string, body []by
 	return h.Sum64()
 }
 
-// A counter counts occurrences of keys. It forgets keys that have not occurred for long;
+// A keyCounter counts occurrences of keys. It forgets keys that have not occurred for long;
 // see maxCounted. It is safe for concurrent use.
-type counter struct {
+type keyCounter struct {
 	mu                sync.Mutex
 	current, previous map[uint64]uint64
 }
@@ -56,7 +56,7 @@ type counter struct {
 const maxCounted = 1 << 16
 
 // next counts an occurrence of key and returns how often it occurred before.
-func (c *counter) next(key uint64) uint64 {
+func (c *keyCounter) next(key uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, ok := c.current[key]
@@ -71,7 +71,7 @@ func (c *counter) next(key uint64) uint64 {
 }
 
 // reset forgets all keys.
-func (c *counter) reset() {
+func (c *keyCounter) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.current, c.previous = nil, nil

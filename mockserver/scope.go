@@ -38,14 +38,14 @@ type scope struct {
 	id       string
 	parent   *scope // nil: this is the shared scope
 	state    *script.State
-	sessions *replay.Session
+	sessions *replay.PlaybackState
 	settings atomic.Pointer[Settings] // never nil
 }
 
 // newScope returns a scope with empty settings for the test id. Its settings inherit from parent,
 // which is nil for the shared scope.
 func newScope(id string, parent *scope) *scope {
-	s := &scope{id: id, parent: parent, state: script.NewState(), sessions: &replay.Session{}}
+	s := &scope{id: id, parent: parent, state: script.NewState(), sessions: &replay.PlaybackState{}}
 	s.settings.Store(&Settings{})
 	return s
 }
@@ -75,7 +75,7 @@ func setting[T any](s *scope, of func(*Settings) *T) *T {
 // scopes holds the scopes of all tests. It is safe for concurrent use.
 type scopes struct {
 	shared   *scope
-	requests counter
+	requests keyCounter
 
 	mu    sync.Mutex
 	all   map[string]*scope

@@ -17,13 +17,13 @@ type RoundMerger struct {
 	count        int     // of rounds
 	exit         int
 	verdict      spec.Verdict
-	requirements map[[2]string]*roundEntry // dialect and requirement
-	checks       map[[3]string]*roundEntry // dialect, scenario and check
+	requirements map[[2]string]*roundCounts // dialect and requirement
+	checks       map[[3]string]*roundCounts // dialect, scenario and check
 }
 
-// A roundEntry counts the verdicts that one requirement, or one check in a scenario, had in all
+// A roundCounts counts the verdicts that one requirement, or one check in a scenario, had in all
 // rounds.
-type roundEntry struct {
+type roundCounts struct {
 	index int // in the list of the report
 	Counts
 }
@@ -35,7 +35,7 @@ func (s *RoundMerger) AddRound(r *Report) {
 	s.verdict = max(s.verdict, r.Verdict)
 	if s.report == nil {
 		s.report, s.exit = r, r.Exit
-		s.requirements, s.checks = map[[2]string]*roundEntry{}, map[[3]string]*roundEntry{}
+		s.requirements, s.checks = map[[2]string]*roundCounts{}, map[[3]string]*roundCounts{}
 	} else {
 		s.exit = worseExit(s.exit, r.Exit)
 		s.report.DurationMS += r.DurationMS
@@ -74,7 +74,7 @@ func (s *RoundMerger) addRequirement(d *DialectReport, r RequirementResult) {
 	key := [2]string{d.Dialect, r.ID}
 	t, known := s.requirements[key]
 	if !known {
-		t = &roundEntry{index: slices.IndexFunc(d.Requirements, func(o RequirementResult) bool { return o.ID == r.ID })}
+		t = &roundCounts{index: slices.IndexFunc(d.Requirements, func(o RequirementResult) bool { return o.ID == r.ID })}
 		s.requirements[key] = t
 	}
 	t.add(r.Verdict)
@@ -91,7 +91,7 @@ func (s *RoundMerger) addCheck(d *DialectReport, c Check) {
 	t, known := s.checks[key]
 	if !known {
 		same := func(o Check) bool { return o.ID == c.ID && o.Scenario == c.Scenario }
-		t = &roundEntry{index: slices.IndexFunc(d.Checks, same)}
+		t = &roundCounts{index: slices.IndexFunc(d.Checks, same)}
 		s.checks[key] = t
 	}
 	t.add(c.Verdict)

@@ -42,7 +42,7 @@ type Pass struct {
 	violated   map[string]int // those of them that failed
 	findings   []Finding
 	onFinding  func(Finding)
-	shared     map[sharedKey]*sharedEntry // shared with the other passes of a Run
+	shared     map[sharedStateKey]*sharedEntry // shared with the other passes of a Run
 }
 
 // A Finding is a failed judgement: an event as evidence, and a message that says what was seen and
@@ -132,7 +132,7 @@ func truncate(s string, limit int) string {
 func Run(plan Plan, events iter.Seq[Event], onFinding func(Obligation, Finding)) Evaluation {
 	passes := make([]Pass, len(plan.Obligations))
 	watch := make([]func(Event), len(plan.Obligations))
-	shared := map[sharedKey]*sharedEntry{}
+	shared := map[sharedStateKey]*sharedEntry{}
 	for i, d := range plan.Obligations {
 		passes[i] = Pass{obligation: d, judged: map[string]int{}, violated: map[string]int{}, shared: shared}
 		if onFinding != nil {

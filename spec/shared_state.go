@@ -7,9 +7,9 @@ type sharedEntry struct {
 	observed int // number of events passed to observe
 }
 
-// A sharedKey identifies a sharedEntry by name. Checks that see the events of all principals do not
+// A sharedStateKey identifies a sharedEntry by name. Checks that see the events of all principals do not
 // share with those that see only the primary user's.
-type sharedKey struct {
+type sharedStateKey struct {
 	name          string
 	allPrincipals bool
 }
@@ -20,12 +20,12 @@ type sharedKey struct {
 // is then called exactly once with each event. As all of a Run, the value is used by one goroutine
 // only.
 func SharedState[T any](p *Pass, name string, create func() (T, func(Event))) (shared T, observe func(Event)) {
-	key := sharedKey{name: name}
+	key := sharedStateKey{name: name}
 	if p.obligation.Check != nil {
 		key.allPrincipals = p.obligation.Check.AllPrincipals
 	}
 	if p.shared == nil {
-		p.shared = map[sharedKey]*sharedEntry{}
+		p.shared = map[sharedStateKey]*sharedEntry{}
 	}
 	entry := p.shared[key]
 	if entry == nil {

@@ -13,7 +13,7 @@ import (
 // fault. Checks compare the responses with those that the document describes.
 func runRefusals(t *Conversation) {
 	for _, o := range t.dialect.Operations() {
-		known := &dialect.SeenInvalidRequests{}
+		known := &dialect.InvalidRequestSet{}
 		for _, template := range o.TemplatesBySimplicity() {
 			switch {
 			case slices.Contains(replyTemplates, template):
@@ -59,7 +59,7 @@ func (t *Conversation) isProbeable(o *dialect.Operation, template string) bool {
 // probeRefusals sends a valid request and, if it is accepted, its invalid variants. It leaves out
 // variants that are in known and adds the others to known. Each invalid request follows the valid
 // request that it differs from.
-func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.SeenInvalidRequests) {
+func (t *Conversation) probeRefusals(o *dialect.Operation, r spec.Request, known *dialect.InvalidRequestSet) {
 	if !t.sendProbe(o, r) {
 		return // a refusal proves nothing where the valid request is refused too
 	}
@@ -82,7 +82,7 @@ var elicitingCapabilities = map[string]string{
 
 // probeReply does what probeRefusals does for a template whose requests reply to something. Before
 // each request it makes the server send a new tool call or interrupt, or store a new file.
-func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.SeenInvalidRequests) {
+func (t *Conversation) probeReply(o *dialect.Operation, template string, known *dialect.InvalidRequestSet) {
 	newReply := func() (spec.Request, bool) {
 		t.Thread = t.newID()
 		e, ok := t.elicit(template)

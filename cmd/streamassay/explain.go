@@ -181,7 +181,7 @@ func explainRefusal(w io.Writer, d *dialect.Dialect, id string) {
 // requirement id. All are for one operation, op: the first that has any.
 func invalidRequests(d *dialect.Dialect, id string) (op string, faults []dialect.InvalidRequest) {
 	for _, o := range d.Operations() {
-		known := &dialect.SeenInvalidRequests{}
+		known := &dialect.InvalidRequestSet{}
 		for _, template := range o.TemplatesBySimplicity() {
 			r, err := d.BuildRequest(template, sampleEvent)
 			if err != nil {

@@ -11,14 +11,14 @@ import (
 // helpWidth is the width, in columns, of the descriptions of flags in help texts.
 const helpWidth = 110
 
-// A placeholderValue wraps the value of a flag for a help text, so that the placeholder is shown in
+// A flagWithPlaceholder wraps the value of a flag for a help text, so that the placeholder is shown in
 // place of the value's type.
-type placeholderValue struct {
+type flagWithPlaceholder struct {
 	pflag.Value
 	placeholder string
 }
 
-func (v placeholderValue) Type() string { return v.placeholder }
+func (v flagWithPlaceholder) Type() string { return v.placeholder }
 
 // describeFlags returns the help text of a set of flags, wrapped. A word in backquotes at the
 // beginning of a usage is the flag's placeholder: it is shown only after the flag's name.
@@ -28,7 +28,7 @@ func describeFlags(set *pflag.FlagSet) string {
 	set.VisitAll(func(f *pflag.Flag) {
 		entry := *f
 		if quoted, text, ok := strings.Cut(strings.TrimPrefix(f.Usage, "`"), "` "); ok && strings.HasPrefix(f.Usage, "`") {
-			entry.Usage, entry.Value = text, placeholderValue{f.Value, quoted}
+			entry.Usage, entry.Value = text, flagWithPlaceholder{f.Value, quoted}
 			if f.DefValue == "[]" { // an empty list
 				entry.DefValue = ""
 			}

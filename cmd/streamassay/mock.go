@@ -237,7 +237,7 @@ func (m *mockOptions) listenAndServe(
 		ports = append(ports, servedPort{at, m.limits.newHTTPServer(handlers.controlHandler(done), log)})
 	}
 	// urlScheme must be called before serveOn, which sets TLSConfig even without TLS.
-	where := endpoints{
+	where := mockURLs{
 		baseURLs: joinBaseURLs(serverURL(ln, urlScheme(main.srv)), handlers.basePaths), seed: handlers.seed,
 	}
 	if len(ports) > 1 {

@@ -17,7 +17,7 @@ import (
 // waitForEnd waits for the end of the mock: until the client command, if one is given, has ended, a
 // listener fails or ctx ends.
 func (m *mockOptions) waitForEnd(
-	ctx context.Context, sh stdio, where endpoints, failed <-chan error, command []string,
+	ctx context.Context, sh stdio, where mockURLs, failed <-chan error, command []string,
 ) error {
 	ended := make(chan error, 1)
 	if len(command) > 0 {
@@ -45,7 +45,7 @@ func interruptExit(ctx context.Context) error {
 }
 
 // runClient runs the client command with the URLs of the mock in its environment.
-func runClient(ctx context.Context, sh stdio, where endpoints, command []string) error {
+func runClient(ctx context.Context, sh stdio, where mockURLs, command []string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = sh.in, sh.out, sh.err
 	cmd.Env = append(os.Environ(), where.clientEnv()...)
@@ -64,8 +64,8 @@ func runClient(ctx context.Context, sh stdio, where endpoints, command []string)
 	return usageError("%s: %v", command[0], err)
 }
 
-// An endpoints holds the URLs under which the mock can be reached, and its seed.
-type endpoints struct {
+// mockURLs holds the URLs under which the mock can be reached, and its seed.
+type mockURLs struct {
 	baseURLs   map[string]string
 	controlURL string
 	seed       *uint64 // nil while recording
@@ -74,7 +74,7 @@ type endpoints struct {
 // clientEnv returns the environment variables through which the client command learns the URLs of
 // the mock: MOCK_URLS, a JSON object of base URLs by dialect, MOCK_CONTROL and, if there is only
 // one dialect, MOCK_URL.
-func (p endpoints) clientEnv() []string {
+func (p mockURLs) clientEnv() []string {
 	all, _ := json.Marshal(p.baseURLs) // cannot fail for a map of strings
 	env := []string{"MOCK_URLS=" + string(all), "MOCK_CONTROL=" + p.controlURL}
 	if len(p.baseURLs) == 1 {
@@ -86,7 +86,7 @@ func (p endpoints) clientEnv() []string {
 }
 
 // print prints the URLs and the seed, one per line.
-func (p endpoints) print(out io.Writer) {
+func (p mockURLs) print(out io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(p.baseURLs)) {
 		fmt.Fprintf(out, "%s  %s\n", name, p.baseURLs[name])
 	}

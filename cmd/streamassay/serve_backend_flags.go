@@ -23,17 +23,17 @@ type backendFlag struct {
 // A backendKind is one kind of backend, such as SQLite, and the syntax of its location.
 type backendKind struct {
 	name string
-	form locationForm
+	form locationSyntax
 }
 
-// A locationForm says how the location of a backend is written.
-type locationForm int
+// A locationSyntax says how the location of a backend is written.
+type locationSyntax int
 
 const (
-	noLocation   locationForm = iota // NAME
-	textLocation                     // NAME:TEXT, not empty
-	urlLocation                      // NAME:URL
-	wholeURL                         // a URL with NAME as its scheme
+	noLocation   locationSyntax = iota // NAME
+	textLocation                       // NAME:TEXT, not empty
+	urlLocation                        // NAME:URL
+	wholeURL                           // a URL with NAME as its scheme
 )
 
 // A backendFlags holds the flags that select the backends of the server.

@@ -12,9 +12,9 @@ import (
 	"github.com/streamassay/streamassay/internal/redact"
 )
 
-// A commentSetting describes one of the settings that the comment of a transcript may have, and how
+// A settingCodec describes one of the settings that the comment of a transcript may have, and how
 // to read and write it.
-type commentSetting struct {
+type settingCodec struct {
 	key        string
 	repeatable bool                                   // it may occur more than once
 	expects    string                                 // the form of the value, for errors
@@ -23,7 +23,7 @@ type commentSetting struct {
 }
 
 // settings lists all settings that a comment may have, in the order in which Format writes them.
-var settings = []commentSetting{
+var settings = []settingCodec{
 	textSetting("dialect", "a dialect (e.g. runs@2026-04)", func(t *Transcript) *string { return &t.Dialect }),
 	textSetting("target", "a base URL", func(t *Transcript) *string { return &t.Target }),
 	textSetting("scenario", "a name", func(t *Transcript) *string { return &t.Scenario }),
@@ -80,8 +80,8 @@ var settings = []commentSetting{
 
 // textSetting returns a setting with the given key whose value may be any text but not empty. field
 // returns a pointer to where a transcript holds the value; expects describes the value for errors.
-func textSetting(key, expects string, field func(*Transcript) *string) commentSetting {
-	return commentSetting{
+func textSetting(key, expects string, field func(*Transcript) *string) settingCodec {
+	return settingCodec{
 		key: key, expects: expects,
 		read:  func(t *Transcript, value string) bool { *field(t) = value; return value != "" },
 		write: func(t *Transcript) []string { return slices.DeleteFunc([]string{*field(t)}, isEmpty) },
@@ -127,7 +127,7 @@ func (t *Transcript) parseComment(comment string) error {
 			continue
 		}
 		key, value := m[1], oneLine(m[2])
-		i := slices.IndexFunc(settings, func(s commentSetting) bool { return s.key == key })
+		i := slices.IndexFunc(settings, func(s settingCodec) bool { return s.key == key })
 		switch {
 		case i < 0:
 			return at.errorAt("%s: unknown setting (want one of %s; prose that begins with a word and a colon must be indented)",

@@ -17,9 +17,9 @@ import (
 // A Config configures the control port. The zero value is suitable for a port on the
 // loopback interface.
 type Config struct {
-	AllowedHosts []string                // host names allowed in the Host header, in addition to the loopback names
-	Done         <-chan struct{}         // closed on shutdown to end long requests; may be nil
-	Judge        script.ConformanceCheck // checks the replies of loaded scripts; nil: not checked
+	AllowedHosts []string              // host names allowed in the Host header, in addition to the loopback names
+	Done         <-chan struct{}       // closed on shutdown to end long requests; may be nil
+	Judge        script.ReplyCheckFunc // checks the replies of loaded scripts; nil: not checked
 }
 
 // A server holds the state of the control port.

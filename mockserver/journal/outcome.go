@@ -42,17 +42,17 @@ type ViolatedRequirement struct {
 // A CheckResult is the result of one check of clients: a kind of finding or an expected
 // call.
 type CheckResult struct {
-	ID           string       `json:"id"`
-	Title        string       `json:"title"`
-	Level        spec.Level   `json:"level"`
-	Verdict      spec.Verdict `json:"verdict"`
-	Judged       int          `json:"judged"`
-	Findings     []Evidence   `json:"findings"`
-	Requirements []string     `json:"requirements"`
+	ID           string            `json:"id"`
+	Title        string            `json:"title"`
+	Level        spec.Level        `json:"level"`
+	Verdict      spec.Verdict      `json:"verdict"`
+	Judged       int               `json:"judged"`
+	Findings     []ReportedFinding `json:"findings"`
+	Requirements []string          `json:"requirements"`
 }
 
-// Evidence is a finding as a CheckResult reports it: what was wrong, and in which request.
-type Evidence struct {
+// ReportedFinding is a finding as a CheckResult reports it: what was wrong, and in which request.
+type ReportedFinding struct {
 	Message     string     `json:"message"`
 	Level       spec.Level `json:"level"`
 	Requirement string     `json:"requirement,omitempty"`
@@ -114,7 +114,7 @@ func dialectOutcome(name string, exchanges int, found []LocatedFinding) DialectO
 	for _, kind := range findingKinds {
 		c := CheckResult{
 			ID: kind.id, Title: kind.title, Level: spec.Must, Judged: exchanges,
-			Findings: []Evidence{}, Requirements: []string{},
+			Findings: []ReportedFinding{}, Requirements: []string{},
 		}
 		if exchanges > 0 {
 			c.Verdict = spec.Passed
@@ -126,7 +126,7 @@ func dialectOutcome(name string, exchanges int, found []LocatedFinding) DialectO
 			c.Judged = max(c.Judged, 1)
 			c.Verdict = max(c.Verdict, g.Level.FailureVerdict())
 			if len(c.Findings) < spec.MaxFindings {
-				c.Findings = append(c.Findings, Evidence{g.Message, g.Level, g.Requirement, g.ID, g.Request, g.Where})
+				c.Findings = append(c.Findings, ReportedFinding{g.Message, g.Level, g.Requirement, g.ID, g.Request, g.Where})
 			}
 			if g.Requirement != "" && !slices.Contains(c.Requirements, g.Requirement) {
 				c.Requirements = append(c.Requirements, g.Requirement)
@@ -148,11 +148,11 @@ func dialectOutcome(name string, exchanges int, found []LocatedFinding) DialectO
 func (x Expect) callChecks(failures []Failure) (all []CheckResult) {
 	for i, call := range x.Calls {
 		c := CheckResult{ID: fmt.Sprintf("expect.%d", i+1), Title: call.String() + ": " + call.countText(), Level: spec.Must,
-			Verdict: spec.Passed, Judged: 1, Findings: []Evidence{}, Requirements: []string{}}
+			Verdict: spec.Passed, Judged: 1, Findings: []ReportedFinding{}, Requirements: []string{}}
 		for _, f := range failures {
 			if f.Call == i {
 				c.Verdict = spec.Failed
-				c.Findings = append(c.Findings, Evidence{Message: f.Message, Level: spec.Must})
+				c.Findings = append(c.Findings, ReportedFinding{Message: f.Message, Level: spec.Must})
 			}
 		}
 		all = append(all, c)

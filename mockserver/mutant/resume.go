@@ -28,15 +28,15 @@ func editStreams(begin func(v parsedRequest) streamEdit) middleware {
 			next.ServeHTTP(w, v.httpRequest)
 			return
 		}
-		f := &frameSplitter{ResponseWriter: w, edit: told}
+		f := &frameEditingWriter{ResponseWriter: w, edit: told}
 		next.ServeHTTP(f, v.httpRequest)
 		f.finish()
 	})
 }
 
-// A frameSplitter is a response writer that splits the body of a stream into frames and sends what
+// A frameEditingWriter is a response writer that splits the body of a stream into frames and sends what
 // its edit returns for each of them. Comments and other responses pass unchanged.
-type frameSplitter struct {
+type frameEditingWriter struct {
 	http.ResponseWriter
 	edit      streamEdit
 	pending   []byte
@@ -45,17 +45,17 @@ type frameSplitter struct {
 
 // WriteHeader sends the status. A response with a status other than 200 is not a stream and will
 // not be edited.
-func (f *frameSplitter) WriteHeader(status int) {
+func (f *frameEditingWriter) WriteHeader(status int) {
 	f.notStream = status != http.StatusOK
 	f.ResponseWriter.WriteHeader(status)
 }
 
 // Unwrap returns the wrapped writer, so that streams can be flushed.
-func (f *frameSplitter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+func (f *frameEditingWriter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
 var frameEnd = []byte("\n\n")
 
-func (f *frameSplitter) Write(data []byte) (int, error) {
+func (f *frameEditingWriter) Write(data []byte) (int, error) {
 	if f.notStream {
 		return f.ResponseWriter.Write(data)
 	}
@@ -79,7 +79,7 @@ func (f *frameSplitter) Write(data []byte) (int, error) {
 	}
 }
 
-func (f *frameSplitter) finish() {
+func (f *frameEditingWriter) finish() {
 	if f.notStream {
 		return
 	}

@@ -21,7 +21,7 @@ func ConvertFixtures(name string, data []byte) ([]OutputFile, []FileProblem) {
 	c := &fixtureConverter{file: name, toolByCallID: map[string]string{}, nextIndex: map[string]int{}}
 	var list []json.RawMessage
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	c.readObject("the file", data, jsonMemberReaders{
+	c.readObject("the file", data, memberDecoders{
 		"fixtures": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &list) != nil {
 				c.errorf("fixtures must be a list of objects with match and response")
@@ -80,14 +80,14 @@ func (c *fixtureConverter) addProblem(level Severity, format string, args ...any
 	c.problems = append(c.problems, FileProblem{File: c.file, Severity: level, Message: message})
 }
 
-// A jsonMemberReaders maps the name of each known member of a JSON object to the function that
+// A memberDecoders maps the name of each known member of a JSON object to the function that
 // converts its value.
-type jsonMemberReaders map[string]func(raw json.RawMessage)
+type memberDecoders map[string]func(raw json.RawMessage)
 
 // readObject calls the function in known for each member of a JSON object, in alphabetical order,
 // and warns about members that are not in known. If raw is not an object, it records an error. what
 // names the object in messages.
-func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known jsonMemberReaders) {
+func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known memberDecoders) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &all); err != nil || all == nil {
 		c.errorf("%s is not an object", what)
@@ -104,7 +104,7 @@ func (c *fixtureConverter) readObject(what string, raw json.RawMessage, known js
 
 // ignoreMembers adds functions for the named members to known. If a fixture has such a member, a
 // warning says that it is ignored, and why.
-func (c *fixtureConverter) ignoreMembers(known jsonMemberReaders, why string, names ...string) {
+func (c *fixtureConverter) ignoreMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.warnf("%s is ignored: %s", name, why) }
 	}
@@ -112,7 +112,7 @@ func (c *fixtureConverter) ignoreMembers(known jsonMemberReaders, why string, na
 
 // rejectMembers adds functions for the named members to known. If a fixture has such a member, the
 // fixture is omitted with an error that says why.
-func (c *fixtureConverter) rejectMembers(known jsonMemberReaders, why string, names ...string) {
+func (c *fixtureConverter) rejectMembers(known memberDecoders, why string, names ...string) {
 	for _, name := range names {
 		known[name] = func(json.RawMessage) { c.errorf("%s: the fixture is omitted: %s", name, why) }
 	}
@@ -169,7 +169,7 @@ func (c *fixtureConverter) convertFixture(i int, raw json.RawMessage) (rule orde
 	var m ruleMatch
 	var r ruleReply
 	p := streamOptions{}
-	known := jsonMemberReaders{
+	known := memberDecoders{
 		"match":    func(raw json.RawMessage) { m = c.readMatch(raw) },
 		"response": func(raw json.RawMessage) { r = c.readResponse(raw) },
 	}

@@ -25,7 +25,7 @@ type matchMembers struct {
 // in c.
 func (c *fixtureConverter) readMatch(raw json.RawMessage) (m ruleMatch) {
 	var is matchMembers
-	known := jsonMemberReaders{
+	known := memberDecoders{
 		"userMessage": func(raw json.RawMessage) {
 			is.hasUser = true
 			c.readText(&is.user, "userMessage")(raw)

@@ -12,8 +12,8 @@ type ruleReply struct {
 	hasCalls bool
 }
 
-// A responseMembers holds the decoded members of the object response of a fixture.
-type responseMembers struct {
+// A fixtureResponse holds the decoded members of the object response of a fixture.
+type fixtureResponse struct {
 	reasoning, content string
 	hasContent         bool
 	calls              []any
@@ -24,9 +24,9 @@ type responseMembers struct {
 // readResponse converts the object response of a fixture to the reply of a rule. Errors are
 // recorded in c.
 func (c *fixtureConverter) readResponse(raw json.RawMessage) (r ruleReply) {
-	var s responseMembers
+	var s fixtureResponse
 	var status, after *float64
-	known := jsonMemberReaders{
+	known := memberDecoders{
 		"content":    func(raw json.RawMessage) { s.content, s.hasContent = c.readContent(raw), true },
 		"reasoning":  c.readText(&s.reasoning, "reasoning"),
 		"toolCalls":  func(raw json.RawMessage) { s.calls = c.readCalls(raw) },
@@ -98,10 +98,10 @@ func compactJSON(raw json.RawMessage) string {
 
 // readCall converts a tool call of a fixture to a client-tool step, because with aimock the client
 // runs all tools. more holds functions for members besides name, id and arguments; it may be nil.
-func (c *fixtureConverter) readCall(raw json.RawMessage, more jsonMemberReaders) any {
+func (c *fixtureConverter) readCall(raw json.RawMessage, more memberDecoders) any {
 	var name, id string
 	var arguments any = orderedMap{}
-	known := jsonMemberReaders{
+	known := memberDecoders{
 		"name": c.readText(&name, "toolCalls: name"),
 		"id":   c.readText(&id, "toolCalls: id"), // learnToolNames has recorded it
 		"arguments": func(raw json.RawMessage) {
@@ -167,7 +167,7 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 		case "text":
 			all = append(all, orderedMap{{"text", escapeTemplates(kind.Text)}})
 		case "toolCall":
-			all = append(all, c.readCall(one, jsonMemberReaders{"type": func(json.RawMessage) {}}))
+			all = append(all, c.readCall(one, memberDecoders{"type": func(json.RawMessage) {}}))
 		default:
 			c.errorf("blocks: want a block of type text or toolCall, got %.60s", one)
 		}
@@ -177,7 +177,7 @@ func (c *fixtureConverter) readBlocks(raw json.RawMessage) (all []any) {
 
 // replySteps returns the steps of a reply: the reasoning, the texts, and then the tool calls, since
 // a call of a client's tool ends the run. It records an error if the response has no content.
-func (c *fixtureConverter) replySteps(s responseMembers) (all []any) {
+func (c *fixtureConverter) replySteps(s fixtureResponse) (all []any) {
 	all = []any{}
 	if s.reasoning != "" {
 		all = append(all, orderedMap{{"reasoning", escapeTemplates(s.reasoning)}})
@@ -214,7 +214,7 @@ func (c *fixtureConverter) replySteps(s responseMembers) (all []any) {
 // returns an empty object rather than nil if there is neither.
 func (c *fixtureConverter) readError(raw json.RawMessage) orderedMap {
 	var text, code string
-	known := jsonMemberReaders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
+	known := memberDecoders{"message": c.readText(&text, "error: message"), "code": func(raw json.RawMessage) {
 		if string(raw) != "null" {
 			c.readText(&code, "error: code")(raw)
 		}

@@ -27,7 +27,7 @@ const (
 
 // readStreamOptions adds functions to known that store the members of a fixture about timing and
 // faults in p.
-func (c *fixtureConverter) readStreamOptions(known jsonMemberReaders, p *streamOptions) {
+func (c *fixtureConverter) readStreamOptions(known memberDecoders, p *streamOptions) {
 	known["latency"] = c.readNumber(&p.latency, "latency", 0, maxMilliseconds)
 	known["chunkSize"] = c.readNumber(&p.chunk, "chunkSize", 1, maxChunks)
 	known["truncateAfterChunks"] = c.readNumber(&p.truncate, "truncateAfterChunks", 0, maxChunks)
@@ -35,7 +35,7 @@ func (c *fixtureConverter) readStreamOptions(known jsonMemberReaders, p *streamO
 	known["replaySpeed"] = c.readNumber(&p.speed, "replaySpeed", 0.001, 1000)
 	known["streamingProfile"] = func(raw json.RawMessage) {
 		p.hasProfile = true
-		c.readObject("streamingProfile", raw, jsonMemberReaders{
+		c.readObject("streamingProfile", raw, memberDecoders{
 			"ttft":   c.readNumber(&p.profileTTFT, "ttft", 0, maxMilliseconds),
 			"tps":    c.readNumber(&p.profileRate, "tps", 0, 1e6),
 			"jitter": c.readNumber(&p.profileJitter, "jitter", 0, 1),
@@ -44,7 +44,7 @@ func (c *fixtureConverter) readStreamOptions(known jsonMemberReaders, p *streamO
 	known["recordedTimings"] = func(raw json.RawMessage) { c.readTimings(raw, p) }
 	known["chaos"] = func(raw json.RawMessage) {
 		p.faultRates = map[string]float64{}
-		all := jsonMemberReaders{"latencyMs": c.readNumber(&p.delay, "chaos: latencyMs", 0, 30_000)}
+		all := memberDecoders{"latencyMs": c.readNumber(&p.delay, "chaos: latencyMs", 0, 30_000)}
 		for _, name := range []string{"dropRate", "malformedRate", "disconnectRate", "rateLimitRate"} {
 			all[name] = func(raw json.RawMessage) {
 				var rate *float64
@@ -62,7 +62,7 @@ func (c *fixtureConverter) readStreamOptions(known jsonMemberReaders, p *streamO
 func (c *fixtureConverter) readTimings(raw json.RawMessage, p *streamOptions) {
 	var first *float64
 	var gaps []float64
-	c.readObject("recordedTimings", raw, jsonMemberReaders{
+	c.readObject("recordedTimings", raw, memberDecoders{
 		"ttftMs": c.readNumber(&first, "ttftMs", 0, maxMilliseconds),
 		"interChunkDelaysMs": func(raw json.RawMessage) {
 			if json.Unmarshal(raw, &gaps) != nil {

@@ -9,7 +9,7 @@ import (
 // What it costs to find an answer and to put a client's ids into it.
 func BenchmarkFind(b *testing.B) {
 	t := &testing.T{}
-	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.PlaybackState{}
 	runs := openDialect(t, "runs")
 	r := createRequest(otherThread, "mine", "hello")
 	ask := runs.ParseRequest(r)

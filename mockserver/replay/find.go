@@ -30,7 +30,7 @@ const maxReasons = 20
 // Recorded ids that the client chose are replaced by those of the current client where they are
 // complete strings in the response. Everything else is returned as recorded.
 func (l *Library) Find(
-	d *dialect.Dialect, r spec.Request, request *spec.Event, seen *Session,
+	d *dialect.Dialect, r spec.Request, request *spec.Event, seen *PlaybackState,
 ) (a *Response, reasons []string) {
 	op := d.Operation(r)
 	if l.Len() == 0 || op == nil {
@@ -41,7 +41,7 @@ func (l *Library) Find(
 		request = &parsed
 	}
 	if seen == nil {
-		seen = &Session{}
+		seen = &PlaybackState{}
 	}
 	seen.mu.Lock()
 	defer seen.mu.Unlock()

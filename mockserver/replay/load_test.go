@@ -126,7 +126,7 @@ func TestSwapKeepsPieces(t *testing.T) {
 		}
 		run := rapid.StringMatching(`[a-z0-9"\\é<]{1,12}`).Draw(rt, "run")
 		l, _ := replay.NewLibrary([]*transcript.Transcript{&tr}, []*dialect.Dialect{runs})
-		seen := &replay.Session{}
+		seen := &replay.PlaybackState{}
 		ask := runs.ParseRequest(createRequest(otherThread, "x", "hello"))
 		ask.Run = run
 		if a, why := l.Find(runs, createRequest(otherThread, "x", "hello"), &ask, seen); a == nil {
@@ -153,7 +153,7 @@ func TestSwapKeepsPieces(t *testing.T) {
 
 // Concurrent clients with threads of their own each receive the exchanges in order.
 func TestManyClients(t *testing.T) {
-	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.PlaybackState{}
 	runs := openDialect(t, "runs")
 	var all sync.WaitGroup
 	for i := range 50 {

@@ -141,7 +141,7 @@ func TestRecordAndReplay(t *testing.T) {
 				l, _ = replay.Load([]string{s.dir}, []*dialect.Dialect{d})
 				return l.Len()
 			}, "3s", "5ms").Should(gomega.Equal(len(told)))
-			seen := &replay.Session{}
+			seen := &replay.PlaybackState{}
 			for i, x := range told {
 				if x.Response.Status/100 != 2 || len(x.Response.Body) == 0 {
 					t.Fatalf("exchange %d: status %d, %q", i, x.Response.Status, x.Response.Body)

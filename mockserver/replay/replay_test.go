@@ -93,7 +93,7 @@ func TestSameRequests(t *testing.T) {
 			}
 			continue
 		}
-		seen := &replay.Session{}
+		seen := &replay.PlaybackState{}
 		for i, x := range tr.Trace.Exchanges {
 			if !playable(d, x) {
 				continue
@@ -179,7 +179,7 @@ func streamRequest(thread, run, cursor string) spec.Request {
 }
 
 // mustFind returns the response to a request, which must match a recording.
-func mustFind(t *testing.T, l *replay.Library, r spec.Request, seen *replay.Session) *replay.Response {
+func mustFind(t *testing.T, l *replay.Library, r spec.Request, seen *replay.PlaybackState) *replay.Response {
 	t.Helper()
 	a, why := l.Find(openDialect(t, "runs"), r, nil, seen)
 	if a == nil {
@@ -189,7 +189,7 @@ func mustFind(t *testing.T, l *replay.Library, r spec.Request, seen *replay.Sess
 }
 
 func TestOwnIDs(t *testing.T) {
-	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.PlaybackState{}
 	a := mustFind(t, l, createRequest(otherThread, "mine-1", "hello"), seen)
 	if body, want := string(a.Body), `{"taskId":"task-r1","threadId":"`+otherThread+`","runId":"mine-1","created":true}`; body != want {
 		t.Errorf("accepted with %s, want %s", body, want)
@@ -241,7 +241,7 @@ func TestSpeed(t *testing.T) {
 
 // Exchanges are replayed in order and then from the start; each thread has its own position.
 func TestOrder(t *testing.T) {
-	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.PlaybackState{}
 	third := "99999999-2222-4333-8444-555555555555"
 	for i, step := range []struct{ thread, run, want string }{
 		{otherThread, "a", "task-r1"}, {third, "x", "task-r1"}, {otherThread, "b", "task-r2"},
@@ -258,7 +258,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestCursor(t *testing.T) {
-	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.Session{}
+	l, seen := library(t, parsed(t, "talk.txtar", conversationText)), &replay.PlaybackState{}
 	mustFind(t, l, createRequest(otherThread, "mine-1", "hello"), seen)
 	a := mustFind(t, l, streamRequest(otherThread, "mine-1", "1-0"), seen)
 	body, due := playAll(a, 1)
@@ -288,7 +288,7 @@ func TestNearMisses(t *testing.T) {
 		{streamRequest("3d6a9f0e-5c1b-4e7a-9a52-0f1d2c3b4a59", "other", ""), `its run "r1" has not been replayed as "other"`},
 		{spec.Request{Method: "GET", Target: "/history?thread_id=" + otherThread}, ""},
 	} {
-		a, why := l.Find(runs, tt.r, nil, &replay.Session{})
+		a, why := l.Find(runs, tt.r, nil, &replay.PlaybackState{})
 		if a != nil || !strings.Contains(strings.Join(why, "\n"), tt.want) {
 			t.Errorf("%s: %v, %q, want %q", tt.r.Target, a, why, tt.want)
 		}

@@ -9,17 +9,17 @@ const (
 	maxLibraries = 4      // libraries
 )
 
-// A Session records what has been replayed to one test: which recorded conversation corresponds to
+// A PlaybackState records what has been replayed to one test: which recorded conversation corresponds to
 // each thread of the client, and how often each exchange was replayed. The zero value is ready to
 // use. It is safe for concurrent use. Its size is limited; at a limit, the oldest entries are
 // dropped.
-type Session struct {
+type PlaybackState struct {
 	mu        sync.Mutex
 	playbacks []*playback // one per library, the most recently used first
 }
 
 // Reset makes the session forget what has been replayed.
-func (s *Session) Reset() {
+func (s *PlaybackState) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.playbacks = nil
@@ -49,7 +49,7 @@ type binding struct {
 
 // playbackOf returns the playback of a library in the session, and creates it if there is none. The
 // caller holds s.mu.
-func (s *Session) playbackOf(l *Library) *playback {
+func (s *PlaybackState) playbackOf(l *Library) *playback {
 	for i, one := range s.playbacks {
 		if one.library == l {
 			copy(s.playbacks[1:i+1], s.playbacks[:i])

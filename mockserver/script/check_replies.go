@@ -12,16 +12,16 @@ import (
 	"github.com/streamassay/streamassay/spec/dialect"
 )
 
-// A ConformanceCheck runs the checks of a dialect against a server whose replies come from agent,
+// A ReplyCheckFunc runs the checks of a dialect against a server whose replies come from agent,
 // and returns the messages of the findings; there are none if the replies conform. The agent is
 // used as in [reference.Config].
-type ConformanceCheck func(d *dialect.Dialect, agent reference.Agent) []string
+type ReplyCheckFunc func(d *dialect.Dialect, agent reference.Agent) []string
 
 // CheckReplies runs check on the reply of each rule, in every served dialect that the rule is for,
 // and returns an error for each rule whose reply violates the protocol. Rules marked with violates
 // are skipped. The server encodes replies without raw frames itself, so of the replies with the
 // same sequence of step kinds only one is checked per dialect.
-func (s *RuleSet) CheckReplies(check ConformanceCheck) []Problem {
+func (s *RuleSet) CheckReplies(check ReplyCheckFunc) []Problem {
 	var problems []Problem
 	checked := map[string]bool{}
 	for _, r := range s.Rules() {
@@ -56,7 +56,7 @@ func stepSignature(steps []step) (text string) {
 // checkReply runs check on the reply of a rule in one dialect. If the reply violates the protocol,
 // ok is false and p describes the violation. If the templates of the reply need a real request, it
 // cannot be checked and ok is true.
-func (r *Rule) checkReply(d *dialect.Dialect, check ConformanceCheck) (p Problem, ok bool) {
+func (r *Rule) checkReply(d *dialect.Dialect, check ReplyCheckFunc) (p Problem, ok bool) {
 	reply, err := r.exampleReply(d)
 	if err != nil { // its templates need a real request
 		return p, true

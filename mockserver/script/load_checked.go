@@ -9,7 +9,7 @@ import (
 // LoadChecked loads scripts like [Load] and then checks their replies like [RuleSet.CheckReplies].
 // It returns the problems of both; if one of them is an error, the rule set is nil. If check is
 // nil, replies are not checked.
-func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ConformanceCheck) (*RuleSet, []Problem) {
+func LoadChecked(sources []Source, dialects []*dialect.Dialect, check ReplyCheckFunc) (*RuleSet, []Problem) {
 	set, problems := Load(sources, dialects)
 	if set == nil || check == nil {
 		return set, problems

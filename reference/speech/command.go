@@ -105,7 +105,7 @@ func runCommand(ctx context.Context, words []string, wav []byte) (string, error)
 	for _, word := range words[1:] {
 		cmd.Args = append(cmd.Args, replacer.Replace(word))
 	}
-	stdout, stderr := &outputBuffer{onFull: func() { cancel(errOutputTooLong) }}, &errorTail{}
+	stdout, stderr := &outputBuffer{onFull: func() { cancel(errOutputTooLong) }}, &stderrTail{}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = stdout, stderr, exitTimeout
 	setKillGroup(cmd)
 	err = cmd.Run()
@@ -151,10 +151,10 @@ func (p *outputBuffer) Write(b []byte) (int, error) {
 	return p.buf.Write(b)
 }
 
-// An errorTail keeps the end of a command's standard error.
-type errorTail struct{ buf []byte }
+// An stderrTail keeps the end of a command's standard error.
+type stderrTail struct{ buf []byte }
 
-func (t *errorTail) Write(b []byte) (int, error) {
+func (t *stderrTail) Write(b []byte) (int, error) {
 	t.buf = append(t.buf, b[max(0, len(b)-4*maxErrorText):]...)
 	t.buf = append(t.buf[:0], t.buf[max(0, len(t.buf)-4*maxErrorText):]...)
 	return len(b), nil
@@ -162,7 +162,7 @@ func (t *errorTail) Write(b []byte) (int, error) {
 
 // lastLine returns the last line of the standard error, preceded by ": " for use in an error
 // message. It returns "" if there was none.
-func (t *errorTail) lastLine() string {
+func (t *stderrTail) lastLine() string {
 	text := strings.TrimSpace(string(t.buf))
 	text = text[strings.LastIndexByte(text, '\n')+1:]
 	text = strings.Map(func(r rune) rune {

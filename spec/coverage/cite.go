@@ -17,7 +17,7 @@ var citationPattern = regexp.MustCompile(`^([0-9a-z_]+\.txt):([0-9,-]+)$`)
 // A citedLines is a range of lines of one document that a requirement cites as its source.
 type citedLines struct {
 	file  string
-	lines Lines
+	lines LineRange
 }
 
 // citationsIn returns the lines that the source of a requirement cites for its quotation. A
@@ -64,7 +64,7 @@ func (d Document) names(id string) bool {
 
 // unmappedLines returns those lines of the document that r cites although no clause that overlaps
 // them names r.
-func (d Document) unmappedLines(r spec.Requirement) (all []Lines) {
+func (d Document) unmappedLines(r spec.Requirement) (all []LineRange) {
 	for _, c := range citationsIn(r.Source) {
 		if c.file == d.File && !slices.ContainsFunc(d.Clauses, func(k Clause) bool {
 			return k.Lines.Overlaps(c.lines) && slices.Contains(k.Requirements, r.ID)

@@ -45,19 +45,19 @@ type Document struct {
 // A Clause is a range of lines of a document, with the requirements that stand for it or the reason
 // why it has none.
 type Clause struct {
-	Lines         Lines    `yaml:"lines"`
-	Summary       string   `yaml:"says"`         // the obligation, in this project's words
-	Requirements  []string `yaml:"requirements"` // ids, of any version of any dialect
-	Informative   string   `yaml:"informative"`  // why the lines require nothing of a server
-	NormativeWord string   `yaml:"although"`     // a normative word that the informative lines contain
+	Lines         LineRange `yaml:"lines"`
+	Summary       string    `yaml:"says"`         // the obligation, in this project's words
+	Requirements  []string  `yaml:"requirements"` // ids, of any version of any dialect
+	Informative   string    `yaml:"informative"`  // why the lines require nothing of a server
+	NormativeWord string    `yaml:"although"`     // a normative word that the informative lines contain
 }
 
-// Lines is a range of lines, both ends included. The first line of a document is 1.
-type Lines struct{ From, To int }
+// LineRange is a range of lines, both ends included. The first line of a document is 1.
+type LineRange struct{ From, To int }
 
 // UnmarshalYAML sets l to a range that is written as "12" or "12-15". It returns an error for any
 // other text.
-func (l *Lines) UnmarshalYAML(decode func(any) error) error {
+func (l *LineRange) UnmarshalYAML(decode func(any) error) error {
 	var text string
 	if err := decode(&text); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (l *Lines) UnmarshalYAML(decode func(any) error) error {
 }
 
 // parseLines parses a range of lines that is written as "12" or "12-15".
-func parseLines(text string) (Lines, error) {
+func parseLines(text string) (LineRange, error) {
 	from, to, isRange := strings.Cut(text, "-")
 	if !isRange {
 		to = from
@@ -76,13 +76,13 @@ func parseLines(text string) (Lines, error) {
 	a, fromErr := strconv.Atoi(from)
 	b, toErr := strconv.Atoi(to)
 	if cmp.Or(fromErr, toErr) != nil || a < 1 || b < a {
-		return Lines{}, fmt.Errorf("invalid lines %q (e.g. 12, 12-15)", text)
+		return LineRange{}, fmt.Errorf("invalid lines %q (e.g. 12, 12-15)", text)
 	}
-	return Lines{a, b}, nil
+	return LineRange{a, b}, nil
 }
 
 // String returns the range as it is written in a map, such as "12" or "12-15".
-func (l Lines) String() string {
+func (l LineRange) String() string {
 	if l.From == l.To {
 		return strconv.Itoa(l.From)
 	}
@@ -90,7 +90,7 @@ func (l Lines) String() string {
 }
 
 // Overlaps reports whether the ranges have a line in common.
-func (l Lines) Overlaps(other Lines) bool { return l.From <= other.To && other.From <= l.To }
+func (l LineRange) Overlaps(other LineRange) bool { return l.From <= other.To && other.From <= l.To }
 
 // Load reads the maps of all documents. It returns an error unless the clauses of each are
 // in order and do not overlap, and each is either informative or has requirements that a
@@ -140,7 +140,7 @@ func load(files fs.FS, dialects []*dialect.Dialect) ([]Document, error) {
 // validate returns an error if the clauses violate a rule of [Load]. known is the set of ids of all
 // requirements.
 func (d Document) validate(known map[string]bool) error {
-	last := Lines{}
+	last := LineRange{}
 	for i, c := range d.Clauses {
 		if c.Lines.From == 0 {
 			return fmt.Errorf("clause %d, after lines %s, has no lines", i+1, last)

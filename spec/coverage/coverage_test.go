@@ -94,7 +94,7 @@ func TestEveryLineIsMapped(t *testing.T) {
 	for _, d := range documents {
 		lines := seeds(t, d)
 		for i, line := range lines {
-			at := Lines{i + 1, i + 1}
+			at := LineRange{i + 1, i + 1}
 			if !blank(line) && !slices.ContainsFunc(d.Clauses, func(c Clause) bool { return c.Lines.Overlaps(at) }) {
 				t.Errorf("%s:%s stands in no clause: %s", d.File, at, line)
 			}

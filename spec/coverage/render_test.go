@@ -21,9 +21,9 @@ func TestRender(t *testing.T) {
 		{Name: "f@2", Family: "f", Version: "2", Requirements: []spec.Requirement{not("f.a", "capability"), not("f.b", "client")}},
 	}
 	documents := []Document{{File: "000_a.txt", Clauses: []Clause{
-		{Lines: Lines{1, 1}, Informative: "a <title>", NormativeWord: "must"},
-		{Lines: Lines{2, 3}, Summary: "a|b", Requirements: []string{"f.a", "f.b"}},
-		{Lines: Lines{4, 4}, Summary: "c", Requirements: []string{"f.b"}},
+		{Lines: LineRange{1, 1}, Informative: "a <title>", NormativeWord: "must"},
+		{Lines: LineRange{2, 3}, Summary: "a|b", Requirements: []string{"f.a", "f.b"}},
+		{Lines: LineRange{4, 4}, Summary: "c", Requirements: []string{"f.b"}},
 	}}}
 	text := string(Render(documents, dialects))
 	first, _, _ := strings.Cut(text, "\n")
@@ -49,8 +49,8 @@ func TestRender(t *testing.T) {
 // A requirement is unmapped if no clause names it at one of the lines that it cites.
 func TestUnmapped(t *testing.T) {
 	documents := []Document{{File: "000_a.txt", Clauses: []Clause{
-		{Lines: Lines{1, 3}, Summary: "x", Requirements: []string{"f.a"}},
-		{Lines: Lines{4, 4}, Summary: "x", Requirements: []string{"f.b"}},
+		{Lines: LineRange{1, 3}, Summary: "x", Requirements: []string{"f.a"}},
+		{Lines: LineRange{4, 4}, Summary: "x", Requirements: []string{"f.b"}},
 	}}}
 	for source, want := range map[string]string{
 		"000_a.txt:2":                     "",

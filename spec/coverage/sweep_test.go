@@ -87,11 +87,11 @@ func TestSweep(t *testing.T) {
 		clause Clause
 		want   int
 	}{
-		{Clause{Lines: Lines{1, 1}, Informative: "x"}, 0},
-		{Clause{Lines: Lines{1, 2}, Informative: "x"}, 1},
-		{Clause{Lines: Lines{1, 2}, Informative: "x", NormativeWord: "must"}, 0},
-		{Clause{Lines: Lines{1, 1}, Informative: "x", NormativeWord: "must"}, 1},
-		{Clause{Lines: Lines{2, 2}, Summary: "x", Requirements: []string{"y"}}, 0},
+		{Clause{Lines: LineRange{1, 1}, Informative: "x"}, 0},
+		{Clause{Lines: LineRange{1, 2}, Informative: "x"}, 1},
+		{Clause{Lines: LineRange{1, 2}, Informative: "x", NormativeWord: "must"}, 0},
+		{Clause{Lines: LineRange{1, 1}, Informative: "x", NormativeWord: "must"}, 1},
+		{Clause{Lines: LineRange{2, 2}, Summary: "x", Requirements: []string{"y"}}, 0},
 	} {
 		if got := c.clause.unmentionedWords(lines); len(got) != c.want {
 			t.Errorf("%+v: %q", c.clause, got)

@@ -22,12 +22,12 @@ type InvalidRequest struct {
 // a few that violate two, always in the same order. Violations for which the document does
 // not specify a refusal are left out.
 func (d *Dialect) InvalidRequests(r spec.Request) []InvalidRequest {
-	return d.UnseenInvalidRequests(r, &SeenInvalidRequests{})
+	return d.UnseenInvalidRequests(r, &InvalidRequestSet{})
 }
 
-// A SeenInvalidRequests records which invalid requests of one operation were already made.
+// An InvalidRequestSet records which invalid requests of one operation were already made.
 // The zero value is empty.
-type SeenInvalidRequests struct {
+type InvalidRequestSet struct {
 	names        map[string]bool // of invalid requests
 	schemaPaths  map[string]bool // constraints that were violated
 	addedSchemas map[string]bool // schemas of values that were added to be made invalid
@@ -35,7 +35,7 @@ type SeenInvalidRequests struct {
 
 // UnseenInvalidRequests is like [Dialect.InvalidRequests] without the requests that seen already
 // has. It adds the requests that it returns to seen.
-func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *SeenInvalidRequests) []InvalidRequest {
+func (d *Dialect) UnseenInvalidRequests(r spec.Request, seen *InvalidRequestSet) []InvalidRequest {
 	return d.invalidRequests(r, seen, "")
 }
 
@@ -60,7 +60,7 @@ func (o *Operation) TemplatesBySimplicity() []string {
 // InvalidRequestByName returns the invalid request with the given name that can be derived from r.
 // ok is false if there is no such request.
 func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRequest, ok bool) {
-	if all := d.invalidRequests(r, &SeenInvalidRequests{}, name); len(all) > 0 {
+	if all := d.invalidRequests(r, &InvalidRequestSet{}, name); len(all) > 0 {
 		return all[0], true
 	}
 	return m, false
@@ -68,11 +68,11 @@ func (d *Dialect) InvalidRequestByName(r spec.Request, name string) (m InvalidRe
 
 // invalidRequests implements [Dialect.UnseenInvalidRequests]. If only is not "", it returns only
 // the request with that name.
-func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, only string) []InvalidRequest {
+func (d *Dialect) invalidRequests(r spec.Request, seen *InvalidRequestSet, only string) []InvalidRequest {
 	if seen.names == nil {
-		*seen = SeenInvalidRequests{map[string]bool{}, map[string]bool{}, map[string]bool{}}
+		*seen = InvalidRequestSet{map[string]bool{}, map[string]bool{}, map[string]bool{}}
 	}
-	m := invalidRequestBuilder{dialect: d, valid: r, only: only, SeenInvalidRequests: seen}
+	m := invalidRequestBuilder{dialect: d, valid: r, only: only, InvalidRequestSet: seen}
 	m.build()
 	m.addPairs()
 	if only != "" { // both halves of a pair were added too
@@ -83,7 +83,7 @@ func (d *Dialect) invalidRequests(r spec.Request, seen *SeenInvalidRequests, onl
 
 // An invalidRequestBuilder derives invalid requests from one valid request.
 type invalidRequestBuilder struct {
-	*SeenInvalidRequests
+	*InvalidRequestSet
 	dialect  *Dialect
 	valid    spec.Request
 	base     *spec.Request // valid without an added value; nil if nothing was added

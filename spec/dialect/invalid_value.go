@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// An invalidValue is a value that violates one keyword of a schema, together with the closest value
+// An invalidSample is a value that violates one keyword of a schema, together with the closest value
 // that does not. valid is nil if the original value of the request can serve as that.
-type invalidValue struct {
+type invalidSample struct {
 	name       string
 	bad, valid any
 }
@@ -24,9 +24,9 @@ var nearMisses = map[string]string{
 
 // invalidValues returns values to put in place of v, each of which violates one keyword of the
 // schema n itself. Values within v are not changed.
-func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidValue) {
+func (m *invalidRequestBuilder) invalidValues(n node, v any) (list []invalidSample) {
 	add := func(bad, valid any, format string, args ...any) {
-		list = append(list, invalidValue{fmt.Sprintf(format, args...), bad, valid})
+		list = append(list, invalidSample{fmt.Sprintf(format, args...), bad, valid})
 	}
 	if types := n.get("type").strings(); len(types) > 0 {
 		for _, bad := range []any{json.Number("42"), "x", []any{}, nil} {
@@ -80,24 +80,24 @@ func intValue(n node) (int, bool) {
 
 // invalidLists returns lists to put in place of items, each of which violates what the schema n
 // says about the number or the order of items.
-func invalidLists(n node, items []any) (list []invalidValue) {
+func invalidLists(n node, items []any) (list []invalidSample) {
 	if k, ok := intValue(n.get("maxItems")); ok && len(items) > 0 && k+1 > len(items) {
 		many := slices.Concat(items, slices.Repeat(items[len(items)-1:], k+1-len(items)))
-		list = append(list, invalidValue{fmt.Sprintf("has %d items", k+1), many, many[:k]})
+		list = append(list, invalidSample{fmt.Sprintf("has %d items", k+1), many, many[:k]})
 	}
 	if k, ok := intValue(n.get("minItems")); ok && k > 0 {
-		list = append(list, invalidValue{fmt.Sprintf("has %d items", k-1), items[:min(k-1, len(items))], nil})
+		list = append(list, invalidSample{fmt.Sprintf("has %d items", k-1), items[:min(k-1, len(items))], nil})
 	}
 	if n.get("contains").exists() {
-		list = append(list, invalidValue{"is empty", []any{}, nil})
+		list = append(list, invalidSample{"is empty", []any{}, nil})
 		if len(items) > 0 {
-			list = append(list, invalidValue{"has its first item twice", slices.Concat(items[:1], items), nil})
+			list = append(list, invalidSample{"has its first item twice", slices.Concat(items[:1], items), nil})
 		}
 	}
 	if len(n.get("prefixItems").items()) > 0 && len(items) > 1 {
 		swapped := slices.Clone(items)
 		slices.Reverse(swapped)
-		list = append(list, invalidValue{"is in reverse order", swapped, nil})
+		list = append(list, invalidSample{"is in reverse order", swapped, nil})
 	}
 	return list
 }

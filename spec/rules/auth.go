@@ -21,7 +21,7 @@ func eachAccessAttempt(
 	return eachExchange(func(p *spec.Pass) (func(exchange), func()) {
 		logs := map[string]*accessLog{}
 		var order []*accessLog
-		owners := ownership{}
+		owners := resourceOwners{}
 		onExchange := func(x exchange) {
 			log := logs[x.request.Operation]
 			if log == nil {
@@ -83,12 +83,12 @@ func resourceKey(e spec.Event) string {
 	return ""
 }
 
-// ownership holds the owner of each resource, by resource key.
-type ownership map[string]spec.Principal
+// resourceOwners holds the owner of each resource, by resource key.
+type resourceOwners map[string]spec.Principal
 
 // record makes the principal of an accepted request the owner of the resources that the request and
 // its reply are about, except of resources that already have an owner.
-func (o ownership) record(x exchange) {
+func (o resourceOwners) record(x exchange) {
 	if !x.isAccepted() {
 		return
 	}
@@ -103,7 +103,7 @@ func (o ownership) record(x exchange) {
 
 // isOwnedBy reports whether the principal owns the resource that e is about. It returns false if no
 // owner is known.
-func (o ownership) isOwnedBy(principal spec.Principal, e spec.Event) bool {
+func (o resourceOwners) isOwnedBy(principal spec.Principal, e spec.Event) bool {
 	owner, known := o[resourceKey(e)]
 	return known && owner == principal
 }
@@ -154,7 +154,7 @@ This is judged if the primary user has a history and can read it.`,
 	Needs:         []spec.Kind{spec.History},
 	AllPrincipals: true,
 	Watch: eachExchange(func(p *spec.Pass) (func(exchange), func()) {
-		owners := ownership{}
+		owners := resourceOwners{}
 		userHasHistory := false
 		var attempts []exchange
 		onExchange := func(x exchange) {

@@ -6,17 +6,17 @@ import "github.com/streamassay/streamassay/spec"
 // constant time because a stream may have very many calls.
 type toolCallIndex struct {
 	byID             map[string]*assembledCall
-	byPosition       map[contentKey]candidateToolCalls // by the position of the call
-	byResultPosition map[contentKey]candidateToolCalls // by the position of its result
-	unanswered       candidateToolCalls                // in order; may contain calls that have a result by now
+	byPosition       map[contentKey]matchingToolCalls // by the position of the call
+	byResultPosition map[contentKey]matchingToolCalls // by the position of its result
+	unanswered       matchingToolCalls                // in order; may contain calls that have a result by now
 }
 
-// candidateToolCalls lists the tool calls that an event may belong to, and separately those of them
+// matchingToolCalls lists the tool calls that an event may belong to, and separately those of them
 // that have no id.
-type candidateToolCalls struct{ all, withoutID []*assembledCall }
+type matchingToolCalls struct{ all, withoutID []*assembledCall }
 
 // with returns c with the call u added to its lists.
-func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
+func (c matchingToolCalls) with(u *assembledCall) matchingToolCalls {
 	if c.all = append(c.all, u); u.id == "" {
 		c.withoutID = append(c.withoutID, u)
 	}
@@ -25,7 +25,7 @@ func (c candidateToolCalls) with(u *assembledCall) candidateToolCalls {
 
 // matching returns a pointer to the list of candidates that e may belong to: all of them, or, if e
 // has a call id, only calls without an id, as those with another id are ruled out.
-func (c *candidateToolCalls) matching(e spec.Event) *[]*assembledCall {
+func (c *matchingToolCalls) matching(e spec.Event) *[]*assembledCall {
 	if e.Call == "" {
 		return &c.all
 	}
@@ -81,7 +81,7 @@ func (s *toolCallIndex) find(e spec.Event) *assembledCall {
 // findAt returns the first call in places at the position of e for which fits returns true, or nil
 // if there is none. An event that names no message has no position.
 func (s *toolCallIndex) findAt(
-	places map[contentKey]candidateToolCalls, e spec.Event, fits func(u *assembledCall) bool,
+	places map[contentKey]matchingToolCalls, e spec.Event, fits func(u *assembledCall) bool,
 ) *assembledCall {
 	if e.Message == "" {
 		return nil
@@ -98,7 +98,7 @@ func (s *toolCallIndex) findAt(
 func (s *toolCallIndex) add(u *assembledCall) {
 	if s.byID == nil {
 		s.byID = map[string]*assembledCall{}
-		s.byPosition, s.byResultPosition = map[contentKey]candidateToolCalls{}, map[contentKey]candidateToolCalls{}
+		s.byPosition, s.byResultPosition = map[contentKey]matchingToolCalls{}, map[contentKey]matchingToolCalls{}
 	}
 	if u.id != "" {
 		s.byID[u.id] = u
