@@ -51,7 +51,7 @@ steady: build ## count verdicts that change in 200 rounds against the reference 
 	./scripts/steady.sh
 
 vary: ## look for false alarms: 50 legal variations of mock and scripted agent in each dialect
-	VARY_SEEDS=50 go test ./mockserver ./suites -run Varied
+	VARY_SEEDS=50 go test ./mockserver ./suites -run Varied -timeout 1h
 
 clients: build ## test real clients against reference and mock (needs Node, and Chromium for one of them)
 	cd clients && npm ci && npm test
